@@ -1,0 +1,36 @@
+"""Graph attention networks: each residue weighs its neighbours by what they are and where they stand."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY"]
+
+
+def _network(
+    name: str, *, version: int, dim: int = 64, heads: int = 4, depth: int = 3, k: int = 16, dropout: float = 0.1
+) -> ModelGraph:
+    block = [
+        node("gat", dim=dim, heads=heads, version=version, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
+        node("residual", act="elu", dropout=dropout, reads={"update": "message"}),
+    ]
+    return ModelGraph(
+        name,
+        features=["dihedral", node("ca_knn", k=k), "edge_distance", node("edge_rbf", bins=16), "edge_offset"],
+        layers=[
+            node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim),
+            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            *depth * block,
+        ],
+        doc=f"GAT version {version} with distances and sequence offsets in the attention.",
+    )
+
+
+FAMILY = Family(
+    {
+        "v2": _network("gat", version=2),
+        "v1": _network("gat.v1", version=1),
+        "wide": _network("gat.wide", version=2, dim=256, heads=8),
+    },
+    doc="Graph attention networks.",
+)

@@ -1,0 +1,30 @@
+"""Graph convolutional networks: each residue takes the average of its neighbours' features."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY"]
+
+
+def _network(name: str, *, norm: str, dim: int = 64, depth: int = 3, k: int = 16, dropout: float = 0.1) -> ModelGraph:
+    block = [
+        node("gcn", dim=dim, norm=norm, writes={"h": "message"}),
+        node("residual", dropout=dropout, reads={"update": "message"}),
+    ]
+    return ModelGraph(
+        name,
+        features=["dihedral", node("ca_knn", k=k)],
+        layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim), *depth * block],
+        doc="Kipf & Welling 2017, arXiv:1609.02907, with skip connections.",
+    )
+
+
+FAMILY = Family(
+    {
+        "kipf2017": _network("gcn", norm="symmetric"),
+        "mean": _network("gcn.mean", norm="mean"),
+        "deep": _network("gcn.deep", norm="symmetric", dim=128, depth=6),
+    },
+    doc="Graph convolutional networks.",
+)

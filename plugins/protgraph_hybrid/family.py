@@ -1,0 +1,69 @@
+"""Two views of a protein at once: attention over the whole chain, and equivariant filters on the neighbours in space."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY"]
+
+FEATURES = [
+    "sequence_position",
+    "dihedral",
+    "orientation",
+    "sidechain_direction",
+    node("ca_knn", k=16),
+    "edge_vector",
+    "edge_distance",
+    node("edge_rbf", bins=16),
+    "edge_offset",
+]
+
+
+def _attention(h: str, *, dim: int, heads: int, dropout: float) -> list:
+    """A pre-norm transformer block that reads and writes the field h."""
+    return [
+        node("layer_norm", reads={"h": h}, writes={"h": "normed"}),
+        node("transformer", dim=dim, heads=heads, root=False, reads={"h": "normed"}, writes={"h": "attended"}),
+        node("linear", dim=dim, reads={"h": "attended"}, writes={"h": "attended"}),
+        node("residual", act="none", norm="none", dropout=dropout, reads={"h": h, "update": "attended"}, writes={"h": h}),
+        node("layer_norm", reads={"h": h}, writes={"h": "normed"}),
+        node("mlp", hidden=2 * dim, reads={"h": "normed"}, writes={"h": "forward"}),
+        node("residual", act="none", norm="none", dropout=dropout, reads={"h": h, "update": "forward"}, writes={"h": h}),
+    ]
+
+
+def _filters(h: str, *, irreps: str) -> list:
+    """A tensor field network block that reads and writes the field h."""
+    return [
+        node("tfn", irreps=irreps, reads={"h": h, "edge_attr": "edge_attr"}, writes={"h": "message"}),
+        node("add", reads=[h, "message"], writes={"h": h}),
+        node("irreps_norm", reads={"h": h}, writes={"h": h}),
+    ]
+
+
+def _network(
+    name: str, *, dim: int = 64, irreps: str = "64x0e+16x1o", heads: int = 4, depth: int = 2, dropout: float = 0.1
+) -> ModelGraph:
+    return ModelGraph(
+        name,
+        features=FEATURES,
+        layers=[
+            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "sequence_position"], dim=dim),
+            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            # one branch: the whole chain
+            node("linear", dim=dim, writes={"h": "chain"}),
+            *depth * _attention("chain", dim=dim, heads=heads, dropout=dropout),
+            # the other: the neighbours in space
+            node("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"], writes={"h": "space"}),
+            *depth * _filters("space", irreps=irreps),
+            node("layer_norm", reads={"h": "chain"}, writes={"h": "chain"}),
+            node("concat", reads=["chain", "space"]),
+        ],
+        doc="Transformer and tensor field network in parallel; the head reads both.",
+    )
+
+
+FAMILY = Family(
+    {"small": _network("hybrid"), "base": _network("hybrid.base", dim=128, irreps="128x0e+32x1o", heads=8, depth=4)},
+    doc="Transformer and equivariant branches.",
+)

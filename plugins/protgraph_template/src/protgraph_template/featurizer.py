@@ -1,0 +1,40 @@
+"""A featurizer: a structure in, named arrays out."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+import protgraph as pg
+
+__all__ = ["TemplateCrowding"]
+
+pg.register_field(
+    pg.FieldSpec("template_crowding", "node", "1x0e", doc="logarithm of 1 + the number of CA atoms near this one")
+)
+
+
+class TemplateCrowding(pg.StructureFeaturizer):
+    """``ln(1 + n_i)``, n_i the other CA atoms within ``radius`` of residue i's: how buried it is.
+
+    Parameters
+    ----------
+    radius : float
+        Å.
+
+    Notes
+    -----
+    Writes: template_crowding ``(N, 1)`` float32, dimensionless, ``1x0e``.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("template_crowding",)
+
+    def __init__(self, *, radius: float = 10.0) -> None:
+        super().__init__()
+        self.radius = radius
+
+    def __call__(self, residues: pg.Residues) -> dict[str, np.ndarray]:
+        near = cKDTree(residues.pos).query_ball_point(residues.pos, self.radius, return_length=True)  # (N,) with itself
+        return {"template_crowding": np.log(near).astype(np.float32)[:, None]}  # (N, 1)

@@ -1,0 +1,20 @@
+"""A model: names, options and fields; no code."""
+
+from __future__ import annotations
+
+import protgraph as pg
+
+__all__ = ["MODEL"]
+
+INPUTS = ["aatype", "dihedral", "template_crowding"]
+BLOCK = [
+    pg.node("template_mean", dim=64, writes={"h": "update"}),
+    pg.node("residual"),  # h ← norm(h + relu(update))
+]
+
+MODEL = pg.ModelGraph(
+    "template",
+    features=[pg.node("ca_knn", k=16), "dihedral", "template_crowding"],
+    layers=[pg.node("embed", reads=INPUTS, dim=64), *(3 * BLOCK)],
+    doc="Residue type, backbone dihedrals and crowding, averaged three times over the 16 nearest residues.",
+)

@@ -1,0 +1,47 @@
+"""Tensor field networks: scalars and vectors on residues, convolved with filters that turn with the protein."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY"]
+
+FEATURES = [
+    "dihedral",
+    "orientation",
+    "sidechain_direction",
+    node("ca_knn", k=16),
+    "edge_vector",
+    "edge_distance",
+    node("edge_rbf", bins=16),
+    "edge_offset",
+]
+
+
+def _network(name: str, *, irreps: str, dim: int = 64, lmax: int = 1, depth: int = 3, mode: str = "channelwise") -> ModelGraph:
+    block = [
+        node("tfn", irreps=irreps, lmax=lmax, mode=mode, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
+        node("add", reads=["h", "message"]),
+        "irreps_norm",
+    ]
+    return ModelGraph(
+        name,
+        features=FEATURES,
+        layers=[
+            node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim),
+            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            node("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"]),
+            *depth * block,
+        ],
+        doc="Thomas et al. 2018, arXiv:1802.08219: filters of radial functions times spherical harmonics.",
+    )
+
+
+FAMILY = Family(
+    {
+        "small": _network("tfn", irreps="64x0e+16x1o", depth=3),
+        "full": _network("tfn.full", irreps="64x0e+16x1o", depth=3, mode="full"),
+        "thomas2018": _network("tfn.thomas2018", irreps="64x0e+32x1o", lmax=2, depth=4),
+    },
+    doc="Tensor field networks.",
+)

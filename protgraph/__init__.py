@@ -1,0 +1,89 @@
+"""protgraph: structure files → graphs → models made of names → a table that says which is better.
+
+Every public name is imported on first use (PEP 562), so that ``import protgraph`` costs next to nothing and
+listing components loads neither torch nor a plugin.
+
+Examples
+--------
+>>> import protgraph as pg
+>>> "gcn" in pg.layers
+True
+"""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+
+# Public name → module that has it, with ":name" where it is called otherwise there.
+_HOME = {
+    # components by name
+    "Family": "protgraph.registry",
+    "datasets": "protgraph.registry",
+    "featurizers": "protgraph.registry",
+    "heads": "protgraph.registry",
+    "layers": "protgraph.registry",
+    "models": "protgraph.registry",
+    "tasks": "protgraph.registry",
+    # what a component is made of
+    "Dataset": "protgraph.data.dataset",
+    "EdgeFeaturizer": "protgraph.featurize",
+    "EdgeList": "protgraph.featurize",
+    "Edges": "protgraph.data.edges",
+    "Example": "protgraph.data.dataset",
+    "FieldSpec": "protgraph.data.fields",
+    "GraphLayer": "protgraph.nn",
+    "Head": "protgraph.nn",
+    "ModelGraph": "protgraph.model",
+    "Node": "protgraph.model",
+    "Proteins": "protgraph.data.edges",
+    "ProtgraphError": "protgraph.errors",
+    "StructureFeaturizer": "protgraph.featurize",
+    "Target": "protgraph.data.target",
+    "Task": "protgraph.task",
+    "TensorFeaturizer": "protgraph.featurize",
+    "field": "protgraph.data.fields",
+    "node": "protgraph.model",
+    "register_field": "protgraph.data.fields",
+    # from files to graphs
+    "ProteinGraph": "protgraph.data.graph",
+    "Residues": "protgraph.structure",
+    "Structure": "protgraph.structure",
+    "build_graph": "protgraph.featurize:featurize",  # the attribute ``featurize`` is the room
+    "clean": "protgraph.structure",
+    "collate": "protgraph.data.graph",
+    "load_structure": "protgraph.structure",
+    # from graphs to models, predictions and a comparison
+    "BenchSpec": "protgraph.bench",
+    "FitConfig": "protgraph.train",
+    "GraphModel": "protgraph.model",
+    "build_model": "protgraph.model",
+    "fit": "protgraph.train",
+    "load_checkpoint": "protgraph.train",
+    "predict": "protgraph.train",
+    "run_bench": "protgraph.bench",
+}
+# Packages of protgraph: ``pg.structure`` imports ``protgraph.structure``.
+_ROOMS = ("bench", "data", "errors", "featurize", "model", "nn", "registry", "structure", "symmetry", "task", "train")
+
+__all__ = ["__version__", *_HOME, *_ROOMS]
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _HOME:
+        module, _, attribute = _HOME[name].partition(":")
+        value: object = getattr(import_module(module), attribute or name)
+        globals()[name] = value  # the next access does not come here
+        return value
+    if name in _ROOMS:
+        return import_module(f"protgraph.{name}")
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, __all__, n=2)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else f"; it has {', '.join(sorted(__all__))}"
+    raise AttributeError(f"protgraph has no {name!r}{hint}", name=name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

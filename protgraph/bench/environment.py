@@ -1,0 +1,46 @@
+"""What a benchmark ran on: versions, machine and plugins, so that its figures can be read later."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from protgraph import registry
+
+__all__ = ["environment"]
+
+_PACKAGES = ("protgraph-pyg", "torch", "torch_geometric", "torch_scatter", "e3nn", "lightning", "biotite", "numpy")
+
+
+def environment() -> dict[str, Any]:
+    """Versions of what computes, the machine, and every distribution that offers components; imports none of them."""
+    sources = {
+        kind.entry(name).source for kind in registry.registries.values() for name in kind.names()
+    }  # "distribution version" or "session"
+    return {
+        "python": sys.version.split()[0],
+        "packages": {name: version for name in _PACKAGES if (version := _version(name))},
+        "components_from": sorted(sources),
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads_per_run": 1,
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
+    return found[1].strip() if found else platform.processor() or platform.machine()

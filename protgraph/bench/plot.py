@@ -1,0 +1,218 @@
+"""Figures of a benchmark: learning curves, and test scores beside the floors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from protgraph.bench.rows import Row
+from protgraph.bench.table import Summary, summarise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_comparison", "plot_curves"]
+
+# Okabe & Ito 2008, colour-blind safe; their light yellow is darkened, greys are kept for floors.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#9C8A00", "#000000")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_FLOOR_LINES = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
+_GREY = "#666666"
+_DPI = 150
+_LABEL_GAP = 0.052  # least distance of two labels, in heights of the axes
+
+
+def plot_curves(rows: Sequence[Row], path: Path, *, floors: Sequence[str] = ()) -> Path | None:
+    """The monitored validation metric by epoch: mean over seeds and a band of ± one standard deviation.
+
+    Floors are level lines at the value that validation chose. Past the epoch where the first seed stopped, the
+    others go on as thin lines. A marker stands where validation chose each run's epoch.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        Of one task.
+    path : Path
+        PNG to write.
+    floors : sequence of str
+        Models that the others must beat.
+
+    Returns
+    -------
+    Path or None
+        None where no model has a curve.
+    """
+    good = [row for row in rows if not row.error]
+    models = [m for m in dict.fromkeys(row.model for row in good) if m not in floors]
+    models = [m for m in models if any(row.model == m and len(_curve(row)) for row in good)]
+    if not models:
+        return None
+    figure, axes = _figure(7.6, 4.6)
+    labels = []
+    for i, model in enumerate(models):
+        runs = [row for row in good if row.model == model]
+        end = _draw_runs(axes, runs, _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)])
+        labels.append((end, model, _COLOURS[i % len(_COLOURS)]))
+    last = max(len(_curve(row)) for row in good)
+    axes.set_xlim(1, last)
+    for s in summarise(good):
+        if s.model in floors and s.monitor in s.val:
+            y = s.val[s.monitor].mean
+            axes.axhline(y, color=_GREY, linewidth=1.2, linestyle=_floor_line(s.model, floors), zorder=1)
+            labels.append(((last, y), f"{s.model} (floor)", _GREY))
+    _label_right(axes, labels)
+    one = good[0]
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel(f"validation {_words(one.monitor)}{' (lower is better)' if one.mode == 'min' else ''}")
+    axes.set_title(f"{_words(one.task)} on {one.dataset}: learning curves", loc="left")
+    _note(figure, f"{_seeds(good)}; markers: epochs that validation chose")
+    return _save(figure, path)
+
+
+def _draw_runs(axes: Axes, runs: Sequence[Row], colour: str, marker: str) -> tuple[float, float]:
+    """One model's curves; returns where the longest ends, for the label."""
+    curves = [curve for run in runs if len(curve := _curve(run))]
+    common = min(len(curve) for curve in curves)
+    stack = np.stack([curve[:common] for curve in curves])  # (seeds, epochs)
+    epochs, mean = np.arange(1, common + 1), stack.mean(0)
+    axes.plot(epochs, mean, color=colour, linewidth=1.8, zorder=3)
+    if len(curves) > 1:
+        sd = stack.std(0, ddof=1)
+        axes.fill_between(epochs, mean - sd, mean + sd, color=colour, alpha=0.15, linewidth=0)
+    for run in runs:
+        curve = _curve(run)
+        if len(curve) > common:
+            axes.plot(np.arange(common, len(curve) + 1), curve[common - 1 :], color=colour, linewidth=0.7, alpha=0.6)
+        if 1 <= run.best_epoch <= len(curve):
+            chosen = (run.best_epoch, curve[run.best_epoch - 1])
+            axes.plot(*chosen, marker, color=colour, markersize=5, mec="white", mew=0.6, zorder=4, clip_on=False)
+    longest = max(curves, key=len)
+    return (len(longest), float(longest[-1])) if len(longest) > common else (common, float(mean[-1]))
+
+
+def _curve(row: Row) -> np.ndarray:
+    """``(epochs,)`` monitored values; empty where the run was not trained by epochs."""
+    values = [point.get(row.monitor, math.nan) for point in row.history]
+    return np.array(values) if len(values) > 1 else np.array([])
+
+
+def plot_comparison(rows: Sequence[Row], path: Path, *, floors: Sequence[str] = ()) -> Path | None:
+    """The monitored test metric of every model: mean ± standard deviation, each seed as a dot, floors as lines.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        Of one task.
+    path : Path
+        PNG to write.
+    floors : sequence of str
+        Models that the others must beat.
+
+    Returns
+    -------
+    Path or None
+        None where no run finished.
+    """
+    good = [row for row in rows if not row.error]
+    shown = [s for s in summarise(good) if not math.isnan(s.score.mean)]
+    if not shown:
+        return None
+    # From the bottom up: floors, then the models, so that they read in their order from the top.
+    shown = [s for s in shown if s.model in floors][::-1] + [s for s in shown if s.model not in floors][::-1]
+    figure, axes = _figure(7.2, 1.5 + 0.42 * len(shown))
+    for y, s in enumerate(shown):
+        _draw_score(axes, y, s, _GREY if s.model in floors else _COLOURS[0])
+    for s in shown:
+        if s.model in floors:
+            axes.axvline(s.score.mean, color=_GREY, linewidth=1.1, linestyle=_floor_line(s.model, floors), zorder=1)
+    axes.set_yticks(range(len(shown)), [f"{s.model} (floor)" if s.model in floors else s.model for s in shown])
+    axes.set_ylim(-0.6, len(shown) - 0.4)
+    axes.grid(False, axis="y")
+    one = shown[0]
+    axes.set_xlabel(f"test {_words(one.monitor)} ({'lower' if good[0].mode == 'min' else 'higher'} is better)")
+    axes.set_title(f"{_words(one.task)} on {one.dataset}", loc="left")
+    axes.margins(x=0.06)
+    _note(figure, f"{_seeds(good)}; small dots: single seeds; lines: floors")
+    return _save(figure, path)
+
+
+def _draw_score(axes: Axes, y: int, s: Summary, colour: str) -> None:
+    sd = 0.0 if math.isnan(s.score.sd) else s.score.sd
+    if len(s.scores) > 1:
+        axes.plot(s.scores, [y - 0.22] * len(s.scores), "o", color=colour, alpha=0.45, markersize=3.5, mew=0, zorder=2)
+    axes.errorbar(s.score.mean, y, xerr=sd, fmt="o", color=colour, markersize=7, capsize=3, linewidth=1.6, zorder=3)
+    axes.annotate(
+        s.score.text(), (1.01, y), xycoords=axes.get_yaxis_transform(), va="center", fontsize=9, color=colour
+    )
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    """An empty figure of its own, without the global state of pyplot."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(True, color="#E6E6E6", linewidth=0.8)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _label_right(axes: Axes, labels: Sequence[tuple[tuple[float, float], str, str]]) -> None:
+    """Names to the right of their lines' ends, moved apart where they would overlap."""
+    low, high = axes.get_ylim()
+    wanted = sorted(labels, key=lambda label: label[0][1])
+    places = _apart([(y - low) / (high - low) for (_, y), _, _ in wanted], _LABEL_GAP)
+    for (end, text, colour), place in zip(wanted, places, strict=True):
+        axes.annotate(
+            text, end, (1.035, place), "data", "axes fraction", va="center", fontsize=9, color=colour,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.7, "shrinkA": 1, "shrinkB": 0},
+        )  # fmt: skip
+
+
+def _apart(values: Sequence[float], gap: float) -> list[float]:
+    """The nearest ascending places, in least squares, that are at least ``gap`` apart; ``values`` ascend.
+
+    With ``gap·i`` taken off, that is isotonic regression, solved by pooling adjacent violators.
+    """
+    blocks: list[tuple[float, int]] = []  # (mean, members)
+    for i, value in enumerate(values):
+        mean, members = value - gap * i, 1
+        while blocks and blocks[-1][0] > mean:
+            before, n = blocks.pop()
+            mean, members = (before * n + mean * members) / (n + members), n + members
+        blocks.append((mean, members))
+    pooled = [mean for mean, members in blocks for _ in range(members)]
+    return [mean + gap * i for i, mean in enumerate(pooled)]
+
+
+def _floor_line(model: str, floors: Sequence[str]) -> tuple[float, tuple[float, ...]]:
+    return _FLOOR_LINES[list(floors).index(model) % len(_FLOOR_LINES)]
+
+
+def _words(name: str) -> str:
+    upper = {"auprc", "auroc", "mcc", "rmse", "mae"}
+    return " ".join(w.upper() if w in upper else w for w in name.split("_"))
+
+
+def _seeds(rows: Sequence[Row]) -> str:
+    n = len({row.seed for row in rows})
+    return "1 seed" if n == 1 else f"mean ± s.d. over {n} seeds"
+
+
+def _note(figure: Figure, text: str) -> None:
+    figure.supxlabel(text, fontsize=8, color=_GREY, x=0.01, ha="left")
+
+
+def _save(figure: Figure, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=_DPI)
+    return path

@@ -1,0 +1,122 @@
+"""What a person sees while a benchmark runs: a bar, the time left, and every figure as it comes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from protgraph.bench.rows import Job, Row
+
+__all__ = ["ProgressBar", "time_left"]
+
+
+def time_left(jobs: Sequence[Job], rows: Sequence[Row], workers: int) -> float:
+    """Estimated seconds until all jobs are done; NaN before the first row.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        Not finished yet.
+    rows : sequence of Row
+        Finished ones, of this run or an earlier one.
+    workers : int
+
+    Notes
+    -----
+    A job is expected to take as long as the mean of the same model and task; where there is none, of the same
+    model; else of all rows. The sum is shared by the workers.
+    """
+    seconds = [(row, row.seconds) for row in rows if not row.error and math.isfinite(row.seconds)]
+    if not seconds:
+        return math.nan
+
+    def expected(job: Job) -> float:
+        same_model = [(row, s) for row, s in seconds if row.model == job.model]
+        same_task = [s for row, s in same_model if row.task == job.task]
+        return fmean(same_task or [s for _, s in same_model] or [s for _, s in seconds])
+
+    return sum(map(expected, jobs)) / max(min(workers, len(jobs)), 1)
+
+
+class ProgressBar:
+    """A :class:`protgraph.bench.run.Watch` for the terminal; plain lines where there is none.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where to print; standard error if not given, so that tables can be piped from standard output.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=self.console,
+        )
+        self._left: dict[str, Job] = {}
+        self._rows: list[Row] = []
+        self._workers = 1
+
+    def start(self, jobs: Sequence[Job], finished: Sequence[Row], workers: int) -> None:
+        """Show the bar; rows of an earlier run count as done."""
+        self._left, self._rows, self._workers = {job.key: job for job in jobs}, list(finished), workers
+        self._total = len(jobs) + len(finished)
+        kept = f", {len(finished)} kept from before" if finished else ""
+        self.console.print(f"{self._total} runs{kept}; {len(jobs)} to go on {workers} worker(s), one thread each")
+        for row in finished:
+            if row.error:
+                self._print(row)
+        self._task = self._bar.add_task("bench", total=self._total, completed=len(finished), left=self._remaining())
+        if jobs:
+            self._bar.start()
+
+    def add(self, row: Row) -> None:
+        """Show a new row and the new estimate."""
+        self._left.pop(row.key, None)
+        self._rows.append(row)
+        left = self._remaining()
+        self._print(row, left)
+        self._bar.update(self._task, completed=self._total - len(self._left), left=left)
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+    def _remaining(self) -> str:
+        if not self._left:
+            return "done"
+        return f"{_duration(time_left(list(self._left.values()), self._rows, self._workers))} left"
+
+    def _print(self, row: Row, left: str = "") -> None:
+        done = f"{self._total - len(self._left):>{len(str(self._total))}}/{self._total}"
+        what = f"{done}  {row.model:<14} {row.task:<22} seed {row.seed}"
+        if row.error:
+            text = f"{what}  [red]failed[/red]: {escape(row.error.splitlines()[0])}"
+        else:
+            val = row.metrics.get("val", {}).get(row.monitor, math.nan)
+            figures = f"{row.monitor} {row.score:.3f} (val {val:.3f})  {_duration(row.seconds)}"
+            text = f"{what}  {figures}  [dim]{left}[/dim]"
+        self.console.print(text, highlight=False, soft_wrap=True)
+
+
+def _duration(seconds: float) -> str:
+    """ "42 s", "3 min 20 s", "1 h 05 min"; "…" where unknown."""
+    if not math.isfinite(seconds):
+        return "…"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

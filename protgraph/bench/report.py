@@ -1,0 +1,103 @@
+"""Rows to the files that a person reads: tables, figures, the environment, and one page that joins them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from protgraph.bench.environment import environment
+from protgraph.bench.plot import plot_comparison, plot_curves
+from protgraph.bench.rows import Row
+from protgraph.bench.spec import BenchSpec
+from protgraph.bench.table import Summary, csv_table, markdown_table, summarise, verdict
+
+__all__ = ["write_report"]
+
+
+def write_report(spec: BenchSpec, rows: Sequence[Row]) -> Path:
+    """Write ``table.md``, ``table.csv``, ``curves_*.png``, ``comparison_*.png``, ``environment.json`` and ``report.md``.
+
+    Parameters
+    ----------
+    spec : BenchSpec
+        Its ``folder`` takes the files.
+    rows : sequence of Row
+        As :func:`protgraph.bench.run.run_bench` returns them.
+
+    Returns
+    -------
+    Path
+        ``report.md``.
+    """
+    folder = spec.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    summaries = summarise(rows)
+    table = markdown_table(summaries, spec.floors)
+    (folder / "table.md").write_text(table + "\n", encoding="utf-8")
+    (folder / "table.csv").write_text(csv_table(summaries, spec.floors), encoding="utf-8")
+    around = environment()
+    (folder / "environment.json").write_text(json.dumps(around, indent=2) + "\n", encoding="utf-8")
+    figures: dict[str, list[Path]] = {}
+    for task in spec.tasks:
+        some = [row for row in rows if row.task == task]
+        drawn = (
+            plot_comparison(some, folder / f"comparison_{task}.png", floors=spec.floors),
+            plot_curves(some, folder / f"curves_{task}.png", floors=spec.floors),
+        )
+        figures[task] = [path for path in drawn if path]
+    page = _page(spec, rows, summaries, table, figures, around)
+    path = folder / "report.md"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _page(
+    spec: BenchSpec,
+    rows: Sequence[Row],
+    summaries: Sequence[Summary],
+    table: str,
+    figures: dict[str, list[Path]],
+    around: dict[str, Any],
+) -> str:
+    failed = [row for row in rows if row.error]
+    parts = [f"# Benchmark {spec.name}", _intro(spec, rows)]
+    parts += ["## Against the floors", *(f"- {line}" for line in verdict(summaries, spec.floors))] if spec.floors else []
+    parts += ["## Table", _legend(spec), table]
+    parts += ["## Figures"]
+    for task, paths in figures.items():
+        parts += [f"![{task}: {path.stem}]({path.name})" for path in paths]
+    if failed:
+        parts += ["## Failed runs", "\n".join(f"- {r.model}, {r.task}, seed {r.seed}: `{_line(r.error)}`" for r in failed)]
+    parts += ["## Where it ran", _environment(around), "## Spec", f"```json\n{json.dumps(spec.to_dict(), indent=2)}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _intro(spec: BenchSpec, rows: Sequence[Row]) -> str:
+    minutes = sum(row.seconds for row in rows if row.seconds == row.seconds) / 60
+    return (
+        f"{len(spec.models)} models × {len(spec.tasks)} tasks × {len(spec.seeds)} seeds on `{spec.dataset}`: "
+        f"{len(rows)} runs, {minutes:.1f} worker minutes. Each run trains on the training split, chooses its epoch on the "
+        "validation split, and is tested once."
+    )
+
+
+def _legend(spec: BenchSpec) -> str:
+    floors = " A floor is a model that every other must beat." if spec.floors else ""
+    return (
+        f"Test metrics as mean ± sample standard deviation over {len(spec.seeds)} seed(s); ↑ or ↓: which way is "
+        f"better; the best mean is bold. The first metric chooses the epoch, on validation.{floors} Residues per second: training "
+        "only, one thread. Memory: the largest resident set of the process during the run, libraries included (on a GPU: of tensors)."
+    )
+
+
+def _environment(around: dict[str, Any]) -> str:
+    packages = ", ".join(f"{name} {version}" for name, version in around["packages"].items())
+    return (
+        f"{around['processor']}, {around['cores']} cores, {around['system']}; Python {around['python']}; {packages}."
+    )
+
+
+def _line(error: str) -> str:
+    return error.splitlines()[0].replace("`", "'")

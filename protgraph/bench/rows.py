@@ -1,0 +1,179 @@
+"""Rows of a benchmark: one per model, task and seed, kept in a file that a stopped run goes on from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Job", "Row", "append_row", "read_rows"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to do: everything that decides its numbers.
+
+    Parameters
+    ----------
+    model, task, dataset : str
+        Registry names.
+    seed : int
+    graph : mapping
+        The model graph as plain data.
+    config : mapping
+        Options of ``FitConfig``, the seed left out.
+    dataset_version : str
+    sources : mapping of str to str
+        Where each component comes from, down to its code; see :func:`protgraph.bench.plan.plan_jobs`.
+    """
+
+    model: str
+    task: str
+    dataset: str
+    seed: int
+    graph: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    dataset_version: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Job:
+        """The inverse of :func:`dataclasses.asdict`."""
+        return cls(**data)
+
+    @property
+    def key(self) -> str:
+        """First 16 hexadecimal digits of the SHA-256 of all of the above: a row with this key need not run again."""
+        text = json.dumps(asdict(self), sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one run gave.
+
+    Parameters
+    ----------
+    key : str
+        Key of its :class:`Job`.
+    model, task, dataset : str
+        Registry names.
+    seed : int
+    config : mapping
+        Options of ``FitConfig``.
+    error : str
+        Empty for a run that finished; otherwise what stopped it, and nothing below is meaningful.
+    metrics : mapping of str to mapping
+        Split ("val", "test") → metric → value, of the epoch chosen on the validation split.
+    monitor : str
+        The metric that chooses the epoch.
+    modes : mapping of str to str
+        Whether "max" or "min" of each metric is better.
+    parameters : int
+        Numbers that the model learns.
+    residues_per_second : float
+        In training, validation left out.
+    seconds : float
+        The whole run: load, train, validate, test.
+    peak_memory_mib : float
+        Largest during the run; see :func:`protgraph.train.memory.peak_memory`.
+    epochs, best_epoch : int
+        Epochs run, and the one that was kept, both counted from 1.
+    history : sequence of mapping
+        One row an epoch: "epoch", "train_loss", "val_loss" and the metrics on validation.
+    """
+
+    key: str
+    model: str
+    task: str
+    dataset: str
+    seed: int
+    config: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    monitor: str = ""
+    modes: Mapping[str, str] = field(default_factory=dict)
+    parameters: int = 0
+    residues_per_second: float = math.nan
+    seconds: float = math.nan
+    peak_memory_mib: float = math.nan
+    epochs: int = 0
+    best_epoch: int = 0
+    history: Sequence[Mapping[str, float]] = ()
+
+    @property
+    def mode(self) -> str:
+        """Whether "max" or "min" of the monitored metric is better."""
+        return self.modes.get(self.monitor, "max")
+
+    @property
+    def score(self) -> float:
+        """The monitored metric on the test split; NaN where the run failed."""
+        return self.metrics.get("test", {}).get(self.monitor, math.nan)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Row:
+        """The inverse of :meth:`to_dict`; a null among the numbers is NaN."""
+        nan = {f.name: math.nan for f in fields(cls) if f.default is math.nan and data.get(f.name) is None}
+        metrics = {split: _numbers(values) for split, values in data.get("metrics", {}).items()}
+        return cls(**{**data, **nan, "metrics": metrics, "history": tuple(map(_numbers, data.get("history", ())))})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for strict JSON, which has no NaN and no infinity: those are null."""
+        return _plain(asdict(self))
+
+    @classmethod
+    def failed(cls, job: Job, error: str, *, seconds: float = math.nan) -> Row:
+        """The row of a run that stopped with an error."""
+        return cls(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config), error=error, seconds=seconds)
+
+
+def append_row(path: Path, row: Row) -> None:
+    """Add one row to a file of JSON lines: a single write, on the disk before this returns.
+
+    A line that an earlier, killed process left unfinished is closed first, so that it spoils only itself.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(row.to_dict(), sort_keys=True, allow_nan=False).encode() + b"\n"
+    with path.open("ab+") as file:
+        if file.tell() > 0:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                line = b"\n" + line
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_rows(path: Path) -> dict[str, Row]:
+    """The newest row of every key, in the order of the file; unfinished lines and rows of other layouts are passed over."""
+    rows: dict[str, Row] = {}
+    if not path.is_file():
+        return rows
+    known = {f.name for f in fields(Row)}
+    for line in path.read_bytes().splitlines():
+        try:
+            data = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(data, dict) and {"key", "model", "task", "dataset", "seed"} <= set(data) <= known:
+            rows.pop(data["key"], None)
+            rows[data["key"]] = Row.from_dict(data)
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _numbers(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {k: math.nan if v is None else v for k, v in values.items()}

@@ -1,0 +1,35 @@
+"""The measurements by name."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+
+from protgraph.bench.speed.timing import Measurement
+from protgraph.errors import UnknownNameError
+
+__all__ = ["MEASUREMENTS", "measure"]
+
+#: Name → what it measures; each is the function ``measure`` of the module of its name.
+MEASUREMENTS = {
+    "attention": "attention over whole proteins beside PyG's TransformerConv on explicit complete edges",
+    "collate": "batches from the store beside PyG's Batch.from_data_list and beside finding neighbours while collating",
+    "edges": "sum over neighbours as a reshape beside index_add and scatter",
+    "layers": "gcn, gat and mpnn layers beside PyG's",
+    "neighbors": "the k nearest residues beside brute force, scipy's k-d tree and biotite's cell list",
+}
+
+
+def measure(name: str, *, seconds: float = 5.0) -> list[Measurement]:
+    """Run one measurement; it takes about ``seconds`` for each of its parts.
+
+    Raises
+    ------
+    UnknownNameError
+        With the names that there are.
+    """
+    if name not in MEASUREMENTS:
+        near = difflib.get_close_matches(name, MEASUREMENTS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise UnknownNameError(f"no measurement {name!r}.{hint} Known: {', '.join(MEASUREMENTS)}")
+    return import_module(f"protgraph.bench.speed.{name}").measure(seconds=seconds)

@@ -1,0 +1,80 @@
+"""One run of a benchmark, and the process that does such runs one after the other.
+
+The process reads jobs and writes rows, one JSON object a line. It is a program of its own, not a copy of the
+caller's (as :mod:`multiprocessing` makes), so a benchmark may start from any script, notebook or test; and it
+imports torch once for all its jobs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import TextIO
+
+from protgraph.bench.rows import Job, Row
+from protgraph.errors import ProtgraphError
+
+__all__ = ["TRAIN", "main", "perform", "serve", "train_job"]
+
+#: What trains and tests one job, by reference.
+TRAIN = "protgraph.bench.worker:train_job"
+
+
+def train_job(job: Job) -> Row:
+    """Train, choose the best epoch on validation, and test that one once; see :func:`protgraph.train.fit`."""
+    from protgraph.train import FitConfig, fit
+
+    result = fit(job.graph, job.dataset, job.task, config=FitConfig(**job.config, seed=job.seed))
+    return Row(
+        key=job.key,
+        model=job.model,
+        task=job.task,
+        dataset=job.dataset,
+        seed=job.seed,
+        config=job.config,
+        metrics=result.metrics,
+        monitor=result.task.monitor,
+        modes={metric.name: metric.mode for metric in result.task.metrics},
+        parameters=result.parameters,
+        residues_per_second=result.residues_per_second,
+        seconds=result.seconds,
+        peak_memory_mib=result.peak_memory,
+        epochs=result.epochs,
+        best_epoch=result.best_epoch,
+        history=result.history,
+    )
+
+
+def perform(job: Job, train: Callable[[Job], Row]) -> Row:
+    """Do one job, and turn any failure into a row that says so."""
+    start = time.perf_counter()
+    try:
+        return train(job)
+    except ProtgraphError as e:
+        error = f"{type(e).__name__}: {e}"
+    except Exception as e:  # noqa: BLE001 -- a plugin's code may raise anything; the others go on
+        traceback.print_exc()
+        place = traceback.extract_tb(e.__traceback__)[-1]
+        error = f"{type(e).__name__}: {e} ({place.filename}:{place.lineno})"
+    return Row.failed(job, error, seconds=time.perf_counter() - start)
+
+
+def serve(train: Callable[[Job], Row], jobs: TextIO, rows: TextIO) -> None:
+    """Answer each job, one JSON object a line, with its row, until the input ends."""
+    for line in jobs:
+        row = perform(Job.from_dict(json.loads(line)), train)
+        rows.write(json.dumps(row.to_dict(), allow_nan=False) + "\n")
+        rows.flush()
+
+
+def main(train: str) -> None:
+    """The worker program; ``train`` is ``"module:function"``."""
+    # Whatever a library prints goes to the log; only rows go back to the caller.
+    rows = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    serve(pkgutil.resolve_name(train), sys.stdin, rows)

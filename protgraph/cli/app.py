@@ -1,0 +1,112 @@
+"""The ``protgraph`` command: which subcommands there are, and how errors reach the terminal.
+
+Exit codes: 0 done; 1 done in part, or a check that failed; 2 a wrong request or input.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from protgraph.errors import ProtgraphError
+
+__all__ = ["COMMANDS", "app", "main"]
+
+#: Subcommand → the function behind it. Its docstring is the help, its module imports nothing heavy at the top.
+COMMANDS = {
+    "list": "protgraph.cli.listing:list_components",
+    "info": "protgraph.cli.listing:info",
+    "doctor": "protgraph.cli.doctor:doctor",
+    "describe": "protgraph.cli.describe:describe",
+    "featurize": "protgraph.cli.featurize:featurize",
+    "train": "protgraph.cli.train:train",
+    "predict": "protgraph.cli.predict:predict",
+    "embed": "protgraph.cli.predict:embed",
+    "bench": "protgraph.cli.bench:bench",
+    "speed": "protgraph.cli.speed:speed",
+    "new-plugin": "protgraph.cli.new_plugin:new_plugin",
+}
+
+
+class _LazyGroup(TyperGroup):
+    """Subcommands that are imported one by one."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name not in self.commands:
+            from importlib import import_module
+
+            module, _, function = COMMANDS[cmd_name].partition(":")
+            single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+            single.command(cmd_name)(getattr(import_module(module), function))
+            self.commands[cmd_name] = typer.main.get_command(single)
+        return self.commands[cmd_name]
+
+
+app = typer.Typer(cls=_LazyGroup, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from protgraph import __version__
+
+        typer.echo(f"protgraph {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Protein structures as graphs, graph networks by name, and a table that says which is better.
+
+    \b
+    Examples:
+      protgraph list layers
+      protgraph train gat --data pdb_core --task secondary_structure
+      protgraph COMMAND --help
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        What follows ``protgraph``; the process's own arguments by default.
+    """
+    # Python hides DeprecationWarnings of libraries; whoever types an old name has to see the new one.
+    warnings.filterwarnings("default", message=".* is now called ", category=DeprecationWarning)
+    command = typer.main.get_command(app)
+    try:
+        command.main(args=None if args is None else list(args), prog_name="protgraph")
+    except (ProtgraphError, OSError) as e:
+        if os.environ.get("PROTGRAPH_DEBUG"):
+            raise
+        _print_error(e)
+        sys.exit(2)
+
+
+def _print_error(e: BaseException) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    message = Text.assemble(("error: ", "bold red"), str(e) or type(e).__name__)
+    Console(stderr=True).print(message, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""``protgraph bench``: models × tasks × seeds to a table, figures and a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["bench"]
+
+
+def bench(
+    spec: Annotated[Path | None, typer.Argument(help="TOML file; without it, the built-in comparison.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, finished rows too.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Worker processes; 0 takes one a core.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of all benchmarks.  [default: runs]")] = None,
+) -> None:
+    """Train and test every model of a spec on every task with every seed, and write the table, the figures, the report.
+
+    Finished rows are kept: a run that was stopped goes on where it was. Exit code 1 means that some runs failed; their
+    rows say why.
+
+    \b
+    A spec names what to compare:
+      name = "mine"
+      dataset = "pdb_core"
+      tasks = ["secondary_structure"]
+      models = ["majority", "gcn", "my_model"]
+      floors = ["majority"]
+      seeds = [0, 1, 2]
+      [fit]
+      epochs = 20
+
+    \b
+    Examples:
+      protgraph bench
+      protgraph bench spec.toml --jobs 4
+    """
+    from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
+    from protgraph.bench.table import summarise, verdict
+
+    chosen = BenchSpec.default() if spec is None else BenchSpec.from_toml(spec)
+    if jobs is not None:
+        chosen = chosen.replace(jobs=jobs)
+    if out is not None:
+        chosen = chosen.replace(out=out)
+    rows = run_bench(chosen, fresh=fresh, watch=ProgressBar())
+    report = write_report(chosen, rows)
+    typer.echo("\n" + (chosen.folder / "table.md").read_text(encoding="utf-8"))
+    for line in verdict(summarise(rows), chosen.floors):
+        typer.echo(line)
+    typer.echo(f"\nreport: {report}")
+    if any(row.error for row in rows):
+        raise typer.Exit(1)

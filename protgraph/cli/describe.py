@@ -1,0 +1,65 @@
+"""``protgraph describe``: a model as a table of nodes, fields, shapes and parameters, and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from protgraph.model import Row
+
+__all__ = ["describe"]
+
+
+def describe(
+    model: Annotated[str, typer.Argument(help="Model by name ('gat', 'gat.v1'), or a checkpoint file.")],
+    task: Annotated[str, typer.Option(help="Task whose target chooses the head.")] = "secondary_structure",
+    draw: Annotated[
+        Path | None, typer.Option(help="Also draw the model graph to this picture file (PNG, SVG, PDF).")
+    ] = None,
+) -> None:
+    """Show what a model computes: each node with the fields it reads and writes, their shapes, and its parameters.
+
+    N counts residues, E edges, B proteins; "32x0e+16x1o" are e3nn irreps: 32 scalars and 16 vectors.
+
+    \b
+    Examples:
+      protgraph describe tfn
+      protgraph describe gat --task ligand_binding --draw gat.png
+    """
+    from protgraph import registry
+    from protgraph.model import build_model
+    from protgraph.model import describe as rows_of
+    from protgraph.model import draw as draw_graph
+    from protgraph.train import load_checkpoint
+
+    built = (
+        load_checkpoint(model).model
+        if Path(model).is_file()
+        else build_model(model, registry.tasks.get(task).target, seed=0)
+    )
+    _print(built.graph.name, rows_of(built), built.num_parameters)
+    for text in built.graph.dead_nodes():
+        typer.echo(f"note: nothing reads what {text} writes")
+    if draw is not None:
+        typer.echo(f"drawn to {draw_graph(built.graph, draw)}")
+
+
+def _print(name: str, rows: list[Row], total: int) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
+    table = Table(title=f"{name}: {total:,} parameters", title_justify="left", box=SIMPLE, pad_edge=False)
+    for heading in ("", "node", "options", "reads", "writes"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("parameters", justify="right", overflow="fold")
+    for r in rows:
+        lines = ["\n".join(part) for part in (r.options, r.reads, r.writes)]
+        table.add_row(r.path, r.name, *lines, f"{r.parameters:,}" if r.parameters else "")
+    console.print(table, highlight=False, markup=False)

@@ -1,0 +1,80 @@
+"""``protgraph doctor``: versions, optional parts, and the health of every component."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata, util
+
+import typer
+
+from protgraph.registry import PluginProblem, registries
+from protgraph.registry.claim import unreadable_distributions
+
+__all__ = ["doctor"]
+
+DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite", "lightning", "torchmetrics", "numpy")
+#: Optional distribution → (module, extra that brings it).
+EXTRAS = {"torch-scatter": ("torch_scatter", "scatter")}
+
+
+def doctor() -> None:
+    """Check the installation: print versions, load every component by itself, and say what is broken.
+
+    The exit code is 1 where something is broken, 0 otherwise.
+
+    \b
+    Example:
+      protgraph doctor
+    """
+    typer.secho("versions", bold=True)
+    for label, value in (("python", platform.python_version()), *((d, _version(d)) for d in DISTRIBUTIONS)):
+        typer.echo(f"  {label:<16} {value}")
+    typer.echo(f"  {'cuda':<16} {_cuda()}")
+    problems = [*_check_extras(), *unreadable_distributions()]
+    typer.secho("components", bold=True)
+    for plural, registry in registries.items():
+        broken = registry.problems(load=True)
+        typer.echo(f"  {plural:<16} {len(registry) - len(broken)} of {len(registry)} load")
+        problems += broken
+    if not problems:
+        typer.secho("all well", fg="green")
+        return
+    typer.secho(f"{len(problems)} problem{'s' * (len(problems) > 1)}", fg="red", bold=True)
+    for problem in problems:
+        typer.echo(f"  {problem.kind} {problem.name} ({problem.source})")
+        typer.echo("    " + problem.message.replace("\n", "\n    "))
+    raise typer.Exit(1)
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _cuda() -> str:
+    import torch
+
+    if not torch.cuda.is_available():
+        return "no device"
+    return f"{torch.version.cuda}, {torch.cuda.device_count()} × {torch.cuda.get_device_name(0)}"
+
+
+def _check_extras() -> list[PluginProblem]:
+    """Print the optional parts; one that is there but does not import is a problem (built for another torch, say)."""
+    typer.secho("optional", bold=True)
+    problems = []
+    for distribution, (module, extra) in EXTRAS.items():
+        state = _version(distribution)
+        if util.find_spec(module) is None:
+            state = f"not installed (pip install --no-build-isolation 'protgraph-pyg[{extra}]')"
+        else:
+            try:
+                __import__(module)
+            except (ImportError, OSError, RuntimeError) as e:
+                state = "broken"
+                message = f"{type(e).__name__}: {e}\nReinstall it against this torch: pip install --no-build-isolation"
+                problems.append(PluginProblem("extra", extra, distribution, message))
+        typer.echo(f"  {distribution:<16} {state}")
+    return problems

@@ -1,0 +1,120 @@
+"""``protgraph list`` and ``protgraph info``: what is installed, and what one component is."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated
+
+import typer
+
+from protgraph.errors import UnknownNameError
+from protgraph.registry import Entry, Option, Registry, options_of, registries
+
+__all__ = ["info", "list_components"]
+
+
+def list_components(
+    kind: Annotated[
+        str | None, typer.Argument(help="featurizers, layers, heads, models, tasks or datasets; all by default.")
+    ] = None,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Also old names that still work.")] = False,
+) -> None:
+    """List every component by name, with the distribution that brings it. Nothing is imported for this.
+
+    \b
+    Examples:
+      protgraph list
+      protgraph list layers
+    """
+    chosen = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
+    for plural, registry in chosen.items():
+        names = registry.names(hidden=hidden)
+        typer.secho(f"{plural} ({len(names)})", bold=True)
+        conflicts = {problem.name for problem in registry.problems()}
+        rows = [_row(registry, name, name in conflicts) for name in names]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            typer.echo("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def info(
+    name: Annotated[str, typer.Argument(help="Name of a component; 'family.variant' where it has variants.")],
+    kind: Annotated[str | None, typer.Option(help="Only this kind, where several share the name.")] = None,
+) -> None:
+    """Show what a component is: its inputs, outputs, options, documentation and source.
+
+    \b
+    Examples:
+      protgraph info ca_knn
+      protgraph info gcn --kind layers
+    """
+    chosen = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
+    found = [registry for registry in chosen.values() if name in registry]
+    if not found:
+        raise _unknown(name, chosen)
+    for i, registry in enumerate(found):
+        typer.echo("\n" * (i > 0) + _describe(registry, name))
+
+
+def _plural(kind: str) -> str:
+    plural = kind if kind.endswith("s") else f"{kind}s"
+    if plural not in registries:
+        raise UnknownNameError(f"no kind {kind!r}: there are {', '.join(registries)}")
+    return plural
+
+
+def _row(registry: Registry, name: str, conflict: bool) -> tuple[str, str, str]:
+    entry = registry.entry(name)
+    if conflict:
+        return name, "claimed more than once", "see protgraph doctor"
+    if entry.name != name:
+        return name, entry.source, f"now {entry.name}"
+    return name, entry.source, entry.object
+
+
+def _unknown(name: str, chosen: dict[str, Registry]) -> UnknownNameError:
+    from difflib import get_close_matches
+
+    known = sorted({known for registry in chosen.values() for known in registry})
+    near = get_close_matches(name, known, n=3)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    kinds = " or ".join(registry.kind for registry in chosen.values())
+    return UnknownNameError(f"no {kinds} {name!r}.{hint}\n`protgraph list` shows what there is.")
+
+
+def _describe(registry: Registry, name: str) -> str:
+    """A block of text about one component, which is loaded for it."""
+    entry, family, component = registry.entry(name), registry.family(name), registry.get(name)
+    lines = [typer.style(f"{registry.kind} {name}", bold=True), *_facts(registry, name, entry)]
+    if family is not None:
+        variants = [f"{entry.name}.{v}" + (" (default)" if v == family.default else "") for v in family.variants]
+        lines.append(_fact("variants", ", ".join(variants)))
+    for label in ("reads", "optional", "writes"):
+        fields = getattr(component, label, ())
+        if isinstance(fields, tuple) and fields:
+            lines.append(_fact(label, ", ".join(fields)))
+    if callable(component):
+        options = map(_option, options_of(component).values())
+        lines += [_fact("" if i else "options", option) for i, option in enumerate(options)]
+    doc = _doc(component) or (family.doc if family else "")
+    return "\n".join([*lines, "", doc] if doc else lines)
+
+
+def _facts(registry: Registry, name: str, entry: Entry) -> list[str]:
+    return [_fact("from", entry.source), _fact("object", entry.object), _fact("where", registry.where(name))]
+
+
+def _fact(label: str, value: str) -> str:
+    return f"  {label:<9} {value}"
+
+
+def _option(option: Option) -> str:
+    typed = f"{option.name}: {option.type_name}" if option.type_name else option.name
+    return f"{typed} (required)" if option.required else f"{typed} = {option.default!r}"
+
+
+def _doc(component: object) -> str:
+    own = getattr(component, "doc", "")
+    if isinstance(own, str) and own:
+        return inspect.cleandoc(own)
+    return inspect.getdoc(component) or ""

@@ -1,0 +1,94 @@
+"""``protgraph predict`` and ``protgraph embed``: a trained model on one's own structure files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from protgraph.train import Embeddings, Predictions
+
+__all__ = ["embed", "predict"]
+
+Checkpoint = Annotated[Path, typer.Argument(help="What 'protgraph train' wrote.")]
+Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
+Chain = Annotated[list[str] | None, typer.Option(help="Author chain id to use; again for more. All by default.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
+
+
+def predict(
+    checkpoint: Checkpoint,
+    files: Files,
+    out: Annotated[Path, typer.Option("--out", "-o", help="CSV file to write.")],
+    chain: Chain = None,
+    device: Device = "auto",
+) -> None:
+    """Predict for structure files: a CSV row per residue or per protein, with probabilities.
+
+    Files that fail do not stop the others: they are listed in OUT.failures.csv, and the exit code is 1 (2 if all fail).
+
+    \b
+    Examples:
+      protgraph predict gat.safetensors 1ubq.cif -o out.csv
+      protgraph predict gat.safetensors structures/ --chain A -o out.csv
+    """
+    from protgraph.cli.files import structure_files
+    from protgraph.train import predict as run
+
+    paths = structure_files(files)
+    found = run(checkpoint, paths, chains=chain, device=device)
+    if found.rows:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        found.write_csv(out)
+        typer.echo(f"{len(found.rows)} rows of {len(paths)} files → {out}")
+    _finish(found, out)
+
+
+def embed(
+    checkpoint: Checkpoint,
+    files: Files,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .npz, or .parquet.")],
+    chain: Chain = None,
+    device: Device = "auto",
+) -> None:
+    """Write the vectors that a trained model makes of residues and proteins, before its head.
+
+    An .npz file holds the arrays node (N, D), protein (P, D), ptr, files, chains and residues; a .parquet file holds a
+    row a residue, and a second one a row a protein.
+
+    \b
+    Examples:
+      protgraph embed gat.safetensors structures/ -o vectors.npz
+      protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
+    """
+    from protgraph.cli.files import structure_files
+    from protgraph.errors import OptionError
+    from protgraph.train import embed as run
+
+    if out.suffix not in (".npz", ".parquet"):
+        raise OptionError(f"vectors are written as .npz or .parquet; got {str(out)!r}")
+    paths = structure_files(files)
+    found = run(checkpoint, paths, chains=chain, device=device)
+    if found.files:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        written = ", ".join(map(str, found.write(out)))
+        residues, width = found.node.shape
+        typer.echo(f"{residues} residues of {len(found.files)} proteins, {width} wide → {written}")
+    _finish(found, out)
+
+
+def _finish(found: Predictions | Embeddings, out: Path) -> None:
+    """List what failed beside the output and leave with the exit code that says so."""
+    if not found.failures:
+        return
+    from rich.console import Console
+
+    path = out.parent / f"{out.name}.failures.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found.write_failures(path)
+    first = found.failures[0]
+    message = f"[bold red]{len(found.failures)} failed[/]; {path} says why. The first: "
+    Console(stderr=True).print(message + f"{first.file}: {first.reason}", highlight=False, soft_wrap=True)
+    raise typer.Exit(found.exit_code)

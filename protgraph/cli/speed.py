@@ -1,0 +1,41 @@
+"""``protgraph speed``: how fast each way of doing one thing is, as ratios in one run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["speed"]
+
+
+def speed(
+    name: Annotated[str | None, typer.Argument(help="attention, collate, edges, layers, neighbors; or all.")] = None,
+    seconds: Annotated[float, typer.Option(help="About how long each part is measured.")] = 5.0,
+) -> None:
+    """Measure our way of doing something beside the naive one and the peers that are installed, in turns.
+
+    Read the ratios: milliseconds are the machine's. Titles say on what, footers what any way has to do.
+
+    \b
+    Examples:
+      protgraph speed attention
+      protgraph speed --seconds 2
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from protgraph.bench.speed import MEASUREMENTS, measure
+
+    console = Console()
+    for chosen in [name] if name else list(MEASUREMENTS):
+        for m in measure(chosen, seconds=seconds):
+            caption = f"floor: {m.floor}\nchecked: {m.checked}"
+            table = Table(title=m.title, title_justify="left", caption=caption, caption_justify="left")
+            table.add_column("way")
+            table.add_column("median ms", justify="right")
+            table.add_column(f"× {m.reference}", justify="right")
+            for row in m.rows:
+                table.add_row(row.name, f"{row.median_ms:.3g}", f"{row.ratio:.2f}")
+            console.print(table)
+            console.print()

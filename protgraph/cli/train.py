@@ -1,0 +1,86 @@
+"""``protgraph train``: a model on a dataset, or on a folder of structures with a table of labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from protgraph.errors import DatasetError, OptionError
+
+if TYPE_CHECKING:
+    from protgraph.data.dataset import Dataset
+
+__all__ = ["train"]
+
+
+def train(
+    model: Annotated[str, typer.Argument(help="Model by name: 'gat', 'gat.v1'.")],
+    data: Annotated[str, typer.Option(help="Dataset by name, or a folder of structure files (then give --labels).")],
+    task: Annotated[str | None, typer.Option(help="Task of the dataset; needed unless it has just one.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="CSV of labels per residue or per protein, for a folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
+    ] = None,
+    epochs: Annotated[int, typer.Option(help="Passes over the training split.")] = 30,
+    lr: Annotated[float, typer.Option(help="Learning rate.")] = 2e-3,
+    seed: Annotated[int, typer.Option(help="Of weights, order, dropout, and the split of a folder.")] = 0,
+    patience: Annotated[int, typer.Option(help="Epochs without improvement after which training stops.")] = 10,
+    batch_residues: Annotated[int, typer.Option(help="Residues in a batch.")] = 2048,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
+    max_time: Annotated[float | None, typer.Option(help="Seconds after which training stops.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line per epoch.")] = False,
+) -> None:
+    """Train a model; the best epoch on validation is kept, tested once, and written as a checkpoint.
+
+    A table of labels has a header. One label a residue: columns file, chain, res_id (ins_code where there are any) and
+    a label. One a protein: file and a label. Texts are classes, 0/1 are yes/no labels, other numbers are values. A
+    column 'split' (train, val, test) or 'cluster' is respected.
+
+    \b
+    Examples:
+      protgraph train gat --data pdb_core --task secondary_structure --epochs 2
+      protgraph train gcn --data structures/ --labels labels.csv -o mine.safetensors
+    """
+    from protgraph.train import FitConfig, fit
+
+    config = FitConfig(
+        epochs=epochs,
+        lr=lr,
+        seed=seed,
+        patience=patience,
+        batch_residues=batch_residues,
+        device=device,
+        max_time=max_time,
+    )
+    dataset = _dataset(data, labels, task, seed)
+    tasks = list(dataset.tasks())
+    if task is None and len(tasks) > 1:
+        raise OptionError(f"dataset {data!r} has several tasks; give --task: {', '.join(tasks)}")
+    task = task or tasks[0]
+    result = fit(model, dataset, task, config=config, on_epoch=None if quiet else _print_epoch)
+    typer.echo(result.summary())
+    path = result.save(out or Path(f"{model}-{task}.safetensors"))
+    typer.echo(f"checkpoint: {path}")
+
+
+def _dataset(data: str, labels: Path | None, task: str | None, seed: int) -> Dataset:
+    from protgraph.data.folder import FolderDataset
+    from protgraph.train.prepare import as_dataset
+
+    if not Path(data).is_dir():
+        if labels is not None:
+            raise DatasetError(f"--labels is for a folder of structures, and {data!r} is none")
+        return as_dataset(data)
+    if labels is None:
+        raise DatasetError(f"{data!r} is a folder: give its labels with --labels FILE.csv")
+    dataset = FolderDataset(data, labels, task=task or "labels", seed=seed)
+    if dataset.unlabelled_files:
+        typer.echo(f"{len(dataset.unlabelled_files)} structure files have no labels and take no part", err=True)
+    return dataset
+
+
+def _print_epoch(row: dict[str, float]) -> None:
+    figures = "  ".join(f"{k} {v:.4f}" for k, v in row.items() if k != "epoch")
+    typer.echo(f"epoch {int(row['epoch']):3d}  {figures}")

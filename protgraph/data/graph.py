@@ -1,0 +1,203 @@
+"""One protein as a graph, and several as a batch: PyG's ``Data`` with the field table in place of its guesses.
+
+PyG decides from a tensor's *name* whether batching shifts it, and from its *length* whether it counts nodes.
+Both go wrong on proteins; here the field table answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from protgraph.data.fields import field, is_registered
+from protgraph.errors import FieldError
+
+__all__ = ["ProteinGraph", "collate", "make_batch"]
+
+_NOT_FIELDS = ("y", "ptr", "batch")
+
+
+class ProteinGraph(Data):
+    """The graph of one protein: registered fields as tensors, and a few plain attributes.
+
+    Attributes
+    ----------
+    pos : Tensor
+        ``(N, 3)`` float32, Å. Every other tensor is a field of the table, under its name.
+    y : Tensor, optional
+        Labels; what its rows count is ``y_level`` ("node", "edge", "graph" or "pair").
+    name : str
+        Name of the protein.
+    residue_ids : ndarray of str
+        ``(N,)`` identities such as ``"A:42"`` or ``"H:100B"`` (chain, number, insertion code).
+    degree : int, only where constant
+        K where every node has exactly K incoming edges.
+    report : dict
+        What was left out of the structure, as :meth:`protgraph.structure.LossReport.to_dict` gives it.
+    """
+
+    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> int:
+        if is_registered(key) and field(key).irreps == "index":
+            return self.num_nodes
+        return 0
+
+    def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> int | None:
+        if not isinstance(value, Tensor):
+            return None
+        return 1 if key == "edge_index" else 0
+
+    def level(self, key: str) -> str | None:
+        """What the rows of a tensor count: "node", "edge", "graph", "pair", or None for a plain attribute."""
+        if not isinstance(self[key], Tensor):
+            return None
+        if key == "y":
+            return self.y_level if "y_level" in self else None
+        if key == "ptr":
+            return None
+        return field(key).level
+
+    def is_node_attr(self, key: str) -> bool:
+        return key in self and self.level(key) == "node"
+
+    def is_edge_attr(self, key: str) -> bool:
+        return key in self and self.level(key) == "edge"
+
+    def validate(self, raise_on_error: bool = True) -> bool:
+        """Check every tensor against the field table: name, rows, trailing shape, dtype, finiteness, edge order.
+
+        Raises
+        ------
+        FieldError
+            Naming the field, the protein and the first row at fault.
+        """
+        try:
+            for key, value in self.items():
+                if isinstance(value, Tensor) and key not in _NOT_FIELDS:
+                    _check_field(self, key, value)
+            if "edge_index" in self:
+                _check_edges(self)
+        except FieldError:
+            if raise_on_error:
+                raise
+            return False
+        return True
+
+
+def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
+    spec, where = field(key), f"field {key!r} of {graph.name if 'name' in graph else 'a graph'!r}"
+    if key == "edge_index":
+        return
+    rows = {"node": graph.num_nodes, "edge": graph.num_edges, "graph": getattr(graph, "num_graphs", 1)}[spec.level]
+    if value.size(0) != rows:
+        raise FieldError(f"{where} has {value.size(0)} rows; a {spec.level} field here has {rows}")
+    floating = value.is_floating_point()
+    if floating != spec.dtype.startswith("float") or (not floating and value.dtype != getattr(torch, spec.dtype)):
+        raise FieldError(f"{where} is {value.dtype}; the field table says {spec.dtype}")
+    fixed = spec.shape if spec.irreps != "point" else spec.trailing_shape  # widths of plain irreps are options
+    if fixed is not None and tuple(value.shape[1:]) != fixed:
+        raise FieldError(f"{where} has trailing shape {tuple(value.shape[1:])}; the field table says {fixed}")
+    if floating and key != "backbone" and not bool(torch.isfinite(value).all()):
+        row = int((~torch.isfinite(value)).flatten(1).any(1).nonzero()[0])
+        raise FieldError(f"{where} is not finite in row {row}; mask what is missing instead")
+
+
+def _check_edges(graph: ProteinGraph) -> None:
+    index, name = graph.edge_index, graph.name if "name" in graph else "a graph"
+    if index.dim() != 2 or index.size(0) != 2 or index.dtype != torch.long:
+        raise FieldError(f"edge_index of {name!r} is {tuple(index.shape)} {index.dtype}; it must be (2, E) int64")
+    if index.numel() == 0:
+        return
+    if int(index.min()) < 0 or int(index.max()) >= graph.num_nodes:
+        raise FieldError(f"edge_index of {name!r} names node {int(index.max())}; there are {graph.num_nodes}")
+    if bool((index[1].diff() < 0).any()):
+        raise FieldError(f"edge_index of {name!r} is not sorted by target (row 1); sort it before making a graph")
+    degree = graph.degree if "degree" in graph else None
+    if degree is None:
+        return
+    regular = torch.arange(graph.num_nodes, device=index.device).repeat_interleave(degree)
+    if index.size(1) != regular.numel() or not bool((index[1] == regular).all()):
+        raise FieldError(f"graph {name!r} says degree {degree}, but its nodes do not all have that many edges")
+
+
+def collate(graphs: Sequence[ProteinGraph]) -> Batch:
+    """Join proteins to one batch; same values as PyG's ``Batch.from_data_list``, without its guesses.
+
+    Adds ``batch`` ``(N,)``, ``ptr`` ``(B + 1,)``, ``sizes`` (nodes of each protein, on the host) and ``degree``
+    (where all proteins share one).
+    """
+    if not graphs:
+        raise FieldError("an empty list of graphs makes no batch")
+    keys = list(graphs[0].keys())
+    for g in graphs[1:]:
+        if set(g.keys()) != set(keys):
+            raise FieldError(
+                f"graphs {graphs[0].name!r} and {g.name!r} differ in fields: {sorted(set(keys) ^ set(g.keys()))}"
+            )
+    sizes = tuple(g.num_nodes for g in graphs)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    tensors: dict[str, Tensor] = {}
+    attributes: dict[str, list[Any]] = {}
+    rows: dict[str, list[int]] = {}
+    for key in keys:
+        values = [g[key] for g in graphs]
+        if not isinstance(values[0], Tensor):
+            attributes[key] = values
+            continue
+        dim = graphs[0].__cat_dim__(key, values[0])
+        rows[key] = [v.size(dim) for v in values]
+        if is_registered(key) and field(key).irreps == "index":
+            values = [v + int(s) for v, s in zip(values, starts, strict=False)]
+        tensors[key] = torch.cat(values, dim)
+    return make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
+
+
+def make_batch(
+    tensors: Mapping[str, Tensor],
+    *,
+    sizes: Sequence[int],
+    rows: Mapping[str, Sequence[int]],
+    attributes: Mapping[str, Sequence[Any]],
+) -> Batch:
+    """A batch from tensors that are already joined and shifted.
+
+    Parameters
+    ----------
+    tensors : mapping of str to Tensor
+        Fields of all proteins, joined; node numbers already shifted.
+    sizes : sequence of int
+        Nodes of each protein.
+    rows : mapping of str to sequence of int
+        For each tensor, how many of its rows each protein gave.
+    attributes : mapping of str to sequence
+        Plain attributes, one value a protein (``name``, ``residue_ids``, ``degree``, …).
+    """
+    batch = Batch(_base_cls=ProteinGraph)
+    starts = torch.tensor(sizes).cumsum(0)
+    ptr = torch.cat([torch.zeros(1, dtype=torch.long), starts])
+    slices: dict[str, Any] = {}
+    shifts: dict[str, Any] = {}
+    for key, value in tensors.items():
+        batch[key] = value
+        slices[key] = torch.tensor([0, *rows[key]]).cumsum(0)
+        shifted = is_registered(key) and field(key).irreps == "index"
+        shifts[key] = ptr[:-1] if shifted else torch.zeros(len(sizes), dtype=torch.long)
+    for key, values in attributes.items():
+        if key == "degree":
+            if len(set(values)) == 1:
+                batch.degree = values[0]
+        elif key == "y_level":
+            batch.y_level = values[0]
+        else:
+            batch[key] = list(values)
+            slices[key], shifts[key] = torch.arange(len(sizes) + 1), None
+    batch.sizes = tuple(int(s) for s in sizes)
+    batch.batch = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
+    batch.ptr = ptr
+    batch._num_graphs = len(sizes)
+    batch._slice_dict, batch._inc_dict = slices, shifts
+    return batch

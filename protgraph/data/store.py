@@ -1,0 +1,321 @@
+"""Prepared proteins in flat memory-mapped arrays: one ``.npy`` a field, joined over proteins, and offsets.
+
+A read is a few slices of memory that the operating system shares between processes; there is no file a protein
+and no pickle. Where every node of a protein has the same number of edges, only sources are kept: the target of
+edge e is e // K.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch
+
+from protgraph.data.fields import FieldSpec, field, is_registered, register_field
+from protgraph.data.graph import ProteinGraph, make_batch
+from protgraph.errors import DatasetError, FieldError
+
+__all__ = ["Store", "write_store"]
+
+FORMAT, VERSION = "protgraph-store", 1
+META = "store.json"
+EDGES = ("edge_source", "edge_target")  # how ``edge_index`` lies on disk: int32 nodes of each protein
+
+
+class Store:
+    """A folder of prepared proteins, opened without reading it.
+
+    Parameters
+    ----------
+    path : str or Path
+        What :func:`write_store` wrote.
+
+    Attributes
+    ----------
+    info : dict
+        What the writer noted (dataset, task, featurizers).
+    names : list of str
+        Name of each protein.
+    sizes : ndarray
+        ``(P,)`` int64, nodes of each protein.
+
+    Raises
+    ------
+    DatasetError
+        It is no store, it was left incomplete, or its fields are no longer what the field table says.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._meta = _read_meta(self.path)
+        self.info: dict[str, Any] = self._meta["info"]
+        self.attributes: dict[str, list[Any]] = self._meta["attributes"]
+        self._arrays = {name: _open(self.path, name, self._meta["files"][name]) for name in self._meta["files"]}
+        self._tensors = {k: torch.from_numpy(a) for k, a in self._arrays.items() if a.dtype.kind in "biuf"}
+        self._keys = [k for k in self._meta["order"] if k in self._tensors or k == "edge_index"]
+        for name, spec in self._meta["specs"].items():
+            shape = None if spec["shape"] is None else tuple(spec["shape"])
+            _agree(self.path, name, FieldSpec(**{**spec, "shape": shape}))
+        self._ptr = {level: self._arrays[f"ptr_{level}"].tolist() for level in self._meta["levels"]}
+        self.sizes = np.diff(self._arrays["ptr_node"])
+        self._degree: list[int | None] = self._meta["degree"]
+
+    def __len__(self) -> int:
+        return self._meta["proteins"]
+
+    @property
+    def names(self) -> list[str]:
+        """Name of each protein."""
+        return self.attributes.get("name", [""] * len(self))
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r}, proteins={len(self)}, nodes={int(self.sizes.sum())})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Store, (self.path,)
+
+    def __getitem__(self, i: int) -> ProteinGraph:
+        """Protein i; the tensors are copies, the caller may change them."""
+        i = range(len(self))[i]
+        graph = ProteinGraph()
+        for key in self._meta["order"]:
+            if key == "edge_index":
+                graph[key] = self._edge_index([i], [self._rows(key, i)], [0, int(self.sizes[i])])
+            elif key == "degree":
+                graph.degree = self._degree[i]
+            elif key in self._tensors:
+                a, b = self._rows(key, i)
+                graph[key] = self._tensors[key][a:b].clone()
+            else:
+                graph[key] = self._attribute(key, i)
+        return graph
+
+    def __iter__(self) -> Iterable[ProteinGraph]:
+        return (self[i] for i in range(len(self)))
+
+    def collate(self, indices: Sequence[int]) -> Batch:
+        """The batch of these proteins, equal to ``collate([self[i] for i in indices])`` and several times faster."""
+        if len(indices) == 0:
+            raise FieldError("an empty list of proteins makes no batch")
+        whole = range(len(self))
+        indices = [whole[int(i)] for i in indices]
+        starts = np.concatenate([[0], np.cumsum(self.sizes[indices])]).tolist()  # first node of each in the batch
+        spans = {level: [(ptr[i], ptr[i + 1]) for i in indices] for level, ptr in self._ptr.items()}
+        tensors: dict[str, Tensor] = {}
+        rows: dict[str, list[int]] = {}
+        for key in self._keys:
+            own = spans[self._meta["level"][key]]
+            rows[key] = [b - a for a, b in own]
+            if key == "edge_index":
+                tensors[key] = self._edge_index(indices, own, starts)
+            elif self._shifted(key):
+                tensors[key] = torch.cat([self._tensors[key][a:b] + n for (a, b), n in zip(own, starts, strict=False)])
+            else:
+                tensors[key] = torch.cat([self._tensors[key][a:b] for a, b in own])
+        plain = [k for k in self._meta["order"] if k not in tensors]
+        attributes = {k: [self._attribute(k, i) for i in indices] for k in plain}
+        sizes = [int(self.sizes[i]) for i in indices]
+        return make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
+
+    def verify(self) -> None:
+        """Read everything and compare checksums; a changed byte is a :class:`DatasetError` that names the file."""
+        for name, known in self._meta["files"].items():
+            if _checksum(self.path / f"{name}.npy") != known["crc32"]:
+                raise DatasetError(f"{self.path / f'{name}.npy'} is damaged (checksum); prepare the data again")
+
+    def _rows(self, key: str, i: int) -> tuple[int, int]:
+        ptr = self._ptr[self._meta["level"][key]]
+        return ptr[i], ptr[i + 1]
+
+    def _shifted(self, key: str) -> bool:
+        return key in self._meta["specs"] and self._meta["specs"][key]["irreps"] == "index"
+
+    def _attribute(self, key: str, i: int) -> Any:
+        if key == "degree":
+            return self._degree[i]
+        if key in self._arrays:  # texts of nodes
+            a, b = self._rows(key, i)
+            return self._arrays[key][a:b].copy()
+        return self.attributes[key][i]
+
+    def _edge_index(self, indices: Sequence[int], spans: Sequence[tuple[int, int]], starts: Sequence[int]) -> Tensor:
+        """``(2, E)`` int64 of these proteins in a row, nodes numbered through."""
+        sides = [self._tensors[name] for name in EDGES if name in self._tensors]
+        index = torch.empty(2, sum(b - a for a, b in spans), dtype=torch.long)
+        for row, side in zip(index, sides, strict=False):
+            for (a, b), n, place in zip(spans, starts, row.split([b - a for a, b in spans]), strict=False):
+                torch.add(side[a:b], n, out=place)
+        if len(sides) == 1:
+            degrees = [self._degree[i] for i in indices]
+            nodes = torch.arange(starts[-1])
+            if degrees[0] and len(set(degrees)) == 1:
+                index[1].view(-1, degrees[0]).copy_(nodes[:, None])  # (N, K)
+            else:
+                each = torch.tensor(degrees).repeat_interleave(torch.from_numpy(self.sizes[indices]))  # (N,)
+                index[1] = nodes.repeat_interleave(each)
+        return index
+
+
+def write_store(
+    path: str | Path, graphs: Iterable[ProteinGraph], *, info: Mapping[str, Any] | None = None, overwrite: bool = False
+) -> Store:
+    """Write proteins to a folder, which appears whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder to make.
+    graphs : iterable of ProteinGraph
+        All with the same fields.
+    info : mapping, optional
+        Plain data to keep beside them.
+    overwrite : bool
+        Whether a store (nothing else) that lies there is replaced.
+
+    Raises
+    ------
+    DatasetError
+        The folder exists already, or there is no protein.
+    FieldError
+        Two graphs differ in their fields.
+    """
+    path = Path(path)
+    if path.exists() and not (overwrite and (path / META).is_file()):
+        hint = "give overwrite=True to replace it" if (path / META).is_file() else "and it is no store"
+        raise DatasetError(f"{path} exists already {hint}")
+    arrays, meta = _flatten(list(graphs))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        for name, array in arrays.items():
+            np.save(temporary / f"{name}.npy", array, allow_pickle=False)
+            entry = {"dtype": array.dtype.str, "shape": list(array.shape)}
+            meta["files"][name] = {**entry, "crc32": _checksum(temporary / f"{name}.npy")}
+        meta["info"] = dict(info or {})
+        (temporary / META).write_text(_plain_text(meta), encoding="utf-8")
+        if path.exists():
+            shutil.rmtree(path)
+        os.replace(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return Store(path)
+
+
+def _flatten(graphs: list[ProteinGraph]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Joined arrays by file name, and everything else as plain data."""
+    if not graphs:
+        raise DatasetError("there is no protein to store")
+    order = sorted(graphs[0].keys())
+    for g in graphs[1:]:
+        if set(g.keys()) != set(order):
+            odd = sorted(set(g.keys()) ^ set(order))
+            raise FieldError(f"graphs {graphs[0].name!r} and {g.name!r} differ in fields: {odd}")
+    meta: dict[str, Any] = {"format": FORMAT, "version": VERSION, "proteins": len(graphs), "order": order}
+    meta |= {"specs": {}, "level": {}, "levels": [], "attributes": {}, "files": {}, "degree": [None] * len(graphs)}
+    counts: dict[str, list[int]] = {"node": [g.num_nodes for g in graphs]}
+    arrays: dict[str, np.ndarray] = {}
+    for key in order:
+        values = [g[key] for g in graphs]
+        if key == "degree":
+            meta["degree"] = [None if v is None else int(v) for v in values]
+        elif isinstance(values[0], Tensor):
+            level, arrays_of_key = _flat_tensors(graphs, key, values)
+            arrays |= arrays_of_key
+            meta["level"][key] = level
+            rows = [v.size(1 if key == "edge_index" else 0) for v in values]
+            if counts.setdefault(level, rows) != rows:
+                raise FieldError(f"field {key!r} does not have one row a {level} in every protein")
+            if is_registered(key):
+                meta["specs"][key] = asdict(field(key))
+        elif isinstance(values[0], np.ndarray) and [len(v) for v in values] == counts["node"]:
+            arrays[key], meta["level"][key] = np.concatenate(values), "node"
+        else:
+            meta["attributes"][key] = values
+    for level, rows in counts.items():
+        arrays[f"ptr_{level}"] = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+    meta["levels"] = list(counts)
+    return arrays, meta
+
+
+def _flat_tensors(
+    graphs: list[ProteinGraph], key: str, values: list[Tensor]
+) -> tuple[str, dict[str, np.ndarray]]:
+    """What the rows count, and the arrays of one field."""
+    if key != "edge_index":
+        level = graphs[0].level(key)
+        if level is None:
+            raise FieldError(f"{key!r} of {graphs[0].name!r} is a tensor of no known level; set y_level")
+        return level, {key: torch.cat(values).numpy()}
+    joined = torch.cat(values, dim=1).to(torch.int32).numpy()
+    implicit = all("degree" in g and g.degree is not None for g in graphs)
+    return "edge", dict(zip(EDGES[: 1 if implicit else 2], np.ascontiguousarray(joined), strict=False))
+
+
+def _plain_text(meta: Mapping[str, Any]) -> str:
+    for part in ("info", "attributes"):
+        for key, value in meta[part].items():
+            try:
+                json.dumps(value)
+            except (TypeError, ValueError) as e:
+                raise FieldError(f"{key!r} cannot be stored, it is no tensor and no plain data: {e}") from e
+    return json.dumps(meta)
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    try:
+        meta = json.loads((path / META).read_text(encoding="utf-8"))
+        if meta["format"] != FORMAT:
+            raise KeyError("format")
+    except OSError as e:
+        raise DatasetError(f"no prepared data at {str(path)!r}: {META} cannot be read") from e
+    except (ValueError, KeyError, TypeError) as e:
+        raise DatasetError(f"{path / META} is not the description of prepared data; prepare it again") from e
+    if meta["version"] != VERSION:
+        raise DatasetError(f"{path} is prepared data of version {meta['version']}, not {VERSION}; prepare it again")
+    return meta
+
+
+def _open(path: Path, name: str, known: Mapping[str, Any]) -> np.ndarray:
+    """Map one array; private to this process, so that nothing can write to the file."""
+    file = path / f"{name}.npy"
+    try:
+        array = np.load(file, mmap_mode="c" if 0 not in known["shape"] else None, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as e:
+        raise DatasetError(f"{file} is missing or incomplete; prepare the data again") from e
+    if array.dtype.str != known["dtype"] or list(array.shape) != known["shape"]:
+        raise DatasetError(
+            f"{file} holds {array.dtype} {array.shape}, not {known['dtype']} {tuple(known['shape'])}; prepare it again"
+        )
+    return np.asarray(array)  # slices of a plain array are cheaper than of np.memmap
+
+
+def _agree(path: Path, name: str, stored: FieldSpec) -> None:
+    """A stored field means what the field table says now; one that nobody registered brings its own spec."""
+    if not is_registered(name):
+        register_field(stored)
+        return
+    now = field(name)
+    for part in ("level", "irreps", "dtype", "unit", "shape", "classes"):
+        was, is_ = getattr(stored, part), getattr(now, part)
+        if was != is_:
+            raise DatasetError(f"{path}: field {name!r} had {part} {was!r}, now it is {is_!r}; prepare again")
+
+
+def _checksum(file: Path) -> int:
+    value = 0
+    with open(file, "rb") as stream:
+        while chunk := stream.read(1 << 20):
+            value = zlib.crc32(chunk, value)
+    return value

@@ -1,0 +1,72 @@
+"""What is predicted: the shape and meaning of labels, which chooses the head, the loss and the metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from protgraph.errors import DatasetError
+
+__all__ = ["Target"]
+
+_HEADS = {
+    ("node", "classes"): "node_classifier",
+    ("node", "labels"): "node_multilabel",
+    ("node", "values"): "node_regressor",
+    ("graph", "classes"): "graph_classifier",
+    ("graph", "labels"): "graph_multilabel",
+    ("graph", "values"): "graph_regressor",
+    ("edge", "classes"): "edge_classifier",
+    ("edge", "labels"): "edge_classifier",
+    ("pair", "labels"): "contact",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one task predicts.
+
+    Parameters
+    ----------
+    name : str
+        Name of the label: "secondary_structure".
+    level : {"node", "edge", "graph", "pair"}
+        Per residue, per edge, per protein or per pair of residues of a protein.
+    kind : {"classes", "labels", "values"}
+        One of C classes; C independent yes/no labels (multi-label; binary is C = 1); C real values.
+    size : int
+        C, the width of the logits.
+    names : tuple of str
+        Names of the C classes, labels or values; empty where they have none.
+    unit : str
+        Unit of values.
+    head : str, optional
+        Registry name of the head; None takes the usual one of this level and kind.
+
+    Notes
+    -----
+    Labels ``y`` are int64 ``(N,)`` for classes (−1: unknown), float32 ``(N, C)`` for labels and values (NaN:
+    unknown), with N counting nodes, edges, proteins or pairs. Unknown entries take no part in loss or metrics.
+    """
+
+    name: str
+    level: Literal["node", "edge", "graph", "pair"]
+    kind: Literal["classes", "labels", "values"]
+    size: int
+    names: tuple[str, ...] = ()
+    unit: str = "dimensionless"
+    head: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.level, self.kind) not in _HEADS and self.head is None:
+            raise DatasetError(
+                f"target {self.name!r}: no head predicts {self.kind!r} per {self.level!r}; "
+                f"give head=, or one of {sorted(_HEADS)}"
+            )
+        if self.size < 1 or (self.names and len(self.names) != self.size):
+            raise DatasetError(f"target {self.name!r}: size {self.size} does not fit the names {self.names}")
+
+    @property
+    def head_name(self) -> str:
+        """Registry name of the head that predicts this target."""
+        return self.head or _HEADS[self.level, self.kind]

@@ -1,0 +1,84 @@
+"""Every error that protgraph raises on purpose.
+
+Each subclasses the builtin that it is, says what was asked, what is allowed, where, and what to do, in at
+most three lines. The command line turns a :class:`ProtgraphError` into one message and exit code 2.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CheckpointError",
+    "DatasetError",
+    "DuplicateNameError",
+    "EmptyStructureError",
+    "FieldError",
+    "LabelError",
+    "MissingExtraError",
+    "OptionError",
+    "PluginLoadError",
+    "ProtgraphError",
+    "SelectionError",
+    "StructureFileError",
+    "UnknownNameError",
+    "WiringError",
+]
+
+
+class ProtgraphError(Exception):
+    """Base of every error that protgraph raises on purpose."""
+
+    def __str__(self) -> str:
+        # LookupError subclasses would print the repr of their message.
+        return str(self.args[0]) if self.args else ""
+
+
+class UnknownNameError(ProtgraphError, LookupError):
+    """No component, field, target or task has this name."""
+
+
+class DuplicateNameError(ProtgraphError, ValueError):
+    """Two different objects claim one registry name."""
+
+
+class PluginLoadError(ProtgraphError, ImportError):
+    """A plugin's object could not be imported; only that component is unusable."""
+
+
+class OptionError(ProtgraphError, TypeError):
+    """A component was given an option that its signature does not take."""
+
+
+class FieldError(ProtgraphError, ValueError):
+    """A graph field is unregistered or has the wrong shape, dtype or level."""
+
+
+class WiringError(ProtgraphError, ValueError):
+    """The nodes of a model graph do not fit together."""
+
+
+class StructureFileError(ProtgraphError, ValueError):
+    """A file is missing or is no structure file that can be read."""
+
+
+class EmptyStructureError(ProtgraphError, ValueError):
+    """A structure holds nothing of what was asked for (no protein, say)."""
+
+
+class SelectionError(ProtgraphError, LookupError):
+    """A model, chain, assembly or residue that was asked for is not in the structure."""
+
+
+class DatasetError(ProtgraphError, ValueError):
+    """A dataset card, folder or split is incomplete or contradicts itself."""
+
+
+class LabelError(ProtgraphError, ValueError):
+    """Labels name residues or proteins that are not there, or have the wrong type."""
+
+
+class CheckpointError(ProtgraphError, ValueError):
+    """A checkpoint cannot be read or does not fit the installed components."""
+
+
+class MissingExtraError(ProtgraphError, ImportError):
+    """An optional dependency is needed; the message has the install command."""

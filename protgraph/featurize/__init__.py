@@ -1,0 +1,21 @@
+"""Structures to graphs: featurizers, each a registry name that adds named tensors.
+
+The *structure* stage sees residues as numpy arrays, once a protein, and its results are kept (dihedral angles,
+directions, edges); the *tensor* stage expands kept fields after batching, on the device (one-hot types, distances,
+radial bases). Every plan of features, in order, is a :class:`FeaturePlan`; :func:`featurize` runs both stages.
+"""
+
+from __future__ import annotations
+
+from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.featurize.build import FeaturePlan, featurize
+
+__all__ = [
+    "EdgeFeaturizer",
+    "EdgeList",
+    "FeaturePlan",
+    "Featurizer",
+    "StructureFeaturizer",
+    "TensorFeaturizer",
+    "featurize",
+]

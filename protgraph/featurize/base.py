@@ -1,0 +1,89 @@
+"""What a featurizer is: a name that adds named tensors to a graph, in one of two stages.
+
+*Structure* featurizers see :class:`protgraph.structure.Residues` (numpy, no torch) once a protein; what they
+find is stored. *Tensor* featurizers expand stored fields (distances, radial bases, directions) after
+batching, on the device, without parameters; nothing expanded is ever stored or collated.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from protgraph.data.fields import FieldSpec, field
+from protgraph.structure.residue import Residues
+
+__all__ = ["EdgeFeaturizer", "EdgeList", "Featurizer", "StructureFeaturizer", "TensorFeaturizer"]
+
+
+class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
+    """Base of both stages; options are keyword-only arguments of ``__init__``.
+
+    Attributes
+    ----------
+    reads : tuple of str
+        Fields that must be there (tensor stage only; ``edges`` and ``proteins`` are the reduction objects).
+    writes : tuple of str
+        Fields that it adds, in the field table.
+    out : dict of str to FieldSpec
+        Their specs with the widths that the options give; the table's own spec unless :meth:`declare` says.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ()
+    writes: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        self.out: dict[str, FieldSpec] = {name: field(name) for name in self.writes}
+
+    def declare(self, **irreps: str) -> None:
+        """State the irreps of a written field whose width depends on options."""
+        for name, value in irreps.items():
+            self.out[name] = field(name).as_(name, irreps=value)
+
+
+class StructureFeaturizer(Featurizer):
+    """Numpy in, numpy out, once a protein."""
+
+    @abstractmethod
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        """Exactly the written fields, each with one row a residue."""
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """Directed edges j → i of one protein.
+
+    Parameters
+    ----------
+    source, target : ndarray
+        ``(E,)`` int64. Ascending by target; within a target ascending by distance, ties by source.
+    degree : int, optional
+        K where every node has exactly K incoming edges.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    degree: int | None = None
+
+
+class EdgeFeaturizer(Featurizer):
+    """Finds the edges of a protein; several in one model make one multi-relational graph (``edge_kind``)."""
+
+    writes: ClassVar[tuple[str, ...]] = ("edge_index",)
+
+    @abstractmethod
+    def __call__(self, residues: Residues) -> EdgeList:
+        """The edges, without self loops and without duplicates."""
+
+
+class TensorFeaturizer(Featurizer):
+    """Tensors in, tensors out, on the device, after batching; no parameters."""
+
+    @abstractmethod
+    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Exactly the written fields."""

@@ -1,0 +1,206 @@
+"""From residues to a :class:`ProteinGraph` by featurizer names, in the stages of :mod:`protgraph.featurize.base`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from protgraph import registry
+from protgraph.data.edges import Edges, Proteins
+from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph import ProteinGraph
+from protgraph.data.node import Node, as_node
+from protgraph.errors import EmptyStructureError, FieldError, WiringError
+from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.structure import Residues, Structure, clean
+
+__all__ = ["ALWAYS", "FeaturePlan", "featurize"]
+
+#: Fields that every protein graph has, straight from the residues.
+ALWAYS = ("aatype", "chain", "res_id", "seq_pos", "pos", "backbone", "backbone_mask")
+
+
+class FeaturePlan:
+    """A list of featurizer names, checked and sorted into its two stages.
+
+    Parameters
+    ----------
+    features : sequence of Node, str or dict
+        Featurizers in order; a tensor featurizer comes after those that write what it reads.
+
+    Attributes
+    ----------
+    fields : dict of str to FieldSpec
+        Every field that a graph has after both stages, ``edges`` and ``proteins`` included.
+
+    Raises
+    ------
+    WiringError
+        Where a featurizer reads a field that nothing before it writes, or two write the same field.
+    """
+
+    def __init__(self, features: Sequence[Node | str | Mapping[str, Any]]) -> None:
+        self.nodes: tuple[Node, ...] = tuple(as_node(n) for n in features)
+        self.structure: list[tuple[Node, StructureFeaturizer]] = []
+        self.edges: list[tuple[Node, EdgeFeaturizer]] = []
+        self.tensor: list[tuple[Node, TensorFeaturizer]] = []
+        self.fields: dict[str, FieldSpec] = {name: field(name) for name in (*ALWAYS, "proteins")}
+        made = [self._create(i, n) for i, n in enumerate(self.nodes)]
+        for n, featurizer in made:
+            if isinstance(featurizer, EdgeFeaturizer):
+                self.edges.append((n, featurizer))
+        if self.edges:
+            self.fields |= {name: field(name) for name in ("edge_index", "edges")}
+        if len(self.edges) > 1:
+            self.fields["edge_kind"] = field("edge_kind").as_("edge_kind", irreps=f"{len(self.edges)}x0e")
+        for i, (n, featurizer) in enumerate(made):
+            self._place(f"features[{i}] ({n.name})", n, featurizer)
+
+    @staticmethod
+    def _create(i: int, n: Node) -> tuple[Node, Featurizer]:
+        path = f"features[{i}] ({n.name})"
+        featurizer = registry.featurizers.create(n.name, path=path, options=n.options)
+        if not isinstance(featurizer, Featurizer):
+            raise WiringError(f"{path} is a {type(featurizer).__name__}, not a protgraph Featurizer")
+        return n, featurizer
+
+    def _place(self, path: str, n: Node, featurizer: Featurizer) -> None:
+        if n.inputs:
+            raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
+        if isinstance(featurizer, EdgeFeaturizer):
+            return
+        for local in featurizer.reads:
+            if n.reads.get(local, local) not in self.fields:
+                raise WiringError(
+                    f"{path} reads {n.reads.get(local, local)!r}, which no featurizer before it writes.\n"
+                    f"There so far: {', '.join(sorted(self.fields))}. Add the featurizer that writes it first."
+                )
+        for local, spec in featurizer.out.items():
+            name = n.writes.get(local, local)
+            if name in self.fields:
+                raise WiringError(f"{path} writes {name!r}, which is there already; name its output: writes={{...}}")
+            self.fields[name] = spec.as_(name)
+        if isinstance(featurizer, StructureFeaturizer):
+            self.structure.append((n, featurizer))
+        else:
+            self.tensor.append((n, featurizer))
+
+    def key(self) -> str:
+        """Canonical text of what the *stored* stage depends on: equal keys give equal stored graphs."""
+        stored = [n.to_dict() for n, _ in (*self.structure, *self.edges)]
+        return json.dumps(stored, sort_keys=True)
+
+    def stored(self, residues: Residues) -> ProteinGraph:
+        """Stage one: what is found once a protein and kept."""
+        if len(residues) == 0:
+            raise EmptyStructureError(f"{residues.name}: no protein residue is left to make a graph of")
+        arrays = {
+            "aatype": residues.aatype,
+            "chain": residues.chain_number,
+            "res_id": residues.res_id,
+            "seq_pos": residues.seq_pos,
+            "pos": residues.pos,
+            "backbone": residues.backbone,
+            "backbone_mask": residues.backbone_mask,
+        }
+        for n, featurizer in self.structure:
+            for local, value in featurizer(residues).items():
+                arrays[n.writes.get(local, local)] = value
+        graph = ProteinGraph(**{name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
+        if self.edges:
+            _add_edges(graph, [featurizer(residues) for _, featurizer in self.edges])
+        graph.name = residues.name
+        graph.residue_ids = np.array(residues.ids)
+        graph.report = residues.report.to_dict()
+        return graph
+
+    def expand(self, f: Mapping[str, Any]) -> dict[str, Any]:
+        """Stage two: the stored fields and all that tensor featurizers make of them, on the device they lie on.
+
+        Floating fields follow the type of ``pos``.
+        """
+        f = dict(f)
+        dtype = f["pos"].dtype
+        for n, featurizer in self.tensor:
+            given = {local: f[n.reads.get(local, local)] for local in featurizer.reads}
+            made = featurizer(given)
+            for local, value in made.items():
+                f[n.writes.get(local, local)] = value.to(dtype) if value.is_floating_point() else value
+        return f
+
+    def whole(self, graph: ProteinGraph) -> ProteinGraph:
+        """The graph (or batch) with the fields of both stages as tensors; the given one stays as it is."""
+        f = self.expand(inputs(graph))
+        whole = graph.clone()
+        for name in self.fields:
+            if isinstance(f.get(name), Tensor):
+                whole[name] = f[name]
+        return whole
+
+
+def inputs(graph: ProteinGraph) -> dict[str, Any]:
+    """Fields of a graph or batch by name, with the reduction objects ``edges`` and ``proteins``."""
+    f: dict[str, Any] = {k: v for k, v in graph.items() if isinstance(v, Tensor) and k not in ("y", "ptr", "batch")}
+    f["proteins"] = Proteins.of(graph)
+    if "edge_index" in graph:
+        f["edges"] = Edges.of(graph)
+    return f
+
+
+def featurize(
+    protein: Structure | Residues, features: Sequence[Node | str | Mapping[str, Any]] = ("ca_knn",)
+) -> ProteinGraph:
+    """A protein graph with all fields of the named featurizers.
+
+    Parameters
+    ----------
+    protein : Structure or Residues
+        As :func:`protgraph.load_structure` or :func:`protgraph.clean` gives it.
+    features : sequence of Node, str or dict
+        Featurizers, by name or as ``node("ca_knn", k=16)``.
+
+    Returns
+    -------
+    ProteinGraph
+        Validated.
+    """
+    residues = clean(protein) if isinstance(protein, Structure) else protein
+    plan = FeaturePlan(features)
+    graph = plan.whole(plan.stored(residues))
+    graph.validate()
+    return graph
+
+
+def _add_edges(graph: ProteinGraph, found: list[EdgeList]) -> None:
+    """Set ``edge_index`` and ``degree``; several kinds are joined, and ``edge_kind`` says which found each edge."""
+    if len(found) == 1:
+        source, target = found[0].source, found[0].target
+        if found[0].degree is not None:
+            graph.degree = found[0].degree
+    else:
+        source, target, kinds = _join(graph.pos.numpy(), found)
+        graph.edge_kind = torch.from_numpy(kinds)
+    graph.edge_index = torch.from_numpy(np.stack([source, target]).astype(np.int64))
+
+
+def _join(pos: np.ndarray, found: list[EdgeList]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The union of edge lists, ascending by target, then distance, then source, and its ``(E, R)`` kinds."""
+    n = len(pos)
+    codes = [e.target.astype(np.int64) * n + e.source for e in found]
+    for e, code in zip(found, codes, strict=True):
+        if len(np.unique(code)) != len(code):
+            raise FieldError(
+                f"an edge featurizer gave {len(code) - len(np.unique(code))} edges twice ({len(e.source)} in all)"
+            )
+    union = np.unique(np.concatenate(codes))
+    target, source = np.divmod(union, n)
+    exact = pos.astype(np.float64)
+    squared = ((exact[source] - exact[target]) ** 2).sum(1)
+    order = np.lexsort((source, squared, target))
+    kinds = np.stack([np.isin(union, code) for code in codes], 1)[order]
+    return source[order], target[order], kinds.astype(np.float32)

@@ -1,0 +1,103 @@
+"""Edge featurizers: which residues are neighbours, found once a protein (:mod:`protgraph.structure.neighbors`).
+
+All of them write ``edge_index`` (2, E) int64, without self loops, ascending by target, within a target by CA–CA
+distance, ties by source.
+"""
+
+from __future__ import annotations
+
+from protgraph.errors import OptionError
+from protgraph.featurize.base import EdgeFeaturizer, EdgeList
+from protgraph.structure import neighbors
+from protgraph.structure.residue import Residues
+
+__all__ = ["CaKnn", "CaRadius", "Contact", "Sequence"]
+
+
+class CaKnn(EdgeFeaturizer):
+    """Edges from the k residues with the nearest CA to each residue.
+
+    Parameters
+    ----------
+    k : int
+        Neighbours of each residue; all others where a protein has fewer.
+
+    Notes
+    -----
+    Directed: i may be among the nearest of j without j being among those of i. Every residue has exactly
+    min(k, N − 1) incoming edges, so that layers reduce by a reshape.
+    """
+
+    def __init__(self, *, k: int = 16) -> None:
+        super().__init__()
+        if not (isinstance(k, int) and k >= 1):
+            raise OptionError(f"ca_knn takes a whole number k of at least 1, got {k!r}")
+        self.k = k
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        found = neighbors.knn(residues.pos, self.k)
+        return EdgeList(*found, degree=max(min(self.k, len(residues) - 1), 0))
+
+
+class CaRadius(EdgeFeaturizer):
+    """Edges between all residues whose CA are at most ``radius`` apart; symmetric.
+
+    Parameters
+    ----------
+    radius : float
+        Å, inclusive.
+    """
+
+    def __init__(self, *, radius: float = 10.0) -> None:
+        super().__init__()
+        if not (isinstance(radius, int | float) and radius > 0):
+            raise OptionError(f"ca_radius takes a radius above 0 Å, got {radius!r}")
+        self.radius = radius
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        return EdgeList(*neighbors.radius(residues.pos, self.radius))
+
+
+class Contact(EdgeFeaturizer):
+    """Edges between all residues with two heavy atoms at most ``cutoff`` apart; symmetric.
+
+    Parameters
+    ----------
+    cutoff : float
+        Å, inclusive.
+
+    Notes
+    -----
+    Neighbours in the chain count: their peptide bond is a contact. Where a task hides side chains, the backbone
+    atoms that are left decide.
+    """
+
+    def __init__(self, *, cutoff: float = 4.5) -> None:
+        super().__init__()
+        if not (isinstance(cutoff, int | float) and cutoff > 0):
+            raise OptionError(f"contact takes a cutoff above 0 Å, got {cutoff!r}")
+        self.cutoff = cutoff
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        found = neighbors.contact(residues.pos, residues.atom_pos, residues.atom_residue, self.cutoff)
+        return EdgeList(*found)
+
+
+class Sequence(EdgeFeaturizer):
+    """Edges between residues of one chain at most ``k`` positions apart; symmetric.
+
+    Parameters
+    ----------
+    k : int
+        Largest difference of ``seq_pos``: 1 joins neighbours in the chain. A gap that the numbering shows
+        keeps its two ends apart.
+    """
+
+    def __init__(self, *, k: int = 1) -> None:
+        super().__init__()
+        if not (isinstance(k, int) and k >= 1):
+            raise OptionError(f"sequence takes a whole number k of at least 1, got {k!r}")
+        self.k = k
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        return EdgeList(*neighbors.sequence(residues.pos, residues.chain_number, residues.seq_pos, self.k))

@@ -1,0 +1,127 @@
+"""From a model graph and a target to a torch module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from protgraph import registry
+from protgraph.data.target import Target
+from protgraph.errors import WiringError
+from protgraph.featurize.build import FeaturePlan, inputs
+from protgraph.model.graph import ModelGraph, wire
+from protgraph.nn.base import Head
+
+__all__ = ["GraphModel", "as_graph", "build_model"]
+
+
+class GraphModel(nn.Module):
+    """A model graph made real for one target; build it with :func:`build_model`.
+
+    Attributes
+    ----------
+    graph : ModelGraph
+    plan : FeaturePlan
+        What makes the graphs that it reads: ``model.plan.stored(residues)``.
+    target : Target
+    fields : dict of str to FieldSpec
+        Every field after the last layer.
+    """
+
+    def __init__(self, graph: ModelGraph, target: Target) -> None:
+        super().__init__()
+        self.graph, self.target = graph, target
+        self.plan = FeaturePlan(graph.features)
+        self.wires = wire(graph, self.plan)
+        self.fields = dict(self.plan.fields)
+        self.layers = nn.ModuleList()
+        for w in self.wires:
+            path = f"{w.path} ({w.node.name})"
+            given = {local: self.fields[name] for local, name in w.reads.items()}
+            layer = registry.layers.create(w.node.name, given, path=path, options=w.node.options)
+            if set(layer.out) != set(layer.writes):
+                raise WiringError(
+                    f"{path} must declare {sorted(layer.writes)} in __init__; it declared {sorted(layer.out)}"
+                )
+            self.fields |= {name: layer.out[local].as_(name) for local, name in w.writes.items()}
+            self.layers.append(layer)
+        self.head, self.head_reads = self._make_head()
+
+    def _make_head(self) -> tuple[Head, dict[str, str]]:
+        name = self.target.head_name
+        head_class = registry.heads.get(name)
+        reads = {local: self.graph.readout.get(local, local) for local in head_class.reads}
+        reads |= {k: v for k, v in self.graph.readout.items() if k in head_class.optional}
+        missing = [f for f in reads.values() if f not in self.fields]
+        if missing:
+            raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.graph.name!r} does not have")
+        given = {local: self.fields[f] for local, f in reads.items()}
+        options = self.graph.heads.get(name, {})
+        return registry.heads.create(name, given, self.target, path=f"head ({name})", options=options), reads
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating type of its parameters."""
+        return next((p.dtype for p in self.parameters() if p.is_floating_point()), torch.get_default_dtype())
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers it learns."""
+        return sum(p.numel() for p in self.parameters() if p.requires_grad)
+
+    def embed(self, batch: Data) -> dict[str, Any]:
+        """Every field after the last layer, by name, for a graph or batch of stored fields."""
+        dtype = self.dtype
+        f = {k: v.to(dtype) if isinstance(v, Tensor) and v.is_floating_point() else v for k, v in inputs(batch).items()}
+        f = self.plan.expand(f)
+        for w, layer in zip(self.wires, self.layers, strict=True):
+            made = layer({local: f[name] for local, name in w.reads.items()})
+            f |= {name: made[local] for local, name in w.writes.items()}
+        return f
+
+    def forward(self, batch: Data) -> dict[str, Tensor]:
+        """``{"logits": (N, C)}`` for a graph or batch; what N counts and C are, the target says."""
+        f = self.embed(batch)
+        return self.head({local: f[name] for local, name in self.head_reads.items()})
+
+
+def as_graph(model: str | ModelGraph | Mapping[str, Any]) -> ModelGraph:
+    """The model graph of a registry name, a dict or a model graph."""
+    if isinstance(model, ModelGraph):
+        return model
+    if isinstance(model, Mapping):
+        return ModelGraph.from_dict(model)
+    found = registry.models.get(model)
+    if not isinstance(found, ModelGraph):
+        raise WiringError(f"model {model!r} is a {type(found).__name__}; a plugin registers a ModelGraph or a Family")
+    return found
+
+
+def build_model(model: str | ModelGraph | Mapping[str, Any], target: Target, *, seed: int | None = None) -> GraphModel:
+    """Build a model for a target.
+
+    Parameters
+    ----------
+    model : str, ModelGraph or dict
+        A registry name (``"gat"``, ``"gat.v1"``) or the model graph itself.
+    target : Target
+        What to predict; it chooses the head.
+    seed : int, optional
+        Makes the initial weights repeat exactly and leaves the global generator as it was.
+
+    Raises
+    ------
+    UnknownNameError, OptionError, WiringError
+        With the path of the node at fault.
+    """
+    graph = as_graph(model)
+    scope = nullcontext() if seed is None else torch.random.fork_rng(devices=[])
+    with scope:
+        if seed is not None:
+            torch.manual_seed(seed)
+        return GraphModel(graph, target)

@@ -1,0 +1,73 @@
+"""Node-wise networks that layers and heads are made of: activations by name, and the multi-layer perceptron."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from torch import nn
+
+from protgraph.errors import OptionError
+
+__all__ = ["activation", "mlp", "one_of", "split_heads"]
+
+_ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "none": nn.Identity,
+    "elu": nn.ELU,
+    "gelu": nn.GELU,
+    "leaky_relu": lambda: nn.LeakyReLU(0.2),  # slope of Veličković et al. 2018, sec. 3.3
+    "relu": nn.ReLU,
+    "silu": nn.SiLU,
+    "tanh": nn.Tanh,
+}
+
+
+def one_of(option: str, value: str, allowed: Sequence[str]) -> str:
+    """``value``, if it is among the allowed ones; else an :class:`OptionError` that lists them."""
+    if value not in allowed:
+        near = difflib.get_close_matches(str(value), allowed, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise OptionError(f"{option}={value!r} is none of {', '.join(map(repr, allowed))}.{hint}")
+    return value
+
+
+def activation(name: str, *, inplace: bool = False) -> nn.Module:
+    """The nonlinearity of a name: none, elu, gelu, leaky_relu, relu, silu or tanh.
+
+    ``inplace`` lets relu and leaky_relu, whose derivatives need only their result, overwrite a fresh argument.
+    """
+    module = _ACTIVATIONS[one_of("act", name, tuple(_ACTIVATIONS))]()
+    if inplace and isinstance(module, nn.ReLU | nn.LeakyReLU):
+        module.inplace = True
+    return module
+
+
+def split_heads(dim: int, heads: int) -> int:
+    """``dim / heads``, the channels of each head; an :class:`OptionError` where it is no whole number."""
+    if heads < 1 or dim % heads:
+        raise OptionError(f"dim={dim} is no multiple of heads={heads}: each head takes dim / heads channels")
+    return dim // heads
+
+
+def mlp(widths: Sequence[int], *, act: str = "relu", dropout: float = 0.0) -> nn.Sequential:
+    """``W_n act(… act(W_1 x + b_1) …) + b_n``, with dropout after each activation.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Input, hidden and output widths; two of them make one linear map.
+    act : str
+        A name that :func:`activation` knows.
+    dropout : float
+        Probability.
+
+    Examples
+    --------
+    >>> mlp([8, 16, 3])[-1].out_features
+    3
+    """
+    parts: list[nn.Module] = [nn.Linear(widths[0], widths[1])]
+    for wide, narrow in pairwise(widths[1:]):
+        parts += [activation(act), nn.Dropout(dropout), nn.Linear(wide, narrow)]
+    return nn.Sequential(*parts)

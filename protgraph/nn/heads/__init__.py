@@ -1,0 +1,11 @@
+"""Heads: from hidden features to the prediction of a target, per residue, edge, protein or pair of residues."""
+
+from __future__ import annotations
+
+from protgraph.nn.heads.contact import ContactHead
+from protgraph.nn.heads.edge import EdgeHead
+from protgraph.nn.heads.graph import GraphHead
+from protgraph.nn.heads.node import NodeHead
+from protgraph.nn.heads.pool import Pool
+
+__all__ = ["ContactHead", "EdgeHead", "GraphHead", "NodeHead", "Pool"]

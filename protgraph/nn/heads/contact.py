@@ -1,0 +1,59 @@
+"""Predictions per pair of residues: ``contact``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.fields import FieldSpec
+from protgraph.data.target import Target
+from protgraph.nn.base import Head
+from protgraph.nn.invariant import invariant_width, invariants
+
+__all__ = ["ContactHead"]
+
+
+class ContactHead(Head):
+    """``logits_ij = Σ_r s_r (U x_i)_r (U x_j)_r / sqrt(R) + v · x_i + v · x_j + b``, with ``x = invariants(h)``.
+
+    Symmetric in i and j, bilinear of rank R: no pair ever has a hidden vector, and memory is L² C for a protein of
+    L residues.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    target : Target
+        Its size C is the width of the logits; U is shared by the C forms, s, v and b are each one's own.
+    rank : int
+        R.
+
+    Notes
+    -----
+    Reads: h ``(N, D)``, any irreps; proteins. Writes: logits ``(Σ_b L_b², C)``: all ordered pairs of each protein,
+    row-major (i, then j), protein after protein.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
+
+    def __init__(self, fields: Mapping[str, FieldSpec], target: Target, *, rank: int = 32) -> None:
+        super().__init__(fields, target)
+        width = invariant_width(fields["h"])
+        self.project = nn.Linear(width, rank)
+        self.sign = nn.Parameter(torch.randn(target.size, rank) * rank**-0.5)  # s_r / sqrt(R)
+        self.single = nn.Linear(width, target.size, bias=False)
+        self.bias = nn.Parameter(torch.zeros(target.size))
+        self.declare(logits=FieldSpec("logits", "edge", f"{target.size}x0e"))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        x, proteins = invariants(f["h"], self.fields["h"]), f["proteins"]
+        factors, singles = proteins.split(self.project(x)), proteins.split(self.single(x))
+        return {"logits": torch.cat([self._pairs(u, s) for u, s in zip(factors, singles, strict=True)])}
+
+    def _pairs(self, u: Tensor, single: Tensor) -> Tensor:
+        """One protein: ``(L, R)`` and ``(L, C)`` to ``(L², C)``."""
+        left = u.unsqueeze(1) * self.sign  # (L, C, R)
+        pairs = (left.flatten(0, 1) @ u.t()).view(u.size(0), -1, u.size(0)).transpose(1, 2)  # (L, L, C)
+        return (pairs + single.unsqueeze(1) + single + self.bias).flatten(0, 1)

@@ -1,0 +1,74 @@
+"""Predictions per edge of the graph: ``edge_classifier``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from protgraph.data.fields import FieldSpec
+from protgraph.data.target import Target
+from protgraph.nn.base import Head
+from protgraph.nn.dense import activation
+from protgraph.nn.invariant import invariant_width, invariants
+from protgraph.nn.neighbour import pair_sum
+
+__all__ = ["EdgeHead"]
+
+
+class EdgeHead(Head):
+    """``logits_ij = V act(W₁ x_i + W₂ x_j + W₃ e_ij + b) + c`` for each edge j → i, with ``x = invariants(h)``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    target : Target
+        Its size is the width of the logits.
+    hidden : int
+        Width of the hidden layer.
+    symmetric : bool
+        Take the mean of both orders, ``act(… x_i … x_j …)`` and ``act(… x_j … x_i …)``, so that i and j may change
+        places (where e_ij = e_ji).
+    act : str
+        Activation.
+    dropout : float
+        Probability, after the activation.
+
+    Notes
+    -----
+    Reads: h ``(N, D)``, any irreps; edges; optionally edge_attr ``(E, F)`` scalars. Writes: logits ``(E, C)``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "edges")
+    optional: ClassVar[tuple[str, ...]] = ("edge_attr",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        target: Target,
+        *,
+        hidden: int = 64,
+        symmetric: bool = False,
+        act: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields, target)
+        width = invariant_width(fields["h"])
+        self.symmetric = symmetric
+        self.target_linear = nn.Linear(width, hidden)
+        self.source_linear = nn.Linear(width, hidden, bias=False)
+        with_edges = "edge_attr" in fields
+        self.edge_linear = nn.Linear(self.scalar_width("edge_attr"), hidden, bias=False) if with_edges else None
+        self.act = activation(act, inplace=True)
+        self.out_linear = nn.Sequential(nn.Dropout(dropout), nn.Linear(hidden, target.size))
+        self.declare(logits=FieldSpec("logits", "edge", f"{target.size}x0e"))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        x, edges = invariants(f["h"], self.fields["h"]), f["edges"]
+        first, second = self.target_linear(x), self.source_linear(x)
+        edge = None if self.edge_linear is None else self.edge_linear(f["edge_attr"])
+        z = self.act(pair_sum(edges, first, second, edge))  # (E, hidden)
+        if self.symmetric:
+            z = (z + self.act(pair_sum(edges, second, first, edge))) / 2
+        return {"logits": self.out_linear(z)}

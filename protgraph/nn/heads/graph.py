@@ -1,0 +1,61 @@
+"""Predictions per protein: ``graph_classifier``, ``graph_regressor`` and ``graph_multilabel`` are one network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from torch import Tensor
+
+from protgraph.data.fields import FieldSpec
+from protgraph.data.target import Target
+from protgraph.nn.base import Head
+from protgraph.nn.dense import mlp
+from protgraph.nn.heads.pool import Pool
+from protgraph.nn.invariant import invariant_width, invariants
+
+__all__ = ["GraphHead"]
+
+
+class GraphHead(Head):
+    """``logits = MLP(pool_i invariants(h_i))`` for each protein.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    target : Target
+        Its size is the width of the logits.
+    pool : {"mean", "sum", "max", "attention"}
+        How residues become a protein; see :class:`protgraph.nn.heads.Pool`.
+    hidden : sequence of int
+        Widths of hidden layers.
+    act : str
+        Activation between them.
+    dropout : float
+        Probability, after each activation.
+
+    Notes
+    -----
+    Reads: h ``(N, D)``, any irreps; proteins. Writes: logits ``(B, C)``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        target: Target,
+        *,
+        pool: str = "mean",
+        hidden: Sequence[int] = (),
+        act: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields, target)
+        width = invariant_width(fields["h"])
+        self.pool = Pool(width, pool)
+        self.mlp = mlp([width, *hidden, target.size], act=act, dropout=dropout)
+        self.declare(logits=FieldSpec("logits", "graph", f"{target.size}x0e"))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {"logits": self.mlp(self.pool(invariants(f["h"], self.fields["h"]), f["proteins"]))}

@@ -1,0 +1,58 @@
+"""Predictions per residue: ``node_classifier``, ``node_regressor`` and ``node_multilabel`` are one network.
+
+They differ in what the logits mean, which the target says, and so in loss and metrics, which the task gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from torch import Tensor
+
+from protgraph.data.fields import FieldSpec
+from protgraph.data.target import Target
+from protgraph.nn.base import Head
+from protgraph.nn.dense import mlp
+from protgraph.nn.invariant import invariant_width, invariants
+
+__all__ = ["NodeHead"]
+
+
+class NodeHead(Head):
+    """``logits_i = MLP(invariants(h_i))``; without hidden layers one linear map.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    target : Target
+        Its size is the width of the logits.
+    hidden : sequence of int
+        Widths of hidden layers.
+    act : str
+        Activation between them.
+    dropout : float
+        Probability, after each activation.
+
+    Notes
+    -----
+    Reads: h ``(N, D)``, any irreps: scalars as they are, of each vector channel its norm. Writes: logits ``(N, C)``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        target: Target,
+        *,
+        hidden: Sequence[int] = (),
+        act: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields, target)
+        self.mlp = mlp([invariant_width(fields["h"]), *hidden, target.size], act=act, dropout=dropout)
+        self.declare(logits=FieldSpec("logits", "node", f"{target.size}x0e"))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {"logits": self.mlp(invariants(f["h"], self.fields["h"]))}

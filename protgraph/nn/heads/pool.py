@@ -1,0 +1,40 @@
+"""From the residues of a protein to the protein: :class:`Pool`."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from protgraph.data.edges import Proteins
+from protgraph.nn.dense import one_of
+
+__all__ = ["Pool"]
+
+
+class Pool(nn.Module):
+    """One row a protein from its residues' rows.
+
+    * ``"mean"``, ``"sum"``, ``"max"``: of each column over the protein's residues;
+    * ``"attention"``: ``Σ_i softmax_i(a · h_i) h_i`` over them, with a learned vector a.
+
+    Parameters
+    ----------
+    width : int
+        Columns.
+    mode : {"mean", "sum", "max", "attention"}
+
+    References
+    ----------
+    Attention: Li et al. 2016, arXiv:1511.05493, eq. 7, with softmax for its sigmoid.
+    """
+
+    def __init__(self, width: int, mode: str = "mean") -> None:
+        super().__init__()
+        self.mode = one_of("pool", mode, ("mean", "sum", "max", "attention"))
+        # No bias: the softmax does not see it.
+        self.score = nn.Linear(width, 1, bias=False) if mode == "attention" else None
+
+    def forward(self, h: Tensor, proteins: Proteins) -> Tensor:
+        """``(N, C)`` to ``(B, C)``."""
+        if self.score is not None:
+            return proteins.sum(proteins.softmax(self.score(h)) * h)
+        return {"mean": proteins.mean, "sum": proteins.sum, "max": proteins.max}[self.mode](h)

@@ -1,0 +1,38 @@
+"""Layers: each a formula from named fields to named fields, built by registry name.
+
+Only what needs no e3nn is imported here; ``tfn`` lives in :mod:`protgraph.nn.layers.tfn`.
+"""
+
+from __future__ import annotations
+
+from protgraph.nn.layers.edge_network import EdgeNetwork
+from protgraph.nn.layers.embed import Constant, Embed
+from protgraph.nn.layers.gat import GAT
+from protgraph.nn.layers.gcn import GCN
+from protgraph.nn.layers.invariants import Invariants
+from protgraph.nn.layers.merge import GRU, Add, Concat, Residual
+from protgraph.nn.layers.mpnn import MPNN
+from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
+from protgraph.nn.layers.pyg_conv import PygConv
+from protgraph.nn.layers.transformer import Transformer
+from protgraph.nn.layers.window import Window
+
+__all__ = [
+    "GAT",
+    "GCN",
+    "GRU",
+    "MLP",
+    "MPNN",
+    "Add",
+    "Concat",
+    "Constant",
+    "EdgeNetwork",
+    "Embed",
+    "Invariants",
+    "LayerNorm",
+    "Linear",
+    "PygConv",
+    "Residual",
+    "Transformer",
+    "Window",
+]

@@ -1,0 +1,105 @@
+"""Where hidden features begin: ``embed`` makes them from any fields, ``constant`` from none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.fields import FieldSpec
+from protgraph.errors import WiringError
+from protgraph.nn.base import GraphLayer
+
+__all__ = ["Constant", "Embed"]
+
+
+class Embed(GraphLayer):
+    """One linear map of everything it reads: ``h = W [one-hot(c_1), …, x_1, x_2, …] + b``.
+
+    The columns of W for a category are an embedding table, so no one-hot matrix is ever made. Fields of edges
+    make features of edges in the same way: ``node("embed", reads=["edge_rbf", "edge_offset"],
+    writes={"h": "edge_attr"})``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Categories, real scalars and masks, all of nodes or all of edges.
+    dim : int
+        Width of h.
+
+    Notes
+    -----
+    Reads (variadic): any scalar fields ``(N, F)`` or categories ``(N,)``; a mask counts as 0 or 1. What is
+    missing is 0 with a mask beside it, by the field table's promise that features are finite.
+    Writes: h ``(N, dim)``, ``dim x 0e``.
+    """
+
+    variadic: ClassVar[bool] = True
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 64) -> None:
+        super().__init__(fields)
+        if not fields:
+            raise WiringError("embed reads nothing: give it fields, node('embed', reads=['aatype', 'dihedral'])")
+        levels = {spec.level for spec in fields.values()}
+        if len(levels) > 1:
+            raise WiringError(f"embed reads fields of different levels: { {n: s.level for n, s in fields.items()} }")
+        for name, spec in fields.items():
+            _check(name, spec)
+        self.tables = nn.ModuleDict({n: nn.Embedding(s.classes, dim) for n, s in fields.items() if s.is_category})
+        self.real = {n: s.o3.dim for n, s in fields.items() if not s.is_category}
+        width = sum(self.real.values())
+        self.linear = nn.Linear(width, dim) if width else None
+        self.declare(h=FieldSpec("h", levels.pop(), f"{dim}x0e"))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        parts = [table(f[name]) for name, table in self.tables.items()]
+        if self.linear is not None:
+            x = [f[name].reshape(-1, width).to(self.linear.weight.dtype) for name, width in self.real.items()]
+            parts.append(self.linear(torch.cat(x, 1)))
+        return {"h": sum(parts[1:], start=parts[0])}
+
+
+def _check(name: str, spec: FieldSpec) -> None:
+    if not spec.is_tensor or spec.irreps in ("point", "index"):
+        raise WiringError(f"embed reads {name!r}, a {spec.irreps}: only scalars and categories can be embedded")
+    if not spec.is_scalar:
+        raise WiringError(
+            f"embed reads {name!r}, which is {spec.irreps}: a linear map of vector components breaks rotation\n"
+            "equivariance. Take its invariants first (layer 'invariants'), or give it to an equivariant layer."
+        )
+    if not spec.is_category and spec.dtype.startswith("int"):
+        raise WiringError(f"embed reads {name!r}, a number without categories: use a featurizer that encodes it")
+
+
+class Constant(GraphLayer):
+    """The same features on every node: ``h_i = c``. A model that starts here sees nothing but its labels.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    dim : int
+        Width of h.
+    learned : bool
+        Whether c is learned; it starts as ones.
+
+    Notes
+    -----
+    Reads: proteins. Writes: h ``(N, dim)``, ``dim x 0e``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("proteins",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 1, learned: bool = False) -> None:
+        super().__init__(fields)
+        if learned:
+            self.value = nn.Parameter(torch.ones(dim))
+        else:
+            self.register_buffer("value", torch.ones(dim), persistent=False)
+        self.declare(h=f"{dim}x0e")
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {"h": self.value.expand(f["proteins"].batch.numel(), -1)}

@@ -1,0 +1,161 @@
+"""Graph attention: ``gat``, versions 1 and 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import leaky_relu
+
+from protgraph.data.edges import Edges
+from protgraph.data.fields import FieldSpec
+from protgraph.errors import OptionError
+from protgraph.nn.base import GraphLayer
+from protgraph.nn.dense import split_heads
+from protgraph.nn.neighbour import neighbour_sum, pair_sum
+
+__all__ = ["GAT"]
+
+
+class GAT(GraphLayer):
+    """``h'_i = ‖_heads Σ_{j ∈ N(i) ∪ {i}} α_ij W h_j + b``, with ``α_ij = softmax_j(s_ij)``.
+
+    * ``version=1``: ``s_ij = LeakyReLU(a_dst · W h_i + a_src · W h_j + a_e · e_ij)``; all nodes rank h_j alike;
+    * ``version=2``: ``s_ij = a · LeakyReLU(W' h_i + W h_j + W_e e_ij)``; each node can have a ranking of its own.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    dim : int
+        Width of the result; with ``concat`` each head has dim / heads channels, without it each has dim.
+    heads : int
+        Attention heads.
+    version : {1, 2}
+        Which score.
+    concat : bool
+        Join the heads; False takes their mean.
+    self_loops : bool
+        Whether a node attends to itself too; its e_ii is the mean of its e_ij.
+    negative_slope : float
+        Of the LeakyReLU.
+    dropout : float
+        Probability of leaving out an attention coefficient.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` scalars, edges; optionally edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
+
+    Equal to PyG's GATConv and GATv2Conv. Version 1 there has ``a · W_e e_ij``; here this is the one vector a_e that it
+    amounts to. Coefficients are normalised on nodes, after the sum.
+
+    References
+    ----------
+    Veličković et al. 2018, arXiv:1710.10903, eqs. 1–6; Brody, Alon & Yahav 2022, arXiv:2105.14491, eq. 7.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "edges")
+    optional: ClassVar[tuple[str, ...]] = ("edge_attr",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        dim: int = 64,
+        heads: int = 4,
+        version: int = 2,
+        concat: bool = True,
+        self_loops: bool = True,
+        negative_slope: float = 0.2,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields)
+        if version not in (1, 2):
+            raise OptionError(f"version={version!r} is neither 1 (Veličković 2018) nor 2 (Brody 2022)")
+        width, edge_width = self.scalar_width("h"), self.scalar_width("edge_attr") if "edge_attr" in fields else 0
+        channels = split_heads(dim, heads) if concat else dim
+        score = _ScoreV1 if version == 1 else _ScoreV2
+        self.score = score(width, edge_width, heads, channels, negative_slope)
+        self.concat, self.self_loops = concat, self_loops
+        self.dropout = nn.Dropout(dropout)
+        self.bias = nn.Parameter(torch.zeros(dim))
+        self.declare(h=f"{dim}x0e")
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        edges, e = f["edges"], f.get("edge_attr")
+        values, logits, loops = self.score(f["h"], edges, e, self.self_loops)
+        out = self._attend(edges, values, logits, loops)  # (N, H, C)
+        return {"h": (out.flatten(1) if self.concat else out.mean(1)) + self.bias}
+
+    def _attend(self, edges: Edges, values: Tensor, logits: Tensor, loops: Tensor | None) -> Tensor:
+        """``Σ_j softmax_j(logits) values_j``, where ``loops`` ``(N, H)`` are the logits of the nodes themselves."""
+        top = edges.max(logits.detach())  # (N, H)
+        if loops is not None:
+            own = loops.detach()
+            top = torch.where(edges.count.unsqueeze(1) > 0, torch.maximum(top, own), own)
+        weight = (logits - edges.target(top)).exp()  # (E, H)
+        total, out = edges.sum(weight), neighbour_sum(edges, values, self.dropout(weight))
+        if loops is None:
+            # The largest weight is 1, so only a node without neighbours has less.
+            return out / total.clamp(min=1).unsqueeze(-1)
+        own_weight = (loops - top).exp()
+        out = out + self.dropout(own_weight).unsqueeze(-1) * values
+        return out / (total + own_weight).unsqueeze(-1)
+
+
+class _ScoreV1(nn.Module):
+    """Values ``(N, H, C)``, edge logits ``(E, H)`` and self logits ``(N, H)``, after Veličković et al. 2018, eq. 3."""
+
+    def __init__(self, width: int, edge_width: int, heads: int, channels: int, slope: float) -> None:
+        super().__init__()
+        self.heads, self.slope = heads, slope
+        self.linear = nn.Linear(width, heads * channels, bias=False)
+        self.att_src = nn.Parameter(torch.empty(heads, channels))
+        self.att_dst = nn.Parameter(torch.empty(heads, channels))
+        self.att_edge = nn.Linear(edge_width, heads, bias=False) if edge_width else None
+        for weight in self.parameters():
+            nn.init.xavier_uniform_(weight)
+
+    def forward(
+        self, h: Tensor, edges: Edges, e: Tensor | None, self_loops: bool
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        x = self.linear(h).view(h.size(0), self.heads, -1)  # (N, H, C)
+        src, dst = (x * self.att_src).sum(-1), (x * self.att_dst).sum(-1)  # (N, H)
+        edge = None if self.att_edge is None else self.att_edge(e)  # (E, H)
+        logits = leaky_relu(pair_sum(edges, dst, src, edge), self.slope)
+        if not self_loops:
+            return x, logits, None
+        own = src + dst if edge is None else src + dst + edges.mean(edge)
+        return x, logits, leaky_relu(own, self.slope)
+
+
+class _ScoreV2(nn.Module):
+    """As :class:`_ScoreV1`, after Brody et al. 2022, eq. 7."""
+
+    def __init__(self, width: int, edge_width: int, heads: int, channels: int, slope: float) -> None:
+        super().__init__()
+        self.heads, self.slope = heads, slope
+        self.source = nn.Linear(width, heads * channels)
+        self.target = nn.Linear(width, heads * channels)
+        self.edge = nn.Linear(edge_width, heads * channels, bias=False) if edge_width else None
+        self.att = nn.Parameter(torch.empty(heads, channels))
+        for name, weight in self.named_parameters():
+            nn.init.zeros_(weight) if name.endswith("bias") else nn.init.xavier_uniform_(weight)
+
+    def forward(
+        self, h: Tensor, edges: Edges, e: Tensor | None, self_loops: bool
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        source, target = self.source(h), self.target(h)  # (N, H C)
+        edge = None if self.edge is None else self.edge(e)  # (E, H C)
+        x = source.view(h.size(0), self.heads, -1)  # (N, H, C)
+        logits = self._score(pair_sum(edges, target, source, edge))
+        if not self_loops:
+            return x, logits, None
+        own = source + target if edge is None else source + target + self.edge(edges.mean(e))
+        return x, logits, self._score(own)
+
+    def _score(self, z: Tensor) -> Tensor:
+        """``a · LeakyReLU(z)`` of each head, ``(R, H C)`` to ``(R, H)``; z is overwritten."""
+        return (leaky_relu(z, self.slope, inplace=True).view(-1, *self.att.shape) * self.att).sum(-1)

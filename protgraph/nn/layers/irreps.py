@@ -1,0 +1,124 @@
+"""Layers on features of any irreps, row by row: ``irreps_linear`` mixes channels, ``irreps_norm`` sets their scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from e3nn import o3
+from torch import Tensor, nn
+
+from protgraph.data.fields import FieldSpec
+from protgraph.errors import WiringError
+from protgraph.nn.base import GraphLayer
+
+__all__ = ["IrrepsLinear", "IrrepsNorm"]
+
+
+class IrrepsLinear(GraphLayer):
+    """``h^(l) = W^(l) [x_1^(l), x_2^(l), …] (+ b for even scalars)``: channels of one irrep mix, components never.
+
+    The way from scalars and vectors of residues into an equivariant network, and its self-interaction.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Real features of one level, of any irreps.
+    irreps : str
+        Of the output, ``"64x0e+16x1o"``. Each irrep must be among those read.
+
+    Notes
+    -----
+    Reads (variadic): any real fields, such as ``h`` (N, irreps) or ``orientation`` (N, 2, 3). Writes: h (N, irreps).
+
+    References
+    ----------
+    Thomas et al. 2018, arXiv:1802.08219, sec. 4.2 (self-interaction).
+    """
+
+    variadic: ClassVar[bool] = True
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, irreps: str = "64x0e+16x1o") -> None:
+        super().__init__(fields)
+        levels = {spec.level for spec in fields.values()}
+        if len(levels) != 1:
+            raise WiringError(f"irreps_linear reads fields of one level; got { {n: s.level for n, s in fields.items()} }")
+        unfit = [n for n, s in fields.items() if s.is_category]
+        if unfit:
+            raise WiringError(f"irreps_linear reads {unfit[0]!r}, a category: take it through 'embed' first")
+        self.irreps_in = sum((spec.o3 for spec in fields.values()), o3.Irreps())
+        self.irreps_out = o3.Irreps(irreps).simplify()
+        self.maps = nn.ModuleList(self._map(mul, ir) for mul, ir in self.irreps_out)
+        self.declare(h=FieldSpec("h", levels.pop(), str(self.irreps_out)))
+
+    def _map(self, mul: int, ir: o3.Irrep) -> nn.Linear:
+        channels = self.irreps_in.count(ir)
+        if not channels:
+            raise WiringError(
+                f"irreps_linear makes no {ir} out of {self.irreps_in.simplify()}: read a field that has some"
+            )
+        return nn.Linear(channels, mul, bias=ir == o3.Irrep("0e"))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """``h`` (N, irreps)."""
+        x = torch.cat([f[name].flatten(1).to(self.maps[0].weight.dtype) for name in self.fields], 1)
+        parts = list(zip(x.split([block.dim for block in self.irreps_in], 1), self.irreps_in, strict=True))
+        made = []
+        for linear, (_, ir) in zip(self.maps, self.irreps_out, strict=True):
+            same = [part.unflatten(1, (mul, ir.dim)) for part, (mul, of) in parts if of == ir]  # (N, mul, 2l+1)
+            made.append(linear(torch.cat(same, 1).mT).mT.flatten(1))
+        return {"h": torch.cat(made, 1)}
+
+
+class IrrepsNorm(GraphLayer):
+    """Scalars as in layer normalisation; channels v of l > 0 as ``γ v / sqrt(mean_channels |v|² + ε)``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    eps : float
+        ε. Where all vectors are 0, they stay so.
+
+    Notes
+    -----
+    Reads: h (N, any irreps). Writes: h (N, the same). Even scalars get mean 0, variance 1, γ and β; each other
+    block its own mean square over channels and a γ per channel. The block's direction is kept: equivariant.
+
+    References
+    ----------
+    Ba, Kiros & Hinton 2016, arXiv:1607.06450, eq. 4; for l > 0 Jing et al. 2021, arXiv:2009.01411, sec. 3.1.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, eps: float = 1e-5) -> None:
+        super().__init__(fields)
+        self.eps = eps
+        self.irreps = fields["h"].o3.simplify()
+        self.blocks = nn.ModuleList(
+            nn.LayerNorm(mul, eps=eps) if ir == o3.Irrep("0e") else _RootMeanSquare(mul, ir.dim, eps)
+            for mul, ir in self.irreps
+        )
+        self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """``h`` (N, irreps)."""
+        parts = f["h"].flatten(1).split([block.dim for block in self.irreps], 1)
+        return {"h": torch.cat([norm(x) for norm, x in zip(self.blocks, parts, strict=True)], 1)}
+
+
+class _RootMeanSquare(nn.Module):
+    """``γ v / sqrt(mean_channels |v|² + ε)``, ``(N, mul (2l+1))``."""
+
+    def __init__(self, mul: int, dim: int, eps: float) -> None:
+        super().__init__()
+        self.shape, self.eps = (mul, dim), eps
+        self.gamma = nn.Parameter(torch.ones(mul, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        v = x.unflatten(1, self.shape)  # (N, mul, 2l+1)
+        scale = (v.square().sum(2, keepdim=True).mean(1, keepdim=True) + self.eps).rsqrt()  # (N, 1, 1)
+        return (self.gamma * v * scale).flatten(1)

@@ -1,0 +1,102 @@
+"""General message passing: ``mpnn``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.edges import Edges
+from protgraph.data.fields import FieldSpec
+from protgraph.errors import WiringError
+from protgraph.nn.base import GraphLayer
+from protgraph.nn.dense import activation, mlp, one_of
+from protgraph.nn.neighbour import pair_sum
+
+__all__ = ["MPNN"]
+
+
+class MPNN(GraphLayer):
+    """``h'_i = U(h_i, m_i)`` with ``m_i = ⊕_{j ∈ N(i)} M(h_i, h_j, e_ij)``.
+
+    ``M = W₄ act(W₁ h_i + W₂ h_j + W₃ e_ij + b) + b₄``, a perceptron of one hidden layer.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    dim : int
+        Width of messages and of the result.
+    aggregate : {"sum", "mean", "max"}
+        What ⊕ is; 0 without neighbours.
+    update : {"mlp", "gru"}
+        U: ``W₆ act(W₅ [h_i, m_i] + b₅) + b₆``, or ``GRU(m_i, h_i)``, which needs dim to be the width of h.
+    act : str
+        Activation in M and U.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` scalars, edges; optionally edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
+
+    The perceptron over [h_i, h_j, e_ij] is taken apart: W₁ and W₂ act on nodes, and so does W₄ where ⊕ is linear
+    (sum, mean). Only the activation and W₃ are worked out on edges.
+
+    References
+    ----------
+    Gilmer et al. 2017, arXiv:1704.01212, eqs. 1–2. The form of M is that of Battaglia et al. 2016 (there sec. 2); the
+    matrix-valued message of Gilmer's own model is the layer ``edge_network``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "edges")
+    optional: ClassVar[tuple[str, ...]] = ("edge_attr",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        dim: int = 64,
+        aggregate: str = "sum",
+        update: str = "mlp",
+        act: str = "relu",
+    ) -> None:
+        super().__init__(fields)
+        width = self.scalar_width("h")
+        edge_width = self.scalar_width("edge_attr") if "edge_attr" in fields else 0
+        self.aggregate = one_of("aggregate", aggregate, ("sum", "mean", "max"))
+        if one_of("update", update, ("mlp", "gru")) == "gru" and dim != width:
+            raise WiringError(f"mpnn with update='gru' keeps the width of h, which is {width}; give dim={width}")
+        self.target = nn.Linear(width, dim)
+        self.source = nn.Linear(width, dim, bias=False)
+        self.edge = nn.Linear(edge_width, dim, bias=False) if edge_width else None
+        self._as_one_matrix(2 * width + edge_width)
+        self.act = activation(act, inplace=True)
+        self.message = nn.Linear(dim, dim)
+        self.update = nn.GRUCell(dim, width) if update == "gru" else mlp([width + dim, dim, dim], act=act)
+        self.declare(h=f"{dim}x0e")
+
+    def _as_one_matrix(self, width: int) -> None:
+        """Draw W₁, W₂, W₃ and b as the parts of one ``nn.Linear(width, dim)`` would be."""
+        bound = width**-0.5
+        for part in (self.target, self.source, self.edge):
+            for weight in () if part is None else part.parameters():
+                nn.init.uniform_(weight, -bound, bound)
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        h = f["h"]
+        m = self._message(h, f["edges"], f.get("edge_attr"))  # (N, dim), eq. 1
+        if isinstance(self.update, nn.GRUCell):
+            return {"h": self.update(m, h)}  # eq. 2
+        return {"h": self.update(torch.cat([h, m], 1))}
+
+    def _message(self, h: Tensor, edges: Edges, e: Tensor | None) -> Tensor:
+        edge = None if self.edge is None else self.edge(e)
+        z = self.act(pair_sum(edges, self.target(h), self.source(h), edge))  # (E, dim)
+        if self.aggregate == "max":
+            return edges.max(self.message(z))
+        # W₄ Σ z + count b₄ = Σ (W₄ z + b₄)
+        count = edges.count.to(h.dtype).unsqueeze(1)
+        if self.aggregate == "mean":
+            return nn.functional.linear(edges.mean(z), self.message.weight) + count.clamp(max=1) * self.message.bias
+        return nn.functional.linear(edges.sum(z), self.message.weight) + count * self.message.bias

@@ -1,0 +1,73 @@
+"""What a residue's neighbours along the chain are: ``window``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from protgraph.data.edges import Proteins
+from protgraph.data.fields import FieldSpec
+from protgraph.errors import OptionError
+from protgraph.nn.base import GraphLayer
+
+__all__ = ["Window"]
+
+
+class Window(GraphLayer):
+    """``h'_i = [h(s_i - w), …, h(s_i), …, h(s_i + w)]``, with h(s) the residue at position s of the same chain.
+
+    Zeros stand where there is no residue: past the ends, and in unresolved gaps. So a window spans what the
+    sequence spans, in whatever order the nodes are.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    size : int
+        w, residues to each side.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` scalars, seq_pos ``(N,)`` int64, chain ``(N,)`` int64, proteins.
+    Writes: h ``(N, (2 w + 1) C)``, ``0e``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "seq_pos", "chain", "proteins")
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, size: int = 7) -> None:
+        super().__init__(fields)
+        if size < 0:
+            raise OptionError(f"size={size}: a window reaches 0 residues or more to each side")
+        self.size = size
+        self.declare(h=f"{(2 * size + 1) * self.scalar_width('h')}x0e")
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        h = f["h"]
+        rows, there = sequence_window(f["seq_pos"], f["chain"], f["proteins"], self.size)  # (N, 2w + 1)
+        found = h.index_select(0, rows.flatten()).view(*rows.shape, h.size(1)) * there.unsqueeze(-1)
+        return {"h": found.flatten(1)}
+
+
+def sequence_window(seq_pos: Tensor, chain: Tensor, proteins: Proteins, size: int) -> tuple[Tensor, Tensor]:
+    """The nodes at positions -size … size from each node along its chain.
+
+    Returns
+    -------
+    tuple of Tensor
+        ``(N, 2 size + 1)`` int64 nodes, and ``(N, 2 size + 1)`` bool: whether there is one (else the number is
+        of any node).
+    """
+    offsets = torch.arange(-size, size + 1, device=seq_pos.device)
+    if seq_pos.numel() == 0:
+        none = seq_pos.new_zeros(0, offsets.numel())
+        return none, none.bool()
+    # One number for (protein, chain, position), with room between chains for a window past each end.
+    stride = seq_pos.max() + 1 + size
+    key = (proteins.batch * (chain.max() + 1) + chain) * stride + seq_pos  # (N,)
+    ordered, order = key.sort()
+    wanted = key.unsqueeze(1) + offsets  # (N, 2w + 1)
+    place = torch.searchsorted(ordered, wanted).clamp(max=key.numel() - 1)
+    return order[place], ordered[place] == wanted

@@ -1,0 +1,30 @@
+"""Names → components, for the six kinds of component, over one entry-point group each.
+
+Listing never imports a plugin; an object loads when it is first asked for, and one that cannot load hurts only
+itself. Built-in components come through the same doors as a stranger's.
+"""
+
+from __future__ import annotations
+
+from protgraph.registry.claim import Claim, Entry, PluginProblem
+from protgraph.registry.family import Family
+from protgraph.registry.kinds import datasets, featurizers, heads, layers, models, registries, tasks
+from protgraph.registry.registry import Registry
+from protgraph.registry.signature import Option, options_of
+
+__all__ = [
+    "Claim",
+    "Entry",
+    "Family",
+    "Option",
+    "PluginProblem",
+    "Registry",
+    "datasets",
+    "featurizers",
+    "heads",
+    "layers",
+    "models",
+    "options_of",
+    "registries",
+    "tasks",
+]

@@ -1,0 +1,120 @@
+"""The twenty amino acids and X, the parent of every modified residue, and what else a residue name can mean."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+__all__ = ["ALPHABET", "THREE_LETTER", "UNKNOWN", "aatype", "kind"]
+
+ALPHABET = "ACDEFGHIKLMNPQRSTVWYX"
+"""One-letter codes in the order of ``aatype``."""
+
+UNKNOWN = ALPHABET.index("X")
+"""``aatype`` of a residue of no known parent."""
+
+THREE_LETTER = (
+    *("ALA", "CYS", "ASP", "GLU", "PHE", "GLY", "HIS", "ILE", "LYS", "LEU"),
+    *("MET", "ASN", "PRO", "GLN", "ARG", "SER", "THR", "VAL", "TRP", "TYR", "UNK"),
+)
+"""Residue names in the order of ``aatype``."""
+
+_STANDARD = {name: code for code, name in enumerate(THREE_LETTER)}
+
+# What the Chemical Component Dictionary lacks or has as another molecule.
+_PARENTS = {
+    # Amino acids 21 and 22, by the standard one that they differ least from (Se for S; a pyrroline on Nζ).
+    "SEC": "CYS",
+    "PYL": "LYS",
+    # Protonation states and disulfides as Amber names them (Amber reference manual, "Residue naming conventions").
+    **dict.fromkeys(("HID", "HIE", "HIP"), "HIS"),
+    **dict.fromkeys(("CYX", "CYM"), "CYS"),
+    "ASH": "ASP",
+    "GLH": "GLU",
+    "LYN": "LYS",
+    # The same as CHARMM names them (top_all36_prot.rtf).
+    **dict.fromkeys(("HSD", "HSE", "HSP"), "HIS"),
+}
+
+# Names of the CCD, and of molecular dynamics programs as in biotite's filter_solvent.
+_WATERS = frozenset({"HOH", "DOD", "WAT", "H2O", "SOL", "TIP", "TIP3", "TIP4", "TIP5"})
+
+_NUCLEOTIDES = frozenset({"A", "C", "G", "U", "I", "N", "DA", "DC", "DG", "DT", "DU", "DI", "DN"})
+
+Kind = Literal["protein", "water", "nucleic", "saccharide", "other"]
+
+
+@cache
+def kind(res_name: str) -> Kind:
+    """What a residue of this name is, by the Chemical Component Dictionary that biotite carries.
+
+    Parameters
+    ----------
+    res_name : str
+        Three-letter code (the CCD has also codes of one, two and five characters).
+
+    Returns
+    -------
+    {"protein", "water", "nucleic", "saccharide", "other"}
+        "protein" for everything of a peptide-linking type: whether it is part of a chain, its bonds decide.
+
+    Examples
+    --------
+    >>> kind("MSE"), kind("HOH"), kind("DA"), kind("NAG"), kind("HEM")
+    ('protein', 'water', 'nucleic', 'saccharide', 'other')
+    """
+    if res_name in _STANDARD or res_name in _PARENTS:
+        return "protein"
+    if res_name in _WATERS:
+        return "water"
+    if res_name in _NUCLEOTIDES:
+        return "nucleic"
+    # The dictionary takes 0.2 s to load, so only names that are none of the above ask it.
+    protein, nucleic, saccharide = _components()
+    if res_name in protein:
+        return "protein"
+    return "nucleic" if res_name in nucleic else "saccharide" if res_name in saccharide else "other"
+
+
+@cache
+def aatype(res_name: str) -> int:
+    """Place in :data:`ALPHABET` of a residue or, if it is modified, of its parent; :data:`UNKNOWN` without one.
+
+    A residue made of several (the chromophore CRO) has no single parent.
+
+    Examples
+    --------
+    >>> [ALPHABET[aatype(name)] for name in ("GLY", "MSE", "SEP", "DAL", "CRO", "UNK")]
+    ['G', 'M', 'S', 'A', 'X', 'X']
+    """
+    seen = []
+    while res_name not in _STANDARD and res_name not in seen:
+        seen.append(res_name)
+        res_name = _PARENTS.get(res_name) or _ccd_parent(res_name)
+    return _STANDARD.get(res_name, UNKNOWN)
+
+
+@cache
+def _components() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Names of all amino acids, nucleotides and saccharides of the dictionary."""
+    from biotite.structure import info
+
+    return (
+        frozenset(map(str, info.amino_acid_names())),
+        frozenset(map(str, info.nucleotide_names())),
+        frozenset(map(str, info.carbohydrate_names())),
+    )
+
+
+def _ccd_parent(res_name: str) -> str:
+    """The parent by ``mon_nstd_parent_comp_id``, for D-amino acids by ``one_letter_code``; "UNK" without one."""
+    from biotite.structure import info
+
+    column = info.get_from_ccd("chem_comp", res_name, "mon_nstd_parent_comp_id")
+    parents = [] if column is None else str(column.as_array(str, "")[0]).replace(" ", "").split(",")
+    if len(parents) > 1:
+        return "UNK"
+    if parents and parents[0]:
+        return parents[0]
+    letter = info.one_letter_code(res_name)
+    return THREE_LETTER[ALPHABET.index(letter)] if letter and letter in ALPHABET else "UNK"

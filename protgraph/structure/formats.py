@@ -1,0 +1,306 @@
+"""The one place that knows file formats and calls biotite's readers: a path in, an ``AtomArray`` out.
+
+A format is recognised by content, never by suffix. Whatever a reader raises becomes a
+:class:`~protgraph.errors.StructureFileError`, and what it warns of is handed on, not printed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import warnings
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from biotite.structure import AtomArray
+from biotite.structure.io import pdb, pdbx
+
+from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
+from protgraph.structure.records import complete_records, strip_indent
+
+__all__ = ["Parsed", "detect_format", "read_atoms"]
+
+_FIELDS = ["b_factor", "occupancy"]
+_NO_ALTLOC = (" ", ".", "?")
+_NO_ELEMENT = ("", ".", "?")
+
+_CIF = re.compile(rb"^[ \t]*data_\S", re.MULTILINE | re.IGNORECASE)
+_PDB = re.compile(
+    rb"^(ATOM  |HETATM|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1)", re.MULTILINE
+)
+_MSGPACK_MAP = tuple(bytes([b]) for b in (*range(0x80, 0x90), 0xDE, 0xDF))
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """One model or assembly of a file, with all alternate locations.
+
+    Parameters
+    ----------
+    atoms : AtomArray
+        With annotations ``b_factor``, ``occupancy`` and ``altloc_id`` ("" where the atom has one location).
+    format : str
+        "pdb", "mmcif" or "bcif".
+    models : int
+        Models in the file.
+    warnings : tuple of str
+        What the reader warned of.
+    """
+
+    atoms: AtomArray
+    format: str
+    models: int
+    warnings: tuple[str, ...]
+
+
+def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | None = None) -> Parsed:
+    """Read one model of a PDB, mmCIF or BinaryCIF file, gzipped or not.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The file.
+    model : int
+        Model by its place in the file, from 1.
+    assembly : str, optional
+        Build this biological assembly; its copies of chain "A" are "A", "A-2", "A-3", ….
+
+    Raises
+    ------
+    StructureFileError
+        Where the file is missing or cannot be read.
+    SelectionError
+        Where the model or assembly is not there.
+    EmptyStructureError
+        Where the file holds no atoms.
+    """
+    path = Path(path)
+    content = _content(path)
+    reader = _READERS[detect_format(content, path)](path)
+    with warnings.catch_warnings(record=True) as caught, _as_structure_error(path, reader.format):
+        warnings.simplefilter("always")
+        reader.open(content)
+        models = reader.models()
+        if not 1 <= model <= models:
+            raise SelectionError(f"{path}: no model {model}; it has {models}, counted from 1")
+        atoms = _assemble(reader, model, assembly) if assembly is not None else reader.atoms(model, _FIELDS)
+        _normalise(atoms)
+    if len(atoms) == 0:
+        raise EmptyStructureError(f"{path}: model {model} holds no atoms")
+    texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
+    return Parsed(atoms, reader.format, models, tuple(texts))
+
+
+def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> str:
+    """The format of an uncompressed file by what is in it: "pdb", "mmcif" or "bcif".
+
+    Raises
+    ------
+    StructureFileError
+        Where it is none of them.
+    """
+    known = "protgraph reads PDB, mmCIF and BinaryCIF, each also gzipped."
+    if not content.strip():
+        raise StructureFileError(f"{path}: the file is empty")
+    if content.startswith(_MSGPACK_MAP) and b"dataBlocks" in content:
+        return "bcif"
+    if content.startswith(_MSGPACK_MAP) and b"mmtfVersion" in content:
+        raise StructureFileError(f"{path}: an MMTF file, a format that the PDB gave up in 2024.\n{known}")
+    if b"\0" not in content:
+        if b"data_" in content.lower() and _CIF.search(content):
+            return "mmcif"
+        if _PDB.search(content):
+            return "pdb"
+    raise StructureFileError(f"{path}: not a structure file (it begins {bytes(content[:24])!r}).\n{known}")
+
+
+class _Reader(ABC):
+    """One format: ``open`` parses, the others answer."""
+
+    format: ClassVar[str]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: tuple[str, ...] = ()
+
+    @abstractmethod
+    def open(self, content: bytes) -> None: ...
+
+    @abstractmethod
+    def models(self) -> int: ...
+
+    @abstractmethod
+    def atoms(self, model: int, fields: list[str]) -> AtomArray: ...
+
+    @abstractmethod
+    def assemblies(self) -> list[str]: ...
+
+    @abstractmethod
+    def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray: ...
+
+
+class _PDBReader(_Reader):
+    format = "pdb"
+
+    def open(self, content: bytes) -> None:
+        self.text = _decode(content)
+        self.file = pdb.PDBFile.read(io.StringIO(self.text))
+
+    def models(self) -> int:
+        count = self.file.get_model_count()
+        if count == 0:
+            raise EmptyStructureError(f"{self.path}: a PDB file without ATOM or HETATM records")
+        return count
+
+    def atoms(self, model: int, fields: list[str]) -> AtomArray:
+        return self._complete(lambda: self.file.get_structure(model=model, altloc="all", extra_fields=fields))
+
+    def _complete(self, read: Callable[[], AtomArray]) -> AtomArray:
+        """What ``read`` returns, if need be after filling in what atom records leave out."""
+        try:
+            return read()
+        except Exception:
+            text, self.notes = complete_records(self.text, self.path)
+            if not self.notes:
+                raise
+            self.file = pdb.PDBFile.read(io.StringIO(text))
+            return read()
+
+    def assemblies(self) -> list[str]:
+        return re.findall(r"^REMARK 350 BIOMOLECULE:\s*(\S+)", self.text, re.MULTILINE)
+
+    def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray:
+        return self._complete(lambda: self.file.get_assembly(name, model=model, altloc="all", extra_fields=fields))
+
+
+class _CIFReader(_Reader):
+    format = "mmcif"
+
+    def open(self, content: bytes) -> None:
+        self._choose(pdbx.CIFFile.read(io.StringIO(strip_indent(_decode(content)))))
+
+    def _choose(self, file: pdbx.CIFFile | pdbx.BinaryCIFFile) -> None:
+        """Take the block with coordinates and add the columns that biotite needs and the standard does not."""
+        names = [name for name in file if "atom_site" in file[name]]
+        if not names:
+            raise EmptyStructureError(
+                f"{self.path}: no atom_site category, hence no coordinates of a macromolecule\n"
+                "(a small-molecule, restraint or header-only CIF)"
+            )
+        if len(names) > 1:
+            self.notes = (f"data blocks {', '.join(map(repr, names[1:]))} hold atoms too; {names[0]!r} was read",)
+        self.block = file[names[0]]
+        site = self.block["atom_site"]
+        for column in ("comp_id", "atom_id"):  # the author's names are the label's but for number and chain
+            if f"auth_{column}" not in site and f"label_{column}" in site:
+                site[f"auth_{column}"] = site[f"label_{column}"]
+        defaults = {"pdbx_PDB_model_num": "1", "pdbx_PDB_ins_code": "?", "group_PDB": "ATOM", "label_alt_id": "."}
+        for column, value in defaults.items():
+            if column not in site:
+                site[column] = np.full(site.row_count, value)
+        if "type_symbol" not in site:
+            from biotite.structure import infer_elements
+
+            site["type_symbol"] = infer_elements(site["auth_atom_id"].as_array(str))
+
+    def models(self) -> int:
+        return pdbx.get_model_count(self.block)
+
+    def atoms(self, model: int, fields: list[str]) -> AtomArray:
+        return pdbx.get_structure(self.block, model=model, altloc="all", extra_fields=fields)
+
+    def assemblies(self) -> list[str]:
+        if "pdbx_struct_assembly_gen" not in self.block:
+            return []
+        return list(dict.fromkeys(self.block["pdbx_struct_assembly_gen"]["assembly_id"].as_array(str).tolist()))
+
+    def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray:
+        return pdbx.get_assembly(self.block, name, model=model, altloc="all", extra_fields=fields)
+
+
+class _BinaryCIFReader(_CIFReader):
+    format = "bcif"
+
+    def open(self, content: bytes) -> None:
+        self._choose(pdbx.BinaryCIFFile.read(io.BytesIO(content)))
+
+
+_READERS: dict[str, type[_Reader]] = {reader.format: reader for reader in (_PDBReader, _CIFReader, _BinaryCIFReader)}
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, decompressed where they are gzipped."""
+    try:
+        content = path.read_bytes()
+    except OSError as e:
+        raise StructureFileError(f"{path}: {e.strerror or e}") from e
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, OSError, zlib.error) as e:
+        raise StructureFileError(f"{path}: the gzip stream is damaged or cut off ({e})") from e
+
+
+def _decode(content: bytes) -> str:
+    """UTF-8 as the standard says, Latin-1 (which takes every byte) as old programs write."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+@contextmanager
+def _as_structure_error(path: Path, name: str) -> Iterator[None]:
+    """Whatever a third-party reader raises on a broken file is a broken file."""
+    try:
+        yield
+    except ProtgraphError:
+        raise
+    except Exception as e:
+        text = str(e).splitlines()[0][:200] if str(e) else "no reason given"
+        raise StructureFileError(f"{path}: cannot be read as {name} ({type(e).__name__}: {text})") from e
+
+
+def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
+    """A biological assembly, each copy of a chain under an id of its own."""
+    there = reader.assemblies()
+    if assembly not in there:
+        names = f"assemblies here: {', '.join(map(repr, there))}" if there else "the file describes none"
+        raise SelectionError(f"{reader.path}: no assembly {assembly!r}; {names}")
+    atoms = reader.assembly(assembly, model, [*_FIELDS, "atom_id"])
+    # the nth time that an atom appears, it belongs to the nth copy of its chain
+    order = np.lexsort((np.arange(len(atoms)), atoms.atom_id))
+    first = np.flatnonzero(np.diff(atoms.atom_id[order], prepend=atoms.atom_id[order[:1]] - 1))
+    copy = np.empty(len(atoms), np.int64)
+    copy[order] = np.arange(len(atoms)) - np.repeat(first, np.diff(first, append=len(atoms)))
+    number = np.char.add("-", (copy + 1).astype(str))
+    atoms.set_annotation("chain_id", np.char.add(atoms.chain_id, np.where(copy > 0, number, "")))
+    for name in ("atom_id", "label_asym_id", "sym_id"):
+        if name in atoms.get_annotation_categories():
+            atoms.del_annotation(name)
+    return atoms
+
+
+def _normalise(atoms: AtomArray) -> None:
+    """The same spelling of the same thing in all formats."""
+    altloc_id = atoms.altloc_id
+    for blank in _NO_ALTLOC:
+        altloc_id[altloc_id == blank] = ""
+    symbols = set(np.unique(atoms.element).tolist())
+    if any(symbol in _NO_ELEMENT or symbol != symbol.upper() for symbol in symbols):
+        from biotite.structure import infer_elements
+
+        element = np.char.upper(atoms.element)
+        unnamed = np.isin(element, _NO_ELEMENT)
+        if unnamed.any():
+            element[unnamed] = np.char.upper(infer_elements(atoms.atom_name[unnamed]))
+        atoms.element = element

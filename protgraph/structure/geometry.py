@@ -1,0 +1,149 @@
+"""Backbone geometry on plain arrays: chain continuity, dihedral angles, directions, the virtual CB.
+
+Everything is computed in float64 from the float32 coordinates of :class:`~protgraph.structure.Residues`; an
+atom that is missing is NaN and makes NaN of whatever needs it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protgraph.structure.residue import Residues
+
+__all__ = [
+    "CA_BOND",
+    "PEPTIDE_BOND",
+    "backbone_dihedrals",
+    "dihedral_angle",
+    "linked_to_next",
+    "unit",
+    "virtual_cb",
+]
+
+PEPTIDE_BOND = 2.5
+"""Longest C–N distance of a peptide bond, Å (DSSP: Kabsch & Sander 1983, doi:10.1002/bip.360221211)."""
+
+CA_BOND = 4.3
+"""Longest CA–CA distance of neighbours in a chain, Å (Biopython's ``CaPPBuilder``; 3.8 if trans, 2.9 if cis)."""
+
+_STRAIGHT = 1e-4  # sines below it are rounding error of float32 coordinates: three atoms in a line
+
+
+def linked_to_next(residues: Residues) -> np.ndarray:
+    """Whether the chain goes on from each residue i to i + 1: same chain, and ``|N_{i+1} - C_i| ≤ 2.5 Å``.
+
+    Parameters
+    ----------
+    residues : Residues
+
+    Returns
+    -------
+    ndarray
+        ``(N,)`` bool, False at chain ends and gaps.
+
+    Notes
+    -----
+    Where C or N is missing (CA traces), ``|CA_{i+1} - CA_i| ≤ 4.3 Å`` decides.
+    """
+    linked = np.zeros(len(residues), dtype=bool)
+    backbone, ca = residues.backbone.astype(np.float64), residues.pos.astype(np.float64)
+    bond = np.linalg.norm(backbone[1:, 0] - backbone[:-1, 2], axis=-1)  # (N - 1,)
+    trace = np.linalg.norm(ca[1:] - ca[:-1], axis=-1)
+    near = np.where(np.isnan(bond), trace <= CA_BOND, bond <= PEPTIDE_BOND)
+    linked[:-1] = near & (residues.chain[1:] == residues.chain[:-1])
+    return linked
+
+
+def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """Angle between the planes (a, b, c) and (b, c, d), ``atan2((n1 × n2)·b̂2, n1·n2)`` with ``n1 = b1 × b2``.
+
+    Parameters
+    ----------
+    a, b, c, d : ndarray
+        ``(…, 3)`` positions, Å.
+
+    Returns
+    -------
+    ndarray
+        ``(…)`` float64 in (−π, π], radians: 0 for cis, positive where, looking along b → c, the far bond is
+        turned clockwise. NaN where an atom is missing or three neighbours lie in a line.
+
+    References
+    ----------
+    IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 1 (sign).
+
+    Examples
+    --------
+    >>> dihedral_angle(*np.array([[1.0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1]])).round(4).item()
+    1.5708
+    """
+    b1, b2, b3 = (np.asarray(end, np.float64) - start for start, end in ((a, b), (b, c), (c, d)))
+    n1, n2 = np.cross(b1, b2), np.cross(b2, b3)
+    length = [np.linalg.norm(b, axis=-1) for b in (b1, b2, b3)]
+    defined = (np.linalg.norm(n1, axis=-1) > _STRAIGHT * length[0] * length[1]) & (
+        np.linalg.norm(n2, axis=-1) > _STRAIGHT * length[1] * length[2]
+    )
+    # (n1 × n2)·b2 = |b2|² (b1·n2), which needs no third cross product
+    y = length[1] * np.einsum("...i,...i->...", b1, n2)
+    x = np.einsum("...i,...i->...", n1, n2)
+    return np.where(defined, np.arctan2(y, x), np.nan)
+
+
+def backbone_dihedrals(residues: Residues) -> np.ndarray:
+    """The angles φ, ψ, ω of every residue: about N–CA, CA–C and C–N of the next residue.
+
+    Parameters
+    ----------
+    residues : Residues
+
+    Returns
+    -------
+    ndarray
+        ``(N, 3)`` float64, radians. NaN where an atom is missing; φ also after, ψ and ω also before, a chain
+        end or gap.
+
+    References
+    ----------
+    IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 3.2.1.
+    """
+    n, ca, c = (residues.backbone[:, i].astype(np.float64) for i in range(3))
+    gap = ~linked_to_next(residues)[:-1]
+    angles = np.full((len(residues), 3), np.nan)
+    angles[1:, 0] = dihedral_angle(c[:-1], n[1:], ca[1:], c[1:])
+    angles[:-1, 1] = dihedral_angle(n[:-1], ca[:-1], c[:-1], n[1:])
+    angles[:-1, 2] = dihedral_angle(ca[:-1], c[:-1], n[1:], ca[1:])
+    angles[1:, 0][gap] = np.nan
+    angles[:-1, 1:][gap] = np.nan
+    return angles
+
+
+def virtual_cb(backbone: np.ndarray) -> np.ndarray:
+    """The CB that ideal geometry puts on a backbone: ``-0.58273431 a + 0.56802827 b - 0.54067466 c + CA``.
+
+    Here ``b = CA - N``, ``c = C - CA`` and ``a = b × c``.
+
+    Parameters
+    ----------
+    backbone : ndarray
+        ``(N, ≥ 3, 3)`` positions of N, CA, C, Å.
+
+    Returns
+    -------
+    ndarray
+        ``(N, 3)`` float64, Å; NaN where N, CA or C is missing.
+
+    References
+    ----------
+    Dauparas et al. 2022, doi:10.1126/science.add2187, supplement (constants of their program, which has them
+    from trRosetta: Yang et al. 2020, doi:10.1073/pnas.1914677117).
+    """
+    n, ca, c = (backbone[:, i].astype(np.float64) for i in range(3))
+    b, c = ca - n, c - ca
+    a = np.cross(b, c)
+    return -0.58273431 * a + 0.56802827 * b - 0.54067466 * c + ca
+
+
+def unit(v: np.ndarray) -> np.ndarray:
+    """``v / |v|`` along the last axis, ``(…, 3)`` to ``(…, 3)``; 0 where v is 0 or NaN."""
+    length = np.linalg.norm(v, axis=-1, keepdims=True)
+    return np.divide(v, length, out=np.zeros_like(v), where=length > 0)

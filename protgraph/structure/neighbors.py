@@ -1,0 +1,169 @@
+"""Which residues are neighbours: nearest, within a radius, in atomic contact, along the sequence.
+
+Every function returns ``(2, E)`` int64 edges j → i: source j in row 0, target i in row 1, ascending by target,
+within a target by the distance of the positions, ties by source. No self loops, no duplicates, no cap on the
+number of neighbours, and the same edges wherever the origin lies.
+
+Notes
+-----
+A k-d tree (scipy) proposes pairs; the squared distance ``dx² + dy² + dz²`` of float64 differences decides, so
+that the result equals a brute-force search bit for bit, ties included. Medians on 2 cores, 359 residues of 2800
+heavy atoms: tree 1.0 ms against 1.9 ms for a matrix product and argpartition at k = 16 (level at 150 residues,
+5 times apart at 868); 1.9 ms against 2.2 ms for biotite's cell list over all atoms at 4.5 Å.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+__all__ = ["contact", "knn", "radius", "sequence"]
+
+_MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
+_BLOCK = 2**21  # pairs whose distances are held at once where ties force a full search
+
+
+def knn(pos: np.ndarray, k: int) -> np.ndarray:
+    """The k nearest neighbours of every position.
+
+    Parameters
+    ----------
+    pos : ndarray
+        ``(N, 3)`` positions, Å.
+    k : int
+        Neighbours of each; all N − 1 others where N is not above k.
+
+    Returns
+    -------
+    ndarray
+        ``(2, N·min(k, N − 1))`` int64. Of several neighbours at the k-th distance, the lower numbers are taken.
+
+    Examples
+    --------
+    >>> knn(np.array([[0.0, 0, 0], [1, 0, 0], [3, 0, 0]]), k=1)
+    array([[1, 0, 1],
+           [0, 1, 2]])
+    """
+    n, pos = len(pos), np.asarray(pos, np.float64)
+    k = min(k, n - 1)
+    if k < 1:
+        return np.zeros((2, 0), np.int64)
+    width = min(k + 2, n)  # the node itself, k neighbours, and the next one: a tie with it must be seen
+    candidates = np.sort(cKDTree(pos).query(pos, width)[1], axis=1)  # (N, width)
+    nearest, d2 = _nearest(pos, np.arange(n), candidates)
+    source = nearest[:, :k]
+    if width < n:
+        tied = d2[:, k - 1] >= d2[:, width - 2] * (1 - _MARGIN)
+        _settle_ties(pos, np.flatnonzero(tied), source)
+    return np.stack([source.ravel(), np.repeat(np.arange(n), k)])
+
+
+def radius(pos: np.ndarray, cutoff: float) -> np.ndarray:
+    """All pairs at most ``cutoff`` apart, both ways.
+
+    Parameters
+    ----------
+    pos : ndarray
+        ``(N, 3)`` positions, Å.
+    cutoff : float
+        Å, inclusive.
+
+    Returns
+    -------
+    ndarray
+        ``(2, E)`` int64.
+    """
+    pos = np.asarray(pos, np.float64)
+    return _both_ways(pos, _close_pairs(pos, cutoff))
+
+
+def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cutoff: float) -> np.ndarray:
+    """All pairs of residues of which any two atoms are at most ``cutoff`` apart, both ways.
+
+    Parameters
+    ----------
+    pos : ndarray
+        ``(N, 3)`` positions of the residues, Å, whose distance orders the edges.
+    atom_pos : ndarray
+        ``(A, 3)`` positions of the atoms, Å.
+    atom_residue : ndarray
+        ``(A,)`` int64, residue of each atom, ascending.
+    cutoff : float
+        Å, inclusive.
+
+    Returns
+    -------
+    ndarray
+        ``(2, E)`` int64. Neighbours in the chain are in contact through their peptide bond.
+    """
+    atom_pos = np.asarray(atom_pos, np.float64)
+    a, b = atom_residue[_close_pairs(atom_pos, cutoff)]
+    pairs = np.unique((a * len(pos) + b)[a != b])
+    return _both_ways(np.asarray(pos, np.float64), np.stack(np.divmod(pairs, len(pos))))
+
+
+def sequence(pos: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, k: int) -> np.ndarray:
+    """All pairs of one chain whose sequence positions differ by at most ``k``, both ways.
+
+    Parameters
+    ----------
+    pos : ndarray
+        ``(N, 3)`` positions, Å, whose distance orders the edges.
+    chain, seq_pos : ndarray
+        ``(N,)`` int64, number of the chain and position along it, without duplicates.
+    k : int
+        Largest difference.
+
+    Returns
+    -------
+    ndarray
+        ``(2, E)`` int64. An unresolved gap that ``seq_pos`` counts separates its two ends.
+    """
+    n = len(pos)
+    order = np.lexsort((seq_pos, chain))
+    chain, seq_pos = chain[order], seq_pos[order]
+    first = np.arange(n)[:, None]
+    second = first + np.arange(1, min(k, n) + 1)  # (N, k)
+    first, second = (x[second < n] for x in np.broadcast_arrays(first, second))
+    near = (chain[first] == chain[second]) & (seq_pos[second] - seq_pos[first] <= k)
+    return _both_ways(np.asarray(pos, np.float64), order[np.stack([first[near], second[near]])])
+
+
+def _squared(v: np.ndarray) -> np.ndarray:
+    return v[..., 0] * v[..., 0] + v[..., 1] * v[..., 1] + v[..., 2] * v[..., 2]
+
+
+def _close_pairs(pos: np.ndarray, cutoff: float) -> np.ndarray:
+    """``(2, P)`` pairs i < j at most ``cutoff`` apart, in no order."""
+    if len(pos) == 0:
+        return np.zeros((2, 0), np.int64)
+    pairs = cKDTree(pos).query_pairs(cutoff * (1 + _MARGIN), output_type="ndarray").T
+    return pairs[:, _squared(pos[pairs[0]] - pos[pairs[1]]) <= cutoff * cutoff]
+
+
+def _both_ways(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Each pair in both directions, ``(2, P)`` to ``(2, 2P)``, in the order of this module."""
+    source, target = np.concatenate([pairs, pairs[::-1]], axis=1)
+    order = np.lexsort((source, _squared(pos[source] - pos[target]), target))
+    return np.stack([source[order], target[order]])
+
+
+def _nearest(pos: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort each row's candidates (ascending numbers) by distance from ``pos[rows]``, the node itself last.
+
+    ``(R,)`` and ``(R, M)`` to the sorted candidates and their squared distances, both ``(R, M)``.
+    """
+    d2 = _squared(pos[rows, None] - pos[candidates])
+    d2[candidates == rows[:, None]] = np.inf
+    order = np.argsort(d2, axis=1, kind="stable")
+    return np.take_along_axis(candidates, order, 1), np.take_along_axis(d2, order, 1)
+
+
+def _settle_ties(pos: np.ndarray, rows: np.ndarray, source: np.ndarray) -> None:
+    """Write into ``source`` the neighbours of ``rows`` as a search over all nodes finds them."""
+    everyone = np.arange(len(pos))[None]
+    step = max(1, _BLOCK // len(pos))
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        nearest, _ = _nearest(pos, block, np.repeat(everyone, len(block), 0))
+        source[block] = nearest[:, : source.shape[1]]

@@ -1,0 +1,94 @@
+"""The tasks that come with protgraph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from protgraph.data.target import Target
+from protgraph.structure.alphabet import ALPHABET, UNKNOWN
+from protgraph.task import metric as m
+from protgraph.task.loss import binary_cross_entropy, cross_entropy, squared_error
+from protgraph.task.task import Task
+
+if TYPE_CHECKING:
+    from protgraph.structure.residue import Residues
+
+__all__ = [
+    "B_FACTOR",
+    "INTERFACE",
+    "INVERSE_FOLDING",
+    "LIGAND_BINDING",
+    "SECONDARY_STRUCTURE",
+    "residue_type",
+    "standard_b_factor",
+]
+
+AMINO_ACIDS = ALPHABET[:UNKNOWN]
+
+
+def residue_type(residues: Residues) -> np.ndarray:
+    """Which of the 20 amino acids each residue is, ``(N,)`` int64; −1 for X."""
+    return np.where(residues.aatype == UNKNOWN, -1, residues.aatype)
+
+
+def standard_b_factor(residues: Residues) -> np.ndarray:
+    """``(B - mean) / s.d.`` over the CA of each chain, ``(N, 1)`` float32, dimensionless; NaN where B is constant."""
+    z = np.full((len(residues), 1), np.nan, np.float32)
+    for chain in residues.chain_names:
+        own = residues.chain == chain
+        b = residues.b_factor[own].astype(np.float64)
+        if b.std() > 1e-3:  # files give B with two decimals
+            z[own, 0] = (b - b.mean()) / b.std()
+    return z
+
+
+SECONDARY_STRUCTURE = Task(
+    "secondary_structure",
+    Target("secondary_structure", "node", "classes", 3, ("H", "E", "C")),
+    cross_entropy,
+    (m.accuracy, m.macro_f1),
+    "accuracy",
+    doc="Helix (DSSP H, G, I), strand (E, B) or coil of each residue, as DSSP sees it.",
+)
+
+LIGAND_BINDING = Task(
+    "ligand_binding",
+    Target("ligand_binding", "node", "labels", 1, ("ligand_binding",)),
+    binary_cross_entropy,
+    (m.auprc, m.auroc, m.mcc),
+    "auprc",
+    doc="Whether a heavy atom of the residue lies within 4.5 Å of a ligand's.",
+)
+
+INTERFACE = Task(
+    "interface",
+    Target("interface", "node", "labels", 1, ("interface",)),
+    binary_cross_entropy,
+    (m.auprc, m.auroc, m.mcc),
+    "auprc",
+    doc="Whether a heavy atom of the residue lies within 5 Å of another protein chain, told from its own chain alone.",
+)
+
+INVERSE_FOLDING = Task(
+    "inverse_folding",
+    Target("inverse_folding", "node", "classes", len(AMINO_ACIDS), tuple(AMINO_ACIDS)),
+    cross_entropy,
+    (m.perplexity, m.recovery, m.recovery_median),
+    "perplexity",
+    hides={"residue_type", "sidechain", "b_factor"},
+    derive=residue_type,
+    doc="The type of each residue, from the backbone alone.",
+)
+
+B_FACTOR = Task(
+    "b_factor",
+    Target("b_factor", "node", "values", 1, ("b_factor",)),
+    squared_error,
+    (m.pearson, m.pearson_undefined, m.rmse, m.mae),
+    "pearson",
+    hides={"b_factor"},
+    derive=standard_b_factor,
+    doc="The B factor of each CA, in standard deviations from the mean of its chain.",
+)

@@ -1,0 +1,145 @@
+"""What a task is: its target, how labels are had, what inputs must not show, the loss and the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from torch import Tensor
+
+from protgraph.data.labels import Labels, align
+from protgraph.data.target import Target
+from protgraph.errors import DatasetError, LabelError
+from protgraph.structure.residue import HIDEABLE
+from protgraph.task import metric as m
+from protgraph.task.loss import binary_cross_entropy, cross_entropy, squared_error
+from protgraph.task.metric import Metric
+
+if TYPE_CHECKING:
+    from protgraph.structure.residue import Residues
+
+__all__ = ["Task", "task_for"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A question asked of a model.
+
+    Parameters
+    ----------
+    name : str
+        Registry name.
+    target : Target
+        What is predicted; it chooses the head.
+    loss : callable
+        ``(logits, y)`` to a scalar, over known labels.
+    metrics : tuple of Metric
+        What tables show.
+    monitor : str
+        Name of the metric that chooses among epochs, on validation.
+    hides : collection of str
+        Of ``residue_type``, ``sidechain`` and ``b_factor``: removed from the structure before any featurizer runs,
+        so that no component can show the label to the model.
+    derive : callable, optional
+        Residues, nothing hidden, to their labels, for datasets that give none of their own.
+    doc : str
+        What is asked, and where the labels come from.
+    """
+
+    name: str
+    target: Target
+    loss: Callable[[Tensor, Tensor], Tensor] = field(repr=False)
+    metrics: tuple[Metric, ...]
+    monitor: str
+    hides: Collection[str] = frozenset()
+    derive: Callable[[Residues], np.ndarray] | None = field(default=None, repr=False)
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metrics", tuple(self.metrics))
+        object.__setattr__(self, "hides", frozenset(self.hides))
+        if self.hides - HIDEABLE:
+            odd = sorted(self.hides - HIDEABLE)[0]
+            raise DatasetError(f"task {self.name!r}: hides {odd!r}, which is none of {', '.join(sorted(HIDEABLE))}")
+        names = [metric.name for metric in self.metrics]
+        if self.monitor not in names:
+            raise DatasetError(f"task {self.name!r}: monitor {self.monitor!r} is none of its metrics {names}")
+
+    @property
+    def mode(self) -> Literal["max", "min"]:
+        """Which way of the monitored metric is better."""
+        return next(metric.mode for metric in self.metrics if metric.name == self.monitor)
+
+    @property
+    def has_threshold(self) -> bool:
+        """Whether labels are yes or no, so that a threshold has to be chosen on validation."""
+        return self.target.kind == "labels"
+
+    def labels(self, residues: Residues, given: Labels | None = None, *, strict: bool = True) -> np.ndarray:
+        """The labels of one protein as its target defines them.
+
+        Parameters
+        ----------
+        residues : Residues
+            The protein as it was read: nothing hidden yet.
+        given : Labels, optional
+            The dataset's labels; None derives them from the structure.
+        strict : bool
+            Whether a label of a residue that is not there is an error.
+
+        Returns
+        -------
+        ndarray
+            Classes ``(N,)`` int64 with −1 for unknown; labels and values ``(N, C)`` float32 with NaN.
+
+        Raises
+        ------
+        LabelError
+            No labels, labels of absent residues, or labels that do not fit the target.
+        """
+        if given is not None:
+            y = align(given, residues, strict=strict)
+        elif self.derive is not None:
+            y = self.derive(residues)
+        else:
+            raise LabelError(f"task {self.name!r} needs labels of {residues.name!r}; it derives none from a structure")
+        self._check(y, residues.name)
+        return y
+
+    def _check(self, y: np.ndarray, protein: str) -> None:
+        where, size = f"task {self.name!r}: labels of {protein!r}", self.target.size
+        if self.target.kind == "classes":
+            if y.ndim != 1 or y.dtype.kind != "i":
+                raise LabelError(f"{where} are {y.dtype} {y.shape}; classes are integers, one a row")
+            if y.size and (y.min() < -1 or y.max() >= size):
+                raise LabelError(f"{where} lie in {y.min()}…{y.max()}; classes are 0…{size - 1}, and −1 for unknown")
+        elif y.ndim != 2 or y.shape[1] != size or y.dtype.kind != "f":
+            raise LabelError(f"{where} are {y.dtype} {y.shape}; {self.target.kind} are floats with {size} columns")
+        elif self.target.kind == "labels" and not np.isin(y[~np.isnan(y)], (0, 1)).all():
+            raise LabelError(f"{where} have other values than 0 and 1 (NaN: unknown)")
+
+
+def task_for(target: Target, *, hides: Collection[str] = ()) -> Task:
+    """The usual task of a target, for labels of one's own: loss and metrics follow from its kind.
+
+    Parameters
+    ----------
+    target : Target
+        What is predicted.
+    hides : collection of str
+        What the inputs must not show.
+
+    Examples
+    --------
+    >>> task_for(Target("active", level="node", kind="labels", size=1)).monitor
+    'auprc'
+    """
+    if target.kind == "classes":
+        loss, metrics, monitor = cross_entropy, (m.accuracy, m.macro_f1), "accuracy"
+    elif target.kind == "labels":
+        loss, metrics, monitor = binary_cross_entropy, (m.auprc, m.auroc, m.mcc), "auprc"
+    else:
+        loss, metrics, monitor = squared_error, (m.rmse, m.mae, m.pearson_overall), "rmse"
+    return Task(target.name, target, loss, metrics, monitor, hides)

@@ -1,0 +1,26 @@
+"""From a dataset to a trained model and its use: preparation, training, checkpoints, predictions, vectors."""
+
+from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from protgraph.train.config import FitConfig
+from protgraph.train.embed import Embeddings, embed
+from protgraph.train.evaluate import evaluate
+from protgraph.train.fit import FitResult, fit
+from protgraph.train.predict import Predictions, predict
+from protgraph.train.prepare import Failure, Prepared, prepare
+
+__all__ = [
+    "Checkpoint",
+    "Embeddings",
+    "Failure",
+    "FitConfig",
+    "FitResult",
+    "Predictions",
+    "Prepared",
+    "embed",
+    "evaluate",
+    "fit",
+    "load_checkpoint",
+    "predict",
+    "prepare",
+    "save_checkpoint",
+]

@@ -1,0 +1,224 @@
+"""A trained model in one file: weights as safetensors, and as JSON all that it takes to build the model again.
+
+Nothing is pickled, so a file from a stranger runs no code but that of the plugins that are installed here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from protgraph import __version__, registry
+from protgraph.data import fields as table
+from protgraph.data.fields import FieldSpec
+from protgraph.data.target import Target
+from protgraph.errors import CheckpointError, ProtgraphError
+from protgraph.model.build import GraphModel, build_model
+from protgraph.model.graph import ModelGraph
+
+__all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
+
+KEY, FORMAT, VERSION = "protgraph", "protgraph-checkpoint", 1
+SESSION = "session"
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A trained model with all that it needs to be used on new structures.
+
+    Parameters
+    ----------
+    model : GraphModel
+        Its graph says what is computed, its target what is predicted.
+    task : str
+        Name of the task.
+    hides : collection of str
+        What is taken away from a structure before the model sees it.
+    one_chain : bool
+        Whether it knows single chains only.
+    threshold : Tensor, optional
+        ``(C,)`` log-odds from which a label is predicted.
+    metrics : mapping of str to mapping
+        Split → metric → value.
+    trained : mapping
+        Plain data: dataset, options, epochs.
+    version : str
+        Version of protgraph that it was trained with.
+    """
+
+    model: GraphModel
+    task: str
+    hides: Collection[str] = frozenset()
+    one_chain: bool = False
+    threshold: Tensor | None = None
+    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    trained: Mapping[str, Any] = field(default_factory=dict)
+    version: str = __version__
+
+
+def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint to one ``.safetensors`` file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        File to write; an older one is replaced.
+    checkpoint : Checkpoint
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path, model = Path(path), checkpoint.model
+    known = [name for name in model.fields if table.is_registered(name)]
+    told = {
+        "format": FORMAT,
+        "format_version": VERSION,
+        "version": __version__,
+        "graph": model.graph.to_dict(),
+        "target": asdict(model.target),
+        "task": checkpoint.task,
+        "hides": sorted(checkpoint.hides),
+        "one_chain": checkpoint.one_chain,
+        "threshold": None if checkpoint.threshold is None else checkpoint.threshold.tolist(),
+        "fields": {name: asdict(table.field(name)) for name in known},
+        "components": list(_components(model)),
+        "metrics": _without_nan(checkpoint.metrics),
+        "trained": dict(checkpoint.trained),
+    }
+    weights = {name: value.detach().cpu().clone().contiguous() for name, value in model.state_dict().items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
+        temporary = Path(file.name)
+    try:
+        save_file(weights, temporary, metadata={KEY: json.dumps(told, allow_nan=False)})
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def load_checkpoint(path: str | Path) -> Checkpoint:
+    """Read a checkpoint; in a fresh process the model predicts the same bits.
+
+    Raises
+    ------
+    CheckpointError
+        It is no checkpoint of ours, a component that it needs is not installed (the error names the distribution), or
+        the components and fields installed here do not fit it.
+    """
+    path = Path(path)
+    told, weights = _read(path)
+    try:
+        for component in told["components"]:
+            _find(path, component)
+        for name, spec in told["fields"].items():
+            shape = None if spec["shape"] is None else tuple(spec["shape"])
+            _agree(path, name, FieldSpec(**{**spec, "shape": shape}))
+        graph = ModelGraph.from_dict(told["graph"])
+        target = Target(**{**told["target"], "names": tuple(told["target"]["names"])})
+        model = _build(path, graph, target, weights, told["components"])
+        threshold = told["threshold"]
+        return Checkpoint(
+            model=model.eval(),
+            task=told["task"],
+            hides=frozenset(told["hides"]),
+            one_chain=told["one_chain"],
+            threshold=None if threshold is None else torch.tensor(threshold, dtype=torch.float32),
+            metrics={s: {k: math.nan if v is None else v for k, v in m.items()} for s, m in told["metrics"].items()},
+            trained=told["trained"],
+            version=told["version"],
+        )
+    except (KeyError, TypeError, AttributeError) as e:
+        raise CheckpointError(f"{path}: what it says of itself is incomplete or damaged ({e!r})") from e
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What a file says of itself, and its weights."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            told = json.loads((file.metadata() or {})[KEY])
+            if told["format"] != FORMAT or told["format_version"] > VERSION:
+                raise CheckpointError(
+                    f"{path} is a {told['format']} of version {told['format_version']}, written by protgraph "
+                    f"{told.get('version')}; here is {__version__}, which reads up to {VERSION}. Upgrade protgraph."
+                )
+            return told, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- not a mapping
+    except OSError as e:
+        raise CheckpointError(f"checkpoint {str(path)!r} cannot be read: {e.strerror or e}") from e
+    except (SafetensorError, KeyError, TypeError, ValueError) as e:
+        if isinstance(e, CheckpointError):
+            raise
+        raise CheckpointError(f"{path} is no protgraph checkpoint; `protgraph train` writes one") from e
+
+
+def _components(model: GraphModel) -> Iterable[dict[str, str]]:
+    """Kind, name, distribution and object of everything that the model is made of, each once."""
+    used = [("featurizer", registry.featurizers, n.name) for n in model.graph.features]
+    used += [("layer", registry.layers, n.name) for n in model.graph.layers]
+    used += [("head", registry.heads, model.target.head_name)]
+    for kind, names, name in dict.fromkeys(used):
+        entry = names.entry(name)
+        yield {"kind": kind, "name": name, "source": entry.source, "object": entry.object}
+
+
+def _find(path: Path, component: Mapping[str, str]) -> None:
+    """Load one component from where it came from, or say what is missing."""
+    kind, name, source = component["kind"], component["name"], component["source"]
+    names = {"featurizer": registry.featurizers, "layer": registry.layers, "head": registry.heads}[kind]
+    distribution = source.rpartition(" ")[0]
+    try:
+        names.get(name)
+        here = names.entry(name).source
+    except ProtgraphError as e:
+        hint = f"pip install {distribution}"
+        if source == SESSION:
+            hint = f"it was registered in a session as {component['object']}; import that module first"
+        first = str(e).partition("\n")[0]
+        raise CheckpointError(f"{path} needs {kind} {name!r} of {source}: {hint}\n{first}") from e
+    if SESSION not in (source, here) and here.rpartition(" ")[0] != distribution:
+        raise CheckpointError(f"{path} was trained with {kind} {name!r} of {source}; here that name is one of {here}")
+
+
+def _agree(path: Path, name: str, saved: FieldSpec) -> None:
+    if not table.is_registered(name):
+        raise CheckpointError(f"{path} uses the field {name!r}, which no component here registers: {saved}")
+    now = table.field(name)
+    for part in ("level", "irreps", "dtype", "unit", "shape", "classes", "chiral"):
+        was, is_ = getattr(saved, part), getattr(now, part)
+        if was != is_:
+            raise CheckpointError(f"{path} was trained with field {name!r} of {part} {was!r}; here it is {is_!r}")
+
+
+def _build(
+    path: Path, graph: ModelGraph, target: Target, weights: Mapping[str, Tensor], components: list[Mapping[str, str]]
+) -> GraphModel:
+    """Build the model and fill in the weights, all of them and nothing else."""
+    try:
+        model = build_model(graph, target, seed=0)
+        model.load_state_dict(weights, strict=True)
+    except (ProtgraphError, RuntimeError) as e:
+        made = ", ".join(dict.fromkeys(c["source"] for c in components))
+        raise CheckpointError(
+            f"{path} does not fit the components installed here; it was trained with {made}.\n"
+            f"{' '.join(str(e).split())[:300]}"
+        ) from e
+    return model
+
+
+def _without_nan(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float | None]]:
+    """JSON has neither NaN nor infinity."""
+    return {s: {k: v if math.isfinite(v) else None for k, v in m.items()} for s, m in metrics.items()}

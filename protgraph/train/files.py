@@ -1,0 +1,102 @@
+"""One's own structure files as batches for a trained model; what cannot be read is listed, and the rest goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from protgraph.data.graph import ProteinGraph
+from protgraph.errors import EmptyStructureError
+from protgraph.featurize.build import FeaturePlan
+from protgraph.structure import Residues, clean, load_structure
+from protgraph.train.checkpoint import Checkpoint, load_checkpoint
+from protgraph.train.prepare import Failure
+
+__all__ = ["Protein", "as_checkpoint", "in_batches", "read_proteins"]
+
+
+@dataclass(frozen=True, eq=False)
+class Protein:
+    """One protein of a file.
+
+    Parameters
+    ----------
+    file : str
+        As it was given.
+    residues : Residues
+        Nothing hidden.
+    graph : ProteinGraph
+        What the model may see of it.
+    """
+
+    file: str
+    residues: Residues
+    graph: ProteinGraph
+
+    @property
+    def chains(self) -> str:
+        """Its chains, joined by commas."""
+        return ",".join(self.residues.chain_names)
+
+
+def as_checkpoint(given: str | Path | Checkpoint) -> Checkpoint:
+    """The checkpoint itself, or the one of a file."""
+    return given if isinstance(given, Checkpoint) else load_checkpoint(given)
+
+
+def read_proteins(
+    files: Iterable[str | Path],
+    plan: FeaturePlan,
+    failures: list[Failure],
+    *,
+    hides: Collection[str] = (),
+    one_chain: bool = False,
+    chains: Sequence[str] | None = None,
+    model: int = 1,
+) -> Iterator[Protein]:
+    """Read proteins one after the other.
+
+    Parameters
+    ----------
+    files : iterable of str or Path
+        Structure files.
+    plan : FeaturePlan
+        What to make of them.
+    failures : list of Failure
+        Files and chains that cannot be used are appended here.
+    hides : collection of str
+        What is taken away before; see :meth:`protgraph.structure.Residues.hide`.
+    one_chain : bool
+        Make every chain a protein of its own.
+    chains : sequence of str, optional
+        Only these chains of every file.
+    model : int
+        Which model of a file with several.
+    """
+    for file in files:
+        try:
+            whole = clean(load_structure(file, model=model), chains=chains)
+            if len(whole) == 0:
+                raise EmptyStructureError(f"{file}: there is no protein residue in it")
+        except Exception as e:  # noqa: BLE001 -- parsers raise many things on broken files; the others go on
+            failures.append(Failure.of(file, "", e))
+            continue
+        for names in [(name,) for name in whole.chain_names] if one_chain else [whole.chain_names]:
+            try:
+                residues = whole.chains(names)
+                yield Protein(str(file), residues, plan.stored(residues.hide(hides)))
+            except Exception as e:  # noqa: BLE001 -- a foreign featurizer may raise anything; the others go on
+                failures.append(Failure.of(file, ",".join(names), e))
+
+
+def in_batches(proteins: Iterable[Protein], max_nodes: int) -> Iterator[list[Protein]]:
+    """Proteins in groups of at most this many residues, in order; a larger one goes alone."""
+    held: list[Protein] = []
+    for protein in proteins:
+        if held and sum(len(p.residues) for p in held) + len(protein.residues) > max_nodes:
+            yield held
+            held = []
+        held.append(protein)
+    if held:
+        yield held

@@ -1,0 +1,163 @@
+"""Predictions of a trained model for one's own structure files, as rows per residue or per protein."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from protgraph.data.graph import collate
+from protgraph.data.target import Target
+from protgraph.errors import OptionError
+from protgraph.train.checkpoint import Checkpoint
+from protgraph.train.config import find_device
+from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluating
+from protgraph.train.files import Protein, as_checkpoint, in_batches, read_proteins
+from protgraph.train.prepare import Failure
+
+__all__ = ["Predictions", "predict"]
+
+RESIDUE = ("file", "chain", "res_id", "ins_code", "res_name")
+PROTEIN = ("file", "protein", "chains", "residues")
+
+Row = tuple[str | int | float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """A table of predictions, and what could not be predicted.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        What identifies a residue or protein, then what is predicted: for classes ``predicted`` (its name) and the
+        probability ``p_<class>`` of each; for yes/no labels ``p_<label>`` and ``predicted_<label>`` (0 or 1, at the
+        threshold chosen in training); for values one column each.
+    rows : list of tuple
+        In the order of files, chains and residues.
+    failures : list of Failure
+        Files and chains without rows.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[Row]
+    failures: list[Failure]
+
+    @property
+    def exit_code(self) -> int:
+        """What a command answers: 0 for all files, 1 where some failed, 2 where all did."""
+        return 0 if not self.failures else 1 if self.rows else 2
+
+    def write_csv(self, path: str | Path) -> None:
+        """Write the table; floats with as many digits as tell them apart."""
+        _write(path, self.columns, self.rows)
+
+    def write_failures(self, path: str | Path) -> None:
+        """Write which files and chains failed, and why, as CSV."""
+        _write(path, ("file", "id", "reason"), (asdict(f).values() for f in self.failures))
+
+
+def predict(
+    checkpoint: str | Path | Checkpoint,
+    files: Iterable[str | Path],
+    *,
+    chains: Sequence[str] | None = None,
+    device: str = "auto",
+    batch_residues: int = EVALUATION_RESIDUES,
+) -> Predictions:
+    """Predict for structure files; what cannot be read is listed, and the others go on.
+
+    A model that was trained on single chains is given single chains.
+
+    Parameters
+    ----------
+    checkpoint : str, Path or Checkpoint
+        What :meth:`protgraph.train.FitResult.save` wrote.
+    files : iterable of str or Path
+        PDB, mmCIF or BinaryCIF, gzipped or not.
+    chains : sequence of str, optional
+        Only these chains of every file.
+    device : str
+        "auto", "cpu", "cuda", "cuda:1".
+    batch_residues : int
+        Residues that the model sees at a time; a larger protein goes alone.
+
+    Raises
+    ------
+    CheckpointError
+        The checkpoint cannot be used here.
+    """
+    checkpoint = as_checkpoint(checkpoint)
+    model, target = checkpoint.model.to(find_device(device)), checkpoint.model.target
+    if target.level not in ("node", "graph"):
+        raise OptionError(
+            f"predictions are rows per residue or protein; {target.name!r} is predicted per {target.level}"
+        )
+    failures: list[Failure] = []
+    proteins = read_proteins(
+        files, model.plan, failures, hides=checkpoint.hides, one_chain=checkpoint.one_chain, chains=chains
+    )
+    rows: list[Row] = []
+    with evaluating(model) as where:
+        for members in in_batches(proteins, batch_residues):
+            batch = collate([p.graph for p in members])
+            logits = model(batch.to(where))["logits"].float().cpu()
+            identities = _residues(members) if target.level == "node" else _proteins(members)
+            said = _said(logits, target, checkpoint.threshold)
+            rows += [(*identity, *values) for identity, values in zip(identities, said, strict=True)]
+    first = RESIDUE if target.level == "node" else PROTEIN
+    return Predictions((*first, *_columns(target)), rows, failures)
+
+
+def _residues(members: Sequence[Protein]) -> Iterator[Row]:
+    for p in members:
+        r = p.residues
+        keys = (a.tolist() for a in (r.chain, r.res_id, r.ins_code, r.res_name))
+        yield from ((p.file, *key) for key in zip(*keys, strict=True))
+
+
+def _proteins(members: Sequence[Protein]) -> Iterator[Row]:
+    return ((p.file, p.residues.name, p.chains, len(p.residues)) for p in members)
+
+
+def _names(target: Target) -> tuple[str, ...]:
+    if target.names:
+        return target.names
+    return (target.name,) if target.size == 1 else tuple(map(str, range(target.size)))
+
+
+def _columns(target: Target) -> tuple[str, ...]:
+    names = _names(target)
+    if target.kind == "classes":
+        return ("predicted", *(f"p_{name}" for name in names))
+    if target.kind == "labels":
+        return tuple(column for name in names for column in (f"p_{name}", f"predicted_{name}"))
+    return names
+
+
+def _said(logits: Tensor, target: Target, threshold: Tensor | None) -> list[tuple[str | int | float, ...]]:
+    """The predicted columns of each row of ``(N, C)`` logits."""
+    if target.kind == "classes":
+        names = _names(target)
+        best = [names[i] for i in logits.argmax(1).tolist()]
+        return [(name, *p) for name, p in zip(best, logits.softmax(1).tolist(), strict=True)]
+    if target.kind == "labels":
+        yes = logits >= (torch.zeros(target.size) if threshold is None else threshold)
+        probabilities, verdicts = logits.sigmoid().tolist(), yes.int().tolist()
+        return [
+            tuple(v for pair in zip(p, y, strict=True) for v in pair)
+            for p, y in zip(probabilities, verdicts, strict=True)
+        ]
+    return [tuple(row) for row in logits.tolist()]
+
+
+def _write(path: str | Path, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])  # 9 digits tell float32 apart

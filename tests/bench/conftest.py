@@ -1,0 +1,46 @@
+"""A dataset, tasks and models that exist for a test only, and rows that look like a benchmark's."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from protgraph.bench.rows import Row
+
+_TOPS = {"majority": 0.40, "mlp": 0.55, "one": 0.70, "two": 0.78}
+
+
+@pytest.fixture
+def rows() -> list[Row]:
+    """Two floors and two models on two tasks, three seeds; "loss_like" is better where it is lower."""
+    made = []
+    for task, monitor, mode in (("classes", "accuracy", "max"), ("types", "loss_like", "min")):
+        for seed in range(3):
+            for model, top in _TOPS.items():
+                made.append(_row(task, monitor, mode, model, seed, top + 0.01 * (seed - 1)))
+    return made
+
+
+def _row(task: str, monitor: str, mode: str, model: str, seed: int, top: float) -> Row:
+    epochs = 1 if model == "majority" else 6 + seed
+    curve = [top * (1 - math.exp(-e)) for e in range(1, epochs + 1)]
+    curve = curve if mode == "max" else [1 - v for v in curve]
+    score = curve[-1]
+    return Row(
+        key=f"{task}-{model}-{seed}",
+        model=model,
+        task=task,
+        dataset="small",
+        seed=seed,
+        metrics={"val": {monitor: score}, "test": {monitor: score - 0.01, "other": 0.5}},
+        monitor=monitor,
+        modes={monitor: mode, "other": "max"},
+        parameters=1234,
+        residues_per_second=20000.0 + seed,
+        seconds=10.0 + seed,
+        peak_memory_mib=400.0,
+        epochs=epochs,
+        best_epoch=epochs,
+        history=tuple({"epoch": e + 1, monitor: v} for e, v in enumerate(curve)),
+    )

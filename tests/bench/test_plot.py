@@ -1,0 +1,70 @@
+"""Figures: drawn for whatever rows there are, with each thing where it belongs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from protgraph.bench import plot
+from protgraph.bench.plot import plot_comparison, plot_curves
+from protgraph.bench.rows import Job, Row
+
+FLOORS = ("majority", "mlp")
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list:
+    """The figures, kept before they become files."""
+    kept, save = [], plot._save
+    monkeypatch.setattr(plot, "_save", lambda figure, path: kept.append(figure) or save(figure, path))
+    return kept
+
+
+@pytest.mark.parametrize("task", ["classes", "types"])
+@pytest.mark.parametrize("draw", [plot_curves, plot_comparison])
+def test_figure_is_a_picture_with_ink(tmp_path: Path, rows: list[Row], task: str, draw) -> None:
+    path = draw([row for row in rows if row.task == task], tmp_path / "new" / "a.png", floors=FLOORS)
+    pixels = matplotlib.image.imread(path)
+    assert min(pixels.shape[:2]) > 300
+    assert pixels[..., :3].std() > 0.05
+
+
+def test_curve_is_the_mean_over_seeds(tmp_path: Path, rows: list[Row], drawn: list) -> None:
+    some = [row for row in rows if row.task == "classes"]
+    plot_curves(some, tmp_path / "a.png", floors=FLOORS)
+    expected = np.mean([[p["accuracy"] for p in row.history[:6]] for row in some if row.model == "one"], axis=0)
+    lines = [line.get_ydata() for line in drawn[0].axes[0].lines]
+    assert any(len(y) == 6 and np.allclose(y, expected, rtol=1e-12) for y in lines)
+
+
+def test_comparison_puts_points_at_the_means(tmp_path: Path, rows: list[Row], drawn: list) -> None:
+    some = [row for row in rows if row.task == "classes"]
+    plot_comparison(some, tmp_path / "a.png", floors=FLOORS)
+    axes = drawn[0].axes[0]
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names == ["mlp (floor)", "majority (floor)", "two", "one"]  # from the bottom up
+    mean = np.mean([row.score for row in some if row.model == "one"])
+    assert any(np.allclose(line.get_xydata(), [[mean, 3]]) for line in axes.lines if len(line.get_xdata()) == 1)
+
+
+def test_nothing_to_draw_is_no_figure(tmp_path: Path, rows: list[Row]) -> None:
+    failed = [Row.failed(Job("one", "classes", "small", 0), "no")]
+    assert plot_curves(failed, tmp_path / "a.png") is None
+    assert plot_comparison(failed, tmp_path / "a.png") is None
+    short = [replace(row, history=row.history[:1]) for row in rows]
+    assert plot_curves(short, tmp_path / "a.png") is None
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_labels_are_moved_apart_as_little_as_it_takes() -> None:
+    assert plot._apart([0.0, 0.5, 1.0], 0.1) == [0.0, 0.5, 1.0]
+    np.testing.assert_allclose(plot._apart([0.5, 0.5, 0.5], 0.1), [0.4, 0.5, 0.6])
+    wanted = sorted(np.random.default_rng(0).random(30))
+    places = plot._apart(wanted, 0.05)
+    assert all(b - a >= 0.05 - 1e-12 for a, b in pairwise(places))
+    assert np.mean(places) == pytest.approx(np.mean(wanted))

@@ -1,0 +1,72 @@
+"""The file of rows: what a killed run leaves behind, and which rows count as done."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from protgraph.bench.rows import Job, Row, append_row, read_rows
+
+JOB = Job("gcn", "interface", "small", 1, {"name": "gcn"}, {"epochs": 3}, "1", {"layer gcn": "x 1"})
+
+
+def test_rows_round_trip_through_the_file(tmp_path: Path, rows: list[Row]) -> None:
+    for row in rows:
+        append_row(tmp_path / "new" / "rows.jsonl", row)
+    assert list(read_rows(tmp_path / "new" / "rows.jsonl").values()) == rows
+
+
+def test_file_is_strict_json_and_nan_comes_back(tmp_path: Path, rows: list[Row]) -> None:
+    row = replace(rows[0], metrics={"test": {"mcc": math.nan}}, seconds=math.inf)
+    append_row(tmp_path / "rows.jsonl", row)
+    assert json.loads((tmp_path / "rows.jsonl").read_text(), parse_constant=pytest.fail)["seconds"] is None
+    back = read_rows(tmp_path / "rows.jsonl")[row.key]
+    assert math.isnan(back.metrics["test"]["mcc"])
+    assert math.isnan(back.seconds)
+
+
+@pytest.mark.parametrize("cut", [1, 20, 200])
+def test_unfinished_line_spoils_only_itself(tmp_path: Path, rows: list[Row], cut: int) -> None:
+    path = tmp_path / "rows.jsonl"
+    append_row(path, rows[0])
+    append_row(path, rows[1])
+    path.write_bytes(path.read_bytes()[:-cut])
+    append_row(path, rows[2])
+    kept = [rows[0], rows[1], rows[2]] if cut == 1 else [rows[0], rows[2]]  # without its line break it is still whole
+    assert list(read_rows(path).values()) == kept
+
+
+def test_newest_row_of_a_key_wins(tmp_path: Path, rows: list[Row]) -> None:
+    path = tmp_path / "rows.jsonl"
+    append_row(path, Row.failed(JOB, "no luck"))
+    append_row(path, rows[0])
+    append_row(path, replace(rows[1], key=JOB.key))
+    assert [row.error for row in read_rows(path).values()] == ["", ""]
+
+
+def test_missing_file_has_no_rows(tmp_path: Path) -> None:
+    assert read_rows(tmp_path / "rows.jsonl") == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "gat"},
+        {"task": "b_factor"},
+        {"seed": 2},
+        {"graph": {"name": "gcn", "layers": ["gcn"]}},
+        {"config": {"epochs": 4}},
+        {"dataset_version": "2"},
+        {"sources": {"layer gcn": "x 2"}},
+    ],
+)
+def test_key_changes_with_all_that_decides_the_numbers(change: dict) -> None:
+    assert replace(JOB, **change).key != JOB.key
+
+
+def test_key_does_not_depend_on_the_order_of_options() -> None:
+    assert replace(JOB, config={"a": 1, "b": 2}).key == replace(JOB, config={"b": 2, "a": 1}).key

@@ -1,0 +1,240 @@
+"""Benchmarks as a whole, on components that exist for the test only."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import protgraph
+from protgraph import registry
+from protgraph.bench.plan import plan_jobs
+from protgraph.bench.report import write_report
+from protgraph.bench.rows import Job, Row, read_rows
+from protgraph.bench.run import run_bench
+from protgraph.bench.spec import BenchSpec
+from protgraph.data.dataset import Dataset
+from protgraph.data.target import Target
+from protgraph.errors import OptionError, PluginLoadError, UnknownNameError
+from protgraph.model.graph import ModelGraph
+from protgraph.train.cache import code_digest
+
+TRAIN = """
+    from pathlib import Path
+    from protgraph.bench.rows import Row
+
+    def train(job):
+        log = Path(__file__).with_name("ran.txt")
+        with log.open("a") as file:
+            file.write(f"{job.model} {job.task} {job.seed}\\n")
+        if job.model == "bad" and not Path(__file__).with_name("mended").exists():
+            raise ValueError("bad model")
+        score = {"floor": 0.4, "good": 0.8, "bad": 0.6}[job.model] + job.seed / 100
+        history = [{"epoch": e, "accuracy": score * e / 3} for e in (1, 2, 3)]
+        metrics = {"val": {"accuracy": score}, "test": {"accuracy": score - 0.01}}
+        return Row(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config), metrics=metrics,
+                   monitor="accuracy", modes={"accuracy": "max"}, parameters=5, residues_per_second=1e4, seconds=1.0, peak_memory_mib=9.0, epochs=3,
+                   best_epoch=3, history=history)
+"""
+
+
+TARGET = Target("label", "node", "classes", 2)
+
+
+class Small(Dataset):
+    name, version = "small", "1"
+
+    def target(self, task: str) -> Target:
+        if task not in ("first", "second"):
+            raise UnknownNameError(f"dataset 'small' has no task {task!r}: it has first, second")
+        return TARGET
+
+    def examples(self, task: str, split: str | None = None) -> list:
+        return []
+
+    def labels(self, task: str, example: object) -> None:
+        return None
+
+
+@dataclass
+class Heard:
+    started: list[tuple[int, int, int]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    stopped: int = 0
+
+    def start(self, jobs: Sequence[Job], finished: Sequence[Row], workers: int) -> None:
+        self.started.append((len(jobs), len(finished), workers))
+
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchSpec:
+    """Three models, one of which fails, on two tasks and two seeds; ``train`` notes what it ran in ran.txt."""
+    (tmp_path / "bench_run_train.py").write_text(textwrap.dedent(TRAIN))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "bench_run_train", raising=False)
+    for kind in registry.registries.values():
+        monkeypatch.setattr(kind, "_session", {})
+    registry.datasets.register("small", Small)
+    for model in ("floor", "good", "bad"):
+        registry.models.register(model, ModelGraph(model))
+    return BenchSpec(
+        name="try",
+        dataset="small",
+        tasks=("first", "second"),
+        models=("floor", "good", "bad"),
+        floors=("floor",),
+        seeds=(0, 1),
+        out=tmp_path / "runs",
+    )
+
+
+def ran(tmp_path: Path) -> list[str]:
+    log = tmp_path / "ran.txt"
+    lines = log.read_text().splitlines() if log.exists() else []
+    log.unlink(missing_ok=True)
+    return lines
+
+
+TRAIN_REF = "bench_run_train:train"
+
+
+def test_first_seed_of_everything_comes_first(spec: BenchSpec, tmp_path: Path) -> None:
+    rows = run_bench(spec, train=TRAIN_REF)
+    order = ran(tmp_path)
+    assert order[0] == "floor first 0"
+    assert all(line.endswith(" 0") for line in order[:6])
+    assert len(rows) == len(order) == 12
+
+
+def test_failed_run_is_a_row_and_the_others_go_on(spec: BenchSpec) -> None:
+    rows = run_bench(spec, train=TRAIN_REF)
+    assert {row.model for row in rows if row.error} == {"bad"}
+    assert "ValueError: bad model" in next(row.error for row in rows if row.error)
+
+
+def test_second_run_does_only_what_failed(spec: BenchSpec, tmp_path: Path) -> None:
+    first = run_bench(spec, train=TRAIN_REF)
+    ran(tmp_path)
+    (tmp_path / "mended").touch()
+    heard = Heard()
+    second = run_bench(spec, train=TRAIN_REF, watch=heard)
+    assert {line.split()[0] for line in ran(tmp_path)} == {"bad"}
+    assert heard.started[0][:2] == (4, 8)
+    assert (len(heard.rows), heard.stopped) == (4, 1)
+    assert [r for r in first if not r.error] == [r for r in second if r.model != "bad"]
+    assert not any(row.error for row in second)
+    run_bench(spec, train=TRAIN_REF)
+    assert ran(tmp_path) == []
+
+
+def test_stopped_run_goes_on_where_it_was(spec: BenchSpec, tmp_path: Path) -> None:
+    class Stop(Heard):
+        def add(self, row: Row) -> None:
+            super().add(row)
+            if len(self.rows) == 3:
+                raise KeyboardInterrupt
+
+    stop = Stop()
+    with pytest.raises(KeyboardInterrupt):
+        run_bench(spec.replace(models=("floor", "good")), train=TRAIN_REF, watch=stop)
+    assert stop.stopped == 1
+    assert len(read_rows(spec.folder / "rows.jsonl")) == 3
+    ran(tmp_path)
+    run_bench(spec.replace(models=("floor", "good")), train=TRAIN_REF)
+    assert len(ran(tmp_path)) == 8 - 3
+
+
+def test_what_decides_the_numbers_decides_what_runs_again(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
+    spec = spec.replace(models=("floor", "good"))
+    run_bench(spec, train=TRAIN_REF)
+    ran(tmp_path)
+    run_bench(spec.replace(fit_models={"good": {"epochs": 9}}), train=TRAIN_REF)
+    assert {line.split()[0] for line in ran(tmp_path)} == {"good"}
+    run_bench(spec, fresh=True, train=TRAIN_REF)
+    assert len(ran(tmp_path)) == 8
+    monkeypatch.setattr(Small, "version", "2")
+    run_bench(spec.replace(jobs=1), train=TRAIN_REF)
+    assert len(ran(tmp_path)) == 8
+
+
+def test_broken_plugin_is_a_failed_row(spec: BenchSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    get = registry.models.get
+
+    def broken(name: str) -> object:
+        if name == "bad":
+            raise PluginLoadError("bad does not import")
+        return get(name)
+
+    monkeypatch.setattr(registry.models, "get", broken)
+    rows = run_bench(spec, train=TRAIN_REF)
+    assert {row.error for row in rows if row.error} == {"PluginLoadError: bad does not import"}
+    assert sum(not row.error for row in rows) == 8
+
+
+def test_task_without_labels_stops_before_anything_runs(spec: BenchSpec, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="tasks: dataset 'small' has no task 'third'"):
+        run_bench(spec.replace(tasks=("first", "third")), train=TRAIN_REF)
+    assert ran(tmp_path) == []
+
+
+def test_installed_components_run_in_worker_processes(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("protgraph.bench.plan._sources", lambda *_: {"layer x": "dist 1"})
+    rows = run_bench(spec.replace(jobs=2), train=TRAIN_REF)
+    assert len(ran(tmp_path)) == 12
+    assert sum(not row.error for row in rows) == 8
+    assert (spec.folder / "workers.log").exists()
+
+
+def test_jobs_carry_the_model_graph_and_the_sources(spec: BenchSpec) -> None:
+    jobs, broken = plan_jobs(spec)
+    assert not broken
+    assert jobs[0].graph["name"] == "floor"
+    assert jobs[0].sources["dataset small"].startswith("session ")
+    assert "head node_classifier" not in jobs[0].sources  # covered by protgraph's own
+    assert jobs[0].sources["protgraph"].startswith(protgraph.__version__)
+
+
+def test_edited_code_of_a_layer_makes_its_rows_stale(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
+    package = tmp_path / "bench_run_plugin"
+    package.mkdir()
+    body = "from protgraph.nn.base import GraphLayer\nclass Mine(GraphLayer):\n    def forward(self, f):\n        return {}\n"
+    (package / "__init__.py").write_text(body)
+    registry.layers.register("mine", importlib.import_module("bench_run_plugin").Mine)
+    registry.models.register("uses_mine", ModelGraph("uses_mine", layers=["mine"]))
+    keys = {}
+    for edit in ("", "# edited"):
+        (package / "__init__.py").write_text(body + edit)
+        code_digest.cache_clear()
+        keys[edit] = {job.model: job.key for job in plan_jobs(spec.replace(models=("good", "uses_mine"), floors=()))[0]}
+    assert keys[""]["good"] == keys["# edited"]["good"]
+    assert keys[""]["uses_mine"] != keys["# edited"]["uses_mine"]
+
+
+def test_unknown_training_option_stops_before_anything_runs(spec: BenchSpec) -> None:
+    with pytest.raises(OptionError, match="fit: unknown 'epoch'"):
+        run_bench(spec.replace(fit={"epoch": 3}), train=TRAIN_REF)
+    with pytest.raises(OptionError, match="fit.models.good: FitConfig: epochs = 0"):
+        run_bench(spec.replace(fit_models={"good": {"epochs": 0}}), train=TRAIN_REF)
+
+
+def test_report_writes_everything_that_it_links(spec: BenchSpec) -> None:
+    rows = run_bench(spec, train=TRAIN_REF)
+    page = write_report(spec, rows)
+    names = {path.name for path in spec.folder.iterdir()}
+    figures = {f"{kind}_{task}.png" for kind in ("curves", "comparison") for task in spec.tasks}
+    assert names >= {"rows.jsonl", "table.md", "table.csv", "report.md", "environment.json"} | figures
+    text = page.read_text()
+    assert all(f"]({name})" in text for name in figures)
+    assert "every model beats" in text
+    assert "bad, first, seed 0: `ValueError: bad model" in text

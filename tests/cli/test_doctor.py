@@ -1,0 +1,32 @@
+"""``protgraph doctor``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from protgraph.registry import registries
+
+
+def test_a_healthy_house_is_exit_code_0(run) -> None:
+    result = run("doctor")
+    assert result.code == 0, result.out
+    assert "all well" in result.out and torch.__version__ in result.out
+    for plural, registry in registries.items():
+        assert f"  {plural:<16} {len(registry)} of {len(registry)} load" in result.out
+
+
+def test_a_broken_plugin_is_exit_code_1_and_named(run, broken_plugin: Path) -> None:
+    result = run("doctor")
+    assert result.code == 1
+    assert "layer cracked (cracked-dist 0.3)" in result.out and "no licence for this machine" in result.out
+    assert f"{len(registries['layers']) - 1} of {len(registries['layers'])} load" in result.out
+
+
+def test_an_extra_that_does_not_import_is_a_problem(run, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "torch_scatter.py").write_text("raise OSError('undefined symbol')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(__import__("sys").modules, "torch_scatter", raising=False)
+    result = run("doctor")
+    assert result.code == 1 and "undefined symbol" in result.out

@@ -1,0 +1,84 @@
+"""``protgraph list`` and ``protgraph info``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from protgraph.registry import registries
+
+
+def test_list_shows_every_name_of_every_kind_with_its_distribution(run) -> None:
+    lines = run("list").out.splitlines()
+    for plural, registry in registries.items():
+        start = lines.index(f"{plural} ({len(registry)})") + 1
+        shown = [line.split() for line in lines[start : start + len(registry)]]
+        assert [row[0] for row in shown] == registry.names()
+        assert all("protgraph-pyg" in row for row in shown)
+
+
+@pytest.mark.parametrize("kind", ["layers", "layer"])
+def test_list_takes_a_kind(run, kind: str) -> None:
+    out = run("list", kind).out
+    assert "\n  gcn" in out and "featurizers" not in out
+
+
+def test_unknown_kind_names_the_six(run) -> None:
+    assert ", ".join(registries) in run("list", "layerz").err
+
+
+def test_old_names_are_hidden_until_asked_for(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registries["layers"]._renamed, "graph_convolution", "gcn")
+    assert "graph_convolution" not in run("list", "layers").out
+    assert "now gcn" in run("list", "layers", "--hidden").out
+
+
+def test_a_plugin_is_listed_without_being_imported(run, broken_plugin: Path) -> None:
+    result = run("list", "layers")
+    assert result.code == 0 and "cracked-dist 0.3" in result.out and "cracked_mod" not in sys.modules
+
+
+def test_info_shows_fields_options_and_source(run) -> None:
+    out = run("info", "gat", "--kind", "layers").out
+    for part in (
+        "layer gat",
+        "protgraph-pyg",
+        "reads     h, edges",
+        "writes    h",
+        "heads: int = ",
+        "gat.py:",
+        "Parameters",
+    ):
+        assert part in out
+
+
+def test_info_shows_all_kinds_that_share_a_name(run) -> None:
+    out = run("info", "gcn").out
+    assert "layer gcn" in out and "model gcn" in out
+
+
+@pytest.mark.parametrize("plural", registries)
+def test_info_works_for_every_component(run, plural: str) -> None:
+    for name in registries[plural]:
+        result = run("info", name, "--kind", plural)
+        assert result.code == 0, result.err
+        assert f"{registries[plural].kind} {name}\n" in result.out
+
+
+def test_info_of_an_unknown_name_has_a_hint(run) -> None:
+    result = run("info", "ca_knnn")
+    assert result.code == 2 and "Did you mean 'ca_knn'" in result.err
+
+
+def test_info_of_a_broken_plugin_says_what_broke(run, broken_plugin: Path) -> None:
+    result = run("info", "cracked")
+    assert result.code == 2 and "Traceback" not in result.err
+    for part in (
+        "layer 'cracked'",
+        "cracked-dist 0.3",
+        "cracked_mod:Cracked",
+        "RuntimeError: no licence for this machine",
+    ):
+        assert part in result.err

@@ -1,0 +1,45 @@
+"""Real proteins, and what every test of featurizers does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from protgraph import featurizers
+from protgraph.featurize import FeaturePlan
+from protgraph.featurize.build import ALWAYS
+from protgraph.structure import Residues, clean, load_structure
+
+
+@pytest.fixture(scope="session")
+def proteins(structures_dir) -> list[Residues]:
+    """Twelve committed entries, of one chain and of several."""
+    return [clean(load_structure(path)) for path in sorted(structures_dir.glob("*.bcif"))[::22]]
+
+
+@pytest.fixture(scope="session")
+def move() -> Callable[..., Residues]:
+    """``move(residues, q, shift)``: every coordinate as ``x @ q + shift``, in float64."""
+
+    def moved(residues: Residues, q: np.ndarray, shift: float = 0.0) -> Residues:
+        coordinates = ("pos", "backbone", "atom_pos")
+        return replace(residues, **{c: getattr(residues, c).astype(np.float64) @ q + shift for c in coordinates})
+
+    return moved
+
+
+@pytest.fixture(scope="session")
+def plan_of() -> Callable[[str], FeaturePlan]:
+    """``plan_of(name)``: one featurizer and whatever writes what it reads, all with default options."""
+    writers = {"edges": "ca_knn"}
+    for other in featurizers.names():
+        writers |= {field: other for field in featurizers.get(other).writes if field != "edge_index"}
+
+    def needed(name: str) -> list[str]:
+        before = [writers[field] for field in featurizers.get(name).reads if field not in (*ALWAYS, "proteins")]
+        return [*(found for other in before for found in needed(other)), name]
+
+    return lambda name: FeaturePlan(list(dict.fromkeys(needed(name))))

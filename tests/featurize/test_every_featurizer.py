@@ -1,0 +1,87 @@
+"""What every registered featurizer must do: registering is being tested."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.transform import Rotation
+
+from protgraph import featurizers
+from protgraph.data.graph import collate
+from protgraph.featurize import EdgeFeaturizer, Featurizer
+from protgraph.featurize.build import inputs
+
+NAMES = sorted(featurizers.names())
+SHIFT = 100.0
+
+
+def test_the_built_in_featurizers_are_registered():
+    assert len(NAMES) >= 15
+    assert all(issubclass(featurizers.get(name), Featurizer) for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_writes_exactly_its_fields_in_their_declared_form(proteins, plan_of, name):
+    plan = plan_of(name)
+    for residues in proteins[:4]:
+        graph = plan.whole(plan.stored(residues))
+        assert graph.validate()
+        for field in featurizers.get(name).writes:
+            if field != "edge_index":
+                assert tuple(graph[field].shape[1:]) == plan.fields[field].trailing_shape, field
+                assert graph[field].float().abs().max() > 0, field
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not issubclass(featurizers.get(n), EdgeFeaturizer)])
+@pytest.mark.parametrize("mirror", [False, True])
+def test_transforms_as_its_irreps_say(float64, proteins, move, plan_of, name, mirror):
+    plan = plan_of(name)
+    q = Rotation.random(random_state=5).as_matrix() * (-1 if mirror else 1)
+    for residues in proteins[:3]:
+        before = plan.whole(plan.stored(move(residues, np.eye(3))))
+        after = plan.whole(plan.stored(move(residues, q.T, SHIFT)))  # row vectors: x @ qᵀ = (q x)ᵀ
+        for field in featurizers.get(name).writes:
+            spec = plan.fields[field]
+            if mirror and spec.chiral:
+                continue
+            expected = before[field].double().flatten(1) @ spec.o3.D_from_matrix(torch.from_numpy(q)).T
+            error = (after[field].double().flatten(1) - expected).abs().max()
+            assert error <= 1e-5 * max(1.0, float(expected.abs().max())), field  # stored fields are float32
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_equals_its_proteins(proteins, plan_of, name):
+    plan = plan_of(name)
+    stored = [plan.stored(residues) for residues in proteins[:5]]
+    singles = [plan.expand(inputs(graph)) for graph in stored]
+    batched = plan.expand(inputs(collate(stored)))
+    for field in featurizers.get(name).writes:
+        if field != "edge_index":
+            assert torch.equal(batched[field], torch.cat([f[field] for f in singles])), field
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_degenerate_proteins_stay_finite(proteins, plan_of, name):
+    plan = plan_of(name)
+    some = proteins[0].select(np.arange(len(proteins[0])) < 12)
+    backbone = some.backbone.copy()
+    backbone[3:6, [0, 2, 3]] = np.nan
+    collapsed = {key: np.ones_like(getattr(some, key)) for key in ("pos", "backbone", "atom_pos")}
+    for residues in (some.select(np.arange(12) == 0), replace(some, backbone=backbone), replace(some, **collapsed)):
+        graph = plan.whole(plan.stored(residues))
+        assert graph.validate()  # finite, right shapes
+        assert graph.num_nodes == len(residues)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_stay_as_they_are(proteins, plan_of, name):
+    residues = proteins[1]
+    before = {k: getattr(residues, k).copy() for k in ("aatype", "pos", "backbone", "b_factor", "seq_pos", "atom_pos")}
+    graph = plan_of(name).stored(residues)
+    kept = {k: v.clone() for k, v in graph.items() if isinstance(v, torch.Tensor)}
+    plan_of(name).expand(inputs(graph))
+    assert all(np.array_equal(v, getattr(residues, k), equal_nan=v.dtype.kind == "f") for k, v in before.items())
+    assert all(torch.equal(v.nan_to_num(), graph[k].nan_to_num()) for k, v in kept.items())

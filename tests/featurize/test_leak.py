@@ -1,0 +1,62 @@
+"""What a task hides from a structure, no featurizer can see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from protgraph import featurizers
+from protgraph.structure import Residues
+from protgraph.structure.residue import BACKBONE, HIDEABLE
+
+NAMES = sorted(featurizers.names())
+
+
+def altered(residues: Residues) -> Residues:
+    """The same backbone; other residue types and B factors; side chains moved, with half of their atoms gone."""
+    rng = np.random.default_rng(0)
+    sidechain = ~np.isin(residues.atom_name, BACKBONE)
+    keep = ~(sidechain & (rng.random(len(sidechain)) < 0.5))
+    atom_pos = residues.atom_pos + sidechain[:, None] * rng.normal(size=residues.atom_pos.shape).astype(np.float32)
+    return replace(
+        residues,
+        aatype=rng.integers(0, 20, len(residues)),
+        res_name=rng.choice(["GLY", "TRP"], len(residues)),
+        b_factor=rng.random(len(residues)).astype(np.float32),
+        atom_pos=atom_pos[keep],
+        atom_name=residues.atom_name[keep],
+        atom_element=residues.atom_element[keep],
+        atom_residue=residues.atom_residue[keep],
+    )
+
+
+def tensors(plan, residues: Residues) -> dict[str, torch.Tensor]:
+    return {k: v for k, v in plan.whole(plan.stored(residues)).items() if isinstance(v, torch.Tensor)}
+
+
+def differing(plan, a: Residues, b: Residues) -> set[str]:
+    ours, theirs = tensors(plan, a), tensors(plan, b)
+    assert ours.keys() == theirs.keys()
+    return {k for k in ours if not torch.equal(ours[k].nan_to_num(), theirs[k].nan_to_num())}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_hidden_shows(proteins, plan_of, name):
+    for residues in proteins[:6]:
+        assert differing(plan_of(name), residues.hide(HIDEABLE), altered(residues).hide(HIDEABLE)) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [("residue_one_hot", "residue_one_hot"), ("b_factor", "b_factor"), ("contact", "edge_index")]
+)
+def test_the_alteration_shows_where_nothing_is_hidden(proteins, plan_of, name, field):
+    assert field in differing(plan_of(name), proteins[0], altered(proteins[0]))
+
+
+@pytest.mark.parametrize(("what", "field"), [("residue_type", "aatype"), ("b_factor", "b_factor")])
+def test_hiding_one_thing_leaves_the_others(proteins, plan_of, what, field):
+    shown, hidden = proteins[0], proteins[0].hide({what})
+    assert differing(plan_of("b_factor"), shown, hidden) == {field}

@@ -1,0 +1,152 @@
+"""What every layer and head holds: batch = singles, node order, edge arithmetic, degenerate proteins, gradients."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from protgraph.data.target import Target
+from protgraph.nn.heads import ContactHead, EdgeHead, GraphHead, NodeHead
+from protgraph.nn.layers import (
+    GAT,
+    GCN,
+    GRU,
+    MLP,
+    MPNN,
+    Constant,
+    EdgeNetwork,
+    Embed,
+    LayerNorm,
+    Linear,
+    PygConv,
+    Residual,
+    Transformer,
+    Window,
+)
+
+# name: (class, what is wired, options)
+LAYERS = {
+    "constant": (Constant, ("proteins",), {"dim": 3, "learned": True}),
+    "edge_network": (EdgeNetwork, ("h", "edges", "edge_attr"), {"dim": 8}),
+    "embed": (Embed, ("aatype", "h"), {"dim": 8}),
+    "gat1": (GAT, ("h", "edges", "edge_attr"), {"dim": 8, "version": 1}),
+    "gat2": (GAT, ("h", "edges", "edge_attr"), {"dim": 8}),
+    "gat2_no_loops": (GAT, ("h", "edges"), {"dim": 8, "self_loops": False}),
+    "gcn": (GCN, ("h", "edges", "edge_weight"), {"dim": 8}),
+    "gcn_mean": (GCN, ("h", "edges"), {"dim": 16, "norm": "mean"}),
+    "gru": (GRU, ("h", "update"), {}),
+    "layer_norm": (LayerNorm, ("h",), {}),
+    "linear": (Linear, ("h",), {"dim": 8}),
+    "mlp": (MLP, ("h",), {"dim": 8}),
+    "mpnn_gru": (MPNN, ("h", "edges", "edge_attr"), {"dim": 12, "update": "gru", "aggregate": "mean"}),
+    "mpnn_max": (MPNN, ("h", "edges"), {"dim": 8, "aggregate": "max"}),
+    "mpnn_sum": (MPNN, ("h", "edges", "edge_attr"), {"dim": 8}),
+    "pyg_conv": (PygConv, ("h", "edges"), {"dim": 8}),
+    "residual": (Residual, ("h", "update"), {}),
+    "transformer": (Transformer, ("h", "proteins"), {"dim": 8}),
+    "window": (Window, ("h", "seq_pos", "chain", "proteins"), {"size": 2}),
+}
+HEADS = {
+    "contact": (ContactHead, ("h", "proteins"), Target("y", "pair", "labels", 2), {"rank": 3}),
+    "edge": (EdgeHead, ("h", "edges", "edge_attr"), Target("y", "edge", "classes", 2), {}),
+    "graph": (GraphHead, ("h", "proteins"), Target("y", "graph", "classes", 2), {"pool": "attention"}),
+    "node": (NodeHead, ("h",), Target("y", "node", "classes", 2), {}),
+}
+NEIGHBOURS = [n for n, (_, reads, _) in LAYERS.items() if "edges" in reads and n != "pyg_conv"]
+NODE_WISE = [*LAYERS, "node"]  # one row a node
+
+
+def build(name, specs):
+    torch.manual_seed(0)
+    if name in LAYERS:
+        kind, reads, options = LAYERS[name]
+        return kind({n: specs[n] for n in reads}, **options)
+    kind, reads, target, options = HEADS[name]
+    return kind({n: specs[n] for n in reads}, target, **options)
+
+
+def run(layer, s, **changes):
+    out = layer(s.inputs(layer.fields, **changes))
+    assert set(out) == set(layer.writes) == set(layer.out)
+    (result,) = out.values()
+    (spec,) = layer.out.values()
+    assert result.size(1) == spec.dim
+    return result
+
+
+@pytest.mark.parametrize("name", [*LAYERS, *HEADS])
+@pytest.mark.parametrize("degree", [None, 3])
+def test_batch_equals_singles(scene, specs, float64, name, degree):
+    layer, s = build(name, specs), scene(degree=degree)
+    singles = [run(layer, s.single(b)[0]) for b in range(len(s.sizes))]
+    torch.testing.assert_close(run(layer, s), torch.cat(singles), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NODE_WISE)
+@pytest.mark.parametrize("degree", [None, 3])
+def test_node_order_permutes_the_output(scene, specs, float64, name, degree):
+    layer, s = build(name, specs), scene(degree=degree)
+    order = s.within_proteins()
+    torch.testing.assert_close(run(layer, s.permuted(order)), run(layer, s)[order], rtol=1e-11, atol=1e-12)
+
+
+def test_node_order_does_not_change_graph_predictions(scene, specs, float64):
+    layer, s = build("graph", specs), scene()
+    torch.testing.assert_close(run(layer, s.permuted(s.within_proteins())), run(layer, s), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+@pytest.mark.parametrize("backend", ["native", "scatter"])
+def test_every_way_to_reduce_gives_the_same(scene, specs, agree, float64, name, backend):
+    if backend == "scatter" and importlib.util.find_spec("torch_scatter") is None:
+        pytest.skip("torch-scatter is not installed (extra 'scatter')")
+    layer, s = build(name, specs), scene(degree=4)
+    h = s.f["h"].requires_grad_()
+    wrt = [h, *layer.parameters()]
+    regular = s.edges()
+    assert regular.degree == 4
+    agree(
+        lambda: run(layer, s, edges=regular),
+        lambda: run(layer, s, edges=s.edges(backend, degree=False)),
+        wrt,
+        tol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("name", [*LAYERS, *HEADS])
+@pytest.mark.parametrize("sizes", [(1,), (1, 1), (1, 4)], ids=str)
+def test_one_residue_or_no_edges_gives_finite_values_and_gradients(scene, specs, name, sizes):
+    layer, s = build(name, specs), scene(sizes, degree=0)
+    assert s.index.numel() == 0
+    s.f["h"].requires_grad_()
+    out = run(layer, s)
+    out.sum().backward()
+    assert torch.isfinite(out).all()
+    for tensor in (s.f["h"], *layer.parameters()):
+        assert tensor.grad is None or torch.isfinite(tensor.grad).all()
+
+
+@pytest.mark.parametrize("name", [n for n in (*LAYERS, *HEADS) if n != "window"])  # which has no parameters
+def test_every_parameter_gets_a_gradient(scene, specs, float64, name):
+    layer, s = build(name, specs), scene()
+    (run(layer, s) * torch.randn_like(run(layer, s))).sum().backward()
+    without = [n for n, p in layer.named_parameters() if p.grad is None or not p.grad.any()]
+    assert not without
+
+
+@pytest.mark.parametrize("name", [*LAYERS, *HEADS])
+def test_inputs_are_not_changed(scene, specs, name):
+    layer, s = build(name, specs), scene()
+    before = {n: x.clone() for n, x in s.f.items()}
+    run(layer, s)
+    assert all(torch.equal(x, before[n]) for n, x in s.f.items())
+
+
+def test_importing_layers_and_heads_loads_neither_e3nn_nor_structures():
+    code = "import sys, protgraph.nn.layers, protgraph.nn.heads; print({'e3nn', 'biotite'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

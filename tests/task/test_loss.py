@@ -1,0 +1,71 @@
+"""Losses against torch's own on the known entries, and where nothing is known."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional
+
+from protgraph.task.loss import binary_cross_entropy, cross_entropy, known, squared_error
+
+
+def test_cross_entropy_of_a_uniform_guess_is_the_log_of_the_number_of_classes():
+    loss = cross_entropy(torch.zeros(5, 20), torch.tensor([0, 3, 19, -1, 7]))
+    assert loss.item() == pytest.approx(math.log(20))
+
+
+def test_binary_cross_entropy_is_its_formula():
+    logits, y = torch.tensor([[0.3], [-1.2]], dtype=torch.float64), torch.tensor([[1.0], [0.0]], dtype=torch.float64)
+    p = 1 / (1 + torch.exp(-logits))
+    expected = -(3 * p[0, 0].log() + (1 - p[1, 0]).log()) / 2
+    assert binary_cross_entropy(logits, y, pos_weight=3.0).item() == pytest.approx(expected.item(), rel=1e-12)
+
+
+def test_pos_weight_may_differ_by_label():
+    logits, y = torch.randn(7, 2), torch.randint(0, 2, (7, 2)).float()
+    weight = torch.tensor([2.0, 5.0])
+    expected = functional.binary_cross_entropy_with_logits(logits, y, pos_weight=weight)
+    torch.testing.assert_close(binary_cross_entropy(logits, y, pos_weight=weight), expected)
+
+
+@pytest.mark.parametrize(
+    ("loss", "reference", "y"),
+    [
+        (cross_entropy, functional.cross_entropy, torch.tensor([0, 2, -1, 1, -1])),
+        (
+            binary_cross_entropy,
+            functional.binary_cross_entropy_with_logits,
+            torch.tensor([[1.0, 0, 1], [math.nan] * 3, [0, 1, 1], [math.nan] * 3, [1, 1, 0]]),
+        ),
+        (squared_error, functional.mse_loss, torch.tensor([[0.5, 2], [math.nan, math.nan], [0, 1], [3, 3], [1, 1]])),
+    ],
+)
+def test_unknown_entries_take_no_part(loss, reference, y):
+    logits = torch.randn(
+        5, 2 if loss is squared_error else 3, generator=torch.Generator().manual_seed(0)
+    ).requires_grad_()
+    there = known(y) if y.dim() == 1 else known(y).all(1)
+    value = loss(logits, y)
+    torch.testing.assert_close(value, reference(logits[there], y[there]))
+    value.backward()
+    assert torch.isfinite(logits.grad).all()
+    assert (logits.grad[~there] == 0).all()
+    assert (logits.grad[there] != 0).all()
+
+
+@pytest.mark.parametrize(
+    ("loss", "y"),
+    [
+        (cross_entropy, torch.full((4,), -1)),
+        (binary_cross_entropy, torch.full((4, 2), math.nan)),
+        (squared_error, torch.full((4, 2), math.nan)),
+    ],
+)
+def test_a_batch_without_labels_gives_zero_and_no_gradient(loss, y):
+    logits = torch.randn(4, 2, requires_grad=True)
+    value = loss(logits, y)
+    value.backward()
+    assert value.item() == 0
+    assert (logits.grad == 0).all()

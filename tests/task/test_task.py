@@ -1,0 +1,123 @@
+"""Tasks: labels fit the target, and what is asked for is hidden."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from protgraph.data.dataset import ProteinLabels, ResidueLabels
+from protgraph.data.target import Target
+from protgraph.errors import DatasetError, LabelError
+from protgraph.structure.report import LossReport
+from protgraph.structure.residue import Residues
+from protgraph.task import METRICS, Task, builtin, task_for
+
+TASKS = [getattr(builtin, name) for name in builtin.__all__ if name.isupper()]
+
+
+@pytest.fixture
+def residues() -> Residues:
+    """Two chains, A of four residues and B of two; one residue of unknown type."""
+    n = 6
+    backbone = np.arange(n * 12, dtype=np.float32).reshape(n, 4, 3)
+    atoms = ["N", "CA", "C", "O", "CB"]
+    return Residues(
+        name="made",
+        chain=np.array(list("AAAABB")),
+        res_id=np.array([1, 2, 2, 3, 1, 2]),
+        ins_code=np.array(["", "", "A", "", "", ""]),
+        res_name=np.array(["ALA", "CYS", "UNX", "ASP", "GLU", "PHE"]),
+        aatype=np.array([0, 1, 20, 2, 3, 4]),
+        pos=backbone[:, 1],
+        backbone=backbone,
+        b_factor=np.array([10, 20, 30, 40, 5, 5], np.float32),
+        seq_pos=np.array([0, 1, 2, 3, 0, 1]),
+        atom_pos=np.zeros((n * 5, 3), np.float32),
+        atom_name=np.array(atoms * n),
+        atom_element=np.array([a[0] for a in atoms] * n),
+        atom_residue=np.repeat(np.arange(n), 5),
+        report=LossReport(),
+    )
+
+
+def test_inverse_folding_labels_are_the_residue_types_and_x_is_unknown(residues):
+    assert builtin.INVERSE_FOLDING.labels(residues).tolist() == [0, 1, -1, 2, 3, 4]
+
+
+def test_inverse_folding_inputs_show_neither_type_nor_side_chain_nor_b_factor(residues):
+    seen = residues.hide(builtin.INVERSE_FOLDING.hides)
+    assert set(seen.aatype) == {20}
+    assert set(seen.res_name) == {"UNK"}
+    assert set(seen.atom_name) == {"N", "CA", "C", "O"}
+    assert (seen.b_factor == 0).all()
+
+
+def test_b_factors_are_scaled_within_each_chain_and_unknown_where_they_do_not_vary(residues):
+    z = builtin.B_FACTOR.labels(residues)
+    assert z.shape == (6, 1)
+    assert z.dtype == np.float32
+    np.testing.assert_allclose(z[:4, 0], (np.array([10, 20, 30, 40]) - 25) / math.sqrt(125), rtol=1e-6)
+    assert np.isnan(z[4:]).all()
+    assert builtin.B_FACTOR.hides == {"b_factor"}
+
+
+def test_dataset_labels_win_over_derived_ones(residues):
+    given = ResidueLabels(np.array(["B"]), np.array([2]), np.array([""]), np.array([7]))
+    assert builtin.INVERSE_FOLDING.labels(residues, given).tolist() == [-1, -1, -1, -1, -1, 7]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda t: t.name)
+def test_builtin_tasks_say_what_they_are(task):
+    assert task.doc
+    assert task.target.name == task.name
+    assert task.mode == METRICS[task.monitor].mode
+    assert all(metric.doc for metric in task.metrics)
+
+
+@pytest.mark.parametrize(
+    ("kind", "monitor", "mode"), [("classes", "accuracy", "max"), ("labels", "auprc", "max"), ("values", "rmse", "min")]
+)
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_any_target_has_a_usual_task(level, kind, monitor, mode):
+    task = task_for(Target("mine", level, kind, 2))
+    assert (task.name, task.monitor, task.mode) == ("mine", monitor, mode)
+    assert task.has_threshold == (kind == "labels")
+
+
+def test_one_label_a_protein_has_one_row(residues):
+    task = task_for(Target("stability", "graph", "values", 1))
+    assert task.labels(residues, ProteinLabels(1.5)).tolist() == [[1.5]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "says"),
+    [
+        ("classes", 5, "classes are 0…1"),
+        ("classes", 0.5, "classes are integers"),
+        ("labels", [0.5, 1.0], "other values than 0 and 1"),
+        ("values", [1.0], "2 columns"),
+    ],
+)
+def test_labels_that_do_not_fit_the_target_say_so(residues, kind, value, says):
+    with pytest.raises(LabelError, match=says) as e:
+        task_for(Target("mine", "graph", kind, 2)).labels(residues, ProteinLabels(value))
+    assert "'mine'" in str(e.value)
+    assert "'made'" in str(e.value)
+
+
+def test_labels_have_to_come_from_somewhere(residues):
+    with pytest.raises(LabelError, match="derives none"):
+        builtin.LIGAND_BINDING.labels(residues)
+
+
+def test_a_task_that_hides_what_cannot_be_hidden_is_refused():
+    with pytest.raises(DatasetError, match="hides 'sequence'"):
+        task_for(Target("mine", "node", "classes", 2), hides={"sequence"})
+
+
+def test_a_task_is_monitored_by_one_of_its_metrics():
+    usual = builtin.SECONDARY_STRUCTURE
+    with pytest.raises(DatasetError, match="monitor 'auprc'"):
+        Task("mine", usual.target, usual.loss, usual.metrics, "auprc")

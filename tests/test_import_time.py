@@ -1,0 +1,61 @@
+"""What it costs to import protgraph, to list components and to ask for help."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from protgraph.cli.app import COMMANDS
+
+HEAVY = ("torch", "numpy", "e3nn", "biotite", "torch_geometric", "lightning", "pandas", "matplotlib")
+IMPORT_SECONDS = 0.02  # measured 0.001; the rest is for a loaded machine
+LIST_SECONDS = 0.5
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def heavy_after(code: str) -> str:
+    return python(f"{code}\nimport sys\nprint('loaded', [m for m in {HEAVY} if m in sys.modules])").splitlines()[-1]
+
+
+def after_command(*args: str) -> str:
+    call = f"try:\n    main({list(args)})\nexcept SystemExit as e:\n    assert not e.code"
+    return heavy_after(f"from protgraph.cli.app import main\n{call}")
+
+
+def test_import_costs_milliseconds() -> None:
+    code = "import time; t = time.perf_counter(); import protgraph; print(time.perf_counter() - t)"
+    assert min(float(python(code)) for _ in range(5)) < IMPORT_SECONDS
+
+
+def test_import_loads_nothing_heavy() -> None:
+    assert heavy_after("import protgraph") == "loaded []"
+
+
+def test_dir_and_failing_access_load_nothing_heavy() -> None:
+    assert heavy_after("import protgraph as pg\ndir(pg)\nhasattr(pg, 'nothing')") == "loaded []"
+
+
+@pytest.mark.parametrize("args", [["list"], ["list", "layers"], ["--help"], ["--version"]], ids=" ".join)
+def test_listing_and_help_load_nothing_heavy(args: list[str]) -> None:
+    assert after_command(*args) == "loaded []"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_loads_nothing_heavy(command: str) -> None:
+    assert after_command(command, "--help") == "loaded []"
+
+
+def test_list_takes_at_most_half_a_second() -> None:
+    def once() -> float:
+        start = time.perf_counter()
+        python("from protgraph.cli.app import main; main(['list'])")
+        return time.perf_counter() - start
+
+    assert min(once() for _ in range(5)) < LIST_SECONDS

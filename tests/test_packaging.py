@@ -1,0 +1,103 @@
+"""What is installed is what was written: the wheel, its data, its entry points, and how environments are made."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from protgraph.registry import registries
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SUFFIXES = (".py", ".bcif", ".toml", ".tsv", ".parquet", ".tmpl", ".typed")
+SOURCES = ("protgraph", "plugins", "datasets")
+
+
+def test_installed_entry_points_are_those_of_pyproject() -> None:
+    for plural, registry in registries.items():
+        ours = {name for name in registry if registry.entry(name).source.startswith("protgraph-pyg ")}
+        assert ours == set(PROJECT["entry-points"][f"protgraph.{plural}"]), "run `pip install -e .` again"
+
+
+@pytest.mark.parametrize("plural", registries)
+def test_every_entry_point_is_used_under_its_own_name(plural: str) -> None:
+    points = PROJECT["entry-points"][f"protgraph.{plural}"]
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in points)
+
+
+@pytest.mark.parametrize("path", ["Makefile", "pyproject.toml", "constraints.txt", ".ci/run"])
+def test_no_package_registry_is_named(path: str) -> None:
+    assert not re.search(r"https?://|--(extra-)?index-url|--find-links", (ROOT / path).read_text(encoding="utf-8"))
+
+
+def test_made_environments_are_made_again_only_for_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "constraints.txt", ".installed", ".installed-test"):
+        (tmp_path / name).touch()
+    for i, name in enumerate(("pyproject.toml", "constraints.txt", ".installed", ".installed-test")):
+        os.utime(tmp_path / name, (i, i))
+
+    def plan(target: str) -> str:
+        command = ["make", "--dry-run", "VENV=.", target]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert "pip" not in plan("bench") + plan("test")
+    os.utime(tmp_path / "constraints.txt", (9, 9))
+    assert "--editable ." in plan("bench") and "scatter" not in plan("bench")
+    assert "--no-build-isolation --editable '.[scatter]'" in plan("test")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel's contents, from a copy of the sources, in a folder of their own."""
+    copy = tmp_path_factory.mktemp("copy")
+    for name in SOURCES:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--no-build-isolation", "--wheel-dir", str(copy / "dist"), str(copy)], check=True)
+    (wheel,) = (copy / "dist").glob("protgraph_pyg-*.whl")
+    zipfile.ZipFile(wheel).extractall(copy / "site")
+    return copy / "site"
+
+
+@pytest.mark.slow
+def test_the_wheel_has_every_module_and_data_file(site: Path) -> None:
+    for name in SOURCES:
+        base = ROOT if name == "protgraph" else ROOT / name
+        shipped = [path for path in (ROOT / name).rglob("*") if path.is_file() and path.suffix in SUFFIXES]
+        for path in shipped:
+            if not {"protgraph_template", "build", "__pycache__"} & set(path.parts):
+                assert (site / path.relative_to(base)).is_file(), path
+
+
+@pytest.mark.slow
+def test_the_wheel_has_nothing_but_our_packages(site: Path) -> None:
+    assert all(p.name.startswith("protgraph") for p in site.iterdir())
+    assert not (site / "protgraph_template").exists()
+
+
+@pytest.mark.slow
+def test_the_wheel_works_away_from_the_sources(site: Path, tmp_path: Path) -> None:
+    code = """if True:
+        import protgraph as pg
+        from protgraph.cli.new_plugin import render
+        assert pg.__file__.startswith({site!r}), pg.__file__
+        example = pg.datasets.create("pdb_core").examples("secondary_structure")[0]
+        assert str(example.path).startswith({site!r})
+        residues = pg.clean(pg.load_structure(example.path), chains=example.chains)
+        assert len(pg.build_graph(residues, ["ca_knn"]).pos) == len(residues)
+        assert "pyproject.toml" in render("protgraph_lens")
+    """
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    subprocess.run([sys.executable, "-c", code.format(site=str(site))], cwd=tmp_path, env=environment, check=True)

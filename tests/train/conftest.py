@@ -1,0 +1,119 @@
+"""A small dataset of real chains with labels that a network can learn in seconds."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protgraph.data.card import parse_card
+from protgraph.data.dataset import Dataset, Example
+from protgraph.data.labels import Labels, ProteinLabels, ResidueLabels
+from protgraph.data.node import node
+from protgraph.model import ModelGraph
+from protgraph.structure import Residues, clean, load_structure
+from protgraph.train import FitConfig
+
+CHAINS = {
+    "train": ("1crn_A", "2erl_A", "1d3z_A", "1bo0_A", "1fas_A", "1hf9_A", "1hf9_B", "1ubq_A"),
+    "val": ("1a8o_A", "1y0m_A"),
+    "test": ("1orc_A", "5pti_A"),
+}
+
+
+@cache
+def read(path: Path) -> Residues:
+    return clean(load_structure(path))
+
+
+class Small(Dataset):
+    """Twelve chains; helix (classes), buried (yes/no labels), size (a value a protein), inverse_folding."""
+
+    def __init__(self, folder: Path, chains: dict[str, tuple[str, ...]] | None = None) -> None:
+        chains = CHAINS if chains is None else chains
+        self._examples = [
+            Example(name, folder / f"{name[:4]}.bcif", (name[5:],), split) for split in chains for name in chains[split]
+        ]
+        counts = {split: {"proteins": len(names), "residues": 0} for split, names in chains.items()}
+        rest = {"labels": "", "examples": "", "splits": counts, "level": "node"}
+        self.card = parse_card(
+            {
+                "name": "small",
+                "version": "1",
+                "licence": "CC0",
+                "citation": "",
+                "description": "",
+                "splits": {"rule": "by hand", **counts},
+                "tasks": {
+                    "helix": {**rest, "kind": "classes", "names": ["no", "yes"]},
+                    "buried": {**rest, "kind": "labels", "size": 1},
+                    "size": {**rest, "kind": "values", "size": 1, "level": "graph"},
+                    "inverse_folding": {**rest, "kind": "classes", "size": 20},
+                },
+            }
+        )
+
+    def examples(self, task: str, split: str | None = None) -> list[Example]:
+        self._task(task)
+        return [e for e in self._examples if split in (None, e.split)]
+
+    def labels(self, task: str, example: Example) -> Labels | None:
+        if task == "inverse_folding":
+            return None
+        if not example.path.is_file():
+            return ProteinLabels(0.0)
+        r = read(example.path).chains(example.chains)
+        if task == "size":
+            return ProteinLabels(len(r) / 100)
+        values = helix(r) if task == "helix" else buried(r)
+        return ResidueLabels(r.chain, r.res_id, r.ins_code, values, name=example.id)
+
+
+def helix(residues: Residues) -> np.ndarray:
+    """1 where CA of the third residue on is nearer than 6 Å, as in a helix; −1 for the last three."""
+    y = np.full(len(residues), -1)
+    y[:-3] = np.linalg.norm(residues.pos[3:] - residues.pos[:-3], axis=1) < 6
+    return y
+
+
+def buried(residues: Residues) -> np.ndarray:
+    """1 where more than 14 CA are within 10 Å."""
+    distance = np.linalg.norm(residues.pos[:, None] - residues.pos[None], axis=-1)
+    return ((distance < 10).sum(1) - 1 > 14).astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def small(structures_dir) -> Small:
+    return Small(structures_dir)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory):
+    """Nothing is kept outside of the tests' own folder."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROTGRAPH_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def tiny() -> ModelGraph:
+    """Two graph convolutions over the eight nearest residues."""
+    block = [node("gcn", dim=16, writes={"h": "m"}), node("residual", dropout=0.1, reads={"update": "m"})]
+    embed = node("embed", reads=["aatype", "dihedral"], dim=16)
+    return ModelGraph("tiny", features=["dihedral", node("ca_knn", k=8)], layers=[embed, *2 * block])
+
+
+@pytest.fixture(scope="session")
+def quick() -> FitConfig:
+    return FitConfig(epochs=3, lr=5e-3, batch_residues=256, device="cpu")
+
+
+@pytest.fixture(scope="session")
+def trained(small, tiny, quick):
+    """One trained model for the tests that only use it."""
+    from protgraph.train import fit
+
+    return fit(tiny, small, "helix", config=quick)

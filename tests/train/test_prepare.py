@@ -1,0 +1,251 @@
+"""Prepared graphs are what featurizers make of what the task lets be seen, and what fails is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from protgraph import registry
+from protgraph.data.dataset import Example
+from protgraph.data.labels import ResidueLabels
+from protgraph.data.node import node
+from protgraph.errors import DatasetError, LabelError
+from protgraph.featurize.base import StructureFeaturizer
+from protgraph.featurize.build import FeaturePlan
+from protgraph.structure import clean, load_structure
+from protgraph.task import builtin
+from protgraph.train import cache as cache_module
+from protgraph.train import prepare as _  # noqa: F401 -- the function shadows its module
+from protgraph.train.prepare import as_dataset, as_task, prepare
+
+from .conftest import Small, helix
+
+FEATURES = ["dihedral", node("ca_knn", k=8)]
+
+
+@pytest.fixture
+def plan() -> FeaturePlan:
+    return FeaturePlan(FEATURES)
+
+
+def test_prepared_graphs_are_those_of_the_files_with_their_labels(small, plan, structures_dir, tmp_path):
+    task = as_task("helix", small)
+    prepared = prepare(small, task, plan, cache=tmp_path)
+    assert {split: len(store) for split, store in prepared.splits.items()} == {"train": 8, "val": 2, "test": 2}
+    assert prepared.failures == ()
+    assert prepared.one_chain
+    store = prepared.splits["train"]
+    graph = store[store.names.index("1hf9_B")]
+    residues = clean(load_structure(structures_dir / "1hf9.bcif"), chains=("B",))
+    expected = plan.stored(residues)
+    for name in expected.keys():
+        if isinstance(expected[name], torch.Tensor):
+            assert torch.equal(graph[name].nan_to_num(), expected[name].nan_to_num()), name
+    assert graph.y.tolist() == helix(residues).tolist()
+    assert graph.residue_ids.tolist() == residues.ids
+    assert prepared.sizes["test"] == (2, 64 + 58)
+
+
+def test_the_second_time_nothing_is_read_or_made(small, plan, tmp_path, monkeypatch):
+    task = as_task("helix", small)
+    first = prepare(small, task, plan, cache=tmp_path)
+
+    def refuse(*args):
+        raise AssertionError("read again")
+
+    monkeypatch.setattr(cache_module, "load_structure", refuse)
+    monkeypatch.setattr(FeaturePlan, "stored", refuse)
+    second = prepare(small, task, FeaturePlan(FEATURES), cache=tmp_path)
+    assert [s.path for s in second.splits.values()] == [s.path for s in first.splits.values()]
+
+
+def test_a_file_is_read_once_for_all_its_chains_tasks_and_features(small, plan, tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(cache_module, "load_structure", lambda p: read.append(p.stem) or load_structure(p))
+    for task in ("helix", "inverse_folding"):
+        for features in (FEATURES, ["dihedral", node("ca_knn", k=4)]):
+            prepare(small, as_task(task, small), FeaturePlan(features), cache=tmp_path)
+    assert len(read) == len(set(read)) == 11
+
+
+@pytest.mark.parametrize("what", ["options", "task", "labels", "split"])
+def test_anything_that_changes_the_graphs_makes_others(what, small, plan, structures_dir, tmp_path):
+    task = as_task("helix", small)
+    first = prepare(small, task, plan, cache=tmp_path).splits["train"]
+    other = small
+    if what == "options":
+        plan = FeaturePlan(["dihedral", node("ca_knn", k=9)])
+    elif what == "task":
+        task = as_task("buried", small)
+    elif what == "split":
+        other = Small(structures_dir, {"train": ("1crn_A",), "val": ("1ubq_A",)})
+    else:
+        other = Small(structures_dir)
+        given = other.labels
+
+        def changed(task, example):
+            found = given(task, example)
+            return ResidueLabels(found.chain, found.res_id, found.ins_code, 1 - found.values.clip(0), found.name)
+
+        other.labels = changed
+    second = prepare(other, task, plan, cache=tmp_path).splits["train"]
+    assert second.path != first.path
+    if what == "labels":
+        assert not torch.equal(second[0].y, first[0].y)
+
+
+def test_an_edited_featurizer_makes_its_graphs_again(small, tmp_path, monkeypatch):
+    plan = FeaturePlan(FEATURES)
+    first = prepare(small, as_task("helix", small), plan, cache=tmp_path)
+    monkeypatch.setattr("protgraph.train.prepare.component_digest", lambda component: "edited")
+    second = prepare(small, as_task("helix", small), plan, cache=tmp_path)
+    assert second.splits["train"].path != first.splits["train"].path
+
+
+SEEN: dict[str, list] = {}
+
+
+@registry.featurizers.register("spy_for_prepare")
+class SpyForPrepare(StructureFeaturizer):
+    """Keeps what it was shown."""
+
+    writes = ("b_factor",)
+
+    def __call__(self, residues):
+        SEEN.setdefault("types", []).extend(residues.res_name.tolist())
+        SEEN.setdefault("aatype", []).extend(residues.aatype.tolist())
+        SEEN.setdefault("atoms", []).extend(residues.atom_name.tolist())
+        SEEN.setdefault("b", []).extend(residues.b_factor.tolist())
+        return {"b_factor": residues.b_factor[:, None]}
+
+
+def test_a_foreign_featurizer_never_sees_what_the_task_hides(small, tmp_path):
+    SEEN.clear()
+    task = as_task("inverse_folding", small)
+    prepared = prepare(small, task, FeaturePlan(["spy_for_prepare"]), cache=tmp_path)
+    assert task is builtin.INVERSE_FOLDING
+    assert len(SEEN["types"]) == sum(n for _, n in prepared.sizes.values())
+    assert set(SEEN["types"]) == {"UNK"}
+    assert set(SEEN["aatype"]) == {20}
+    assert set(SEEN["atoms"]) <= {"N", "CA", "C", "O"}
+    assert set(SEEN["b"]) == {0.0}
+    graph = prepared.splits["train"][0]
+    assert set(graph.aatype.tolist()) == {20}
+    assert len(set(graph.y.tolist())) > 5
+
+
+def test_a_featurizer_without_source_is_never_kept(small, tmp_path):
+    space: dict = {"__name__": "__main__", "StructureFeaturizer": StructureFeaturizer}
+    code = """
+class Typed(StructureFeaturizer):
+    writes = ("b_factor",)
+    def __call__(self, residues):
+        return {"b_factor": residues.b_factor[:, None] * 0 + 7}
+"""
+    exec(code, space)
+    registry.featurizers.register("typed_for_prepare", space["Typed"])
+    prepared = prepare(small, as_task("helix", small), FeaturePlan(["typed_for_prepare"]), cache=tmp_path)
+    assert prepared.splits["val"][0].b_factor.unique().tolist() == [7.0]
+    assert not (tmp_path / "graphs").exists()
+
+
+def test_broken_files_are_listed_and_the_rest_goes_on(structures_dir, plan, tmp_path):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name in ("1crn", "1ubq", "2erl"):
+        shutil.copy(structures_dir / f"{name}.bcif", folder)
+    (folder / "text.bcif").write_text("this is no structure")
+    chains = {"train": ("1crn_A", "text_A", "gone_A"), "val": ("1ubq_A", "2erl_Z")}
+    small = Small(folder, chains)
+    small.labels = lambda task, example: None
+    prepared = prepare(small, builtin.INVERSE_FOLDING, plan, cache=tmp_path / "kept")
+    assert {split: store.names for split, store in prepared.splits.items()} == {"train": ["1crn_A"], "val": ["1ubq_A"]}
+    assert [f.id for f in prepared.failures] == ["text_A", "gone_A", "2erl_Z"]
+    assert "no chain 'Z'" in prepared.failures[2].reason
+    again = prepare(small, builtin.INVERSE_FOLDING, plan, cache=tmp_path / "kept")
+    assert again.failures == prepared.failures
+
+
+def test_a_featurizer_that_raises_spoils_only_the_protein(small, tmp_path):
+    class Picky(StructureFeaturizer):
+        writes = ("b_factor",)
+
+        def __call__(self, residues):
+            if len(residues) < 41:
+                raise ZeroDivisionError("too short for me")
+            return {"b_factor": residues.b_factor[:, None]}
+
+    registry.featurizers.register("picky_for_prepare", Picky)
+    prepared = prepare(small, as_task("helix", small), FeaturePlan(["picky_for_prepare"]), cache=tmp_path)
+    assert [(f.id, f.reason) for f in prepared.failures] == [("2erl_A", "ZeroDivisionError: too short for me")]
+
+
+def test_labels_of_absent_residues_stop_everything_and_are_named(small, plan, tmp_path):
+    broken = Small(small.examples("helix")[0].path.parent)
+    chain, number, code = np.array(["A", "A"]), np.array([1, 900]), np.array(["", "B"])
+    broken.labels = lambda task, example: ResidueLabels(chain, number, code, np.array([0, 1]), example.id)
+    with pytest.raises(LabelError, match="1crn_A A:900B"):
+        prepare(broken, as_task("helix", small), plan, cache=tmp_path)
+
+
+def test_without_a_training_protein_the_first_reason_is_told(structures_dir, plan, tmp_path):
+    with pytest.raises(DatasetError, match="no protein to train 'inverse_folding' on; the first of 2 failures"):
+        prepare(Small(tmp_path, {"train": ("aaaa_A", "bbbb_A")}), builtin.INVERSE_FOLDING, plan, cache=tmp_path)
+
+
+def test_damaged_prepared_data_are_made_again(small, plan, tmp_path):
+    task = as_task("helix", small)
+    store = prepare(small, task, plan, cache=tmp_path).splits["train"]
+    expected = store[0].y.clone()
+    (store.path / "y.npy").write_bytes(b"")
+    assert torch.equal(prepare(small, task, plan, cache=tmp_path).splits["train"][0].y, expected)
+
+
+def test_of_two_that_prepare_the_same_the_first_wins(small, plan, tmp_path, monkeypatch):
+    task, rename = as_task("helix", small), os.rename
+
+    def overtaken(source, target):
+        shutil.copytree(source, target)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", overtaken)
+    prepared = prepare(small, task, plan, cache=tmp_path)
+    assert len(prepared.splits["train"]) == 8
+    assert len(list((tmp_path / "graphs").iterdir())) == 1
+
+
+def test_a_dataset_with_its_own_way_to_proteins_is_asked_for_them(small, plan, structures_dir, tmp_path):
+    class OwnWay(Small):
+        def read(self, example: Example):
+            return clean(load_structure(structures_dir / f"{example.path.stem}.bcif"), chains=example.chains)
+
+    own = OwnWay(tmp_path)  # no files there
+    own.labels = lambda task, example: small.labels(task, Example(example.id, structures_dir / example.path.name, example.chains, ""))
+    prepared = prepare(own, as_task("helix", small), plan, cache=tmp_path)
+    assert prepared.failures == ()
+    assert len(prepared.splits["train"]) == 8
+
+
+def test_progress_counts_every_protein(small, plan, tmp_path):
+    told = []
+    prepare(small, as_task("helix", small), plan, cache=tmp_path, progress=lambda done, of: told.append((done, of)))
+    assert told == [(i, 12) for i in range(1, 13)]
+
+
+def test_names_stand_for_datasets_and_tasks(small):
+    registry.datasets.register("small_for_prepare", small)
+    assert as_dataset("small_for_prepare") is small
+    assert as_dataset(small) is small
+    assert as_task("inverse_folding", small) is builtin.INVERSE_FOLDING
+    assert as_task("size", small).monitor == "rmse"
+
+
+def test_a_registered_name_with_another_meaning_is_refused(small):
+    other = Small(small.examples("helix")[0].path.parent)
+    other.target = lambda task: small.target("helix")
+    with pytest.raises(DatasetError, match="Call the dataset's task something else"):
+        as_task("inverse_folding", other)
