@@ -61,6 +61,7 @@ _HOME = {
     "load_checkpoint": "protgraph.train",
     "predict": "protgraph.train",
     "run_bench": "protgraph.bench",
+    "write_report": "protgraph.bench",
 }
 # Packages of protgraph: ``pg.structure`` imports ``protgraph.structure``.
 _ROOMS = ("bench", "data", "errors", "featurize", "model", "nn", "registry", "structure", "symmetry", "task", "train")

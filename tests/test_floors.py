@@ -173,6 +173,12 @@ def test_module_names_say_what_lives_there(path: Path) -> None:
     assert not {"utils", "util", "common", "helpers", "misc"} & {part.removesuffix(".py") for part in path.parts}
 
 
+@pytest.mark.parametrize("path", modules(ROOT / "tests"), ids=label)
+def test_test_modules_are_short_and_documented(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MODULE_LINES
+    assert ast.get_docstring(tree(path)), "no module docstring"
+
+
 @anywhere
 def test_modules_are_short_documented_and_say_what_is_public(path: Path) -> None:
     text, body = path.read_text(encoding="utf-8"), tree(path).body

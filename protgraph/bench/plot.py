@@ -61,8 +61,7 @@ def plot_curves(rows: Sequence[Row], path: Path, *, floors: Sequence[str] = ()) 
     last = max(len(_curve(row)) for row in good)
     axes.set_xlim(1, last)
     for s in summarise(good):
-        if s.model in floors and s.monitor in s.val:
-            y = s.val[s.monitor].mean
+        if s.model in floors and not math.isnan(y := s.of(s.monitor, "val").mean):
             axes.axhline(y, color=_GREY, linewidth=1.2, linestyle=_floor_line(s.model, floors), zorder=1)
             labels.append(((last, y), f"{s.model} (floor)", _GREY))
     _label_right(axes, labels)

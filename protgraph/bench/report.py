@@ -63,30 +63,31 @@ def _page(
 ) -> str:
     failed = [row for row in rows if row.error]
     parts = [f"# Benchmark {spec.name}", _intro(spec, rows)]
-    parts += ["## Against the floors", *(f"- {line}" for line in verdict(summaries, spec.floors))] if spec.floors else []
+    if spec.floors:
+        parts += ["## Against the floors", "\n".join(f"- {line}" for line in verdict(summaries, spec.floors))]
     parts += ["## Table", _legend(spec), table]
     parts += ["## Figures"]
     for task, paths in figures.items():
         parts += [f"![{task}: {path.stem}]({path.name})" for path in paths]
     if failed:
         parts += ["## Failed runs", "\n".join(f"- {r.model}, {r.task}, seed {r.seed}: `{_line(r.error)}`" for r in failed)]
-    parts += ["## Where it ran", _environment(around), "## Spec", f"```json\n{json.dumps(spec.to_dict(), indent=2)}\n```"]
+    parts += ["## Where it ran", _environment(around), "## Spec", _spec(spec)]
     return "\n\n".join(parts) + "\n"
 
 
 def _intro(spec: BenchSpec, rows: Sequence[Row]) -> str:
     minutes = sum(row.seconds for row in rows if row.seconds == row.seconds) / 60
     return (
-        f"{len(spec.models)} models × {len(spec.tasks)} tasks × {len(spec.seeds)} seeds on `{spec.dataset}`: "
-        f"{len(rows)} runs, {minutes:.1f} worker minutes. Each run trains on the training split, chooses its epoch on the "
-        "validation split, and is tested once."
+        f"{_count(spec.models, 'model')} × {_count(spec.tasks, 'task')} × {_count(spec.seeds, 'seed')} on `{spec.dataset}`: "
+        f"{_count(rows, 'run')}, {minutes:.1f} worker minutes. Each run trains on the training split, chooses its epoch on "
+        "the validation split, and is tested once."
     )
 
 
 def _legend(spec: BenchSpec) -> str:
     floors = " A floor is a model that every other must beat." if spec.floors else ""
     return (
-        f"Test metrics as mean ± sample standard deviation over {len(spec.seeds)} seed(s); ↑ or ↓: which way is "
+        f"Test metrics as mean ± sample standard deviation over {_count(spec.seeds, 'seed')}; ↑ or ↓: which way is "
         f"better; the best mean is bold. The first metric chooses the epoch, on validation.{floors} Residues per second: training "
         "only, one thread. Memory: the largest resident set of the process during the run, libraries included (on a GPU: of tensors)."
     )
@@ -97,6 +98,15 @@ def _environment(around: dict[str, Any]) -> str:
     return (
         f"{around['processor']}, {around['cores']} cores, {around['system']}; Python {around['python']}; {packages}."
     )
+
+
+def _spec(spec: BenchSpec) -> str:
+    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in spec.to_dict().items())
+    return f"```json\n{{\n{lines}\n}}\n```"
+
+
+def _count(things: Sequence[object], noun: str) -> str:
+    return f"{len(things)} {noun}" if len(things) == 1 else f"{len(things)} {noun}s"
 
 
 def _line(error: str) -> str:

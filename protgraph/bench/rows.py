@@ -69,7 +69,7 @@ class Row:
     error : str
         Empty for a run that finished; otherwise what stopped it, and nothing below is meaningful.
     metrics : mapping of str to mapping
-        Split ("val", "test") → metric → value, of the epoch chosen on the validation split.
+        Split ("val", "test" and any other) → metric → value, of the epoch chosen on the validation split.
     monitor : str
         The metric that chooses the epoch.
     modes : mapping of str to str
@@ -105,6 +105,9 @@ class Row:
     epochs: int = 0
     best_epoch: int = 0
     history: Sequence[Mapping[str, float]] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "history", tuple(self.history))
 
     @property
     def mode(self) -> str:

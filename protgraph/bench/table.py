@@ -55,8 +55,8 @@ class Summary:
         The metric that decides.
     modes : mapping of str to str
         Whether "max" or "min" of each metric is better.
-    val, test : mapping of str to Spread
-        Every metric.
+    splits : mapping of str to mapping
+        Split → metric → its spread; "test", "val" and any other.
     parameters : int
         Numbers that it learns.
     residues_per_second, peak_memory_mib, seconds : Spread
@@ -72,8 +72,7 @@ class Summary:
     failed: int
     monitor: str
     modes: Mapping[str, str]
-    val: Mapping[str, Spread]
-    test: Mapping[str, Spread]
+    splits: Mapping[str, Mapping[str, Spread]]
     parameters: int
     residues_per_second: Spread
     peak_memory_mib: Spread
@@ -83,7 +82,11 @@ class Summary:
     @property
     def score(self) -> Spread:
         """The monitored metric on test."""
-        return self.test.get(self.monitor, NOTHING)
+        return self.of(self.monitor)
+
+    def of(self, metric: str, split: str = "test") -> Spread:
+        """One metric on one split; NaN where it is not there."""
+        return self.splits.get(split, {}).get(metric, NOTHING)
 
 
 def summarise(rows: Sequence[Row]) -> list[Summary]:
@@ -98,10 +101,11 @@ def _summary(dataset: str, task: str, model: str, rows: list[Row]) -> Summary:
     good = [row for row in rows if not row.error]
     last = good[-1] if good else rows[-1]
 
-    def split(name: str) -> dict[str, Spread]:
-        metrics = dict.fromkeys(metric for row in good for metric in row.metrics.get(name, {}))
-        return {m: Spread.of(row.metrics.get(name, {}).get(m, math.nan) for row in good) for m in metrics}
+    def spreads(split: str) -> dict[str, Spread]:
+        metrics = dict.fromkeys(metric for row in good for metric in row.metrics.get(split, {}))
+        return {m: Spread.of(row.metrics.get(split, {}).get(m, math.nan) for row in good) for m in metrics}
 
+    splits = dict.fromkeys(["test", "val"] + [split for row in good for split in row.metrics])
     return Summary(
         model=model,
         task=task,
@@ -110,8 +114,7 @@ def _summary(dataset: str, task: str, model: str, rows: list[Row]) -> Summary:
         failed=len(rows) - len(good),
         monitor=last.monitor,
         modes=last.modes,
-        val=split("val"),
-        test=split("test"),
+        splits={split: spreads(split) for split in splits},
         parameters=last.parameters,
         residues_per_second=Spread.of(row.residues_per_second for row in good),
         peak_memory_mib=Spread.of(row.peak_memory_mib for row in good),
@@ -159,21 +162,27 @@ def _scores(group: Sequence[Summary]) -> str:
 
 
 def markdown_table(summaries: Sequence[Summary], floors: Sequence[str] = ()) -> str:
-    """One table a task: test metrics as mean ± s.d. over seeds, the best of each in bold, floors marked."""
+    """One table a task: test metrics as mean ± s.d. over seeds, the best of each in bold, floors marked.
+
+    Of other splits, the monitored metric alone.
+    """
     return "\n\n".join(_markdown(task, group, floors) for task, group in _by_task(summaries).items())
 
 
 def _markdown(task: str, group: Sequence[Summary], floors: Sequence[str]) -> str:
     monitor = next((s.monitor for s in group if s.monitor), "")
     modes = next((s.modes for s in group if s.modes), {})
-    metrics = list(dict.fromkeys([monitor] * bool(monitor) + [metric for s in group for metric in s.test]))
-    best = {metric: _best(group, metric, modes.get(metric)) for metric in metrics}
-    head = ["model", *(f"{m} {_ARROWS[modes[m]]}" if m in modes else m for m in metrics)]
-    head += [f"val {monitor}"] * bool(monitor) + ["seeds", "parameters", "residues/s", "memory, MiB", "s a run"]
+    metrics = list(dict.fromkeys([monitor] * bool(monitor) + [m for s in group for m in s.splits.get("test", {})]))
+    columns = [(m, "test") for m in metrics]
+    columns += [(monitor, split) for split in dict.fromkeys(x for s in group for x in s.splits if s.seeds) if split != "test"]
+    best = [_best(group, m, modes.get(m)) if split == "test" else None for m, split in columns]
+    head = ["model", *(m if split == "test" else f"{split} {m}" for m, split in columns)]
+    head = [f"{name} {_ARROWS[modes[name]]}" if name in modes else name for name in head]
+    head += ["seeds", "parameters", "residues/s", "memory, MiB", "s a run"]
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
     for s in group:
-        cells = [f"**{s.test[m].text()}**" if s is best[m] else s.test.get(m, NOTHING).text() for m in metrics]
-        cells += [s.val.get(monitor, NOTHING).text()] * bool(monitor)
+        cells = [s.of(m, split).text() for m, split in columns]
+        cells = [f"**{text}**" if s is winner else text for text, winner in zip(cells, best, strict=True)]
         seeds = f"{s.seeds} ({s.failed} failed)" if s.failed else str(s.seeds)
         name = f"{s.model} (floor)" if s.model in floors else s.model
         parameters = f"{s.parameters:,}" if s.seeds else "–"
@@ -184,10 +193,10 @@ def _markdown(task: str, group: Sequence[Summary], floors: Sequence[str]) -> str
 
 
 def _best(group: Sequence[Summary], metric: str, mode: str | None) -> Summary | None:
-    scored = [s for s in group if not math.isnan(s.test.get(metric, NOTHING).mean)]
+    scored = [s for s in group if not math.isnan(s.of(metric).mean)]
     if mode is None or not scored:
         return None
-    return (min if mode == "min" else max)(scored, key=lambda s: s.test[metric].mean)
+    return (min if mode == "min" else max)(scored, key=lambda s: s.of(metric).mean)
 
 
 def _rounded(value: float) -> str:
@@ -212,7 +221,7 @@ def csv_table(summaries: Sequence[Summary], floors: Sequence[str] = ()) -> str:
             "mode": s.modes.get(s.monitor, ""),
             "parameters": s.parameters if s.seeds else "",
         }
-        spreads = {f"test_{m}": v for m, v in s.test.items()} | {f"val_{m}": v for m, v in s.val.items()}
+        spreads = {f"{split}_{m}": spread for split, held in s.splits.items() for m, spread in held.items()}
         for name in ("residues_per_second", "peak_memory_mib", "seconds"):
             spreads[name] = getattr(s, name)
         for name, spread in spreads.items():

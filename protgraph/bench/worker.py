@@ -7,6 +7,9 @@ imports torch once for all its jobs.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import gc
 import json
 import os
 import pkgutil
@@ -52,6 +55,7 @@ def train_job(job: Job) -> Row:
 
 def perform(job: Job, train: Callable[[Job], Row]) -> Row:
     """Do one job, and turn any failure into a row that says so."""
+    _give_memory_back()
     start = time.perf_counter()
     try:
         return train(job)
@@ -62,6 +66,13 @@ def perform(job: Job, train: Callable[[Job], Row]) -> Row:
         place = traceback.extract_tb(e.__traceback__)[-1]
         error = f"{type(e).__name__}: {e} ({place.filename}:{place.lineno})"
     return Row.failed(job, error, seconds=time.perf_counter() - start)
+
+
+def _give_memory_back() -> None:
+    """Return what earlier jobs freed to the system, so that it does not count for the next one."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # not glibc
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def serve(train: Callable[[Job], Row], jobs: TextIO, rows: TextIO) -> None:

@@ -44,13 +44,24 @@ class _LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         if cmd_name not in self.commands:
-            from importlib import import_module
-
-            module, _, function = COMMANDS[cmd_name].partition(":")
-            single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-            single.command(cmd_name)(getattr(import_module(module), function))
-            self.commands[cmd_name] = typer.main.get_command(single)
+            self.commands[cmd_name] = _load(cmd_name)
         return self.commands[cmd_name]
+
+
+def _load(name: str) -> Any:
+    """Import one subcommand. Its help is plain text: a ``[fit]`` in it is a TOML table, not markup."""
+    from importlib import import_module
+
+    from rich.markup import escape
+
+    module, _, function = COMMANDS[name].partition(":")
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    single.command(name)(getattr(import_module(module), function))
+    command = typer.main.get_command(single)
+    for part in (command, *command.params):
+        if getattr(part, "help", None):
+            part.help = escape(part.help)
+    return command
 
 
 app = typer.Typer(cls=_LazyGroup, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")

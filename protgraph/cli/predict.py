@@ -85,9 +85,9 @@ def _finish(found: Predictions | Embeddings, out: Path) -> None:
         return
     from rich.console import Console
 
-    path = out.parent / f"{out.name}.failures.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    found.write_failures(path)
+    from protgraph.cli.files import write_failures
+
+    path = write_failures(out.parent / f"{out.name}.failures.csv", found.failures)
     first = found.failures[0]
     message = f"[bold red]{len(found.failures)} failed[/]; {path} says why. The first: "
     Console(stderr=True).print(message + f"{first.file}: {first.reason}", highlight=False, soft_wrap=True)

@@ -78,10 +78,10 @@ class FolderDataset(Dataset):
         self._per_residue = "res_id" in table
         if self._per_residue and "chain" not in table:
             raise LabelError(f"{where}: labels per residue need a 'chain' column beside 'res_id'")
+        paths, file = _files(Path(folder), table, where)
         columns = _label_columns(table, columns, where)
         self._values, made, classes = read_values(table, columns, kind, where)
         self._keys = (table["chain"], *residue_numbers(table, where)) if self._per_residue else ()
-        paths, file = _files(Path(folder), table, where)
         self.unlabelled_files = sorted(p.name for p in _structures(Path(folder)) if p not in paths)
         one_chain = "chain" in table and not self._per_residue
         chain = table["chain"].tolist() if one_chain else [""] * len(file)
@@ -170,18 +170,14 @@ def _no_duplicates(names: list[str], values: np.ndarray, where: str) -> None:
             raise LabelError(f"{where}: labels {first + 1} and {row + 1} are both of {name} and {verdict}; keep one")
 
 
-def _examples(
-    paths: list[Path], file: list[int], chain: list[str]
-) -> tuple[dict[str, np.ndarray], list[Example]]:
+def _examples(paths: list[Path], file: list[int], chain: list[str]) -> tuple[dict[str, np.ndarray], list[Example]]:
     """One example a file and chain, in order of appearance, and the rows of each by its id; splits still open."""
     stems = [_stem(path) for path in paths]
     ids = [stem if stems.count(stem) == 1 else path.name for stem, path in zip(stems, paths, strict=True)]
     rows: dict[tuple[int, str], list[int]] = {}
     for row, key in enumerate(zip(file, chain, strict=True)):
         rows.setdefault(key, []).append(row)
-    examples = [
-        Example(f"{ids[f]}_{c}" if c else ids[f], paths[f], (c,) if c else None, split="") for f, c in rows
-    ]
+    examples = [Example(f"{ids[f]}_{c}" if c else ids[f], paths[f], (c,) if c else None, split="") for f, c in rows]
     return {e.id: np.array(r) for e, r in zip(examples, rows.values(), strict=True)}, examples
 
 

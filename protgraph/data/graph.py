@@ -132,7 +132,7 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
     """
     if not graphs:
         raise FieldError("an empty list of graphs makes no batch")
-    keys = list(graphs[0].keys())
+    keys = sorted(graphs[0].keys())  # PyG gives them in an order that changes from process to process
     for g in graphs[1:]:
         if set(g.keys()) != set(keys):
             raise FieldError(
@@ -181,11 +181,15 @@ def make_batch(
     ptr = torch.cat([torch.zeros(1, dtype=torch.long), starts])
     slices: dict[str, Any] = {}
     shifts: dict[str, Any] = {}
+    pointer = {tuple(sizes): ptr}  # fields of one level share theirs
+    unshifted = torch.zeros(len(sizes), dtype=torch.long)
     for key, value in tensors.items():
         batch[key] = value
-        slices[key] = torch.tensor([0, *rows[key]]).cumsum(0)
-        shifted = is_registered(key) and field(key).irreps == "index"
-        shifts[key] = ptr[:-1] if shifted else torch.zeros(len(sizes), dtype=torch.long)
+        counts = tuple(rows[key])
+        if counts not in pointer:
+            pointer[counts] = torch.tensor((0, *counts)).cumsum(0)
+        slices[key] = pointer[counts]
+        shifts[key] = ptr[:-1] if is_registered(key) and field(key).irreps == "index" else unshifted
     for key, values in attributes.items():
         if key == "degree":
             if len(set(values)) == 1:

@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,7 @@ class Store:
                 graph[key] = self._attribute(key, i)
         return graph
 
-    def __iter__(self) -> Iterable[ProteinGraph]:
+    def __iter__(self) -> Iterator[ProteinGraph]:
         return (self[i] for i in range(len(self)))
 
     def collate(self, indices: Sequence[int]) -> Batch:
@@ -249,9 +249,7 @@ def _flatten(graphs: list[ProteinGraph]) -> tuple[dict[str, np.ndarray], dict[st
     return arrays, meta
 
 
-def _flat_tensors(
-    graphs: list[ProteinGraph], key: str, values: list[Tensor]
-) -> tuple[str, dict[str, np.ndarray]]:
+def _flat_tensors(graphs: list[ProteinGraph], key: str, values: list[Tensor]) -> tuple[str, dict[str, np.ndarray]]:
     """What the rows count, and the arrays of one field."""
     if key != "edge_index":
         level = graphs[0].level(key)

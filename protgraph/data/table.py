@@ -100,7 +100,7 @@ def read_values(
         return np.array([place[t] for t in text.tolist()], dtype=np.int64), "classes", tuple(classes)
     if len(bad):
         row, column = bad[0]
-        given = table[columns[column]][row]
+        given = str(table[columns[column]][row])
         hint = "; choose one column with columns=" if kind is None else ""
         raise LabelError(f"{where}: {columns[column]} of label {row + 1} is {given!r}, not a finite number{hint}")
     known = numbers[~np.isnan(numbers)]

@@ -1,6 +1,6 @@
-"""Sums and scalar products over neighbours that never hold a value per edge and channel, and pair sums that hold one.
+"""Neighbour sums, attention and scalar products that never hold a value per edge and channel; pair sums, which do.
 
-The first two are each other's derivatives: with :math:`y_i = \\sum_j w_{ij} x_j`,
+Sums and scalar products are each other's derivatives: with :math:`y_i = \\sum_j w_{ij} x_j`,
 
     ∂L/∂x_j = Σ_i w_ij ∂L/∂y_i     (a neighbour sum over the reversed edges)
     ∂L/∂w_ij = <∂L/∂y_i, x_j>      (a neighbour dot)
@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import embedding_bag
 
 from protgraph.data.edges import Edges
 
-__all__ = ["neighbour_dot", "neighbour_sum", "pair_sum", "reverse"]
+__all__ = ["neighbour_attention", "neighbour_dot", "neighbour_sum", "pair_sum", "reverse"]
 
 # Edges whose gathered rows are multiplied at once on CPU: 2 × 2048 × 128 float32 are 2 MB and stay in cache.
 _CHUNK = 2048
@@ -57,6 +57,43 @@ def neighbour_sum(edges: Edges, x: Tensor, weight: Tensor | None = None) -> Tens
 def neighbour_dot(edges: Edges, a: Tensor, b: Tensor) -> Tensor:
     """``<a_i, b_j>`` of every edge j → i and head: ``(N, H, C)`` twice to ``(E, H)``."""
     return _Dot.apply(edges, a, b)
+
+
+def neighbour_attention(
+    edges: Edges, x: Tensor, logits: Tensor, own: Tensor | None = None, *, dropout: nn.Module | None = None
+) -> Tensor:
+    """``Σ_j softmax_j(s_ij) x_j`` over each node's neighbours, and over the node itself where its logit is given.
+
+    Parameters
+    ----------
+    edges : Edges
+    x : Tensor
+        ``(N, H, C)``.
+    logits : Tensor
+        ``(E, H)``, s_ij.
+    own : Tensor, optional
+        ``(N, H)``, s_ii. None: a node without neighbours gets 0.
+    dropout : Module, optional
+        Applied to the coefficients.
+
+    Returns
+    -------
+    Tensor
+        ``(N, H, C)``.
+    """
+    drop = dropout or nn.Identity()
+    top = edges.max(logits.detach())  # (N, H)
+    if own is not None:
+        s_ii = own.detach()
+        top = torch.where(edges.count.unsqueeze(1) > 0, torch.maximum(top, s_ii), s_ii)
+    weight = (logits - edges.target(top)).exp()  # (E, H)
+    # The softmax is normalised on nodes, after the sum.
+    total, out = edges.sum(weight), neighbour_sum(edges, x, drop(weight))
+    if own is None:
+        # The largest weight is 1, so only a node without neighbours has less.
+        return out / total.clamp(min=1).unsqueeze(-1)
+    own_weight = (own - top).exp()
+    return (out + drop(own_weight).unsqueeze(-1) * x) / (total + own_weight).unsqueeze(-1)
 
 
 def pair_sum(edges: Edges, a: Tensor, b: Tensor, e: Tensor | None = None) -> Tensor:

@@ -164,7 +164,8 @@ def _residues(name: str, atoms: AtomArray, untangled: Untangled, slot: np.ndarra
     b_factor = np.zeros(len(start), np.float32)
     if "b_factor" in atoms.get_annotation_categories():
         alpha = np.flatnonzero(slot == _CA)
-        b_factor[residue[alpha]] = np.nan_to_num(atoms.b_factor[rows[alpha]])
+        value = atoms.b_factor[rows[alpha]]
+        b_factor[residue[alpha]] = np.where(np.abs(value) < np.finfo(np.float32).max, value, 0.0)  # NaN too
     whole = Residues(
         name=name,
         chain=untangled.chain,

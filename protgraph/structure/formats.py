@@ -33,9 +33,7 @@ _NO_ALTLOC = (" ", ".", "?")
 _NO_ELEMENT = ("", ".", "?")
 
 _CIF = re.compile(rb"^[ \t]*data_\S", re.MULTILINE | re.IGNORECASE)
-_PDB = re.compile(
-    rb"^(ATOM  |HETATM|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1)", re.MULTILINE
-)
+_PDB = re.compile(rb"^(ATOM  |HETATM|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1)", re.MULTILINE)
 _MSGPACK_MAP = tuple(bytes([b]) for b in (*range(0x80, 0x90), 0xDE, 0xDF))
 
 

@@ -41,7 +41,7 @@ class LossReport:
     nucleic : int
         Nucleotides.
     excluded_chains : mapping of str to int
-        Amino-acid residues of chains that were not asked for, by chain.
+        Residues of chains that were not asked for, by chain: of every kind that was still there.
     repeated_chains : mapping of str to int
         Residues of a second chain under an id already used, by the new chain id ("A-2") that they were given.
     modified : mapping of str to int

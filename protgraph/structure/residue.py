@@ -48,7 +48,7 @@ class Residues:
     backbone : ndarray
         ``(N, 4, 3)`` float32, Å, atoms N, CA, C, O; NaN where missing.
     b_factor : ndarray
-        ``(N,)`` float32, Å², isotropic B factor of CA.
+        ``(N,)`` float32, Å², isotropic B factor of CA; 0 where the file has none.
     seq_pos : ndarray
         ``(N,)`` int64, position along the chain from 0: one more to the next residue, the numbering's jump over
         an unresolved gap.

@@ -98,13 +98,14 @@ class FitModule(pl.LightningModule):
 
     def configure_optimizers(self) -> dict[str, Any]:
         c = self.config
-        optimizer = torch.optim.AdamW(self.model.parameters(), lr=c.lr, weight_decay=c.weight_decay, fused=True)
+        fused = c.precision == "float32"  # Lightning cannot clip gradients of a fused one in mixed precision
+        optimizer = torch.optim.AdamW(self.model.parameters(), lr=c.lr, weight_decay=c.weight_decay, fused=fused)
         factor = partial(learning_rate_factor, steps=c.epochs * len(self.batches), schedule=c.schedule)
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
-        return batch.to(device, non_blocking=True)
+        return batch if device.type == "cpu" else batch.to(device, non_blocking=True)
 
     def on_train_epoch_start(self) -> None:
         self._loss = torch.zeros((), device=self.device)

@@ -23,6 +23,10 @@ def test_help_of_every_command_has_an_example(run, command: str) -> None:
     assert result.code == 0 and re.search(rf"Examples?:\s+protgraph {command}\b", result.out)
 
 
+def test_help_texts_are_plain_text(run) -> None:
+    assert "[fit]" in run("bench", "--help").out  # a TOML table, which rich would take for a style
+
+
 def test_version(run) -> None:
     assert run("--version").out.strip() == f"protgraph {protgraph.__version__}"
 

@@ -218,17 +218,3 @@ def test_a_field_without_its_plugin_is_read_all_the_same(make_graph, tmp_path):
     meta["order"] = [name if key == "pos" else key for key in meta["order"]]
     (store.path / "store.json").write_text(json.dumps(meta))
     assert torch.equal(Store(store.path)[0][name], graph.pos)
-
-
-@pytest.mark.slow
-def test_collating_costs_a_fraction_of_pygs(make_graph, tmp_path):
-    """Measured 0.1–0.2; the bound leaves room for a busy machine."""
-    import timeit
-
-    graphs = [make_graph(250, degree=30, seed=i) for i in range(16)]
-    store = write_store(tmp_path / "s", graphs)
-    plain = [Data(**{k: v for k, v in g.items() if isinstance(v, Tensor)}) for g in graphs]
-    indices = list(range(16))[::-1]
-    ours = min(timeit.repeat(lambda: store.collate(indices), number=10, repeat=5))
-    theirs = min(timeit.repeat(lambda: Batch.from_data_list([plain[i] for i in indices]), number=10, repeat=5))
-    assert ours < theirs

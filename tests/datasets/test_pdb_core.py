@@ -20,7 +20,7 @@ from protgraph.data.dataset import align
 from protgraph.errors import DatasetError, UnknownNameError
 
 LABELLED = ("secondary_structure", "ligand_binding", "interface")
-SOME = ("1ubq", "1igy", "6lu7", "1bgs", "5cq2", "2bm2", "1huy")
+SOME = ("1ubq", "3psg", "6lu7", "1bgs", "5cq2", "2bm2", "1huy")
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,6 @@ def test_prepare_makes_the_committed_labels_again(table, entry):
         assert [value for part in made for value in part[name]] == [table[name][i] for i in committed], name
 
 
-@pytest.mark.slow
 def test_prepare_makes_the_committed_file_again(tmp_path):
     write_labels(tmp_path / "labels.parquet")
     assert (tmp_path / "labels.parquet").read_bytes() == (FOLDER / "labels.parquet").read_bytes()
@@ -150,7 +149,7 @@ def test_a_count_that_the_structure_does_not_have_stops_prepare():
         entry_labels([row], dssp)
 
 
-@pytest.mark.parametrize(("entry", "chain"), [("1igy", "B"), ("19hc", "A"), ("6lu7", "A")])
+@pytest.mark.parametrize(("entry", "chain"), [("2d7t", "H"), ("1fni", "A"), ("19hc", "A"), ("6lu7", "A")])
 def test_contacts_are_those_of_a_dense_distance_matrix(pdb_core, chains, entry, chain):
     """Straight from the file with biotite, without protgraph's reader and without a tree."""
     file = pdbx.BinaryCIFFile.read(Path(FOLDER) / "structures" / f"{entry}.bcif")

@@ -100,6 +100,12 @@ def make_scene(sizes: Sequence[int] = (7, 5, 9), *, degree: int | None = None, s
     return scene
 
 
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    """Every test draws the same numbers, alone or among others."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture
 def scene() -> Callable[..., Scene]:
     """Makes a batch: ``scene(sizes, degree=…, seed=…)``."""

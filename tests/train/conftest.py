@@ -67,21 +67,21 @@ class Small(Dataset):
         r = read(example.path).chains(example.chains)
         if task == "size":
             return ProteinLabels(len(r) / 100)
-        values = helix(r) if task == "helix" else buried(r)
+        values = self.helix(r) if task == "helix" else self.buried(r)
         return ResidueLabels(r.chain, r.res_id, r.ins_code, values, name=example.id)
 
+    @staticmethod
+    def helix(residues: Residues) -> np.ndarray:
+        """1 where CA of the third residue on is nearer than 6 Å, as in a helix; −1 for the last three."""
+        y = np.full(len(residues), -1)
+        y[:-3] = np.linalg.norm(residues.pos[3:] - residues.pos[:-3], axis=1) < 6
+        return y
 
-def helix(residues: Residues) -> np.ndarray:
-    """1 where CA of the third residue on is nearer than 6 Å, as in a helix; −1 for the last three."""
-    y = np.full(len(residues), -1)
-    y[:-3] = np.linalg.norm(residues.pos[3:] - residues.pos[:-3], axis=1) < 6
-    return y
-
-
-def buried(residues: Residues) -> np.ndarray:
-    """1 where more than 14 CA are within 10 Å."""
-    distance = np.linalg.norm(residues.pos[:, None] - residues.pos[None], axis=-1)
-    return ((distance < 10).sum(1) - 1 > 14).astype(np.float32)
+    @staticmethod
+    def buried(residues: Residues) -> np.ndarray:
+        """1 where more than 14 CA are within 10 Å."""
+        distance = np.linalg.norm(residues.pos[:, None] - residues.pos[None], axis=-1)
+        return ((distance < 10).sum(1) - 1 > 14).astype(np.float32)
 
 
 @pytest.fixture(scope="session")

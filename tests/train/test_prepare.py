@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -19,10 +20,7 @@ from protgraph.featurize.build import FeaturePlan
 from protgraph.structure import clean, load_structure
 from protgraph.task import builtin
 from protgraph.train import cache as cache_module
-from protgraph.train import prepare as _  # noqa: F401 -- the function shadows its module
 from protgraph.train.prepare import as_dataset, as_task, prepare
-
-from .conftest import Small, helix
 
 FEATURES = ["dihedral", node("ca_knn", k=8)]
 
@@ -42,10 +40,10 @@ def test_prepared_graphs_are_those_of_the_files_with_their_labels(small, plan, s
     graph = store[store.names.index("1hf9_B")]
     residues = clean(load_structure(structures_dir / "1hf9.bcif"), chains=("B",))
     expected = plan.stored(residues)
-    for name in expected.keys():
+    for name in list(expected.keys()):
         if isinstance(expected[name], torch.Tensor):
             assert torch.equal(graph[name].nan_to_num(), expected[name].nan_to_num()), name
-    assert graph.y.tolist() == helix(residues).tolist()
+    assert graph.y.tolist() == small.helix(residues).tolist()
     assert graph.residue_ids.tolist() == residues.ids
     assert prepared.sizes["test"] == (2, 64 + 58)
 
@@ -82,9 +80,9 @@ def test_anything_that_changes_the_graphs_makes_others(what, small, plan, struct
     elif what == "task":
         task = as_task("buried", small)
     elif what == "split":
-        other = Small(structures_dir, {"train": ("1crn_A",), "val": ("1ubq_A",)})
+        other = type(small)(structures_dir, {"train": ("1crn_A",), "val": ("1ubq_A",)})
     else:
-        other = Small(structures_dir)
+        other = type(small)(structures_dir)
         given = other.labels
 
         def changed(task, example):
@@ -101,7 +99,7 @@ def test_anything_that_changes_the_graphs_makes_others(what, small, plan, struct
 def test_an_edited_featurizer_makes_its_graphs_again(small, tmp_path, monkeypatch):
     plan = FeaturePlan(FEATURES)
     first = prepare(small, as_task("helix", small), plan, cache=tmp_path)
-    monkeypatch.setattr("protgraph.train.prepare.component_digest", lambda component: "edited")
+    monkeypatch.setattr(sys.modules["protgraph.train.prepare"], "component_digest", lambda component: "edited")
     second = prepare(small, as_task("helix", small), plan, cache=tmp_path)
     assert second.splits["train"].path != first.splits["train"].path
 
@@ -153,20 +151,19 @@ class Typed(StructureFeaturizer):
     assert not (tmp_path / "graphs").exists()
 
 
-def test_broken_files_are_listed_and_the_rest_goes_on(structures_dir, plan, tmp_path):
+def test_broken_files_are_listed_and_the_rest_goes_on(small, structures_dir, plan, tmp_path):
     folder = tmp_path / "files"
     folder.mkdir()
     for name in ("1crn", "1ubq", "2erl"):
         shutil.copy(structures_dir / f"{name}.bcif", folder)
     (folder / "text.bcif").write_text("this is no structure")
     chains = {"train": ("1crn_A", "text_A", "gone_A"), "val": ("1ubq_A", "2erl_Z")}
-    small = Small(folder, chains)
-    small.labels = lambda task, example: None
-    prepared = prepare(small, builtin.INVERSE_FOLDING, plan, cache=tmp_path / "kept")
+    mixed = type(small)(folder, chains)
+    prepared = prepare(mixed, builtin.INVERSE_FOLDING, plan, cache=tmp_path / "kept")
     assert {split: store.names for split, store in prepared.splits.items()} == {"train": ["1crn_A"], "val": ["1ubq_A"]}
     assert [f.id for f in prepared.failures] == ["text_A", "gone_A", "2erl_Z"]
     assert "no chain 'Z'" in prepared.failures[2].reason
-    again = prepare(small, builtin.INVERSE_FOLDING, plan, cache=tmp_path / "kept")
+    again = prepare(mixed, builtin.INVERSE_FOLDING, plan, cache=tmp_path / "kept")
     assert again.failures == prepared.failures
 
 
@@ -185,16 +182,17 @@ def test_a_featurizer_that_raises_spoils_only_the_protein(small, tmp_path):
 
 
 def test_labels_of_absent_residues_stop_everything_and_are_named(small, plan, tmp_path):
-    broken = Small(small.examples("helix")[0].path.parent)
+    broken = type(small)(small.examples("helix")[0].path.parent)
     chain, number, code = np.array(["A", "A"]), np.array([1, 900]), np.array(["", "B"])
     broken.labels = lambda task, example: ResidueLabels(chain, number, code, np.array([0, 1]), example.id)
     with pytest.raises(LabelError, match="1crn_A A:900B"):
         prepare(broken, as_task("helix", small), plan, cache=tmp_path)
 
 
-def test_without_a_training_protein_the_first_reason_is_told(structures_dir, plan, tmp_path):
+def test_without_a_training_protein_the_first_reason_is_told(small, plan, tmp_path):
+    empty = type(small)(tmp_path, {"train": ("aaaa_A", "bbbb_A")})
     with pytest.raises(DatasetError, match="no protein to train 'inverse_folding' on; the first of 2 failures"):
-        prepare(Small(tmp_path, {"train": ("aaaa_A", "bbbb_A")}), builtin.INVERSE_FOLDING, plan, cache=tmp_path)
+        prepare(empty, builtin.INVERSE_FOLDING, plan, cache=tmp_path)
 
 
 def test_damaged_prepared_data_are_made_again(small, plan, tmp_path):
@@ -219,12 +217,13 @@ def test_of_two_that_prepare_the_same_the_first_wins(small, plan, tmp_path, monk
 
 
 def test_a_dataset_with_its_own_way_to_proteins_is_asked_for_them(small, plan, structures_dir, tmp_path):
-    class OwnWay(Small):
+    class OwnWay(type(small)):
         def read(self, example: Example):
             return clean(load_structure(structures_dir / f"{example.path.stem}.bcif"), chains=example.chains)
 
     own = OwnWay(tmp_path)  # no files there
-    own.labels = lambda task, example: small.labels(task, Example(example.id, structures_dir / example.path.name, example.chains, ""))
+    there = {example.id: example for example in small.examples("helix")}
+    own.labels = lambda task, example: small.labels(task, there[example.id])
     prepared = prepare(own, as_task("helix", small), plan, cache=tmp_path)
     assert prepared.failures == ()
     assert len(prepared.splits["train"]) == 8
@@ -245,7 +244,7 @@ def test_names_stand_for_datasets_and_tasks(small):
 
 
 def test_a_registered_name_with_another_meaning_is_refused(small):
-    other = Small(small.examples("helix")[0].path.parent)
+    other = type(small)(small.examples("helix")[0].path.parent)
     other.target = lambda task: small.target("helix")
     with pytest.raises(DatasetError, match="Call the dataset's task something else"):
         as_task("inverse_folding", other)

@@ -14,7 +14,7 @@ from protgraph.data.fields import FieldSpec
 from protgraph.errors import OptionError
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import split_heads
-from protgraph.nn.neighbour import neighbour_sum, pair_sum
+from protgraph.nn.neighbour import neighbour_attention, pair_sum
 
 __all__ = ["GAT"]
 
@@ -86,23 +86,8 @@ class GAT(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         edges, e = f["edges"], f.get("edge_attr")
         values, logits, loops = self.score(f["h"], edges, e, self.self_loops)
-        out = self._attend(edges, values, logits, loops)  # (N, H, C)
+        out = neighbour_attention(edges, values, logits, loops, dropout=self.dropout)  # (N, H, C)
         return {"h": (out.flatten(1) if self.concat else out.mean(1)) + self.bias}
-
-    def _attend(self, edges: Edges, values: Tensor, logits: Tensor, loops: Tensor | None) -> Tensor:
-        """``Σ_j softmax_j(logits) values_j``, where ``loops`` ``(N, H)`` are the logits of the nodes themselves."""
-        top = edges.max(logits.detach())  # (N, H)
-        if loops is not None:
-            own = loops.detach()
-            top = torch.where(edges.count.unsqueeze(1) > 0, torch.maximum(top, own), own)
-        weight = (logits - edges.target(top)).exp()  # (E, H)
-        total, out = edges.sum(weight), neighbour_sum(edges, values, self.dropout(weight))
-        if loops is None:
-            # The largest weight is 1, so only a node without neighbours has less.
-            return out / total.clamp(min=1).unsqueeze(-1)
-        own_weight = (loops - top).exp()
-        out = out + self.dropout(own_weight).unsqueeze(-1) * values
-        return out / (total + own_weight).unsqueeze(-1)
 
 
 class _ScoreV1(nn.Module):

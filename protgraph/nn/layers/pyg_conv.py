@@ -119,7 +119,7 @@ def _make(kind: type[nn.Module], widths: Mapping[str, int], dim: int, options: d
     arguments = {n: v for n, v in given.items() if n in takes} | options
     lacking = [n for n, p in allowed.items() if p.default is p.empty and n not in options]
     if lacking:
-        hint = "a network as its widths, " if any(n.endswith("nn") for n in lacking) else ""
-        raise OptionError(f"pyg_conv: {kind.__name__} needs {', '.join(lacking)}: give {hint}options={{{lacking[0]!r}: …}}")
+        how = "a network as its widths" if any(n.endswith("nn") for n in lacking) else "it"
+        raise OptionError(f"pyg_conv: {kind.__name__} needs {', '.join(lacking)}: give {how}, options={{…}}")
     networks = {n: mlp(v) for n, v in options.items() if n.endswith("nn") and isinstance(v, list | tuple)}
     return kind(**arguments | networks)

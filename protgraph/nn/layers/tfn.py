@@ -26,6 +26,7 @@ class _Path(NamedTuple):
     """One coupling l_in ⊗ l_filter → l_out: block numbers, channels that reach the output block, columns of its tensor."""
 
     i: int
+    s: int
     o: int
     fan_in: int
     columns: slice
@@ -129,7 +130,7 @@ class TFN(GraphLayer):
         self.declare(h=str(self.irreps_out))
 
     def _couple(self, lmax: int) -> list[_Path]:
-        """Every allowed path in e3nn's order (in, filter, out), and the buffer ``_coupling`` that makes them from Y."""
+        """Every allowed path in e3nn's order (in, filter, out), and the matrix ``_coupling`` that makes their tensors from Y."""
         triples = [
             (i, s, o)
             for (i, a), (s, b), (o, c) in product(*map(enumerate, (self.irreps_in, self.irreps_sh, self.irreps_mid)))
@@ -147,7 +148,7 @@ class TFN(GraphLayer):
             tensor = torch.zeros(self.irreps_sh.dim, w3j.size(1), dtype=torch.float64)
             # In mode "channelwise" the self-interaction starts at 1 / sqrt(fan_in), as torch's linear maps do.
             tensor[self.irreps_sh.slices()[s]] = w3j * math.sqrt((2 * l3 + 1) / (fan_in[o] if self.mode == "full" else 1))
-            paths.append(_Path(i, o, fan_in[o], slice(at, at + w3j.size(1))))
+            paths.append(_Path(i, s, o, fan_in[o], slice(at, at + w3j.size(1))))
             tensors.append(tensor)
             at += w3j.size(1)
         # Neither parameter nor buffer: a round trip through float32 must not blunt it.
@@ -189,9 +190,13 @@ class TFN(GraphLayer):
         widths = [self._weight_shape(p)[0] for p in self.paths]
         affine = zip(self.fc[2].weight.split(widths), self.fc[2].bias.split(widths), strict=True)
         for path, (weight, bias), linear in zip(self.paths, affine, self.self_interaction, strict=True):
-            source, radial = sources[path.i], linear_map(hidden, weight, bias)  # (E, 2l1+1, U), (E, U)
-            coupling = filters[:, path.columns].unflatten(1, (source.size(1), -1))  # (E, 2l1+1, 2l3+1)
-            yield _neighbour_product(edges, coupling, source * radial[:, None]) @ linear  # (N, 2l3+1, W)
+            source = sources[path.i]  # (E, 2l1+1, U)
+            weighted = source * linear_map(hidden, weight, bias)[:, None]
+            if path.s == 0:  # Y_0 = 1 couples nothing
+                yield edges.sum(weighted) @ linear  # (N, 2l1+1, W)
+            else:
+                coupling = filters[:, path.columns].contiguous().unflatten(1, (source.size(1), -1))  # (E, 2l1+1, 2l3+1)
+                yield _neighbour_product(edges, coupling, weighted) @ linear  # (N, 2l3+1, W)
 
     def _full(self, filters: Tensor, hidden: Tensor, sources: list[Tensor], edges: Edges) -> Iterator[Tensor]:
         # R's last map is linear in its hidden layer, so neighbours are summed per hidden unit and mixed afterwards.
@@ -200,7 +205,7 @@ class TFN(GraphLayer):
         hidden = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], 1)
         for path, (u, w), linear in zip(self.paths, shapes, affine.split([u * w for u, w in shapes]), strict=True):
             source = sources[path.i]
-            coupling = filters[:, path.columns].unflatten(1, (source.size(1), -1))  # (E, 2l1+1, 2l3+1)
+            coupling = filters[:, path.columns].contiguous().unflatten(1, (source.size(1), -1))  # (E, 2l1+1, 2l3+1)
             spread = (coupling[..., None] * hidden[:, None, None]).flatten(2)  # (E, 2l1+1, (2l3+1) (radial+1))
             summed = _neighbour_product(edges, spread, source)  # (N, (2l3+1) (radial+1), U)
             linear = linear.unflatten(0, (u, w)).permute(2, 0, 1).flatten(0, 1)  # ((radial+1) U, W)

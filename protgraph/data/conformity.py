@@ -1,0 +1,54 @@
+"""What a component states about its own conformity tests; everything has a default, most components state nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from protgraph.data.fields import FieldSpec
+from protgraph.errors import OptionError
+
+__all__ = ["Conformity"]
+
+
+@dataclass(frozen=True)
+class Conformity:
+    """How :mod:`protgraph.testing` feeds a component, and how far from exact it may be.
+
+    A layer, head or featurizer carries it as the class attribute ``conformity``.
+
+    Parameters
+    ----------
+    inputs : mapping of str to str or FieldSpec
+        Local name → irreps, or a whole spec, where the usual inputs do not fit. Those are: fields of the table as
+        the table says; ``h`` and other local names as 16 scalars, and besides as scalars, pseudoscalars and vectors
+        where the component takes them. For a variadic component, these are the fields that it reads.
+    options : mapping
+        Options besides the defaults, with which every check but the first builds it.
+    nonnegative : tuple of str
+        Inputs that are never below 0, such as weights of edges.
+    tolerance : float
+        Largest relative error in float32, far from the origin too, against float64. Float64 is held to 1e-10.
+    expected_failures : mapping of str to str
+        Name of a check → why the component cannot pass it. Strict: a check that passes all the same is an error.
+
+    Examples
+    --------
+    >>> conformity = Conformity(inputs={"h": "8x0e+4x1o"}, tolerance=1e-5)
+    >>> conformity.inputs["h"]
+    '8x0e+4x1o'
+    """
+
+    inputs: Mapping[str, str | FieldSpec] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
+    nonnegative: tuple[str, ...] = ()
+    tolerance: float = 1e-4
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("inputs", "options", "expected_failures"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        silent = [check for check, reason in self.expected_failures.items() if not reason.strip()]
+        if silent:
+            raise OptionError(f"the expected failure of {silent[0]!r} has no reason; say why it cannot pass")

@@ -1,0 +1,136 @@
+"""Small proteins made by rule: with helices, strands and side chains, without any file; and those that are at the edge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from protgraph.structure import LossReport, Residues
+from protgraph.structure.alphabet import ALPHABET
+from protgraph.structure.geometry import unit, virtual_cb
+
+__all__ = ["degenerate_proteins", "make_protein", "proteins"]
+
+# Bond lengths (Å) and angles (degrees) of the peptide unit: Engh & Huber 1991, doi:10.1107/S0108767391001071.
+_N_CA, _CA_C, _C_N, _C_O = 1.458, 1.525, 1.329, 1.231
+_N_CA_C, _CA_C_N, _C_N_CA, _CA_C_O = 111.2, 116.2, 121.7, 120.8
+#: φ and ψ of α-helix, β-strand and polyproline II, in degrees.
+_SHAPES = ((-60.0, -45.0), (-120.0, 130.0), (-75.0, 145.0))
+#: Every atom is moved by a normal deviate of this width (Å): no two distances of an ideal helix stay equal.
+_JITTER = 0.15
+
+
+@cache
+def proteins() -> tuple[Residues, ...]:
+    """Two proteins, one of two chains (13 and 9 residues) and one of a single chain (9), the same in every process."""
+    return make_protein((13, 9), seed=1), make_protein((9,), seed=2)
+
+
+def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
+    """Residues of a protein-like structure, in float64.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Residues of each chain.
+    seed : int
+        Chooses types, shapes, jitter and how the chains lie.
+    """
+    rng = np.random.default_rng(seed)
+    backbone = np.concatenate([_place(_chain(n, rng), rng) for n in lengths])  # (N, 4, 3)
+    n = len(backbone)
+    backbone += rng.normal(0, _JITTER, backbone.shape)
+    aatype = rng.integers(0, 20, n)
+    seq_pos = np.concatenate([np.arange(length) for length in lengths])
+    cb = virtual_cb(backbone)
+    cg = cb + 1.52 * unit(rng.normal(size=(n, 3)) + unit(cb - backbone[:, 1]))
+    atoms = np.concatenate([backbone, cb[:, None], cg[:, None]], 1)  # (N, 6, 3)
+    names = np.array(["N", "CA", "C", "O", "CB", "CG"])
+    there = np.ones((n, 6), bool)
+    there[:, 4:] = rng.random((n, 1)) < 0.9  # some residues have no side chain, as glycine
+    return Residues(
+        name=f"made{seed}",
+        chain=np.repeat(np.array([chr(65 + c) for c in range(len(lengths))]), lengths),
+        res_id=seq_pos + 1,
+        ins_code=np.full(n, ""),
+        res_name=np.array(_THREE)[aatype],
+        aatype=aatype,
+        pos=backbone[:, 1].copy(),
+        backbone=backbone,
+        b_factor=rng.uniform(10, 60, n),
+        seq_pos=seq_pos,
+        atom_pos=atoms[there],
+        atom_name=np.broadcast_to(names, (n, 6))[there],
+        atom_element=np.broadcast_to(np.array([name[0] for name in names]), (n, 6))[there],
+        atom_residue=np.nonzero(there)[0],
+        report=LossReport(),
+    )
+
+
+def degenerate_proteins() -> dict[str, Residues]:
+    """Proteins that make formulas divide by zero, by what they are."""
+    whole, many = make_protein((6,), seed=3), make_protein((1, 2, 3), seed=4)
+    at_one_place = {name: np.ones_like(getattr(whole, name)) for name in ("pos", "backbone", "atom_pos")}
+    line = np.arange(len(whole))[:, None] * np.array([3.8, 0.0, 0.0])
+    on_a_line = {
+        "pos": line,
+        "backbone": line[:, None] + np.array([-1.0, 0.0, 1.0, 1.5])[:, None] * np.array([1.0, 0.0, 0.0]),
+        "atom_pos": line[whole.atom_residue],
+    }
+    gaps = whole.backbone.copy()
+    gaps[1:4, [0, 2, 3]] = np.nan
+    alone = np.arange(len(whole)) == 0
+    return {
+        "one residue": whole.select(alone),
+        "coincident atoms": replace(whole, **at_one_place),
+        "collinear atoms": replace(whole, **on_a_line),
+        "missing atoms": replace(whole, backbone=gaps),
+        "several chains": many,
+        "chain without a name": replace(whole, chain=np.full(len(whole), "")),
+        "residues far apart": replace(whole, pos=1e3 * line, backbone=whole.backbone + 1e3 * line[:, None]),
+    }
+
+
+_THREE = (
+    "ALA CYS ASP GLU PHE GLY HIS ILE LYS LEU MET ASN PRO GLN ARG SER THR VAL TRP TYR".split()  # in the order of ALPHABET
+)
+assert len(_THREE) == len(ALPHABET) - 1
+
+
+def _chain(length: int, rng: np.random.Generator) -> np.ndarray:
+    """Atoms N, CA, C, O of one chain, ``(length, 4, 3)``, Å, from its dihedral angles."""
+    shape = np.repeat(rng.integers(0, len(_SHAPES), length // 4 + 1), 4)[:length]
+    phi, psi = np.array(_SHAPES)[shape].T
+    atoms = [np.zeros(3), np.array([_N_CA, 0.0, 0.0])]
+    bend = math.radians(180 - _N_CA_C)
+    atoms.append(atoms[1] + _CA_C * np.array([math.cos(bend), math.sin(bend), 0.0]))
+    for i in range(1, length):
+        atoms.append(_extend(atoms[-3:], _C_N, _CA_C_N, psi[i - 1]))  # N
+        atoms.append(_extend(atoms[-3:], _N_CA, _C_N_CA, 180.0))  # CA, ω = 180°
+        atoms.append(_extend(atoms[-3:], _CA_C, _N_CA_C, phi[i]))  # C
+    three = np.array(atoms).reshape(length, 3, 3)
+    oxygen = [_extend(three[i], _C_O, _CA_C_O, psi[i] + 180.0) for i in range(length)]
+    return np.concatenate([three, np.array(oxygen)[:, None]], 1)
+
+
+def _extend(last: Sequence[np.ndarray], length: float, angle: float, dihedral: float) -> np.ndarray:
+    """The atom after three others (NeRF: Parsons et al. 2005, doi:10.1002/jcc.20237)."""
+    a, b, c = last
+    bc = unit((c - b)[None])[0]
+    normal = unit(np.cross(b - a, bc)[None])[0]
+    theta, tau = math.radians(180 - angle), math.radians(dihedral)
+    local = np.array(
+        [math.cos(theta), math.sin(theta) * math.cos(tau), math.sin(theta) * math.sin(tau)]
+    )
+    return c + length * np.stack([bc, np.cross(normal, bc), normal], 1) @ local
+
+
+def _place(chain: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The chain turned about its centre and put some 8 Å from the origin."""
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    turn *= np.sign(np.linalg.det(turn))
+    return (chain - chain.mean((0, 1))) @ turn + 8.0 * unit(rng.normal(size=(1, 3)))

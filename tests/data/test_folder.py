@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import csv
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protgraph.data.card import Count
+from protgraph.data.dataset import align
+from protgraph.data.folder import FolderDataset
+from protgraph.data.target import Target
+from protgraph.errors import DatasetError, LabelError, SelectionError
+from protgraph.structure import clean, load_structure
+
+NAMES = ("1ubq", "2d7t", "1orc", "5cq2")
+
+
+@pytest.fixture
+def folder(tmp_path, structures_dir) -> Path:
+    found = tmp_path / "structures"
+    found.mkdir()
+    for name in NAMES:
+        shutil.copy(structures_dir / f"{name}.bcif", found)
+    return found
+
+
+@pytest.fixture
+def table(tmp_path):
+    """``table("file,chain", ["1ubq,A", …])`` writes them and gives the path."""
+
+    def write(header: str, rows: list[str]) -> Path:
+        path = tmp_path / "labels.csv"
+        path.write_text("\n".join([header, *rows]) + "\n")
+        return path
+
+    return write
+
+
+def residue_rows(folder: Path, names=NAMES) -> list[tuple[str, str, int, str, str]]:
+    """File, chain, number, insertion code and one-letter code of every residue."""
+    rows = []
+    for name in names:
+        r = clean(load_structure(folder / f"{name}.bcif"))
+        rows += zip([name] * len(r), r.chain, r.res_id, r.ins_code, r.sequence, strict=True)
+    return rows
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+@pytest.mark.parametrize("name", ["{}", "{}.bcif"])
+def test_labels_per_residue_come_back_at_their_residues(folder, tmp_path, separator, name):
+    """The label of each residue is its amino acid, so the truth is the sequence; rows are in no order."""
+    rows = residue_rows(folder)
+    with open(tmp_path / "labels.txt", "w", newline="") as file:
+        writer = csv.writer(file, delimiter=separator)
+        writer.writerow(["file", "chain", "res_id", "ins_code", "amino_acid"])
+        order = np.random.default_rng(0).permutation(len(rows))
+        writer.writerows([name.format(rows[i][0]), *rows[i][1:]] for i in order)
+    data = FolderDataset(folder, tmp_path / "labels.txt", task="aa")
+    classes = sorted({row[4] for row in rows})
+    assert data.target("aa") == Target("aa", "node", "classes", len(classes), tuple(classes))
+    assert {e.id for e in data.examples("aa")} == set(NAMES)
+    for example in data.examples("aa"):
+        residues = data.read(example)
+        y = align(data.labels("aa", example), residues)
+        assert "".join(classes[k] for k in y) == residues.sequence
+
+
+def test_insertion_codes_may_stand_in_the_number(folder, table):
+    rows = [f"2d7t,{c},{n}{i},{k}" for k, (_, c, n, i, _) in enumerate(residue_rows(folder, ["2d7t"]))]
+    data = FolderDataset(folder, table("id,chain,res_id,depth", rows), fractions={"train": 1.0})
+    (example,) = data.examples("labels")
+    y = align(data.labels("labels", example), data.read(example))
+    assert y[:, 0].tolist() == list(range(len(rows))) and any(c.isalpha() for r in rows for c in r.split(",")[2])
+
+
+def test_residues_without_a_label_are_unknown_and_counted(folder, table):
+    path = table("file,chain,res_id,site,split", ["1ubq,A,8,1,train", "1ubq,A,44,0,train", "1ubq,A,70,,train"])
+    data = FolderDataset(folder, path)
+    assert data.target("labels") == Target("labels", "node", "labels", 1, ("site",))
+    y = align(data.labels("labels", data.examples("labels")[0]), data.read(data.examples("labels")[0]))
+    assert y.shape == (76, 1) and np.flatnonzero(~np.isnan(y[:, 0])).tolist() == [7, 43]
+    assert data.check("labels") == {"train": Count(1, 76, 2, (1,))}
+    assert data.unlabelled_files == ["1orc.bcif", "2d7t.bcif", "5cq2.bcif"]
+
+
+def test_one_error_names_absent_residues_of_all_files(folder, table):
+    rows = [f"1ubq,A,{n},1" for n in (1, 76, 77, 900)] + [f"1orc,B,{n},0" for n in (3, 4, 5, 6)] + ["5cq2,A,8,1"]
+    data = FolderDataset(folder, table("file,chain,res_id,site", rows))
+    with pytest.raises(LabelError) as error:
+        data.check("labels")
+    shown = "1ubq.bcif A:77, 1ubq.bcif A:900, 1orc.bcif B:3, 1orc.bcif B:4, 1orc.bcif B:5, …"
+    assert str(error.value).startswith(f"6 labels name residues that are not there: {shown}\n")
+
+
+def test_labels_per_protein_are_one_row_each(folder, table):
+    rows = ["1ubq,2.5,-1", "1orc,,3", "5cq2.bcif,0.5,4"]
+    data = FolderDataset(folder, table("file,stability,charge", rows), task="both")
+    assert data.target("both") == Target("both", "graph", "values", 2, ("stability", "charge"))
+    known = {e.id: align(data.labels("both", e), data.read(e)) for e in data.examples("both")}
+    np.testing.assert_array_equal(known["1ubq"], np.float32([[2.5, -1]]))
+    np.testing.assert_array_equal(known["1orc"], np.float32([[np.nan, 3]]))
+
+
+def test_a_chain_narrows_a_protein_to_itself(folder, table):
+    data = FolderDataset(folder, table("file,chain,class", ["2d7t,H,heavy", "2d7t,L,light", "1ubq,,none"]))
+    assert [(e.id, e.chains) for e in data.examples("labels")] == [
+        ("2d7t_H", ("H",)),
+        ("2d7t_L", ("L",)),
+        ("1ubq", None),
+    ]
+    assert data.target("labels").names == ("heavy", "light", "none")
+    light = data.examples("labels")[1]
+    assert data.read(light).chain_names == ("L",)
+    assert align(data.labels("labels", light), data.read(light)).tolist() == [1]
+
+
+def test_an_absent_chain_is_named(folder, table):
+    data = FolderDataset(folder, table("file,chain,class", ["1ubq,Q,a", "1orc,A,b"]))
+    with pytest.raises(SelectionError, match="'Q'"):
+        data.check("labels")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected", "names"),
+    [
+        (["helix", "coil", "", "helix"], None, "classes", ("coil", "helix")),
+        (["0", "1", "1", ""], None, "labels", ("x",)),
+        (["0", "1", "2", ""], None, "values", ("x",)),
+        (["10", "9", "", "9"], "classes", "classes", ("9", "10")),
+        (["0", "1", "1", "0"], "values", "values", ("x",)),
+        (["-1.5", "nan", "1e3", "2"], None, "values", ("x",)),
+    ],
+)
+def test_the_kind_of_labels_follows_from_what_they_are(folder, table, values, kind, expected, names):
+    path = table("file,x", [f"{n},{v}" for n, v in zip(NAMES, values, strict=True)])
+    target = FolderDataset(folder, path, kind=kind).target("labels")
+    assert (target.kind, target.names) == (expected, names)
+
+
+def test_columns_choose_among_the_labels(folder, table):
+    path = table("file,name,ph,kd", ["1ubq,ubiquitin,7,1e-3", "1orc,cro,6,2e-3"])
+    assert FolderDataset(folder, path, columns=["kd"]).target("labels").names == ("kd",)
+    with pytest.raises(LabelError, match="choose one column"):
+        FolderDataset(folder, path)
+
+
+def test_a_split_column_is_followed(folder, table):
+    rows = ["1ubq,1,train", "2d7t,2,val", "1orc,3,test", "5cq2,4,far"]
+    data = FolderDataset(folder, table("file,x,split", rows))
+    assert data.splits("labels") == ["train", "val", "test", "far"]
+    assert [e.id for e in data.examples("labels", "far")] == ["5cq2"]
+
+
+def test_a_random_split_keeps_files_and_clusters_together(folder, table):
+    rows = ["2d7t,H,1,a", "2d7t,L,2,b", "1ubq,A,3,b", "1orc,A,4,", "5cq2,A,5,"]
+    path = table("file,chain,x,cluster", rows)
+    for seed in range(10):
+        data = FolderDataset(folder, path, seed=seed, fractions={"train": 0.5, "val": 0.25, "test": 0.25})
+        split = {e.id: e.split for e in data.examples("labels")}
+        assert split["2d7t_H"] == split["2d7t_L"] == split["1ubq_A"]
+        assert set(split.values()) == {"train", "val", "test"}
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [
+        ("file,x", ["1abc,1", "1ubq,2", "9xyz,3"], r"names 2 files that are not in .*: '1abc', '9xyz'"),
+        ("name,x", ["1ubq,1"], "one column 'file' or 'id'"),
+        ("file", ["1ubq"], "no label column; its columns are file"),
+        ("file,x,x", ["1ubq,1,1"], "column 'x' is there more than once"),
+        ("file,x", ["1ubq,1,2"], "row 2 has 3 columns, the header 2"),
+        ("file,x", [], "holds no labels"),
+        ("file,x", ["1ubq,", "1orc,"], "x are blank in every row"),
+        ("file,res_id,x", ["1ubq,1,2"], "need a 'chain' column"),
+        ("file,chain,res_id,x", ["1ubq,A,one,2"], "label 1 has res_id 'one'"),
+        ("file,chain,res_id,ins_code,x", ["1ubq,A,1A,B,2"], "has res_id '1A', ins_code 'B'"),
+        ("file,chain,res_id,x", ["1ubq,A,1,2", "1ubq.bcif,A,1,2"], "1 and 2 are both of 1ubq.bcif A:1 and say"),
+        ("file,chain,res_id,x", ["1ubq,A,1,2", "1ubq,A,1,3"], "both of 1ubq.bcif A:1 and contradict each other"),
+        ("file,x", ["1ubq,a", "1ubq,b"], "both of 1ubq.bcif and contradict"),
+    ],
+)
+def test_each_fault_of_a_table_is_named(folder, table, header, rows, message):
+    with pytest.raises(LabelError, match=message) as error:
+        FolderDataset(folder, table(header, rows))
+    assert str(error.value).count("\n") <= 2
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [
+        ("file,x,split", ["1ubq,1,train", "1orc,2,"], r"label 2 has the splits \[''\]"),
+        ("file,chain,res_id,x,split", ["1ubq,A,1,1,train", "1ubq,A,2,2,test"], r"\['test', 'train'\]"),
+        ("file,x,split", ["1ubq,1,training"], "no protein is in split 'train'"),
+    ],
+)
+def test_each_fault_of_a_split_is_named(folder, table, header, rows, message):
+    with pytest.raises(DatasetError, match=message):
+        FolderDataset(folder, table(header, rows))
+
+
+def test_two_files_of_one_stem_need_their_whole_names(folder, table):
+    shutil.copy(folder / "1ubq.bcif", folder / "1ubq.cif")  # formats are told by content
+    with pytest.raises(LabelError, match=r"'1ubq' may be any of 1ubq.bcif, 1ubq.cif"):
+        FolderDataset(folder, table("file,x", ["1ubq,1"]))
+    data = FolderDataset(folder, table("file,x", ["1ubq.cif,1", "1ubq.bcif,2"]))
+    assert {e.id for e in data.examples("labels")} == {"1ubq.bcif", "1ubq.cif"}
+
+
+def test_missing_folders_and_tables_are_named(folder, table, tmp_path):
+    with pytest.raises(DatasetError, match="no folder of structures"):
+        FolderDataset(tmp_path / "nothing", table("file,x", ["1ubq,1"]))
+    with pytest.raises(LabelError, match="no table of labels"):
+        FolderDataset(folder, tmp_path / "nothing.csv")
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(LabelError, match="UTF-8"):
+        FolderDataset(folder, tmp_path / "binary.csv")

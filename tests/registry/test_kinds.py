@@ -1,0 +1,34 @@
+"""The six registries of the house."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from protgraph.registry import registries
+
+
+def test_there_are_six_kinds_with_a_group_each() -> None:
+    assert list(registries) == ["featurizers", "layers", "heads", "models", "tasks", "datasets"]
+    assert {f"protgraph.{plural}" for plural in registries} == {r.group for r in registries.values()}
+    assert all(plural == f"{r.kind}s" for plural, r in registries.items())
+
+
+def test_listing_loads_neither_torch_nor_plugins() -> None:
+    code = """if True:
+        import sys, protgraph as pg
+        for r in (pg.featurizers, pg.layers, pg.heads, pg.models, pg.tasks, pg.datasets):
+            [r.entry(n) for n in r.names(hidden=True)], r.problems(), 'gcn' in r
+        light = {'protgraph.registry', 'protgraph.errors', 'protgraph'}
+        ours = {'.'.join(m.split('.')[:2]) for m in sys.modules if m.startswith('protgraph')}
+        print(ours - light, {'torch', 'numpy', 'e3nn', 'biotite'} & set(sys.modules))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set() set()"
+
+
+@pytest.mark.parametrize("plural", registries)
+def test_every_component_in_the_house_is_healthy(plural: str) -> None:
+    assert registries[plural].problems(load=True) == []

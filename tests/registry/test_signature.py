@@ -1,0 +1,146 @@
+"""Options are checked against the component's own signature, with the path in the error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from protgraph.errors import OptionError
+from protgraph.registry import Registry, options_of
+
+if TYPE_CHECKING:
+    from somewhere import TypeCheckersOnly
+
+Install = Callable[..., Path]
+
+
+class Box:
+    """A component with every sort of option that is checked."""
+
+    def __init__(
+        self,
+        fields: object,
+        *,
+        side: float = 1.0,
+        count: int = 2,
+        closed: bool = True,
+        colour: str | None = None,
+        way: Literal["in", "out"] = "in",
+        opaque: TypeCheckersOnly = None,
+    ) -> None:
+        self.fields, self.side, self.count, self.way, self.opaque = fields, side, count, way, opaque
+
+
+class Ball:
+    def __init__(self, *, radius: float) -> None:
+        self.radius = radius
+
+
+@pytest.fixture
+def filled(shapes: Registry) -> Registry:
+    shapes.register("box", Box)
+    shapes.register("ball", Ball)
+    return shapes
+
+
+def test_create_passes_arguments_and_options(filled: Registry) -> None:
+    box = filled.create("box", "fields", options={"side": 3, "count": 5, "colour": "red", "way": "out", "opaque": []})
+    assert (box.fields, box.side, box.count, box.way, box.opaque) == ("fields", 3, 5, "out", [])
+    assert filled.create("box", "fields").side == 1.0
+
+
+def test_unknown_option_has_path_signature_and_hint(filled: Registry) -> None:
+    with pytest.raises(OptionError) as e:
+        filled.create("box", None, path="layers[2]", options={"sides": 3})
+    assert str(e.value).startswith("layers[2] (box): got 'sides'; box takes side=1.0, count=2, closed=True")
+    assert str(e.value).endswith("Did you mean 'side'?")
+    assert isinstance(e.value, TypeError)
+
+
+def test_path_may_hold_the_name_already(filled: Registry) -> None:
+    with pytest.raises(OptionError, match=r"^layers\[2\] \(box\): got"):
+        filled.create("box", None, path="layers[2] (box)", options={"sides": 3})
+
+
+def test_without_a_path_the_kind_and_name_stand_in(filled: Registry) -> None:
+    with pytest.raises(OptionError, match="^shape 'box': got 'zzz'"):
+        filled.create("box", None, options={"zzz": 3})
+
+
+def test_missing_required_option(filled: Registry) -> None:
+    with pytest.raises(OptionError, match=r"'radius' is missing; ball takes radius \(required\)"):
+        filled.create("ball")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("side", "3"),
+        ("side", True),
+        ("count", 2.0),
+        ("count", True),
+        ("closed", 1),
+        ("colour", 3),
+        ("way", "up"),
+        ("side", None),
+    ],
+)
+def test_mistyped_option(filled: Registry, option: str, value: object) -> None:
+    with pytest.raises(OptionError, match=f"{option}=.* is not .*; box takes"):
+        filled.create("box", None, options={option: value})
+
+
+@pytest.mark.parametrize(("option", "value"), [("side", 3), ("colour", None), ("way", "out"), ("opaque", object())])
+def test_well_typed_option(filled: Registry, option: str, value: object) -> None:
+    filled.create("box", None, options={option: value})
+
+
+def test_numpy_numbers_are_numbers(filled: Registry) -> None:
+    np = pytest.importorskip("numpy")
+    filled.create("box", None, options={"side": np.float32(2), "count": np.int64(3)})
+
+
+def test_wrong_number_of_positional_arguments_is_an_option_error(filled: Registry) -> None:
+    with pytest.raises(OptionError, match="missing a required argument: 'fields'"):
+        filled.create("box")
+
+
+def test_positional_parameter_given_as_option_says_how_to_write_it(shapes: Registry) -> None:
+    shapes.register("loose", lambda fields, dim=3: (fields, dim))
+    with pytest.raises(OptionError, match="'dim' is positional there"):
+        shapes.create("loose", None, options={"dim": 4})
+
+
+def test_open_signatures_are_refused(shapes: Registry, install: Install) -> None:
+    def swallow(**anything: object) -> None: ...
+
+    with pytest.raises(OptionError, match=r"\*\*anything"):
+        shapes.register("swallow", swallow)
+    install("open_dist", {"protgraph.shapes": {"hole": "open_mod:hole"}}, {"open_mod": "def hole(**k): ..."})
+    with pytest.raises(OptionError, match=r"\*\*k"):
+        shapes.create("hole")
+    (problem,) = shapes.problems(load=True)
+    assert (problem.name, problem.source) == ("hole", "open_dist 1.2")
+
+
+def test_instances_come_as_they_are_and_take_no_options(shapes: Registry) -> None:
+    shapes.register("answer", (4, 2))
+    assert shapes.create("answer") == (4, 2)
+    with pytest.raises(OptionError, match="answer takes no options"):
+        shapes.create("answer", options={"base": 10})
+
+
+def test_options_of_shows_defaults_and_types() -> None:
+    options = options_of(Box)
+    assert [o.type_name for o in options.values()] == [
+        "float",
+        "int",
+        "bool",
+        "str | None",
+        "'in' or 'out'",
+        "TypeCheckersOnly",
+    ]
+    assert options_of(Ball)["radius"].required and not options["side"].required

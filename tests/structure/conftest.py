@@ -1,0 +1,64 @@
+"""Small PDB files made in the test, and comparison of residue arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protgraph.structure import Residues
+
+
+def atom_line(name, res_name, chain, res_id, x, *, ins=" ", alt=" ", occ=1.0, element="", record="ATOM") -> str:
+    """One atom record; ``x`` is a number (y = z = 0) or three."""
+    xyz = (x, 0.0, 0.0) if np.isscalar(x) else x
+    padded = name if len(name) == 4 else f" {name:<3}"
+    coordinates = "".join(f"{v:8.3f}" for v in xyz)
+    return (
+        f"{record:<6}    1 {padded}{alt}{res_name:>3} {chain}{res_id:>4}{ins}   {coordinates}{occ:6.2f} 10.00"
+        f"          {element or name[0]:>2}"
+    )
+
+
+def residue_lines(res_name, chain, res_id, x, **options) -> list[str]:
+    """N, CA, C and O in a row from ``x`` on; ``x + 3.9`` bonds the next residue to it."""
+    places = {"N": x, "CA": x + 1.5, "C": x + 2.6, "O": (x + 2.6, 1.2, 0.0)}
+    return [atom_line(name, res_name, chain, res_id, place, **options) for name, place in places.items()]
+
+
+@pytest.fixture
+def write_pdb(tmp_path: Path) -> Callable[..., Path]:
+    """Write lines (or lists of lines) to a PDB file."""
+
+    def write(*lines: str | list[str], name: str = "made.pdb") -> Path:
+        flat = [text for line in lines for text in ([line] if isinstance(line, str) else line)]
+        path = tmp_path / name
+        path.write_text("\n".join(flat) + "\nEND\n")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def made() -> tuple[Callable[..., str], Callable[..., list[str]]]:
+    """The two line makers."""
+    return atom_line, residue_lines
+
+
+@pytest.fixture
+def assert_same() -> Callable[[Residues, Residues], None]:
+    """Equality of every array, bit for bit, and of the report."""
+
+    def check(a: Residues, b: Residues) -> None:
+        for field in dataclasses.fields(Residues):
+            x, y = getattr(a, field.name), getattr(b, field.name)
+            if not isinstance(x, np.ndarray):
+                assert x == y, field.name
+            else:
+                assert x.dtype.kind == y.dtype.kind and (x.dtype.kind == "U" or x.dtype == y.dtype), field.name
+                np.testing.assert_array_equal(x, y, err_msg=field.name)
+
+    return check

@@ -1,0 +1,232 @@
+"""The protein part: the right residues, the right sequence, and every loss counted."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+
+import numpy as np
+import pytest
+from biotite.structure.io import pdbx
+
+from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
+from protgraph.structure import Residues, clean, load_structure
+
+ENTRIES = ("1aki", "1dix", "1igy", "1k6p", "1l2y", "1o1z", "2d0f", "3o5r", "3wip", "5h73", "5zng")
+
+# Odd files without a protein residue that has a CA, and files that are damaged or of another format.
+REFUSED = {
+    EmptyStructureError: [
+        "cif-odd__1MOM_min.cif",
+        "cif-odd__1SSU_mod.cif",
+        "cif-odd__CAFINE.cif",
+        "cif-odd__eol-test.cif",
+        "cif-odd__ice_IV.cif",
+        "cif-odd__non_utf8_encoded.cif",
+        "empty__empty_model.pdb",
+        "format__official.bcif",
+        "header-only__5moo_header.pdb",
+        "header-only__header.pdb",
+        "ligand__hetatm_bad.pdb",
+        "models-bad__ensemble_error_1.pdb",
+        "models-bad__ensemble_error_2.pdb",
+        "models-bad__ensemble_error_MODEL.pdb",
+        "models-bad__model_mismatch.pdb",
+        "modres__example_ncaa.cif",
+        "nmr__ensemble_OK.cif",
+        "nmr__ensemble_OK.pdb",
+        "no-protein__fullerene.pdb.gz",
+        "no-protein__ions.pdb",
+        "no-protein__solvent.pdb",
+        "nucleic__104D_v23.pdb",
+        "nucleic__1bna.pdb",
+        "nucleic__1rna.cif",
+        "nucleic__4gxy.cif",
+        "numbering__sameresid_diffresname.pdb",
+        "numbering__xl_serial.pdb",
+        "predicted__swiss_model_multimer.pdb",
+    ],
+    StructureFileError: [
+        "ca-only__1stp.bb.mmtf",
+        "empty__zero.cif",
+        "format__empty-all0.mmtf",
+        "numbering__cryst_then_model.pdb.gz",
+        "numbering__pdb1tw7_step3_charmm2namd_doubled_hex.pdb",
+        "truncated__cut.bcif",
+        "truncated__cut.pdb.gz",
+        "truncated__cut_mid_record.pdb",
+    ],
+}
+
+
+def test_sequences_equal_the_published_table_on_every_committed_entry(shared_data, structures_dir):
+    with open(shared_data / "embedded" / "chains.tsv", newline="") as file:
+        rows = sorted(csv.DictReader(file, delimiter="\t"), key=lambda row: row["entry"])
+    assert len(rows) == 420
+    for entry, chains in itertools.groupby(rows, key=lambda row: row["entry"]):
+        residues = clean(load_structure(structures_dir / f"{entry}.bcif"))
+        for row in chains:
+            assert residues.chains([row["chain"]]).sequence == row["sequence"], f"{entry} {row['chain']}"
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_residues_are_those_that_the_entry_calls_polypeptide(shared_data, entry):
+    block = pdbx.CIFFile.read(shared_data / "formats" / f"{entry}.cif").block
+    polymer = block["entity_poly"]
+    kinds = dict(zip(polymer["entity_id"].as_array(str), polymer["type"].as_array(str), strict=True))
+    site = {name: column.as_array(str, "") for name, column in block["atom_site"].items()}
+    first_model = site["pdbx_PDB_model_num"] == site["pdbx_PDB_model_num"][0]
+    protein = np.array(["polypeptide" in kinds.get(entity, "") for entity in site["label_entity_id"]])
+    alpha = site["label_atom_id"] == "CA"
+    columns = ("auth_asym_id", "auth_seq_id", "pdbx_PDB_ins_code")
+    named = zip(*(site[name][first_model & protein & alpha] for name in columns), strict=True)
+    expected = list(dict.fromkeys(f"{chain}:{number}{code}" for chain, number, code in named))
+    assert clean(load_structure(shared_data / "formats" / f"{entry}.cif")).ids == expected
+
+
+def test_every_odd_file_is_residues_with_a_report_or_a_typed_error(shared_data):
+    files = [path for path in sorted((shared_data / "robustness").iterdir()) if path.name != "MANIFEST.tsv"]
+    assert len(files) == 92
+    refused: dict[type[Exception], list[str]] = {kind: [] for kind in REFUSED}
+    for path in files:
+        try:
+            _check(clean(load_structure(path)))
+        except ProtgraphError as error:
+            assert len(str(error).splitlines()) <= 3 and path.name in str(error)
+            refused[type(error)].append(path.name)
+    assert refused == REFUSED
+
+
+def _check(r: Residues) -> None:
+    """What holds for all residues, however odd their file."""
+    n = len(r)
+    assert n > 0 and len(set(r.ids)) == n
+    assert np.isfinite(r.pos).all() and np.isfinite(r.atom_pos).all() and np.isfinite(r.b_factor).all()
+    assert (r.aatype >= 0).all() and (r.aatype <= 20).all()
+    assert (np.diff(r.atom_residue) >= 0).all() and len(set(r.atom_residue.tolist())) == n
+    starts = np.flatnonzero(np.diff(r.chain_number, prepend=-1))
+    assert len(starts) == len(r.chain_names) and not r.seq_pos[starts].any()
+    assert (np.delete(np.diff(r.seq_pos, prepend=0), starts) >= 1).all()
+    assert not set(r.atom_element) & {"H", "D"}
+    pairs = set(zip(r.atom_residue.tolist(), r.atom_name.tolist(), strict=True))
+    assert len(pairs) == len(r.atom_name)
+    assert r.report.missing_backbone == (~r.backbone_mask.all(axis=1)).sum()
+
+
+def test_random_damage_gives_residues_or_a_typed_error(shared_data, tmp_path):
+    rng = np.random.default_rng(0)
+    for suffix, trial in itertools.product(("pdb", "cif", "bcif"), range(25)):
+        content = bytearray((shared_data / "formats" / f"5zng.{suffix}").read_bytes())
+        kind = trial % 3
+        if kind == 0:  # cut
+            content = content[: rng.integers(len(content))]
+        elif kind == 1:  # other bytes
+            for place in rng.integers(len(content), size=20):
+                content[place] = rng.integers(256)
+        else:  # lines in another place
+            lines = bytes(content).split(b"\n")
+            i, j = rng.integers(len(lines), size=2)
+            lines[i], lines[j] = lines[j], lines[i]
+            lines.insert(i, lines[j])
+            content = b"\n".join(lines)
+        path = tmp_path / f"{trial}.{suffix}"
+        path.write_bytes(content)
+        try:
+            _check(clean(load_structure(path)))
+        except ProtgraphError:
+            continue
+
+
+def test_losses_are_counted(shared_data):
+    report = clean(load_structure(shared_data / "robustness" / "ligand__1oky.pdb.gz")).report
+    assert report.waters == 97 and report.ligands == {"GOL": 3, "SO4": 5, "STU": 1}
+    assert report.modified == {"SEP": 1} and report.without_ca == 1
+    assert clean(load_structure(shared_data / "formats" / "1l2y.bcif")).report.to_dict() == {
+        "models": 37,
+        "hydrogens": 150,
+    }
+    assert clean(load_structure(shared_data / "robustness" / "large__4UPY.pdb")).report.nucleic == 337
+
+
+def test_no_protein_is_an_error_that_says_what_is_there(shared_data):
+    with pytest.raises(EmptyStructureError, match="24 nucleotides"):
+        clean(load_structure(shared_data / "robustness" / "nucleic__1bna.pdb"))
+    with pytest.raises(EmptyStructureError, match="2 water molecules"):
+        clean(load_structure(shared_data / "robustness" / "no-protein__solvent.pdb"))
+
+
+def test_chains_can_be_chosen_and_unknown_ones_are_named(structures_dir):
+    structure = load_structure(structures_dir / "1jk9.bcif")
+    assert clean(structure, chains=["D", "A"]).chain_names == ("A", "D")
+    with pytest.raises(SelectionError, match="no chain 'Q'"):
+        clean(structure, chains=["Q"])
+
+
+def test_calcium_is_no_alpha_carbon(write_pdb, made):
+    atom, residue = made
+    calcium = atom("CA", "CA", "A", 101, 30.0, element="CA", record="HETATM")
+    inside = [atom("N", "GLY", "A", 2, 3.9), atom("CA", "GLY", "A", 2, 5.4, element="CA")]
+    residues = clean(load_structure(write_pdb(residue("GLY", "A", 1, 0.0), inside, calcium)))
+    assert residues.ids == ["A:1"] and residues.report.ligands == {"CA": 1} and residues.report.without_ca == 1
+
+
+def test_a_free_amino_acid_is_a_ligand_and_a_bonded_one_a_residue(write_pdb, made):
+    _, residue = made
+    chain = [residue("GLY", "A", 1, 0.0), residue("SER", "A", 2, 3.9)]
+    bonded = residue("MSE", "A", 3, 7.8, record="HETATM")
+    free = residue("GLU", "A", 201, 40.0, record="HETATM")
+    residues = clean(load_structure(write_pdb(*chain, bonded, free)))
+    assert residues.sequence == "GSM"
+    assert residues.report.modified == {"MSE": 1} and residues.report.ligands == {"GLU": 1}
+
+
+def test_a_modified_residue_before_a_gap_is_a_residue(write_pdb, made):
+    _, residue = made
+    lone = residue("MSE", "A", 1, -40.0, record="HETATM")
+    residues = clean(load_structure(write_pdb(lone, residue("GLY", "A", 5, 0.0))))
+    assert residues.sequence == "MG" and residues.seq_pos.tolist() == [0, 4] and residues.report.gaps == 1
+
+
+def test_a_residue_that_no_dictionary_knows_is_x_where_it_is_in_the_chain(write_pdb, made):
+    _, residue = made
+    path = write_pdb(residue("GLY", "A", 1, 0.0), residue("QQ9", "A", 2, 3.9), residue("GLY", "A", 3, 7.8))
+    residues = clean(load_structure(path))
+    assert residues.sequence == "GXG" and residues.report.unknown == {"QQ9": 1}
+
+
+def test_seq_pos_counts_insertion_codes_by_one_and_gaps_by_their_numbering(write_pdb, made):
+    _, residue = made
+    path = write_pdb(
+        residue("GLY", "A", 10, 0.0),
+        residue("GLY", "A", 10, 3.9, ins="A"),
+        residue("GLY", "A", 10, 7.8, ins="B"),
+        residue("GLY", "A", 15, 40.0),  # four are not resolved
+        residue("GLY", "A", 300, 43.9),  # the numbering jumps, the chain does not
+        residue("GLY", "A", 7, 90.0),  # a break, numbered backwards
+        residue("GLY", "B", 1, 93.9),
+    )
+    residues = clean(load_structure(path))
+    assert residues.ids[:3] == ["A:10", "A:10A", "A:10B"]
+    assert residues.seq_pos.tolist() == [0, 1, 2, 7, 8, 9, 0] and residues.report.gaps == 2
+
+
+def test_missing_backbone_atoms_are_nan_and_counted(write_pdb, made):
+    _, residue = made
+    lines = residue("GLY", "A", 1, 0.0)
+    residues = clean(load_structure(write_pdb(lines[:2], residue("GLY", "A", 2, 3.9))))
+    assert residues.backbone_mask.tolist() == [[True, True, False, False], [True] * 4]
+    assert np.isnan(residues.backbone[0, 2:]).all() and residues.report.missing_backbone == 1
+
+
+def test_a_trace_of_ca_atoms_is_a_chain(write_pdb, made):
+    atom, _ = made
+    path = write_pdb([atom("CA", "GLY", "A", i, 3.8 * i) for i in (1, 2, 3)], atom("CA", "GLY", "A", 9, 50.0))
+    residues = clean(load_structure(path))
+    assert residues.seq_pos.tolist() == [0, 1, 2, 8] and residues.report.gaps == 1
+
+
+def test_inputs_are_not_changed(structures_dir):
+    structure = load_structure(structures_dir / "1jk9.bcif")
+    before = structure.atoms.copy()
+    clean(structure, chains=["A"])
+    assert structure.atoms == before

@@ -1,0 +1,56 @@
+"""Loading keeps everything but other models, other conformations and unusable atoms, and says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from biotite.structure import filter_amino_acids
+from biotite.structure.io import pdbx
+
+from protgraph.errors import EmptyStructureError, SelectionError
+from protgraph.structure import clean, load_structure
+
+
+def test_atoms_are_those_of_biotite_where_there_is_nothing_to_choose(shared_data):
+    path = shared_data / "formats" / "1igy.bcif"
+    ours = load_structure(path).atoms
+    theirs = pdbx.get_structure(pdbx.BinaryCIFFile.read(path), model=1, extra_fields=["b_factor", "occupancy"])
+    assert ours.equal_annotations(theirs) and np.array_equal(ours.coord, theirs.coord)
+    assert not filter_amino_acids(ours).all()
+
+
+def test_name_is_the_file_name_without_suffixes(shared_data):
+    structure = load_structure(shared_data / "robustness" / "ligand__1oky.pdb.gz")
+    assert structure.name == "ligand__1oky" and repr(structure) == "Structure('ligand__1oky', 2463 atoms, pdb)"
+
+
+def test_other_models_are_counted(shared_data):
+    assert load_structure(shared_data / "formats" / "1l2y.cif").report.to_dict() == {"models": 37}
+
+
+def test_chains_are_chosen_with_their_ligands_and_the_others_counted(structures_dir):
+    path = structures_dir / "1jk9.bcif"
+    whole, part = load_structure(path), load_structure(path, chains=["B"])
+    assert set(part.atoms.chain_id) == {"B"}
+    assert set(part.report.excluded_chains) == set(whole.atoms.chain_id) - {"B"}
+    np.testing.assert_array_equal(clean(part).pos, clean(whole).chains(["B"]).pos)
+
+
+def test_an_unknown_chain_is_named_with_those_that_are_there(structures_dir):
+    with pytest.raises(SelectionError, match="no chain 'Z'; chains here: 'A', 'B', 'C', 'D'"):
+        load_structure(structures_dir / "1jk9.bcif", chains=["A", "Z"])
+
+
+@pytest.mark.parametrize("x", ["     nan", "     inf", "1.0e+009", "-999999."])
+def test_unusable_coordinates_are_left_out_and_counted(write_pdb, made, x):
+    lines = made[1]("GLY", "A", 1, 0.0)
+    structure = load_structure(write_pdb(lines[:3], lines[3][:30] + x + lines[3][38:]))
+    assert len(structure.atoms) == 3 and structure.report.invalid_atoms == 1
+    residues = clean(structure)
+    assert residues.report.missing_backbone == 1 and residues.backbone_mask.tolist() == [[True, True, True, False]]
+
+
+def test_a_file_with_no_usable_coordinates_is_empty(write_pdb, made):
+    lines = [line[:30] + "     nan" + line[38:] for line in made[1]("GLY", "A", 1, 0.0)]
+    with pytest.raises(EmptyStructureError, match="none of 4 atoms"):
+        load_structure(write_pdb(lines))

@@ -1,0 +1,199 @@
+"""A checkpoint is one file without pickle; loaded anywhere it predicts the same bits, or says what is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from protgraph import registry
+from protgraph.data.node import node
+from protgraph.errors import CheckpointError
+from protgraph.model import ModelGraph
+from protgraph.train import Checkpoint, fit, load_checkpoint, predict, save_checkpoint
+from protgraph.train.checkpoint import KEY
+
+
+@pytest.fixture
+def saved(trained, tmp_path):
+    return trained.save(tmp_path / "model.safetensors")
+
+
+def told(path) -> dict:
+    with safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()[KEY])
+
+
+def edited(path, **changes):
+    """A copy of a checkpoint that says something else of itself."""
+    other = path.with_name("edited.safetensors")
+    save_file(load_file(path), other, metadata={KEY: json.dumps(told(path) | changes)})
+    return other
+
+
+def test_everything_comes_back(trained, saved):
+    loaded = load_checkpoint(saved)
+    before, after = trained.model.state_dict(), loaded.model.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[k], after[k]) and before[k].dtype == after[k].dtype for k in before)
+    assert loaded.model.graph == trained.model.graph
+    assert loaded.model.target == trained.model.target
+    assert not loaded.model.training
+    assert (loaded.task, loaded.hides, loaded.one_chain) == ("helix", frozenset(), True)
+    assert loaded.metrics == trained.metrics
+    assert loaded.trained["config"] == trained.config.to_dict()
+    assert loaded.trained["dataset"] == "small"
+
+
+def test_a_threshold_comes_back_bit_for_bit(small, tiny, quick, tmp_path):
+    result = fit(tiny, small, "buried", config=replace(quick, epochs=1))
+    loaded = load_checkpoint(result.save(tmp_path / "m.safetensors"))
+    assert torch.equal(loaded.threshold, result.threshold)
+    assert loaded.threshold.dtype == result.threshold.dtype
+
+
+def test_metrics_without_a_value_come_back_as_such(trained, tmp_path):
+    metrics = {"test": {"accuracy": float("nan"), "macro_f1": 0.5}}
+    path = save_checkpoint(tmp_path / "m.safetensors", replace(trained.checkpoint(), metrics=metrics))
+    assert str(load_checkpoint(path).metrics) == str(metrics)
+
+
+def test_a_fresh_process_predicts_the_same_bits(trained, saved, structures_dir, tmp_path):
+    files = [structures_dir / "1orc.bcif", structures_dir / "1hf9.bcif"]
+    predict(trained.checkpoint(), files, device="cpu").write_csv(tmp_path / "here.csv")
+    code = (
+        "import sys; from protgraph.train import predict; "
+        "predict(sys.argv[1], sys.argv[3:], device='cpu').write_csv(sys.argv[2])"
+    )
+    threads = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+    subprocess.run([sys.executable, "-c", code, saved, tmp_path / "there.csv", *files], check=True, env=threads)
+    assert (tmp_path / "here.csv").read_bytes() == (tmp_path / "there.csv").read_bytes()
+    assert len((tmp_path / "here.csv").read_text().splitlines()) == 1 + 64 + 82
+
+
+def test_the_file_is_safetensors_with_json_and_no_pickle(saved):
+    whole = saved.read_bytes()
+    length = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + length])  # and after it nothing but numbers
+    found = json.loads(header.pop("__metadata__")["protgraph"])
+    assert len(whole) == 8 + length + max(entry["data_offsets"][1] for entry in header.values())
+    assert found["components"][0] == {
+        "kind": "featurizer",
+        "name": "dihedral",
+        "source": registry.featurizers.entry("dihedral").source,
+        "object": registry.featurizers.entry("dihedral").object,
+    }
+    assert {c["kind"] for c in found["components"]} == {"featurizer", "layer", "head"}
+    assert "dihedral" in found["fields"]
+
+
+def test_saving_again_replaces_the_file_and_leaves_no_other(trained, saved):
+    trained.save(saved)
+    assert [p.name for p in saved.parent.iterdir()] == [saved.name]
+
+
+def test_a_missing_plugin_is_named_with_the_way_to_get_it(saved):
+    component = {"kind": "layer", "name": "wonder", "source": "wonder-nets 1.2", "object": "wonder_nets:Wonder"}
+    with pytest.raises(CheckpointError, match="layer 'wonder' of wonder-nets 1.2: pip install wonder-nets") as e:
+        load_checkpoint(edited(saved, components=[component]))
+    assert len(str(e.value).splitlines()) <= 3
+
+
+def test_a_component_of_a_session_is_named_with_its_module(saved):
+    component = {"kind": "layer", "name": "wonder", "source": "session", "object": "my.notebook:Wonder"}
+    with pytest.raises(CheckpointError, match="my.notebook:Wonder; import that module first"):
+        load_checkpoint(edited(saved, components=[component]))
+
+
+def test_another_distribution_under_the_same_name_is_refused(saved):
+    component = {"kind": "layer", "name": "gcn", "source": "other-nets 3.0", "object": "other_nets:GCN"}
+    with pytest.raises(CheckpointError, match="layer 'gcn' of other-nets 3.0; here that name is one of"):
+        load_checkpoint(edited(saved, components=[component]))
+
+
+def test_a_field_that_means_something_else_now_is_refused(saved):
+    fields = told(saved)["fields"]
+    fields["dihedral"]["irreps"] = "6x0e"
+    with pytest.raises(CheckpointError, match="field 'dihedral' of irreps '6x0e'"):
+        load_checkpoint(edited(saved, fields=fields))
+    fields = {"unheard_of": told(saved)["fields"]["pos"] | {"name": "unheard_of"}}
+    with pytest.raises(CheckpointError, match="'unheard_of', which no component here registers"):
+        load_checkpoint(edited(saved, fields=fields))
+
+
+@pytest.mark.parametrize("change", ["wider", "fewer", "option"])
+def test_weights_that_do_not_fit_are_refused(change, saved):
+    weights, description = load_file(saved), told(saved)
+    first = next(iter(weights))
+    if change == "wider":
+        weights[first] = torch.zeros(3, 3)
+    elif change == "fewer":
+        del weights[first]
+    else:
+        description["graph"]["layers"][0]["options"] = {"width": 16}
+    path = saved.with_name("other.safetensors")
+    save_file(weights, path, metadata={KEY: json.dumps(description)})
+    with pytest.raises(
+        CheckpointError, match="does not fit the components .* trained with protgraph"
+    ):
+        load_checkpoint(path)
+
+
+def test_what_is_no_checkpoint_says_so(saved, tmp_path):
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        load_checkpoint(tmp_path / "missing.safetensors")
+    text = tmp_path / "text.safetensors"
+    text.write_text("hello")
+    foreign = tmp_path / "foreign.safetensors"
+    save_file({"w": torch.zeros(1)}, foreign)
+    half = tmp_path / "half.safetensors"
+    half.write_bytes(saved.read_bytes()[:500])
+    for path in (text, foreign, half):
+        with pytest.raises(CheckpointError, match="is no protgraph checkpoint"):
+            load_checkpoint(path)
+    with pytest.raises(CheckpointError, match="cannot be read|no protgraph checkpoint"):
+        load_checkpoint(tmp_path)
+
+
+def test_one_of_a_later_format_asks_for_an_upgrade(saved):
+    with pytest.raises(CheckpointError, match="Upgrade protgraph"):
+        load_checkpoint(edited(saved, format_version=99))
+
+
+def test_a_damaged_description_says_so(saved):
+    with pytest.raises(CheckpointError, match="incomplete or damaged"):
+        load_checkpoint(edited(saved, target={"name": "helix"}))
+
+
+def test_shared_weights_can_be_saved(trained, tmp_path):
+    # safetensors refuses tensors that share memory; a layer may tie its weights.
+    checkpoint = trained.checkpoint()
+    parameters = list(checkpoint.model.parameters())
+    tied = dict.fromkeys("ab", parameters[0])
+
+    class Tied:
+        graph, target, fields = checkpoint.model.graph, checkpoint.model.target, checkpoint.model.fields
+        state_dict = staticmethod(lambda: tied)
+
+    path = save_checkpoint(tmp_path / "m.safetensors", Checkpoint(model=Tied(), task="helix"))
+    assert torch.equal(load_file(path)["a"], load_file(path)["b"])
+
+
+def test_models_of_every_family_come_back(small, quick, tmp_path):
+    for name in registry.models.names():
+        result = fit(name, small, "helix", config=replace(quick, epochs=1))
+        loaded = load_checkpoint(result.save(tmp_path / f"{name}.safetensors"))
+        assert all(torch.equal(v, loaded.model.state_dict()[k]) for k, v in result.model.state_dict().items())
+
+
+def test_a_model_without_edges_comes_back(small, quick, tmp_path):
+    graph = ModelGraph("flat", layers=[node("embed", reads=["aatype"], dim=8)])
+    result = fit(graph, small, "helix", config=replace(quick, epochs=1))
+    assert load_checkpoint(result.save(tmp_path / "m.safetensors")).model.graph == graph

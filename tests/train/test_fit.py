@@ -1,0 +1,236 @@
+"""Training repeats exactly, learns, chooses on validation and looks at the test split once."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from protgraph.data.node import node
+from protgraph.errors import DatasetError, OptionError, ProtgraphError
+from protgraph.model import ModelGraph, build_model
+from protgraph.task import Outcome, binary_cross_entropy, builtin
+from protgraph.train import FitConfig, evaluate, fit, prepare
+from protgraph.train.module import learning_rate_factor
+from protgraph.train.prepare import as_task
+
+fit_module = sys.modules["protgraph.train.fit"]
+
+
+def same_bits(a, b) -> bool:
+    a, b = a.model.state_dict(), b.model.state_dict()
+    return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others(small, tiny, quick, trained):
+    torch.manual_seed(99)  # whatever came before
+    again = fit(tiny, small, "helix", config=quick)
+    assert same_bits(trained, again)
+    assert again.history == trained.history
+    assert again.metrics == trained.metrics
+    other = fit(tiny, small, "helix", config=replace(quick, seed=1))
+    assert not same_bits(trained, other)
+
+
+def test_a_model_learns_what_its_inputs_tell(small, tiny, quick):
+    result = fit(tiny, small, "helix", config=replace(quick, epochs=12))
+    y = torch.cat([g.y for g in prepare(small, result.task, result.model.plan).splits["test"]])
+    majority = (y[y >= 0] == 1).float().mean()
+    assert result.test["accuracy"] > max(majority, 1 - majority) + 0.1
+    losses = [row["train_loss"] for row in result.history]
+    assert losses[-1] < 0.6 * losses[0]
+
+
+def test_the_weights_are_those_of_the_best_epoch_on_validation(small, tiny, quick):
+    result = fit(tiny, small, "helix", config=replace(quick, epochs=6, lr=0.05))
+    scores = [row["accuracy"] for row in result.history]
+    assert result.best_epoch == scores.index(max(scores)) + 1
+    assert result.metrics["val"]["accuracy"] == max(scores)
+    splits = prepare(small, result.task, result.model.plan).splits
+    for split in ("val", "test"):
+        assert evaluate(result.model, splits[split], result.task) == result.metrics[split]
+
+
+def test_the_first_training_loss_is_that_of_the_first_batches(small, tiny, quick):
+    # One batch an epoch and no dropout: the loss that the history tells is the one of the initial weights.
+    graph = ModelGraph("plain", tiny.features, [n for n in tiny.layers if n.name != "residual"][:1])
+    result = fit(graph, small, "helix", config=replace(quick, epochs=1, batch_residues=10**6))
+    model = build_model(graph, result.task.target, seed=quick.seed)
+    store = prepare(small, result.task, model.plan).splits["train"]
+    batch = store.collate(range(len(store)))
+    there = batch.y >= 0
+    expected = torch.nn.functional.cross_entropy(model(batch)["logits"][there], batch.y[there])
+    assert result.history[0]["train_loss"] == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_the_test_split_is_looked_at_once(small, tiny, quick, monkeypatch):
+    seen = []
+
+    def watched(model, store, task, **options):
+        seen.append(store.path.name)
+        return evaluate(model, store, task, **options)
+
+    monkeypatch.setattr(fit_module, "evaluate", watched)
+    result = fit(tiny, small, "helix", config=quick)
+    assert seen == ["test"]
+    assert list(result.metrics) == ["val", "test"]
+
+
+def test_the_threshold_is_chosen_on_validation(small, tiny, quick, monkeypatch):
+    chosen_on = []
+    module = sys.modules["protgraph.train.module"]
+    real = module.best_threshold
+    monkeypatch.setattr(module, "best_threshold", lambda o: chosen_on.append(len(o.y)) or real(o))
+    result = fit(tiny, small, "buried", config=quick)
+    assert set(chosen_on) == {result.sizes["val"][1]}
+    assert result.threshold.shape == (1,)
+    store = prepare(small, result.task, result.model.plan).splits["test"]
+    batch = store.collate(range(len(store)))
+    with torch.no_grad():
+        outcome = Outcome(result.model(batch)["logits"], batch.y, threshold=result.threshold)
+    assert result.test["mcc"] == pytest.approx(result.task.metrics[2](outcome), abs=1e-6)
+
+
+def test_training_stops_when_patience_is_over(small, tiny, quick):
+    result = fit(tiny, small, "helix", config=replace(quick, epochs=30, lr=1e-12, patience=2))
+    assert result.best_epoch == 1
+    assert result.epochs == 3
+
+
+def test_training_stops_when_time_is_over(small, tiny, quick):
+    result = fit(tiny, small, "helix", config=replace(quick, epochs=10**5, max_time=0.3, patience=None))
+    assert result.epochs < 10**4
+    assert result.seconds < 60
+
+
+def test_training_is_silent_and_leaves_no_file(small, tiny, quick, tmp_path, monkeypatch, capfd, recwarn):
+    monkeypatch.chdir(tmp_path)
+    fit(tiny, small, "helix", config=replace(quick, epochs=1))
+    assert list(tmp_path.iterdir()) == []
+    assert capfd.readouterr() == ("", "")
+    assert [str(w.message) for w in recwarn if "torch.jit" not in str(w.message)] == []
+
+
+def test_global_state_is_as_it_was(small, tiny, quick):
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    fit(tiny, small, "helix", config=replace(quick, epochs=1))
+    assert torch.equal(torch.rand(3), expected)
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.is_grad_enabled()
+
+
+def test_the_progress_bar_shows_the_monitored_metric(small, tiny, quick, capsys):
+    fit(tiny, small, "helix", config=replace(quick, epochs=2), progress=True)
+    assert "accuracy" in capsys.readouterr().out
+
+
+def test_each_epoch_is_told(small, tiny, quick):
+    told = []
+    result = fit(tiny, small, "helix", config=quick, on_epoch=told.append)
+    assert tuple(told) == result.history
+    assert [row["epoch"] for row in told] == [1, 2, 3]
+    assert set(told[0]) == {"epoch", "train_loss", "val_loss", "accuracy", "macro_f1"}
+
+
+def test_a_result_tells_what_it_cost(trained):
+    assert trained.parameters == sum(p.numel() for p in trained.model.parameters())
+    assert trained.residues_per_second > 0
+    assert trained.peak_memory > 10
+    assert trained.sizes["train"][0] == 8
+    assert "tiny on helix of small 1" in trained.summary()
+    assert f"{trained.test['accuracy']:.4f}" in trained.summary()
+
+
+@pytest.mark.parametrize(("task", "metric"), [("size", "rmse"), ("inverse_folding", "perplexity"), ("buried", "auprc")])
+def test_every_kind_of_target_trains(task, metric, small, tiny, quick):
+    result = fit(tiny, small, task, config=quick)
+    assert math.isfinite(result.test[metric])
+    assert result.task.monitor == metric
+    values = [row[metric] for row in result.history]
+    assert result.metrics["val"][metric] == (max if result.task.mode == "max" else min)(values)
+
+
+def test_bfloat16_trains_and_keeps_float32_weights(small, tiny, quick):
+    result = fit(tiny, small, "helix", config=replace(quick, precision="bfloat16"))
+    assert {p.dtype for p in result.model.parameters()} == {torch.float32}
+    assert math.isfinite(result.history[-1]["train_loss"])
+
+
+def test_balanced_weights_are_negatives_over_positives(small, tiny):
+    task = as_task("buried", small)
+    store = prepare(small, task, build_model(tiny, task.target).plan).splits["train"]
+    loss = fit_module._loss(task, FitConfig(pos_weight="balanced"), store)
+    y = torch.cat([g.y for g in store])
+    logits = torch.randn_like(y)
+    weight = float((y == 0).sum() / (y == 1).sum())
+    torch.testing.assert_close(loss(logits, y), binary_cross_entropy(logits, y, pos_weight=weight))
+    assert fit_module._loss(task, FitConfig(), store) is binary_cross_entropy
+
+
+def test_weights_of_positives_are_for_yes_no_labels(small, tiny, quick):
+    with pytest.raises(OptionError, match="'helix' has classes"):
+        fit(tiny, small, "helix", config=replace(quick, pos_weight=2.0))
+
+
+def test_a_dataset_without_validation_is_refused(small, tiny, quick):
+    folder = small.examples("helix")[0].path.parent
+    with pytest.raises(DatasetError, match="no protein in split 'val'"):
+        fit(tiny, type(small)(folder, {"train": ("1crn_A",), "test": ("1ubq_A",)}), "helix", config=quick)
+
+
+def test_training_that_diverges_says_so(small, quick):
+    wild = ModelGraph("wild", layers=[node("embed", reads=["aatype"], dim=8), node("linear", dim=8)])
+    config = replace(quick, lr=1e38, gradient_clip=None, epochs=4, schedule="constant")
+    with pytest.raises(ProtgraphError, match="smaller lr"):
+        fit(wild, small, "size", config=config)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("epochs", 0),
+        ("lr", -1.0),
+        ("lr", math.nan),
+        ("patience", 0),
+        ("weight_decay", -0.1),
+        ("schedule", "linear"),
+        ("precision", "float16"),
+        ("pos_weight", "heavy"),
+        ("pos_weight", 0.0),
+    ],
+)
+def test_options_out_of_range_are_refused(option, value):
+    with pytest.raises(OptionError, match=f"FitConfig: {option} = "):
+        FitConfig(**{option: value})
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:77"])
+def test_an_unknown_device_is_refused(device, small, tiny):
+    with pytest.raises(OptionError, match=device):
+        fit(tiny, small, "helix", config=FitConfig(device=device))
+
+
+def test_the_learning_rate_warms_up_and_falls_along_half_a_cosine():
+    rate = [learning_rate_factor(s, steps=100, schedule="cosine") for s in range(101)]
+    assert rate[:6] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0, 1.0])
+    assert rate[52] == pytest.approx(0.5 * (1 + math.cos(math.pi * 47 / 95)))
+    assert rate[100] == pytest.approx(0, abs=1e-12)
+    assert max(rate) == 1
+    assert [learning_rate_factor(s, steps=100, schedule="constant") for s in (5, 50, 100)] == [1, 1, 1]
+
+
+def test_registered_tasks_are_meant_by_their_names(small, tiny, quick):
+    result = fit(tiny, small, "inverse_folding", config=replace(quick, epochs=1))
+    assert result.task is builtin.INVERSE_FOLDING
+    assert set(result.test) == {"perplexity", "recovery", "recovery_median"}
+
+
+@pytest.mark.cuda
+def test_on_a_gpu_the_same_seed_gives_the_same_bits(small, tiny, quick):
+    config = replace(quick, device="cuda")
+    assert same_bits(fit(tiny, small, "helix", config=config), fit(tiny, small, "helix", config=config))
