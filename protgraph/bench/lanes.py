@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO
@@ -95,7 +95,7 @@ def _fate(status: int) -> str:
     return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
 
 
-def run_in_processes(jobs: Sequence[Job], train: str, *, workers: int, log: Path) -> Iterator[Row]:
+def run_in_processes(jobs: Sequence[Job], train: str, *, workers: int, log: Path) -> Generator[Row]:
     """Rows as they finish; jobs start in the order given.
 
     Parameters
@@ -122,7 +122,7 @@ def run_in_processes(jobs: Sequence[Job], train: str, *, workers: int, log: Path
                 return
             try:
                 row = lane.run(job)
-            except Exception as e:
+            except Exception as e:  # noqa: BLE001 -- whatever it is, the others go on and the row says so
                 row = Row.failed(job, f"{type(e).__name__}: {e}")
             done.put(row)
 

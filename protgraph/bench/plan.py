@@ -12,7 +12,7 @@ import protgraph
 from protgraph import registry
 from protgraph.bench.rows import Job, Row
 from protgraph.bench.spec import BenchSpec
-from protgraph.errors import OptionError, PluginLoadError, ProtgraphError, UnknownNameError
+from protgraph.errors import PluginLoadError, ProtgraphError, UnknownNameError
 from protgraph.registry import Registry
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _sources(spec: BenchSpec, graph: ModelGraph | None, task: Task) -> dict[str,
 
 
 def _source(kind: Registry, name: str) -> str:
-    """ "distribution version digest"; empty for what is protgraph's own, or what building the model will complain of."""
+    """ "distribution version digest"; empty for protgraph's own, and for what building the model will complain of."""
     try:
         entry, component = kind.entry(name), kind.get(name)
     except ProtgraphError:

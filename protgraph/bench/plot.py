@@ -146,9 +146,7 @@ def _draw_score(axes: Axes, y: int, s: Summary, colour: str) -> None:
     if len(s.scores) > 1:
         axes.plot(s.scores, [y - 0.22] * len(s.scores), "o", color=colour, alpha=0.45, markersize=3.5, mew=0, zorder=2)
     axes.errorbar(s.score.mean, y, xerr=sd, fmt="o", color=colour, markersize=7, capsize=3, linewidth=1.6, zorder=3)
-    axes.annotate(
-        s.score.text(), (1.01, y), xycoords=axes.get_yaxis_transform(), va="center", fontsize=9, color=colour
-    )
+    axes.annotate(s.score.text(), (1.01, y), xycoords=axes.get_yaxis_transform(), va="center", fontsize=9, color=colour)
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:

@@ -17,7 +17,7 @@ __all__ = ["write_report"]
 
 
 def write_report(spec: BenchSpec, rows: Sequence[Row]) -> Path:
-    """Write ``table.md``, ``table.csv``, ``curves_*.png``, ``comparison_*.png``, ``environment.json`` and ``report.md``.
+    """Write tables (Markdown, CSV), figures (PNG), ``environment.json``, and ``report.md``, which joins them.
 
     Parameters
     ----------
@@ -70,17 +70,18 @@ def _page(
     for task, paths in figures.items():
         parts += [f"![{task}: {path.stem}]({path.name})" for path in paths]
     if failed:
-        parts += ["## Failed runs", "\n".join(f"- {r.model}, {r.task}, seed {r.seed}: `{_line(r.error)}`" for r in failed)]
+        lines = (f"- {row.model}, {row.task}, seed {row.seed}: `{_line(row.error)}`" for row in failed)
+        parts += ["## Failed runs", "\n".join(lines)]
     parts += ["## Where it ran", _environment(around), "## Spec", _spec(spec)]
     return "\n\n".join(parts) + "\n"
 
 
 def _intro(spec: BenchSpec, rows: Sequence[Row]) -> str:
     minutes = sum(row.seconds for row in rows if row.seconds == row.seconds) / 60
+    parts = (_count(spec.models, "model"), _count(spec.tasks, "task"), _count(spec.seeds, "seed"))
     return (
-        f"{_count(spec.models, 'model')} × {_count(spec.tasks, 'task')} × {_count(spec.seeds, 'seed')} on `{spec.dataset}`: "
-        f"{_count(rows, 'run')}, {minutes:.1f} worker minutes. Each run trains on the training split, chooses its epoch on "
-        "the validation split, and is tested once."
+        f"{' × '.join(parts)} on `{spec.dataset}`: {_count(rows, 'run')}, {minutes:.1f} worker minutes. Each run "
+        "trains on the training split, chooses its epoch on the validation split, and is tested once."
     )
 
 
@@ -88,16 +89,15 @@ def _legend(spec: BenchSpec) -> str:
     floors = " A floor is a model that every other must beat." if spec.floors else ""
     return (
         f"Test metrics as mean ± sample standard deviation over {_count(spec.seeds, 'seed')}; ↑ or ↓: which way is "
-        f"better; the best mean is bold. The first metric chooses the epoch, on validation.{floors} Residues per second: training "
-        "only, one thread. Memory: the largest resident set of the process during the run, libraries included (on a GPU: of tensors)."
+        f"better; the best mean is bold. The first metric chooses the epoch, on validation.{floors} Residues per "
+        "second: training only, one thread. Memory: largest resident set of the process, libraries included; on a GPU, "
+        "of tensors."
     )
 
 
 def _environment(around: dict[str, Any]) -> str:
     packages = ", ".join(f"{name} {version}" for name, version in around["packages"].items())
-    return (
-        f"{around['processor']}, {around['cores']} cores, {around['system']}; Python {around['python']}; {packages}."
-    )
+    return f"{around['processor']}, {around['cores']} cores, {around['system']}; Python {around['python']}; {packages}."
 
 
 def _spec(spec: BenchSpec) -> str:

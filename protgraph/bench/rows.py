@@ -154,7 +154,10 @@ def append_row(path: Path, row: Row) -> None:
 
 
 def read_rows(path: Path) -> dict[str, Row]:
-    """The newest row of every key, in the order of the file; unfinished lines and rows of other layouts are passed over."""
+    """The newest row of every key, in the order of the file.
+
+    Lines that were never finished, and rows of another layout, are passed over.
+    """
     rows: dict[str, Row] = {}
     if not path.is_file():
         return rows

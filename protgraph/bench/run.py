@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import pkgutil
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from typing import Protocol
 
 from protgraph.bench.lanes import run_in_processes
@@ -33,9 +33,9 @@ class Watch(Protocol):
 def run_bench(spec: BenchSpec, *, fresh: bool = False, watch: Watch | None = None, train: str = TRAIN) -> list[Row]:
     """Run what a spec asks for and is not there yet; returns its rows in the order of the spec.
 
-    Every finished row is on the disk (``<folder>/rows.jsonl``) before the next job starts in its place, so a run
-    may be stopped at any moment. Rows are recognised by all that decides their numbers: the model graph, the code of
-    its components, the dataset's version, task, seed and training options. A failed row runs again.
+    Every row is on the disk (``<folder>/rows.jsonl``) as soon as it is there, so a run may be stopped at any moment.
+    Rows are recognised by all that decides their numbers: the model graph, the code of its components, the dataset's
+    version, task, seed and training options. A failed row runs again.
 
     Parameters
     ----------
@@ -57,28 +57,37 @@ def run_bench(spec: BenchSpec, *, fresh: bool = False, watch: Watch | None = Non
     Components that exist in this process only (registered in a script or notebook) cannot reach worker processes;
     a spec that names one runs here, one job after the other.
     """
-    path = spec.folder / "rows.jsonl"
+    path, log = spec.folder / "rows.jsonl", spec.folder / "workers.log"
     jobs, broken = plan_jobs(spec)
     known = {} if fresh else {key: row for key, row in read_rows(path).items() if not row.error}
     left = [job for job in jobs if job.key not in known and job.key not in broken]
     rows = {job.key: known[job.key] for job in jobs if job.key in known} | broken
-    workers = min(spec.jobs or os.cpu_count() or 1, max(len(left), 1))
+    here = any(source.startswith(SESSION) for job in left for source in job.sources.values())
+    workers = 1 if here else min(spec.jobs or os.cpu_count() or 1, max(len(left), 1))
     if watch:
         watch.start(left, list(rows.values()), workers)
+    made = _run_here(left, train) if here else run_in_processes(left, train, workers=workers, log=log)
     try:
-        for row in _run(left, train, workers, spec.folder / "workers.log"):
-            append_row(path, row)
-            rows[row.key] = row
-            if watch:
-                watch.add(row)
+        with closing(made):
+            for row in made:
+                append_row(path, row)
+                rows[row.key] = row
+                if watch:
+                    watch.add(row)
     finally:
         if watch:
             watch.stop()
     return [rows[job.key] for job in jobs]
 
 
-def _run(jobs: Sequence[Job], train: str, workers: int, log: Path) -> Iterator[Row]:
-    if any(source.startswith(SESSION) for job in jobs for source in job.sources.values()):
-        function = pkgutil.resolve_name(train)
-        return (perform(job, function) for job in jobs)
-    return run_in_processes(jobs, train, workers=workers, log=log)
+def _run_here(jobs: Sequence[Job], train: str) -> Generator[Row]:
+    """In this process, on one thread as in a worker: so that numbers and speeds are the same."""
+    import torch
+
+    function, before = pkgutil.resolve_name(train), torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for job in jobs:
+            yield perform(job, function)
+    finally:
+        torch.set_num_threads(before)

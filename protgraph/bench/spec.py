@@ -78,7 +78,7 @@ class BenchSpec:
             object.__setattr__(self, key, MappingProxyType(dict(getattr(self, key))))
         object.__setattr__(self, "out", Path(self.out))
         if not _NAME.fullmatch(self.name):
-            raise OptionError(f"{self.where}: name {self.name!r} must be letters, digits, '.', '_' and '-'; it names a folder")
+            raise OptionError(f"{self.where}: name {self.name!r} names a folder: letters, digits, '.', '_' and '-'")
         if self.jobs < 0:
             raise OptionError(f"{self.where}: jobs = {self.jobs}; give a number of processes, or 0 for one a core")
         for key in ("tasks", "models", "seeds"):
@@ -148,7 +148,8 @@ class BenchSpec:
         tables = {"tasks": self.fit_tasks, "models": self.fit_models}
         fit = dict(self.fit) | {key: {n: dict(v) for n, v in t.items()} for key, t in tables.items() if t}
         lists = {key: list(getattr(self, key)) for key in _LISTS}
-        return {"name": self.name, "dataset": self.dataset, **lists, "jobs": self.jobs, "out": str(self.out), "fit": fit}
+        plain = {"name": self.name, "dataset": self.dataset, "jobs": self.jobs, "out": str(self.out)}
+        return plain | lists | {"fit": fit}
 
     def replace(self, **changes: Any) -> BenchSpec:
         """This spec with other values."""
@@ -167,12 +168,12 @@ class BenchSpec:
         UnknownNameError, OptionError
             With the file and the key at fault.
         """
-        for path, names, kind in (("dataset", (self.dataset,), registry.datasets), ("models", self.models, registry.models)):
-            for name in names:
-                try:
-                    kind.entry(name)
-                except UnknownNameError as e:
-                    raise UnknownNameError(f"{self.where}: {path}: {e}") from None
+        asked = [("dataset", registry.datasets, self.dataset), *(("models", registry.models, m) for m in self.models)]
+        for path, kind, name in asked:
+            try:
+                kind.entry(name)
+            except UnknownNameError as e:
+                raise UnknownNameError(f"{self.where}: {path}: {e}") from None
         known = [f.name for f in dataclasses.fields(config) if f.init and f.name != "seed"]
         tables = {"fit": self.fit}
         tables |= {f"fit.tasks.{name}": options for name, options in self.fit_tasks.items()}
@@ -199,12 +200,11 @@ def _table(value: Any, path: str) -> dict[str, Any]:
 
 def _check_type(key: str, value: Any, where: str) -> None:
     if key in _PLAIN:
-        if not isinstance(value, _PLAIN[key]) or isinstance(value, bool):
+        if type(value) is not _PLAIN[key]:
             raise OptionError(f"{where}: {key} = {value!r} must be {_PLAIN[key].__name__}")
     elif key in _LISTS:
-        kind = _LISTS[key]
-        if not isinstance(value, list | tuple) or not all(isinstance(v, kind) and not isinstance(v, bool) for v in value):
-            raise OptionError(f"{where}: {key} = {value!r} must be a list of {kind.__name__}")
+        if not isinstance(value, list | tuple) or any(type(v) is not _LISTS[key] for v in value):
+            raise OptionError(f"{where}: {key} = {value!r} must be a list of {_LISTS[key].__name__}")
         if len(set(value)) != len(value):
             raise OptionError(f"{where}: {key} = {value!r} names something twice")
     else:

@@ -172,9 +172,9 @@ def markdown_table(summaries: Sequence[Summary], floors: Sequence[str] = ()) -> 
 def _markdown(task: str, group: Sequence[Summary], floors: Sequence[str]) -> str:
     monitor = next((s.monitor for s in group if s.monitor), "")
     modes = next((s.modes for s in group if s.modes), {})
-    metrics = list(dict.fromkeys([monitor] * bool(monitor) + [m for s in group for m in s.splits.get("test", {})]))
-    columns = [(m, "test") for m in metrics]
-    columns += [(monitor, split) for split in dict.fromkeys(x for s in group for x in s.splits if s.seeds) if split != "test"]
+    metrics = dict.fromkeys([monitor] * bool(monitor) + [m for s in group for m in s.splits["test"]])
+    others = dict.fromkeys(split for s in group if s.seeds for split in s.splits if split != "test")
+    columns = [(m, "test") for m in metrics] + [(monitor, split) for split in others]
     best = [_best(group, m, modes.get(m)) if split == "test" else None for m, split in columns]
     head = ["model", *(m if split == "test" else f"{split} {m}" for m, split in columns)]
     head = [f"{name} {_ARROWS[modes[name]]}" if name in modes else name for name in head]

@@ -55,7 +55,6 @@ def train_job(job: Job) -> Row:
 
 def perform(job: Job, train: Callable[[Job], Row]) -> Row:
     """Do one job, and turn any failure into a row that says so."""
-    _give_memory_back()
     start = time.perf_counter()
     try:
         return train(job)
@@ -81,6 +80,7 @@ def serve(train: Callable[[Job], Row], jobs: TextIO, rows: TextIO) -> None:
         row = perform(Job.from_dict(json.loads(line)), train)
         rows.write(json.dumps(row.to_dict(), allow_nan=False) + "\n")
         rows.flush()
+        _give_memory_back()
 
 
 def main(train: str) -> None:

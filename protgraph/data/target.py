@@ -13,6 +13,8 @@ _HEADS = {
     ("node", "classes"): "node_classifier",
     ("node", "labels"): "node_multilabel",
     ("node", "values"): "node_regressor",
+    ("node", "vectors"): "node_vector",
+    ("node", "coordinates"): "coordinates",
     ("graph", "classes"): "graph_classifier",
     ("graph", "labels"): "graph_multilabel",
     ("graph", "values"): "graph_regressor",
@@ -32,26 +34,28 @@ class Target:
         Name of the label: "secondary_structure".
     level : {"node", "edge", "graph", "pair"}
         Per residue, per edge, per protein or per pair of residues of a protein.
-    kind : {"classes", "labels", "values"}
-        One of C classes; C independent yes/no labels (multi-label; binary is C = 1); C real values.
+    kind : {"classes", "labels", "values", "vectors", "coordinates"}
+        One of C classes; C independent yes/no labels (multi-label; binary is C = 1); C real values; C vectors, which
+        turn with the protein; C points, which turn and move with it.
     size : int
-        C, the width of the logits.
+        C, how many of them; the width of the logits, or the number of vectors or points in them.
     names : tuple of str
-        Names of the C classes, labels or values; empty where they have none.
+        Names of the C classes, labels, values, vectors or points; empty where they have none.
     unit : str
-        Unit of values.
+        Unit of values, vectors and coordinates.
     head : str, optional
         Registry name of the head; None takes the usual one of this level and kind.
 
     Notes
     -----
-    Labels ``y`` are int64 ``(N,)`` for classes (−1: unknown), float32 ``(N, C)`` for labels and values (NaN:
-    unknown), with N counting nodes, edges, proteins or pairs. Unknown entries take no part in loss or metrics.
+    Labels ``y`` are int64 ``(N,)`` for classes (−1: unknown), float32 ``(N, C)`` for labels and values, float32
+    ``(N, C, 3)`` for vectors and coordinates (NaN: unknown), with N counting nodes, edges, proteins or pairs. Unknown
+    entries take no part in loss or metrics.
     """
 
     name: str
     level: Literal["node", "edge", "graph", "pair"]
-    kind: Literal["classes", "labels", "values"]
+    kind: Literal["classes", "labels", "values", "vectors", "coordinates"]
     size: int
     names: tuple[str, ...] = ()
     unit: str = "dimensionless"
@@ -65,6 +69,16 @@ class Target:
             )
         if self.size < 1 or (self.names and len(self.names) != self.size):
             raise DatasetError(f"target {self.name!r}: size {self.size} does not fit the names {self.names}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """What follows N in the shape of the logits: ``(C,)``, or ``(C, 3)`` for vectors and coordinates."""
+        return (self.size, 3) if self.is_geometric else (self.size,)
+
+    @property
+    def is_geometric(self) -> bool:
+        """Whether what is predicted turns with the protein."""
+        return self.kind in ("vectors", "coordinates")
 
     @property
     def head_name(self) -> str:

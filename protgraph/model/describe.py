@@ -47,7 +47,7 @@ def describe(model: GraphModel) -> list[Row]:
     target = model.target
     count = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}[target.level]
     options = _options(model.graph.heads.get(target.head_name, {}))
-    logits = f"logits ({count}, {target.size})"
+    logits = f"logits ({', '.join(map(str, (count, *target.shape)))})"
     rows.append(Row("head", target.head_name, options, _names(model.head_reads), (logits,), _count(model.head)))
     return rows
 

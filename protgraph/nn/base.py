@@ -105,7 +105,8 @@ class Head(GraphLayer):
     """A layer that writes the prediction, ``logits``, for a :class:`Target`.
 
     ``logits`` are ``(N, C)`` floats: N counts nodes, edges, proteins or pairs as the target's level says, C is
-    its size; unnormalised log-probabilities for classes, log-odds for labels, values in the target's unit.
+    its size; unnormalised log-probabilities for classes, log-odds for labels, values in the target's unit. For vectors
+    and coordinates they are ``(N, C, 3)``, in the target's unit, and turn with the protein.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("logits",)

@@ -167,7 +167,7 @@ class _PDBReader(_Reader):
             return read()
         except Exception:
             text, self.notes = complete_records(self.text, self.path)
-            if not self.notes:
+            if text == self.text:
                 raise
             self.file = pdb.PDBFile.read(io.StringIO(text))
             return read()
@@ -213,7 +213,9 @@ class _CIFReader(_Reader):
         return pdbx.get_model_count(self.block)
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
-        return pdbx.get_structure(self.block, model=model, altloc="all", extra_fields=fields)
+        return pdbx.get_structure(
+            self.block, model=model, altloc="all", extra_fields=fields, use_author_fields=True
+        )
 
     def assemblies(self) -> list[str]:
         if "pdbx_struct_assembly_gen" not in self.block:
@@ -221,7 +223,9 @@ class _CIFReader(_Reader):
         return list(dict.fromkeys(self.block["pdbx_struct_assembly_gen"]["assembly_id"].as_array(str).tolist()))
 
     def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray:
-        return pdbx.get_assembly(self.block, name, model=model, altloc="all", extra_fields=fields)
+        return pdbx.get_assembly(
+            self.block, name, model=model, altloc="all", extra_fields=fields, use_author_fields=True
+        )
 
 
 class _BinaryCIFReader(_CIFReader):
@@ -290,9 +294,8 @@ def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
 
 def _normalise(atoms: AtomArray) -> None:
     """The same spelling of the same thing in all formats."""
-    altloc_id = atoms.altloc_id
-    for blank in _NO_ALTLOC:
-        altloc_id[altloc_id == blank] = ""
+    # biotite 2 hands out read-only arrays
+    atoms.set_annotation("altloc_id", np.where(np.isin(atoms.altloc_id, _NO_ALTLOC), "", atoms.altloc_id))
     symbols = set(np.unique(atoms.element).tolist())
     if any(symbol in _NO_ELEMENT or symbol != symbol.upper() for symbol in symbols):
         from biotite.structure import infer_elements

@@ -55,7 +55,7 @@ class FitConfig:
     """
 
     epochs: int = 30
-    lr: float = 2e-3
+    lr: float = 5e-3
     weight_decay: float = 1e-2
     schedule: Literal["cosine", "constant"] = "cosine"
     batch_residues: int = 2048

@@ -47,8 +47,8 @@ def test_lines_show_figures_failures_and_time_left(rows: list[Row]) -> None:
     bar = ProgressBar(Console(file=text, width=120, force_terminal=False))
     jobs = [job("a"), job("b")]
     bar.start(jobs, [], 2)
-    done = {"metrics": {"val": {"accuracy": 0.75}, "test": {"accuracy": 0.625}}, "monitor": "accuracy", "seconds": 130.0}
-    bar.add(replace(row("a", seconds=1.0), **done))
+    metrics = {"val": {"accuracy": 0.75}, "test": {"accuracy": 0.625}}
+    bar.add(replace(row("a", seconds=130.0), metrics=metrics, monitor="accuracy"))
     bar.add(Row.failed(jobs[1], "ValueError: [no] luck\nmore"))
     bar.stop()
     shown = text.getvalue()

@@ -37,9 +37,10 @@ TRAIN = """
         score = {"floor": 0.4, "good": 0.8, "bad": 0.6}[job.model] + job.seed / 100
         history = [{"epoch": e, "accuracy": score * e / 3} for e in (1, 2, 3)]
         metrics = {"val": {"accuracy": score}, "test": {"accuracy": score - 0.01}}
+        told = dict(monitor="accuracy", modes={"accuracy": "max"}, parameters=5, epochs=3, best_epoch=3)
+        cost = dict(residues_per_second=1e4, seconds=1.0, peak_memory_mib=9.0)
         return Row(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config), metrics=metrics,
-                   monitor="accuracy", modes={"accuracy": "max"}, parameters=5, residues_per_second=1e4, seconds=1.0, peak_memory_mib=9.0, epochs=3,
-                   best_epoch=3, history=history)
+                   history=history, **told, **cost)
 """
 
 
@@ -208,7 +209,7 @@ def test_jobs_carry_the_model_graph_and_the_sources(spec: BenchSpec) -> None:
 def test_edited_code_of_a_layer_makes_its_rows_stale(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
     package = tmp_path / "bench_run_plugin"
     package.mkdir()
-    body = "from protgraph.nn.base import GraphLayer\nclass Mine(GraphLayer):\n    def forward(self, f):\n        return {}\n"
+    body = "from protgraph import GraphLayer\nclass Mine(GraphLayer):\n    def forward(self, f):\n        return {}\n"
     (package / "__init__.py").write_text(body)
     registry.layers.register("mine", importlib.import_module("bench_run_plugin").Mine)
     registry.models.register("uses_mine", ModelGraph("uses_mine", layers=["mine"]))

@@ -86,7 +86,7 @@ def test_default_spec_compares_two_tasks_with_two_floors() -> None:
         ({"tasks": "interface"}, OptionError, "must be a list of str"),
         ({"jobs": -1}, OptionError, "jobs = -1"),
         ({"jobs": "2"}, OptionError, "must be int"),
-        ({"name": "../up"}, OptionError, "it names a folder"),
+        ({"name": "../up"}, OptionError, "names a folder"),
         ({"floors": ["n"]}, UnknownNameError, "floors: unknown 'n'"),
         ({"fit": {"models": {"n": {}}}}, UnknownNameError, "fit.models: unknown 'n'"),
         ({"fit": {"tasks": {"t": 3}}}, OptionError, "fit.tasks.t = 3 must be a table"),
@@ -100,7 +100,9 @@ def test_error_says_where_and_what(changes: dict, error: type, message: str) -> 
     assert str(caught.value).startswith("bench spec: ")
 
 
-@pytest.mark.parametrize(("text", "message"), [(None, "cannot be read"), ("name = ", "is no TOML"), ("name='a'", "missing")])
+@pytest.mark.parametrize(
+    ("text", "message"), [(None, "cannot be read"), ("name = ", "is no TOML"), ("name='a'", "missing")]
+)
 def test_unreadable_file_is_an_option_error(tmp_path: Path, text: str | None, message: str) -> None:
     path = tmp_path / "spec.toml"
     if text is not None:

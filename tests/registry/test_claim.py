@@ -65,7 +65,7 @@ def test_a_plugin_that_nobody_named_is_never_imported(shapes: Registry, install:
     mark = tmp_path / "imported"
     install("quiet", {"protgraph.shapes": {"q": "quiet_mod:Q"}}, {"quiet_mod": f"open({str(mark)!r}, 'w')\nQ = 1"})
     shapes.register("box", Box)
-    shapes.create("box", None)
+    shapes.create("box")
     with pytest.raises(UnknownNameError):
         shapes.get("quiet")
     repr(shapes), shapes.names(hidden=True), shapes.problems()

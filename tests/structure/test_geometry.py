@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import biotite
 import biotite.structure as struc
 import numpy as np
 import pytest

@@ -14,7 +14,8 @@ from protgraph.structure import clean, load_structure
 def test_atoms_are_those_of_biotite_where_there_is_nothing_to_choose(shared_data):
     path = shared_data / "formats" / "1igy.bcif"
     ours = load_structure(path).atoms
-    theirs = pdbx.get_structure(pdbx.BinaryCIFFile.read(path), model=1, extra_fields=["b_factor", "occupancy"])
+    fields = ["b_factor", "occupancy"]
+    theirs = pdbx.get_structure(pdbx.BinaryCIFFile.read(path), model=1, extra_fields=fields, use_author_fields=True)
     assert ours.equal_annotations(theirs) and np.array_equal(ours.coord, theirs.coord)
     assert not filter_amino_acids(ours).all()
 

@@ -140,9 +140,7 @@ def test_weights_that_do_not_fit_are_refused(change, saved):
         description["graph"]["layers"][0]["options"] = {"width": 16}
     path = saved.with_name("other.safetensors")
     save_file(weights, path, metadata={KEY: json.dumps(description)})
-    with pytest.raises(
-        CheckpointError, match="does not fit the components .* trained with protgraph"
-    ):
+    with pytest.raises(CheckpointError, match="does not fit the components .* trained with protgraph"):
         load_checkpoint(path)
 
 

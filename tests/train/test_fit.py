@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from protgraph.data.folder import FolderDataset
 from protgraph.data.node import node
 from protgraph.errors import DatasetError, OptionError, ProtgraphError
 from protgraph.model import ModelGraph, build_model
@@ -234,3 +235,14 @@ def test_registered_tasks_are_meant_by_their_names(small, tiny, quick):
 def test_on_a_gpu_the_same_seed_gives_the_same_bits(small, tiny, quick):
     config = replace(quick, device="cuda")
     assert same_bits(fit(tiny, small, "helix", config=config), fit(tiny, small, "helix", config=config))
+
+
+def test_a_folder_with_a_table_of_labels_trains(structures_dir, tiny, quick, tmp_path):
+    names = ("1crn", "2erl", "1fas", "1ubq", "1a8o", "1orc")
+    splits = ("train",) * 4 + ("val", "test")
+    lines = [f"{n},{len(n) * i},{s}" for i, (n, s) in enumerate(zip(names, splits, strict=True))]
+    (tmp_path / "labels.csv").write_text("\n".join(["id,score,split", *lines]))
+    result = fit(tiny, FolderDataset(structures_dir, tmp_path / "labels.csv", task="score"), "score", config=quick)
+    assert (result.task.name, result.task.monitor, result.task.target.level) == ("score", "rmse", "graph")
+    assert math.isfinite(result.test["rmse"])
+    assert {split: proteins for split, (proteins, _) in result.sizes.items()} == {"train": 4, "val": 1, "test": 1}

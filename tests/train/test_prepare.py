@@ -248,3 +248,14 @@ def test_a_registered_name_with_another_meaning_is_refused(small):
     other.target = lambda task: small.target("helix")
     with pytest.raises(DatasetError, match="Call the dataset's task something else"):
         as_task("inverse_folding", other)
+
+
+@pytest.mark.slow
+def test_several_processes_read_the_same_residues(small, plan, tmp_path, monkeypatch):
+    task = as_task("helix", small)
+    alone = prepare(small, task, plan, cache=tmp_path / "one")
+    monkeypatch.setattr(cache_module, "_write", lambda *args: pytest.fail("read in this process, not ahead"))
+    several = prepare(small, task, plan, cache=tmp_path / "two", jobs=2)
+    for a, b in zip(alone.splits["train"], several.splits["train"], strict=True):
+        assert torch.equal(a.pos, b.pos)
+        assert torch.equal(a.y, b.y)

@@ -36,16 +36,16 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
         "PyG TransformerConv, complete edges": forward_backward(lambda x: theirs(x, complete), h, cotangent),
     }
     outcomes = [run() for run in ways.values()]
-    operations = 3 * (2 * 2 * pairs * WIDTH) + 3 * (2 * 4 * n * WIDTH * WIDTH)  # backward: twice the products of forward
+    products = 3 * (2 * pairs * WIDTH + 4 * n * WIDTH * WIDTH)  # backward takes twice the products of forward
     return [
         Measurement(
-            title=f"attention, {len(SIZES)} proteins of {SIZES[0]}–{SIZES[-1]} residues ({pairs:,} pairs), width {WIDTH}, "
-            f"{HEADS} heads, forward and backward, {threads()}",
+            title=f"attention, {len(SIZES)} proteins of {SIZES[0]}–{SIZES[-1]} residues ({pairs:,} pairs), width "
+            f"{WIDTH}, {HEADS} heads, forward and backward, {threads()}",
             reference="transformer",
             rows=interleave(ways, reference="transformer", seconds=seconds),
-            floor=f"{operations / 1e9:.1f} G multiply-adds ×2, {n * WIDTH * 4 / 2**20:.1f} MiB in and out; explicit edges "
-            f"hold {pairs * WIDTH * 4 / 2**20:.0f} MiB a message tensor",
-            checked=f"results and gradients agree within {max(apart(outcomes[0], o) for o in outcomes):.0e} of the largest",
+            floor=f"{products / 1e9:.1f} G multiply-adds; {n * WIDTH * 4 / 2**20:.1f} MiB in and out, where one tensor "
+            f"of explicit messages has {pairs * WIDTH * 4 / 2**20:.0f} MiB",
+            error=max(apart(outcomes[0], o) for o in outcomes),
         )
     ]
 

@@ -21,7 +21,7 @@ PROTEINS, SMALLEST, STEP, DEGREE = 8, 100, 40, 30  # 8 proteins of 100 to 380 re
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
-    """A batch of 8 proteins of 100–380 residues with 30 neighbours each."""
+    """A batch of 8 proteins of 100–380 residues with 30 neighbours; the error is the share of edges that differ."""
     sizes = range(SMALLEST, SMALLEST + STEP * PROTEINS, STEP)
     graphs = [protein(n, DEGREE, seed=n) for n in sizes]
     plain = [Data(**{k: v for k, v in g.items() if isinstance(v, Tensor)}) for g in graphs]
@@ -35,7 +35,7 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
             "padded cdist + topk while collating": lambda: _find_while_collating(plain),
         }
         batches = [way().edge_index for way in ways.values()]
-        same = [float((_sets(batches[0]) == _sets(b)).all(1).float().mean()) for b in batches]
+        error = max(float((_sets(batches[0]) != _sets(b)).float().mean()) for b in batches)
         rows = interleave(ways, reference="store.collate", seconds=seconds)
         size = sum(v.numel() * v.element_size() for _, v in store.collate(everything).items() if isinstance(v, Tensor))
     return [
@@ -44,7 +44,7 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
             reference="store.collate",
             rows=rows,
             floor=f"{size / 2**20:.1f} MiB to write",
-            checked=f"the same neighbours for {min(same):.2%} of residues or more",
+            error=error,
         )
     ]
 

@@ -87,5 +87,5 @@ def _measure(
         reference=first,
         rows=interleave({**timed, **least}, reference=first, seconds=seconds),
         floor=floor,
-        checked=f"results and gradients agree within {max(apart(outcomes[0], o) for o in outcomes):.0e} of the largest",
+        error=max(apart(outcomes[0], o) for o in outcomes),
     )

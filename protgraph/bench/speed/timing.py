@@ -46,15 +46,20 @@ class Measurement:
         In the order of the measurement, the floor last where it can be timed.
     floor : str
         The least that any way has to do: bytes to move or operations to make.
-    checked : str
-        How far the ways agree in their results.
+    error : float
+        Largest difference of any way's results from the reference's, relative to the largest value.
     """
 
     title: str
     reference: str
     rows: tuple[Timing, ...]
     floor: str
-    checked: str
+    error: float
+
+    @property
+    def checked(self) -> str:
+        """How far the ways agree, in words."""
+        return "all results are the same" if self.error == 0 else f"results agree within {self.error:.0e}"
 
 
 def interleave(ways: Mapping[str, Callable[[], object]], *, reference: str, seconds: float = 5.0) -> tuple[Timing, ...]:

@@ -7,5 +7,6 @@ from protgraph.nn.heads.edge import EdgeHead
 from protgraph.nn.heads.graph import GraphHead
 from protgraph.nn.heads.node import NodeHead
 from protgraph.nn.heads.pool import Pool
+from protgraph.nn.heads.vector import CoordinatesHead, VectorHead
 
-__all__ = ["ContactHead", "EdgeHead", "GraphHead", "NodeHead", "Pool"]
+__all__ = ["ContactHead", "CoordinatesHead", "EdgeHead", "GraphHead", "NodeHead", "Pool", "VectorHead"]

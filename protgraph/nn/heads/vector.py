@@ -1,0 +1,150 @@
+"""Predictions that turn with the protein: ``node_vector``, vectors per residue, and ``coordinates``, points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.fields import FieldSpec
+from protgraph.data.target import Target
+from protgraph.errors import WiringError
+from protgraph.nn.base import Head
+from protgraph.nn.dense import mlp
+from protgraph.nn.invariant import invariant_width, invariants
+
+__all__ = ["CoordinatesHead", "VectorHead"]
+
+
+class VectorHead(Head):
+    """``logits_ic = Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)``, with v the U vectors (1o) in h.
+
+    What the vectors of h span gives the directions, its invariants give how far: layers that normalise vectors lose
+    nothing by it.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    target : Target
+        Its size is the number of vectors C.
+    hidden : sequence of int
+        Widths of hidden layers.
+    act : str
+        Activation between them.
+    dropout : float
+        Probability, after each activation.
+
+    Notes
+    -----
+    Reads: h ``(N, D)``, irreps with some 1o. Writes: logits ``(N, C, 3)``, ``C x 1o``.
+
+    A layer that moves coordinates and keeps h scalar gives its vectors by ``displacement``; see the model ``egnn``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        target: Target,
+        *,
+        hidden: Sequence[int] = (),
+        act: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields, target)
+        if not num_vectors(fields["h"]):
+            raise WiringError(
+                f"node_vector reads vectors (1o) of h, but {fields['h'].name!r} is {fields['h'].irreps}.\n"
+                "Use a model that has some (tfn, gvp, egnn), or concat a vector field to h before the head."
+            )
+        self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout)
+        self.declare(
+            logits=FieldSpec(
+                "logits", "node", f"{target.size}x1o", unit=target.unit, shape=target.shape, chiral=is_chiral(fields["h"])
+            )
+        )
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {"logits": self.combine(f["h"])}
+
+
+class CoordinatesHead(Head):
+    """``logits_ic = x_ic + Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)``: where the points of a residue are to be.
+
+    x are positions that the model graph wires, as a layer moved them or as they came in; v are the vectors (1o) in h.
+    Without vectors in h the logits are x as it stands.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    target : Target
+        Its size is the number of points C of each residue.
+    hidden : sequence of int
+        Widths of hidden layers.
+    act : str
+        Activation between them.
+    dropout : float
+        Probability, after each activation.
+
+    Notes
+    -----
+    Reads: h ``(N, D)``, any irreps; pos ``(N, 3)``, from where all C points set out, or ``(N, C, 3)``, Å, finite.
+    Writes: logits ``(N, C, 3)``, points, Å. ``readout={"h": "h", "pos": "moved"}`` in a model graph reads the field
+    ``moved`` as pos.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "pos")
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        target: Target,
+        *,
+        hidden: Sequence[int] = (),
+        act: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields, target)
+        pos, vectors = fields["pos"], num_vectors(fields["h"])
+        if pos.irreps != "point" or pos.trailing_shape not in ((3,), target.shape):
+            raise WiringError(
+                f"coordinates reads pos as points (N, 3) or (N, {target.size}, 3); {pos.name!r} is {pos.irreps} "
+                f"(N, {', '.join(map(str, pos.trailing_shape))})"
+            )
+        self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout) if vectors else None
+        chiral = bool(vectors) and is_chiral(fields["h"])
+        self.declare(
+            logits=FieldSpec("logits", "node", "point", unit=target.unit, shape=target.shape, chiral=chiral)
+        )
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        x = f["pos"].view(len(f["pos"]), -1, 3).expand(-1, self.target.size, 3)  # (N, C, 3)
+        return {"logits": x if self.combine is None else x + self.combine(f["h"])}
+
+
+class VectorSum(nn.Module):
+    """``Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)`` of the vectors v in h, ``(N, D)`` to ``(N, C, 3)``."""
+
+    def __init__(self, spec: FieldSpec, size: int, hidden: Sequence[int], act: str, dropout: float) -> None:
+        super().__init__()
+        self.spec, self.size, self.vectors = spec, size, num_vectors(spec)
+        self.mlp = mlp([invariant_width(spec), *hidden, size * self.vectors], act=act, dropout=dropout)
+
+    def forward(self, h: Tensor) -> Tensor:
+        blocks = zip(self.spec.o3, self.spec.o3.slices(), strict=True)
+        v = torch.cat([h[:, where].unflatten(1, (-1, 3)) for (_, ir), where in blocks if str(ir) == "1o"], 1)  # (N, U, 3)
+        weight = self.mlp(invariants(h, self.spec)).view(-1, self.size, self.vectors)  # (N, C, U)
+        return weight @ v * self.vectors**-0.5
+
+
+def num_vectors(spec: FieldSpec) -> int:
+    """How many vectors (1o) a field holds."""
+    return sum(mul for mul, ir in spec.o3 if str(ir) == "1o")
+
+
+def is_chiral(spec: FieldSpec) -> bool:
+    """Whether invariants of a field know left from right: it says so, or holds pseudoscalars."""
+    return spec.chiral or any(str(ir) == "0o" for _, ir in spec.o3)

@@ -1,0 +1,167 @@
+"""Messages of distances that move the nodes too: ``egnn``; and how far nodes have been moved: ``displacement``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from protgraph.data.edges import Edges
+from protgraph.data.fields import FieldSpec, field
+from protgraph.errors import WiringError
+from protgraph.nn.base import GraphLayer
+from protgraph.nn.dense import activation, one_of
+from protgraph.nn.neighbour import pair_sum
+
+__all__ = ["EGNN", "Displacement"]
+
+
+class EGNN(GraphLayer):
+    """``m_ij = φ_e(h_i, h_j, |x_i - x_j|², e_ij)``, ``x'_i = x_i + C Σ_j (x_i - x_j) φ_x(m_ij)``, ``h'_i = φ_h(h_i, Σ_j m_ij)``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    dim : int
+        Width of the result.
+    hidden : int, optional
+        Width of messages; None takes dim.
+    residual : bool
+        ``h'_i = h_i + φ_h``; needs h of width dim.
+    attention : bool
+        Weigh messages by ``σ(w · m_ij + b)``, eq. 8.
+    normalize : bool
+        Divide ``x_i - x_j`` by its length, through which no gradient flows.
+    tanh : bool
+        Bound φ_x by ±1.
+    reduce : {"mean", "sum"}
+        C: one over the number of neighbours, or 1.
+    scale : float
+        Å, the unit in which φ_e sees distances. Residues lie some 10 Å apart, where squares in Å swamp h.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` scalars, pos ``(N, 3)`` point, Å, edges; optionally edge_attr ``(E, D)`` scalars. Writes: h
+    ``(N, dim)``, ``dim x 0e``; pos ``(N, 3)``, point. Both updates use the given h and pos. Wire what follows to the
+    pos that is written: a featurizer's ``edge_vec`` stays with the old one.
+
+    Equal to E_GCL of the authors' program; parameters have its names. φ_e's first matrix is taken apart, and its parts
+    for h_i and h_j act on nodes. Deviations from the paper, as there: C is a mean over neighbours, not over all other
+    nodes; normalize and tanh; no velocities. Deviation from the program: with normalize, coincident nodes pass no
+    gradient (there it is multiplied by 1e8).
+
+    References
+    ----------
+    Satorras, Hoogeboom & Welling 2021, arXiv:2102.09844, eqs. 3–6 and 8.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "pos", "edges")
+    optional: ClassVar[tuple[str, ...]] = ("edge_attr",)
+    writes: ClassVar[tuple[str, ...]] = ("h", "pos")
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        dim: int = 64,
+        hidden: int | None = None,
+        residual: bool = True,
+        attention: bool = False,
+        normalize: bool = False,
+        tanh: bool = False,
+        reduce: str = "mean",
+        scale: float = 1.0,
+    ) -> None:
+        super().__init__(fields)
+        width = self.scalar_width("h")
+        hidden, edge_width = hidden or dim, self.scalar_width("edge_attr") if "edge_attr" in fields else 0
+        if residual and width != dim:
+            raise WiringError(f"egnn adds its result of width {dim} to h of width {width}: give dim={width}")
+        self.residual, self.normalize, self.scale = residual, normalize, scale
+        self.reduce = one_of("reduce", reduce, ("mean", "sum"))
+        self.widths = [width, width, 1 + edge_width]
+        act = activation("silu")
+        self.edge_mlp = nn.Sequential(nn.Linear(sum(self.widths), hidden), act, nn.Linear(hidden, hidden), act)
+        self.node_mlp = nn.Sequential(nn.Linear(width + hidden, hidden), act, nn.Linear(hidden, dim))
+        last = nn.Linear(hidden, 1, bias=False)
+        nn.init.xavier_uniform_(last.weight, gain=0.001)  # as in the authors' program: hardly any motion at first
+        self.coord_mlp = nn.Sequential(nn.Linear(hidden, hidden), act, last, nn.Tanh() if tanh else nn.Identity())
+        self.att_mlp = nn.Sequential(nn.Linear(hidden, 1), nn.Sigmoid()) if attention else None
+        self.declare(h=f"{dim}x0e", pos=fields["pos"])
+
+    @classmethod
+    def from_reference(
+        cls,
+        state_dict: Mapping[str, Tensor],
+        *,
+        residual: bool = True,
+        normalize: bool = False,
+        tanh: bool = False,
+        reduce: str = "mean",
+    ) -> EGNN:
+        """The layer of an ``E_GCL`` of vgsatorras/egnn, of which the state says everything but these options."""
+        hidden, given = state_dict["edge_mlp.0.weight"].shape
+        width = state_dict["node_mlp.0.weight"].size(1) - hidden
+        fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "pos": field("pos"), "edges": field("edges")}
+        if given > 2 * width + 1:
+            fields["edge_attr"] = FieldSpec("edge_attr", "edge", f"{given - 2 * width - 1}x0e")
+        layer = cls(
+            fields,
+            dim=state_dict["node_mlp.2.weight"].size(0),
+            hidden=hidden,
+            residual=residual,
+            attention="att_mlp.0.weight" in state_dict,
+            normalize=normalize,
+            tanh=tanh,
+            reduce=reduce,
+        ).to(state_dict["edge_mlp.0.weight"].dtype)
+        layer.load_state_dict(state_dict)
+        return layer
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        h, pos, edges = f["h"], f["pos"], f["edges"]
+        d = edges.target(pos) - edges.source(pos)  # (E, 3), x_i - x_j
+        square = d.square().sum(1, keepdim=True)  # (E, 1)
+        m = self._message(h, square, edges, f.get("edge_attr"))  # (E, hidden)
+        if self.normalize:
+            length = square.detach().sqrt()
+            d = d * torch.where(length > 0, 1 / (length + 1e-8), 0)
+        step = d * self.coord_mlp(m)  # (E, 3)
+        moved = pos + (edges.mean(step) if self.reduce == "mean" else edges.sum(step))  # eq. 4
+        update = self.node_mlp(torch.cat([h, edges.sum(m)], 1))  # eqs. 5, 6
+        return {"h": h + update if self.residual else update, "pos": moved}
+
+    def _message(self, h: Tensor, square: Tensor, edges: Edges, e: Tensor | None) -> Tensor:
+        """Eq. 3, with its first matrix W = [W_i, W_j, W_e] taken apart."""
+        first = self.edge_mlp[0]
+        of_target, of_source, of_edge = first.weight.split(self.widths, 1)
+        square = square / self.scale**2
+        edge = linear(square if e is None else torch.cat([square, e], 1), of_edge)  # (E, hidden)
+        z = pair_sum(edges, linear(h, of_target, first.bias), linear(h, of_source), edge)
+        m = self.edge_mlp[1:](z)
+        return m if self.att_mlp is None else m * self.att_mlp(m)
+
+
+class Displacement(GraphLayer):
+    """``u_i = x_i - x⁰_i``: how far layers have moved a node, a vector.
+
+    Notes
+    -----
+    Reads: pos ``(N, 3)`` and origin ``(N, 3)``, points, Å. Writes: displacement ``(N, 3)``, ``1x1o``, Å.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("pos", "origin")
+    writes: ClassVar[tuple[str, ...]] = ("displacement",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
+        super().__init__(fields)
+        for name in self.reads:
+            if fields[name].irreps != "point":
+                raise WiringError(f"displacement reads {name!r} as points, but {fields[name].name!r} is {fields[name].irreps}")
+        self.declare(displacement=FieldSpec("displacement", fields["pos"].level, "1x1o", unit="Å"))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {"displacement": f["pos"] - f["origin"]}

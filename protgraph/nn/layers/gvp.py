@@ -1,0 +1,202 @@
+"""Geometric vector perceptrons: ``gvp`` on each row, of nodes or edges, and ``gvp_conv`` on neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from protgraph.data.edges import Edges
+from protgraph.data.fields import FieldSpec, field
+from protgraph.errors import OptionError, WiringError
+from protgraph.nn.base import GraphLayer
+from protgraph.nn.gvp import GVP, Pair, PairDropout, PairNorm, Widths, norm
+from protgraph.nn.neighbour import pair_sum
+
+__all__ = ["GVPConv", "GVPLayer"]
+
+
+class GVPLayer(GraphLayer):
+    """A geometric vector perceptron of everything it reads: scalars and vectors become scalars and vectors.
+
+    The way from features of residues, or of edges, into a network of ``gvp_conv``: ``node("gvp", reads=["edge_rbf",
+    "edge_direction"], irreps="32x0e+1x1o", writes={"h": "edge_attr"})``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Real scalars (0e, 0o) and vectors (1o) of one level; at least one of each.
+    irreps : str
+        Of the result, ``"64x0e+16x1o"``.
+    act : str
+        Activation of scalars; see :class:`protgraph.nn.gvp.GVP`.
+    gate : {"norm", "scalar"}
+        What scales vectors.
+    norm : bool
+        Normalise the result.
+
+    Notes
+    -----
+    Reads (variadic): real fields, such as ``h`` or ``orientation`` (N, 2, 3). Writes: h (N, irreps).
+
+    References
+    ----------
+    Jing et al. 2021, arXiv:2009.01411, algorithm 1; in its models a perceptron without activation, then a normalisation.
+    """
+
+    variadic: ClassVar[bool] = True
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        irreps: str = "64x0e+16x1o",
+        act: str = "none",
+        gate: str = "scalar",
+        norm: bool = True,
+    ) -> None:
+        super().__init__(fields)
+        levels = {spec.level for spec in fields.values()}
+        if len(levels) != 1:
+            raise WiringError(f"gvp reads fields of one level; got { {n: s.level for n, s in fields.items()} }")
+        for name, spec in fields.items():
+            if spec.irreps in ("point", "index", "object") or spec.is_category:
+                raise WiringError(f"gvp reads {name!r}, which holds no real features: take it through 'embed' first")
+            if any(str(ir) not in ("0e", "0o", "1o") for _, ir in spec.o3):
+                raise WiringError(f"gvp reads {name!r} as scalars and vectors, but it is {spec.irreps}")
+        of = [block for spec in fields.values() for block in spec.o3]
+        given = Widths(sum(b.mul for b in of if b.ir.l == 0), sum(b.mul for b in of if b.ir.l == 1))
+        out = FieldSpec("h", levels.pop(), irreps, chiral=any(str(b.ir) == "0o" for b in of))
+        made = Widths.of(out, "gvp")
+        if not (given.scalars and given.vectors and made.vectors):
+            raise WiringError(f"gvp makes {made.irreps} of {given.irreps}: it needs scalars and vectors on both sides")
+        self.gvp = GVP(given, made, act=act, gate=gate)
+        self.norm = PairNorm(made.scalars) if norm else nn.Identity()
+        self.declare(h=out.as_("h", irreps=made.irreps))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """``h`` (N, irreps)."""
+        s, v = [], []
+        for name, spec in self.fields.items():
+            parts = f[name].flatten(1).to(self.gvp.ws.weight.dtype).split([b.dim for b in spec.o3], 1)
+            for part, (mul, ir) in zip(parts, spec.o3, strict=True):
+                s.append(part) if ir.l == 0 else v.append(part.unflatten(1, (mul, 3)).mT)
+        return {"h": self.norm(self.gvp(Pair(torch.cat(s, 1), torch.cat(v, 2)))).pack()}
+
+
+class GVPConv(GraphLayer):
+    """``h ← norm(h + drop(mean_j M(h_j, e_ij, h_i)))``, ``h ← norm(h + drop(F(h)))``; M and F are stacks of GVPs.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    depth : int
+        GVPs in M, at least 2; the last of M and of F has no activation.
+    act : str
+        Activation of scalars.
+    gate : {"norm", "scalar"}
+        What scales vectors; see :class:`protgraph.nn.gvp.GVP`.
+    dropout : float
+        Probability, of scalars and of whole vectors.
+
+    Notes
+    -----
+    Reads: h ``(N, S + 3 V)``, ``Sx0e+Vx1o``; edges; edge_attr ``(E, …)``, scalars and vectors or scalars alone.
+    Writes: h, of the same irreps. F goes through 4 S scalars and 2 V vectors.
+
+    Equal to GVPConvLayer of the authors' program ("scalar": with ``activations=(relu, None), vector_gate=True``).
+    What is linear is done on nodes: of M's first GVP the parts of W_h and W_s for h_i and h_j, of its last one W_s
+    and, without a gate, W_v, for which the mean over neighbours is taken first.
+
+    References
+    ----------
+    Jing et al. 2021a, arXiv:2009.01411, eqs. 1–4; Jing et al. 2021b, arXiv:2106.03843, for ``gate="scalar"``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "edges", "edge_attr")
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        depth: int = 3,
+        act: str = "relu",
+        gate: str = "scalar",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields)
+        self.node, self.edge = Widths.of(fields["h"], "gvp_conv"), Widths.of(fields["edge_attr"], "gvp_conv")
+        n, e = self.node, self.edge
+        if depth < 2 or not n.vectors:
+            raise OptionError(f"gvp_conv: depth={depth} and h of {n.irreps}; it takes a depth from 2 on, and vectors in h")
+        triple = Widths(2 * n.scalars + e.scalars, 2 * n.vectors + e.vectors)
+        self.first = GVP(triple, n, act=act, gate=gate)
+        self.middle = nn.Sequential(*(GVP(n, n, act=act, gate=gate) for _ in range(depth - 2)))
+        self.last = GVP(n, n, act="none", gate=gate)
+        wide = Widths(4 * n.scalars, 2 * n.vectors)
+        self.feed_forward = nn.Sequential(GVP(n, wide, act=act, gate=gate), GVP(wide, n, act="none", gate=gate))
+        self.norms = nn.ModuleList([PairNorm(n.scalars), PairNorm(n.scalars)])
+        self.dropout = PairDropout(dropout)
+        self.declare(h=fields["h"].as_("h", irreps=n.irreps))
+
+    @classmethod
+    def from_reference(cls, state_dict: Mapping[str, Tensor]) -> GVPConv:
+        """The layer of a ``GVPConvLayer`` of drorlab/gvp-pytorch with two GVPs in F; the state says everything."""
+        depth = sum(k.startswith("conv.message_func.") and k.endswith("ws.bias") for k in state_dict)
+        names = {f"conv.message_func.{k}.": f"middle.{k - 1}." for k in range(1, depth - 1)}
+        names |= {"conv.message_func.0.": "first.", f"conv.message_func.{depth - 1}.": "last."}
+        names |= {"ff_func.": "feed_forward.", "norm.": "norms."}
+        state = {
+            new + key.removeprefix(old): value
+            for key, value in state_dict.items()
+            for old, new in names.items()
+            if key.startswith(old) and value.numel()  # without their empty "dummy_param"
+        }
+        node = Widths(*(state[f"last.{w}.weight"].size(0) for w in ("ws", "wv")))
+        hidden, vectors = state["first.wh.weight"].shape
+        edge = Widths(state["first.ws.weight"].size(1) - 2 * node.scalars - hidden, vectors - 2 * node.vectors)
+        fields = {"h": FieldSpec("h", "node", node.irreps), "edges": field("edges")}
+        fields["edge_attr"] = FieldSpec("edge_attr", "edge", edge.irreps)
+        layer = cls(fields, depth=depth, gate="scalar" if "last.wsv.weight" in state else "norm")
+        layer.to(state["first.wh.weight"].dtype).load_state_dict(state)
+        return layer
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """``h`` (N, Sx0e+Vx1o)."""
+        h, e = Pair.unpack(f["h"], self.node), Pair.unpack(f["edge_attr"], self.edge)
+        h = self.norms[0](h + self.dropout(self._mean_message(h, e, f["edges"])))  # eqs. 1, 2
+        h = self.norms[1](h + self.dropout(self.feed_forward(h)))  # eqs. 3, 4
+        return {"h": h.pack()}
+
+    def _mean_message(self, h: Pair, e: Pair, edges: Edges) -> Pair:
+        return self._last(self.middle(self._first(h, e, edges)), edges)
+
+    def _first(self, h: Pair, e: Pair, edges: Edges) -> Pair:
+        """A GVP of [h_j, e_ij, h_i] on each edge, its matrices taken apart."""
+        (s, v), gvp = self.node, self.first
+        source, edge, target = gvp.wh.weight.split([v, self.edge.vectors, v], 1)
+        of_edge = linear(e.v, edge).flatten(1) if self.edge.vectors else None  # (E, 3 h)
+        vh = pair_sum(edges, linear(h.v, target).flatten(1), linear(h.v, source).flatten(1), of_edge)
+        vh = vh.unflatten(1, (3, -1))  # (E, 3, h)
+        source, edge, target, length = gvp.ws.weight.split([s, self.edge.scalars, s, vh.size(2)], 1)
+        of_edge = linear(torch.cat([e.s, norm(vh)], 1), torch.cat([edge, length], 1))  # (E, S)
+        scalars = pair_sum(edges, linear(h.s, target, gvp.ws.bias), linear(h.s, source), of_edge)
+        return gvp.finish(scalars, vh)
+
+    def _last(self, m: Pair, edges: Edges) -> Pair:
+        """The mean over neighbours of a GVP without activation."""
+        gvp, vh = self.last, self.last.wh(m.v)  # (E, 3, h)
+        x = torch.cat([m.s, norm(vh)], 1)  # (E, S + h)
+        some = edges.count.clamp(max=1).to(x.dtype).unsqueeze(1)
+        s = linear(edges.mean(x), gvp.ws.weight) + some * gvp.ws.bias  # (N, S)
+        if gvp.wsv is None:
+            return Pair(s, gvp.wv(edges.mean(vh)))
+        # W_g s' + b_g = (W_g W_s) [s, |V_h|] + (W_g b + b_g): no edge needs s' itself.
+        weight, bias = gvp.wsv.weight @ gvp.ws.weight, gvp.wsv(gvp.ws.bias)
+        gate = linear(x, weight, bias).sigmoid()  # (E, V)
+        return Pair(s, edges.mean(gvp.wv(vh) * gate.unsqueeze(1)))

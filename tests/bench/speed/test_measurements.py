@@ -1,0 +1,38 @@
+"""Every measurement compares ways that give the same results; on small inputs, so that the test is quick."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from protgraph.bench.speed.measure import MEASUREMENTS, measure
+
+SMALL = {
+    "attention": {"SIZES": (5, 9, 12)},
+    "collate": {"SMALLEST": 40, "STEP": 10, "DEGREE": 6},
+    "edges": {"NODES": 60, "DEGREE": 5},
+    "layers": {"PROTEINS": 2, "RESIDUES": 24, "DEGREE": 5},
+    "neighbors": {"SIZES": (40, 90), "NEIGHBOURS": 6},
+}
+
+
+@pytest.mark.parametrize("name", MEASUREMENTS)
+def test_ways_agree_and_are_timed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module(f"protgraph.bench.speed.{name}")
+    for constant, value in SMALL[name].items():
+        monkeypatch.setattr(module, constant, value)
+    for found in measure(name, seconds=0):
+        assert found.error < 1e-5
+        assert len(found.rows) >= 2
+        assert all(row.median_ms > 0 and row.ratio > 0 for row in found.rows)
+        assert next(row.ratio for row in found.rows if row.name == found.reference) == 1
+        assert found.floor
+
+
+def test_a_way_that_gives_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("protgraph.bench.speed.edges")
+    for constant, value in SMALL["edges"].items():
+        monkeypatch.setattr(module, constant, value)
+    monkeypatch.setattr(module, "neighbour_sum", lambda edges, x: 1.01 * edges.sum(edges.source(x)))
+    assert measure("edges", seconds=0)[1].error > 5e-3
