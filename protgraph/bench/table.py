@@ -132,7 +132,8 @@ def beats(one: Summary, other: Summary) -> bool:
 def verdict(summaries: Sequence[Summary], floors: Sequence[str]) -> list[str]:
     """One line a task: the models that do not beat every floor, and those that do by no more than seed noise.
 
-    Seed noise: the two means differ by less than the two standard deviations together.
+    Seed noise: the two means differ by less than the two standard deviations together. Models and floors without a
+    finished run are named.
     """
     return [line for task, group in _by_task(summaries).items() if (line := _verdict(task, group, floors))]
 
@@ -140,8 +141,10 @@ def verdict(summaries: Sequence[Summary], floors: Sequence[str]) -> list[str]:
 def _verdict(task: str, group: Sequence[Summary], floors: Sequence[str]) -> str:
     low = [s for s in group if s.model in floors and s.seeds]
     rest = [s for s in group if s.model not in floors and s.seeds]
+    gone = [s.model for s in group if not s.seeds]
+    unfinished = f" No run finished of: {', '.join(gone)}." if gone else ""
     if not low or not rest:
-        return ""
+        return f"**{task}**: nothing to compare.{unfinished}" if unfinished and floors else ""
     lost = [s for s in rest if not all(beats(s, floor) for floor in low)]
     close = [s for s in rest if s not in lost and any(_within_noise(s, floor) for floor in low)]
     names = " and ".join(f"{s.model} ({s.score.text()})" for s in low)
@@ -149,7 +152,7 @@ def _verdict(task: str, group: Sequence[Summary], floors: Sequence[str]) -> str:
     text += f"not beaten by {_scores(lost)}." if lost else "every model beats them."
     if close:
         text += f" Within seed noise of a floor: {_scores(close)}."
-    return text
+    return text + unfinished
 
 
 def _within_noise(one: Summary, other: Summary) -> bool:

@@ -90,7 +90,7 @@ class GVP(nn.Module):
         self.ws = nn.Linear(wide.scalars + hidden, narrow.scalars)
         self.wv = nn.Linear(hidden, narrow.vectors, bias=False)
         self.wsv = nn.Linear(narrow.scalars, narrow.vectors) if one_of("gate", gate, ("norm", "scalar")) == "scalar" else None
-        self.act = activation(act, inplace=True)
+        self.act = activation(act, inplace=self.wsv is None)  # the scalar gate's derivative needs s' as it was
         self.is_linear = act == "none"
 
     def forward(self, x: Pair) -> Pair:
@@ -99,7 +99,7 @@ class GVP(nn.Module):
         return self.finish(self.ws(torch.cat([x.s, norm(vh)], 1)), vh)
 
     def finish(self, s: Tensor, vh: Tensor) -> Pair:
-        """From s' before its activation, which may overwrite it, and V_h to what goes out."""
+        """From a fresh s' before its activation, which may overwrite it, and V_h to what goes out."""
         v = self.wv(vh)  # (M, 3, V)
         if self.wsv is not None:
             v = v * self.wsv(s).sigmoid().unsqueeze(1)

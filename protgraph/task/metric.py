@@ -1,4 +1,7 @@
-"""Metrics over the known labels of a whole split, each a number that is NaN where it is undefined."""
+"""Metrics over the known labels of a whole split, each a number that is NaN where it is undefined.
+
+torchmetrics takes a second to import: those who score pay for it, a command that only predicts does not.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torchmetrics.functional import classification as tm
 
 from protgraph.task.loss import cross_entropy, known
 
@@ -149,13 +151,17 @@ def _both(y: Tensor) -> bool:
 @as_metric("max")
 def accuracy(o: Outcome) -> float:
     """Fraction of entries whose class is predicted."""
-    return tm.multiclass_accuracy(o.logits, o.y, num_classes=o.logits.size(1), average="micro", ignore_index=-1)
+    from torchmetrics.functional.classification import multiclass_accuracy
+
+    return multiclass_accuracy(o.logits, o.y, num_classes=o.logits.size(1), average="micro", ignore_index=-1)
 
 
 @as_metric("max")
 def macro_f1(o: Outcome) -> float:
     """Mean F1 over the classes that occur in labels or predictions."""
-    return tm.multiclass_f1_score(o.logits, o.y, num_classes=o.logits.size(1), average="macro", ignore_index=-1)
+    from torchmetrics.functional.classification import multiclass_f1_score
+
+    return multiclass_f1_score(o.logits, o.y, num_classes=o.logits.size(1), average="macro", ignore_index=-1)
 
 
 @as_metric("min")
@@ -180,13 +186,17 @@ def recovery_median(o: Outcome) -> float:
 @as_metric("max")
 def auprc(o: Outcome) -> float:
     """Average precision: area under the precision–recall curve, mean over labels."""
-    return _mean([float(tm.binary_average_precision(x, y)) if _both(y) else math.nan for x, y in o.columns()])
+    from torchmetrics.functional.classification import binary_average_precision
+
+    return _mean([float(binary_average_precision(x, y)) if _both(y) else math.nan for x, y in o.columns()])
 
 
 @as_metric("max")
 def auroc(o: Outcome) -> float:
     """Area under the receiver operating characteristic, mean over labels."""
-    return _mean([float(tm.binary_auroc(x, y)) if _both(y) else math.nan for x, y in o.columns()])
+    from torchmetrics.functional.classification import binary_auroc
+
+    return _mean([float(binary_auroc(x, y)) if _both(y) else math.nan for x, y in o.columns()])
 
 
 @as_metric("max")

@@ -153,16 +153,14 @@ class LayerCase(Case):
 
 
 class _Expansion(nn.Module):
-    """A tensor featurizer as a module; floating fields follow the type of its inputs, as in a feature plan."""
+    """A tensor featurizer as a module."""
 
     def __init__(self, featurizer: Featurizer) -> None:
         super().__init__()
         self.featurizer, self.out, self.writes = featurizer, featurizer.out, featurizer.writes
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        given = [f[n] for n in self.featurizer.reads if torch.is_tensor(f[n]) and f[n].is_floating_point()]
-        made = self.featurizer(f)
-        return {n: x.to(given[0].dtype) if given and x.is_floating_point() else x for n, x in made.items()}
+        return self.featurizer(f)
 
 
 @dataclass(frozen=True, eq=False)

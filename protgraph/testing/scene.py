@@ -46,6 +46,10 @@ class Scene(ABC):
     def reordered(self) -> tuple[Scene, Order]:
         """The same proteins with their nodes in another order."""
 
+    @abstractmethod
+    def disturbed(self) -> Scene:
+        """With everything about the last protein changed, except how many nodes and edges it has."""
+
 
 @dataclass(frozen=True, eq=False)
 class StructureScene(Scene):
@@ -75,6 +79,9 @@ class StructureScene(Scene):
     def changed(self) -> StructureScene:
         """Other proteins of the same sizes: everywhere another place, type, number and B factor."""
         return StructureScene(tuple(_other(r, seed) for seed, r in enumerate(self.residues)))
+
+    def disturbed(self) -> StructureScene:
+        return StructureScene((*self.residues[:-1], _other(self.residues[-1], 0)))
 
 
 def _permuted(residues: Residues, order: np.ndarray) -> Residues:
@@ -185,6 +192,10 @@ class TensorScene(Scene):
         values = {n: x[order[self.specs[n].level]] for n, x in self.values.items()}
         return replace(self, values=values, edge_index=self.edge_index[:, edge]), order
 
+    def irregular(self) -> TensorScene:
+        """The same without saying that all nodes have equally many edges."""
+        return replace(self, degree=None)
+
     def changed(self, name: str, *, protein: int | None = None) -> TensorScene:
         """With other values of one field, everywhere or in one protein; for ``edges``, with other sources."""
         generator = torch.Generator().manual_seed(23)
@@ -196,6 +207,12 @@ class TensorScene(Scene):
         value = self.values[name].clone()
         value[rows] = self._redrawn(name, value[rows], generator)
         return replace(self, values={**self.values, name: value})
+
+    def disturbed(self) -> TensorScene:
+        scene = self
+        for name in self.values:
+            scene = scene.changed(name, protein=len(self.sizes) - 1)
+        return scene
 
     def without_edges(self) -> TensorScene:
         """The same proteins with no edge at all."""

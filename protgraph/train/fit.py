@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
@@ -28,8 +27,10 @@ from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.evaluate import Batches, evaluate
 from protgraph.train.memory import peak_memory, reset_peak_memory
-from protgraph.train.module import FitModule
 from protgraph.train.prepare import Failure, Prepared, as_dataset, as_task, prepare
+
+if TYPE_CHECKING:
+    from protgraph.train.module import FitModule
 
 __all__ = ["FitResult", "fit"]
 
@@ -224,6 +225,10 @@ def _train(
     on_epoch: Callable[[Mapping[str, float]], None] | None,
 ) -> FitModule:
     """Run Lightning's loop; the module it comes back with has seen a best epoch."""
+    import lightning.pytorch as pl
+
+    from protgraph.train.module import FitModule  # Lightning loads with it, and only to train
+
     train = prepared.splits["train"]
     batches = Batches(train, max_nodes=config.batch_residues, shuffle=True, seed=config.seed)
     loss = _loss(task, config, train)

@@ -78,6 +78,14 @@ def test_verdict_points_out_seed_noise(rows: list[Row]) -> None:
     assert "Within seed noise of a floor: one" in verdict(summarise(close), FLOORS)[0]
 
 
+def test_verdict_does_not_hide_a_floor_that_failed(rows: list[Row]) -> None:
+    some = [row for row in rows if row.task == "classes" and row.model != "mlp"]
+    failed = Row.failed(Job("mlp", "classes", "small", 0), "no luck")
+    assert verdict(summarise([*some, failed]), FLOORS)[0].endswith("every model beats them. No run finished of: mlp.")
+    alone = [Row.failed(Job(model, "classes", "small", 0), "no luck") for model in ("one", "mlp")]
+    assert verdict(summarise(alone), FLOORS) == ["**classes**: nothing to compare. No run finished of: one, mlp."]
+
+
 def test_failed_runs_count_and_do_not_spoil_means(rows: list[Row]) -> None:
     job = Job("one", "classes", "small", 9)
     before = next(s for s in summarise(rows) if s.model == "one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 from dataclasses import replace
@@ -82,7 +83,7 @@ def test_the_test_split_is_looked_at_once(small, tiny, quick, monkeypatch):
 
 def test_the_threshold_is_chosen_on_validation(small, tiny, quick, monkeypatch):
     chosen_on = []
-    module = sys.modules["protgraph.train.module"]
+    module = importlib.import_module("protgraph.train.module")
     real = module.best_threshold
     monkeypatch.setattr(module, "best_threshold", lambda o: chosen_on.append(len(o.y)) or real(o))
     result = fit(tiny, small, "buried", config=quick)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import subprocess
+import sys
 from dataclasses import replace
 
 import biotite.structure as struc
@@ -151,3 +153,8 @@ def test_vectors_of_no_file_are_none(trained, tmp_path):
     assert made.exit_code == 2
     assert made.node.shape == (0, 16)
     assert made.write(tmp_path / "v.parquet")
+
+
+def test_who_only_predicts_waits_for_neither_lightning_nor_torchmetrics():
+    code = "import sys, protgraph.train; print([m for m in ('lightning', 'torchmetrics') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -16,8 +16,7 @@ from protgraph.model import ModelGraph
 from protgraph.nn.base import Head
 from protgraph.registry import options_of
 from protgraph.structure import Residues
-from protgraph.testing.case import Case, LayerCase, ModelCase, StructureCase
-from protgraph.testing.scene import StructureScene
+from protgraph.testing.case import Case, LayerCase, StructureCase
 from protgraph.testing.trial import ConformityError, Trial
 
 __all__ = ["builds", "finite", "inputs_unchanged", "non_trivial", "reads_writes", "signature"]
@@ -65,12 +64,12 @@ def reads_writes(trial: Trial) -> None:
     for case in trial.cases:
         module = trial.module(case)
         given = case.prepare(case.scene, trial.device, trial.dtype)
-        watched = _Watched(given) if isinstance(case, LayerCase) else given
+        watched = _Watched(given, trial) if isinstance(case, LayerCase) else given
         with torch.no_grad(), trial.naming(case.label or "it does not run"):
             out = module(watched)
-        odd = sorted(getattr(watched, "missed", ()))
-        if odd:
-            raise ConformityError(f"{trial.subject}: it reads {odd[0]!r}, which it does not declare")
+        undeclared = sorted(getattr(watched, "undeclared", ()))
+        if undeclared:
+            raise ConformityError(f"{trial.subject}: it reads {undeclared[0]!r}, which it does not declare")
         declared = set(getattr(module, "writes", None) or case.written(module))
         if set(out) != declared or set(out) != set(case.written(module)):
             raise ConformityError(f"{trial.subject}: it gives {sorted(out)}; it declares {sorted(declared)}")
@@ -87,7 +86,7 @@ def _check_output(trial: Trial, case: Case, name: str, value: Tensor) -> None:
     shape = (rows, *spec.trailing_shape)
     if tuple(value.shape) != shape:
         raise ConformityError(f"{trial.subject}: {name!r} has shape {tuple(value.shape)}; it declares {shape}")
-    if isinstance(case, StructureCase):  # these may round to float32, as files do
+    if trial.subject.kind == "featurizer":  # may round to float32, as files do; a feature plan casts
         fits = value.is_floating_point() == spec.dtype.startswith("float")
     else:
         fits = value.dtype == (trial.dtype if spec.dtype.startswith("float") else getattr(torch, spec.dtype))
@@ -107,14 +106,27 @@ def _check_edges(trial: Trial, edges: EdgeList, n: int) -> None:
 
 
 class _Watched(dict):
-    """Inputs that remember what was asked for in vain."""
+    """Inputs that remember which names were asked for without being declared."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, given: Mapping[str, Any], trial: Trial) -> None:
         super().__init__(given)
-        self.missed: set[str] = set()
+        self._declared = {*given, *trial.component.reads, *getattr(trial.component, "optional", ())}
+        self.undeclared: set[str] = set()
+
+    def _ask(self, name: object) -> None:
+        if name not in self._declared:
+            self.undeclared.add(str(name))
 
     def __missing__(self, name: str) -> Any:
-        raise ConformityError(f"it reads {name!r}, which it does not declare or was not given")
+        raise ConformityError(f"it reads {name!r}, which it " + ("needs" if name in self._declared else "does not declare"))
+
+    def __contains__(self, name: object) -> bool:
+        self._ask(name)
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self._ask(name)
+        return super().get(name, default)
 
 
 def inputs_unchanged(trial: Trial) -> None:
