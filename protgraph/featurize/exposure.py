@@ -25,15 +25,16 @@ register_field(
         "half_sphere_exposure",
         "node",
         "8x0e",
-        doc="CA atoms in the half spheres of growing radius towards and away from the side chain, over those of a full one",
+        doc="how full of CA atoms the half spheres towards and away from the side chain are, for growing radii",
     )
 )
 
 
 class HalfSphereExposure(StructureFeaturizer):
-    """Other CA atoms within r of a residue's CA, on the side of its side chain and on the other, for several radii r.
+    """``Σ_j w(d_ij / r) (1 ± cos θ_ij) / 2`` over other CA atoms j: how full space is on a residue's two sides.
 
-    Small radii tell buried from exposed; large ones tell the floor of a pocket from a flat or bulging surface.
+    θ is the angle between the side chain's direction and r_ij, and ``w(x) = (1 − x²)²`` up to x = 1. Small radii tell
+    buried from exposed, large ones the floor of a pocket from a flat or bulging surface.
 
     Parameters
     ----------
@@ -43,23 +44,24 @@ class HalfSphereExposure(StructureFeaturizer):
     Writes
     ------
     half_sphere_exposure : (N, 2·len(radii)) float32, 0e, dimensionless
-        For each radius the count on the side chain's side, then on the other, divided by the number of residues
-        that fill such a half sphere inside a protein. An atom on the plane counts half on each side.
+        For each radius the sum for the side chain's side (+), then for the other (−), each divided by what it is
+        in a half sphere filled as the inside of a protein is.
 
     Notes
     -----
-    The side chain's direction is that of the paper's HSEα: away from the two neighbours along the chain. It needs
-    CA atoms only and takes a mirror image to its mirror image. At a chain end it points away from the one
-    neighbour; without neighbours each atom counts half on each side.
+    The paper counts atoms within one radius, 13 Å, on either side of a plane. The weights here are its smooth form:
+    without a jump where an atom crosses the sphere or the plane, so that rounding never shows. The direction is that
+    of its HSEα, away from the two neighbours along the chain: it needs CA atoms only and takes a mirror image to its
+    mirror image. At a chain end it points away from the one neighbour; without neighbours cos θ counts as 0.
 
     References
     ----------
-    Hamelryck 2005, "An amino acid has two sides", doi:10.1002/prot.20379 (there one radius, 13 Å).
+    Hamelryck 2005, "An amino acid has two sides", doi:10.1002/prot.20379.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("half_sphere_exposure",)
 
-    def __init__(self, *, radii: Sequence[float] = (8.0, 12.0, 16.0, 20.0)) -> None:
+    def __init__(self, *, radii: Sequence[float] = (12.0, 16.0, 20.0, 24.0)) -> None:
         super().__init__()
         self.radii = tuple(radii)
         if not self.radii or not all(isinstance(r, int | float) and r > 0 for r in self.radii):
@@ -70,21 +72,22 @@ class HalfSphereExposure(StructureFeaturizer):
         pos, n = residues.pos.astype(np.float64), len(residues)
         source, target = radius(residues.pos, max(self.radii))
         vec = pos[source] - pos[target]  # (E, 3)
-        distance = np.linalg.norm(vec, axis=1)
-        ahead = (np.sign((vec * _sidechain_side(residues)[target]).sum(1)) + 1) / 2  # (E,) 1, 0 or, on the plane, 1/2
+        cosine = (unit(vec) * _sidechain_side(residues)[target]).sum(1)  # (E,)
+        square = (vec * vec).sum(1)
         columns = []
         for r in self.radii:
-            full = 2 / 3 * pi * r**3 / _RESIDUE_VOLUME
-            for weight in (ahead, 1 - ahead):
-                columns.append(np.bincount(target, weight * (distance <= r), n) / full)
+            weight = np.clip(1 - square / r**2, 0, None) ** 2
+            full = 2 * pi * r**3 * (8 / 105) / _RESIDUE_VOLUME  # ∫ w over a half sphere is 2 π r³ (1/3 − 2/5 + 1/7)
+            for side in (1, -1):
+                columns.append(np.bincount(target, weight * (1 + side * cosine) / 2, n) / full)
         return {"half_sphere_exposure": np.stack(columns, 1).astype(np.float32)}
 
 
 def _sidechain_side(residues: Residues) -> np.ndarray:
-    """``(N, 3)`` away from the neighbours along the chain, not normalised."""
+    """``(N, 3)`` unit vectors away from the neighbours along the chain; 0 without neighbours."""
     step = np.diff(residues.pos.astype(np.float64), axis=0)  # (N - 1, 3)
     step = unit(step) * linked_to_next(residues)[:-1, None]
     direction = np.zeros((len(residues), 3))
     direction[:-1] -= step
     direction[1:] += step
-    return direction
+    return unit(direction)

@@ -1,0 +1,188 @@
+"""A user's own files through the commands: train, predict, embed, featurize, describe, bench; and what goes wrong."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protgraph.data.store import Store
+from protgraph.structure import clean, load_structure
+
+SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8")
+
+
+@pytest.fixture(scope="module")
+def folder(structures_dir, tmp_path_factory) -> Path:
+    """Six small structures, and two tables: helix-like residues by number parity, and one label a protein."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "structures").mkdir()
+    rows, whole = [("file", "chain", "res_id", "ins_code", "kind")], [("file", "size")]
+    for name in SMALL:
+        shutil.copy(structures_dir / f"{name}.bcif", folder / "structures")
+        r = clean(load_structure(structures_dir / f"{name}.bcif"))
+        kinds = np.where(r.aatype % 2, "odd", "even")
+        rows += [(f"{name}.bcif", *key) for key in zip(r.chain, r.res_id, r.ins_code, kinds, strict=True)]
+        whole.append((f"{name}.bcif", len(r) / 10))
+    _write(folder / "residues.csv", rows)
+    _write(folder / "proteins.csv", whole)
+    return folder
+
+
+def _write(path: Path, rows) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> str:
+    return str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(autouse=True)
+def _private_cache(cache, monkeypatch) -> None:
+    monkeypatch.setenv("PROTGRAPH_CACHE", cache)
+
+
+@pytest.fixture
+def checkpoint(run, folder) -> Path:
+    path = folder / "gcn.safetensors"
+    if not path.exists():
+        args = ["--data", folder / "structures", "--labels", folder / "residues.csv", "--epochs", 2, "-o", path]
+        result = run("train", "gcn", *args)
+        assert result.code == 0, result.err
+        assert "epoch   2" in result.out and "test" in result.out
+    return path
+
+
+def test_train_on_a_folder_predict_and_read_the_table(run, folder, checkpoint, tmp_path):
+    out = tmp_path / "predicted.csv"
+    result = run("predict", checkpoint, folder / "structures" / "1crn.bcif", "-o", out)
+    assert result.code == 0, result.err
+    rows = list(csv.DictReader(out.open()))
+    residues = clean(load_structure(folder / "structures" / "1crn.bcif"))
+    assert [(r["chain"], int(r["res_id"]), r["res_name"]) for r in rows] == list(
+        zip(residues.chain.tolist(), residues.res_id.tolist(), residues.res_name.tolist(), strict=True)
+    )
+    for r in rows:
+        assert r["predicted"] == ("odd" if float(r["p_odd"]) > float(r["p_even"]) else "even")
+        assert float(r["p_odd"]) + float(r["p_even"]) == pytest.approx(1, abs=1e-6)
+
+
+def test_predict_goes_on_past_broken_files_and_lists_them(run, folder, checkpoint, tmp_path):
+    (tmp_path / "broken.cif").write_text("data_x\n_cell.length_a 1\n")
+    out = tmp_path / "predicted.csv"
+    files = [tmp_path / "broken.cif", folder / "structures" / "1crn.bcif", tmp_path / "missing.pdb"]
+    result = run("predict", checkpoint, *files, "-o", out)
+    assert result.code == 1 and "2 failed" in result.err
+    assert {row["file"] for row in csv.DictReader(out.open())} == {str(files[1])}
+    failures = list(csv.DictReader((tmp_path / "predicted.csv.failures.csv").open()))
+    assert [f["file"] for f in failures] == [str(files[0]), str(files[2])]
+    assert "atom_site" in failures[0]["reason"] and "No such file" in failures[1]["reason"]
+
+
+def test_predict_with_nothing_but_failures_is_exit_code_2(run, checkpoint, tmp_path):
+    result = run("predict", checkpoint, tmp_path / "missing.pdb", "-o", tmp_path / "out.csv")
+    assert result.code == 2 and not (tmp_path / "out.csv").exists()
+
+
+def test_embed_writes_a_vector_a_residue_and_a_protein(run, folder, checkpoint, tmp_path):
+    result = run("embed", checkpoint, folder / "structures", "-o", tmp_path / "vectors.npz")
+    assert result.code == 0, result.err
+    found = np.load(tmp_path / "vectors.npz")
+    assert len(found["node"]) == found["ptr"][-1] == len(found["residues"])
+    np.testing.assert_allclose(found["node"][: found["ptr"][1]].mean(0), found["protein"][0], atol=1e-5)
+
+
+def test_embed_lists_what_failed(run, folder, checkpoint, tmp_path):
+    files = [folder / "structures" / "1crn.bcif", tmp_path / "missing.pdb"]
+    result = run("embed", checkpoint, *files, "-o", tmp_path / "vectors.parquet")
+    assert result.code == 1 and (tmp_path / "vectors.parquet.failures.csv").exists()
+
+
+def test_labels_per_protein_make_a_regression(run, folder, tmp_path):
+    path = tmp_path / "size.safetensors"
+    args = ["--data", folder / "structures", "--labels", folder / "proteins.csv", "--task", "size"]
+    result = run("train", "mpnn", *args, "--epochs", 1, "-o", path, "-q")
+    assert result.code == 0, result.err
+    assert "rmse" in result.out
+    assert run("predict", path, folder / "structures" / "1crn.bcif", "-o", tmp_path / "p.csv").code == 0
+    assert next(csv.DictReader((tmp_path / "p.csv").open()))["residues"] == "46"
+
+
+def test_labels_of_absent_residues_are_one_error_that_names_them(run, folder, tmp_path):
+    text = (folder / "residues.csv").read_text() + "1crn.bcif,A,999,,odd\n"
+    (tmp_path / "wrong.csv").write_text(text)
+    result = run("train", "gcn", "--data", folder / "structures", "--labels", tmp_path / "wrong.csv", "--epochs", 1)
+    assert result.code == 2 and "A:999" in result.err and "1crn" in result.err and "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["train", "gnc", "--data", "pdb_core", "--task", "interface"], "gcn"),
+        (["train", "gcn", "--data", "pdb_cor", "--task", "interface"], "pdb_core"),
+        (["train", "gcn", "--data", "pdb_core", "--task", "interfaces"], "interface"),
+        (["train", "gcn", "--data", "pdb_core"], "--task"),
+        (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--device", "cuda:99"], "cuda:99"),
+        (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--epochs", "0"], "epochs"),
+        (["describe", "gta"], "gat"),
+        (["describe", "gat", "--task", "nope"], "secondary_structure"),
+        (["predict", "nope.safetensors", "x.cif", "-o", "x.csv"], "nope.safetensors"),
+        (["featurize", "x.cif", "-o", "x", "-f", "ca_kn"], "ca_knn"),
+        (["featurize", "x.cif", "-o", "x", "-f", "ca_knn:kk=3"], "'kk'"),
+        (["featurize", "x.cif", "-o", "x", "-f", "ca_knn:k"], "name=value"),
+        (["bench", "nope.toml"], "nope.toml"),
+        (["speed", "atention"], "attention"),
+    ],
+)
+def test_wrong_requests_say_what_to_do(run, args, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(*args)
+    assert result.code == 2, result
+    assert words in result.err and "Traceback" not in result.err
+
+
+def test_featurize_keeps_every_graph_and_a_manifest_of_every_file(run, folder, tmp_path):
+    (tmp_path / "empty.pdb").write_text("")
+    out = tmp_path / "graphs"
+    files = [folder / "structures", tmp_path / "empty.pdb"]
+    result = run("featurize", *files, "-o", out, "-f", "dihedral", "-f", "ca_knn:k=8", "-f", "edge_distance")
+    assert result.code == 1, result.err
+    store = Store(out)
+    assert sorted(store.names) == sorted(SMALL) and store[0].degree == 8 and store[0].validate()
+    manifest = list(csv.DictReader((tmp_path / "graphs.manifest.tsv").open(), delimiter="\t"))
+    assert [m["status"] for m in manifest] == ["done"] * 6 + ["failed"] and "empty" in manifest[-1]["reason"]
+
+
+def test_featurize_replaces_graphs_only_when_told(run, folder, tmp_path):
+    args = ["featurize", folder / "structures" / "1crn.bcif", "-o", tmp_path / "graphs"]
+    assert run(*args).code == 0
+    again = run(*args)
+    assert again.code == 2 and "overwrite" in again.err
+    assert run(*args, "--overwrite").code == 0
+
+
+def test_describe_counts_and_draws(run, tmp_path):
+    result = run("describe", "gat", "--draw", tmp_path / "gat.png")
+    assert result.code == 0 and "node_classifier" in result.out and (tmp_path / "gat.png").stat().st_size > 10_000
+
+
+def test_describe_reads_a_checkpoint(run, checkpoint):
+    assert "node_classifier" in run("describe", checkpoint).out
+
+
+def test_bench_writes_a_table_and_goes_on_where_it_was(run, tmp_path, folder):
+    (tmp_path / "spec.toml").write_text(
+        'name = "tiny"\ndataset = "pdb_core"\ntasks = ["ligand_binding"]\nmodels = ["majority", "gcn"]\n'
+        f'floors = ["majority"]\nseeds = [0]\nout = "{tmp_path / "runs"}"\njobs = 1\n[fit]\nepochs = 1\n'
+    )
+    first = run("bench", tmp_path / "spec.toml")
+    assert first.code == 0, first.out + first.err
+    table = (tmp_path / "runs" / "tiny" / "table.md").read_text()
+    assert "majority" in table and "gcn" in table and "auprc" in table
+    again = run("bench", tmp_path / "spec.toml")
+    assert again.code == 0 and "2 kept from before; 0 to go" in again.out

@@ -1,0 +1,156 @@
+"""``egnn`` equals the authors' program: by its numbers, and by its formula written out on every edge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from protgraph.data.edges import Edges
+from protgraph.data.fields import FieldSpec, field
+from protgraph.errors import OptionError, WiringError
+from protgraph.nn.layers.egnn import EGNN, Displacement
+from protgraph.symmetry import random_reflections, random_rotations, relative_error
+
+
+class PlainEGCL(nn.Module):
+    """E_GCL as one writes it from the paper: every perceptron on concatenated inputs, on every edge."""
+
+    def __init__(self, ours: EGNN) -> None:
+        super().__init__()
+        self.ours = ours
+
+    def forward(self, h, pos, index, e=None):
+        ours, (j, i) = self.ours, index
+        d = pos[i] - pos[j]
+        square = d.square().sum(1, keepdim=True)
+        if ours.normalize:
+            d = d / (square.detach().sqrt() + 1e-8)
+        m = ours.edge_mlp(torch.cat([h[i], h[j], square / ours.scale**2, *([] if e is None else [e])], 1))
+        if ours.att_mlp is not None:
+            m = m * ours.att_mlp(m)
+        step = torch.zeros_like(pos).index_add(0, i, d * ours.coord_mlp(m))
+        if ours.reduce == "mean":
+            step = step / torch.zeros(len(h), dtype=h.dtype).index_add(0, i, torch.ones_like(d[:, 0])).clamp(min=1)[:, None]
+        summed = torch.zeros(len(h), m.size(1), dtype=h.dtype).index_add(0, i, m)
+        out = ours.node_mlp(torch.cat([h, summed], 1))
+        return h + out if ours.residual else out, pos + step
+
+
+def given(specs, *names):
+    return {n: field("pos") if n == "pos" else specs[n] for n in ("h", "pos", "edges", *names)}
+
+
+def lively(layer):
+    """The same layer with coordinates that move visibly."""
+    layer.coord_mlp[2].weight.data *= 300
+    return layer
+
+
+def ramp(x, start, end):
+    return (x.flatten() * torch.linspace(start, end, x.numel(), dtype=x.dtype)).sum()
+
+
+@pytest.mark.parametrize("dtype, tol", [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("case", ["plain", "attn", "plain_edge"])
+def test_reference_state_gives_reference_numbers(shared_reference, case, dtype, tol):
+    z = {k: torch.from_numpy(v) for k, v in np.load(shared_reference / "egnn" / f"egcl_{case}.npz").items()}
+    z = {k: v.to(dtype) if v.is_floating_point() else v for k, v in z.items()}
+    layer = EGNN.from_reference({k[2:]: v for k, v in z.items() if k.startswith("w/")})
+
+    # The reference's rows are centre and neighbour: ours swapped, and ours are sorted by centre.
+    centre, neighbour = z["in/row_col"]
+    order = centre.argsort(stable=True)
+    h, x = z["in/h"].requires_grad_(), z["in/x"].requires_grad_()
+    f = {"h": h, "pos": x, "edges": Edges(torch.stack([neighbour, centre])[:, order], len(h))}
+    if "in/edge_attr" in z:
+        f["edge_attr"] = z["in/edge_attr"][order]
+    out = layer(f)
+    loss = ramp(out["h"], -1, 1) + ramp(out["pos"], 1, -1)
+    loss.backward()
+
+    assert relative_error(out["h"], z["out/h"]) <= tol
+    assert relative_error(out["pos"], z["out/x"]) <= tol
+    assert relative_error(loss[None], z["out/L"][None]) <= tol
+    assert relative_error(h.grad, z["grad/h"]) <= tol
+    assert relative_error(x.grad, z["grad/x"]) <= tol
+    for name, parameter in layer.named_parameters():
+        assert relative_error(parameter.grad, z[f"grad/w/{name}"]) <= tol
+    if dtype == torch.float64:  # a motion is a small difference of positions
+        assert relative_error(out["pos"] - x, z["out/x"] - z["in/x"]) <= tol
+
+
+OPTIONS = {
+    "default": {},
+    "attention": {"attention": True},
+    "bounded": {"normalize": True, "tanh": True},
+    "summed": {"reduce": "sum", "scale": 5.0},
+    "no_skip": {"residual": False, "dim": 9, "hidden": 7},
+}
+
+
+@pytest.mark.parametrize("degree", [None, 3])
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("with_edge", [True, False])
+def test_layer_equals_the_formula_on_every_edge(scene, specs, agree, float64, degree, options, with_edge):
+    s = scene(degree=degree)
+    fields = given(specs, *(["edge_attr"] if with_edge else []))
+    layer = lively(EGNN(fields, **{"dim": 12, **OPTIONS[options]}))
+    h, e = (s.f[n].requires_grad_() for n in ("h", "edge_attr"))
+    pos = (5 * torch.randn(s.num_nodes, 3)).requires_grad_()
+    s.f["pos"] = pos
+    plain = PlainEGCL(layer)
+    f = s.inputs(fields)
+    wrt = [h, pos, *([e] if with_edge else []), layer.edge_mlp[0].weight, layer.edge_mlp[0].bias]
+
+    def ours():
+        out = layer(f)
+        return torch.cat([out["h"], out["pos"]], 1)
+
+    agree(ours, lambda: torch.cat(plain(h, pos, s.index, e if with_edge else None), 1), wrt, tol=1e-12)
+
+
+@pytest.mark.parametrize("options", ["default", "attention", "bounded"])
+def test_h_is_invariant_and_positions_move_with_the_protein(scene, specs, float64, options):
+    s = scene(degree=4)
+    layer = lively(EGNN(given(specs), **{"dim": 12, **OPTIONS[options]}))
+    s.f["pos"] = 5 * torch.randn(s.num_nodes, 3)
+    there = layer(s.inputs(layer.fields))
+    assert (there["pos"] - s.f["pos"]).abs().max() > 0.1
+    shift = torch.tensor([100.0, -50.0, 30.0])
+    for q in (*random_rotations(8), *random_reflections(2)):
+        moved = layer(s.inputs(layer.fields, pos=s.f["pos"] @ q.T + shift))
+        assert relative_error(moved["h"], there["h"]) < 1e-10
+        assert relative_error(moved["pos"] - s.f["pos"] @ q.T - shift, (there["pos"] - s.f["pos"]) @ q.T) < 1e-10
+
+
+@pytest.mark.parametrize("options", ["default", "bounded"])
+def test_coincident_nodes_and_lonely_ones_stay_finite(scene, specs, options):
+    s = scene((1, 6), degree=0) if options == "default" else scene((5, 6), degree=3)
+    layer = EGNN(given(specs), **{"dim": 12, **OPTIONS[options]})
+    pos = torch.zeros(s.num_nodes, 3, requires_grad=True)
+    out = layer(s.inputs(layer.fields, pos=pos))
+    (out["h"].sum() + out["pos"].square().sum() + out["pos"].sum()).backward()
+    assert torch.isfinite(out["h"]).all()
+    assert torch.equal(out["pos"], pos)
+    assert torch.isfinite(pos.grad).all() and pos.grad.abs().max() < 1e3
+
+
+def test_written_positions_are_points_in_the_field_table(specs):
+    layer = EGNN(given(specs), dim=12)
+    assert layer.out["pos"] == field("pos")
+    assert layer.out["h"].irreps == "12x0e"
+    u = Displacement({"pos": layer.out["pos"], "origin": field("pos")})
+    assert u.out["displacement"].irreps == "1x1o"
+    moved = u({"pos": torch.ones(2, 3), "origin": torch.zeros(2, 3)})
+    assert torch.equal(moved["displacement"], torch.ones(2, 3))
+
+
+def test_wrong_wiring_and_options_are_told(specs):
+    with pytest.raises(WiringError, match="give dim=12"):
+        EGNN(given(specs), dim=16)
+    with pytest.raises(OptionError, match="reduce='max'"):
+        EGNN(given(specs), dim=12, reduce="max")
+    with pytest.raises(WiringError, match="reads 'origin' as points"):
+        Displacement({"pos": field("pos"), "origin": FieldSpec("h", "node", "1x1o")})
