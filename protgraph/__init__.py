@@ -25,6 +25,7 @@ _HOME = {
     "models": "protgraph.registry",
     "tasks": "protgraph.registry",
     # what a component is made of
+    "Conformity": "protgraph.data.conformity",
     "Dataset": "protgraph.data.dataset",
     "EdgeFeaturizer": "protgraph.featurize",
     "EdgeList": "protgraph.featurize",
@@ -64,7 +65,20 @@ _HOME = {
     "write_report": "protgraph.bench",
 }
 # Packages of protgraph: ``pg.structure`` imports ``protgraph.structure``.
-_ROOMS = ("bench", "data", "errors", "featurize", "model", "nn", "registry", "structure", "symmetry", "task", "train")
+_ROOMS = (
+    "bench",
+    "data",
+    "errors",
+    "featurize",
+    "model",
+    "nn",
+    "registry",
+    "structure",
+    "symmetry",
+    "task",
+    "testing",
+    "train",
+)
 
 __all__ = ["__version__", *_HOME, *_ROOMS]
 

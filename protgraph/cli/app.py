@@ -30,6 +30,7 @@ COMMANDS = {
     "embed": "protgraph.cli.predict:embed",
     "bench": "protgraph.cli.bench:bench",
     "speed": "protgraph.cli.speed:speed",
+    "check": "protgraph.cli.check:check",
     "new-plugin": "protgraph.cli.new_plugin:new_plugin",
 }
 

@@ -6,16 +6,12 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from protgraph.errors import StructureFileError
 
-if TYPE_CHECKING:
-    from protgraph.train.prepare import Failure
-
-__all__ = ["Outcome", "finish", "structure_files", "write_failures", "write_manifest"]
+__all__ = ["Outcome", "finish", "structure_files", "write_manifest"]
 
 SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif")
 
@@ -58,16 +54,6 @@ def write_manifest(path: Path, outcomes: Sequence[Outcome]) -> Path:
         table.writerow(["file", "status", "residues", "reason", "left_out"])
         for o in outcomes:
             table.writerow([o.file, "failed" if o.reason else "done", o.residues, o.reason, o.left_out])
-    return path
-
-
-def write_failures(path: Path, failures: Sequence[Failure]) -> Path:
-    """A comma-separated table: file, id, reason."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["file", "id", "reason"])
-        table.writerows([f.file, f.id, f.reason] for f in failures)
     return path
 
 

@@ -85,7 +85,7 @@ def _finish(found: Predictions | Embeddings, out: Path) -> None:
         return
     from rich.console import Console
 
-    from protgraph.cli.files import write_failures
+    from protgraph.train.files import write_failures
 
     path = write_failures(out.parent / f"{out.name}.failures.csv", found.failures)
     first = found.failures[0]

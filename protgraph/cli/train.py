@@ -24,11 +24,14 @@ def train(
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
     ] = None,
     epochs: Annotated[int, typer.Option(help="Passes over the training split.")] = 30,
-    lr: Annotated[float, typer.Option(help="Learning rate.")] = 2e-3,
+    lr: Annotated[float, typer.Option(help="Largest learning rate.")] = 5e-3,
     seed: Annotated[int, typer.Option(help="Of weights, order, dropout, and the split of a folder.")] = 0,
     patience: Annotated[int, typer.Option(help="Epochs without improvement after which training stops.")] = 10,
     batch_residues: Annotated[int, typer.Option(help="Residues in a batch.")] = 2048,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
+    pos_weight: Annotated[
+        str | None, typer.Option(help="Weight of positives in the loss of yes/no labels: a number, or 'balanced'.")
+    ] = None,
     max_time: Annotated[float | None, typer.Option(help="Seconds after which training stops.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line per epoch.")] = False,
 ) -> None:
@@ -52,6 +55,7 @@ def train(
         patience=patience,
         batch_residues=batch_residues,
         device=device,
+        pos_weight=_weight(pos_weight),
         max_time=max_time,
     )
     dataset = _dataset(data, labels, task, seed)
@@ -79,6 +83,13 @@ def _dataset(data: str, labels: Path | None, task: str | None, seed: int) -> Dat
     if dataset.unlabelled_files:
         typer.echo(f"{len(dataset.unlabelled_files)} structure files have no labels and take no part", err=True)
     return dataset
+
+
+def _weight(text: str | None) -> float | str | None:
+    try:
+        return text if text in (None, "balanced") else float(text)
+    except ValueError:
+        raise OptionError(f"--pos-weight {text!r} is neither 'balanced' nor a number") from None
 
 
 def _print_epoch(row: dict[str, float]) -> None:

@@ -180,6 +180,13 @@ _BUILT_IN = (
         doc="unit vector from CA to the virtual CB (chiral by its formula)",
         chiral=True,
     ),
+    FieldSpec(
+        "frame",
+        "node",
+        "2x1o+1x1e",
+        shape=(3, 3),
+        doc="rows are the axes of the residue's frame from N, CA, C; 0 where one is missing",
+    ),
     FieldSpec("b_factor", "node", "1x0e", unit="Å²", doc="isotropic B factor of CA"),
     # edges
     FieldSpec(
@@ -193,6 +200,14 @@ _BUILT_IN = (
     FieldSpec("edge_vec", "edge", "1x1o", unit="Å", doc="pos[j] - pos[i]"),
     FieldSpec("edge_dist", "edge", "1x0e", unit="Å", doc="|pos[j] - pos[i]|"),
     FieldSpec("edge_direction", "edge", "1x1o", doc="edge_vec / edge_dist; 0 for coincident nodes"),
+    FieldSpec("edge_local", "edge", "2x0e+1x0o", doc="edge_direction in the frame of i; 0 for coincident nodes"),
+    FieldSpec(
+        "edge_rotation",
+        "edge",
+        "2x0e+1x0o+2x0e+3x0o+1x0e",
+        doc="axes of j in the frame of i, row-major; odd where one of two is the third",
+    ),
+    FieldSpec("edge_residue", "edge", "42x0e", doc="residue types of j and of i, one-hot"),
     FieldSpec("edge_rbf", "edge", "16x0e", doc="Gaussian radial basis of edge_dist"),
     FieldSpec(
         "edge_offset", "edge", "66x0e", doc="one-hot of seq_pos[j] - seq_pos[i] clipped to ±32; last: other chain"

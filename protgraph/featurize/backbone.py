@@ -1,4 +1,7 @@
-"""Features of the backbone's shape: dihedral angles and directions at each residue."""
+"""Features of the backbone's shape: dihedral angles and directions at each residue.
+
+They have the floating type of the coordinates: float32 from files, float64 where exactness is put to the test.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Dihedral(StructureFeaturizer):
         angles = backbone_dihedrals(residues)  # (N, 3)
         on_circle = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)  # (N, 6)
         return {
-            "dihedral": np.nan_to_num(on_circle).astype(np.float32),
+            "dihedral": np.nan_to_num(on_circle).astype(residues.pos.dtype),
             "dihedral_mask": ~np.isnan(angles),
         }
 
@@ -59,7 +62,7 @@ class Orientation(StructureFeaturizer):
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         step = np.diff(residues.pos.astype(np.float64), axis=0)  # (N - 1, 3)
         step = unit(step) * linked_to_next(residues)[:-1, None]
-        orientation = np.zeros((len(residues), 2, 3), np.float32)
+        orientation = np.zeros((len(residues), 2, 3), residues.pos.dtype)
         orientation[:-1, 0] = step
         orientation[1:, 1] = -step
         return {"orientation": orientation}
@@ -87,4 +90,4 @@ class SidechainDirection(StructureFeaturizer):
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         cb = virtual_cb(residues.backbone)
-        return {"sidechain_direction": unit(cb - residues.backbone[:, 1]).astype(np.float32)}
+        return {"sidechain_direction": unit(cb - residues.backbone[:, 1]).astype(residues.pos.dtype)}

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from protgraph.data.fields import FieldSpec, field, is_registered
@@ -114,3 +115,19 @@ class Head(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec], target: Target) -> None:
         super().__init__(fields)
         self.target = target
+
+    @property
+    def last(self) -> nn.Linear | None:
+        """The linear map that gives the logits, where there is one."""
+        return None
+
+    def start_at(self, logits: Tensor) -> None:
+        """Make every prediction begin at ``logits`` ``(C,)``: bias of the last linear map, whose weights become 0.
+
+        Training calls it with what the labels' frequencies alone give, so that no epoch is spent on learning those
+        (Lin et al. 2017, arXiv:1708.02002, sec. 3.3). A head without a last linear map stays as it is.
+        """
+        if self.last is not None:
+            with torch.no_grad():
+                self.last.weight.zero_()
+                self.last.bias.copy_(logits)

@@ -7,12 +7,17 @@ from torch import Tensor
 
 from protgraph.data.fields import FieldSpec
 
-__all__ = ["invariant_width", "invariants"]
+__all__ = ["invariant_width", "invariants", "invariants_are_chiral"]
 
 
 def invariant_width(spec: FieldSpec) -> int:
     """Columns that :func:`invariants` makes: one a channel, whatever its l."""
     return spec.dim if spec.is_scalar else spec.o3.num_irreps
+
+
+def invariants_are_chiral(spec: FieldSpec) -> bool:
+    """Whether a mirror image has other :func:`invariants`: pseudoscalars stay as they are."""
+    return spec.chiral or any(ir.l == 0 and ir.p == -1 for _, ir in spec.o3)
 
 
 def invariants(x: Tensor, spec: FieldSpec) -> Tensor:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["binary_cross_entropy", "cross_entropy", "known", "squared_error"]
+__all__ = ["binary_cross_entropy", "cross_entropy", "known", "prior", "squared_error"]
 
 UNKNOWN = -1  # class number of an entry without a label
 
@@ -76,3 +77,32 @@ def squared_error(logits: Tensor, y: Tensor) -> Tensor:
     mask = known(y)
     error = (logits - y.nan_to_num()) * mask
     return error.square().sum() / mask.sum().clamp(min=1)
+
+
+def prior(y: Tensor, kind: str, size: int, *, pos_weight: Tensor | float | None = None) -> Tensor | None:
+    """The constant logits ``(C,)`` of least loss: what labels' frequencies alone give.
+
+    Parameters
+    ----------
+    y : Tensor
+        Labels of the training split.
+    kind : str
+        Of the target: "classes" (log-frequencies), "labels" (log-odds) or "values" (means); None for any other.
+    size : int
+        C.
+    pos_weight : float or Tensor, optional
+        Weight of positives in the loss.
+
+    Notes
+    -----
+    Every class and answer counts half an observation more than it has (Krichevsky & Trofimov 1981), so that none is
+    impossible.
+    """
+    y = y[known(y)] if kind == "classes" else y
+    if kind == "classes":
+        counts = torch.bincount(y, minlength=size) + 0.5
+        return (counts / counts.sum()).log()
+    if kind == "labels":
+        weight = torch.as_tensor(1.0 if pos_weight is None else pos_weight)
+        return (weight * ((y == 1).sum(0) + 0.5) / ((y == 0).sum(0) + 0.5)).log()
+    return y.nanmean(0).nan_to_num() if kind == "values" else None

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 
 from protgraph.data.fields import FieldSpec
 from protgraph.data.graph import collate, make_batch
 from protgraph.data.target import Target
 from protgraph.featurize import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer
+from protgraph.featurize.build import FeaturePlan
 from protgraph.model import GraphModel, ModelGraph, build_model
 from protgraph.structure import Residues
 from protgraph.testing.draw import degenerate_scenes, draw_scene, scene_of_graph
@@ -220,19 +222,26 @@ def _adjacency(edges: EdgeList, n: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class ModelCase(Case):
-    """A whole model, from residues to logits, for one target."""
+    """A whole model, from residues to the logits of several targets at once.
 
-    label: str
+    Parameters
+    ----------
+    graph : ModelGraph
+    targets : tuple of Target
+        Its layers are shared by their heads.
+    """
+
     graph: ModelGraph
-    target: Target
+    targets: tuple[Target, ...]
+    label: str = ""
 
     @cached_property
     def scene(self) -> StructureScene:
         return StructureScene(proteins())
 
     @cached_property
-    def _plan(self) -> Any:
-        return self.build().plan
+    def _plan(self) -> FeaturePlan:
+        return FeaturePlan(self.graph.features)
 
     @cached_property
     def stored(self) -> TensorScene:
@@ -245,10 +254,10 @@ class ModelCase(Case):
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
-        """Stored fields from which a path leads to the head."""
-        model = self.build()
-        alive = set(self.graph.dead_nodes())
-        wires = [w for w in model.wires if f"{w.path} ({w.node.name})" not in alive]
+        """Stored fields from which a path leads to a head."""
+        model = self.make().models[0]
+        dead = set(self.graph.dead_nodes())
+        wires = [w for w in model.wires if f"{w.path} ({w.node.name})" not in dead]
         needed = {name for w in wires for name in w.reads.values()} | set(model.head_reads.values())
         for node, featurizer in reversed(self._plan.tensor):
             if needed & {node.writes.get(n, n) for n in featurizer.writes}:
@@ -258,21 +267,44 @@ class ModelCase(Case):
     def degenerate(self) -> dict[str, Scene]:
         return {name: StructureScene((residues,)) for name, residues in degenerate_proteins().items()}
 
-    def make(self) -> GraphModel:
-        return build_model(self.graph, self.target)
+    def make(self) -> nn.Module:
+        return _Heads([build_model(self.graph, target) for target in self.targets])
 
     def written(self, module: nn.Module) -> dict[str, Written]:
-        return {name: Written(spec, self.target.level) for name, spec in module.head.out.items()}
+        return module.written
 
-    def prepare(self, scene: Scene, device: torch.device | str, dtype: torch.dtype) -> Any:
+    def prepare(self, scene: Scene, device: torch.device | str, dtype: torch.dtype) -> Data:
         if isinstance(scene, StructureScene):
             return collate([self._plan.stored(_cast(residues, dtype)) for residues in scene.residues]).to(device)
-        tensors = {n: x.to(dtype) if x.is_floating_point() else x for n, x in scene.values.items()}
+        tensors = {n: x.to(dtype, copy=True) if x.is_floating_point() else x.clone() for n, x in scene.values.items()}
         rows = {n: scene.rows(scene.specs[n].level) for n in tensors}
         attributes = {} if scene.degree is None else {"degree": [scene.degree] * len(scene.sizes)}
         if "edges" in scene.specs:
             tensors["edge_index"], rows["edge_index"] = scene.edge_index, scene.rows("edge")
         return make_batch(tensors, sizes=scene.sizes, rows=rows, attributes=attributes).to(device)
+
+
+class _Heads(nn.Module):
+    """Models of one graph that share their layers: each head's outputs, named by the level of its target."""
+
+    def __init__(self, models: list[GraphModel]) -> None:
+        super().__init__()
+        self.models = nn.ModuleList(models)
+        for other in models[1:]:
+            other.layers = models[0].layers
+        self.written = {
+            f"{m.target.level} {name}": Written(spec, m.target.level)
+            for m in models
+            for name, spec in m.head.out.items()
+        }
+
+    def forward(self, batch: Data) -> dict[str, Tensor]:
+        f = self.models[0].embed(batch)
+        out = {}
+        for m in self.models:
+            made = m.head({local: f[name] for local, name in m.head_reads.items()})
+            out |= {f"{m.target.level} {name}": x for name, x in made.items()}
+        return out
 
 
 def _cast(residues: Residues, dtype: torch.dtype) -> Residues:

@@ -1,4 +1,4 @@
-"""Inputs for a component out of what it says it reads: real features where the table knows the field, else random ones."""
+"""Inputs for a component, from what it says it reads: true features of fields that the table knows, else random ones."""
 
 from __future__ import annotations
 
@@ -136,7 +136,11 @@ def _writers() -> dict[str, str]:
             component = registry.featurizers.get(name)
         except ProtgraphError:
             continue
-        if isinstance(component, type) and issubclass(component, Featurizer) and not issubclass(component, EdgeFeaturizer):
+        if (
+            isinstance(component, type)
+            and issubclass(component, Featurizer)
+            and not issubclass(component, EdgeFeaturizer)
+        ):
             for written in component.writes:
                 found.setdefault(written, name)
     return found

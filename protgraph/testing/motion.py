@@ -36,6 +36,10 @@ class Motions:
     def __len__(self) -> int:
         return len(self.elements)
 
+    def first(self, count: int) -> Motions:
+        """The first few of them."""
+        return Motions(self.elements[:count], self.shifts[:count])
+
     def apply(self, value: Tensor, spec: FieldSpec) -> Tensor:
         """A field's values after each motion, ``(R, …)`` to ``(M, R, …)``."""
         wide = value.expand(len(self), *value.shape)
@@ -58,7 +62,7 @@ class Motions:
         return [replace(residues, **{n: moved[n][m] for n in _COORDINATES}) for m in range(len(self))]
 
     def _turn(self, value: Tensor, spec: FieldSpec, *, inverse: bool) -> Tensor:
-        if spec.irreps == "index" or spec.is_scalar and "o" not in spec.irreps or not value.is_floating_point():
+        if spec.irreps == "index" or (spec.is_scalar and "o" not in spec.irreps) or not value.is_floating_point():
             return value
         if spec.irreps not in self._matrices:
             self._matrices[spec.irreps] = torch.stack([representation(q, spec.irreps) for q in self.elements])

@@ -1,4 +1,4 @@
-"""Small proteins made by rule: with helices, strands and side chains, without any file; and those that are at the edge."""
+"""Small proteins made by rule, with helices, strands and side chains, without any file; and degenerate ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from biotite.sequence import ProteinSequence
 
 from protgraph.structure import LossReport, Residues
 from protgraph.structure.alphabet import ALPHABET
@@ -26,8 +27,8 @@ _JITTER = 0.15
 
 @cache
 def proteins() -> tuple[Residues, ...]:
-    """Two proteins, one of two chains (13 and 9 residues) and one of a single chain (9), the same in every process."""
-    return make_protein((13, 9), seed=1), make_protein((9,), seed=2)
+    """Two proteins, one of two chains (11 and 8 residues) and one of a single chain (7), the same in every process."""
+    return make_protein((11, 8), seed=1), make_protein((7,), seed=2)
 
 
 def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
@@ -57,7 +58,7 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
         chain=np.repeat(np.array([chr(65 + c) for c in range(len(lengths))]), lengths),
         res_id=seq_pos + 1,
         ins_code=np.full(n, ""),
-        res_name=np.array(_THREE)[aatype],
+        res_name=np.array([ProteinSequence.convert_letter_1to3(ALPHABET[t]) for t in aatype]),
         aatype=aatype,
         pos=backbone[:, 1].copy(),
         backbone=backbone,
@@ -95,12 +96,6 @@ def degenerate_proteins() -> dict[str, Residues]:
     }
 
 
-_THREE = (
-    "ALA CYS ASP GLU PHE GLY HIS ILE LYS LEU MET ASN PRO GLN ARG SER THR VAL TRP TYR".split()  # in the order of ALPHABET
-)
-assert len(_THREE) == len(ALPHABET) - 1
-
-
 def _chain(length: int, rng: np.random.Generator) -> np.ndarray:
     """Atoms N, CA, C, O of one chain, ``(length, 4, 3)``, Å, from its dihedral angles."""
     shape = np.repeat(rng.integers(0, len(_SHAPES), length // 4 + 1), 4)[:length]
@@ -123,9 +118,7 @@ def _extend(last: Sequence[np.ndarray], length: float, angle: float, dihedral: f
     bc = unit((c - b)[None])[0]
     normal = unit(np.cross(b - a, bc)[None])[0]
     theta, tau = math.radians(180 - angle), math.radians(dihedral)
-    local = np.array(
-        [math.cos(theta), math.sin(theta) * math.cos(tau), math.sin(theta) * math.sin(tau)]
-    )
+    local = np.array([math.cos(theta), math.sin(theta) * math.cos(tau), math.sin(theta) * math.sin(tau)])
     return c + length * np.stack([bc, np.cross(normal, bc), normal], 1) @ local
 
 

@@ -73,8 +73,9 @@ class StructureScene(Scene):
         orders = [np.argsort(-r.chain_number, kind="stable") for r in self.residues]
         starts = np.cumsum([0, *self.sizes])
         node = torch.from_numpy(np.concatenate([o + s for o, s in zip(orders, starts, strict=False)]))
-        moved = tuple(_permuted(r, o) for r, o in zip(self.residues, orders, strict=True))
-        return StructureScene(moved), {"node": node, "pair": pair_order(node, self.sizes)}
+        swapped = tuple(_permuted(r, o) for r, o in zip(self.residues, orders, strict=True))
+        graph = torch.arange(len(self.sizes))
+        return StructureScene(swapped), {"node": node, "graph": graph, "pair": pair_order(node, self.sizes)}
 
     def changed(self) -> StructureScene:
         """Other proteins of the same sizes: everywhere another place, type, number and B factor."""

@@ -87,7 +87,7 @@ class Subject:
         """
         component = self.component
         if isinstance(component, ModelGraph):
-            return tuple(self._models(component))
+            return (self._model(component),)
         if not inspect.isclass(component):
             raise WiringError(f"{self} is a {type(component).__name__}, not a class or a ModelGraph")
         if issubclass(component, Featurizer) and not issubclass(component, TensorFeaturizer):
@@ -97,23 +97,22 @@ class Subject:
             return (LayerCase("", partial(component, **self.conformity.options), specs),)
         return tuple(self._layers(component))
 
-    def _models(self, graph: ModelGraph) -> Iterator[Case]:
-        """With a head per residue, and one per protein; with another head where neither fits (vectors)."""
+    def _model(self, graph: ModelGraph) -> Case:
+        """With a head per residue and one per protein; with another head where neither fits (vectors, coordinates)."""
         errors: list[ProtgraphError] = []
-        found = 0
-        for target in (t for t in _targets() if t.level in ("node", "graph")):
-            if target.kind not in ("classes", "vectors") or (found and target.kind == "vectors"):
+        fitting: list[Target] = []
+        for target in _targets():
+            if target.level not in ("node", "graph") or target.level in {t.level for t in fitting}:
                 continue
-            case = ModelCase(f"{target.level} head", graph, target)
             try:
-                case.make()
+                ModelCase(graph, (target,)).make()
             except ProtgraphError as e:
                 errors.append(e)
-                continue
-            found += 1
-            yield case
-        if not found:
+            else:
+                fitting.append(target)
+        if not fitting:
             raise errors[0]
+        return ModelCase(graph, tuple(fitting))
 
     def _layers(self, component: type[GraphLayer]) -> Iterator[Case]:
         """Bare; with all optional inputs; and with vectors where it takes them."""
@@ -137,12 +136,18 @@ class Subject:
         """Specs with which it can be built, or why it cannot."""
         names = component.reads
         if component.variadic:
-            names = (*names, *(n for n in self.conformity.inputs if n not in names)) if self.conformity.inputs else _VARIADIC
+            names = (
+                (*names, *(n for n in self.conformity.inputs if n not in names))
+                if self.conformity.inputs
+                else _VARIADIC
+            )
         return self._try(component, {}, names, irreps)
 
     def _with_optional(self, component: type[GraphLayer], specs: Mapping[str, FieldSpec]) -> dict[str, FieldSpec]:
-        for name in component.optional:
-            more = self._try(component, specs, (name,), _SCALARS)
+        """All of them, where they go together; else as many as do, one after another."""
+        for names in (component.optional, *((name,) for name in component.optional)):
+            missing = [name for name in names if name not in specs]
+            more = self._try(component, specs, missing, _SCALARS)
             specs = specs if isinstance(more, Exception) else more
         return dict(specs)
 
@@ -153,17 +158,17 @@ class Subject:
         fixed = {n: spec for n in names if (spec := self._spec(n)) is not None}
         free = [level_of(n) for n in names if n not in fixed]
         choices = {level: irreps if level == "node" else _SCALARS for level in dict.fromkeys(free)}
-        error: Exception = WiringError(f"{self} reads nothing")
+        errors: list[Exception] = []
         for chosen in product(*choices.values()):
             by_level = dict(zip(choices, chosen, strict=True))
             given = {n: fixed.get(n) or FieldSpec(n, level_of(n), by_level[level_of(n)]) for n in names}
             try:
                 self._create(component, {**specs, **given})
             except Exception as e:  # noqa: BLE001 -- a component may refuse an input in its own way
-                error = e if not isinstance(error, ProtgraphError) or isinstance(e, ProtgraphError) else error
+                errors.append(e)
             else:
                 return {**specs, **given}
-        return error
+        return errors[0]
 
     def _spec(self, name: str) -> FieldSpec | None:
         stated = self.conformity.inputs.get(name)

@@ -97,7 +97,9 @@ class Trial:
         moved = case.run(self.module(case), case.scene.moved(motions), device=self.device, dtype=self.dtype)
         want = {n: truth[n].expand(len(motions), *truth[n].shape) for n in written}
         back = {n: motions.undo(moved[n].view_as(want[n]), w.spec) for n, w in written.items()}
-        return difference({n: x.flatten(0, 1) for n, x in back.items()}, {n: x.flatten(0, 1) for n, x in want.items()}, written)
+        return difference(
+            {n: x.flatten(0, 1) for n, x in back.items()}, {n: x.flatten(0, 1) for n, x in want.items()}, written
+        )
 
     @contextmanager
     def naming(self, what: str) -> Iterator[None]:

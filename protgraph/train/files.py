@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from protgraph.structure import Residues, clean, load_structure
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint
 from protgraph.train.prepare import Failure
 
-__all__ = ["Protein", "as_checkpoint", "in_batches", "read_proteins"]
+__all__ = ["Protein", "as_checkpoint", "in_batches", "read_proteins", "write_failures"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,3 +101,14 @@ def in_batches(proteins: Iterable[Protein], max_nodes: int) -> Iterator[list[Pro
         held.append(protein)
     if held:
         yield held
+
+
+def write_failures(path: str | Path, failures: Sequence[Failure]) -> Path:
+    """Write which files and proteins failed, and why, as CSV: file, id, reason."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["file", "id", "reason"])
+        table.writerows([f.file, f.id, f.reason] for f in failures)
+    return path

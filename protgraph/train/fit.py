@@ -21,7 +21,7 @@ from protgraph.data.store import Store
 from protgraph.errors import DatasetError, OptionError, ProtgraphError
 from protgraph.model.build import GraphModel, build_model
 from protgraph.model.graph import ModelGraph
-from protgraph.task.loss import binary_cross_entropy
+from protgraph.task.loss import binary_cross_entropy, prior
 from protgraph.task.task import Task
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
@@ -231,7 +231,9 @@ def _train(
 
     train = prepared.splits["train"]
     batches = Batches(train, max_nodes=config.batch_residues, shuffle=True, seed=config.seed)
-    loss = _loss(task, config, train)
+    loss, start = _loss(task, config, train)
+    if start is not None:
+        model.head.start_at(start)
     module = FitModule(model, task, config, batches, prepared.splits["val"], loss, on_epoch=on_epoch)
     with _quiet(), _reproducible(config, device):
         pl.Trainer(
@@ -259,16 +261,17 @@ def _train(
     return module
 
 
-def _loss(task: Task, config: FitConfig, train: Store) -> Callable[[Tensor, Tensor], Tensor]:
+def _loss(task: Task, config: FitConfig, train: Store) -> tuple[Callable[[Tensor, Tensor], Tensor], Tensor | None]:
+    """The loss, and the constant logits of least loss."""
+    y, target = torch.cat([protein.y for protein in train]), task.target
     if config.pos_weight is None:
-        return task.loss
+        return task.loss, prior(y, target.kind, target.size)
     if task.target.kind != "labels" or task.loss is not binary_cross_entropy:
         raise OptionError(f"FitConfig: pos_weight is for yes/no labels; task {task.name!r} has {task.target.kind}")
-    if config.pos_weight != "balanced":
-        return partial(binary_cross_entropy, pos_weight=float(config.pos_weight))
-    y = torch.cat([protein.y for protein in train])
-    positives, negatives = (y == 1).sum(0), (y == 0).sum(0)
-    return partial(binary_cross_entropy, pos_weight=negatives / positives.clamp(min=1))
+    weight = config.pos_weight
+    if weight == "balanced":
+        weight = (y == 0).sum(0) / (y == 1).sum(0).clamp(min=1)
+    return partial(binary_cross_entropy, pos_weight=weight), prior(y, target.kind, target.size, pos_weight=weight)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -55,10 +55,6 @@ class Predictions:
     def write_csv(self, path: str | Path) -> None:
         """Write the table; floats with as many digits as tell them apart."""
         _write(path, self.columns, self.rows)
-
-    def write_failures(self, path: str | Path) -> None:
-        """Write which files and chains failed, and why, as CSV."""
-        _write(path, ("file", "id", "reason"), (asdict(f).values() for f in self.failures))
 
 
 def predict(

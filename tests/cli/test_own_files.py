@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import shutil
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from protgraph.cli.train import train
 from protgraph.data.store import Store
 from protgraph.structure import clean, load_structure
+from protgraph.train import FitConfig
 
 SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8")
 
@@ -129,6 +132,7 @@ def test_labels_of_absent_residues_are_one_error_that_names_them(run, folder, tm
         (["train", "gcn", "--data", "pdb_core"], "--task"),
         (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--device", "cuda:99"], "cuda:99"),
         (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--epochs", "0"], "epochs"),
+        (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--pos-weight", "much"], "balanced"),
         (["describe", "gta"], "gat"),
         (["describe", "gat", "--task", "nope"], "secondary_structure"),
         (["predict", "nope.safetensors", "x.cif", "-o", "x.csv"], "nope.safetensors"),
@@ -185,4 +189,10 @@ def test_bench_writes_a_table_and_goes_on_where_it_was(run, tmp_path, folder):
     table = (tmp_path / "runs" / "tiny" / "table.md").read_text()
     assert "majority" in table and "gcn" in table and "auprc" in table
     again = run("bench", tmp_path / "spec.toml")
-    assert again.code == 0 and "2 kept from before; 0 to go" in again.out
+    assert again.code == 0 and "2 kept from before; 0 to go" in again.err
+
+
+def test_options_of_train_have_the_defaults_of_fit():
+    shown, config = signature(train).parameters, FitConfig()
+    for name in ("epochs", "lr", "seed", "patience", "batch_residues", "device", "pos_weight", "max_time"):
+        assert shown[name].default == getattr(config, name), name

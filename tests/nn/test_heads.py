@@ -103,3 +103,15 @@ def test_heads_see_only_invariants_of_vectors(scene, specs, float64, head, level
     torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-12)
     other = built(s.inputs(fields, h=torch.cat([h[:, :4], 2 * h[:, 4:]], 1)))["logits"]
     assert not torch.allclose(a, other)  # the norms are seen
+
+
+@pytest.mark.parametrize(("head", "level"), [(NodeHead, "node"), (GraphHead, "graph"), (EdgeHead, "edge")])
+def test_heads_start_at_given_logits(scene, specs, head, level):
+    s = scene(SIZES)
+    made = head({n: specs[n] for n in head.reads}, target(level), hidden=8 if head is EdgeHead else (8,))
+    start = torch.tensor([0.5, -1.0, 2.0])
+    made.start_at(start)
+    logits = made(s.inputs(head.reads))["logits"]
+    torch.testing.assert_close(logits, start.expand_as(logits))
+    logits.square().sum().backward()
+    assert made.last.weight.grad.abs().sum() > 0  # and learn from there

@@ -17,6 +17,7 @@ import torch
 from protgraph.errors import OptionError
 from protgraph.structure import clean, load_structure
 from protgraph.train import embed, fit, predict
+from protgraph.train.files import write_failures
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_broken_files_are_listed_and_the_others_go_on(trained, one, tmp_path):
     assert len(said.rows) == 64
     assert said.exit_code == 1
     assert predict(trained.checkpoint(), files[:1], device="cpu").exit_code == 2
-    said.write_failures(tmp_path / "failed.csv")
+    write_failures(tmp_path / "failed.csv", said.failures)
     with open(tmp_path / "failed.csv", newline="") as file:
         assert [row["file"] for row in csv.DictReader(file)] == [str(files[0]), str(files[2])]
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from protgraph.data.fields import FieldSpec
 from protgraph.data.target import Target
 from protgraph.nn.base import Head
-from protgraph.nn.invariant import invariant_width, invariants
+from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 
 __all__ = ["ContactHead"]
 
@@ -45,7 +45,8 @@ class ContactHead(Head):
         self.sign = nn.Parameter(torch.randn(target.size, rank) * rank**-0.5)  # s_r / sqrt(R)
         self.single = nn.Linear(width, target.size, bias=False)
         self.bias = nn.Parameter(torch.zeros(target.size))
-        self.declare(logits=FieldSpec("logits", "edge", f"{target.size}x0e"))
+        chiral = invariants_are_chiral(fields["h"])
+        self.declare(logits=FieldSpec("logits", "edge", f"{target.size}x0e", chiral=chiral))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x, proteins = invariants(f["h"], self.fields["h"]), f["proteins"]

@@ -11,7 +11,7 @@ from protgraph.data.fields import FieldSpec
 from protgraph.data.target import Target
 from protgraph.nn.base import Head
 from protgraph.nn.dense import activation
-from protgraph.nn.invariant import invariant_width, invariants
+from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 from protgraph.nn.neighbour import pair_sum
 
 __all__ = ["EdgeHead"]
@@ -62,7 +62,12 @@ class EdgeHead(Head):
         self.edge_linear = nn.Linear(self.scalar_width("edge_attr"), hidden, bias=False) if with_edges else None
         self.act = activation(act, inplace=True)
         self.out_linear = nn.Sequential(nn.Dropout(dropout), nn.Linear(hidden, target.size))
-        self.declare(logits=FieldSpec("logits", "edge", f"{target.size}x0e"))
+        chiral = invariants_are_chiral(fields["h"])
+        self.declare(logits=FieldSpec("logits", "edge", f"{target.size}x0e", chiral=chiral))
+
+    @property
+    def last(self) -> nn.Linear:
+        return self.out_linear[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x, edges = invariants(f["h"], self.fields["h"]), f["edges"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from protgraph.data.fields import FieldSpec
 from protgraph.data.target import Target
 from protgraph.nn.base import Head
 from protgraph.nn.dense import mlp
 from protgraph.nn.heads.pool import Pool
-from protgraph.nn.invariant import invariant_width, invariants
+from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 
 __all__ = ["GraphHead"]
 
@@ -55,7 +55,12 @@ class GraphHead(Head):
         width = invariant_width(fields["h"])
         self.pool = Pool(width, pool)
         self.mlp = mlp([width, *hidden, target.size], act=act, dropout=dropout)
-        self.declare(logits=FieldSpec("logits", "graph", f"{target.size}x0e"))
+        chiral = invariants_are_chiral(fields["h"])
+        self.declare(logits=FieldSpec("logits", "graph", f"{target.size}x0e", chiral=chiral))
+
+    @property
+    def last(self) -> nn.Linear:
+        return self.mlp[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"logits": self.mlp(self.pool(invariants(f["h"], self.fields["h"]), f["proteins"]))}

@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from protgraph.data.conformity import Conformity
 from protgraph.data.edges import Edges
 from protgraph.data.fields import FieldSpec
 from protgraph.errors import WiringError
@@ -53,6 +54,7 @@ class GCN(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("h", "edges")
     optional: ClassVar[tuple[str, ...]] = ("edge_weight",)
     writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity = Conformity(nonnegative=("edge_weight",))
 
     def __init__(
         self, fields: Mapping[str, FieldSpec], *, dim: int = 64, norm: str = "symmetric", bias: bool = True

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from protgraph.data.fields import FieldSpec
 from protgraph.nn.base import GraphLayer
-from protgraph.nn.invariant import invariant_width, invariants
+from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 
 __all__ = ["Invariants"]
 
@@ -30,8 +30,7 @@ class Invariants(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
         super().__init__(fields)
         spec = fields["h"]
-        chiral = spec.chiral or any(ir.l == 0 and ir.p == -1 for _, ir in spec.o3)
-        self.declare(h=FieldSpec("h", spec.level, f"{invariant_width(spec)}x0e", chiral=chiral))
+        self.declare(h=FieldSpec("h", spec.level, f"{invariant_width(spec)}x0e", chiral=invariants_are_chiral(spec)))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"h": invariants(f["h"].flatten(1), self.fields["h"])}

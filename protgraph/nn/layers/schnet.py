@@ -13,6 +13,7 @@ from torch.nn.functional import softplus
 from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import OptionError
 from protgraph.nn.base import GraphLayer
+from protgraph.nn.filter import filtered_sum
 
 __all__ = ["SchNet"]
 
@@ -104,15 +105,15 @@ class SchNet(GraphLayer):
         x = self._smear(d)  # (E, gaussians)
         if "edge_attr" in f:
             x = torch.cat([x, f["edge_attr"]], 1)
-        weight = self.filter(x) * self._envelope(d)  # (E, filters)
-        summed = edges.sum(edges.source(self.lin1(f["h"])) * weight)  # (N, filters)
+        summed = filtered_sum(edges, self.lin1(f["h"]), self.filter(x), self._envelope(d))  # (N, filters)
         return {"h": self.lin(self.act(self.lin2(summed)))}
 
     def _smear(self, d: Tensor) -> Tensor:
         """Gaussians of the distance, ``(E, 1)`` to ``(E, gaussians)``."""
         centre = torch.linspace(0, self.cutoff, self.gaussians, dtype=d.dtype, device=d.device)
         spacing = self.cutoff / (self.gaussians - 1)
-        return torch.exp(-0.5 * ((d - centre) / spacing).square())
+        exponent = -0.5 * ((d - centre) / spacing).square()
+        return torch.exp(exponent.clamp(min=-80))  # numbers below the normal ones of float32 are slow to work with
 
     def _envelope(self, d: Tensor) -> Tensor:
         """From 1 at distance 0 to 0 at the cutoff, ``(E, 1)``."""

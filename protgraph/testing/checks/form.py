@@ -45,7 +45,9 @@ def signature(trial: Trial) -> None:
             raise ConformityError(f"{trial.subject}: from_dict(to_dict()) gives another model graph")
         return
     parameters = list(inspect.signature(component).parameters.values())
-    given = ("fields", "target") if issubclass(component, Head) else ("fields",) if hasattr(component, "variadic") else ()
+    given = (
+        ("fields", "target") if issubclass(component, Head) else ("fields",) if hasattr(component, "variadic") else ()
+    )
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     open_ended = [str(p) for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if open_ended:
@@ -99,7 +101,7 @@ def _check_edges(trial: Trial, edges: EdgeList, n: int) -> None:
     pairs = np.stack([target, source])
     if len(np.unique(pairs, axis=1).T) != len(target) or (source == target).any():
         raise ConformityError(f"{trial.subject}: some edges are there twice, or join a node with itself")
-    if (np.diff(target) < 0).any() or (len(source) and not (0 <= pairs.min() and pairs.max() < n)):
+    if (np.diff(target) < 0).any() or (len(source) and (pairs.min() < 0 or pairs.max() >= n)):
         raise ConformityError(f"{trial.subject}: edges are not sorted by target, or name nodes that are not there")
     if edges.degree is not None and (np.bincount(target, minlength=n) != edges.degree).any():
         raise ConformityError(f"{trial.subject}: not every node has the {edges.degree} edges of its degree")
@@ -118,7 +120,9 @@ class _Watched(dict):
             self.undeclared.add(str(name))
 
     def __missing__(self, name: str) -> Any:
-        raise ConformityError(f"it reads {name!r}, which it " + ("needs" if name in self._declared else "does not declare"))
+        raise ConformityError(
+            f"it reads {name!r}, which it " + ("needs" if name in self._declared else "does not declare")
+        )
 
     def __contains__(self, name: object) -> bool:
         self._ask(name)
@@ -173,13 +177,15 @@ def non_trivial(trial: Trial) -> float | None:
             flat = usual[name].double().flatten(1)
             for block in [slice(None)] if irreps is None else irreps.slices():
                 if block.start != block.stop and flat[:, block].abs().max() < _SIZE:
-                    raise ConformityError(f"{trial.subject}: {name!r} is nothing but zeros, or next to it ({case.label})")
+                    raise ConformityError(
+                        f"{trial.subject}: {name!r} is nothing but zeros, or next to it ({case.label})"
+                    )
         for read, other in _variations(trial, case, usual).items():
             moved = max(_moved(usual[n], other[n]) for n in usual)
             weakest = moved if weakest is None else min(weakest, moved)
             if not moved >= _MOVES:
                 raise ConformityError(
-                    f"{trial.subject}: its output does not move with {read!r} (relative change {moved:.0e}; {case.label})"
+                    f"{trial.subject}: its output does not move with {read!r} (change {moved:.0e}; {case.label})"
                 )
     return weakest
 

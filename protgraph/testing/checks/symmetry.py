@@ -37,7 +37,7 @@ def reflection(trial: Trial) -> float:
 
 
 def node_order(trial: Trial) -> float:
-    """Another order of a protein's nodes, or of its chains in the file, reorders the output and changes nothing else."""
+    """Another order of a protein's nodes, or of its chains in the file, reorders the output and does no more."""
     worst = 0.0
     for case in trial.cases:
         for scene in dict.fromkeys(s for s in (case.scene, case.stored) if s is not None):
@@ -45,7 +45,9 @@ def node_order(trial: Trial) -> float:
             written = case.written(trial.module(case))
             want = reorder(trial.run(case, scene), written, order)
             error = difference(trial.run(case, other), want, written)
-            worst = max(worst, at_most(error, trial.limit(case), f"{trial.subject}: another order of nodes ({case.label})"))
+            worst = max(
+                worst, at_most(error, trial.limit(case), f"{trial.subject}: another order of nodes ({case.label})")
+            )
     return worst
 
 
@@ -61,7 +63,9 @@ def edge_order(trial: Trial) -> float:
         usual = trial.run(case, case.stored)
         for scene, want in ((other, reorder(usual, written, order)), (case.stored.irregular(), usual)):
             error = difference(trial.run(case, scene), want, written)
-            worst = max(worst, at_most(error, trial.limit(case), f"{trial.subject}: another order of edges ({case.label})"))
+            worst = max(
+                worst, at_most(error, trial.limit(case), f"{trial.subject}: another order of edges ({case.label})")
+            )
     if not found:
         raise NotApplicable("it reads no edges")
     return worst
@@ -74,7 +78,9 @@ def batch_equals_singles(trial: Trial) -> float:
         singles = [trial.run(case, case.scene.single(b)) for b in range(len(case.scene.sizes))]
         want = {name: torch.cat([out[name] for out in singles]) for name in singles[0]}
         error = difference(trial.run(case), want, case.written(trial.module(case)))
-        worst = max(worst, at_most(error, trial.limit(case), f"{trial.subject}: a batch and its proteins ({case.label})"))
+        worst = max(
+            worst, at_most(error, trial.limit(case), f"{trial.subject}: a batch and its proteins ({case.label})")
+        )
     return worst
 
 
@@ -104,7 +110,7 @@ def _trained(trial: Trial, case: Case, scene: Scene) -> dict[str, Tensor]:
 
 
 def same_on_cuda(trial: Trial) -> float:
-    """On a GPU: the same values, moved proteins within the tolerance, and no waiting for the host in the forward pass."""
+    """On a GPU: the same values for moved proteins, and no waiting for the host in the forward pass."""
     if not torch.cuda.is_available():
         raise NotApplicable("no CUDA device is here")
     worst = 0.0

@@ -1,0 +1,139 @@
+"""Attention of residues that see each other in their own frames: ``ipa``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from protgraph.data.fields import FieldSpec, field
+from protgraph.errors import WiringError
+from protgraph.nn.attention import protein_attention
+from protgraph.nn.base import GraphLayer
+
+__all__ = ["IPA"]
+
+
+class IPA(GraphLayer):
+    """``h'_i = W [o_i, T_i⁻¹ ∘ ō_i, |T_i⁻¹ ∘ ō_i|, õ_i]``, sums over all j of the protein with weights
+    ``softmax_j( √⅓ ( q_i·k_j / √c + b_ij − ½ γ √(2/9P) Σ_p |T_i ∘ q̄_ip − T_j ∘ k̄_jp|² ) )``.
+
+    o, ō and õ are weighted sums of values, of points ``T_j ∘ v̄_jp`` and of pair features; T_i puts a point of the frame of
+    residue i into space. Where edges and edge_attr are wired, edge_attr are the pair features, and all other pairs have 0.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    dim : int
+        Width of the result.
+    heads : int
+        Attention heads.
+    channels : int
+        c, width of a head's queries, keys and values.
+    query_points, value_points : int
+        Points of each head and residue.
+    unit : float
+        Å, the unit of length of points.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å, proteins; optionally edges and
+    edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``, chiral: a frame is right-handed in a mirror image
+    too.
+
+    ``|a − b|²`` is taken apart into ``|b|² − 2 a·b`` (``|a|²`` is the same for all j), so that one matrix product makes all
+    logits, and no tensor of all pairs is wider than the heads; positions are centred first, which keeps it exact.
+    A residue without a frame has all its points at its CA.
+
+    Deviations from the paper: linear maps have biases, as in AlphaFold's program (but for b_ij, where softmax removes it),
+    and the last one does not start at 0. Parameters have the names of OpenFold's.
+
+    References
+    ----------
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithm 22.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "frame", "pos", "proteins")
+    optional: ClassVar[tuple[str, ...]] = ("edges", "edge_attr")
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        dim: int = 64,
+        heads: int = 4,
+        channels: int = 16,
+        query_points: int = 4,
+        value_points: int = 8,
+        unit: float = 10.0,
+    ) -> None:
+        super().__init__(fields)
+        width = self.scalar_width("h")
+        if ("edges" in fields) != ("edge_attr" in fields):
+            raise WiringError("ipa reads edges and edge_attr together, as pair features: wire both or neither")
+        if fields["frame"].trailing_shape != (3, 3):
+            raise WiringError(f"ipa reads {fields['frame'].name!r} as frames (N, 3, 3): use the featurizer 'residue_frame'")
+        self.heads, self.unit = heads, unit
+        self.points = (query_points, value_points)
+        self.linear_q = nn.Linear(width, heads * channels)
+        self.linear_kv = nn.Linear(width, heads * 2 * channels)
+        self.linear_q_points = nn.Linear(width, 3 * heads * query_points)
+        self.linear_kv_points = nn.Linear(width, 3 * heads * sum(self.points))
+        pair = self.scalar_width("edge_attr") if "edge_attr" in fields else 0
+        self.linear_b = nn.Linear(pair, heads, bias=False) if pair else None
+        self.head_weights = nn.Parameter(torch.full((heads,), 0.541324854612918))  # softplus⁻¹(1)
+        self.linear_out = nn.Linear(heads * (channels + 4 * value_points + pair), dim)
+        self.declare(h=FieldSpec("h", "node", f"{dim}x0e", chiral=True))
+
+    @classmethod
+    def from_reference(cls, state_dict: Mapping[str, Tensor], *, query_points: int, unit: float = 10.0) -> IPA:
+        """The layer of an ``InvariantPointAttention`` of OpenFold, whose state does not say how many points ask."""
+        state = {name.replace(".linear.", "."): value for name, value in state_dict.items()}
+        state.pop("linear_b.bias")  # the same for all j
+        heads, (queries, width) = len(state["head_weights"]), state["linear_q.weight"].shape
+        fields = {name: field(name) for name in ("frame", "pos", "proteins", "edges")}
+        fields |= {"h": FieldSpec("h", "node", f"{width}x0e")}
+        fields |= {"edge_attr": FieldSpec("edge_attr", "edge", f"{state['linear_b.weight'].size(1)}x0e")}
+        layer = cls(
+            fields,
+            dim=len(state["linear_out.bias"]),
+            heads=heads,
+            channels=queries // heads,
+            query_points=query_points,
+            value_points=len(state["linear_kv_points.bias"]) // (3 * heads) - query_points,
+            unit=unit,
+        ).to(state["head_weights"].dtype)
+        layer.load_state_dict(state)
+        return layer
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        h, frame, proteins = f["h"], f["frame"], f["proteins"]
+        n, p = len(h), self.points[0]
+        pos = (f["pos"] - proteins.expand(proteins.mean(f["pos"]))) / self.unit
+        q = self.linear_q(h).view(n, self.heads, -1)  # (N, H, c)
+        k, v = self.linear_kv(h).view(n, self.heads, -1).chunk(2, -1)
+        a = _to_space(self.linear_q_points(h).view(n, 3, self.heads, -1), frame, pos)  # (N, H, 3, P)
+        b, o = _to_space(self.linear_kv_points(h).view(n, 3, self.heads, -1), frame, pos).split(self.points, -1)
+        strength = softplus(self.head_weights)[:, None] * (1 / (3 * (9 / 2) * p)) ** 0.5  # (H, 1)
+        # line 7, q·k + γ (a·b − ½ |b|²), as one scalar product
+        ask = [q * (1 / (3 * q.size(-1))) ** 0.5, strength * a.flatten(2), (-strength / 2).expand(n, -1, 1)]
+        answer = [k, b.flatten(2), b.square().sum((2, 3)).unsqueeze(-1)]
+        bias = self.linear_b(f["edge_attr"]) / 3**0.5 if self.linear_b else None
+        joined = (torch.cat(parts, -1) for parts in (ask, answer, [v, o.flatten(2)]))
+        seen, weight = protein_attention(*joined, proteins, f.get("edges"), bias)
+        value, point = seen.split([v.size(-1), o.size(2) * o.size(3)], -1)  # lines 8 and 10
+        local = torch.einsum("nkx,nhxp->nkhp", frame, point.unflatten(-1, (3, -1)) - pos[:, None, :, None])
+        norm = (local.square().sum(1) + 1e-8).sqrt()  # (N, H, P), AlphaFold's ε
+        out = [value.flatten(1), local.flatten(1), norm.flatten(1)]
+        if weight is not None:
+            out.append(f["edges"].sum(weight[..., None] * f["edge_attr"][:, None]).flatten(1))  # line 9
+        return {"h": self.linear_out(torch.cat(out, 1))}  # line 11
+
+
+def _to_space(points: Tensor, frame: Tensor, pos: Tensor) -> Tensor:
+    """``T_i ∘ p``: points in the frames of their residues, ``(N, 3, H, P)``, to ``(N, H, 3, P)``."""
+    return torch.einsum("nkx,nkhp->nhxp", frame, points) + pos[:, None, :, None]

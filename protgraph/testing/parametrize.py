@@ -1,0 +1,90 @@
+"""The checks as parameters of a pytest test: one test for each component and check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from protgraph.errors import MissingExtraError, ProtgraphError
+from protgraph.model import ModelGraph
+from protgraph.registry import Registry
+from protgraph.testing.subject import Kind, Subject, subjects
+from protgraph.testing.suite import CHECKS, Check, floating
+from protgraph.testing.trial import ConformityError, NotApplicable, Trial
+
+__all__ = ["parametrize_with_checks"]
+
+
+def parametrize_with_checks(
+    what: Registry | str | type | ModelGraph | Sequence[object],
+    *,
+    kind: Kind | None = None,
+    device: str = "cpu",
+    dtype: str = "float64",
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a test of ``component`` and ``check`` run once for each component and each check that is for its kind.
+
+    Parameters
+    ----------
+    what : Registry, str, class, ModelGraph, or a sequence of those
+        Which components: ``pg.layers``, ``"my_layer"``, ``["my_layer", "my_model"]``, ``MyLayer``.
+    kind : {"featurizer", "layer", "head", "model"}, optional
+        Only this kind, where several share a name.
+    device : str
+        Where: "cpu", "cuda".
+    dtype : {"float64", "float32"}
+        float64 is held to 1e-10, float32 to the component's tolerance.
+
+    Returns
+    -------
+    callable
+        A decorator. Failures that a component expects are strict xfails with its reason.
+
+    Examples
+    --------
+    In a plugin's tests::
+
+        import protgraph as pg
+
+        @pg.testing.parametrize_with_checks(["my_layer", "my_model"])
+        def test_conformity(component, check):
+            check(component)
+    """
+    try:
+        import pytest
+    except ImportError as e:
+        raise MissingExtraError("parametrize_with_checks needs pytest: pip install pytest") from e
+
+    parameters = []
+    for subject in subjects(what, kind=kind):
+        trial = Trial(subject, device, floating(dtype))
+        expected = _expected(subject)
+        for one in CHECKS:
+            if subject.kind not in one.kinds:
+                continue
+            marks = []
+            if one.name in expected:
+                xfail = pytest.mark.xfail(reason=expected[one.name], strict=subject.strict, raises=ConformityError)
+                marks.append(xfail)
+            ask = partial(_ask, one, trial)
+            parameters.append(pytest.param(subject, ask, id=f"{subject.kind}-{subject.name}-{one.name}", marks=marks))
+    return pytest.mark.parametrize(("component", "check"), parameters)
+
+
+def _expected(subject: Subject) -> dict[str, str]:
+    try:
+        return dict(subject.conformity.expected_failures)
+    except ProtgraphError:  # it cannot be loaded: its first check says so, and no other component suffers
+        return {}
+
+
+def _ask(one: Check, trial: Trial, subject: Subject) -> float | None:
+    """Run one check on the component that it was made for; one that does not apply is skipped."""
+    import pytest
+
+    assert subject is trial.subject
+    try:
+        with trial.naming(one.name):
+            return one.function(trial)
+    except NotApplicable as e:
+        return pytest.skip(str(e))
