@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from protgraph.data.gather import Dot, GatherSum, PairSum
+from protgraph.data.block import Layout
 from protgraph.data.segment import Backend, Segments
 from protgraph.errors import FieldError
 
@@ -17,7 +20,10 @@ __all__ = ["Edges", "Proteins"]
 
 
 class Edges:
-    """Edges j → i of one graph or batch, sorted by target i, and the reductions over each node's neighbours.
+    """Edges j → i of one graph or batch, sorted by target i, and what can be reduced over each node's neighbours.
+
+    Gather, work on edges, reduce: ``edges.sum(message(edges.source(h)))``. Where the message is a product or a sum,
+    :meth:`gather_sum`, :meth:`dot` and :meth:`pair_sum` do with fewer tensors of E rows, or none.
 
     Parameters
     ----------
@@ -30,11 +36,21 @@ class Edges:
     backend : {"auto", "native", "scatter"}
         How to reduce; see :class:`protgraph.data.segment.Segments`.
 
+    Attributes
+    ----------
+    index : Tensor
+        ``(2, E)`` int64, as given.
+    sources, targets : Segments
+        The edges that leave each node, and those that enter it.
+
     Examples
     --------
     >>> edges = Edges(torch.tensor([[1, 2, 0], [0, 0, 1]]), num_nodes=3)
-    >>> edges.mean(edges.source(torch.tensor([[1.0], [2.0], [4.0]]))).flatten().tolist()
+    >>> h = torch.tensor([[1.0], [2.0], [4.0]])
+    >>> edges.mean(edges.source(h)).flatten().tolist()
     [3.0, 1.0, 0.0]
+    >>> edges.gather_sum(h).flatten().tolist()
+    [6.0, 1.0, 0.0]
     """
 
     def __init__(
@@ -43,7 +59,8 @@ class Edges:
         self.index = edge_index
         self.num_nodes = num_nodes
         self.degree = degree
-        self._targets = Segments(edge_index[1], num_nodes, length=degree, backend=backend)
+        self.targets = Segments(edge_index[1], num_nodes, length=degree, backend=backend)
+        self.sources = Segments(edge_index[0], num_nodes, is_sorted=False, backend=backend)
 
     @classmethod
     def of(cls, graph: Data, *, backend: Backend = "auto") -> Edges:
@@ -68,36 +85,75 @@ class Edges:
     @property
     def count(self) -> Tensor:
         """``(N,)`` int64, incoming edges of each node."""
-        return self._targets.count
+        return self.targets.count
 
     @property
     def ptr(self) -> Tensor:
         """``(N + 1,)`` int64 row pointer over targets."""
-        return self._targets.ptr
+        return self.targets.ptr
+
+    @cached_property
+    def reversed(self) -> tuple[Edges, Tensor]:
+        """The edges i → j of j → i, sorted by their new target, and ``(E,)`` int64: which old edge each is."""
+        order = self.sources.order
+        return Edges(torch.stack([self.index[1 - row].index_select(0, order) for row in (0, 1)]), self.num_nodes), order
 
     def source(self, x: Tensor) -> Tensor:
         """Each edge's source value ``x[j]``, ``(N, …)`` to ``(E, …)``."""
-        return x.index_select(0, self.index[0])
+        return self.sources.expand(x)
 
     def target(self, x: Tensor) -> Tensor:
         """Each edge's target value ``x[i]``, ``(N, …)`` to ``(E, …)``."""
-        return self._targets.expand(x)
+        return self.targets.expand(x)
 
     def sum(self, m: Tensor) -> Tensor:
         """``Σ_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbours."""
-        return self._targets.sum(m)
+        return self.targets.sum(m)
 
     def mean(self, m: Tensor) -> Tensor:
         """``mean_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbours."""
-        return self._targets.mean(m)
+        return self.targets.mean(m)
 
     def max(self, m: Tensor) -> Tensor:
         """``max_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbours."""
-        return self._targets.max(m)
+        return self.targets.max(m)
 
     def softmax(self, logits: Tensor) -> Tensor:
         """Softmax over each node's incoming edges, ``(E, …)`` to ``(E, …)``."""
-        return self._targets.softmax(logits)
+        return self.targets.softmax(logits)
+
+    def gather_sum(self, x: Tensor, weight: Tensor | None = None) -> Tensor:
+        """``Σ_j w_ij x_j``; equals ``sum(weight * source(x))`` without a value per edge and channel.
+
+        Parameters
+        ----------
+        x : Tensor
+            ``(N, C)``, or ``(N, H, C)`` for H heads.
+        weight : Tensor, optional
+            ``(E,)`` for ``(N, C)``; ``(E, H)`` for ``(N, H, C)``. None: ones.
+
+        Returns
+        -------
+        Tensor
+            Of the shape of ``x``; 0 without neighbours.
+        """
+        w = None if weight is None else weight.to(x.dtype)
+        if x.dim() == 3:
+            return GatherSum.apply(self, x, w)
+        return GatherSum.apply(self, x.unsqueeze(1), None if w is None else w.unsqueeze(1)).squeeze(1)
+
+    def dot(self, a: Tensor, b: Tensor) -> Tensor:
+        """``<a_i, b_j>`` of each edge without a value per edge and channel: ``(N, …, C)`` twice to ``(E, …)``."""
+        if a.dim() == 3:
+            return Dot.apply(self, a, b)
+        return Dot.apply(self, a.unsqueeze(1), b.unsqueeze(1)).squeeze(1)
+
+    def pair_sum(self, a: Tensor, b: Tensor, e: Tensor | None = None) -> Tensor:
+        """``a_i + b_j + e_ij`` in one new tensor: ``(N, …)`` twice and ``(E, …)`` to ``(E, …)``.
+
+        The linear part of a message is cheap on nodes: ``W [x_i, x_j, e] = W₁ x_i + W₂ x_j + W₃ e``.
+        """
+        return PairSum.apply(self, a, b, e)
 
 
 class Proteins:
@@ -109,10 +165,21 @@ class Proteins:
         ``(N,)`` int64, protein of each node, ascending.
     sizes : sequence of int
         Nodes of each protein, on the host, so that no layer has to ask the device.
+    padded : bool, optional
+        Whether :attr:`layout` pads proteins of about one length to one; None: on a GPU.
+
+    Notes
+    -----
+    The *pairs* of a batch are all ordered pairs of each protein's nodes, row-major (i, then j), protein after protein:
+    P = Σ_b L_b² of them.
     """
 
-    def __init__(self, batch: Tensor, sizes: tuple[int, ...], *, backend: Backend = "auto") -> None:
+    def __init__(
+        self, batch: Tensor, sizes: tuple[int, ...], *, backend: Backend = "auto", padded: bool | None = None
+    ) -> None:
         self.batch, self.sizes = batch, tuple(sizes)
+        self.padded = batch.is_cuda if padded is None else padded
+        self._layout: Layout | None = None
         if sum(self.sizes) != batch.numel():
             raise FieldError(f"proteins of sizes {self.sizes} do not make {batch.numel()} nodes")
         length = self.sizes[0] if self.sizes and len(set(self.sizes)) == 1 else None
@@ -134,6 +201,31 @@ class Proteins:
     def ptr(self) -> Tensor:
         """``(B + 1,)`` int64: protein b holds the nodes ``ptr[b]:ptr[b + 1]``."""
         return self._segments.ptr
+
+    @property
+    def num_pairs(self) -> int:
+        """P."""
+        return sum(size * size for size in self.sizes)
+
+    @property
+    def layout(self) -> Layout:
+        """The batch as dense blocks; worked out once."""
+        if self._layout is None:
+            self._layout = Layout(self.sizes, self.sizes, self.batch.device, padded=self.padded)
+        return self._layout
+
+    def pair(self, i: Tensor, j: Tensor) -> Tensor:
+        """``(R,)`` int64, which of the pairs (i, j) is; i and j are nodes of one protein."""
+        size = self._segments.count
+        first = (size * size).cumsum(0) - size * size
+        b = self.batch.index_select(0, i)
+        start = self.ptr.index_select(0, b)
+        return first.index_select(0, b) + (i - start) * size.index_select(0, b) + (j - start)
+
+    def split_pairs(self, z: Tensor) -> list[Tensor]:
+        """One view ``(L, L, …)`` per protein of ``(P, …)``."""
+        parts = z.split([size * size for size in self.sizes])
+        return [part.unflatten(0, (size, size)) for part, size in zip(parts, self.sizes, strict=True)]
 
     def sum(self, x: Tensor) -> Tensor:
         """Sum over each protein, ``(N, …)`` to ``(B, …)``."""

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from protgraph.data.edges import Edges
+from protgraph.data.fields import field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
 
-__all__ = ["EdgeDirection", "EdgeDistance", "EdgeOffset", "EdgeRbf", "EdgeVector"]
+__all__ = ["EdgeDirection", "EdgeDistance", "EdgeOffset", "EdgeRbf", "EdgeResidue", "EdgeVector"]
 
 
 class EdgeVector(TensorFeaturizer):
@@ -166,6 +167,29 @@ class EdgeOffset(TensorFeaturizer):
         column = torch.where(edges.source(chain) == edges.target(chain), offset, 2 * self.clip + 1)  # (E,)
         columns = torch.arange(2 * self.clip + 2, device=column.device)
         return {"edge_offset": (column[:, None] == columns).to(torch.get_default_dtype())}  # (E, 2·clip + 2)
+
+
+class EdgeResidue(TensorFeaturizer):
+    """The residue types of both ends, one-hot.
+
+    Reads
+    -----
+    aatype : (N,) int64
+    edges : the edges j → i
+
+    Writes
+    ------
+    edge_residue : (E, 42), 0e, dimensionless
+        Columns 0–20 the type of j, 21–41 that of i; torch's default floating type.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("aatype", "edges")
+    writes: ClassVar[tuple[str, ...]] = ("edge_residue",)
+
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        types = torch.arange(field("aatype").classes, device=f["aatype"].device)
+        one_hot = (f["aatype"][:, None] == types).to(torch.get_default_dtype())  # (N, 21)
+        return {"edge_residue": torch.cat([f["edges"].source(one_hot), f["edges"].target(one_hot)], 1)}
 
 
 def _vector(pos: Tensor, edges: Edges) -> Tensor:

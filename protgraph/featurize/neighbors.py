@@ -6,12 +6,14 @@ distance, ties by source.
 
 from __future__ import annotations
 
+import numpy as np
+
 from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.structure import neighbors
 from protgraph.structure.residue import Residues
 
-__all__ = ["CaKnn", "CaRadius", "Contact", "Sequence"]
+__all__ = ["CaKnn", "CaRadius", "Contact", "Sequence", "SequenceOffset"]
 
 
 class CaKnn(EdgeFeaturizer):
@@ -21,21 +23,25 @@ class CaKnn(EdgeFeaturizer):
     ----------
     k : int
         Neighbours of each residue; all others where a protein has fewer.
+    separation : int
+        Of these k, leave out those of the same chain that are fewer positions away.
 
     Notes
     -----
     Directed: i may be among the nearest of j without j being among those of i. Every residue has exactly
-    min(k, N − 1) incoming edges, so that layers reduce by a reshape.
+    min(k, N − 1) incoming edges, so that layers reduce by a reshape; not so with a separation.
     """
 
-    def __init__(self, *, k: int = 16) -> None:
+    def __init__(self, *, k: int = 16, separation: int = 0) -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
             raise OptionError(f"ca_knn takes a whole number k of at least 1, got {k!r}")
-        self.k = k
+        self.k, self.separation = k, _whole("ca_knn", separation)
 
     def __call__(self, residues: Residues) -> EdgeList:
         found = neighbors.knn(residues.pos, self.k)
+        if self.separation > 1:
+            return EdgeList(*_apart(residues, found, self.separation))
         return EdgeList(*found, degree=max(min(self.k, len(residues) - 1), 0))
 
 
@@ -46,16 +52,19 @@ class CaRadius(EdgeFeaturizer):
     ----------
     radius : float
         Å, inclusive.
+    separation : int
+        Leave out residues of the same chain that are fewer positions away.
     """
 
-    def __init__(self, *, radius: float = 10.0) -> None:
+    def __init__(self, *, radius: float = 10.0, separation: int = 0) -> None:
         super().__init__()
         if not (isinstance(radius, int | float) and radius > 0):
             raise OptionError(f"ca_radius takes a radius above 0 Å, got {radius!r}")
-        self.radius = radius
+        self.radius, self.separation = radius, _whole("ca_radius", separation)
 
     def __call__(self, residues: Residues) -> EdgeList:
-        return EdgeList(*neighbors.radius(residues.pos, self.radius))
+        found = neighbors.radius(residues.pos, self.radius)
+        return EdgeList(*_apart(residues, found, self.separation))
 
 
 class Contact(EdgeFeaturizer):
@@ -101,3 +110,38 @@ class Sequence(EdgeFeaturizer):
 
     def __call__(self, residues: Residues) -> EdgeList:
         return EdgeList(*neighbors.sequence(residues.pos, residues.chain_number, residues.seq_pos, self.k))
+
+
+class SequenceOffset(EdgeFeaturizer):
+    """Edges from each residue j to the one of its chain that is ``offset`` positions further, and to no other.
+
+    Several of them make each offset a relation of its own (``edge_kind``).
+
+    Parameters
+    ----------
+    offset : int
+        ``seq_pos[i] - seq_pos[j]``, not 0.
+    """
+
+    def __init__(self, *, offset: int = 1) -> None:
+        super().__init__()
+        if not isinstance(offset, int) or offset == 0:
+            raise OptionError(f"sequence_offset takes a whole number offset other than 0, got {offset!r}")
+        self.offset = offset
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        seq_pos = residues.seq_pos
+        found = neighbors.sequence(residues.pos, residues.chain_number, seq_pos, abs(self.offset))
+        return EdgeList(*found[:, seq_pos[found[1]] - seq_pos[found[0]] == self.offset])
+
+
+def _whole(name: str, separation: int) -> int:
+    if not (isinstance(separation, int) and separation >= 0):
+        raise OptionError(f"{name} takes a whole number separation of at least 0, got {separation!r}")
+    return separation
+
+
+def _apart(residues: Residues, found: np.ndarray, separation: int) -> np.ndarray:
+    """Those of ``(2, E)`` edges whose ends are in two chains, or at least so many positions apart."""
+    chain, seq_pos = residues.chain_number[found], residues.seq_pos[found]
+    return found[:, (chain[0] != chain[1]) | (abs(seq_pos[0] - seq_pos[1]) >= separation)]

@@ -1,7 +1,7 @@
 """Geometric vector perceptrons, the parts: pairs of scalars ``(M, S)`` and vectors ``(M, 3, V)``, components first.
 
-With components before channels, a map of channels is one matrix product, and ``(M, 3, V)`` are ``V x 1o`` that turn with
-the protein. In a field they lie flat, as e3nn has them: ``Sx0e+Vx1o``; :class:`Pair` goes between the two.
+With components before channels, a map of channels is one matrix product. In a field they lie flat, as e3nn has them:
+``Sx0e+Vx1o``; :class:`Pair` goes between the two.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class GVP(nn.Module):
         self.wh = nn.Linear(wide.vectors, hidden, bias=False)
         self.ws = nn.Linear(wide.scalars + hidden, narrow.scalars)
         self.wv = nn.Linear(hidden, narrow.vectors, bias=False)
-        self.wsv = nn.Linear(narrow.scalars, narrow.vectors) if one_of("gate", gate, ("norm", "scalar")) == "scalar" else None
+        by_scalars = one_of("gate", gate, ("norm", "scalar")) == "scalar"
+        self.wsv = nn.Linear(narrow.scalars, narrow.vectors) if by_scalars else None
         self.act = activation(act, inplace=self.wsv is None)  # the scalar gate's derivative needs s' as it was
         self.is_linear = act == "none"
 

@@ -20,7 +20,7 @@ TensorProductBackend = Literal["e3nn", "cuequivariance"]
 
 
 class Path(NamedTuple):
-    """One coupling of block i of the features and harmonic s to block o: its channels, and its columns of all tensors."""
+    """One coupling of features' block i and harmonic s to block o: its channels, and its columns of all tensors."""
 
     i: int
     s: int
@@ -99,8 +99,8 @@ class ChannelwiseProduct(nn.Module):
         harmonics = o3.spherical_harmonics(self.irreps_sh, direction, normalize=False, normalization="component")
         # A gather per block: splitting one wide gather would copy its whole gradient back together.
         blocks = h.split([block.dim for block in self.irreps_in], 1)
-        shapes = [(mul, ir.dim) for mul, ir in self.irreps_in]
-        sources = [edges.source(x.unflatten(1, shape).mT) for x, shape in zip(blocks, shapes, strict=True)]  # (E, 2l+1, U)
+        shaped = [x.unflatten(1, (mul, ir.dim)).mT for x, (mul, ir) in zip(blocks, self.irreps_in, strict=True)]
+        sources = [edges.source(x) for x in shaped]  # (E, 2l+1, U)
         if self._peer is not None:
             return self._peer(sources, harmonics, weight)
         if self._coupling.dtype != h.dtype or self._coupling.device != h.device:

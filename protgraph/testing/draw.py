@@ -1,4 +1,4 @@
-"""Inputs for a component, from what it says it reads: true features of fields that the table knows, else random ones."""
+"""Inputs for a component, from what it says it reads: true features of fields that the table knows, random others."""
 
 from __future__ import annotations
 

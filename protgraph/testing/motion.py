@@ -36,6 +36,10 @@ class Motions:
     def __len__(self) -> int:
         return len(self.elements)
 
+    def at_rest(self) -> Motions:
+        """As many motions that move nothing."""
+        return Motions(torch.eye(3, dtype=torch.float64).expand_as(self.elements), torch.zeros_like(self.shifts))
+
     def first(self, count: int) -> Motions:
         """The first few of them."""
         return Motions(self.elements[:count], self.shifts[:count])

@@ -32,7 +32,7 @@ class PlainEGCL(nn.Module):
             m = m * ours.att_mlp(m)
         step = torch.zeros_like(pos).index_add(0, i, d * ours.coord_mlp(m))
         if ours.reduce == "mean":
-            step = step / torch.zeros(len(h), dtype=h.dtype).index_add(0, i, torch.ones_like(d[:, 0])).clamp(min=1)[:, None]
+            step = step / i.bincount(minlength=len(h)).clamp(min=1)[:, None]
         summed = torch.zeros(len(h), m.size(1), dtype=h.dtype).index_add(0, i, m)
         out = ours.node_mlp(torch.cat([h, summed], 1))
         return h + out if ours.residual else out, pos + step

@@ -163,7 +163,11 @@ def test_vectors_turn_with_the_protein(scene, float64, gate):
 
 
 def test_embedding_joins_fields_in_their_order(float64):
-    fields = {"s": FieldSpec("s", "node", "5x0e"), "orientation": field("orientation"), "m": FieldSpec("m", "node", "2x0e+1x1o")}
+    fields = {
+        "s": FieldSpec("s", "node", "5x0e"),
+        "orientation": field("orientation"),
+        "m": FieldSpec("m", "node", "2x0e+1x1o"),
+    }
     layer = GVPLayer(fields, irreps="7x0e+3x1o", act="relu", norm=False)
     s, orientation, m = torch.randn(6, 5), torch.randn(6, 2, 3), torch.randn(6, 5)
     got = layer({"s": s, "orientation": orientation, "m": m})["h"]

@@ -9,7 +9,6 @@ from torch_geometric.nn import MessagePassing, NNConv
 
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers import GRU, MPNN, EdgeNetwork
-from protgraph.nn.neighbour import neighbour_sum
 
 
 class PlainMessagePassing(MessagePassing):
@@ -96,7 +95,7 @@ def test_outer_sum_is_the_same_regular_and_ragged(scene, float64):
     w = torch.randn(s.index.size(1), 7)
     regular, ragged = (_outer_sum(s.edges(degree=d), s.f["h"], w) for d in (True, False))
     torch.testing.assert_close(regular, ragged, rtol=1e-13, atol=1e-14)
-    torch.testing.assert_close(regular[:, 2], neighbour_sum(s.edges(), s.f["h"], w[:, 2]), rtol=1e-13, atol=1e-14)
+    torch.testing.assert_close(regular[:, 2], s.edges().gather_sum(s.f["h"], w[:, 2]), rtol=1e-13, atol=1e-14)
 
 
 def test_wrong_options_are_told(specs):

@@ -13,10 +13,11 @@ from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 from protgraph.data.edges import Edges
 from protgraph.data.fields import field
 from protgraph.errors import OptionError
+from protgraph.nn.filter import filtered_sum
 from protgraph.nn.layers.schnet import SchNet
 from protgraph.symmetry import relative_error
 
-PARTS = {"filter": "mlp", "lin1": "conv.lin1", "lin2": "conv.lin2", "lin": "lin"}
+PARTS = {"filter.0": "mlp.0", "filter.1": "mlp.2", "lin1": "conv.lin1", "lin2": "conv.lin2", "lin": "lin"}
 
 
 def given(specs, *names):
@@ -37,7 +38,7 @@ def test_reference_state_gives_reference_numbers(shared_reference):
         assert relative_error(out, z["out/h"]) <= tol
         assert relative_error(h.grad, z["grad/h"]) <= tol
         for name, parameter in layer.named_parameters():
-            part = name.partition(".")[0]
+            part = name.rpartition(".")[0]
             assert relative_error(parameter.grad, z["grad/w/" + PARTS[part] + name.removeprefix(part)]) <= tol
 
 
@@ -65,7 +66,7 @@ def test_filters_read_edge_features_beside_the_distance(scene, specs, agree, flo
     def explicit():
         mu, (j, i) = torch.linspace(0, 8, 5), s.index
         x = torch.cat([torch.exp(-((d - mu) ** 2) / (2 * 2.0**2)), e], 1)
-        weight = layer.filter[2]((layer.filter[0](x).exp() + 1).log() - math.log(2))
+        weight = layer.filter[1]((layer.filter[0](x).exp() + 1).log() - math.log(2))
         weight = weight * torch.where(d < 8, (torch.cos(math.pi * d / 8) + 1) / 2, 0)
         summed = torch.zeros(s.num_nodes, 6).index_add(0, i, layer.lin1(h)[j] * weight)
         return layer.lin((layer.lin2(summed).exp() + 1).log() - math.log(2))
@@ -106,7 +107,25 @@ def test_coincident_nodes_and_graphs_without_edges_stay_finite(scene, specs):
 
 
 def test_impossible_options_are_refused(specs):
-    with pytest.raises(OptionError, match="gaussians=1"):
+    with pytest.raises(OptionError, match="got 1 and 20"):
         SchNet(given(specs), gaussians=1)
-    with pytest.raises(OptionError, match=r"cutoff=0\.0"):
+    with pytest.raises(OptionError, match=r"got 50 and 0\.0"):
         SchNet(given(specs), cutoff=0.0)
+
+
+@pytest.mark.parametrize("degree", [None, 3])
+def test_filtered_sum_is_its_formula_to_second_derivatives(scene, float64, degree):
+    s = scene((70, 30), degree=degree)  # more than one chunk
+    e = s.index.size(1)
+    x, w, c = (torch.randn(shape, requires_grad=True) for shape in ((100, 4), (e, 4), (e, 1)))
+    got, want = (filtered_sum(s.edges(degree=d), x, w, c) for d in (True, False))
+    results = []
+    for y in (got, want):
+        chunked = torch.autograd.grad(y.cos().sum(), (x, w, c), retain_graph=True)
+        first = torch.autograd.grad(y.sin().sum(), (x, w, c), create_graph=True)
+        second = torch.autograd.grad(sum(g.sin().sum() for g in first), (x, w, c))
+        results.append((y, *chunked, *first, *second))
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-12)
+    explicit = torch.zeros(100, 4).index_add(0, s.index[1], c * w * x[s.index[0]])
+    torch.testing.assert_close(want, explicit, rtol=1e-12, atol=1e-13)

@@ -11,7 +11,6 @@ from protgraph.bench.speed.inputs import apart, forward_backward, protein, threa
 from protgraph.bench.speed.timing import Measurement, interleave
 from protgraph.data.edges import Edges
 from protgraph.data.segment import Segments
-from protgraph.nn.neighbour import neighbour_sum
 
 __all__ = ["measure"]
 
@@ -42,7 +41,7 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
         ),
         _measure(
             f"sum of neighbours' features, {NODES} × {CHANNELS} along {NODES * DEGREE:,} edges",
-            {"neighbour_sum": lambda x: neighbour_sum(edges, x), **gathered},
+            {"edges.gather_sum": edges.gather_sum, **gathered},
             h,
             seconds=seconds / 2,
             floor=f"{h.numel() * 4 / 2**20:.0f} MiB in and out, twice; {2 * message.numel() / 1e6:.0f} M additions; "
@@ -58,7 +57,8 @@ def _sums(edges: Edges) -> dict[str, Way]:
 
     target = edges.index[1]
     ways: dict[str, Way] = {
-        "edges.sum (a reshape)": edges.sum,
+        "edges.sum": edges.sum,
+        "reshape": lambda m: m.view(NODES, DEGREE, -1).sum(1),
         "index_add": Segments(target, NODES, backend="native").sum,
         "torch_geometric scatter": lambda m: scatter(m, target, 0, NODES, "sum"),
     }

@@ -12,7 +12,6 @@ from protgraph.data.target import Target
 from protgraph.nn.base import Head
 from protgraph.nn.dense import activation
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
-from protgraph.nn.neighbour import pair_sum
 
 __all__ = ["EdgeHead"]
 
@@ -73,7 +72,7 @@ class EdgeHead(Head):
         x, edges = invariants(f["h"], self.fields["h"]), f["edges"]
         first, second = self.target_linear(x), self.source_linear(x)
         edge = None if self.edge_linear is None else self.edge_linear(f["edge_attr"])
-        z = self.act(pair_sum(edges, first, second, edge))  # (E, hidden)
+        z = self.act(edges.pair_sum(first, second, edge))  # (E, hidden)
         if self.symmetric:
-            z = (z + self.act(pair_sum(edges, second, first, edge))) / 2
+            z = (z + self.act(edges.pair_sum(second, first, edge))) / 2
         return {"logits": self.out_linear(z)}

@@ -61,11 +61,8 @@ class VectorHead(Head):
                 "Use a model that has some (tfn, gvp, egnn), or concat a vector field to h before the head."
             )
         self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout)
-        self.declare(
-            logits=FieldSpec(
-                "logits", "node", f"{target.size}x1o", unit=target.unit, shape=target.shape, chiral=is_chiral(fields["h"])
-            )
-        )
+        spec = FieldSpec("logits", "node", f"{target.size}x1o", unit=target.unit, shape=target.shape)
+        self.declare(logits=spec.as_("logits", chiral=is_chiral(fields["h"])))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"logits": self.combine(f["h"])}
@@ -115,10 +112,8 @@ class CoordinatesHead(Head):
                 f"(N, {', '.join(map(str, pos.trailing_shape))})"
             )
         self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout) if vectors else None
-        chiral = bool(vectors) and is_chiral(fields["h"])
-        self.declare(
-            logits=FieldSpec("logits", "node", "point", unit=target.unit, shape=target.shape, chiral=chiral)
-        )
+        spec = FieldSpec("logits", "node", "point", unit=target.unit, shape=target.shape)
+        self.declare(logits=spec.as_("logits", chiral=is_chiral(fields["h"])))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x = f["pos"].view(len(f["pos"]), -1, 3).expand(-1, self.target.size, 3)  # (N, C, 3)
@@ -135,7 +130,8 @@ class VectorSum(nn.Module):
 
     def forward(self, h: Tensor) -> Tensor:
         blocks = zip(self.spec.o3, self.spec.o3.slices(), strict=True)
-        v = torch.cat([h[:, where].unflatten(1, (-1, 3)) for (_, ir), where in blocks if str(ir) == "1o"], 1)  # (N, U, 3)
+        vectors = [h[:, where].unflatten(1, (-1, 3)) for (_, ir), where in blocks if str(ir) == "1o"]
+        v = torch.cat(vectors, 1)  # (N, U, 3)
         weight = self.mlp(invariants(h, self.spec)).view(-1, self.size, self.vectors)  # (N, C, U)
         return weight @ v * self.vectors**-0.5
 

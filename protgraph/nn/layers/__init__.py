@@ -6,26 +6,33 @@ Only what needs no e3nn is imported here; ``tfn`` lives in :mod:`protgraph.nn.la
 from __future__ import annotations
 
 from protgraph.nn.layers.edge_network import EdgeNetwork
+from protgraph.nn.layers.egnn import EGNN, Displacement
 from protgraph.nn.layers.embed import Constant, Embed
 from protgraph.nn.layers.gat import GAT
 from protgraph.nn.layers.gcn import GCN
+from protgraph.nn.layers.gvp import GVPConv, GVPLayer
 from protgraph.nn.layers.invariants import Invariants
 from protgraph.nn.layers.merge import GRU, Add, Concat, Residual
 from protgraph.nn.layers.mpnn import MPNN
 from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
 from protgraph.nn.layers.pyg_conv import PygConv
+from protgraph.nn.layers.schnet import SchNet
 from protgraph.nn.layers.transformer import Transformer
 from protgraph.nn.layers.window import Window
 
 __all__ = [
+    "EGNN",
     "GAT",
     "GCN",
     "GRU",
+    "GVPConv",
+    "GVPLayer",
     "MLP",
     "MPNN",
     "Add",
     "Concat",
     "Constant",
+    "Displacement",
     "EdgeNetwork",
     "Embed",
     "Invariants",
@@ -33,6 +40,7 @@ __all__ = [
     "Linear",
     "PygConv",
     "Residual",
+    "SchNet",
     "Transformer",
     "Window",
 ]

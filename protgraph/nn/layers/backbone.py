@@ -97,7 +97,7 @@ class PlaceBackbone(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         cosine, sine = normalize(self.angle(f["h"]), dim=-1, eps=1e-6).unbind(-1)  # of ψ
         along = torch.full_like(cosine, _RIGID[2][0] + _ALONG)
-        oxygen = torch.stack([along, _ACROSS * cosine, _ACROSS * sine], -1)  # (N, 3)
+        oxygen = torch.stack([along, -_ACROSS * cosine, -_ACROSS * sine], -1)  # (N, 3), opposite to the next N
         local = torch.cat([self.rigid.expand(len(oxygen), -1, -1), oxygen[:, None]], 1)  # (N, 4, 3)
         return {"backbone": f["pos"][:, None] + local @ f["frame"]}
 

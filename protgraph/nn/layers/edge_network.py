@@ -12,7 +12,6 @@ from protgraph.data.edges import Edges
 from protgraph.data.fields import FieldSpec
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import activation
-from protgraph.nn.neighbour import neighbour_sum
 
 __all__ = ["EdgeNetwork"]
 
@@ -79,4 +78,4 @@ def _outer_sum(edges: Edges, h: Tensor, weight: Tensor) -> Tensor:
     if edges.degree and h.size(0):
         per_node = (edges.num_nodes, edges.degree, -1)
         return weight.view(per_node).transpose(1, 2) @ edges.source(h).view(per_node)  # (N, K, C)
-    return neighbour_sum(edges, h.unsqueeze(1).expand(-1, weight.size(1), -1), weight)
+    return edges.gather_sum(h.unsqueeze(1).expand(-1, weight.size(1), -1), weight)

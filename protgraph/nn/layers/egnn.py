@@ -14,13 +14,14 @@ from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import activation, one_of
-from protgraph.nn.neighbour import pair_sum
 
 __all__ = ["EGNN", "Displacement"]
 
 
 class EGNN(GraphLayer):
-    """``m_ij = φ_e(h_i, h_j, |x_i - x_j|², e_ij)``, ``x'_i = x_i + C Σ_j (x_i - x_j) φ_x(m_ij)``, ``h'_i = φ_h(h_i, Σ_j m_ij)``.
+    """``h'_i = h_i + φ_h(h_i, Σ_j m_ij)``, ``x'_i = x_i + C Σ_j (x_i - x_j) φ_x(m_ij)``: features and positions move.
+
+    ``m_ij = φ_e(h_i, h_j, |x_i - x_j|², e_ij)``; φ_e, φ_x and φ_h are perceptrons of two linear maps with SiLU.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ class EGNN(GraphLayer):
         of_target, of_source, of_edge = first.weight.split(self.widths, 1)
         square = square / self.scale**2
         edge = linear(square if e is None else torch.cat([square, e], 1), of_edge)  # (E, hidden)
-        z = pair_sum(edges, linear(h, of_target, first.bias), linear(h, of_source), edge)
+        z = edges.pair_sum(linear(h, of_target, first.bias), linear(h, of_source), edge)
         m = self.edge_mlp[1:](z)
         return m if self.att_mlp is None else m * self.att_mlp(m)
 
@@ -160,7 +161,8 @@ class Displacement(GraphLayer):
         super().__init__(fields)
         for name in self.reads:
             if fields[name].irreps != "point":
-                raise WiringError(f"displacement reads {name!r} as points, but {fields[name].name!r} is {fields[name].irreps}")
+                what = f"{fields[name].name!r} is {fields[name].irreps}"
+                raise WiringError(f"displacement reads {name!r} as points, but {what}")
         self.declare(displacement=FieldSpec("displacement", fields["pos"].level, "1x1o", unit="Å"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

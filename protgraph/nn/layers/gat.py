@@ -14,7 +14,6 @@ from protgraph.data.fields import FieldSpec
 from protgraph.errors import OptionError
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import split_heads
-from protgraph.nn.neighbour import neighbour_attention, pair_sum
 
 __all__ = ["GAT"]
 
@@ -86,8 +85,22 @@ class GAT(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         edges, e = f["edges"], f.get("edge_attr")
         values, logits, loops = self.score(f["h"], edges, e, self.self_loops)
-        out = neighbour_attention(edges, values, logits, loops, dropout=self.dropout)  # (N, H, C)
+        out = self._attend(edges, values, logits, loops)  # (N, H, C)
         return {"h": (out.flatten(1) if self.concat else out.mean(1)) + self.bias}
+
+    def _attend(self, edges: Edges, x: Tensor, logits: Tensor, own: Tensor | None) -> Tensor:
+        """``Σ_j softmax_j(s_ij) x_j``, over the node itself too where it has logits: ``(N, H, C)`` to ``(N, H, C)``."""
+        top = edges.max(logits.detach())  # (N, H)
+        if own is not None:
+            s_ii = own.detach()
+            top = torch.where(edges.count.unsqueeze(1) > 0, torch.maximum(top, s_ii), s_ii)
+        weight = (logits - edges.target(top)).exp()  # (E, H)
+        total, out = edges.sum(weight), edges.gather_sum(x, self.dropout(weight))
+        if own is None:
+            # The largest weight is 1, so only a node without neighbours has less.
+            return out / total.clamp(min=1).unsqueeze(-1)
+        own_weight = (own - top).exp()
+        return (out + self.dropout(own_weight).unsqueeze(-1) * x) / (total + own_weight).unsqueeze(-1)
 
 
 class _ScoreV1(nn.Module):
@@ -109,7 +122,7 @@ class _ScoreV1(nn.Module):
         x = self.linear(h).view(h.size(0), self.heads, -1)  # (N, H, C)
         src, dst = (x * self.att_src).sum(-1), (x * self.att_dst).sum(-1)  # (N, H)
         edge = None if self.att_edge is None else self.att_edge(e)  # (E, H)
-        logits = leaky_relu(pair_sum(edges, dst, src, edge), self.slope)
+        logits = leaky_relu(edges.pair_sum(dst, src, edge), self.slope)
         if not self_loops:
             return x, logits, None
         own = src + dst if edge is None else src + dst + edges.mean(edge)
@@ -135,7 +148,7 @@ class _ScoreV2(nn.Module):
         source, target = self.source(h), self.target(h)  # (N, H C)
         edge = None if self.edge is None else self.edge(e)  # (E, H C)
         x = source.view(h.size(0), self.heads, -1)  # (N, H, C)
-        logits = self._score(pair_sum(edges, target, source, edge))
+        logits = self._score(edges.pair_sum(target, source, edge))
         if not self_loops:
             return x, logits, None
         own = source + target if edge is None else source + target + self.edge(edges.mean(e))

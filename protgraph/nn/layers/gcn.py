@@ -14,7 +14,6 @@ from protgraph.data.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import one_of
-from protgraph.nn.neighbour import neighbour_sum
 
 __all__ = ["GCN"]
 
@@ -84,8 +83,8 @@ class GCN(GraphLayer):
         w = None if weight is None else weight.flatten()
         degree = 1 + (edges.count.to(h.dtype) if w is None else edges.sum(w))  # d_i, (N,)
         if self.norm == "mean":
-            return (neighbour_sum(edges, h, w) + h) / degree.unsqueeze(1)
+            return (edges.gather_sum(h, w) + h) / degree.unsqueeze(1)
         # Kipf & Welling eq. 2, D̂^-1/2 Â D̂^-1/2 h: both roots act on nodes, so no edge carries a coefficient.
         root = degree.rsqrt().unsqueeze(1)
         h = root * h
-        return root * (neighbour_sum(edges, h, w) + h)
+        return root * (edges.gather_sum(h, w) + h)

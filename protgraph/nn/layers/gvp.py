@@ -14,7 +14,6 @@ from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.gvp import GVP, Pair, PairDropout, PairNorm, Widths, norm
-from protgraph.nn.neighbour import pair_sum
 
 __all__ = ["GVPConv", "GVPLayer"]
 
@@ -44,7 +43,7 @@ class GVPLayer(GraphLayer):
 
     References
     ----------
-    Jing et al. 2021, arXiv:2009.01411, algorithm 1; in its models a perceptron without activation, then a normalisation.
+    Jing et al. 2021, arXiv:2009.01411, algorithm 1; its models begin with one without activation, then normalise.
     """
 
     variadic: ClassVar[bool] = True
@@ -133,7 +132,7 @@ class GVPConv(GraphLayer):
         self.node, self.edge = Widths.of(fields["h"], "gvp_conv"), Widths.of(fields["edge_attr"], "gvp_conv")
         n, e = self.node, self.edge
         if depth < 2 or not n.vectors:
-            raise OptionError(f"gvp_conv: depth={depth} and h of {n.irreps}; it takes a depth from 2 on, and vectors in h")
+            raise OptionError(f"gvp_conv: depth={depth}, h of {n.irreps}; it takes a depth from 2 on, and vectors in h")
         triple = Widths(2 * n.scalars + e.scalars, 2 * n.vectors + e.vectors)
         self.first = GVP(triple, n, act=act, gate=gate)
         self.middle = nn.Sequential(*(GVP(n, n, act=act, gate=gate) for _ in range(depth - 2)))
@@ -181,11 +180,11 @@ class GVPConv(GraphLayer):
         (s, v), gvp = self.node, self.first
         source, edge, target = gvp.wh.weight.split([v, self.edge.vectors, v], 1)
         of_edge = linear(e.v, edge).flatten(1) if self.edge.vectors else None  # (E, 3 h)
-        vh = pair_sum(edges, linear(h.v, target).flatten(1), linear(h.v, source).flatten(1), of_edge)
+        vh = edges.pair_sum(linear(h.v, target).flatten(1), linear(h.v, source).flatten(1), of_edge)
         vh = vh.unflatten(1, (3, -1))  # (E, 3, h)
         source, edge, target, length = gvp.ws.weight.split([s, self.edge.scalars, s, vh.size(2)], 1)
         of_edge = linear(torch.cat([e.s, norm(vh)], 1), torch.cat([edge, length], 1))  # (E, S)
-        scalars = pair_sum(edges, linear(h.s, target, gvp.ws.bias), linear(h.s, source), of_edge)
+        scalars = edges.pair_sum(linear(h.s, target, gvp.ws.bias), linear(h.s, source), of_edge)
         return gvp.finish(scalars, vh)
 
     def _last(self, m: Pair, edges: Edges) -> Pair:

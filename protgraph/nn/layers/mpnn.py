@@ -13,7 +13,6 @@ from protgraph.data.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import activation, mlp, one_of
-from protgraph.nn.neighbour import pair_sum
 
 __all__ = ["MPNN"]
 
@@ -92,7 +91,7 @@ class MPNN(GraphLayer):
 
     def _message(self, h: Tensor, edges: Edges, e: Tensor | None) -> Tensor:
         edge = None if self.edge is None else self.edge(e)
-        z = self.act(pair_sum(edges, self.target(h), self.source(h), edge))  # (E, dim)
+        z = self.act(edges.pair_sum(self.target(h), self.source(h), edge))  # (E, dim)
         if self.aggregate == "max":
             return edges.max(self.message(z))
         # W₄ Σ z + count b₄ = Σ (W₄ z + b₄)

@@ -41,7 +41,7 @@ def every_parameter_learns(trial: Trial) -> None:
 
 
 def degenerate(trial: Trial) -> None:
-    """Finite values and gradients: one residue, no edges, coincident or collinear atoms, missing atoms or chain names."""
+    """Finite values and gradients: one residue, no edges, coincident, collinear or missing atoms, no chain name."""
     for case in trial.cases:
         for what, scene in case.degenerate().items():
             module = copy.deepcopy(trial.module(case))

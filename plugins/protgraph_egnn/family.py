@@ -1,0 +1,43 @@
+"""E(n)-equivariant graph networks: messages of distances, which change what a residue knows and where it is."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY"]
+
+NODES = ["aatype", "dihedral", "dihedral_mask"]
+EDGES = ["edge_rbf", "edge_offset"]
+
+
+def _network(
+    name: str, *, dim: int = 64, depth: int = 4, k: int = 16, scale: float = 10.0, attention: bool = False
+) -> ModelGraph:
+    def layer(pos: str) -> object:
+        reads = {"pos": pos, "edge_attr": "edge_attr"}
+        return node("egnn", dim=dim, scale=scale, attention=attention, reads=reads, writes={"pos": "moved"})
+
+    return ModelGraph(
+        name,
+        features=["dihedral", node("ca_knn", k=k), "edge_distance", node("edge_rbf", bins=16), "edge_offset"],
+        layers=[
+            node("embed", reads=NODES, dim=dim),
+            node("embed", reads=EDGES, dim=16, writes={"h": "edge_attr"}),
+            layer("pos"),
+            *(depth - 1) * [layer("moved")],
+            # How far a residue was moved is a vector: heads of scalars read its length, heads of vectors itself.
+            node("displacement", reads={"pos": "moved", "origin": "pos"}),
+            node("concat", reads=["h", "displacement"]),
+        ],
+        readout={"h": "h", "pos": "moved"},
+        doc="Satorras, Hoogeboom & Welling 2021, arXiv:2102.09844: messages of distances move residues.",
+    )
+
+
+FAMILY = Family(
+    {
+        "small": _network("egnn"),
+        "satorras2021": _network("egnn.satorras2021", dim=128, depth=7, scale=1.0, attention=True),
+    },
+    doc="E(n)-equivariant graph neural networks.",
+)

@@ -1,0 +1,61 @@
+"""Invariant point attention: residues are rigid bodies that attend to each other in space, and move."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY"]
+
+FEATURES = [
+    "residue_frame",
+    "dihedral",
+    node("ca_knn", k=16),
+    "edge_vector",
+    "edge_distance",
+    node("edge_rbf", bins=16),
+    "edge_offset",
+    "edge_frame",
+]
+PAIRS = ["edge_rbf", "edge_offset", "edge_local", "edge_rotation"]
+
+
+def _network(
+    name: str, *, dim: int = 64, pair: int = 16, heads: int = 4, depth: int = 3, dropout: float = 0.1, atoms: bool = False
+) -> ModelGraph:
+    layers = [
+        node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim),
+        node("embed", reads=PAIRS, dim=pair, writes={"h": "edge_attr"}),
+    ]
+    frame, pos = "frame", "pos"
+    for _ in range(depth):
+        where = {"frame": frame, "pos": pos}
+        paired = {"edges": "edges", "edge_attr": "edge_attr"}
+        layers += [
+            node("ipa", dim=dim, heads=heads, reads=where | paired, writes={"h": "attended"}),
+            node("residual", act="none", dropout=dropout, reads={"update": "attended"}),
+            node("mlp", depth=3, hidden=dim, act="relu", writes={"h": "forward"}),
+            node("residual", act="none", dropout=dropout, reads={"update": "forward"}),
+            node("backbone_update", reads=where, writes={"frame": "moved_frame", "pos": "moved_pos"}),
+        ]
+        frame, pos = "moved_frame", "moved_pos"
+    layers.append(node("displacement", reads={"pos": pos, "origin": "pos"}))
+    if atoms:
+        layers.append(node("place_backbone", reads={"frame": frame, "pos": pos}, writes={"backbone": "moved_backbone"}))
+    layers.append(node("concat", reads=["h", "displacement"]))
+    return ModelGraph(
+        name,
+        features=FEATURES,
+        layers=layers,
+        readout={"h": "h", "pos": "moved_backbone" if atoms else pos},
+        doc="Invariant point attention and backbone updates; Jumper et al. 2021, doi:10.1038/s41586-021-03819-2.",
+    )
+
+
+FAMILY = Family(
+    {
+        "small": _network("ipa"),
+        "backbone": _network("ipa.backbone", atoms=True),
+        "jumper2021": _network("ipa.jumper2021", dim=384, pair=128, heads=12, depth=8),
+    },
+    doc="Invariant point attention.",
+)

@@ -1,0 +1,127 @@
+"""Equivariant polynomials of one feature vector: a basis of the symmetric powers of a representation.
+
+Monomials of degree d in the D components of x are ordered by their largest component: those that only know components
+0 … c are the first ``count(c + 1, d)``, and ``x_c`` times the first ``count(c + 1, d - 1)`` of degree d − 1 are the ones
+whose largest is c. So a polynomial of degree d is ``Σ_c x_c P_c`` with P_c of degree d − 1.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import combinations_with_replacement
+
+import torch
+from e3nn import o3
+from torch import Tensor
+
+__all__ = ["count", "invariant_polynomials", "monomials"]
+
+# Below this a polynomial counts as a combination of those before it; independent ones are of order 1.
+_DEPENDENT = 1e-6
+
+
+def count(variables: int, degree: int) -> int:
+    """Monomials of that degree in so many variables."""
+    return math.comb(variables + degree - 1, degree) if variables else 0
+
+
+def monomials(x: Tensor, degree: int) -> list[Tensor]:
+    """All monomials of degrees 1 … degree, ``(C, D, N)`` to one ``(C, count(D, d), N)`` each."""
+    made = [x]
+    for d in range(2, degree + 1):
+        last = made[-1]
+        made.append(torch.cat([x[:, c : c + 1] * last[:, : count(c + 1, d - 1)] for c in range(x.size(1))], 1))
+    return made
+
+
+@lru_cache(maxsize=64)
+def invariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, Tensor]:
+    """A basis of the equivariant polynomials of one degree, for each wanted irrep.
+
+    Parameters
+    ----------
+    irreps : str
+        Of x: one channel of each block, ``"0e+1o+2e"``.
+    degree : int
+        Of the polynomials.
+    wanted : str
+        Irreps of their values, ``"0e+1o"``.
+
+    Returns
+    -------
+    dict of str to Tensor
+        ``(R, count(D, degree), 2l+1)`` float64 coefficients, orthogonal in Bombieri's inner product (which rotations
+        keep), each of mean square norm 1 a component. R is 0 where there is none.
+
+    Notes
+    -----
+    Couples a basis of degree − 1 with x by Wigner 3j and keeps what is linearly independent, in that order, so that
+    every machine finds the same basis: a saved model stays what it was.
+
+    Examples
+    --------
+    >>> invariant_polynomials("0e+1o", 2, "0e")["0e"].shape  # s² and |v|² in 4 variables
+    torch.Size([2, 10, 1])
+    """
+    x = o3.Irreps(irreps)
+    keep = o3.Irreps(wanted)
+    size = count(x.dim, degree)
+    if degree == 1:
+        made: dict[str, list[Tensor]] = {str(ir): [] for _, ir in keep}
+        for (_, ir), where in zip(x, x.slices(), strict=True):
+            if str(ir) in made:
+                made[str(ir)].append(torch.eye(x.dim, dtype=torch.float64)[:, where])
+        return {ir: torch.stack(found) if found else _none(ir, size) for ir, found in made.items()}
+    lower = sorted({str(c) for _, a in keep for _, b in x for c in a * b})
+    table = invariant_polynomials(irreps, degree - 1, "+".join(lower))
+    place, weight = _places(x.dim, degree), _bombieri(x.dim, degree)
+    out = {}
+    for _, ir in keep:
+        found: list[Tensor] = []
+        for name in lower:
+            for (_, b), where in zip(x, x.slices(), strict=True):
+                if ir not in o3.Irrep(name) * b:
+                    continue
+                w3j = o3.wigner_3j(o3.Irrep(name).l, b.l, ir.l, dtype=torch.float64)
+                for polynomial in table[name]:
+                    terms = torch.einsum("pi,ijk->pjk", polynomial, w3j).flatten(0, 1)  # (lower · (2l_b+1), 2l+1)
+                    raised = torch.zeros(size, ir.dim, dtype=torch.float64)
+                    _add_independent(found, raised.index_add_(0, place[:, where].flatten(), terms), weight)
+        out[str(ir)] = torch.stack(found) if found else _none(str(ir), size)
+    return out
+
+
+def _none(ir: str, size: int) -> Tensor:
+    return torch.zeros(0, size, o3.Irrep(ir).dim, dtype=torch.float64)
+
+
+def _add_independent(found: list[Tensor], new: Tensor, weight: Tensor) -> None:
+    """Gram–Schmidt: append what of ``new`` is orthogonal to all found, if that is more than rounding."""
+    before = (weight * new.square()).sum().sqrt()
+    for _ in range(2):  # twice is enough (Kahan)
+        for old in found:
+            new = new - old * (weight * old * new).sum() / new.size(1)
+    after = (weight * new.square()).sum().sqrt()
+    if after > _DEPENDENT * max(before.item(), _DEPENDENT):
+        found.append(new * math.sqrt(new.size(1)) / after)
+
+
+def _ordered(variables: int, degree: int) -> list[tuple[int, ...]]:
+    """Every monomial as its sorted variables, in the order of :func:`monomials`."""
+    return sorted(combinations_with_replacement(range(variables), degree), key=lambda m: m[::-1])
+
+
+def _places(variables: int, degree: int) -> Tensor:
+    """``(count(D, degree − 1), D)``: where monomial p times x_c stands among those of the degree."""
+    index = {m: k for k, m in enumerate(_ordered(variables, degree))}
+    lower = _ordered(variables, degree - 1)
+    return torch.tensor([[index[tuple(sorted((*m, c)))] for c in range(variables)] for m in lower])
+
+
+def _bombieri(variables: int, degree: int) -> Tensor:
+    """``(count, 1)``: 1 / (times a monomial occurs in the expanded power)."""
+    orders = [
+        math.factorial(degree) / math.prod(math.factorial(m.count(v)) for v in set(m)) for m in _ordered(variables, degree)
+    ]
+    return 1 / torch.tensor(orders, dtype=torch.float64)[:, None]

@@ -1,0 +1,43 @@
+"""The checker is checked: each twin has one defect known from the field, and the check that is for it finds it first."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from protgraph.testing import CHECKS, check, subjects
+from protgraph.testing.suite import verdict
+from protgraph.testing.trial import Trial
+
+
+def _twins():
+    spec = importlib.util.spec_from_file_location("twins", Path(__file__).with_name("twins.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+TWINS = _twins()
+ON_CUDA_ONLY = {"cuda"}
+
+
+@pytest.mark.parametrize("component", TWINS.HONEST, ids=lambda c: c.__name__)
+def test_an_honest_twin_passes_every_check(component):
+    (subject,) = subjects(component)
+    assert [result for result in check(subject) if not result.ok] == []
+
+
+@pytest.mark.parametrize("component", TWINS.BROKEN, ids=lambda c: c.__name__)
+def test_broken_twin_is_caught(component):
+    (subject,) = subjects(component)
+    trial = Trial(subject)
+    failed = [c.name for c in CHECKS if subject.kind in c.kinds and verdict(c, trial).status == "failed"]
+    name, first = TWINS.BROKEN[component]
+    assert name in failed
+    assert failed[0] == first
+
+
+def test_every_check_has_a_broken_twin():
+    assert {c.name for c in CHECKS} - {name for name, _ in TWINS.BROKEN.values()} <= ON_CUDA_ONLY
