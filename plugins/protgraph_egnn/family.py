@@ -26,7 +26,7 @@ def _network(
             layer("pos"),
             *(depth - 1) * [layer("moved")],
             # How far a residue was moved is a vector: heads of scalars read its length, heads of vectors itself.
-            node("displacement", reads={"pos": "moved", "origin": "pos"}),
+            "displacement",
             node("concat", reads=["h", "displacement"]),
         ],
         readout={"h": "h", "pos": "moved"},

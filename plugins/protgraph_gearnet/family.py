@@ -15,7 +15,10 @@ ON_EDGES = ["edge_vector", "edge_distance", node("edge_rbf", bins=16), "edge_res
 
 
 def _small(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) -> ModelGraph:
-    block = [node("gearnet", dim=dim, writes={"h": "message"}), node("residual", dropout=dropout, reads={"update": "message"})]
+    block = [
+        node("gearnet", dim=dim, writes={"h": "message"}),
+        node("residual", dropout=dropout, reads={"update": "message"}),
+    ]
     return ModelGraph(
         name,
         features=["dihedral", *RELATIONS],
@@ -30,7 +33,9 @@ def _small_edge(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.
         node("gearnet", dim=dim, reads={"edge_h": "edge_h"}, writes={"h": "message"}),
         node("residual", dropout=dropout, reads={"update": "message"}),
     ]
-    edges = node("embed", reads=["edge_residue", "edge_kind", "edge_offset", "edge_rbf"], dim=32, writes={"h": "edge_h"})
+    edges = node(
+        "embed", reads=["edge_residue", "edge_kind", "edge_offset", "edge_rbf"], dim=32, writes={"h": "edge_h"}
+    )
     return ModelGraph(
         name,
         features=["dihedral", *RELATIONS, *ON_EDGES],

@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
+from torch import Tensor, nn
+from torch.nn.functional import batch_norm, linear
+
 from protgraph import Edges, FieldSpec, GraphLayer
 from protgraph.errors import WiringError
 from protgraph.nn.dense import activation, one_of
 from protgraph_gearnet.line_graph import angle, paths
-from torch import Tensor, nn
-from torch.nn.functional import batch_norm, linear
 
 __all__ = ["GearNet", "GearNetEdge", "RelationalConv"]
 
 
 class RelationalConv(nn.Module):
-    """``σ(BN( Σ_r W_r Σ_j w_ijr x_j + W_0 x_i + b ))``, with the parameter names of TorchDrug's ``RelationalGraphConv``.
+    """``σ(BN( Σ_r W_r Σ_j w_ijr x_j + W_0 x_i + b ))``, TorchDrug's ``RelationalGraphConv`` by its parameters' names.
 
     Parameters
     ----------
@@ -41,9 +42,9 @@ class RelationalConv(nn.Module):
         self.act = activation(act)
 
     def forward(self, x: Tensor, pairs: Edges, weight: Tensor | None = None) -> Tensor:
-        """``(N, C)`` to ``(N, dim)``; ``pairs`` come from j R + r, which is node j by relation r, to i, and have N R nodes."""
+        """``(N, C)`` to ``(N, dim)``; ``pairs`` run from j R + r, node j by relation r, to i, and have N R nodes."""
         each = self.linear.weight.unflatten(1, (self.relations, -1)).transpose(0, 1).flatten(0, 1)  # (R dim, C)
-        table = linear(x, each).view(len(x) * self.relations, -1)  # W_r x_j, where they are few: on nodes
+        table = linear(x, each).view(len(x) * self.relations, self.self_loop.out_features)  # W_r x_j
         summed = pairs.gather_sum(table, weight)[: len(x)]
         return self.act(normalised(self.batch_norm, summed + self.linear.bias + self.self_loop(x)))
 
@@ -98,8 +99,8 @@ class GearNet(GraphLayer):
         width, edge = self.scalar_width("h"), self.scalar_width("edge_h") if "edge_h" in fields else None
         if edge not in (None, width) or (shortcut and width != dim):
             raise WiringError(
-                f"gearnet: h has width {width}, edge_h {edge}, the result {dim}. W_r acts on h and edge_h alike, so they "
-                "need one width; so do h and the result where shortcut=True"
+                f"gearnet: h has width {width}, edge_h {edge}, the result {dim}. W_r acts on h and edge_h alike, so "
+                "they need one width; so do h and the result where shortcut=True"
             )
         self.shortcut, self.reduce = shortcut, one_of("reduce", reduce, ("sum", "mean"))
         self.conv = RelationalConv(width, dim, self.scalar_width("edge_kind"), act=act, norm=norm)
@@ -127,7 +128,9 @@ class GearNet(GraphLayer):
 
 
 class GearNetEdge(GraphLayer):
-    """``e'_ij = σ(BN( Σ_b W_b Σ_k e_jk [∠(x_i − x_j, x_k − x_j) in bin b] + W_0 e_ij + b ))``: edges hear those before them.
+    """``e'_ij = σ(BN( Σ_b W_b Σ_k e_jk [∠(x_i − x_j, x_k − x_j) in bin b] + W_0 e_ij + b ))``.
+
+    Each edge j → i hears those before it, k → j.
 
     Parameters
     ----------
@@ -145,8 +148,8 @@ class GearNetEdge(GraphLayer):
     -----
     Reads: edge_h ``(E, C)`` scalars, edge_vec ``(E, 3)`` Å, edges. Writes: edge_h ``(E, dim)``, ``dim x 0e``.
 
-    Every k → j comes before j → i, k = i too. There are Σ_j in(j) out(j) such pairs: some 15 times as many as edges. Where
-    the number of incoming edges is not the same for all nodes, counting them makes a GPU wait.
+    Every k → j comes before j → i, k = i too. There are Σ_j in(j) out(j) such pairs: some 15 times as many as edges.
+    Where the number of incoming edges is not the same for all nodes, counting them makes a GPU wait.
 
     References
     ----------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import torch
-from protgraph import Edges
 from torch import Tensor
+
+from protgraph import Edges
 
 __all__ = ["angle", "paths"]
 
@@ -28,8 +29,8 @@ def paths(edges: Edges) -> Tensor:
         return torch.stack([(middle[:, None] * edges.degree + slot).flatten(), each.repeat_interleave(edges.degree)])
     count = edges.count.index_select(0, middle)  # (E,)
     after = each.repeat_interleave(count)  # (P,)
-    before = edges.ptr.index_select(0, middle) - (count.cumsum(0) - count)  # of the first path of each edge, less its number
-    return torch.stack([before.index_select(0, after) + torch.arange(len(after), device=edges.device), after])
+    first = edges.ptr.index_select(0, middle) - (count.cumsum(0) - count)  # (E,) less the number of its first path
+    return torch.stack([first.index_select(0, after) + torch.arange(len(after), device=edges.device), after])
 
 
 def angle(a: Tensor, b: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ __all__ = ["FAMILY"]
 FEATURES = [
     "sequence_position",
     "dihedral",
-    "half_sphere_exposure",
+    "ca_density",
     "orientation",
     "sidechain_direction",
     node("ca_knn", k=16),
@@ -49,7 +49,7 @@ def _network(
         name,
         features=FEATURES,
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "half_sphere_exposure", "sequence_position"], dim=dim),
+            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density", "sequence_position"], dim=dim),
             node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
             # one branch: the whole chain
             node("linear", dim=dim, writes={"h": "chain"}),

@@ -20,7 +20,7 @@ PAIRS = ["edge_rbf", "edge_offset", "edge_local", "edge_rotation"]
 
 
 def _network(
-    name: str, *, dim: int = 64, pair: int = 16, heads: int = 4, depth: int = 3, dropout: float = 0.1, atoms: bool = False
+    name: str, *, dim: int = 64, pair: int = 16, heads: int = 4, depth: int = 3, atoms: bool = False
 ) -> ModelGraph:
     layers = [
         node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim),
@@ -32,13 +32,13 @@ def _network(
         paired = {"edges": "edges", "edge_attr": "edge_attr"}
         layers += [
             node("ipa", dim=dim, heads=heads, reads=where | paired, writes={"h": "attended"}),
-            node("residual", act="none", dropout=dropout, reads={"update": "attended"}),
+            node("residual", act="none", dropout=0.1, reads={"update": "attended"}),
             node("mlp", depth=3, hidden=dim, act="relu", writes={"h": "forward"}),
-            node("residual", act="none", dropout=dropout, reads={"update": "forward"}),
+            node("residual", act="none", dropout=0.1, reads={"update": "forward"}),
             node("backbone_update", reads=where, writes={"frame": "moved_frame", "pos": "moved_pos"}),
         ]
         frame, pos = "moved_frame", "moved_pos"
-    layers.append(node("displacement", reads={"pos": pos, "origin": "pos"}))
+    layers.append(node("displacement", reads={"moved": pos}))
     if atoms:
         layers.append(node("place_backbone", reads={"frame": frame, "pos": pos}, writes={"backbone": "moved_backbone"}))
     layers.append(node("concat", reads=["h", "displacement"]))

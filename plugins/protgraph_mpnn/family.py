@@ -6,7 +6,7 @@ from protgraph import Family, ModelGraph, node
 
 __all__ = ["FAMILY"]
 
-FEATURES = ["dihedral", "half_sphere_exposure", node("ca_knn", k=16), "edge_distance", node("edge_rbf", bins=16), "edge_offset"]
+FEATURES = ["dihedral", "ca_density", node("ca_knn", k=16), "edge_distance", node("edge_rbf", bins=16), "edge_offset"]
 EMBED = node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"})
 
 
@@ -18,7 +18,7 @@ def _network(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) 
     return ModelGraph(
         name,
         features=FEATURES,
-        layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask", "half_sphere_exposure"], dim=dim), EMBED, *depth * block],
+        layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim), EMBED, *depth * block],
         doc="Messages from source, target, distance and sequence offset; Gilmer et al. 2017, arXiv:1704.01212.",
     )
 
@@ -31,7 +31,7 @@ def _gilmer(name: str, *, dim: int = 64, depth: int = 3) -> ModelGraph:
     return ModelGraph(
         name,
         features=FEATURES,
-        layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask", "half_sphere_exposure"], dim=dim), EMBED, *depth * block],
+        layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim), EMBED, *depth * block],
         doc="The network of Gilmer et al. 2017: a matrix per edge, and a gated recurrent unit.",
     )
 

@@ -8,19 +8,25 @@ __all__ = ["FAMILY"]
 
 
 def _network(
-    name: str, *, dim: int = 64, depth: int = 3, k: int = 16, gaussians: int = 32, offsets: bool = True
+    name: str,
+    *,
+    dim: int = 64,
+    depth: int = 3,
+    k: int = 16,
+    gaussians: int = 32,
+    cutoff: float = 20.0,
+    offsets: bool = True,
 ) -> ModelGraph:
     edges = [node("embed", reads=["edge_offset"], dim=16, writes={"h": "edge_attr"})] if offsets else []
     reads = {"edge_attr": "edge_attr"} if offsets else {}
     block = [
-        node("schnet", dim=dim, gaussians=gaussians, cutoff=30.0, reads=reads, writes={"h": "message"}),
+        node("schnet", dim=dim, gaussians=gaussians, cutoff=cutoff, reads=reads, writes={"h": "message"}),
         node("add", reads=["h", "message"]),
     ]
     return ModelGraph(
         name,
         features=["dihedral", node("ca_knn", k=k), "edge_distance", *(["edge_offset"] if offsets else [])],
         layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim), *edges, *depth * block],
-        heads={name: {"hidden": (dim // 2,), "act": "silu"} for name in ("node_classifier", "graph_classifier")},
         doc="Schütt et al. 2018, arXiv:1712.06113: filters are functions of the distance.",
     )
 
@@ -28,7 +34,7 @@ def _network(
 FAMILY = Family(
     {
         "small": _network("schnet"),
-        "schutt2018": _network("schnet.schutt2018", depth=6, k=30, gaussians=300, offsets=False),
+        "schutt2018": _network("schnet.schutt2018", depth=6, k=30, gaussians=300, cutoff=30.0, offsets=False),
     },
     doc="Continuous-filter convolutional networks.",
 )

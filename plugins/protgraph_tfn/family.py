@@ -8,7 +8,7 @@ __all__ = ["FAMILY"]
 
 FEATURES = [
     "dihedral",
-    "half_sphere_exposure",
+    "ca_density",
     "orientation",
     "sidechain_direction",
     node("ca_knn", k=16),
@@ -29,7 +29,7 @@ def _network(name: str, *, irreps: str, dim: int = 64, lmax: int = 1, depth: int
         name,
         features=FEATURES,
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "half_sphere_exposure"], dim=dim),
+            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
             node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
             node("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"]),
             *depth * block,

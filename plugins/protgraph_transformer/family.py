@@ -19,9 +19,9 @@ def _network(name: str, *, dim: int = 64, heads: int = 4, depth: int = 3, dropou
     ]
     return ModelGraph(
         name,
-        features=["dihedral", "half_sphere_exposure", "sequence_position"],
+        features=["dihedral", "ca_density", "sequence_position"],
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "half_sphere_exposure", "sequence_position"], dim=dim),
+            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density", "sequence_position"], dim=dim),
             *depth * block,
             "layer_norm",
         ],

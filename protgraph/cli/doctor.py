@@ -14,7 +14,10 @@ __all__ = ["doctor"]
 
 DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite", "lightning", "torchmetrics", "numpy")
 #: Optional distribution → (module, extra that brings it).
-EXTRAS = {"torch-scatter": ("torch_scatter", "scatter")}
+EXTRAS = {
+    "torch-scatter": ("torch_scatter", "scatter"),
+    "cuequivariance-torch": ("cuequivariance_torch", "cuequivariance"),
+}
 
 
 def doctor() -> None:

@@ -72,12 +72,12 @@ class Block:
         """``(H, P)`` values of all pairs to ``(b, H, l, M)``, for a range of l rows; padding holds any pair's."""
         num, length, columns = self.rows.num, self.rows.length, self.columns.length
         if self.first is None or self.width is None:
-            part = x.narrow(1, self.start, num * length * columns).view(-1, num, length, columns)
+            part = x.narrow(1, self.start, num * length * columns).view(x.size(0), num, length, columns)
             return part[:, :, rows].transpose(0, 1)
         i = torch.arange(length, device=x.device)[rows]
         place = i[:, None] * self.width[:, None, None] + torch.arange(columns, device=x.device)
         place = (self.first[:, None, None] + place).clamp_(max=x.size(1) - 1)  # (b, l, M)
-        return x.index_select(1, place.flatten()).view(-1, *place.shape).transpose(0, 1)
+        return x.index_select(1, place.flatten()).view(x.size(0), *place.shape).transpose(0, 1)
 
 
 class Layout:
@@ -107,8 +107,9 @@ class Layout:
         self._place: Tensor | None = None
         members = [m for m in _groups(size, padded) if size[:, m].prod(0).max(initial=0)]
         self.blocks = tuple(map(self._block, members))
-        self._whole = sum(len(m) for m in members) == len(self._rows)
-        if not self._whole or any(b.rows.rows is not None for b in self.blocks):
+        told = [protein for m in members for protein in m.tolist()]
+        self._whole = len(told) == len(self._rows)
+        if told != list(range(len(self._rows))) or any(b.rows.rows is not None for b in self.blocks):
             self._place = self._places(members)
 
     def _block(self, members: np.ndarray) -> Block:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from protgraph.data.gather import Dot, GatherSum, PairSum
 from protgraph.data.block import Layout
+from protgraph.data.gather import Dot, GatherSum, PairSum
 from protgraph.data.segment import Backend, Segments
 from protgraph.errors import FieldError
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FieldSpec", "field", "fields", "is_registered", "register_field"]
 
-Level = Literal["node", "edge", "graph"]
+Level = Literal["node", "edge", "graph", "pair"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,9 @@ class FieldSpec:
     name : str
         Registry name, snake_case. Contains neither "index" nor "batch" (PyG guesses from those), except the
         PyG names ``edge_index`` and ``batch`` themselves.
-    level : {"node", "edge", "graph"}
-        What the first dimension counts.
+    level : {"node", "edge", "graph", "pair"}
+        What the first dimension counts. Pairs are all ordered pairs of each protein's nodes, row-major, protein after
+        protein; layers make features of them, no graph stores any.
     irreps : str
         How the values transform under rotation: e3nn irreps (``"16x0e+8x1o"``), ``"point"`` (positions, which
         also translate), ``"index"`` (numbers of nodes, shifted on batching) or ``"object"`` (no tensor: the
@@ -62,8 +63,8 @@ class FieldSpec:
     doc: str = ""
 
     def __post_init__(self) -> None:
-        if self.level not in ("node", "edge", "graph"):
-            raise FieldError(f"field {self.name!r}: level {self.level!r} is none of 'node', 'edge', 'graph'")
+        if self.level not in get_args(Level):
+            raise FieldError(f"field {self.name!r}: level {self.level!r} is none of {', '.join(map(repr, get_args(Level)))}")
         guessed = [w for w in ("index", "batch") if w in self.name]
         if guessed and self.name not in ("edge_index", "batch"):
             raise FieldError(
@@ -163,6 +164,7 @@ _BUILT_IN = (
     ),
     # geometry of nodes
     FieldSpec("pos", "node", "point", unit="Å", doc="position of the node: CA of a residue"),
+    FieldSpec("moved", "node", "point", unit="Å", doc="position of the node where layers have moved it"),
     FieldSpec("backbone", "node", "point", unit="Å", shape=(4, 3), doc="N, CA, C, O; NaN where missing"),
     FieldSpec("backbone_mask", "node", "4x0e", "bool", doc="which of N, CA, C, O are there"),
     # node features

@@ -160,7 +160,7 @@ def count_labels(y: np.ndarray, target: Target, residues: int) -> Count:
     if target.kind == "classes":
         per_class = np.bincount(y[y >= 0], minlength=target.size)
         return Count(1, residues, int((y >= 0).sum()), tuple(per_class.tolist()))
-    known = int((~np.isnan(y)).any(1).sum())
+    known = int((~np.isnan(y)).reshape(len(y), -1).any(1).sum())
     positives = np.nansum(y, axis=0).astype(int).tolist() if target.kind == "labels" else ()
     return Count(1, residues, known, tuple(positives))
 

@@ -2,9 +2,9 @@
 
 Where rows of one segment stand together, a row pointer says where each begins. Exact ways to sum, fastest first
 where they apply: torch's ``embedding_bag`` (CPU, float32 and float64; measured 0.5–0.8 of the reshape's time from 64
-channels on, and 0.1–1 of ``index_add``'s), a reshape to ``(S, K, …)`` for segments of one length K, native ``index_add``, and
-torch-scatter's ``segment_csr`` where that is asked for. Summing and expanding are each other's derivatives, so both
-are fast backward too, and differentiate to any order.
+channels on, and 0.1–1 of ``index_add``'s), a reshape to ``(S, K, …)`` for segments of one length K, native
+``index_add``, and torch-scatter's ``segment_csr`` where that is asked for. Summing and expanding are each other's
+derivatives, so both are fast backward too, and differentiate to any order.
 """
 
 from __future__ import annotations

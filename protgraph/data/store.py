@@ -14,6 +14,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from torch import Tensor
 from torch_geometric.data import Batch
 
 from protgraph.data.fields import FieldSpec, field, is_registered, register_field
-from protgraph.data.graph import ProteinGraph, make_batch
+from protgraph.data.graph import ProteinGraph, fill, make_batch, shared_fields
 from protgraph.errors import DatasetError, FieldError
 
 __all__ = ["Store", "write_store"]
@@ -62,8 +63,9 @@ class Store:
         self.info: dict[str, Any] = self._meta["info"]
         self.attributes: dict[str, list[Any]] = self._meta["attributes"]
         self._arrays = {name: _open(self.path, name, self._meta["files"][name]) for name in self._meta["files"]}
-        self._tensors = {k: torch.from_numpy(a) for k, a in self._arrays.items() if a.dtype.kind in "biuf"}
-        self._keys = [k for k in self._meta["order"] if k in self._tensors or k == "edge_index"]
+        order = [k for k in self._meta["order"] if k != "degree"]
+        self._fields = [k for k in order if k == "edge_index" or (k in self._arrays and _is_number(self._arrays[k]))]
+        self._plain = [k for k in order if k not in self._fields]
         for name, spec in self._meta["specs"].items():
             shape = None if spec["shape"] is None else tuple(spec["shape"])
             _agree(self.path, name, FieldSpec(**{**spec, "shape": shape}))
@@ -88,17 +90,15 @@ class Store:
     def __getitem__(self, i: int) -> ProteinGraph:
         """Protein i; the tensors are copies, the caller may change them."""
         i = range(len(self))[i]
+        values: dict[str, Any] = {key: self._attribute(key, i) for key in self._plain}
+        for key in self._fields:
+            a, b = span = self._rows(key, i)
+            array = self._edge_index([i], [span], [0]) if key == "edge_index" else self._arrays[key][a:b].copy()
+            values[key] = torch.from_numpy(array)
+        if self._degree[i] is not None:
+            values["degree"] = self._degree[i]
         graph = ProteinGraph()
-        for key in self._meta["order"]:
-            if key == "edge_index":
-                graph[key] = self._edge_index([i], [self._rows(key, i)], [0, int(self.sizes[i])])
-            elif key == "degree":
-                graph.degree = self._degree[i]
-            elif key in self._tensors:
-                a, b = self._rows(key, i)
-                graph[key] = self._tensors[key][a:b].clone()
-            else:
-                graph[key] = self._attribute(key, i)
+        fill(graph, values)
         return graph
 
     def __iter__(self) -> Iterator[ProteinGraph]:
@@ -110,22 +110,24 @@ class Store:
             raise FieldError("an empty list of proteins makes no batch")
         whole = range(len(self))
         indices = [whole[int(i)] for i in indices]
-        starts = np.concatenate([[0], np.cumsum(self.sizes[indices])]).tolist()  # first node of each in the batch
+        sizes = self.sizes[indices].tolist()
+        starts = [*accumulate(sizes, initial=0)]  # first node of each in the batch
         spans = {level: [(ptr[i], ptr[i + 1]) for i in indices] for level, ptr in self._ptr.items()}
+        counts = {level: [b - a for a, b in own] for level, own in spans.items()}
         tensors: dict[str, Tensor] = {}
         rows: dict[str, list[int]] = {}
-        for key in self._keys:
-            own = spans[self._meta["level"][key]]
-            rows[key] = [b - a for a, b in own]
+        for key in self._fields:
+            level = self._meta["level"][key]
+            own, rows[key] = spans[level], counts[level]
             if key == "edge_index":
-                tensors[key] = self._edge_index(indices, own, starts)
-            elif self._shifted(key):
-                tensors[key] = torch.cat([self._tensors[key][a:b] + n for (a, b), n in zip(own, starts, strict=False)])
+                array = self._edge_index(indices, own, starts)
             else:
-                tensors[key] = torch.cat([self._tensors[key][a:b] for a, b in own])
-        plain = [k for k in self._meta["order"] if k not in tensors]
-        attributes = {k: [self._attribute(k, i) for i in indices] for k in plain}
-        sizes = [int(self.sizes[i]) for i in indices]
+                array = np.concatenate([self._arrays[key][a:b] for a, b in own])
+                if self._shifted(key):
+                    array += np.repeat(starts[:-1], rows[key]).reshape(-1, *[1] * (array.ndim - 1))
+            tensors[key] = torch.from_numpy(array)
+        attributes: dict[str, list[Any]] = {"degree": [self._degree[i] for i in indices]}
+        attributes |= {key: [self._attribute(key, i) for i in indices] for key in self._plain}
         return make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
 
     def verify(self) -> None:
@@ -142,28 +144,30 @@ class Store:
         return key in self._meta["specs"] and self._meta["specs"][key]["irreps"] == "index"
 
     def _attribute(self, key: str, i: int) -> Any:
-        if key == "degree":
-            return self._degree[i]
         if key in self._arrays:  # texts of nodes
             a, b = self._rows(key, i)
             return self._arrays[key][a:b].copy()
         return self.attributes[key][i]
 
-    def _edge_index(self, indices: Sequence[int], spans: Sequence[tuple[int, int]], starts: Sequence[int]) -> Tensor:
-        """``(2, E)`` int64 of these proteins in a row, nodes numbered through."""
-        sides = [self._tensors[name] for name in EDGES if name in self._tensors]
-        index = torch.empty(2, sum(b - a for a, b in spans), dtype=torch.long)
+    def _edge_index(
+        self, indices: Sequence[int], spans: Sequence[tuple[int, int]], starts: Sequence[int]
+    ) -> np.ndarray:
+        """``(2, E)`` int64 of these proteins in a row, of which protein b's nodes are numbered from ``starts[b]``."""
+        index = np.empty((2, sum(b - a for a, b in spans)), np.int64)
+        sides = [self._arrays[name] for name in EDGES if name in self._arrays]
         for row, side in zip(index, sides, strict=False):
-            for (a, b), n, place in zip(spans, starts, row.split([b - a for a, b in spans]), strict=False):
-                torch.add(side[a:b], n, out=place)
+            np.concatenate([side[a:b] for a, b in spans], out=row)
+            end = 0
+            for (a, b), start in zip(spans, starts, strict=False):
+                begin, end = end, end + b - a
+                row[begin:end] += start
         if len(sides) == 1:
-            degrees = [self._degree[i] for i in indices]
-            nodes = torch.arange(starts[-1])
+            sizes, degrees = self.sizes[indices], [self._degree[i] for i in indices]
+            nodes = np.arange(sizes.sum())
             if degrees[0] and len(set(degrees)) == 1:
-                index[1].view(-1, degrees[0]).copy_(nodes[:, None])  # (N, K)
+                index[1].reshape(-1, degrees[0])[:] = nodes[:, None]  # (N, K)
             else:
-                each = torch.tensor(degrees).repeat_interleave(torch.from_numpy(self.sizes[indices]))  # (N,)
-                index[1] = nodes.repeat_interleave(each)
+                index[1] = np.repeat(nodes, np.repeat(degrees, sizes))
         return index
 
 
@@ -217,20 +221,15 @@ def _flatten(graphs: list[ProteinGraph]) -> tuple[dict[str, np.ndarray], dict[st
     """Joined arrays by file name, and everything else as plain data."""
     if not graphs:
         raise DatasetError("there is no protein to store")
-    order = sorted(graphs[0].keys())
-    for g in graphs[1:]:
-        if set(g.keys()) != set(order):
-            odd = sorted(set(g.keys()) ^ set(order))
-            raise FieldError(f"graphs {graphs[0].name!r} and {g.name!r} differ in fields: {odd}")
+    order = shared_fields(graphs)
     meta: dict[str, Any] = {"format": FORMAT, "version": VERSION, "proteins": len(graphs), "order": order}
-    meta |= {"specs": {}, "level": {}, "levels": [], "attributes": {}, "files": {}, "degree": [None] * len(graphs)}
+    meta |= {"specs": {}, "level": {}, "levels": [], "attributes": {}, "files": {}}
+    meta["degree"] = [None if (k := g.get("degree")) is None else int(k) for g in graphs]
     counts: dict[str, list[int]] = {"node": [g.num_nodes for g in graphs]}
     arrays: dict[str, np.ndarray] = {}
     for key in order:
         values = [g[key] for g in graphs]
-        if key == "degree":
-            meta["degree"] = [None if v is None else int(v) for v in values]
-        elif isinstance(values[0], Tensor):
+        if isinstance(values[0], Tensor):
             level, arrays_of_key = _flat_tensors(graphs, key, values)
             arrays |= arrays_of_key
             meta["level"][key] = level
@@ -257,7 +256,7 @@ def _flat_tensors(graphs: list[ProteinGraph], key: str, values: list[Tensor]) ->
             raise FieldError(f"{key!r} of {graphs[0].name!r} is a tensor of no known level; set y_level")
         return level, {key: torch.cat(values).numpy()}
     joined = torch.cat(values, dim=1).to(torch.int32).numpy()
-    implicit = all("degree" in g and g.degree is not None for g in graphs)
+    implicit = all(g.get("degree") is not None for g in graphs)
     return "edge", dict(zip(EDGES[: 1 if implicit else 2], np.ascontiguousarray(joined), strict=False))
 
 
@@ -297,6 +296,10 @@ def _open(path: Path, name: str, known: Mapping[str, Any]) -> np.ndarray:
             f"{file} holds {array.dtype} {array.shape}, not {known['dtype']} {tuple(known['shape'])}; prepare it again"
         )
     return np.asarray(array)  # slices of a plain array are cheaper than of np.memmap
+
+
+def _is_number(array: np.ndarray) -> bool:
+    return array.dtype.kind in "biuf"
 
 
 def _agree(path: Path, name: str, stored: FieldSpec) -> None:

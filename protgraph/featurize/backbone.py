@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from protgraph.data.conformity import Conformity
 from protgraph.featurize.base import StructureFeaturizer
 from protgraph.structure.geometry import backbone_dihedrals, linked_to_next, unit, virtual_cb
 from protgraph.structure.residue import Residues
@@ -34,6 +35,7 @@ class Dihedral(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("dihedral", "dihedral_mask")
+    conformity = Conformity(tolerance=1e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         angles = backbone_dihedrals(residues)  # (N, 3)
@@ -87,6 +89,7 @@ class SidechainDirection(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("sidechain_direction",)
+    conformity = Conformity(tolerance=1e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         cb = virtual_cb(residues.backbone)

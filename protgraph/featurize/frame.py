@@ -32,9 +32,9 @@ class ResidueFrame(TensorFeaturizer):
 
     Notes
     -----
-    The rotation matrix R of the paper has the axes as columns: it is the transpose. e₃ is a cross product: a mirror image
-    keeps its sign where it turns e₁ and e₂, as the even parity says. What mixes the axes is equivariant under rotations
-    only.
+    The rotation matrix R of the paper has the axes as columns: it is the transpose. e₃ is a cross product: a mirror
+    image keeps its sign where it turns e₁ and e₂, as the even parity says. What mixes the axes is equivariant under
+    rotations only.
 
     References
     ----------
@@ -68,8 +68,8 @@ class EdgeFrame(TensorFeaturizer):
 
     References
     ----------
-    Ingraham et al. 2019, "Generative models for graph-based protein design", NeurIPS 32, eq. 3, with the rotation matrix
-    in place of its quaternion, whose sign is arbitrary.
+    Ingraham et al. 2019, "Generative models for graph-based protein design", NeurIPS 32, eq. 3, with the rotation
+    matrix in place of its quaternion, whose sign is arbitrary.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("frame", "pos", "edges")

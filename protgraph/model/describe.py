@@ -12,7 +12,7 @@ from protgraph.model.build import GraphModel
 
 __all__ = ["Row", "describe"]
 
-_ROWS = {"node": "N", "edge": "E", "graph": "B"}
+_ROWS = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}
 
 
 @dataclass(frozen=True)

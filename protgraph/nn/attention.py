@@ -1,104 +1,199 @@
-"""Attention within proteins where some pairs have a bias: the complete graph, without an edge for every pair."""
+"""The one attention of the house: every node of a protein over the nodes of the same protein, with its N² pairs unmade.
+
+Layers project, turn, gate; the scalar products, the softmax and the sum over values happen here, through torch's fused
+kernels, and are the same numbers as a softmax written out.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add, and_
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
 
-from protgraph.data.edges import Edges, Proteins
+from protgraph.data.block import Block, Layout, Side
+from protgraph.data.edges import Proteins
 
-__all__ = ["protein_attention"]
+__all__ = ["DotProductAttention", "PairTerm", "in_parts", "pair_term"]
+
+#: Part of the logits: a block and a range of l rows to ``(b, H, l, M)``, asked for when it is needed.
+PairTerm = Callable[[Block, slice], Tensor]
+_Seen = tuple[Sequence[PairTerm], Tensor | None, Tensor | None]  # terms, mask, key_mask
+
+# Logits that are held at once where a kernel has to be given them: 2^24 float32 are 64 MiB.
+_ENTRIES = 2**24
 
 
-def protein_attention(
-    q: Tensor, k: Tensor, v: Tensor, proteins: Proteins, edges: Edges | None = None, bias: Tensor | None = None
-) -> tuple[Tensor, Tensor | None]:
-    """``Σ_j a_ij v_j`` with ``a_ij = softmax_j(q_i · k_j + bias_ij)``, j over all nodes of the protein of i.
+class DotProductAttention(nn.Module):
+    """``o_i = Σ_j softmax_j( q_i·k_j / √d + Σ_t t_ij ) v_j``, j over the nodes of i's protein that i may see.
 
     Parameters
     ----------
-    q, k : Tensor
-        ``(N, H, D)``, scaled already.
-    v : Tensor
-        ``(N, H, V)``.
-    proteins : Proteins
-    edges : Edges, optional
-        The pairs j → i that have a bias, none twice; it is 0 for all others.
-    bias : Tensor, optional
-        ``(E, H)``.
-
-    Returns
-    -------
-    out : Tensor
-        ``(N, H, V)``.
-    weight : Tensor or None
-        ``(E, H)``, a_ij of the given edges.
+    causal : bool
+        Node i sees the nodes of its protein up to itself, in their order in the batch.
+    dropout : float
+        Probability of leaving out an attention weight.
+    entries : int
+        Logits that are held at once where there are terms.
 
     Notes
     -----
-    On a CPU one protein after the other, without padding; on CUDA, or where all have one size, all at once.
+    Without terms and masks a kernel goes over keys in pieces (Rabe & Staats 2021, arXiv:2112.05682; Dao et al. 2022,
+    arXiv:2205.14135): memory is linear in N. Terms and masks are quadratic by themselves; they are asked for in ranges
+    of rows of at most ``entries`` logits, and again for the backward pass, so that no more than one range is held.
+
+    Proteins share a call where they have one length; on a GPU, where they have about one (see
+    :class:`protgraph.data.block.Layout`). A node that may see nothing gets 0.
+
+    References
+    ----------
+    Vaswani et al. 2017, arXiv:1706.03762, eq. 1.
+
+    Examples
+    --------
+    >>> proteins = Proteins(torch.tensor([0, 0, 1]), (2, 1))
+    >>> x = torch.tensor([[1.0], [1.0], [5.0]]).unsqueeze(1)
+    >>> DotProductAttention()(0 * x, 0 * x, x, proteins).flatten().tolist()
+    [1.0, 1.0, 5.0]
     """
-    sizes, heads, longest = proteins.sizes, q.size(1), max(proteins.sizes)
-    places = None if edges is None else _Places(edges, proteins, heads)
-    if len(set(sizes)) == 1:
-        parts = (x.unflatten(0, (len(sizes), longest)) for x in (q, k, v))
-        out, weight = _attend(*parts, place=places and places.all(longest), bias=bias)
-        return out.flatten(0, 1), weight
-    if q.is_cuda:
-        (q, real), (k, _), (v, _) = (proteins.pad(x) for x in (q, k, v))
-        out, weight = _attend(q, k, v, place=places and places.all(longest), bias=bias, real=real)
-        return proteins.unpad(out), weight
-    made = []
-    for b, parts in enumerate(zip(*(proteins.split(x) for x in (q, k, v)), strict=True)):
-        place, own = (None, None) if places is None else (places.of(b), bias[places.rows[b]])
-        made.append(_attend(*(x.unsqueeze(0) for x in parts), place=place, bias=own))
-    out = torch.cat([o.squeeze(0) for o, _ in made])
-    return out, None if edges is None else torch.cat([weight for _, weight in made])
+
+    def __init__(self, *, causal: bool = False, dropout: float = 0.0, entries: int = _ENTRIES) -> None:
+        super().__init__()
+        self.causal, self.dropout, self.entries = causal, dropout, entries
+
+    def forward(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        proteins: Proteins,
+        *,
+        keys: Proteins | None = None,
+        terms: Sequence[PairTerm] = (),
+        mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+    ) -> Tensor:
+        """The weighted sums of values.
+
+        Parameters
+        ----------
+        q, k, v : Tensor
+            ``(N, H, D)``, ``(M, H, D)`` and ``(M, H, C)``.
+        proteins : Proteins
+            The N nodes that ask.
+        keys : Proteins, optional
+            The M nodes that answer, where they are others: as many proteins.
+        terms : sequence of PairTerm
+            Added to the logits. Pairs are those of (asking, answering) nodes, laid out as in ``Proteins``. -inf hides.
+        mask : Tensor, optional
+            ``(P,)`` bool: which pairs may see each other.
+        key_mask : Tensor, optional
+            ``(M,)`` bool: which nodes may be seen.
+
+        Returns
+        -------
+        Tensor
+            ``(N, H, C)``.
+        """
+        layout = _layout(proteins, keys)
+        if not layout.blocks:
+            return q.new_zeros(q.size(0), q.size(1), v.size(2)) + 0 * (q.sum() + k.sum() + v.sum())
+        p = self.dropout if self.training else 0.0
+        seen = (terms, mask, key_mask)
+        parts = [self._attend(block, _heads(block.rows, q), _heads(block.columns, k), _heads(block.columns, v), seen, p)
+                 for block in layout.blocks]  # fmt: skip
+        return layout.join([part.transpose(1, 2) for part in parts])
+
+    def weights(
+        self,
+        q: Tensor,
+        k: Tensor,
+        proteins: Proteins,
+        *,
+        keys: Proteins | None = None,
+        terms: Sequence[PairTerm] = (),
+        mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+    ) -> list[Tensor]:
+        """``(H, L, M)`` of each protein: the weights that :meth:`forward` sums with, written out."""
+        sizes = (keys or proteins).sizes
+        made = [q.new_zeros(q.size(1), n, m) for n, m in zip(proteins.sizes, sizes, strict=True)]
+        # One protein a block: nothing to cut out of a padded one.
+        layout = Layout(proteins.sizes, sizes, q.device, padded=False)
+        nonempty = iter([b for b, w in enumerate(made) if w.numel()])
+        for block in layout.blocks:
+            logits = _heads(block.rows, q) @ _heads(block.columns, k).mT / q.size(-1) ** 0.5  # (b, H, L, M)
+            extra = self._extra(block, slice(None), (terms, mask, key_mask), q)
+            if extra is not None:
+                logits = logits.masked_fill(~extra, -torch.inf) if extra.dtype == torch.bool else logits + extra
+            for weight in logits.softmax(-1).nan_to_num(0.0):  # NaN: a row that sees nothing
+                made[next(nonempty)] = weight
+        return made
+
+    def _attend(self, block: Block, q: Tensor, k: Tensor, v: Tensor, seen: _Seen, p: float) -> Tensor:
+        """``(b, H, L, D)``, ``(b, H, M, D)`` and ``(b, H, M, C)`` to ``(b, H, L, C)``."""
+        terms, mask, key_mask = seen
+        # In a causal block nobody sees padding: it comes after all that is real.
+        padded = block.columns.real is not None and not self.causal
+        if not terms and mask is None and key_mask is None and not padded:
+            return scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=self.causal)
+
+        def some(q: Tensor, k: Tensor, v: Tensor, rows: slice) -> Tensor:
+            extra = self._extra(block, rows, seen, q)
+            return scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=extra, dropout_p=p)
+
+        each = k.size(0) * k.size(1) * k.size(2)
+        return torch.cat(in_parts(some, (q, k, v), q.size(2), each, self.entries), 2)
+
+    def _extra(self, block: Block, rows: slice, seen: _Seen, like: Tensor) -> Tensor | None:
+        """What is added to logits or, where there are no terms, whether each counts: ``(b, 1 or H, 1 or l, M)``."""
+        terms, mask, key_mask = seen
+        allowed = []
+        if self.causal:
+            i = torch.arange(block.rows.length, device=like.device)[rows]
+            allowed.append(i[:, None] >= torch.arange(block.columns.length, device=i.device))  # (l, M)
+        elif block.columns.real is not None:
+            allowed.append(block.columns.real[:, None, None])
+        if key_mask is not None:
+            allowed.append(block.columns.take(key_mask)[:, None, None])
+        if mask is not None:
+            allowed.append(block.pairs(mask.unsqueeze(0), rows))
+        keep = reduce(and_, allowed) if allowed else None
+        if not terms:
+            return keep
+        total = reduce(add, [term(block, rows) for term in terms]).to(like.dtype)
+        return total if keep is None else total.masked_fill(~keep, -torch.inf)
 
 
-class _Places:
-    """Where in a ``(B, H, L, L)`` tensor of pairs (i, j), flattened, the values of edges stand."""
-
-    def __init__(self, edges: Edges, proteins: Proteins, heads: int) -> None:
-        self.protein = proteins.batch.index_select(0, edges.index[1])  # (E,)
-        self.source, self.target = edges.index - proteins.ptr.index_select(0, self.protein)  # from 0 in each protein
-        self.head = torch.arange(heads, device=self.protein.device)
-        self.sizes = proteins.sizes
-        self._ends = edges.ptr, proteins.ptr
-
-    @cached_property
-    def rows(self) -> list[slice]:
-        """The edges of each protein, which stand together; asks the device."""
-        ends = self._ends[0].index_select(0, self._ends[1]).tolist()
-        return [slice(a, b) for a, b in pairwise(ends)]
-
-    def all(self, length: int) -> Tensor:
-        """``(E, H)`` places where every protein is L long."""
-        return self._place(self.protein, self.target, self.source, length)
-
-    def of(self, b: int) -> Tensor:
-        """``(E_b, H)`` places of the edges of one protein, alone."""
-        own = self.rows[b]
-        return self._place(torch.zeros_like(self.protein[own]), self.target[own], self.source[own], self.sizes[b])
-
-    def _place(self, protein: Tensor, target: Tensor, source: Tensor, length: int) -> Tensor:
-        line = protein[:, None] * len(self.head) + self.head  # (E, H)
-        return (line * length + target[:, None]) * length + source[:, None]
+def pair_term(values: Tensor) -> PairTerm:
+    """The term of values ``(H, P)`` or ``(1, P)`` that are there already."""
+    return lambda block, rows: block.pairs(values, rows)
 
 
-def _attend(
-    q: Tensor, k: Tensor, v: Tensor, *, place: Tensor | None, bias: Tensor | None, real: Tensor | None = None
-) -> tuple[Tensor, Tensor | None]:
-    """Proteins of one length, ``(B, L, H, ·)``; ``real`` ``(B, L)`` is False for padding."""
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))  # (B, H, L, ·)
-    logits = q @ k.mT  # (B, H, L, L)
-    if place is not None:
-        logits = logits.flatten().index_add(0, place.flatten(), bias.flatten()).view_as(logits)
-    if real is not None:
-        logits = logits.masked_fill(~real[:, None, None], -torch.inf)
-    a = logits.softmax(-1)
-    weight = None if place is None else a.flatten().index_select(0, place.flatten()).view_as(place)
-    return (a @ v).transpose(1, 2), weight
+def in_parts(
+    run: Callable[..., Tensor], tensors: tuple[Tensor, ...], count: int, each: int, entries: int = _ENTRIES
+) -> list[Tensor]:
+    """``run(*tensors, rows)`` for ranges of ``count`` rows that hold at most ``entries`` numbers, ``each`` a row.
+
+    With several ranges, each is computed again for the backward pass in place of being kept.
+    """
+    step = max(1, entries // max(each, 1))
+    ranges = [slice(first, min(first + step, count)) for first in range(0, count, step)]
+    if len(ranges) == 1 or not torch.is_grad_enabled():
+        return [run(*tensors, rows) for rows in ranges]
+    return [checkpoint(run, *tensors, rows, use_reentrant=False) for rows in ranges]
+
+
+def _layout(proteins: Proteins, keys: Proteins | None) -> Layout:
+    if keys is None or keys is proteins:
+        return proteins.layout
+    return Layout(proteins.sizes, keys.sizes, proteins.batch.device, padded=proteins.padded)
+
+
+def _heads(side: Side, x: Tensor) -> Tensor:
+    """``(N, H, D)`` to ``(b, H, L, D)``."""
+    return side.take(x).transpose(1, 2)

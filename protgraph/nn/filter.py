@@ -75,7 +75,7 @@ class _Filtered(torch.autograd.Function):
             product = at_edge * x.index_select(0, j)
             torch.linalg.vecdot(product, w, out=dc_part.squeeze(1))
             torch.mul(product, c, out=dw_part)
-            dx.index_add_(0, j, at_edge.mul_(w).mul_(c))
+            dx.index_add_(0, j, (at_edge * w).mul_(c))
         return None, dx, dw, dc
 
 

@@ -6,7 +6,7 @@ With components before channels, a map of channels is one matrix product. In a f
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,8 @@ from protgraph.errors import WiringError
 from protgraph.nn.dense import activation, one_of
 
 __all__ = ["GVP", "Pair", "PairDropout", "PairNorm", "Widths", "norm"]
+
+SMALLEST = 1e-8  # squared length, as in the authors' program; what is shorter counts as this long
 
 
 class Widths(NamedTuple):
@@ -122,7 +124,7 @@ class PairNorm(nn.Module):
         self.scalar_norm = nn.LayerNorm(scalars)
 
     def forward(self, x: Pair) -> Pair:
-        square = x.v.square().sum(1, keepdim=True).clamp(min=1e-8)  # (M, 1, V)
+        square = x.v.square().sum(1, keepdim=True).clamp(min=SMALLEST)  # (M, 1, V)
         return Pair(self.scalar_norm(x.s), x.v * square.mean(2, keepdim=True).rsqrt())
 
 
@@ -142,4 +144,23 @@ class PairDropout(nn.Module):
 
 def norm(v: Tensor) -> Tensor:
     """``sqrt(max(|v|², 1e-8))``, ``(M, 3, V)`` to ``(M, V)``."""
-    return v.square().sum(1).clamp(min=1e-8).sqrt()
+    return _Norm.apply(v)
+
+
+class _Norm(torch.autograd.Function):
+    """In few passes through memory: no square of all components is ever held. Differentiable to any order."""
+
+    @staticmethod
+    def forward(v: Tensor) -> Tensor:
+        x, y, z = v.unbind(1)
+        return (x * x).addcmul_(y, y).addcmul_(z, z).clamp_(min=SMALLEST).sqrt_()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[0], output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        v, length = ctx.saved_tensors
+        clamped = length.square() < 1.0001 * SMALLEST
+        return v * (grad / length).masked_fill(clamped, 0).unsqueeze(1)

@@ -1,8 +1,8 @@
 """Equivariant polynomials of one feature vector: a basis of the symmetric powers of a representation.
 
 Monomials of degree d in the D components of x are ordered by their largest component: those that only know components
-0 … c are the first ``count(c + 1, d)``, and ``x_c`` times the first ``count(c + 1, d - 1)`` of degree d − 1 are the ones
-whose largest is c. So a polynomial of degree d is ``Σ_c x_c P_c`` with P_c of degree d − 1.
+0 … c are the first ``count(c + 1, d)``, and x_c times the first ``count(c + 1, d - 1)`` of degree d − 1 are those whose
+largest is c. So a polynomial of degree d is ``Σ_c x_c P_c`` with P_c of degree d − 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from e3nn import o3
 from torch import Tensor
 
-__all__ = ["count", "invariant_polynomials", "monomials"]
+__all__ = ["bombieri", "count", "equivariant_polynomials", "monomials", "ordered"]
 
 # Below this a polynomial counts as a combination of those before it; independent ones are of order 1.
 _DEPENDENT = 1e-6
@@ -28,7 +28,7 @@ def count(variables: int, degree: int) -> int:
 
 def monomials(x: Tensor, degree: int) -> list[Tensor]:
     """All monomials of degrees 1 … degree, ``(C, D, N)`` to one ``(C, count(D, d), N)`` each."""
-    made = [x]
+    made = [x] if degree else []
     for d in range(2, degree + 1):
         last = made[-1]
         made.append(torch.cat([x[:, c : c + 1] * last[:, : count(c + 1, d - 1)] for c in range(x.size(1))], 1))
@@ -36,7 +36,7 @@ def monomials(x: Tensor, degree: int) -> list[Tensor]:
 
 
 @lru_cache(maxsize=64)
-def invariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, Tensor]:
+def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, Tensor]:
     """A basis of the equivariant polynomials of one degree, for each wanted irrep.
 
     Parameters
@@ -61,7 +61,7 @@ def invariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, Te
 
     Examples
     --------
-    >>> invariant_polynomials("0e+1o", 2, "0e")["0e"].shape  # s² and |v|² in 4 variables
+    >>> equivariant_polynomials("0e+1o", 2, "0e")["0e"].shape  # s² and |v|² in 4 variables
     torch.Size([2, 10, 1])
     """
     x = o3.Irreps(irreps)
@@ -74,8 +74,8 @@ def invariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, Te
                 made[str(ir)].append(torch.eye(x.dim, dtype=torch.float64)[:, where])
         return {ir: torch.stack(found) if found else _none(ir, size) for ir, found in made.items()}
     lower = sorted({str(c) for _, a in keep for _, b in x for c in a * b})
-    table = invariant_polynomials(irreps, degree - 1, "+".join(lower))
-    place, weight = _places(x.dim, degree), _bombieri(x.dim, degree)
+    table = equivariant_polynomials(irreps, degree - 1, "+".join(lower))
+    place, weight = _places(x.dim, degree), bombieri(x.dim, degree)
     out = {}
     for _, ir in keep:
         found: list[Tensor] = []
@@ -107,21 +107,22 @@ def _add_independent(found: list[Tensor], new: Tensor, weight: Tensor) -> None:
         found.append(new * math.sqrt(new.size(1)) / after)
 
 
-def _ordered(variables: int, degree: int) -> list[tuple[int, ...]]:
+def ordered(variables: int, degree: int) -> list[tuple[int, ...]]:
     """Every monomial as its sorted variables, in the order of :func:`monomials`."""
     return sorted(combinations_with_replacement(range(variables), degree), key=lambda m: m[::-1])
 
 
 def _places(variables: int, degree: int) -> Tensor:
     """``(count(D, degree − 1), D)``: where monomial p times x_c stands among those of the degree."""
-    index = {m: k for k, m in enumerate(_ordered(variables, degree))}
-    lower = _ordered(variables, degree - 1)
+    index = {m: k for k, m in enumerate(ordered(variables, degree))}
+    lower = ordered(variables, degree - 1)
     return torch.tensor([[index[tuple(sorted((*m, c)))] for c in range(variables)] for m in lower])
 
 
-def _bombieri(variables: int, degree: int) -> Tensor:
-    """``(count, 1)``: 1 / (times a monomial occurs in the expanded power)."""
+def bombieri(variables: int, degree: int) -> Tensor:
+    """``(count(D, degree), 1)``, Bombieri's metric: 1 / (how often a monomial is in the expanded power)."""
     orders = [
-        math.factorial(degree) / math.prod(math.factorial(m.count(v)) for v in set(m)) for m in _ordered(variables, degree)
+        math.factorial(degree) / math.prod(math.factorial(m.count(v)) for v in set(m))
+        for m in ordered(variables, degree)
     ]
     return 1 / torch.tensor(orders, dtype=torch.float64)[:, None]

@@ -125,8 +125,7 @@ class _CuEquivariance(nn.Module):
         super().__init__()
         if not all(map(importlib.util.find_spec, ("cuequivariance", "cuequivariance_torch"))):
             raise MissingExtraError(
-                "backend='cuequivariance' needs cuequivariance-torch and, on CUDA, cuequivariance-ops-torch-cu12:\n"
-                "pip install 'protgraph-pyg[cuequivariance]'"
+                "backend='cuequivariance' needs cuequivariance-torch: pip install 'protgraph-pyg[cuequivariance]'"
             )
         import cuequivariance as cue
 
@@ -156,6 +155,9 @@ class _CuEquivariance(nn.Module):
     def _on(self, device: torch.device) -> Any:
         method = "uniform_1d" if device.type == "cuda" else "naive"
         if method not in self._made:
+            if method == "uniform_1d" and not importlib.util.find_spec("cuequivariance_ops_torch"):
+                kernels = f"cuequivariance-ops-torch-cu{(torch.version.cuda or '12').split('.')[0]}"
+                raise MissingExtraError(f"backend='cuequivariance' needs {kernels} on CUDA: pip install {kernels}")
             from cuequivariance_torch import SegmentedPolynomial
 
             self._made[method] = SegmentedPolynomial(self._polynomial, method=method).to(device)

@@ -168,6 +168,23 @@ class Residues:
             changes["b_factor"] = np.zeros_like(self.b_factor)
         return replace(self, **changes)
 
+    def with_noise(self, sigma: float, *, seed: int) -> Residues:
+        """These residues with each coordinate of each atom off by a normal deviate of its own, of ``sigma`` Å.
+
+        ``pos``, ``backbone`` and ``atom_pos`` agree afterwards as before. The same seed gives the same noise.
+        """
+        rng = np.random.default_rng(seed)
+        backbone, atoms = (sigma * rng.standard_normal(x.shape) for x in (self.backbone, self.atom_pos))
+        for column, name in enumerate(BACKBONE):
+            own = self.atom_name == name
+            atoms[own] = backbone[self.atom_residue[own], column]
+        return replace(
+            self,
+            pos=(self.pos + backbone[:, 1]).astype(self.pos.dtype),
+            backbone=(self.backbone + backbone).astype(self.backbone.dtype),
+            atom_pos=(self.atom_pos + atoms).astype(self.atom_pos.dtype),
+        )
+
     def _atoms(self, keep: np.ndarray, number: np.ndarray) -> dict[str, np.ndarray]:
         """The kept atoms' arrays, their residues renumbered by ``number`` ``(N,)``."""
         taken = {name: getattr(self, name)[keep] for name in ("atom_pos", "atom_name", "atom_element")}

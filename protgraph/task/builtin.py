@@ -21,6 +21,8 @@ __all__ = [
     "INVERSE_FOLDING",
     "LIGAND_BINDING",
     "SECONDARY_STRUCTURE",
+    "STRUCTURE_DENOISING",
+    "displacement",
     "residue_type",
     "standard_b_factor",
 ]
@@ -31,6 +33,11 @@ AMINO_ACIDS = ALPHABET[:UNKNOWN]
 def residue_type(residues: Residues) -> np.ndarray:
     """Which of the 20 amino acids each residue is, ``(N,)`` int64; −1 for X."""
     return np.where(residues.aatype == UNKNOWN, -1, residues.aatype)
+
+
+def displacement(residues: Residues, seen: Residues) -> np.ndarray:
+    """From where each CA is seen to where it is, ``(N, 1, 3)`` float32, Å."""
+    return (residues.pos.astype(np.float64) - seen.pos)[:, None].astype(np.float32)
 
 
 def standard_b_factor(residues: Residues) -> np.ndarray:
@@ -91,4 +98,15 @@ B_FACTOR = Task(
     hides={"b_factor"},
     derive=standard_b_factor,
     doc="The B factor of each CA, in standard deviations from the mean of its chain.",
+)
+
+STRUCTURE_DENOISING = Task(
+    "structure_denoising",
+    Target("structure_denoising", "node", "vectors", 1, ("CA",), unit="Å"),
+    squared_error,
+    (m.rmsd, m.lddt),
+    "rmsd",
+    noise=0.5,
+    restore=displacement,
+    doc="Where each CA was before every atom was moved by noise of 0.5 Å in x, y and z: the vector back.",
 )

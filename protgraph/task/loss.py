@@ -67,7 +67,7 @@ def squared_error(logits: Tensor, y: Tensor) -> Tensor:
     Parameters
     ----------
     logits, y : Tensor
-        ``(N, C)`` float, in the target's unit; NaN in ``y`` is unknown.
+        ``(N, C)`` or ``(N, C, 3)`` float, in the target's unit; NaN in ``y`` is unknown.
 
     Returns
     -------

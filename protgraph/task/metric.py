@@ -25,19 +25,22 @@ class Outcome:
     Parameters
     ----------
     logits : Tensor
-        ``(N, C)`` float.
+        ``(N, C)`` float, ``(N, C, 3)`` for vectors and coordinates.
     y : Tensor
-        ``(N,)`` int64 classes or ``(N, C)`` float32 labels or values; unknown entries are −1 or NaN.
+        ``(N,)`` int64 classes or float32 of the logits' shape; unknown entries are −1 or NaN.
     chain : Tensor, optional
         ``(N,)`` int64, equal for the residues of one chain of one protein; None where rows are no residues.
     threshold : Tensor, optional
         ``(C,)`` log-odds from which a label counts as predicted; None is 0, a probability of one half.
+    pos : Tensor, optional
+        ``(N, 3)`` Å, where the model saw the residues: where predicted vectors begin.
     """
 
     logits: Tensor
     y: Tensor
     chain: Tensor | None = None
     threshold: Tensor | None = None
+    pos: Tensor | None = None
 
     def with_threshold(self, threshold: Tensor | None) -> Outcome:
         """The same outcome, cut elsewhere."""
@@ -51,7 +54,7 @@ class Outcome:
 
     def chains(self) -> Iterable[Tensor]:
         """Rows with a known label of each chain that has one."""
-        there = known(self.y if self.y.dim() == 1 else self.y[:, 0]).nonzero().flatten()
+        there = known(self.y if self.y.dim() == 1 else self.y[:, 0].reshape(len(self.y), -1)[:, 0]).nonzero().flatten()
         chain = torch.zeros_like(there) if self.chain is None else self.chain[there]
         order = chain.argsort(stable=True)
         count = torch.unique_consecutive(chain[order], return_counts=True)[1]
@@ -226,6 +229,30 @@ def mae(o: Outcome) -> float:
     """Mean absolute error."""
     there = known(o.y)
     return (o.logits - o.y)[there].double().abs().mean()
+
+
+@as_metric("min")
+def rmsd(o: Outcome) -> float:
+    """Root of the mean squared distance from the truth within each chain, without superposition, mean over chains."""
+    far = (o.logits - o.y).double().square().sum(-1)  # (N, C)
+    return _mean([float(far[rows].nanmean().sqrt()) for rows in o.chains()])
+
+
+@as_metric("max")
+def lddt(o: Outcome) -> float:
+    """Local distance difference test (15 Å) of the residues' positions within each chain, mean over chains."""
+    from biotite.structure import AtomArray
+    from biotite.structure import lddt as lddt_of
+
+    start = 0.0 if o.pos is None else o.pos.double()
+    truth, said = ((start + x[:, 0].double()) for x in (o.y, o.logits))  # (N, 3)
+    values = []
+    for rows in o.chains():
+        origin = truth[rows].mean(0)  # coordinates of an AtomArray are float32
+        reference = AtomArray(len(rows))
+        reference.res_id[:], reference.coord = rows, (truth[rows] - origin).numpy()
+        values.append(float(lddt_of(reference, (said[rows] - origin).float().numpy())))
+    return _mean(values)
 
 
 @as_metric("max")

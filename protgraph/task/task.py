@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -44,6 +45,11 @@ class Task:
         so that no component can show the label to the model.
     derive : callable, optional
         Residues, nothing hidden, to their labels, for datasets that give none of their own.
+    noise : float
+        Å, by how much every coordinate of what a model sees is off, as a standard deviation. It is added before any
+        featurizer runs, and is the same for a protein each time it is prepared.
+    restore : callable, optional
+        In place of ``derive``: residues as they are, and as a model sees them, to labels.
     doc : str
         What is asked, and where the labels come from.
     """
@@ -55,6 +61,8 @@ class Task:
     monitor: str
     hides: Collection[str] = frozenset()
     derive: Callable[[Residues], np.ndarray] | None = field(default=None, repr=False)
+    noise: float = 0.0
+    restore: Callable[[Residues, Residues], np.ndarray] | None = field(default=None, repr=False)
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -66,6 +74,8 @@ class Task:
         names = [metric.name for metric in self.metrics]
         if self.monitor not in names:
             raise DatasetError(f"task {self.name!r}: monitor {self.monitor!r} is none of its metrics {names}")
+        if self.noise < 0:
+            raise DatasetError(f"task {self.name!r}: noise is {self.noise} Å; it cannot be below 0")
 
     @property
     def mode(self) -> Literal["max", "min"]:
@@ -77,7 +87,19 @@ class Task:
         """Whether labels are yes or no, so that a threshold has to be chosen on validation."""
         return self.target.kind == "labels"
 
-    def labels(self, residues: Residues, given: Labels | None = None, *, strict: bool = True) -> np.ndarray:
+    def seen(self, residues: Residues, name: str) -> Residues:
+        """What a model may see of a protein: without what is hidden, and with noise of its own by its name."""
+        residues = residues.hide(self.hides)
+        return residues.with_noise(self.noise, seed=zlib.crc32(name.encode())) if self.noise else residues
+
+    def labels(
+        self,
+        residues: Residues,
+        given: Labels | None = None,
+        *,
+        seen: Residues | None = None,
+        strict: bool = True,
+    ) -> np.ndarray:
         """The labels of one protein as its target defines them.
 
         Parameters
@@ -86,13 +108,16 @@ class Task:
             The protein as it was read: nothing hidden yet.
         given : Labels, optional
             The dataset's labels; None derives them from the structure.
+        seen : Residues, optional
+            The same protein as a model sees it, where the task restores what it was.
         strict : bool
             Whether a label of a residue that is not there is an error.
 
         Returns
         -------
         ndarray
-            Classes ``(N,)`` int64 with −1 for unknown; labels and values ``(N, C)`` float32 with NaN.
+            Classes ``(N,)`` int64 with −1 for unknown; labels and values ``(N, C)``, vectors and coordinates
+            ``(N, C, 3)``, float32 with NaN.
 
         Raises
         ------
@@ -101,6 +126,8 @@ class Task:
         """
         if given is not None:
             y = align(given, residues, strict=strict)
+        elif self.restore is not None and seen is not None:
+            y = self.restore(residues, seen)
         elif self.derive is not None:
             y = self.derive(residues)
         else:
@@ -110,13 +137,14 @@ class Task:
 
     def _check(self, y: np.ndarray, protein: str) -> None:
         where, size = f"task {self.name!r}: labels of {protein!r}", self.target.size
+        columns = f"{size} columns" + " of x, y, z" * self.target.is_geometric
         if self.target.kind == "classes":
             if y.ndim != 1 or y.dtype.kind != "i":
                 raise LabelError(f"{where} are {y.dtype} {y.shape}; classes are integers, one a row")
             if y.size and (y.min() < -1 or y.max() >= size):
                 raise LabelError(f"{where} lie in {y.min()}…{y.max()}; classes are 0…{size - 1}, and −1 for unknown")
-        elif y.ndim != 2 or y.shape[1] != size or y.dtype.kind != "f":
-            raise LabelError(f"{where} are {y.dtype} {y.shape}; {self.target.kind} are floats with {size} columns")
+        elif y.shape[1:] != self.target.shape or y.dtype.kind != "f":
+            raise LabelError(f"{where} are {y.dtype} {y.shape}; {self.target.kind} are floats with {columns}")
         elif self.target.kind == "labels" and not np.isin(y[~np.isnan(y)], (0, 1)).all():
             raise LabelError(f"{where} have other values than 0 and 1 (NaN: unknown)")
 
@@ -140,6 +168,8 @@ def task_for(target: Target, *, hides: Collection[str] = ()) -> Task:
         loss, metrics, monitor = cross_entropy, (m.accuracy, m.macro_f1), "accuracy"
     elif target.kind == "labels":
         loss, metrics, monitor = binary_cross_entropy, (m.auprc, m.auroc, m.mcc), "auprc"
+    elif target.is_geometric:
+        loss, metrics, monitor = squared_error, (m.rmsd,), "rmsd"
     else:
         loss, metrics, monitor = squared_error, (m.rmse, m.mae, m.pearson_overall), "rmse"
     return Task(target.name, target, loss, metrics, monitor, hides)

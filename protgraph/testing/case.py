@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from protgraph.featurize.build import FeaturePlan
 from protgraph.model import GraphModel, ModelGraph, build_model
 from protgraph.structure import Residues
 from protgraph.testing.draw import degenerate_scenes, draw_scene, scene_of_graph
-from protgraph.testing.protein import degenerate_proteins, proteins
+from protgraph.testing.protein import copied, degenerate_proteins, proteins
 from protgraph.testing.scene import Scene, StructureScene, TensorScene
 
 __all__ = ["Case", "LayerCase", "ModelCase", "StructureCase", "Written"]
@@ -179,8 +179,8 @@ class StructureCase(Case):
     @cached_property
     def exact(self) -> bool:
         """Whether float64 coordinates give float64 features."""
-        made = [x for x in self.make()(list(self.scene.residues)).values() if x.is_floating_point()]
-        return all(x.dtype == torch.float64 for x in made)
+        made = self.make()(self.prepare(self.scene, "cpu", torch.float64)).values()
+        return all(x.dtype == torch.float64 for x in made if x.is_floating_point())
 
     def degenerate(self) -> dict[str, Scene]:
         return {name: StructureScene((residues,)) for name, residues in degenerate_proteins().items()}
@@ -192,7 +192,7 @@ class StructureCase(Case):
         return module.written
 
     def prepare(self, scene: Scene, device: torch.device | str, dtype: torch.dtype) -> list[Residues]:
-        return [_cast(residues, dtype) for residues in scene.residues]
+        return [copied(residues, dtype) for residues in scene.residues]
 
 
 class _Measurement(nn.Module):
@@ -245,24 +245,31 @@ class ModelCase(Case):
 
     @cached_property
     def stored(self) -> TensorScene:
-        return scene_of_graph(collate([self._plan.stored(residues) for residues in proteins()]))
+        return scene_of_graph(self.prepare(self.scene, "cpu", torch.float64))
 
     @cached_property
     def exact(self) -> bool:
-        made = self._plan.stored(proteins()[0])
+        made = self.prepare(self.scene, "cpu", torch.float64)
         return all(x.dtype == torch.float64 for _, x in made.items() if torch.is_tensor(x) and x.is_floating_point())
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """Stored fields from which a path leads to a head."""
-        model = self.make().models[0]
-        dead = set(self.graph.dead_nodes())
-        wires = [w for w in model.wires if f"{w.path} ({w.node.name})" not in dead]
-        needed = {name for w in wires for name in w.reads.values()} | set(model.head_reads.values())
+        models, dead = self.make().models, set(self.graph.dead_nodes())
+        wires = [w for w in models[0].wires if f"{w.path} ({w.node.name})" not in dead]
+        needed = {name for w in wires for name in w.reads.values()}
+        needed |= {name for m in models for name in m.head_reads.values()}
         for node, featurizer in reversed(self._plan.tensor):
             if needed & {node.writes.get(n, n) for n in featurizer.writes}:
                 needed |= {node.reads.get(n, n) for n in featurizer.reads}
         return tuple(name for name in (*self.stored.values, "edges") if name in needed and name in self.stored.specs)
+
+    def parts(self) -> list[object]:
+        """Instances of its featurizers, layers and heads."""
+        models = self.make().models
+        plan = models[0].plan
+        featurizers = [featurizer for _, featurizer in (*plan.structure, *plan.edges, *plan.tensor)]
+        return [*featurizers, *models[0].layers, *(m.head for m in models)]
 
     def degenerate(self) -> dict[str, Scene]:
         return {name: StructureScene((residues,)) for name, residues in degenerate_proteins().items()}
@@ -275,7 +282,7 @@ class ModelCase(Case):
 
     def prepare(self, scene: Scene, device: torch.device | str, dtype: torch.dtype) -> Data:
         if isinstance(scene, StructureScene):
-            return collate([self._plan.stored(_cast(residues, dtype)) for residues in scene.residues]).to(device)
+            return collate([self._plan.stored(copied(residues, dtype)) for residues in scene.residues]).to(device)
         tensors = {n: x.to(dtype, copy=True) if x.is_floating_point() else x.clone() for n, x in scene.values.items()}
         rows = {n: scene.rows(scene.specs[n].level) for n in tensors}
         attributes = {} if scene.degree is None else {"degree": [scene.degree] * len(scene.sizes)}
@@ -285,7 +292,7 @@ class ModelCase(Case):
 
 
 class _Heads(nn.Module):
-    """Models of one graph that share their layers: each head's outputs, named by the level of its target."""
+    """Models of one graph that share their layers: the outputs of each head, by its name."""
 
     def __init__(self, models: list[GraphModel]) -> None:
         super().__init__()
@@ -293,24 +300,17 @@ class _Heads(nn.Module):
         for other in models[1:]:
             other.layers = models[0].layers
         self.written = {
-            f"{m.target.level} {name}": Written(spec, m.target.level)
+            f"{m.target.head_name} {name}": Written(spec, m.target.level)
             for m in models
             for name, spec in m.head.out.items()
         }
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
-        f = self.models[0].embed(batch)
-        out = {}
+        f, out = self.models[0].embed(batch), {}
         for m in self.models:
             made = m.head({local: f[name] for local, name in m.head_reads.items()})
-            out |= {f"{m.target.level} {name}": x for name, x in made.items()}
+            out |= {f"{m.target.head_name} {name}": x for name, x in made.items()}
         return out
-
-
-def _cast(residues: Residues, dtype: torch.dtype) -> Residues:
-    kind = np.float64 if dtype == torch.float64 else np.float32  # files hold no shorter coordinates
-    names = ("pos", "backbone", "b_factor", "atom_pos")
-    return replace(residues, **{name: getattr(residues, name).astype(kind) for name in names})
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from protgraph.errors import ProtgraphError
 from protgraph.featurize import EdgeFeaturizer, Featurizer
 from protgraph.featurize.build import ALWAYS, FeaturePlan, inputs
 from protgraph.structure import Residues
-from protgraph.testing.protein import degenerate_proteins, proteins
+from protgraph.testing.protein import copied, degenerate_proteins, proteins
 from protgraph.testing.scene import TensorScene
 
 __all__ = ["degenerate_scenes", "draw_scene", "known_spec", "level_of", "scene_of_graph"]
@@ -53,7 +53,7 @@ def draw_scene(
     """
     residues, nonnegative = proteins() if of is None else of, frozenset(nonnegative)
     plan = _plan(frozenset(name for name in specs if is_registered(name)))
-    batch = collate([plan.stored(r) for r in residues])
+    batch = collate([plan.stored(copied(r)) for r in residues])
     known = plan.expand(inputs(batch))
     sizes, edge_index = batch.sizes, batch.edge_index
     rows = {"node": sum(sizes), "edge": edge_index.size(1), "graph": len(sizes)}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from protgraph.errors import MissingExtraError, ProtgraphError
+from protgraph.errors import MissingExtraError, WiringError
 from protgraph.model import ModelGraph
 from protgraph.registry import Registry
 from protgraph.testing.subject import Kind, Subject, subjects
-from protgraph.testing.suite import CHECKS, Check, floating
+from protgraph.testing.suite import CHECKS, Check, expected, floating, unexpected
 from protgraph.testing.trial import ConformityError, NotApplicable, Trial
 
 __all__ = ["parametrize_with_checks"]
@@ -38,7 +38,7 @@ def parametrize_with_checks(
     Returns
     -------
     callable
-        A decorator. Failures that a component expects are strict xfails with its reason.
+        A decorator. Failures that a component expects are xfails with its reason, and strict.
 
     Examples
     --------
@@ -58,33 +58,30 @@ def parametrize_with_checks(
     parameters = []
     for subject in subjects(what, kind=kind):
         trial = Trial(subject, device, floating(dtype))
-        expected = _expected(subject)
         for one in CHECKS:
-            if subject.kind not in one.kinds:
-                continue
-            marks = []
-            if one.name in expected:
-                xfail = pytest.mark.xfail(reason=expected[one.name], strict=subject.strict, raises=ConformityError)
-                marks.append(xfail)
-            ask = partial(_ask, one, trial)
-            parameters.append(pytest.param(subject, ask, id=f"{subject.kind}-{subject.name}-{one.name}", marks=marks))
+            if subject.kind in one.kinds:
+                name = f"{subject.kind}-{subject.name}-{one.name}"
+                parameters.append(pytest.param(subject, partial(_ask, one, trial), id=name))
     return pytest.mark.parametrize(("component", "check"), parameters)
 
 
-def _expected(subject: Subject) -> dict[str, str]:
-    try:
-        return dict(subject.conformity.expected_failures)
-    except ProtgraphError:  # it cannot be loaded: its first check says so, and no other component suffers
-        return {}
-
-
-def _ask(one: Check, trial: Trial, subject: Subject) -> float | None:
-    """Run one check on the component that it was made for; one that does not apply is skipped."""
+def _ask(one: Check, trial: Trial, subject: Subject) -> None:
+    """Run one check on the component that it was made for; what does not apply is skipped."""
     import pytest
 
-    assert subject is trial.subject
+    if subject is not trial.subject:
+        raise WiringError(
+            f"this check is for {trial.subject}: call check(component) with the parameter of the same test"
+        )
+    reason = expected(one, subject)
     try:
         with trial.naming(one.name):
-            return one.function(trial)
+            one.function(trial)
     except NotApplicable as e:
-        return pytest.skip(str(e))
+        pytest.skip(str(e))
+    except ConformityError:
+        if reason is None:
+            raise
+        pytest.xfail(reason)
+    if reason is not None and subject.strict:
+        raise ConformityError(unexpected(one, subject, reason))

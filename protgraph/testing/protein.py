@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import torch
 from biotite.sequence import ProteinSequence
 
 from protgraph.structure import LossReport, Residues
 from protgraph.structure.alphabet import ALPHABET
 from protgraph.structure.geometry import unit, virtual_cb
 
-__all__ = ["degenerate_proteins", "make_protein", "proteins"]
+__all__ = ["copied", "degenerate_proteins", "make_protein", "proteins"]
 
 # Bond lengths (Å) and angles (degrees) of the peptide unit: Engh & Huber 1991, doi:10.1107/S0108767391001071.
 _N_CA, _CA_C, _C_N, _C_O = 1.458, 1.525, 1.329, 1.231
@@ -70,6 +71,13 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
         atom_residue=np.nonzero(there)[0],
         report=LossReport(),
     )
+
+
+def copied(residues: Residues, dtype: torch.dtype = torch.float64) -> Residues:
+    """The same in other memory, coordinates and B factors in float64 or else, as from files, in float32."""
+    kind = np.float64 if dtype == torch.float64 else np.float32
+    arrays = {name: x.copy() for name, x in vars(residues).items() if isinstance(x, np.ndarray)}
+    return replace(residues, **{n: x.astype(kind) if x.dtype.kind == "f" else x for n, x in arrays.items()})
 
 
 def degenerate_proteins() -> dict[str, Residues]:

@@ -26,11 +26,12 @@ __all__ = ["Kind", "Subject", "subjects"]
 Kind = Literal["featurizer", "layer", "head", "model"]
 
 #: What local names that no table knows may hold, tried in this order.
-_SCALARS = ("16x0e", "1x0e")
-_MIXED = ("8x0e+2x0o+4x1o+2x1e+2x2e", "8x0e+4x1o")
+_SCALARS = ("16x0e", "64x0e", "1x0e", "point")
+_MIXED = ("8x0e+2x0o+4x1o+2x1e+2x2e", "8x0e+4x1o", "64x0e+16x1o")
 #: What a variadic component reads where it does not say.
 _VARIADIC = ("x", "y")
-_CLASSES = 3
+#: Classes, vectors or points to predict; a layer that writes a backbone gives four points.
+_SIZE = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,20 +61,18 @@ class Subject:
 
     @cached_property
     def conformity(self) -> Conformity:
-        """What the component states; a model states what its layers, head and featurizers do."""
-        component = self.component
-        if not isinstance(component, ModelGraph):
-            return getattr(component, "conformity", None) or Conformity()
-        parts = [(registry.featurizers, component.features), (registry.layers, component.layers)]
-        stated = {n.name: getattr(known.get(n.name), "conformity", None) for known, nodes in parts for n in nodes}
-        stated = {name: given for name, given in stated.items() if given is not None}
+        """What the component states; a model states what its featurizers, layers and heads do."""
+        if not isinstance(self.component, ModelGraph):
+            return getattr(self.component, "conformity", None) or Conformity()
+        (case,) = self.cases
+        stated = {type(p).__name__: p.conformity for p in case.parts() if getattr(p, "conformity", None) is not None}
         excused = {c: f"{name}: {why}" for name, s in stated.items() for c, why in s.expected_failures.items()}
         tolerance = max([Conformity.tolerance, *(s.tolerance for s in stated.values())])
         return Conformity(tolerance=tolerance, expected_failures=excused)
 
     @property
     def strict(self) -> bool:
-        """Whether an expected failure has to fail: a model may well get by with a part that has one."""
+        """Whether what is expected to fail has to: a model may well get by with a part that fails alone."""
         return not isinstance(self.component, ModelGraph)
 
     @cached_property
@@ -98,11 +97,11 @@ class Subject:
         return tuple(self._layers(component))
 
     def _model(self, graph: ModelGraph) -> Case:
-        """With a head per residue and one per protein; with another head where neither fits (vectors, coordinates)."""
+        """With every head that fits: classes per residue and per protein, vectors, coordinates."""
         errors: list[ProtgraphError] = []
         fitting: list[Target] = []
         for target in _targets():
-            if target.level not in ("node", "graph") or target.level in {t.level for t in fitting}:
+            if target.level not in ("node", "graph") or target.kind in ("labels", "values"):  # heads as for classes
                 continue
             try:
                 ModelCase(graph, (target,)).make()
@@ -122,9 +121,8 @@ class Subject:
                 f"{self} cannot be built on {', '.join(component.reads) or 'nothing'}: {scalars}\n"
                 "State what it reads: conformity = protgraph.Conformity(inputs={...})."
             ) from scalars
-        wirings = [w for w in (scalars, mixed) if not isinstance(w, Exception)]
-        full = [self._with_optional(component, w) for w in wirings]
-        chosen = [wirings[0], *full] if full[0] != wirings[0] else full
+        wirings = [(w, i) for w, i in ((scalars, _SCALARS), (mixed, _MIXED)) if not isinstance(w, Exception)]
+        chosen = [wirings[0][0], *(self._with_optional(component, *w) for w in wirings)]
         unique = [w for i, w in enumerate(chosen) if w not in chosen[:i]]
         for specs in unique:
             label = ", ".join(f"{n}={s.irreps}" for n, s in specs.items() if not is_registered(n))
@@ -143,21 +141,24 @@ class Subject:
             )
         return self._try(component, {}, names, irreps)
 
-    def _with_optional(self, component: type[GraphLayer], specs: Mapping[str, FieldSpec]) -> dict[str, FieldSpec]:
+    def _with_optional(
+        self, component: type[GraphLayer], specs: Mapping[str, FieldSpec], irreps: Sequence[str]
+    ) -> dict[str, FieldSpec]:
         """All of them, where they go together; else as many as do, one after another."""
         for names in (component.optional, *((name,) for name in component.optional)):
             missing = [name for name in names if name not in specs]
-            more = self._try(component, specs, missing, _SCALARS)
+            more = self._try(component, specs, missing, irreps)
             specs = specs if isinstance(more, Exception) else more
         return dict(specs)
 
     def _try(
         self, component: type[GraphLayer], specs: Mapping[str, FieldSpec], names: Sequence[str], irreps: Sequence[str]
     ) -> dict[str, FieldSpec] | Exception:
-        """Add these names, those that nothing says more of with each of the irreps for nodes, scalars for edges."""
+        """Add these names; where nothing says more of one, with each of the irreps, for edges with scalars too."""
         fixed = {n: spec for n in names if (spec := self._spec(n)) is not None}
         free = [level_of(n) for n in names if n not in fixed]
-        choices = {level: irreps if level == "node" else _SCALARS for level in dict.fromkeys(free)}
+        others = tuple(dict.fromkeys((*irreps, *_SCALARS)))
+        choices = {level: irreps if level == "node" else others for level in dict.fromkeys(free)}
         errors: list[Exception] = []
         for chosen in product(*choices.values()):
             by_level = dict(zip(choices, chosen, strict=True))
@@ -187,7 +188,7 @@ class Subject:
     def _target(self, component: type[Head]) -> Target:
         """What the head of this name predicts by itself; per residue where no target's head it is."""
         usual = (t for t in _targets() if t.head_name == self.name)
-        return next(usual, Target("conformity", "node", "classes", _CLASSES, head=self.name))
+        return next(usual, Target("conformity", "node", "classes", _SIZE, head=self.name))
 
 
 def _targets() -> Iterator[Target]:
@@ -195,7 +196,7 @@ def _targets() -> Iterator[Target]:
     annotations = inspect.get_annotations(Target, eval_str=True)
     for level, kind in product(get_args(annotations["level"]), get_args(annotations["kind"])):
         try:
-            yield Target("conformity", level, kind, _CLASSES)
+            yield Target("conformity", level, kind, _SIZE)
         except DatasetError:
             continue
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import torch
 
-from protgraph.errors import OptionError, ProtgraphError
+from protgraph.errors import OptionError
 from protgraph.testing.checks import form, learning, symmetry
 from protgraph.testing.subject import Kind, Subject
 from protgraph.testing.trial import ConformityError, NotApplicable, Trial
@@ -118,11 +118,7 @@ def check(subject: Subject, *, device: str = "cpu", dtype: str = "float64") -> I
 
 def verdict(one: Check, trial: Trial) -> Result:
     """Run one check and weigh what it finds against what the component expects."""
-    who = str(trial.subject)
-    try:
-        reason = trial.conformity.expected_failures.get(one.name)
-    except ProtgraphError:  # it cannot even be loaded; the first check says so
-        reason = None
+    who, reason = str(trial.subject), expected(one, trial.subject)
     try:
         with trial.naming(one.name):
             error = one.function(trial)
@@ -131,9 +127,21 @@ def verdict(one: Check, trial: Trial) -> Result:
     except ConformityError as e:
         return Result(who, one.name, "expected" if reason else "failed", message=reason or str(e))
     if reason and trial.subject.strict:
-        message = f"{who}: {one.name} was expected to fail ({reason}), and passes: take the expectation away"
-        return Result(who, one.name, "failed", error, message)
+        return Result(who, one.name, "failed", error, unexpected(one, trial.subject, reason))
     return Result(who, one.name, "passed", error)
+
+
+def expected(one: Check, subject: Subject) -> str | None:
+    """Why the component cannot pass this check, if it says so."""
+    try:
+        return subject.conformity.expected_failures.get(one.name)
+    except Exception:  # noqa: BLE001 -- it cannot be loaded or built, which the first check says
+        return None
+
+
+def unexpected(one: Check, subject: Subject, reason: str) -> str:
+    """What is wrong where an expected failure passes."""
+    return f"{subject}: {one.name} was expected to fail ({reason}), and passes: take the expectation away"
 
 
 def floating(name: str) -> torch.dtype:

@@ -96,7 +96,7 @@ class Trial:
         want = {n: truth[n].expand(len(motions), *truth[n].shape) for n in written}
         error = self._returned(case, motions, want, written)
         if error > self.limit(case):
-            # Moved proteins are one large batch: what goes wrong in a batch of unmoved ones too is not the motion's fault.
+            # They are one large batch: what goes wrong in one of unmoved proteins too is not the motion's fault.
             still = motions.at_rest()
             copies = {n: x.view_as(want[n]) for n, x in self.run(case, case.scene.moved(still)).items() if n in want}
             error = self._returned(case, motions, copies, written)

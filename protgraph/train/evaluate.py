@@ -63,16 +63,22 @@ def outcome(model: GraphModel, store: Store, *, max_nodes: int = EVALUATION_RESI
     max_nodes : int
         Residues a batch.
     """
-    logits, labels, chains = [], [], []
+    logits, labels, chains, places = [], [], [], []
     proteins = 0
     with evaluating(model) as device:
         for batch in Batches(store, max_nodes=max_nodes):
             logits.append(model(batch.to(device))["logits"].float().cpu())
             labels.append(batch.y.cpu())
+            places.append(batch.pos.cpu())
             chains.append(_chains(batch, proteins))
             proteins += batch.num_graphs
     per_residue = batch.y_level == "node"
-    return Outcome(torch.cat(logits), torch.cat(labels), torch.cat(chains) if per_residue else None)
+    return Outcome(
+        torch.cat(logits),
+        torch.cat(labels),
+        torch.cat(chains) if per_residue else None,
+        pos=torch.cat(places) if per_residue and model.target.kind == "vectors" else None,
+    )
 
 
 def evaluate(model: GraphModel, store: Store, task: Task, *, threshold: Tensor | None = None) -> dict[str, float]:

@@ -36,7 +36,7 @@ class Predictions:
     columns : tuple of str
         What identifies a residue or protein, then what is predicted: for classes ``predicted`` (its name) and the
         probability ``p_<class>`` of each; for yes/no labels ``p_<label>`` and ``predicted_<label>`` (0 or 1, at the
-        threshold chosen in training); for values one column each.
+        threshold chosen in training); for values one column each, for vectors and coordinates three.
     rows : list of tuple
         In the order of files, chains and residues.
     failures : list of Failure
@@ -132,6 +132,8 @@ def _columns(target: Target) -> tuple[str, ...]:
         return ("predicted", *(f"p_{name}" for name in names))
     if target.kind == "labels":
         return tuple(column for name in names for column in (f"p_{name}", f"predicted_{name}"))
+    if target.is_geometric:
+        return tuple(f"{name}_{axis}" for name in names for axis in "xyz")
     return names
 
 
@@ -148,7 +150,7 @@ def _said(logits: Tensor, target: Target, threshold: Tensor | None) -> list[tupl
             tuple(v for pair in zip(p, y, strict=True) for v in pair)
             for p, y in zip(probabilities, verdicts, strict=True)
         ]
-    return [tuple(row) for row in logits.tolist()]
+    return [tuple(row) for row in logits.flatten(1).tolist()]
 
 
 def _write(path: str | Path, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:

@@ -178,7 +178,7 @@ def prepare(
 
 def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Example]) -> list[object]:
     told = [(e.id, e.chains, e.split) for e in examples]
-    asked = (task.name, sorted(task.hides), asdict(task.target))
+    asked = (task.name, sorted(task.hides), task.noise, asdict(task.target))
     files = stamps([e.path for e in examples])
     return [dataset.name, dataset.version, asked, plan.key(), told, files, __version__, code_digest(*CODE)]
 
@@ -231,8 +231,9 @@ def _make(
 
 def _graph(example: Example, residues: Residues, task: Task, plan: FeaturePlan, labels: Labels | None) -> ProteinGraph:
     """One protein: labels from everything, features from what the task lets be seen."""
-    y = torch.from_numpy(task.labels(residues, labels))
-    graph = plan.stored(residues.hide(task.hides))
+    seen = task.seen(residues, example.id)
+    y = torch.from_numpy(task.labels(residues, labels, seen=seen))
+    graph = plan.stored(seen)
     graph.name, graph.y, graph.y_level = example.id, y, task.target.level
     graph.validate()
     return graph

@@ -75,13 +75,25 @@ def test_of_a_constant_degree_only_sources_are_kept(make_graph, tmp_path):
     assert "degree" not in store.collate([0, 1])
 
 
+def test_proteins_with_and_without_a_constant_degree_go_together(make_graph, tmp_path):
+    graphs = [make_graph(12, degree=10), make_graph(7), make_graph(30, degree=10)]
+    store = write_store(tmp_path / "s", graphs)
+    for got, given in zip(store, graphs, strict=True):
+        assert_same(got, given)
+    for indices, degree in (([0, 1], None), ([1], None), ([2, 0], 10)):
+        ours, plain = store.collate(indices), collate([graphs[i] for i in indices])
+        assert_same(ours, plain)
+        assert ours.get("degree") == plain.get("degree") == degree
+
+
 def test_a_reader_may_change_what_it_gets(make_graph, tmp_path):
     store = write_store(tmp_path / "s", [make_graph(5)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # torch warns of tensors on read-only memory
-        store[0].pos.zero_()
-        store.collate([0]).pos.zero_()
-    assert store[0].pos.abs().sum() > 0
+        for got in (store[0], store.collate([0])):
+            got.pos.zero_()
+            got.edge_index.zero_()
+    assert store[0].pos.abs().sum() > 0 and store[0].edge_index.sum() > 0
 
 
 def test_an_index_beyond_the_end_is_an_index_error(make_graph, tmp_path):

@@ -83,7 +83,7 @@ def test_the_card_counts_what_the_labels_hold(pdb_core, task):
     assert found == dict(card.counts)
 
 
-@pytest.mark.parametrize("task", ["inverse_folding", "b_factor"])
+@pytest.mark.parametrize("task", ["inverse_folding", "b_factor", "structure_denoising"])
 def test_the_card_counts_the_chains_of_derived_tasks(pdb_core, chains, task):
     found: dict[str, Count] = {}
     for example in pdb_core.examples(task):
@@ -113,7 +113,7 @@ def test_no_cluster_component_or_entry_crosses_a_split(chains):
         assert all(len(found) == 1 for found in splits.values())
 
 
-@pytest.mark.parametrize("task", ["secondary_structure", "inverse_folding", "b_factor"])
+@pytest.mark.parametrize("task", ["secondary_structure", "inverse_folding", "b_factor", "structure_denoising"])
 def test_train_has_each_sequence_of_an_entry_once_and_the_rest_keeps_all(pdb_core, chains, task):
     rows = [chains[e.path.stem, e.chains[0]] for e in pdb_core.examples(task)]
     train = [(r["entry"], r["sequence"]) for r in rows if r["split"] == "train"]
@@ -189,7 +189,7 @@ def test_every_label_finds_its_residue(pdb_core, task):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", [*LABELLED, "inverse_folding", "b_factor"])
+@pytest.mark.parametrize("task", [*LABELLED, "inverse_folding", "b_factor", "structure_denoising"])
 def test_check_reads_all_structures_and_counts_what_the_card_says(pdb_core, task):
     assert pdb_core.check(task) == dict(pdb_core.card.tasks[task].counts)
 
@@ -204,7 +204,8 @@ def test_examples_are_one_chain_each_with_unique_ids(pdb_core):
 
 
 def test_ts50_has_the_tasks_that_single_chains_allow(pdb_core):
-    assert [t for t in pdb_core.tasks() if "ts50" in pdb_core.splits(t)] == ["secondary_structure", "inverse_folding"]
+    with_ts50 = [t for t in pdb_core.tasks() if "ts50" in pdb_core.splits(t)]
+    assert with_ts50 == ["secondary_structure", "inverse_folding", "structure_denoising"]
 
 
 def test_an_unknown_task_is_told_the_nearest(pdb_core):

@@ -141,9 +141,9 @@ def test_written_positions_are_points_in_the_field_table(specs):
     layer = EGNN(given(specs), dim=12)
     assert layer.out["pos"] == field("pos")
     assert layer.out["h"].irreps == "12x0e"
-    u = Displacement({"pos": layer.out["pos"], "origin": field("pos")})
+    u = Displacement({"moved": layer.out["pos"], "pos": field("pos")})
     assert u.out["displacement"].irreps == "1x1o"
-    moved = u({"pos": torch.ones(2, 3), "origin": torch.zeros(2, 3)})
+    moved = u({"moved": torch.ones(2, 3), "pos": torch.zeros(2, 3)})
     assert torch.equal(moved["displacement"], torch.ones(2, 3))
 
 
@@ -152,5 +152,5 @@ def test_wrong_wiring_and_options_are_told(specs):
         EGNN(given(specs), dim=16)
     with pytest.raises(OptionError, match="reduce='max'"):
         EGNN(given(specs), dim=12, reduce="max")
-    with pytest.raises(WiringError, match="reads 'origin' as points"):
-        Displacement({"pos": field("pos"), "origin": FieldSpec("h", "node", "1x1o")})
+    with pytest.raises(WiringError, match="reads 'moved' as points"):
+        Displacement({"pos": field("pos"), "moved": FieldSpec("h", "node", "1x1o")})

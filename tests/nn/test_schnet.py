@@ -115,9 +115,9 @@ def test_impossible_options_are_refused(specs):
 
 @pytest.mark.parametrize("degree", [None, 3])
 def test_filtered_sum_is_its_formula_to_second_derivatives(scene, float64, degree):
-    s = scene((70, 30), degree=degree)  # more than one chunk
+    s = scene((70, 59), degree=degree)  # 2 × 64 + 1 nodes: chunks, and one of a single node
     e = s.index.size(1)
-    x, w, c = (torch.randn(shape, requires_grad=True) for shape in ((100, 4), (e, 4), (e, 1)))
+    x, w, c = (torch.randn(shape, requires_grad=True) for shape in ((129, 4), (e, 4), (e, 1)))
     got, want = (filtered_sum(s.edges(degree=d), x, w, c) for d in (True, False))
     results = []
     for y in (got, want):
@@ -127,5 +127,5 @@ def test_filtered_sum_is_its_formula_to_second_derivatives(scene, float64, degre
         results.append((y, *chunked, *first, *second))
     for a, b in zip(*results, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-12)
-    explicit = torch.zeros(100, 4).index_add(0, s.index[1], c * w * x[s.index[0]])
+    explicit = torch.zeros(129, 4).index_add(0, s.index[1], c * w * x[s.index[0]])
     torch.testing.assert_close(want, explicit, rtol=1e-12, atol=1e-13)

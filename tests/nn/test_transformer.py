@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch_geometric.nn import TransformerConv
 
+from protgraph.data.edges import Proteins
 from protgraph.errors import OptionError
+from protgraph.nn.attention import DotProductAttention
 from protgraph.nn.layers import Transformer
-from protgraph.nn.layers.transformer import _attend_each, _attend_padded
 
 SIZES = [(7, 5, 9), (6, 6), (4,), (1, 3, 1)]
 
@@ -45,11 +46,12 @@ def test_equals_pyg_on_the_complete_graph(scene, specs, agree, float64, dtype, t
     assert (value - b).abs().max() <= tol * b.abs().max()
 
 
-@pytest.mark.parametrize("attend", [_attend_each, _attend_padded])
+@pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_each_way_equals_the_explicit_softmax(scene, agree, float64, attend, sizes):
+def test_each_way_equals_the_explicit_softmax(scene, agree, float64, padded, sizes):
     s = scene(sizes)
     qkv = torch.randn(s.num_nodes, 3, 4, 5, requires_grad=True)
+    proteins = Proteins(s.proteins().batch, sizes, padded=padded)
 
     def explicit():
         rows = []
@@ -58,7 +60,7 @@ def test_each_way_equals_the_explicit_softmax(scene, agree, float64, attend, siz
             rows.append(torch.einsum("hij,jhd->ihd", alpha, v))
         return torch.cat(rows)
 
-    agree(lambda: attend(qkv, s.proteins(), 0.0), explicit, [qkv], tol=1e-12)
+    agree(lambda: DotProductAttention()(*qkv.unbind(1), proteins), explicit, [qkv], tol=1e-12)
 
 
 def test_residues_of_other_proteins_are_not_seen(scene, specs):

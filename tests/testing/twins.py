@@ -136,7 +136,10 @@ class OnPositions(pg.GraphLayer):
     width = 3
 
     def forward(self, f):
-        return {"h": self.linear(self.features(f) / 10) + f["edges"].mean(f["edges"].source(self.features(f) / 10)).sum(1, keepdim=True)}
+        return {
+            "h": self.linear(self.features(f) / 10)
+            + f["edges"].mean(f["edges"].source(self.features(f) / 10)).sum(1, keepdim=True)
+        }
 
 
 @twin("rotation")
@@ -574,7 +577,7 @@ class NumberOfTheRow(HonestMeasure):
         return {"twin_scalar": super().__call__(residues)["twin_scalar"] * (1 + np.arange(len(residues))[:, None])}
 
 
-@twin("batch_equals_singles")
+@twin("batch_equals_singles", first="rotation")
 class RunningMean(HonestMeasure):
     def __init__(self):
         super().__init__()
@@ -680,7 +683,7 @@ class DirectionWithAGlobalUp(HonestExpansion):
         return {"twin_vector": vector + torch.tensor([0.0, 0.0, 1.0]).to(vector)}
 
 
-@twin("batch_equals_singles")
+@twin("batch_equals_singles", first="rotation")
 class CentredOnTheBatch(HonestExpansion):
     def __call__(self, f):
         pos = f["pos"]

@@ -1,4 +1,4 @@
-"""Each component against an independent truth, then the model by its name."""
+"""Each component against an independent truth, the model by its name, then what protgraph demands of them all."""
 
 from __future__ import annotations
 
@@ -48,3 +48,9 @@ def test_model_learns_with_the_head(residues: pg.Residues) -> None:
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < losses[0] / 2
+
+
+@pg.testing.parametrize_with_checks(["template", "template_classifier", "template_crowding", "template_mean"])
+def test_conformity(component, check) -> None:
+    """What every component must hold: symmetry, batching, gradients, degenerate proteins and more."""
+    check(component)

@@ -55,11 +55,6 @@ class VectorHead(Head):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields, target)
-        if not num_vectors(fields["h"]):
-            raise WiringError(
-                f"node_vector reads vectors (1o) of h, but {fields['h'].name!r} is {fields['h'].irreps}.\n"
-                "Use a model that has some (tfn, gvp, egnn), or concat a vector field to h before the head."
-            )
         self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout)
         spec = FieldSpec("logits", "node", f"{target.size}x1o", unit=target.unit, shape=target.shape)
         self.declare(logits=spec.as_("logits", chiral=is_chiral(fields["h"])))
@@ -72,7 +67,6 @@ class CoordinatesHead(Head):
     """``logits_ic = x_ic + Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)``: where the points of a residue are to be.
 
     x are positions that the model graph wires, as a layer moved them or as they came in; v are the vectors (1o) in h.
-    Without vectors in h the logits are x as it stands.
 
     Parameters
     ----------
@@ -88,9 +82,9 @@ class CoordinatesHead(Head):
 
     Notes
     -----
-    Reads: h ``(N, D)``, any irreps; pos ``(N, 3)``, from where all C points set out, or ``(N, C, 3)``, Å, finite.
-    Writes: logits ``(N, C, 3)``, points, Å. ``readout={"h": "h", "pos": "moved"}`` in a model graph reads the field
-    ``moved`` as pos.
+    Reads: h ``(N, D)``, irreps with some 1o; pos ``(N, 3)``, from where all C points set out, or ``(N, C, 3)``, points,
+    Å, finite. Writes: logits ``(N, C, 3)``, points. A model graph with ``readout={"h": "h", "pos": "moved"}`` has it read
+    the field ``moved`` as pos.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "pos")
@@ -105,19 +99,19 @@ class CoordinatesHead(Head):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields, target)
-        pos, vectors = fields["pos"], num_vectors(fields["h"])
+        pos = fields["pos"]
         if pos.irreps != "point" or pos.trailing_shape not in ((3,), target.shape):
             raise WiringError(
                 f"coordinates reads pos as points (N, 3) or (N, {target.size}, 3); {pos.name!r} is {pos.irreps} "
                 f"(N, {', '.join(map(str, pos.trailing_shape))})"
             )
-        self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout) if vectors else None
+        self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout)
         spec = FieldSpec("logits", "node", "point", unit=target.unit, shape=target.shape)
         self.declare(logits=spec.as_("logits", chiral=is_chiral(fields["h"])))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x = f["pos"].view(len(f["pos"]), -1, 3).expand(-1, self.target.size, 3)  # (N, C, 3)
-        return {"logits": x if self.combine is None else x + self.combine(f["h"])}
+        return {"logits": x + self.combine(f["h"])}
 
 
 class VectorSum(nn.Module):
@@ -125,7 +119,13 @@ class VectorSum(nn.Module):
 
     def __init__(self, spec: FieldSpec, size: int, hidden: Sequence[int], act: str, dropout: float) -> None:
         super().__init__()
-        self.spec, self.size, self.vectors = spec, size, num_vectors(spec)
+        self.spec, self.size = spec, size
+        self.vectors = sum(mul for mul, ir in spec.o3 if str(ir) == "1o")
+        if not self.vectors:
+            raise WiringError(
+                f"the head reads vectors (1o) of h, but {spec.name!r} is {spec.irreps}.\n"
+                "Use a model that has some (tfn, gvp, egnn), or concat a vector field to h before the head."
+            )
         self.mlp = mlp([invariant_width(spec), *hidden, size * self.vectors], act=act, dropout=dropout)
 
     def forward(self, h: Tensor) -> Tensor:
@@ -134,11 +134,6 @@ class VectorSum(nn.Module):
         v = torch.cat(vectors, 1)  # (N, U, 3)
         weight = self.mlp(invariants(h, self.spec)).view(-1, self.size, self.vectors)  # (N, C, U)
         return weight @ v * self.vectors**-0.5
-
-
-def num_vectors(spec: FieldSpec) -> int:
-    """How many vectors (1o) a field holds."""
-    return sum(mul for mul, ir in spec.o3 if str(ir) == "1o")
 
 
 def is_chiral(spec: FieldSpec) -> bool:

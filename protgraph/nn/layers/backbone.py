@@ -1,4 +1,4 @@
-"""Layers that move residues as rigid bodies: ``backbone_update`` turns and shifts them, ``place_backbone`` gives their atoms."""
+"""Residues as rigid bodies: ``backbone_update`` turns and shifts them, ``place_backbone`` gives their atoms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _ALONG, _ACROSS = 0.627, 1.062
 
 
 class BackboneUpdate(GraphLayer):
-    """``T'_i = T_i ∘ (R(q), t)``: each residue turns and shifts in its own frame, ``q ∝ (1, b, c, d)``, ``[b c d t] = W h_i + w``.
+    """``T'_i = T_i ∘ (R(q), t)`` with the quaternion ``q ∝ (1, b, c, d)`` and ``[b c d t] = W h_i + w``.
+
+    Each residue turns and shifts in its own frame.
 
     Parameters
     ----------
@@ -31,8 +33,8 @@ class BackboneUpdate(GraphLayer):
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å. Writes: frame and pos, of the
-    same shapes. They turn with the protein but are chiral: a turn mixes axes of different parity.
+    Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å. Writes: frame and pos, of
+    the same shapes. They turn with the protein but are chiral: a turn mixes axes of different parity.
 
     A residue without a frame stays where it is. W starts near 0 (the paper's: at 0), so that hardly anything moves at
     first.
@@ -60,7 +62,8 @@ class BackboneUpdate(GraphLayer):
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, unit: float = 10.0) -> BackboneUpdate:
         """The layer of a ``BackboneUpdate`` of OpenFold."""
         width = state_dict["linear.weight"].size(1)
-        layer = cls({"h": FieldSpec("h", "node", f"{width}x0e"), "frame": field("frame"), "pos": field("pos")}, unit=unit)
+        fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "frame": field("frame"), "pos": field("pos")}
+        layer = cls(fields, unit=unit)
         layer.load_state_dict(state_dict)
         return layer.to(state_dict["linear.weight"].dtype)
 

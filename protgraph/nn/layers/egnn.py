@@ -26,8 +26,8 @@ class EGNN(GraphLayer):
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-    dim : int
-        Width of the result.
+    dim : int, optional
+        Width of the result; None keeps the width of h.
     hidden : int, optional
         Width of messages; None takes dim.
     residual : bool
@@ -67,7 +67,7 @@ class EGNN(GraphLayer):
         self,
         fields: Mapping[str, FieldSpec],
         *,
-        dim: int = 64,
+        dim: int | None = None,
         hidden: int | None = None,
         residual: bool = True,
         attention: bool = False,
@@ -77,8 +77,9 @@ class EGNN(GraphLayer):
         scale: float = 1.0,
     ) -> None:
         super().__init__(fields)
-        width = self.scalar_width("h")
-        hidden, edge_width = hidden or dim, self.scalar_width("edge_attr") if "edge_attr" in fields else 0
+        width, edge_width = self.scalar_width("h"), self.scalar_width("edge_attr") if "edge_attr" in fields else 0
+        dim = dim or width
+        hidden = hidden or dim
         if residual and width != dim:
             raise WiringError(f"egnn adds its result of width {dim} to h of width {width}: give dim={width}")
         self.residual, self.normalize, self.scale = residual, normalize, scale
@@ -147,14 +148,15 @@ class EGNN(GraphLayer):
 
 
 class Displacement(GraphLayer):
-    """``u_i = x_i - x⁰_i``: how far layers have moved a node, a vector.
+    """``u_i = x'_i - x_i``: how far layers have moved a node, a vector.
 
     Notes
     -----
-    Reads: pos ``(N, 3)`` and origin ``(N, 3)``, points, Å. Writes: displacement ``(N, 3)``, ``1x1o``, Å.
+    Reads: pos ``(N, 3)``, where it was, and moved ``(N, 3)``, where it is, points, Å. Writes: displacement ``(N, 3)``,
+    ``1x1o``, Å.
     """
 
-    reads: ClassVar[tuple[str, ...]] = ("pos", "origin")
+    reads: ClassVar[tuple[str, ...]] = ("pos", "moved")
     writes: ClassVar[tuple[str, ...]] = ("displacement",)
 
     def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
@@ -166,4 +168,4 @@ class Displacement(GraphLayer):
         self.declare(displacement=FieldSpec("displacement", fields["pos"].level, "1x1o", unit="Å"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {"displacement": f["pos"] - f["origin"]}
+        return {"displacement": f["moved"] - f["pos"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 import torch
@@ -16,6 +16,8 @@ from protgraph.nn.base import GraphLayer
 from protgraph.nn.gvp import GVP, Pair, PairDropout, PairNorm, Widths, norm
 
 __all__ = ["GVPConv", "GVPLayer"]
+
+PART = 4096  # edges worked on at once on CPU: 4096 × (128 + 3 × 16) float32 are 3 MB
 
 
 class GVPLayer(GraphLayer):
@@ -173,29 +175,42 @@ class GVPConv(GraphLayer):
         return {"h": h.pack()}
 
     def _mean_message(self, h: Pair, e: Pair, edges: Edges) -> Pair:
-        return self._last(self.middle(self._first(h, e, edges)), edges)
-
-    def _first(self, h: Pair, e: Pair, edges: Edges) -> Pair:
-        """A GVP of [h_j, e_ij, h_i] on each edge, its matrices taken apart."""
+        """``mean_j M(h_j, e_ij, h_i)``: what mixes nodes on all edges at once, the rest in parts."""
         (s, v), gvp = self.node, self.first
+        # The first GVP reads [h_j, e_ij, h_i]; its matrices are taken apart.
         source, edge, target = gvp.wh.weight.split([v, self.edge.vectors, v], 1)
         of_edge = linear(e.v, edge).flatten(1) if self.edge.vectors else None  # (E, 3 h)
         vh = edges.pair_sum(linear(h.v, target).flatten(1), linear(h.v, source).flatten(1), of_edge)
-        vh = vh.unflatten(1, (3, -1))  # (E, 3, h)
-        source, edge, target, length = gvp.ws.weight.split([s, self.edge.scalars, s, vh.size(2)], 1)
-        of_edge = linear(torch.cat([e.s, norm(vh)], 1), torch.cat([edge, length], 1))  # (E, S)
-        scalars = edges.pair_sum(linear(h.s, target, gvp.ws.bias), linear(h.s, source), of_edge)
-        return gvp.finish(scalars, vh)
+        source, edge, target, length = gvp.ws.weight.split([s, self.edge.scalars, s, gvp.wh.out_features], 1)
+        pair = edges.pair_sum(linear(h.s, target, gvp.ws.bias), linear(h.s, source))  # (E, S)
+        of_edge = torch.cat([edge, length], 1)
+        means = []
+        for mean, of_pair, v, s in _parts(edges, pair, vh.unflatten(1, (3, -1)), e.s):
+            x = gvp.finish(of_pair + linear(torch.cat([s, norm(v)], 1), of_edge), v)
+            means.append(self._last(self.middle(x), mean))
+        some = edges.count.clamp(max=1).to(pair.dtype).unsqueeze(1)
+        return Pair(torch.cat([m.s for m in means]) + some * self.last.ws.bias, torch.cat([m.v for m in means]))
 
-    def _last(self, m: Pair, edges: Edges) -> Pair:
-        """The mean over neighbours of a GVP without activation."""
+    def _last(self, m: Pair, mean: Callable[[Tensor], Tensor]) -> Pair:
+        """The mean over neighbours of a GVP without activation, but for the bias of its scalars."""
         gvp, vh = self.last, self.last.wh(m.v)  # (E, 3, h)
         x = torch.cat([m.s, norm(vh)], 1)  # (E, S + h)
-        some = edges.count.clamp(max=1).to(x.dtype).unsqueeze(1)
-        s = linear(edges.mean(x), gvp.ws.weight) + some * gvp.ws.bias  # (N, S)
+        s = linear(mean(x), gvp.ws.weight)  # (N, S)
         if gvp.wsv is None:
-            return Pair(s, gvp.wv(edges.mean(vh)))
+            return Pair(s, gvp.wv(mean(vh)))
         # W_g s' + b_g = (W_g W_s) [s, |V_h|] + (W_g b + b_g): no edge needs s' itself.
-        weight, bias = gvp.wsv.weight @ gvp.ws.weight, gvp.wsv(gvp.ws.bias)
-        gate = linear(x, weight, bias).sigmoid()  # (E, V)
-        return Pair(s, edges.mean(gvp.wv(vh) * gate.unsqueeze(1)))
+        gate = linear(x, gvp.wsv.weight @ gvp.ws.weight, gvp.wsv(gvp.ws.bias)).sigmoid()  # (E, V)
+        return Pair(s, mean(gvp.wv(vh) * gate.unsqueeze(1)))
+
+
+def _parts(edges: Edges, *values: Tensor) -> Iterator[tuple[Callable[[Tensor], Tensor], Tensor, ...]]:
+    """The mean over neighbours, and each ``(E, …)`` value, for the edges of a few nodes at a time, then of the next.
+
+    On CPU and for a constant degree, so that what is worked out on edges stays in cache; else all edges are one part.
+    """
+    if edges.device.type != "cpu" or not edges.degree or not edges.num_nodes:
+        yield edges.mean, *values
+        return
+    nodes = max(1, PART // edges.degree)
+    for part in zip(*(x.split(nodes * edges.degree) for x in values), strict=True):
+        yield lambda x: x.unflatten(0, (-1, edges.degree)).mean(1), *part

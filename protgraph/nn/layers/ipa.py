@@ -11,8 +11,8 @@ from torch.nn.functional import softplus
 
 from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.attention import protein_attention
 from protgraph.nn.base import GraphLayer
+from protgraph.nn.biased_attention import protein_attention
 
 __all__ = ["IPA"]
 
@@ -21,8 +21,8 @@ class IPA(GraphLayer):
     """``h'_i = W [o_i, T_i⁻¹ ∘ ō_i, |T_i⁻¹ ∘ ō_i|, õ_i]``, sums over all j of the protein with weights
     ``softmax_j( √⅓ ( q_i·k_j / √c + b_ij − ½ γ √(2/9P) Σ_p |T_i ∘ q̄_ip − T_j ∘ k̄_jp|² ) )``.
 
-    o, ō and õ are weighted sums of values, of points ``T_j ∘ v̄_jp`` and of pair features; T_i puts a point of the frame of
-    residue i into space. Where edges and edge_attr are wired, edge_attr are the pair features, and all other pairs have 0.
+    o, ō and õ are weighted sums of values, of points ``T_j ∘ v̄_jp`` and of pair features; T_i puts a point of the frame
+    of residue i into space. Where edges and edge_attr are wired, those are the pair features; all other pairs have 0.
 
     Parameters
     ----------
@@ -40,16 +40,16 @@ class IPA(GraphLayer):
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å, proteins; optionally edges and
-    edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``, chiral: a frame is right-handed in a mirror image
-    too.
+    Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å, proteins; optionally edges
+    and edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``, chiral: a frame is right-handed in a mirror
+    image too.
 
-    ``|a − b|²`` is taken apart into ``|b|² − 2 a·b`` (``|a|²`` is the same for all j), so that one matrix product makes all
-    logits, and no tensor of all pairs is wider than the heads; positions are centred first, which keeps it exact.
+    ``|a − b|²`` is taken apart into ``|b|² − 2 a·b`` (``|a|²`` is the same for all j), so that one matrix product makes
+    all logits, and no tensor of all pairs is wider than the heads; positions are centred first, which keeps it exact.
     A residue without a frame has all its points at its CA.
 
-    Deviations from the paper: linear maps have biases, as in AlphaFold's program (but for b_ij, where softmax removes it),
-    and the last one does not start at 0. Parameters have the names of OpenFold's.
+    Deviations from the paper: linear maps have biases, as in AlphaFold's program (but for b_ij, where softmax removes
+    it), and the last one does not start at 0. Parameters have the names of OpenFold's.
 
     References
     ----------
@@ -76,7 +76,7 @@ class IPA(GraphLayer):
         if ("edges" in fields) != ("edge_attr" in fields):
             raise WiringError("ipa reads edges and edge_attr together, as pair features: wire both or neither")
         if fields["frame"].trailing_shape != (3, 3):
-            raise WiringError(f"ipa reads {fields['frame'].name!r} as frames (N, 3, 3): use the featurizer 'residue_frame'")
+            raise WiringError(f"ipa reads {fields['frame'].name!r} as frames (N, 3, 3): use featurizer 'residue_frame'")
         self.heads, self.unit = heads, unit
         self.points = (query_points, value_points)
         self.linear_q = nn.Linear(width, heads * channels)

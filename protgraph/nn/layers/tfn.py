@@ -18,6 +18,7 @@ from protgraph.errors import OptionError
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.layers.gate import Gate
 from protgraph.nn.layers.radial import BesselBasis, polar
+from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
 
 __all__ = ["TFN"]
 
@@ -59,6 +60,8 @@ class TFN(GraphLayer):
         Over neighbours.
     average_degree : float
         Divides a sum, so that its scale does not depend on the choice of edges.
+    backend : {"e3nn", "cuequivariance"}
+        Whose tensor product runs; "cuequivariance" in mode "channelwise" alone.
 
     Notes
     -----
@@ -103,12 +106,15 @@ class TFN(GraphLayer):
         gate: bool = True,
         reduce: Literal["mean", "sum"] = "mean",
         average_degree: float = 1.0,
+        backend: TensorProductBackend = "e3nn",
     ) -> None:
         super().__init__(fields)
         if mode not in ("channelwise", "full"):
             raise OptionError(f"tfn: mode {mode!r} is none of 'channelwise', 'full'")
         if reduce not in ("mean", "sum"):
             raise OptionError(f"tfn: reduce {reduce!r} is none of 'mean', 'sum'")
+        if backend != "e3nn" and mode == "full":
+            raise OptionError(f"tfn: backend {backend!r} runs in mode 'channelwise', not 'full'")
         self.mode, self.reduce, self.average_degree = mode, reduce, average_degree
         self.gate = Gate(irreps) if gate else None
         self.irreps_in = fields["h"].o3
@@ -116,6 +122,8 @@ class TFN(GraphLayer):
         self.irreps_out = self.gate.irreps_out if gate else self.irreps_mid
         self.irreps_sh = o3.Irreps.spherical_harmonics(lmax)
         self.paths = self._couple(lmax)
+        given = (self.irreps_in, lmax, self.irreps_mid)
+        self.product = None if backend == "e3nn" else ChannelwiseProduct(*given, backend=backend)
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") if "edge_attr" in fields else basis
         numel = sum(self._weight_shape(p)[0] * self._weight_shape(p)[1] for p in self.paths)
@@ -162,17 +170,24 @@ class TFN(GraphLayer):
         """``h`` (N, irreps)."""
         h, edges = f["h"], f["edges"]
         distance, direction = polar(f["edge_vec"])
-        harmonics = o3.spherical_harmonics(self.irreps_sh, direction, normalize=False, normalization="component")
-        filters = harmonics @ self._coupling_like(h)  # (E, Σ (2l1+1)(2l3+1))
         hidden = self.fc[:2](f["edge_attr"] if self.basis is None else self.basis(distance))  # (E, radial)
-        combine = self._channelwise if self.mode == "channelwise" else self._full
+        if self.product is None:
+            mixed = self._own_product(h, direction, hidden, edges)
+        else:
+            products = self.product(h, direction, edges, self.fc[2](hidden))  # (E, 2l3+1, U) each
+            mixed = (edges.sum(z) @ linear for z, linear in zip(products, self.self_interaction, strict=True))
         out: list[list[Tensor]] = [[] for _ in self.irreps_mid]
-        sources = self._sources(h, edges)
-        for path, mixed in zip(self.paths, combine(filters, hidden, sources, edges), strict=True):
-            out[path.o].append(mixed)  # (N, 2l3+1, W)
+        for path, term in zip(self.paths, mixed, strict=True):
+            out[path.o].append(term)  # (N, 2l3+1, W)
         h = torch.cat([sum(terms).transpose(1, 2).flatten(1) for terms in out], 1)
         h = h / (edges.count.clamp(min=1).to(h)[:, None] if self.reduce == "mean" else self.average_degree)
         return {"h": h if self.gate is None else self.gate(h)}
+
+    def _own_product(self, h: Tensor, direction: Tensor, hidden: Tensor, edges: Edges) -> Iterator[Tensor]:
+        harmonics = o3.spherical_harmonics(self.irreps_sh, direction, normalize=False, normalization="component")
+        filters = harmonics @ self._coupling_like(h)  # (E, Σ (2l1+1)(2l3+1))
+        combine = self._channelwise if self.mode == "channelwise" else self._full
+        return combine(filters, hidden, self._sources(h, edges), edges)
 
     def _coupling_like(self, x: Tensor) -> Tensor:
         if self._coupling.dtype != x.dtype or self._coupling.device != x.device:

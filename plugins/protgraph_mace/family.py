@@ -1,0 +1,60 @@
+"""MACE: messages of pairs, multiplied with themselves, are messages of many bodies."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY"]
+
+NEIGHBOURS = 16
+
+FEATURES = [
+    "dihedral",
+    "orientation",
+    "sidechain_direction",
+    node("ca_knn", k=NEIGHBOURS),
+    "edge_vector",
+    "edge_distance",
+    node("edge_rbf", bins=16),
+    "edge_offset",
+]
+
+
+def _network(
+    name: str, *, irreps: str, atomic: str, lmax: int, radial: int, depth: int, correlation: int = 3
+) -> ModelGraph:
+    """``A = Σ_j R Y ⊗ h_j`` (irreps ``atomic``), ``h ← h + Linear(B(A))``, ``depth`` times."""
+    gather = {"irreps": atomic, "lmax": lmax, "radial": radial, "gate": False}
+    block = [
+        node("tfn", **gather, reads={"edge_attr": "edge_attr"}, writes={"h": "atomic"}),
+        node("product_basis", irreps=irreps, correlation=correlation, reads={"h": "atomic"}, writes={"h": "message"}),
+        node("add", reads=["h", "message"]),
+        "irreps_norm",
+    ]
+    return ModelGraph(
+        name,
+        features=FEATURES,
+        layers=[
+            node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=64),
+            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            node("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"]),
+            *depth * block,
+        ],
+        doc="Batatia et al. 2022, arXiv:2206.07697: many-body messages by symmetric products.",
+    )
+
+
+FAMILY = Family(
+    {
+        "small": _network("mace", irreps="48x0e+48x1o", atomic="48x0e+48x1o", lmax=1, radial=16, depth=2),
+        "batatia2022": _network(
+            "mace.batatia2022",
+            irreps="256x0e+256x1o",
+            atomic="256x0e+256x1o+256x2e+256x3o",
+            lmax=3,
+            radial=64,
+            depth=2,
+        ),
+    },
+    doc="MACE.",
+)

@@ -1,0 +1,77 @@
+"""SE(3)-Transformers: attention over neighbours whose keys and values turn with the protein."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, Node, node
+
+__all__ = ["FAMILY"]
+
+FEATURES = [
+    "dihedral",
+    "orientation",
+    "sidechain_direction",
+    node("ca_knn", k=16),
+    "edge_vector",
+    "edge_distance",
+    node("edge_rbf", bins=16),
+    "edge_offset",
+]
+EMBED_RESIDUES = node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=64)
+
+
+def _small(name: str, *, irreps: str, depth: int, heads: int) -> ModelGraph:
+    attend = node(
+        "se3_transformer", irreps=irreps, heads=heads, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}
+    )
+    return ModelGraph(
+        name,
+        features=FEATURES,
+        layers=[
+            EMBED_RESIDUES,
+            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            node("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"]),
+            *depth * [attend, node("add", reads=["h", "message"]), "irreps_norm"],
+        ],
+        doc="Fuchs et al. 2020, arXiv:2006.10503: equivariant keys and values, invariant attention.",
+    )
+
+
+def _published(
+    name: str, *, hidden: str, value: str, heads: int, depth: int, lmax: int, out: str, entry: str
+) -> ModelGraph:
+    """Attention and norm nonlinearity ``depth`` times, then a convolution, all with kernels per pair of channels."""
+    kernel = {"radial": 32, "nets": "pair", "lmax": lmax, "parity": False, "reads": {"edge_attr": "edge_attr"}}
+
+    def attend(irreps: str) -> Node:
+        return node("se3_transformer", irreps=irreps, value=value, heads=heads, mode="full", gate=False, **kernel)
+
+    return ModelGraph(
+        name,
+        features=FEATURES,
+        layers=[
+            EMBED_RESIDUES,
+            node("concat", reads=["edge_offset", "edge_dist"], writes={"h": "edge_attr"}),
+            node("irreps_linear", irreps=entry, reads=["h", "orientation", "sidechain_direction"]),
+            *depth * [attend(hidden), "norm_relu"],
+            node("se3_conv", irreps=out, **kernel),
+        ],
+        doc="Fuchs et al. 2020, arXiv:2006.10503, with the depth and widths of its QM9 experiment.",
+    )
+
+
+FAMILY = Family(
+    {
+        "small": _small("se3_transformer", irreps="64x0e+16x1o", depth=3, heads=4),
+        "fuchs2020": _published(
+            "se3_transformer.fuchs2020",
+            entry="16x0e+16x1o",
+            hidden="16x0e+16x1o+16x2e+16x3o",
+            value="8x0e+8x1o+8x2e+8x3o",
+            heads=8,
+            depth=7,
+            lmax=6,
+            out="128x0e",
+        ),
+    },
+    doc="SE(3)-Transformers.",
+)

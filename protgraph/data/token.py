@@ -1,0 +1,15 @@
+"""Residues as tokens of a protein language model: the 33 of ESM, and which of them each residue type is."""
+
+from __future__ import annotations
+
+from protgraph.structure.alphabet import ALPHABET
+
+__all__ = ["AATYPE_TOKENS", "END", "MASK", "PAD", "START", "TOKENS"]
+
+TOKENS = (*("<cls>", "<pad>", "<eos>", "<unk>"), *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>")
+"""Tokens in the order of ESM-1b and ESM-2 (Rives et al. 2021, doi:10.1073/pnas.2016239118, and its program)."""
+
+START, PAD, END, MASK = (TOKENS.index(name) for name in ("<cls>", "<pad>", "<eos>", "<mask>"))
+
+AATYPE_TOKENS = tuple(TOKENS.index(letter) for letter in ALPHABET)
+"""Token of each ``aatype``."""

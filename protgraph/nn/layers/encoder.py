@@ -1,0 +1,185 @@
+"""From residue types to features of a sequence model: ``encoder``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.edges import Proteins
+from protgraph.data.fields import FieldSpec, field
+from protgraph.data.token import AATYPE_TOKENS, END, MASK, START, TOKENS
+from protgraph.errors import FieldError, OptionError, WiringError
+from protgraph.nn.base import GraphLayer
+from protgraph.nn.dense import one_of
+from protgraph.nn.layers.block import PreNormBlock
+from protgraph.nn.position import sequence_place, sinusoid
+
+__all__ = ["Encoder"]
+
+# Share of masked tokens in ESM's training: 15 % chosen, of these 80 % masked.
+_MASKED = 0.15 * 0.8
+
+
+class Encoder(GraphLayer):
+    """``h = norm(B_n(… B_1(E[token]) …))``: the transformer encoder of ESM-2, from residue types.
+
+    Each protein is read as ``<cls>``, its residues, ``<eos>``; the two are left out of the result. Blocks are
+    ``pre_norm_block``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    dim : int
+        Width.
+    heads : int
+        Attention heads.
+    depth : int
+        Blocks.
+    position : {"rotary", "offset", "sinusoidal", "learned", "none"}
+        How it knows where a residue is: inside attention (the first two), or by what is added to ``E[token]``.
+    max_len : int
+        Most residues of a protein; with learned positions also the highest position plus 1.
+    dropout : float
+        Probability, in the blocks.
+
+    Notes
+    -----
+    Reads: aatype ``(N,)``, of 21 residue types or of the 33 tokens of :mod:`protgraph.data.token`; seq_pos ``(N,)``,
+    proteins; optionally chain ``(N,)``, so that chains follow each other with a gap between them. Writes: h
+    ``(N, dim)``, ``dim x 0e``.
+
+    ``<mask>`` tokens are 0, and what is left is scaled by ``(1 - 0.12) / (1 - their share)``: ESM's token dropout.
+
+    References
+    ----------
+    Lin et al. 2023, doi:10.1126/science.ade2574; Rives et al. 2021, doi:10.1073/pnas.2016239118.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("aatype", "seq_pos", "proteins")
+    optional: ClassVar[tuple[str, ...]] = ("chain",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        dim: int = 64,
+        heads: int = 4,
+        depth: int = 3,
+        position: str = "rotary",
+        max_len: int = 4096,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields)
+        types = fields["aatype"].classes
+        if types not in (len(AATYPE_TOKENS), len(TOKENS)):
+            raise WiringError(f"encoder reads {types} residue types; it knows {len(AATYPE_TOKENS)}, or {len(TOKENS)} tokens")
+        one_of("position", position, ("rotary", "offset", "sinusoidal", "learned", "none"))
+        if max_len < 1:
+            raise OptionError(f"max_len={max_len}: a protein has 1 residue or more")
+        self.max_len, self.position = max_len, position
+        known = AATYPE_TOKENS if types == len(AATYPE_TOKENS) else range(len(TOKENS))
+        self.register_buffer("token", torch.tensor(known), persistent=False)
+        self.embed = nn.Embedding(len(TOKENS), dim)
+        self.place = nn.Embedding(max_len + 2, dim) if position == "learned" else None  # <cls>, residues, <eos>
+        inside = position in ("rotary", "offset")
+        given = {"h": FieldSpec("h", "node", f"{dim}x0e"), "proteins": field("proteins")}
+        given |= {"seq_pos": field("seq_pos")} if inside else {}
+        kind = position if inside else None
+        self.blocks = nn.ModuleList(
+            PreNormBlock(given, heads=heads, position=kind, dropout=dropout) for _ in range(depth)
+        )
+        self.norm = nn.LayerNorm(dim)
+        self.declare(h=f"{dim}x0e")
+
+    @classmethod
+    def from_reference(cls, state_dict: Mapping[str, Tensor], *, heads: int) -> Encoder:
+        """The encoder of an ESM-2 model of facebookresearch/esm, whose state does not say how many heads it has.
+
+        It reads tokens. The language model's head and the contact head are left out.
+        """
+        state = _from_esm(state_dict)
+        dim, depth = state["norm.weight"].numel(), 1 + max(int(k.split(".")[1]) for k in state if k.startswith("blocks."))
+        fields = {"seq_pos": field("seq_pos"), "proteins": field("proteins")}
+        fields["aatype"] = FieldSpec("token", "node", "0e", "int64", shape=(), classes=len(TOKENS))
+        encoder = cls(fields, dim=dim, heads=heads, depth=depth).to(state["norm.weight"].dtype)
+        encoder.load_state_dict(state)
+        return encoder
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        return {"h": self.states(f)[-1]}
+
+    def states(self, f: Mapping[str, Any]) -> list[Tensor]:
+        """``(N, dim)`` of the residues before the first block and after each one; the last is normalised."""
+        token, given, rows = self._read(f)
+        h = self._embed(token, given)
+        states = [h.index_select(0, rows)]
+        for number, block in enumerate(self.blocks, 1):
+            h = block({"h": h, **given})["h"]
+            last = self.norm(h) if number == len(self.blocks) else h
+            states.append(last.index_select(0, rows))
+        return states
+
+    def _read(self, f: Mapping[str, Any]) -> tuple[Tensor, dict[str, Any], Tensor]:
+        """Tokens ``(N + 2B,)`` with their proteins and places, and the rows ``(N,)`` of the residues among them."""
+        proteins = f["proteins"]
+        self._check(proteins)
+        n, b = proteins.batch.numel(), len(proteins)
+        protein = torch.arange(b, device=proteins.batch.device)
+        rows = torch.arange(n, device=protein.device) + 2 * proteins.batch + 1
+        start, end = proteins.ptr[:-1] + 2 * protein, proteins.ptr[1:] + 2 * protein + 1
+        place = sequence_place(f["seq_pos"], proteins, f.get("chain"))
+        first, last = -proteins.max(-place), proteins.max(place)
+
+        def around(before: Tensor, inside: Tensor, after: Tensor) -> Tensor:
+            whole = inside.new_zeros(n + 2 * b).index_copy(0, rows, inside)
+            return whole.index_copy(0, start, before).index_copy(0, end, after)
+
+        token = around(torch.full_like(protein, START), self.token[f["aatype"]], torch.full_like(protein, END))
+        batch = around(protein, proteins.batch, protein)
+        tokens = Proteins(batch, tuple(size + 2 for size in proteins.sizes), padded=proteins.padded)
+        return token, {"proteins": tokens, "seq_pos": around(first - 1, place, last + 1)}, rows
+
+    def _embed(self, token: Tensor, given: Mapping[str, Any]) -> Tensor:
+        masked, proteins = (token == MASK).unsqueeze(1), given["proteins"]
+        h = self.embed(token).masked_fill(masked, 0.0)
+        h = h * proteins.expand((1 - _MASKED) / (1 - proteins.mean(masked.to(h.dtype))))
+        if self.position == "sinusoidal":
+            h = h + sinusoid(given["seq_pos"], h.size(1), h.dtype)
+        if self.place is not None:
+            place = given["seq_pos"] + 1
+            # On a GPU the lookup itself stops at a position that it does not have; to look before is to wait for it.
+            if not place.is_cuda and place.numel() and int(place.max()) > self.max_len + 1:
+                raise FieldError(f"a residue has position {int(place.max()) - 2}; learned positions end at "
+                                 f"max_len - 1 = {self.max_len - 1}")  # fmt: skip
+            h = h + self.place(place)
+        return h
+
+    def _check(self, proteins: Proteins) -> None:
+        longest = max(proteins.sizes, default=0)
+        if longest > self.max_len:
+            number = proteins.sizes.index(longest)
+            raise FieldError(
+                f"protein {number} of the batch has {longest} residues; this encoder takes max_len={self.max_len}.\n"
+                "Cut it into chains or domains, or build the encoder with a larger max_len."
+            )
+
+
+def _from_esm(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Our names for ESM's."""
+    state = {"embed.weight": state_dict["embed_tokens.weight"]}
+    names = {"self_attn.out_proj": "attention.out", "self_attn.q_proj": "attention.query"}
+    names |= {"self_attn_layer_norm": "norms.0", "final_layer_norm": "norms.1", "fc1": "feed_forward.0"}
+    names |= {"fc2": "feed_forward.3"}
+    for kind in ("weight", "bias"):
+        state[f"norm.{kind}"] = state_dict[f"emb_layer_norm_after.{kind}"]
+        for n in range(sum(k.endswith("fc1.weight") for k in state_dict)):
+            theirs, ours = f"layers.{n}.", f"blocks.{n}."
+            for old, new in names.items():
+                state[f"{ours}{new}.{kind}"] = state_dict[f"{theirs}{old}.{kind}"]
+            both = [state_dict[f"{theirs}self_attn.{part}_proj.{kind}"] for part in "kv"]
+            state[f"{ours}attention.key_value.{kind}"] = torch.cat(both)
+    return state

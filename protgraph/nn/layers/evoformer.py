@@ -1,0 +1,95 @@
+"""AlphaFold's block of residue and pair features: ``evoformer_pair``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from protgraph.data.fields import FieldSpec
+from protgraph.nn.base import GraphLayer
+from protgraph.nn.dense import mlp
+from protgraph.nn.layers.pair import OuterProductMean
+from protgraph.nn.layers.triangle import TriangleAttention, TriangleMultiplication, pair_width
+from protgraph.nn.multihead import MultiHeadAttention
+
+__all__ = ["EvoformerPair"]
+
+
+class EvoformerPair(GraphLayer):
+    """Residues attend with a bias from pairs; pairs are updated by residues and by the triangles that they are part of.
+
+    ``h ← h + row attention(h, z)``, ``h ← h + transition(h)``, ``z ← z + outer product mean(h)``, then z ← z + each of:
+    triangle multiplication outgoing and incoming, triangle attention around the starting and the ending node, transition.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    heads : int
+        Attention heads of residues.
+    pair_heads : int
+        Attention heads of triangles.
+    hidden : int
+        Width of the factors of the outer product.
+    factor : int
+        Transitions are this much wider inside.
+    dropout : float
+        Probability, of the updates of row attention and triangles.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` scalars, pair ``(P, D)`` scalars, proteins. Writes: h ``(N, C)``, pair ``(P, D)``.
+
+    Deviations from the paper: one sequence in place of an alignment, so without attention over columns; dropout is of
+    single numbers, not shared along rows or columns; last linear maps do not start at 0. The normalisation of z before
+    its bias has none of its own, which softmax would remove.
+
+    References
+    ----------
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithm 6: lines 2, 4 and 5–10.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "pair", "proteins")
+    writes: ClassVar[tuple[str, ...]] = ("h", "pair")
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        heads: int = 4,
+        pair_heads: int = 4,
+        hidden: int = 16,
+        factor: int = 4,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields)
+        width, pair = self.scalar_width("h"), pair_width(self)
+        self.norm, self.pair_norm = nn.LayerNorm(width), nn.LayerNorm(pair, bias=False)
+        self.attention = MultiHeadAttention(fields, width, dim=width, heads=heads, gate=True, bias=False)
+        self.transition = _transition(width, factor)
+        self.outer = OuterProductMean(fields, dim=pair, hidden=hidden)
+        self.triangles = nn.ModuleList(
+            [
+                *(TriangleMultiplication(fields, edges=edges) for edges in ("outgoing", "incoming")),
+                *(TriangleAttention(fields, heads=pair_heads, node=node) for node in ("starting", "ending")),
+            ]
+        )
+        self.pair_transition = _transition(pair, factor)
+        self.dropout = nn.Dropout(dropout)
+        self.declare(h=f"{width}x0e", pair=FieldSpec("pair", "pair", f"{pair}x0e"))
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        h, z, proteins = f["h"], f["pair"], f["proteins"]
+        given = {"pair": self.pair_norm(z), "proteins": proteins}
+        h = h + self.dropout(self.attention(self.norm(h), given))  # line 2
+        h = h + self.transition(h)  # line 4
+        z = z + self.outer({"h": h, "proteins": proteins})["pair"]  # line 5
+        for triangle in self.triangles:  # lines 6–9
+            z = z + self.dropout(triangle({"pair": z, "proteins": proteins})["pair"])
+        return {"h": h, "pair": z + self.pair_transition(z)}  # line 10
+
+
+def _transition(width: int, factor: int) -> nn.Sequential:
+    """Algorithms 9 and 15."""
+    return nn.Sequential(nn.LayerNorm(width), mlp([width, factor * width, width], act="relu"))

@@ -1,0 +1,88 @@
+"""Attention over the neighbours of each node, with features of edges in keys and values: ``graph_transformer``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.fields import FieldSpec
+from protgraph.nn.base import GraphLayer
+from protgraph.nn.dense import split_heads
+
+__all__ = ["GraphTransformer"]
+
+
+class GraphTransformer(GraphLayer):
+    """``m_i = ‖_heads Σ_j softmax_j( q_i·(k_j + E e_ij) / √d ) (v_j + E e_ij)``, j over the neighbours of i.
+
+    Then ``h'_i = m_i + R h_i``, or with ``beta`` the gated ``h'_i = β_i R h_i + (1 - β_i) m_i``,
+    ``β_i = sigmoid(w · [m_i, R h_i, m_i - R h_i])``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    dim : int
+        Width of the result; each head has d = dim / heads channels.
+    heads : int
+        Attention heads.
+    beta : bool
+        Whether a gate weighs the node against its neighbours.
+    dropout : float
+        Probability of leaving out an attention weight.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` scalars, edges; optionally edge_attr ``(E, F)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
+
+    Equal to PyG's TransformerConv(concat=True). No edge ever has a query, key or value of its own: ``q_i · E e_ij`` is
+    ``(Eᵀ q_i) · e_ij``, and ``Σ_j α_ij E e_ij`` is ``E Σ_j α_ij e_ij``. A node without neighbours keeps ``R h_i``.
+
+    References
+    ----------
+    Shi et al. 2021, arXiv:2009.03509, eqs. 1–6 (without the normalisation and ReLU of eq. 6).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "edges")
+    optional: ClassVar[tuple[str, ...]] = ("edge_attr",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        dim: int = 64,
+        heads: int = 4,
+        beta: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields)
+        width, self.shape = self.scalar_width("h"), (3, heads, split_heads(dim, heads))
+        self.qkv = nn.Linear(width, 3 * dim)
+        self.edge = nn.Linear(self.scalar_width("edge_attr"), dim, bias=False) if "edge_attr" in fields else None
+        self.root = nn.Linear(width, dim)
+        self.beta = nn.Linear(3 * dim, 1, bias=False) if beta else None
+        self.dropout = nn.Dropout(dropout)
+        self.declare(h=f"{dim}x0e")
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        edges, e = f["edges"], f.get("edge_attr")
+        q, k, v = self.qkv(f["h"]).unflatten(1, self.shape).unbind(1)  # each (N, H, D)
+        q = q / q.size(2) ** 0.5
+        logits = edges.dot(q, k)  # (E, H)
+        if self.edge is not None:
+            weight = self.edge.weight.view(*self.shape[1:], -1)  # (H, D, F)
+            asked = torch.einsum("nhd,hdf->nhf", q, weight)
+            logits = logits + torch.einsum("ehf,ef->eh", edges.target(asked), e)
+        alpha = self.dropout(edges.softmax(logits))  # eq. 3
+        m = edges.gather_sum(v, alpha)  # (N, H, D), eq. 4
+        if self.edge is not None:
+            seen = edges.sum(alpha.unsqueeze(2) * e.unsqueeze(1))  # (N, H, F)
+            m = m + torch.einsum("nhf,hdf->nhd", seen, weight)
+        m, own = m.flatten(1), self.root(f["h"])  # (N, dim)
+        if self.beta is None:
+            return {"h": m + own}
+        beta = self.beta(torch.cat([m, own, m - own], 1)).sigmoid()  # eq. 5
+        return {"h": beta * own + (1 - beta) * m}

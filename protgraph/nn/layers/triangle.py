@@ -1,0 +1,162 @@
+"""Updates of pairs by the triangles that they are part of: ``triangle_multiplication`` and ``triangle_attention``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from protgraph.data.fields import FieldSpec, field
+from protgraph.errors import WiringError
+from protgraph.nn.attention import in_parts
+from protgraph.nn.base import GraphLayer
+from protgraph.nn.dense import one_of, split_heads
+
+__all__ = ["TriangleAttention", "TriangleMultiplication", "pair_width"]
+
+
+class TriangleMultiplication(GraphLayer):
+    """``z'_ij = g_ij ⊙ W norm( Σ_k a_ik ⊙ b_jk )``, or ``Σ_k a_ki ⊙ b_kj`` for edges that come in.
+
+    ``a = sigmoid(G_a x) ⊙ A x`` and ``b`` likewise, ``g = sigmoid(G x)``, with ``x = norm(z)``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    hidden : int, optional
+        Width of a and b; None takes that of z.
+    edges : {"outgoing", "incoming"}
+        Which edges of the triangle i, j, k are multiplied.
+
+    Notes
+    -----
+    Reads: pair ``(P, C)`` scalars, proteins. Writes: pair ``(P, C)``, ``C x 0e``: the update, without z itself.
+
+    Time is cubic in residues: one matrix product a channel and protein. Parameters have the names of OpenFold's.
+
+    References
+    ----------
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithms 11 and 12.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("pair", "proteins")
+    writes: ClassVar[tuple[str, ...]] = ("pair",)
+
+    def __init__(
+        self, fields: Mapping[str, FieldSpec], *, hidden: int | None = None, edges: str = "outgoing"
+    ) -> None:
+        super().__init__(fields)
+        width = pair_width(self)
+        hidden = hidden or width
+        self.outgoing = one_of("edges", edges, ("outgoing", "incoming")) == "outgoing"
+        self.layer_norm_in, self.layer_norm_out = nn.LayerNorm(width), nn.LayerNorm(hidden)
+        self.linear_a_p, self.linear_a_g = nn.Linear(width, hidden), nn.Linear(width, hidden)
+        self.linear_b_p, self.linear_b_g = nn.Linear(width, hidden), nn.Linear(width, hidden)
+        self.linear_z, self.linear_g = nn.Linear(hidden, width), nn.Linear(width, width)
+        self.declare(pair=FieldSpec("pair", "pair", f"{width}x0e"))
+
+    @classmethod
+    def from_reference(cls, state_dict: Mapping[str, Tensor], *, edges: str) -> TriangleMultiplication:
+        """The layer of a ``TriangleMultiplicationOutgoing`` or ``…Incoming`` of OpenFold, which have one state."""
+        hidden, width = state_dict["linear_a_p.weight"].shape
+        layer = cls(_fields(width), hidden=hidden, edges=edges)
+        layer.to(state_dict["linear_z.weight"].dtype).load_state_dict(state_dict)
+        return layer
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        proteins, x = f["proteins"], self.layer_norm_in(f["pair"])  # line 1
+        a = self.linear_a_g(x).sigmoid() * self.linear_a_p(x)  # (P, c), line 2
+        b = self.linear_b_g(x).sigmoid() * self.linear_b_p(x)
+        product = "ikc,jkc->ijc" if self.outgoing else "kic,kjc->ijc"
+        pairs = zip(proteins.split_pairs(a), proteins.split_pairs(b), strict=True)
+        summed = torch.cat([torch.einsum(product, one, other).flatten(0, 1) for one, other in pairs])
+        return {"pair": self.linear_g(x).sigmoid() * self.linear_z(self.layer_norm_out(summed))}  # lines 3, 4
+
+
+class TriangleAttention(GraphLayer):
+    """``z'_ij = W ‖_heads g_ij ⊙ Σ_k softmax_k( q_ij·k_ik / √d + b_jk ) v_ik`` around the starting node i.
+
+    Around the ending node: the same on the transposed pairs. ``q``, ``k``, ``v``, ``b`` and ``g = sigmoid(G x)`` are of
+    ``x = norm(z)``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    heads : int
+        Attention heads.
+    node : {"starting", "ending"}
+        Around which node of (i, j).
+
+    Notes
+    -----
+    Reads: pair ``(P, C)`` scalars, proteins. Writes: pair ``(P, C)``, ``C x 0e``: the update, without z itself.
+
+    Time is cubic in residues; logits are held for some i at a time. Parameters have the names of OpenFold's.
+
+    References
+    ----------
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithms 13 and 14.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("pair", "proteins")
+    writes: ClassVar[tuple[str, ...]] = ("pair",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, heads: int = 4, node: str = "starting") -> None:
+        super().__init__(fields)
+        width, self.heads = pair_width(self), heads
+        split_heads(width, heads)
+        self.ending = one_of("node", node, ("starting", "ending")) == "ending"
+        self.layer_norm = nn.LayerNorm(width)
+        self.linear = nn.Linear(width, heads, bias=False)
+        self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
+        self.linear_o, self.linear_g = nn.Linear(width, width), nn.Linear(width, width)
+        nn.init.zeros_(self.linear_g.weight)
+        nn.init.ones_(self.linear_g.bias)
+        self.declare(pair=FieldSpec("pair", "pair", f"{width}x0e"))
+
+    @classmethod
+    def from_reference(cls, state_dict: Mapping[str, Tensor], *, node: str) -> TriangleAttention:
+        """The layer of a ``TriangleAttention`` of OpenFold whose heads together are as wide as z."""
+        state = {name.removeprefix("mha."): value for name, value in state_dict.items()}
+        heads, width = state["linear.weight"].shape
+        layer = cls(_fields(width), heads=heads, node=node)
+        layer.to(state["linear.weight"].dtype).load_state_dict(state)
+        return layer
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        x = self.layer_norm(f["pair"])  # line 1
+        return {"pair": torch.cat([self._protein(z).flatten(0, 1) for z in f["proteins"].split_pairs(x)])}
+
+    def _protein(self, x: Tensor) -> Tensor:
+        """``(L, L, C)`` to ``(L, L, C)``."""
+        x = x.transpose(0, 1) if self.ending else x
+        bias = self.linear(x).permute(2, 0, 1).unsqueeze(0)  # (1, H, L, L), line 3
+        q, k, v = (
+            linear(x).unflatten(2, (self.heads, -1)).transpose(1, 2)  # (L, H, L, D), line 2
+            for linear in (self.linear_q, self.linear_k, self.linear_v)
+        )
+
+        def around(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, nodes: slice) -> Tensor:
+            return scaled_dot_product_attention(q[nodes], k[nodes], v[nodes], attn_mask=bias)
+
+        out = torch.cat(in_parts(around, (q, k, v, bias), len(x), self.heads * len(x) ** 2)) if len(x) else v
+        out = self.linear_o(self.linear_g(x).sigmoid() * out.transpose(1, 2).flatten(2))  # lines 4, 6, 7
+        return out.transpose(0, 1) if self.ending else out
+
+
+def pair_width(layer: GraphLayer) -> int:
+    """Width of the pair field of a layer, which must be one of scalars."""
+    spec = layer.fields["pair"]
+    if spec.level != "pair":
+        raise WiringError(
+            f"{type(layer).__name__} reads {spec.name!r} as features of pairs, but it is a field per {spec.level}.\n"
+            "Begin with the layer 'pair_embed' or 'outer_product_mean'."
+        )
+    return layer.scalar_width("pair")
+
+
+def _fields(width: int) -> dict[str, FieldSpec]:
+    return {"pair": FieldSpec("pair", "pair", f"{width}x0e"), "proteins": field("proteins")}

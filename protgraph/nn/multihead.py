@@ -1,0 +1,188 @@
+"""Attention with heads, as layers have it: projections around :class:`protgraph.nn.attention.DotProductAttention`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.edges import Proteins
+from protgraph.data.fields import FieldSpec
+from protgraph.errors import OptionError, WiringError
+from protgraph.nn.attention import DotProductAttention, PairTerm, pair_term
+from protgraph.nn.dense import one_of, split_heads
+from protgraph.nn.position import OffsetBias, rotate, sequence_place
+
+__all__ = ["LearnedQueries", "MultiHeadAttention"]
+
+
+class MultiHeadAttention(nn.Module):
+    """``W_o [ g_i ⊙ Σ_j softmax_j( q_i·k_j / √d + b_ij ) v_j ]`` over heads, j over the nodes of i's protein.
+
+    Part of a layer, and wired with it: what a layer may be given besides, it hands on as ``fields`` and ``f``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        What is wired; :attr:`optional` says what that may be.
+    width : int
+        Channels of what asks.
+    dim : int
+        Channels of the result and of all heads together.
+    heads : int
+    position : {"rotary", "offset"}, optional
+        How ``seq_pos`` is used where it is wired: :func:`protgraph.nn.position.rotate` (the default) or
+        :class:`protgraph.nn.position.OffsetBias`.
+    gate : bool
+        Whether there is ``g = sigmoid(W_g h + b_g)``; else g = 1.
+    causal : bool
+        Node i sees the nodes of its protein up to itself, in their order in the batch.
+    bias : bool
+        Whether queries, keys and values have one.
+    dropout : float
+        Probability of leaving out an attention weight.
+
+    Notes
+    -----
+    Optional reads: ``context`` ``(N, C)`` scalars, what answers in place of h itself; ``seq_pos``, with ``chain`` to tell
+    chains apart; ``pair`` ``(P, C)`` scalars of pairs, ``b_ij = W z_ij``; ``edges``, one number a head on the pairs
+    that are edges, with ``edge_attr`` ``(E, C)`` plus ``W e_ij``; ``mask`` bool, ``(N,)`` of what may be seen or
+    ``(P,)`` of which i may see which j.
+
+    Rotary places of several chains follow each other in the order of their numbers; for the offset bias, and for all else,
+    chains have no order.
+
+    References
+    ----------
+    Vaswani et al. 2017, arXiv:1706.03762, sec. 3.2; with pair bias and gate: Jumper et al. 2021,
+    doi:10.1038/s41586-021-03819-2, supplement, algorithm 7.
+    """
+
+    optional: ClassVar[tuple[str, ...]] = ("context", "seq_pos", "chain", "pair", "edges", "edge_attr", "mask")
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        width: int,
+        *,
+        dim: int,
+        heads: int,
+        position: str | None = None,
+        gate: bool = False,
+        causal: bool = False,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        _check(fields, position)
+        self.heads, channels = heads, split_heads(dim, heads)
+        self.query = nn.Linear(width, dim, bias=bias)
+        answers = fields["context"].dim if "context" in fields else width
+        self.key_value = nn.Linear(answers, 2 * dim, bias=bias)
+        self.out = nn.Linear(dim, dim)
+        self.gate = nn.Linear(width, dim) if gate else None
+        if self.gate is not None:  # all gates start at sigmoid(1), as AlphaFold's
+            nn.init.zeros_(self.gate.weight)
+            nn.init.ones_(self.gate.bias)
+        # No biases below: what is the same for all j, softmax removes.
+        self.pair = nn.Linear(fields["pair"].dim, heads, bias=False) if "pair" in fields else None
+        self.edge = nn.Parameter(torch.zeros(heads, 1)) if "edges" in fields else None
+        self.edge_attr = nn.Linear(fields["edge_attr"].dim, heads, bias=False) if "edge_attr" in fields else None
+        kind = (position or "rotary") if "seq_pos" in fields else None
+        self.rotary = kind == "rotary"
+        self.offset = OffsetBias(heads, chains="chain" in fields) if kind == "offset" else None
+        if self.rotary and channels % 2:
+            raise OptionError(f"dim={dim} with heads={heads}: rotary positions turn pairs of channels, {channels} is odd")
+        self.mask_level = fields["mask"].level if "mask" in fields else None
+        self.attention = DotProductAttention(causal=causal, dropout=dropout)
+
+    def forward(self, h: Tensor, f: Mapping[str, Any]) -> Tensor:
+        """``(N, width)`` to ``(N, dim)``; ``f`` holds proteins and what else is wired."""
+        q, k, v, given = self._project(h, f)
+        out = self.attention(q, k, v, f["proteins"], **given).flatten(1)  # (N, dim)
+        return self.out(out if self.gate is None else self.gate(h).sigmoid() * out)
+
+    def weights(self, h: Tensor, f: Mapping[str, Any]) -> list[Tensor]:
+        """``(H, L, L)`` of each protein: how much i (rows) takes from j (columns)."""
+        q, k, _, given = self._project(h, f)
+        return self.attention.weights(q, k, f["proteins"], **given)
+
+    def _project(self, h: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor, dict[str, Any]]:
+        q = self.query(h).unflatten(1, (self.heads, -1))  # (N, H, D)
+        k, v = self.key_value(f.get("context", h)).unflatten(1, (2, self.heads, -1)).unbind(1)
+        if self.rotary:
+            place = sequence_place(f["seq_pos"], f["proteins"], f.get("chain"))
+            q, k = rotate(q, place), rotate(k, place)
+        given: dict[str, Any] = {"terms": self._terms(f)}
+        if self.mask_level is not None:
+            given["key_mask" if self.mask_level == "node" else "mask"] = f["mask"]
+        return q, k, v, given
+
+    def _terms(self, f: Mapping[str, Any]) -> list[PairTerm]:
+        terms = []
+        if self.pair is not None:
+            terms.append(pair_term(self.pair.weight @ f["pair"].t()))  # (H, P)
+        if self.edge is not None:
+            edges, proteins = f["edges"], f["proteins"]
+            values = self.edge.expand(-1, edges.num_edges)  # (H, E)
+            if self.edge_attr is not None:
+                values = values + self.edge_attr.weight @ f["edge_attr"].t()
+            place = proteins.pair(edges.index[1], edges.index[0])
+            terms.append(pair_term(values.new_zeros(self.heads, proteins.num_pairs).index_copy(1, place, values)))
+        if self.offset is not None:
+            terms.append(self.offset(f["seq_pos"], f.get("chain")))
+        return terms
+
+
+class LearnedQueries(nn.Module):
+    """``W [o_1, …, o_Q]`` with ``o_m = Σ_i softmax_i( q_m·k_i / √d ) v_i``: learned questions that each protein answers.
+
+    Parameters
+    ----------
+    width : int
+        Channels of the nodes and of the result.
+    queries : int
+        Q.
+
+    References
+    ----------
+    Lee et al. 2019, arXiv:1810.00825, eq. 11 (pooling by attention, without its feed-forward parts); Jaegle et al.
+    2021, arXiv:2103.03206, sec. 3.1.
+    """
+
+    def __init__(self, width: int, *, queries: int = 4) -> None:
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(queries, width))
+        self.key_value = nn.Linear(width, 2 * width)
+        self.out = nn.Linear(queries * width, width)
+        self.attention = DotProductAttention()
+
+    def forward(self, h: Tensor, proteins: Proteins) -> Tensor:
+        """``(N, C)`` to ``(B, C)``."""
+        count, b = len(self.queries), len(proteins)
+        batch = torch.arange(b, device=h.device).unsqueeze(1).expand(b, count).flatten()
+        asking = Proteins(batch, (count,) * b, padded=proteins.padded)
+        q = self.queries.unsqueeze(1).repeat(b, 1, 1)  # (B Q, 1, C)
+        k, v = self.key_value(h).unsqueeze(1).chunk(2, -1)
+        return self.out(self.attention(q, k, v, asking, keys=proteins).view(b, -1))
+
+
+def _check(fields: Mapping[str, FieldSpec], position: str | None) -> None:
+    for name in ("context", "pair", "edge_attr"):
+        if name in fields and not fields[name].is_scalar:
+            raise WiringError(f"attention reads {name!r} as scalars, but it is {fields[name].irreps}")
+    levels = {"context": "node", "pair": "pair", "edge_attr": "edge"}
+    for name, level in levels.items():
+        if name in fields and fields[name].level != level:
+            raise WiringError(f"attention reads {name!r} per {level}, but it is a field per {fields[name].level}")
+    if "mask" in fields and (fields["mask"].dtype != "bool" or fields["mask"].level not in ("node", "pair")):
+        raise WiringError(f"attention reads 'mask' as booleans of nodes or pairs, but it is {fields['mask']}")
+    for name, needed in (("edge_attr", "edges"), ("chain", "seq_pos")):
+        if name in fields and needed not in fields:
+            raise WiringError(f"attention reads {name!r} together with {needed!r}: wire both")
+    if position is not None and "seq_pos" not in fields:
+        raise WiringError(f"attention has position={position!r} but no positions: wire reads={{'seq_pos': 'seq_pos'}}")
+    if position is not None:
+        one_of("position", position, ("rotary", "offset"))

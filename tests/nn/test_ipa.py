@@ -1,0 +1,255 @@
+"""Invariant point attention, backbone updates and atoms against OpenFold's numbers, sums written out, rotations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from protgraph.data.edges import Edges, Proteins
+from protgraph.data.fields import FieldSpec, field
+from protgraph.errors import WiringError
+from protgraph.featurize.frame import axes
+from protgraph.nn.layers.backbone import BackboneUpdate, PlaceBackbone
+from protgraph.nn.layers.ipa import IPA
+from protgraph.structure.geometry import dihedral_angle
+from protgraph.symmetry import random_rotations, relative_error
+
+F64 = torch.float64
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
+
+
+def batch_of(sizes):
+    return Proteins(torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes)), sizes)
+
+
+def every_pair(sizes):
+    """All ordered pairs of each protein, itself included, sorted by target: ``(2, Σ L²)``."""
+    starts = [sum(sizes[:b]) for b in range(len(sizes))]
+    pairs = [torch.cartesian_prod(torch.arange(n), torch.arange(n)) + s for s, n in zip(starts, sizes, strict=True)]
+    return torch.cat(pairs).t().flip(0)
+
+
+def some_inputs(sizes, *, width=6, pair=0, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    n = sum(sizes)
+    f = {
+        "h": torch.randn(n, width, generator=g, dtype=F64),
+        "frame": random_rotations(n, seed=seed),
+        "pos": 8 * torch.randn(n, 3, generator=g, dtype=F64),
+        "proteins": batch_of(sizes),
+    }
+    if pair:
+        index = every_pair(sizes)
+        index = index[:, torch.rand(index.size(1), generator=g) < 0.4]
+        f |= {"edges": Edges(index, n), "edge_attr": torch.randn(index.size(1), pair, generator=g, dtype=F64)}
+    return f
+
+
+def specs_of(f):
+    known = {"h": FieldSpec("h", "node", f"{f['h'].size(1)}x0e")}
+    if "edge_attr" in f:
+        known["edge_attr"] = FieldSpec("edge_attr", "edge", f"{f['edge_attr'].size(1)}x0e")
+    return {name: known.get(name) or field(name) for name in f}
+
+
+def moved(f, rotation, shift):
+    return {**f, "frame": f["frame"] @ rotation.T, "pos": f["pos"] @ rotation.T + shift}
+
+
+# --- parity ---
+
+
+@pytest.fixture
+def openfold(shared_reference):
+    with np.load(shared_reference / "ipa_openfold" / "ipa.npz") as z:
+        return {k: torch.from_numpy(z[k]) for k in z.files}
+
+
+def of_openfold(z, dtype):
+    """Inputs of the layer: padding left out, all pairs as edges, R transposed to rows, lengths in 10 Å."""
+    real = z["in/mask"].bool()  # (2, 14)
+    sizes = tuple(real.sum(1).tolist())
+    s, rotation, t = (z[f"in/{k}"].to(dtype)[real].requires_grad_() for k in ("s", "R", "t"))
+    pair = torch.cat([z["in/z"][b, :n, :n].flatten(0, 1) for b, n in enumerate(sizes)]).to(dtype).requires_grad_()
+    edges = Edges(every_pair(sizes), sum(sizes))
+    f = {"h": s, "frame": rotation.mT, "pos": 10 * t, "proteins": batch_of(sizes), "edges": edges, "edge_attr": pair}
+    return f, {"s": s, "z": pair, "t": t, "R_unconstrained": rotation}, real
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_ipa_equals_openfold_in_value_and_gradients(openfold, dtype):
+    z = openfold
+    f, wrt, real = of_openfold(z, dtype)
+    layer = IPA.from_reference({k[2:]: v.to(dtype) for k, v in z.items() if k.startswith("w/")}, query_points=2)
+    out = layer(f)["h"]
+    assert relative_error(out, z["out/s"][real].to(dtype)) <= TOLERANCE[dtype]
+
+    whole = torch.linspace(-1, 1, z["out/s"].numel(), dtype=dtype).view_as(z["out/s"])
+    (out * whole[real]).sum().backward()
+    expected = {k: z[f"grad/{k}"] for k in wrt}
+    expected["z"] = torch.cat([expected["z"][b, :n, :n].flatten(0, 1) for b, n in enumerate(f["proteins"].sizes)])
+    for name, x in wrt.items():
+        want = expected[name] if name == "z" else expected[name][real]
+        # Through the bias of single precision, gradients are ten times less exact than values.
+        assert relative_error(x.grad, want.to(dtype)) <= 10 * TOLERANCE[dtype], name
+    for name, parameter in layer.named_parameters():
+        other = name.replace("points.", "points.linear.")
+        assert relative_error(parameter.grad, z[f"grad/w/{other}"].to(dtype)) <= 10 * TOLERANCE[dtype], name
+
+
+@pytest.mark.parametrize("sizes", [(5, 3, 7), (4, 4), (6,)], ids=str)
+def test_ipa_equals_the_sums_written_out(sizes):
+    f = some_inputs(sizes, pair=3)
+    torch.manual_seed(1)
+    layer = IPA(specs_of(f), dim=5, heads=2, channels=3, query_points=2, value_points=4, unit=10.0).double()
+    with torch.no_grad():
+        layer.head_weights.normal_()
+    h, rotation, t = f["h"], f["frame"].mT, f["pos"] / 10
+    n, heads = len(h), 2
+
+    def points(linear, count):  # (N, H, P, 3), from blocks of x, y and z
+        return linear(h).view(n, 3, heads, count).permute(0, 2, 3, 1)
+
+    q, kv = layer.linear_q(h).view(n, heads, 3), layer.linear_kv(h).view(n, heads, 6)
+    q_points, kv_points = points(layer.linear_q_points, 2), points(layer.linear_kv_points, 6)
+    pair = torch.zeros(n, n, 3, dtype=F64)
+    pair[f["edges"].index[1], f["edges"].index[0]] = f["edge_attr"]
+    gamma = torch.nn.functional.softplus(layer.head_weights)
+    rows, start = [], 0
+    for size in sizes:
+        for i in range(start, start + size):
+            mine = []
+            for c in range(heads):
+                logits = []
+                for j in range(start, start + size):
+                    a = rotation[i] @ q_points[i, c].T + t[i][:, None]
+                    b = rotation[j] @ kv_points[j, c, :2].T + t[j][:, None]
+                    near = 0.5 * gamma[c] * math.sqrt(2 / (9 * 2)) * (a - b).square().sum()
+                    bias = layer.linear_b.weight[c] @ pair[i, j]
+                    logits.append(math.sqrt(1 / 3) * (q[i, c] @ kv[j, c, :3] / math.sqrt(3) + bias - near))
+                w = torch.stack(logits).softmax(0)
+                weighed = list(zip(w, range(start, start + size), strict=True))
+                value = sum(x * kv[j, c, 3:] for x, j in weighed)
+                space = sum(x * (rotation[j] @ kv_points[j, c, 2:].T + t[j][:, None]) for x, j in weighed)
+                local = rotation[i].T @ (space - t[i][:, None])  # (3, 4)
+                norm = (local.square().sum(0) + 1e-8).sqrt()
+                mine.append((value, local, norm, sum(x * pair[i, j] for x, j in weighed)))
+            value, local, norm, paired = zip(*mine, strict=True)
+            rows.append(torch.cat([*value, torch.stack(local, 1).flatten(), *norm, *paired]))
+        start += size
+    expected = layer.linear_out(torch.stack(rows))
+    assert relative_error(layer(f)["h"], expected) <= 1e-12
+
+
+def test_the_padded_way_of_cuda_gives_the_same():
+    from protgraph.nn import biased_attention as attention
+
+    sizes = (5, 3, 7)
+    f = some_inputs(sizes, pair=3)
+    q, k, v = torch.randn(3, 15, 2, 4, dtype=F64)
+    bias = torch.randn(f["edges"].num_edges, 2, dtype=F64)
+    out, weight = attention.protein_attention(q, k, v, f["proteins"], f["edges"], bias)
+    places = attention._Places(f["edges"], f["proteins"], 2)
+    (a, real), (b, _), (c, _) = (f["proteins"].pad(x) for x in (q, k, v))
+    padded, other = attention._attend(a, b, c, place=places.all(7), bias=bias, real=real)
+    torch.testing.assert_close(f["proteins"].unpad(padded), out, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(other, weight, rtol=1e-12, atol=1e-12)
+
+
+# --- symmetry and edge cases ---
+
+
+@pytest.mark.parametrize("pair", [0, 3])
+def test_ipa_is_invariant_and_updates_are_equivariant_far_from_the_origin(pair):
+    f = some_inputs((6, 4), pair=pair)
+    torch.manual_seed(0)
+    ipa = IPA(specs_of(f), dim=6).double()
+    specs = specs_of({k: f[k] for k in ("h", "frame", "pos")})
+    update, place = BackboneUpdate(specs).double(), PlaceBackbone(specs).double()
+    torch.nn.init.normal_(update.linear.weight)
+    shift = torch.tensor([100.0, -200.0, 150.0], dtype=F64)
+
+    def run(f):
+        h = ipa(f)["h"]
+        new = update({**f, "h": h})
+        return {"h": h, **new, **place({**new, "h": h})}
+
+    for rotation in random_rotations(32, seed=3):
+        a, b = run(f), run(moved(f, rotation, shift))
+        assert relative_error(b["h"], a["h"]) <= 1e-10
+        assert relative_error(b["frame"], a["frame"] @ rotation.T) <= 1e-10
+        assert relative_error(b["pos"], a["pos"] @ rotation.T + shift) <= 1e-10
+        assert relative_error(b["backbone"], a["backbone"] @ rotation.T + shift) <= 1e-10
+
+
+def test_frames_of_a_mirror_image_are_another_thing_and_the_field_says_so():
+    f = some_inputs((6, 4))
+    ipa = IPA(specs_of(f), dim=6).double()
+    signs = torch.tensor([-1.0, -1.0, 1.0], dtype=F64)[:, None]
+    mirrored = {**f, "frame": signs * f["frame"], "pos": -f["pos"]}
+    assert relative_error(ipa(mirrored)["h"], ipa(f)["h"]) > 1e-3
+    assert ipa.out["h"].chiral
+    assert all(spec.chiral for spec in BackboneUpdate(specs_of(f)).out.values())
+
+
+def test_an_update_keeps_frames_orthonormal_and_right_handed():
+    f = some_inputs((9,))
+    layer = BackboneUpdate(specs_of({k: f[k] for k in ("h", "frame", "pos")})).double()
+    torch.nn.init.normal_(layer.linear.weight)
+    new = layer(f)["frame"]
+    torch.testing.assert_close(new @ new.mT, torch.eye(3, dtype=F64).expand_as(new), rtol=0, atol=1e-12)
+    assert torch.allclose(torch.linalg.det(new), torch.ones(9, dtype=F64))
+
+
+def test_an_update_is_algorithm_23():
+    f = some_inputs((4,))
+    layer = BackboneUpdate(specs_of({k: f[k] for k in ("h", "frame", "pos")}), unit=10.0).double()
+    torch.nn.init.normal_(layer.linear.weight)
+    b, c, d, *_ = numbers = layer.linear(f["h"]).T
+    q = torch.stack([torch.ones_like(b), b, c, d]) / torch.sqrt(1 + b * b + c * c + d * d)
+    from scipy.spatial.transform import Rotation
+
+    turn = torch.from_numpy(Rotation.from_quat(q.T.detach().numpy()[:, [1, 2, 3, 0]]).as_matrix())
+    rotation = f["frame"].mT
+    made = layer(f)
+    assert relative_error(made["frame"].mT, rotation @ turn) <= 1e-12
+    step = torch.stack(tuple(numbers[3:]), 1)[..., None]
+    assert relative_error(made["pos"], f["pos"] + 10 * (rotation @ step)[..., 0]) <= 1e-12
+
+
+def test_placed_atoms_have_the_geometry_of_a_peptide_and_the_angle_that_h_tells():
+    f = some_inputs((6,), width=2)
+    layer = PlaceBackbone(specs_of({k: f[k] for k in ("h", "frame", "pos")})).double()
+    layer.angle.load_state_dict({"weight": torch.eye(2), "bias": torch.zeros(2)})
+    backbone = layer(f)["backbone"].detach()
+    n, ca, c, o = backbone.numpy().transpose(1, 0, 2)
+    assert np.allclose(np.linalg.norm(n - ca, axis=1), 1.46, atol=0.01)
+    assert np.allclose(np.linalg.norm(c - ca, axis=1), 1.526, atol=0.01)
+    assert np.allclose(np.linalg.norm(o - c, axis=1), 1.23, atol=0.01)
+    torch.testing.assert_close(axes(backbone[:, 2] - backbone[:, 1], backbone[:, 0] - backbone[:, 1]), f["frame"])
+    psi = torch.atan2(f["h"][:, 1], f["h"][:, 0]).numpy()
+    seen = dihedral_angle(n, ca, c, o) - np.pi  # O is opposite to the next N
+    assert np.allclose(np.exp(1j * seen), np.exp(1j * psi))
+
+
+@pytest.mark.parametrize("pair", [0, 3])
+@pytest.mark.parametrize("sizes", [(1,), (1, 4)], ids=str)
+def test_residues_without_frame_or_place_of_their_own_give_finite_values_and_gradients(sizes, pair):
+    f = some_inputs(sizes, pair=pair)
+    f |= {name: torch.zeros_like(f[name]).requires_grad_() for name in ("frame", "pos")}
+    h = IPA(specs_of(f), dim=6).double()(f)["h"]
+    specs = specs_of({k: f[k] for k in ("h", "frame", "pos")})
+    new = BackboneUpdate(specs).double()({**f, "h": h})
+    out = PlaceBackbone(specs).double()({**new, "h": h})["backbone"]
+    assert torch.isfinite(out).all()
+    assert all(torch.isfinite(g).all() for g in torch.autograd.grad(out.sum() + h.sum(), [f["frame"], f["pos"]]))
+
+
+def test_pair_features_come_with_their_edges():
+    f = some_inputs((4,), pair=3)
+    del f["edges"]
+    with pytest.raises(WiringError, match="together"):
+        IPA(specs_of(f))

@@ -1,0 +1,171 @@
+"""GearNet against TorchDrug's numbers, the sums written out, and what edges may hear."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from protgraph_gearnet.layers import GearNet, GearNetEdge
+from protgraph_gearnet.line_graph import angle, paths
+
+from protgraph.data.edges import Edges
+from protgraph.data.fields import FieldSpec, field
+from protgraph.errors import WiringError
+from protgraph.symmetry import relative_error
+
+F64 = torch.float64
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
+
+
+def specs(**widths):
+    levels = {"h": "node", "edge_h": "edge", "edge_kind": "edge"}
+    made = {n: FieldSpec(n, levels[n], f"{w}x0e") for n, w in widths.items()}
+    return made | {"edges": field("edges"), "edge_vec": field("edge_vec")}
+
+
+@pytest.fixture
+def vectors(shared_reference):
+    """``vectors(name, dtype)``: arrays of a file, edges sorted by target."""
+
+    def load(name, dtype=F64):
+        with np.load(shared_reference / "gearnet" / f"{name}.npz") as z:
+            found = {k: torch.from_numpy(z[k]) for k in z.files}
+        found = {k: v.to(dtype) if v.is_floating_point() else v for k, v in found.items()}
+        order = found["in/edge_index"][1].argsort(stable=True)
+        for k in ("in/relation", "in/edge_weight", "in/edge_feature"):
+            if k in found:
+                found[k] = found[k][order]
+        found["in/edge_index"], found["order"] = found["in/edge_index"][:, order], order
+        return found
+
+    return load
+
+
+def kinds(z):
+    one_hot = torch.nn.functional.one_hot(z["in/relation"], 4).to(z["in/h"])
+    return one_hot * z["in/edge_weight"][:, None] if "in/edge_weight" in z else one_hot
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(("name", "reduce"), [("geometric_rgcn", "sum"), ("rgcn_mean", "mean")])
+def test_a_convolution_equals_torchdrug_in_value_and_gradients(vectors, dtype, name, reduce):
+    z = vectors(name, dtype)
+    layer = GearNet(specs(h=6, edge_kind=4), dim=7, reduce=reduce).to(dtype)
+    layer.conv.load_state_dict({k[2:]: v for k, v in z.items() if k.startswith("w/")})
+    h = z["in/h"].requires_grad_()
+    out = layer({"h": h, "edges": Edges(z["in/edge_index"], 15), "edge_kind": kinds(z)})["h"]
+    assert relative_error(out, z["out/h"]) <= TOLERANCE[dtype]
+    (out * torch.linspace(-1, 1, out.numel(), dtype=dtype).view_as(out)).sum().backward()
+    assert relative_error(h.grad, z["grad/h"]) <= TOLERANCE[dtype]
+    for key, parameter in layer.conv.named_parameters():
+        assert relative_error(parameter.grad, z[f"grad/w/{key}"]) <= TOLERANCE[dtype], key
+
+
+def test_paths_and_angles_equal_torchdrugs_line_graph(vectors):
+    z = vectors("gearnet_edge_mp")
+    edges = Edges(z["in/edge_index"], 15)
+    vec = z["in/pos"][edges.index[0]] - z["in/pos"][edges.index[1]]
+    before, after = paths(edges)
+    bins = (angle(-vec[after], vec[before]) * (8 / torch.pi)).long().clamp(max=7)
+    ours = torch.stack([z["order"][before], z["order"][after], bins], 1)
+    assert set(map(tuple, ours.tolist())) == set(map(tuple, z["mid/line_graph_edge_list"].tolist()))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_layers_compose_to_torchdrugs_gearnet_edge(vectors, dtype):
+    z = vectors("gearnet_edge_mp", dtype)
+    state = {k[2:]: v for k, v in z.items() if k.startswith("w/")}
+    edges = Edges(z["in/edge_index"], 15)
+    f = {"h": z["in/h"], "edges": edges, "edge_kind": kinds(z), "edge_h": z["in/edge_feature"]}
+    f["edge_vec"] = z["in/pos"][edges.index[0]] - z["in/pos"][edges.index[1]]
+    outputs = []
+    for k, (width, edge_in) in enumerate([(6, 3), (8, 6)]):
+        on_edges = GearNetEdge(specs(edge_h=edge_in), dim=width, norm="batch").to(dtype).eval()
+        on_edges.conv.load_state_dict(part(state, f"edge_layers.{k}."))
+        wide = specs(h=width, edge_h=width, edge_kind=4)
+        on_nodes = GearNet(wide, dim=8, norm="batch", shortcut=width == 8).to(dtype).eval()
+        on_nodes.conv.load_state_dict(part(state, f"layers.{k}."))
+        on_nodes.norm.load_state_dict(part(state, f"batch_norms.{k}."))
+        f = f | on_edges(f)
+        f = f | on_nodes(f)
+        outputs.append(f["h"])
+    assert relative_error(torch.cat(outputs, 1), z["out/node_feature"]) <= TOLERANCE[dtype]
+
+
+def part(state, prefix):
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+
+
+def some_edges(n=9, seed=0, degree=None):
+    g = torch.Generator().manual_seed(seed)
+    index = torch.cartesian_prod(torch.arange(n), torch.arange(n)).T.flip(0)
+    index = index[:, index[0] != index[1]]
+    if degree is None:
+        index = index[:, torch.rand(index.size(1), generator=g) < 0.4]
+    else:
+        index = index.view(2, n, n - 1)[:, :, :degree].flatten(1)
+    return Edges(index, n, degree=degree)
+
+
+@pytest.mark.parametrize("degree", [None, 3])
+def test_edges_of_several_kinds_count_in_each(degree):
+    edges = some_edges(degree=degree)
+    g = torch.Generator().manual_seed(1)
+    h = torch.randn(9, 5, generator=g, dtype=F64)
+    kind = (torch.rand(edges.num_edges, 3, generator=g) < 0.5).double()
+    e = torch.randn(edges.num_edges, 5, generator=g, dtype=F64)
+    layer = GearNet(specs(h=5, edge_h=5, edge_kind=3), dim=4).double()
+    out = layer({"h": h, "edges": edges, "edge_kind": kind, "edge_h": e})["h"]
+    w = layer.conv.linear.weight.view(4, 3, 5)
+    of_nodes = layer.conv.self_loop(h) + layer.conv.linear.bias
+    of_edges = layer.conv.linear.bias.expand(9, -1).clone()
+    for number, (j, i) in enumerate(edges.index.T.tolist()):
+        for r in range(3):
+            of_nodes[i] = of_nodes[i] + kind[number, r] * (w[:, r] @ h[j])
+            of_edges[i] = of_edges[i] + kind[number, r] * (w[:, r] @ e[number])
+    assert relative_error(out, of_nodes.relu() + of_edges.relu()) <= 1e-12
+
+
+@pytest.mark.parametrize("degree", [None, 3])
+def test_paths_are_all_pairs_of_edges_that_meet(degree):
+    edges = some_edges(degree=degree)
+    j, i = edges.index.tolist()
+    expected = {(a, b) for a in range(len(j)) for b in range(len(j)) if i[a] == j[b]}
+    made = paths(edges)
+    assert set(map(tuple, made.T.tolist())) == expected and made.size(1) == len(expected)
+    assert (made[1].diff() >= 0).all()
+
+
+def test_the_way_of_cuda_without_asking_the_device_gives_the_same(monkeypatch):
+    from protgraph_gearnet import layers
+
+    edges = some_edges()
+    kind = (torch.rand(edges.num_edges, 3) < 0.5).double()
+    f = {"h": torch.randn(9, 5, dtype=F64), "edges": edges, "edge_kind": kind}
+    f["edge_h"] = torch.randn(edges.num_edges, 5, dtype=F64)
+    layer = GearNet(specs(h=5, edge_h=5, edge_kind=3), dim=4).double()
+    before = layer(f)["h"]
+    every = torch.arange(kind.numel())
+    monkeypatch.setattr(layers, "_entries", lambda k: (every // 3, every % 3, k.flatten()))
+    torch.testing.assert_close(layer(f)["h"], before, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+@pytest.mark.parametrize("training", [True, False])
+def test_no_edges_and_one_residue_are_finite(norm, training):
+    edges = Edges(torch.zeros(2, 0, dtype=torch.long), 1)
+    f = {"h": torch.ones(1, 4), "edges": edges, "edge_kind": torch.zeros(0, 3), "edge_vec": torch.zeros(0, 3)}
+    f["edge_h"] = torch.zeros(0, 4)
+    f |= GearNetEdge(specs(edge_h=4), dim=4, norm=norm).train(training)(f)
+    out = GearNet(specs(h=4, edge_h=4, edge_kind=3), dim=4, norm=norm).train(training)(f)["h"]
+    assert torch.isfinite(out).all()
+
+
+def test_coincident_nodes_have_an_angle_of_zero():
+    zero, one = torch.zeros(1, 3), torch.ones(1, 3)
+    assert angle(zero, one).item() == angle(zero, zero).item() == 0
+
+
+def test_edges_and_nodes_must_be_equally_wide():
+    with pytest.raises(WiringError, match="one width"):
+        GearNet(specs(h=4, edge_h=5, edge_kind=3))

@@ -1,0 +1,83 @@
+"""``egnn``, ``gvp`` and ``schnet`` from a structure file to a prediction: how it turns, moves, learns and is wired."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import protgraph as pg
+from protgraph.symmetry import random_rotations, relative_error
+
+VARIANTS = ["egnn", "egnn.satorras2021", "gvp", "gvp.jing2021", "gvp.jing2021_gated", "schnet", "schnet.schutt2018"]
+CLASSES = pg.Target("state", "node", "classes", 3)
+VECTORS = pg.Target("shift", "node", "vectors", 1, unit="Å")
+PLACES = pg.Target("place", "node", "coordinates", 1, unit="Å")
+SHIFT = torch.tensor([100.0, -80.0, 60.0], dtype=torch.float64)
+
+
+@pytest.fixture(scope="module")
+def residues(structures_dir):
+    return pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
+
+
+def moved(residues, q, shift):
+    """The protein in another place; coordinates stay float64."""
+    q, shift = q.numpy(), shift.numpy()
+    return replace(
+        residues,
+        pos=residues.pos.astype("f8") @ q.T + shift,
+        backbone=residues.backbone.astype("f8") @ q.T + shift,
+        atom_pos=residues.atom_pos.astype("f8") @ q.T + shift,
+    )
+
+
+def logits(model, residues):
+    return model(model.plan.stored(residues))["logits"]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_predictions_do_not_know_how_the_protein_lies(residues, float64, name):
+    model = pg.build_model(name, CLASSES, seed=0).double().eval()
+    there = logits(model, moved(residues, torch.eye(3), 0 * SHIFT))
+    assert there.shape == (76, 3)
+    assert not model.graph.dead_nodes()
+    for q in random_rotations(2):
+        # Features of a structure are stored in float32.
+        assert relative_error(logits(model, moved(residues, q, SHIFT)), there) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["egnn", "gvp"])
+@pytest.mark.parametrize("target", [VECTORS, PLACES], ids=["vectors", "coordinates"])
+def test_predictions_turn_and_move_with_the_protein(residues, float64, name, target):
+    model = pg.build_model(name, target, seed=0).double().eval()
+    for layer in model.layers:
+        if hasattr(layer, "coord_mlp"):
+            layer.coord_mlp[2].weight.data *= 300  # motions that can be seen
+    there = logits(model, moved(residues, torch.eye(3), 0 * SHIFT))
+    assert there.shape == (76, 1, 3)
+    for q in random_rotations(2):
+        shift = SHIFT if target is PLACES else 0 * SHIFT
+        assert relative_error(logits(model, moved(residues, q, SHIFT)) - shift, there @ q.T) < 1e-5
+
+
+def test_egnn_gives_the_moved_positions(residues):
+    model = pg.build_model("egnn", PLACES, seed=0)
+    f = model.embed(model.plan.stored(residues))
+    assert model.fields["moved"].irreps == "point"
+    torch.testing.assert_close(f["displacement"], f["moved"] - f["pos"])
+    assert 0 < f["displacement"].norm(dim=1).max() < 1
+    assert torch.equal(f["h"][:, -3:], f["displacement"])
+
+
+def test_a_model_of_scalars_has_no_vectors_to_predict():
+    with pytest.raises(pg.ProtgraphError, match="reads vectors"):
+        pg.build_model("schnet", VECTORS)
+
+
+@pytest.mark.parametrize("name", ["egnn", "gvp", "schnet"])
+def test_every_parameter_of_the_default_learns(residues, name):
+    model = pg.build_model(name, CLASSES, seed=0)
+    torch.nn.functional.cross_entropy(logits(model, residues), torch.arange(76) % 3).backward()
+    assert not [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]

@@ -1,0 +1,61 @@
+"""A network that restores positions: trained on noisy chains, and used on a file as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from protgraph.data.node import node
+from protgraph.featurize.build import FeaturePlan
+from protgraph.model import ModelGraph
+from protgraph.task.builtin import STRUCTURE_DENOISING
+from protgraph.train import FitConfig, fit, predict
+from protgraph.train.prepare import prepare
+
+CONFIG = FitConfig(epochs=20, lr=1e-2, batch_residues=256, device="cpu")
+MODEL = ModelGraph(
+    "small",
+    features=["dihedral", "orientation", "sidechain_direction", node("ca_knn", k=8), "edge_vector"],
+    layers=[
+        node("embed", reads=["aatype", "dihedral"], dim=16),
+        node("irreps_linear", irreps="16x0e+8x1o", reads=["h", "orientation", "sidechain_direction"]),
+        node("tfn", irreps="16x0e+8x1o"),
+    ],
+)
+
+
+@pytest.fixture
+def dataset(small):
+    """The small dataset with the task among its own."""
+    card = small.card
+    denoising = dataclasses.replace(next(iter(card.tasks.values())), target=STRUCTURE_DENOISING.target)
+    small.card = dataclasses.replace(card, tasks={**card.tasks, "structure_denoising": denoising})
+    small.labels = lambda task, example: None
+    yield small
+    small.card = card
+    del small.labels
+
+
+def test_prepared_graphs_are_noisy_and_their_labels_lead_back(dataset, tmp_path):
+    plan = FeaturePlan(MODEL.features)
+    store = prepare(dataset, STRUCTURE_DENOISING, plan, cache=tmp_path).splits["train"]
+    example = dataset.examples("structure_denoising", "train")[0]
+    graph, residues = store[0], dataset.read(example)
+    assert graph.y.shape == (len(residues), 1, 3)
+    assert np.allclose(graph.pos + graph.y[:, 0], residues.pos, atol=1e-5)
+    assert float((graph.pos - torch.from_numpy(residues.pos)).std()) == pytest.approx(0.5, abs=0.1)
+    louder = prepare(dataset, dataclasses.replace(STRUCTURE_DENOISING, noise=1.0), plan, cache=tmp_path)
+    assert float(louder.splits["train"][0].y.std()) == pytest.approx(1.0, abs=0.2)
+
+
+def test_training_beats_doing_nothing_and_predicts_three_numbers_a_residue(dataset, tmp_path, structures_dir):
+    result = fit(MODEL, dataset, STRUCTURE_DENOISING, config=CONFIG, cache=tmp_path)
+    nothing = 0.5 * 3**0.5
+    assert result.metrics["val"]["rmsd"] < 0.95 * nothing
+    assert 0 < result.metrics["val"]["lddt"] <= 1
+    said = predict(result.checkpoint(), [structures_dir / "1ubq.bcif"])
+    assert said.columns[-3:] == ("CA_x", "CA_y", "CA_z")
+    assert len(said.rows) == 76 and all(isinstance(x, float) for x in said.rows[0][-3:])
