@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from protgraph.registry import registries
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -47,6 +49,16 @@ def float64():
     torch.set_default_dtype(torch.float64)
     yield torch.float64
     torch.set_default_dtype(before)
+
+
+@pytest.fixture(autouse=True)
+def _names_of_one_test():
+    """What a test registers is gone after it: other tests go through whole registries."""
+    before = {registry: dict(registry._session) for registry in registries.values()}
+    yield
+    for registry, names in before.items():
+        registry._session.clear()
+        registry._session.update(names)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -13,21 +13,28 @@ EDGES = ["edge_rbf", "edge_offset"]
 def _network(
     name: str, *, dim: int = 64, depth: int = 4, k: int = 16, scale: float = 10.0, attention: bool = False
 ) -> ModelGraph:
-    def layer(pos: str) -> object:
-        reads = {"pos": pos, "edge_attr": "edge_attr"}
-        return node("egnn", dim=dim, scale=scale, attention=attention, reads=reads, writes={"pos": "moved"})
-
+    motions = [f"motion_{i}" for i in range(1, depth + 1)]
+    layers = [
+        node(
+            "egnn",
+            dim=dim,
+            scale=scale,
+            attention=attention,
+            reads={"pos": pos, "edge_attr": "edge_attr"},
+            writes={"pos": "moved", "motion": motion},
+        )
+        for motion, pos in zip(motions, ["pos", *(depth - 1) * ["moved"]], strict=True)
+    ]
     return ModelGraph(
         name,
         features=["dihedral", node("ca_knn", k=k), "edge_distance", node("edge_rbf", bins=16), "edge_offset"],
         layers=[
             node("embed", reads=NODES, dim=dim),
             node("embed", reads=EDGES, dim=16, writes={"h": "edge_attr"}),
-            layer("pos"),
-            *(depth - 1) * [layer("moved")],
+            *layers,
             # How far a residue was moved is a vector: heads of scalars read its length, heads of vectors itself.
-            "displacement",
-            node("concat", reads=["h", "displacement"]),
+            node("add", reads=motions, writes={"h": "motion"}),
+            node("concat", reads=["h", "motion"]),
         ],
         readout={"h": "h", "pos": "moved"},
         doc="Satorras, Hoogeboom & Welling 2021, arXiv:2102.09844: messages of distances move residues.",

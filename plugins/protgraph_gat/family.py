@@ -16,7 +16,14 @@ def _network(
     ]
     return ModelGraph(
         name,
-        features=["dihedral", "ca_density", node("ca_knn", k=k), "edge_distance", node("edge_rbf", bins=16), "edge_offset"],
+        features=[
+            "dihedral",
+            "ca_density",
+            node("ca_knn", k=k),
+            "edge_distance",
+            node("edge_rbf", bins=16),
+            "edge_offset",
+        ],
         layers=[
             node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
             node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),

@@ -15,7 +15,10 @@ def _network(name: str, *, norm: str, dim: int = 64, depth: int = 3, k: int = 16
     return ModelGraph(
         name,
         features=["dihedral", "ca_density", node("ca_knn", k=k)],
-        layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim), *depth * block],
+        layers=[
+            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
+            *depth * block,
+        ],
         doc="Kipf & Welling 2017, arXiv:1609.02907, with skip connections.",
     )
 

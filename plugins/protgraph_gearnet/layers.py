@@ -10,12 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, linear
 
-from protgraph import Edges, FieldSpec, GraphLayer
+from protgraph import Conformity, Edges, FieldSpec, GraphLayer
 from protgraph.errors import WiringError
 from protgraph.nn.dense import activation, one_of
 from protgraph_gearnet.line_graph import angle, paths
 
 __all__ = ["GearNet", "GearNetEdge", "RelationalConv"]
+
+_LEAKY = Conformity(expected_failures={"no_leak": "batch normalisation in training, as the authors have it"})
 
 
 class RelationalConv(nn.Module):
@@ -103,6 +105,8 @@ class GearNet(GraphLayer):
                 "they need one width; so do h and the result where shortcut=True"
             )
         self.shortcut, self.reduce = shortcut, one_of("reduce", reduce, ("sum", "mean"))
+        if norm == "batch":
+            self.conformity = _LEAKY
         self.conv = RelationalConv(width, dim, self.scalar_width("edge_kind"), act=act, norm=norm)
         self.norm = nn.BatchNorm1d(dim) if norm == "batch" else None
         self.declare(h=f"{dim}x0e")
@@ -164,6 +168,8 @@ class GearNetEdge(GraphLayer):
     ) -> None:
         super().__init__(fields)
         self.bins = bins
+        if norm == "batch":
+            self.conformity = _LEAKY
         self.conv = RelationalConv(self.scalar_width("edge_h"), dim, bins, act=act, norm=norm)
         self.declare(edge_h=FieldSpec("edge_h", "edge", f"{dim}x0e"))
 

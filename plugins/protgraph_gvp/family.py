@@ -39,7 +39,6 @@ def _network(
                 reads=["edge_rbf", "edge_offset", "edge_direction"],
                 irreps=edge,
                 gate=gate,
-                norm=False,  # which would undo the weight of a single vector
                 writes={"h": "edge_attr"},
             ),
             *depth * [node("gvp_conv", gate=gate, dropout=dropout)],

@@ -1,4 +1,4 @@
-"""Two views of a protein at once: attention over the whole chain, and equivariant filters on the neighbours in space."""
+"""Two views of a protein at once: attention over its whole chain, equivariant filters on neighbours in space."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ FEATURES = [
 
 def _attention(h: str, *, dim: int, heads: int, dropout: float) -> list:
     """A pre-norm transformer block that reads and writes the field h."""
+    skip = {"act": "none", "norm": "none", "dropout": dropout}
     return [
         node("layer_norm", reads={"h": h}, writes={"h": "normed"}),
         node("transformer", dim=dim, heads=heads, root=False, reads={"h": "normed"}, writes={"h": "attended"}),
         node("linear", dim=dim, reads={"h": "attended"}, writes={"h": "attended"}),
-        node("residual", act="none", norm="none", dropout=dropout, reads={"h": h, "update": "attended"}, writes={"h": h}),
+        node("residual", **skip, reads={"h": h, "update": "attended"}, writes={"h": h}),
         node("layer_norm", reads={"h": h}, writes={"h": "normed"}),
         node("mlp", hidden=2 * dim, reads={"h": "normed"}, writes={"h": "forward"}),
-        node("residual", act="none", norm="none", dropout=dropout, reads={"h": h, "update": "forward"}, writes={"h": h}),
+        node("residual", **skip, reads={"h": h, "update": "forward"}, writes={"h": h}),
     ]
 
 
@@ -45,17 +46,19 @@ def _filters(h: str, *, irreps: str) -> list:
 def _network(
     name: str, *, dim: int = 64, irreps: str = "64x0e+16x1o", heads: int = 4, depth: int = 2, dropout: float = 0.1
 ) -> ModelGraph:
+    residue = ["aatype", "dihedral", "dihedral_mask", "ca_density", "sequence_position"]
+    vectors = ["orientation", "sidechain_direction"]
     return ModelGraph(
         name,
         features=FEATURES,
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density", "sequence_position"], dim=dim),
+            node("embed", reads=residue, dim=dim),
             node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
             # one branch: the whole chain
             node("linear", dim=dim, writes={"h": "chain"}),
             *depth * _attention("chain", dim=dim, heads=heads, dropout=dropout),
             # the other: the neighbours in space
-            node("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"], writes={"h": "space"}),
+            node("irreps_linear", irreps=irreps, reads=["h", *vectors], writes={"h": "space"}),
             *depth * _filters("space", irreps=irreps),
             node("layer_norm", reads={"h": "chain"}, writes={"h": "chain"}),
             node("concat", reads=["chain", "space"]),

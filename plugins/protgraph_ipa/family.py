@@ -27,7 +27,8 @@ def _network(
         node("embed", reads=PAIRS, dim=pair, writes={"h": "edge_attr"}),
     ]
     frame, pos = "frame", "pos"
-    for _ in range(depth):
+    motions = [f"motion{k + 1}" for k in range(depth)]
+    for motion in motions:
         where = {"frame": frame, "pos": pos}
         paired = {"edges": "edges", "edge_attr": "edge_attr"}
         layers += [
@@ -35,13 +36,13 @@ def _network(
             node("residual", act="none", dropout=0.1, reads={"update": "attended"}),
             node("mlp", depth=3, hidden=dim, act="relu", writes={"h": "forward"}),
             node("residual", act="none", dropout=0.1, reads={"update": "forward"}),
-            node("backbone_update", reads=where, writes={"frame": "moved_frame", "pos": "moved_pos"}),
+            node("backbone_update", reads=where, writes={"frame": "moved_frame", "pos": "moved", "motion": motion}),
         ]
-        frame, pos = "moved_frame", "moved_pos"
-    layers.append(node("displacement", reads={"moved": pos}))
+        frame, pos = "moved_frame", "moved"
     if atoms:
         layers.append(node("place_backbone", reads={"frame": frame, "pos": pos}, writes={"backbone": "moved_backbone"}))
-    layers.append(node("concat", reads=["h", "displacement"]))
+    # How far CA was moved is a vector: heads of scalars read its length, heads of vectors itself.
+    layers += [node("add", reads=motions, writes={"h": "motion"}), node("concat", reads=["h", "motion"])]
     return ModelGraph(
         name,
         features=FEATURES,

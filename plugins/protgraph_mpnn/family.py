@@ -6,8 +6,22 @@ from protgraph import Family, ModelGraph, node
 
 __all__ = ["FAMILY"]
 
-FEATURES = ["dihedral", "ca_density", node("ca_knn", k=16), "edge_distance", node("edge_rbf", bins=16), "edge_offset"]
-EMBED = node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"})
+FEATURES = [
+    "dihedral",
+    "ca_density",
+    node("ca_knn", k=16),
+    "edge_distance",
+    node("edge_rbf", bins=16),
+    "edge_offset",
+]
+
+
+def _embed(dim: int) -> list:
+    """Features of residues (h) and of edges (edge_attr)."""
+    return [
+        node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
+        node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+    ]
 
 
 def _network(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) -> ModelGraph:
@@ -18,7 +32,7 @@ def _network(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) 
     return ModelGraph(
         name,
         features=FEATURES,
-        layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim), EMBED, *depth * block],
+        layers=[*_embed(dim), *depth * block],
         doc="Messages from source, target, distance and sequence offset; Gilmer et al. 2017, arXiv:1704.01212.",
     )
 
@@ -31,7 +45,7 @@ def _gilmer(name: str, *, dim: int = 64, depth: int = 3) -> ModelGraph:
     return ModelGraph(
         name,
         features=FEATURES,
-        layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim), EMBED, *depth * block],
+        layers=[*_embed(dim), *depth * block],
         doc="The network of Gilmer et al. 2017: a matrix per edge, and a gated recurrent unit.",
     )
 

@@ -19,12 +19,13 @@ FEATURES = [
 ]
 
 
-def _network(name: str, *, irreps: str, dim: int = 64, lmax: int = 1, depth: int = 3, mode: str = "channelwise") -> ModelGraph:
-    block = [
-        node("tfn", irreps=irreps, lmax=lmax, mode=mode, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
-        node("add", reads=["h", "message"]),
-        "irreps_norm",
-    ]
+def _network(
+    name: str, *, irreps: str = "64x0e+16x1o", dim: int = 64, depth: int = 2, lmax: int = 1, mode: str = "channelwise"
+) -> ModelGraph:
+    convolve = node(
+        "tfn", irreps=irreps, lmax=lmax, mode=mode, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}
+    )
+    block = [convolve, node("add", reads=["h", "message"]), "irreps_norm"]
     return ModelGraph(
         name,
         features=FEATURES,
@@ -40,9 +41,9 @@ def _network(name: str, *, irreps: str, dim: int = 64, lmax: int = 1, depth: int
 
 FAMILY = Family(
     {
-        "small": _network("tfn", irreps="64x0e+16x1o", depth=3),
-        "full": _network("tfn.full", irreps="64x0e+16x1o", depth=3, mode="full"),
-        "thomas2018": _network("tfn.thomas2018", irreps="64x0e+32x1o", lmax=2, depth=4),
+        "small": _network("tfn"),
+        "full": _network("tfn.full", mode="full"),
+        "order2": _network("tfn.order2", irreps="64x0e+32x1o", lmax=2, depth=4),
     },
     doc="Tensor field networks.",
 )

@@ -8,6 +8,7 @@ __all__ = ["FAMILY"]
 
 
 def _network(name: str, *, dim: int = 64, heads: int = 4, depth: int = 3, dropout: float = 0.1) -> ModelGraph:
+    residue = ["aatype", "dihedral", "dihedral_mask", "ca_density", "sequence_position"]
     block = [
         node("layer_norm", writes={"h": "normed"}),
         node("transformer", dim=dim, heads=heads, root=False, reads={"h": "normed"}, writes={"h": "attended"}),
@@ -21,7 +22,7 @@ def _network(name: str, *, dim: int = 64, heads: int = 4, depth: int = 3, dropou
         name,
         features=["dihedral", "ca_density", "sequence_position"],
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density", "sequence_position"], dim=dim),
+            node("embed", reads=residue, dim=dim),
             *depth * block,
             "layer_norm",
         ],

@@ -31,6 +31,7 @@ COMMANDS = {
     "bench": "protgraph.cli.bench:bench",
     "speed": "protgraph.cli.speed:speed",
     "check": "protgraph.cli.check:check",
+    "card": "protgraph.cli.card:card",
     "new-plugin": "protgraph.cli.new_plugin:new_plugin",
 }
 

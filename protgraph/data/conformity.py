@@ -16,7 +16,8 @@ __all__ = ["Conformity"]
 class Conformity:
     """How :mod:`protgraph.testing` feeds a component, and how far from exact it may be.
 
-    A layer, head or featurizer carries it as the class attribute ``conformity``.
+    A layer, head or featurizer carries it as the class attribute ``conformity``; where its options decide, it sets
+    ``self.conformity``, which the models that use it so are held to.
 
     Parameters
     ----------
@@ -50,6 +51,11 @@ class Conformity:
     def __post_init__(self) -> None:
         for name in ("inputs", "options", "expected_failures"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        object.__setattr__(self, "nonnegative", tuple(self.nonnegative))
         silent = [check for check, reason in self.expected_failures.items() if not reason.strip()]
         if silent:
             raise OptionError(f"the expected failure of {silent[0]!r} has no reason; say why it cannot pass")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        plain = dict(self.inputs), dict(self.options), self.nonnegative, self.tolerance, dict(self.expected_failures)
+        return Conformity, plain

@@ -64,7 +64,8 @@ class FieldSpec:
 
     def __post_init__(self) -> None:
         if self.level not in get_args(Level):
-            raise FieldError(f"field {self.name!r}: level {self.level!r} is none of {', '.join(map(repr, get_args(Level)))}")
+            known = ", ".join(map(repr, get_args(Level)))
+            raise FieldError(f"field {self.name!r}: level {self.level!r} is none of {known}")
         guessed = [w for w in ("index", "batch") if w in self.name]
         if guessed and self.name not in ("edge_index", "batch"):
             raise FieldError(
@@ -164,7 +165,6 @@ _BUILT_IN = (
     ),
     # geometry of nodes
     FieldSpec("pos", "node", "point", unit="Å", doc="position of the node: CA of a residue"),
-    FieldSpec("moved", "node", "point", unit="Å", doc="position of the node where layers have moved it"),
     FieldSpec("backbone", "node", "point", unit="Å", shape=(4, 3), doc="N, CA, C, O; NaN where missing"),
     FieldSpec("backbone_mask", "node", "4x0e", "bool", doc="which of N, CA, C, O are there"),
     # node features

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from protgraph.structure.alphabet import ALPHABET
-
 __all__ = ["AATYPE_TOKENS", "END", "MASK", "PAD", "START", "TOKENS"]
 
 TOKENS = (*("<cls>", "<pad>", "<eos>", "<unk>"), *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>")
@@ -11,5 +9,5 @@ TOKENS = (*("<cls>", "<pad>", "<eos>", "<unk>"), *"LAGVSERTIDPKQNFYMHWCXBUZO.-",
 
 START, PAD, END, MASK = (TOKENS.index(name) for name in ("<cls>", "<pad>", "<eos>", "<mask>"))
 
-AATYPE_TOKENS = tuple(TOKENS.index(letter) for letter in ALPHABET)
-"""Token of each ``aatype``."""
+AATYPE_TOKENS = tuple(map(TOKENS.index, "ACDEFGHIKLMNPQRSTVWYX"))
+"""Token of each ``aatype``, in the order of the alphabet of structures (which nothing here has to load)."""

@@ -114,16 +114,25 @@ class GVP(nn.Module):
 class PairNorm(nn.Module):
     """Layer normalisation of scalars; all vectors of a row over ``sqrt(mean_channels |v|²)``.
 
+    Parameters
+    ----------
+    scalars : int
+        S.
+    vectors : bool
+        Whether vectors are normalised too.
+
     References
     ----------
     Jing et al. 2021a, arXiv:2009.01411, sec. 3.1.
     """
 
-    def __init__(self, scalars: int) -> None:
+    def __init__(self, scalars: int, *, vectors: bool = True) -> None:
         super().__init__()
-        self.scalar_norm = nn.LayerNorm(scalars)
+        self.scalar_norm, self.vectors = nn.LayerNorm(scalars), vectors
 
     def forward(self, x: Pair) -> Pair:
+        if not self.vectors:
+            return Pair(self.scalar_norm(x.s), x.v)
         square = x.v.square().sum(1, keepdim=True).clamp(min=SMALLEST)  # (M, 1, V)
         return Pair(self.scalar_norm(x.s), x.v * square.mean(2, keepdim=True).rsqrt())
 

@@ -46,13 +46,13 @@ class MultiHeadAttention(nn.Module):
 
     Notes
     -----
-    Optional reads: ``context`` ``(N, C)`` scalars, what answers in place of h itself; ``seq_pos``, with ``chain`` to tell
-    chains apart; ``pair`` ``(P, C)`` scalars of pairs, ``b_ij = W z_ij``; ``edges``, one number a head on the pairs
-    that are edges, with ``edge_attr`` ``(E, C)`` plus ``W e_ij``; ``mask`` bool, ``(N,)`` of what may be seen or
+    Optional reads: ``context`` ``(N, C)`` scalars, what answers in place of h itself; ``seq_pos``, with ``chain`` to
+    tell chains apart; ``pair`` ``(P, C)`` scalars of pairs, ``b_ij = W z_ij``; ``edges``, one number a head on the
+    pairs that are edges, with ``edge_attr`` ``(E, C)`` plus ``W e_ij``; ``mask`` bool, ``(N,)`` of what may be seen or
     ``(P,)`` of which i may see which j.
 
-    Rotary places of several chains follow each other in the order of their numbers; for the offset bias, and for all else,
-    chains have no order.
+    Rotary places of several chains follow each other in the order of their numbers; for the offset bias, and for all
+    else, chains have no order.
 
     References
     ----------
@@ -94,7 +94,7 @@ class MultiHeadAttention(nn.Module):
         self.rotary = kind == "rotary"
         self.offset = OffsetBias(heads, chains="chain" in fields) if kind == "offset" else None
         if self.rotary and channels % 2:
-            raise OptionError(f"dim={dim} with heads={heads}: rotary positions turn pairs of channels, {channels} is odd")
+            raise OptionError(f"dim={dim}, heads={heads}: rotary positions turn pairs of channels, {channels} is odd")
         self.mask_level = fields["mask"].level if "mask" in fields else None
         self.attention = DotProductAttention(causal=causal, dropout=dropout)
 
@@ -137,7 +137,7 @@ class MultiHeadAttention(nn.Module):
 
 
 class LearnedQueries(nn.Module):
-    """``W [o_1, …, o_Q]`` with ``o_m = Σ_i softmax_i( q_m·k_i / √d ) v_i``: learned questions that each protein answers.
+    """``W [o_1, …, o_Q]`` with ``o_m = Σ_i softmax_i( q_m·k_i / √d ) v_i``: learned questions to each protein.
 
     Parameters
     ----------

@@ -95,27 +95,35 @@ class ChannelwiseProduct(nn.Module):
         return sum(p.channels for p in self.paths)
 
     def forward(self, h: Tensor, direction: Tensor, edges: Edges, weight: Tensor | None = None) -> list[Tensor]:
-        """One ``(E, 2l+1, U)`` per path of h (N, irreps), direction (E, 3), weight (E, weight_numel) or 1."""
+        """One z ``(E, 2l_o+1, U)`` per path of h (N, irreps), direction (E, 3), weight (E, weight_numel) or 1."""
+        return [x if c is None else c.mT @ x for x, c in self.factors(h, direction, edges, weight)]
+
+    def factors(
+        self, h: Tensor, direction: Tensor, edges: Edges, weight: Tensor | None = None
+    ) -> list[tuple[Tensor, Tensor | None]]:
+        """The same not yet multiplied: x ``(E, 2l_i+1, U)`` and c ``(E, 2l_i+1, 2l_o+1)`` with ``z = cᵀ x``.
+
+        c is None where it is the identity. A sum over neighbours needs no z: see
+        :class:`~protgraph.nn.layers.se3_transformer.SE3Transformer`. With cuEquivariance x is z.
+        """
         harmonics = o3.spherical_harmonics(self.irreps_sh, direction, normalize=False, normalization="component")
         # A gather per block: splitting one wide gather would copy its whole gradient back together.
         blocks = h.split([block.dim for block in self.irreps_in], 1)
         shaped = [x.unflatten(1, (mul, ir.dim)).mT for x, (mul, ir) in zip(blocks, self.irreps_in, strict=True)]
         sources = [edges.source(x) for x in shaped]  # (E, 2l+1, U)
         if self._peer is not None:
-            return self._peer(sources, harmonics, weight)
+            return [(z, None) for z in self._peer(sources, harmonics, weight)]
         if self._coupling.dtype != h.dtype or self._coupling.device != h.device:
             self._coupling = self._exact.to(h)
         filters = harmonics @ self._coupling  # (E, Σ (2l_i+1)(2l_o+1))
         weights = [None] * len(self.paths) if weight is None else weight.split([p.channels for p in self.paths], 1)
-        return [self._couple(p, sources[p.i], filters, w) for p, w in zip(self.paths, weights, strict=True)]
-
-    @staticmethod
-    def _couple(path: Path, source: Tensor, filters: Tensor, weight: Tensor | None) -> Tensor:
-        x = source if weight is None else source * weight.unsqueeze(1)
-        if path.s == 0:  # Y_0 = 1 couples nothing
-            return x
-        coupling = filters[:, path.columns].contiguous().unflatten(1, (source.size(1), -1))  # (E, 2l_i+1, 2l_o+1)
-        return coupling.mT * x if source.size(1) == 1 else coupling.mT @ x  # (E, 2l_o+1, U)
+        made = []
+        for p, w in zip(self.paths, weights, strict=True):
+            x = sources[p.i] if w is None else sources[p.i] * w.unsqueeze(1)
+            shape = (x.size(1), self.irreps_out[p.o].ir.dim)
+            # Y_0 = 1 couples nothing.
+            made.append((x, None if p.s == 0 else filters[:, p.columns].contiguous().unflatten(1, shape)))
+        return made
 
 
 class _CuEquivariance(nn.Module):

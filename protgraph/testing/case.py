@@ -83,6 +83,11 @@ class Case(ABC):
     def prepare(self, scene: Scene, device: torch.device | str, dtype: torch.dtype) -> Any:
         """The argument of the module's ``forward``."""
 
+    def sample(self) -> nn.Module:
+        """An instance to ask for its declarations; the global generator stays as it was."""
+        with torch.random.fork_rng(devices=[]):
+            return self.make()
+
     def build(self, *, seed: int = 0, dtype: torch.dtype = torch.float64) -> nn.Module:
         """A new instance, in evaluation mode.
 
@@ -179,7 +184,7 @@ class StructureCase(Case):
     @cached_property
     def exact(self) -> bool:
         """Whether float64 coordinates give float64 features."""
-        made = self.make()(self.prepare(self.scene, "cpu", torch.float64)).values()
+        made = self.sample()(self.prepare(self.scene, "cpu", torch.float64)).values()
         return all(x.dtype == torch.float64 for x in made if x.is_floating_point())
 
     def degenerate(self) -> dict[str, Scene]:
@@ -255,7 +260,7 @@ class ModelCase(Case):
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """Stored fields from which a path leads to a head."""
-        models, dead = self.make().models, set(self.graph.dead_nodes())
+        models, dead = self.sample().models, set(self.graph.dead_nodes())
         wires = [w for w in models[0].wires if f"{w.path} ({w.node.name})" not in dead]
         needed = {name for w in wires for name in w.reads.values()}
         needed |= {name for m in models for name in m.head_reads.values()}
@@ -266,7 +271,7 @@ class ModelCase(Case):
 
     def parts(self) -> list[object]:
         """Instances of its featurizers, layers and heads."""
-        models = self.make().models
+        models = self.sample().models
         plan = models[0].plan
         featurizers = [featurizer for _, featurizer in (*plan.structure, *plan.edges, *plan.tensor)]
         return [*featurizers, *models[0].layers, *(m.head for m in models)]

@@ -29,7 +29,7 @@ NEIGHBOURS = 6
 
 def level_of(name: str) -> str:
     """What a local name counts that the table does not know: by its first word."""
-    return next((level for level in ("edge", "graph") if name.startswith(level)), "node")
+    return next((level for level in ("edge", "graph", "pair") if name.startswith(level)), "node")
 
 
 def known_spec(name: str) -> FieldSpec:
@@ -57,6 +57,7 @@ def draw_scene(
     known = plan.expand(inputs(batch))
     sizes, edge_index = batch.sizes, batch.edge_index
     rows = {"node": sum(sizes), "edge": edge_index.size(1), "graph": len(sizes)}
+    rows["pair"] = sum(n * n for n in sizes)
     values: dict[str, Tensor] = {}
     for name, spec in specs.items():
         if not spec.is_tensor or spec.irreps == "index":

@@ -167,7 +167,7 @@ class TensorScene(Scene):
         return replace(self, values=values, edge_index=index, sizes=self.sizes * len(motions))
 
     def single(self, protein: int) -> TensorScene:
-        parts = {level: self._part(level, protein) for level in ("node", "edge", "graph")}
+        parts = {level: self._part(level, protein) for level in ("node", "edge", "graph", "pair")}
         values = {n: x[parts[self.specs[n].level]] for n, x in self.values.items()}
         index = self.edge_index[:, parts["edge"]] - parts["node"].start
         return replace(self, values=values, edge_index=index, sizes=(self.sizes[protein],))
@@ -181,8 +181,8 @@ class TensorScene(Scene):
         index = place[self.edge_index]
         edge = torch.argsort(index[1], stable=True)
         order = {"node": node, "edge": edge, "graph": torch.arange(len(self.sizes))}
-        values = {n: x[order[self.specs[n].level]] for n, x in self.values.items()}
         order["pair"] = pair_order(node, self.sizes)
+        values = {n: x[order[self.specs[n].level]] for n, x in self.values.items()}
         return replace(self, values=values, edge_index=index[:, edge]), order
 
     def edges_reordered(self) -> tuple[TensorScene, Order]:

@@ -9,6 +9,8 @@ from functools import cached_property, partial
 from itertools import product
 from typing import Literal, get_args
 
+import torch
+
 from protgraph import registry
 from protgraph.data.conformity import Conformity
 from protgraph.data.fields import FieldSpec, field, is_registered
@@ -104,7 +106,7 @@ class Subject:
             if target.level not in ("node", "graph") or target.kind in ("labels", "values"):  # heads as for classes
                 continue
             try:
-                ModelCase(graph, (target,)).make()
+                ModelCase(graph, (target,)).sample()
             except ProtgraphError as e:
                 errors.append(e)
             else:
@@ -164,7 +166,8 @@ class Subject:
             by_level = dict(zip(choices, chosen, strict=True))
             given = {n: fixed.get(n) or FieldSpec(n, level_of(n), by_level[level_of(n)]) for n in names}
             try:
-                self._create(component, {**specs, **given})
+                with torch.random.fork_rng(devices=[]):
+                    self._create(component, {**specs, **given})
             except Exception as e:  # noqa: BLE001 -- a component may refuse an input in its own way
                 errors.append(e)
             else:

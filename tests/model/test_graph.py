@@ -20,7 +20,6 @@ from protgraph.model import ModelGraph, build_model, describe, draw
 from protgraph.nn.base import GraphLayer, Head
 
 
-@registry.featurizers.register("model_test_height")
 class Height(TensorFeaturizer):
     """The z coordinate, written as a scalar on purpose."""
 
@@ -30,7 +29,6 @@ class Height(TensorFeaturizer):
         return {"b_factor": f["pos"][:, 2:]}
 
 
-@registry.layers.register("model_test_lift")
 class Lift(GraphLayer):
     """Linear map of any fields."""
 
@@ -46,7 +44,6 @@ class Lift(GraphLayer):
         return {"h": self.linear(torch.cat(parts, 1))}
 
 
-@registry.layers.register("model_test_mix")
 class Mix(GraphLayer):
     """Linear map, with an optional second input."""
 
@@ -62,7 +59,6 @@ class Mix(GraphLayer):
         return {"h": self.scale * self.linear(f["h"]) + f.get("extra", 0)}
 
 
-@registry.layers.register("model_test_undeclared")
 class Undeclared(GraphLayer):
     """Forgets to declare its output."""
 
@@ -75,7 +71,6 @@ class Undeclared(GraphLayer):
         return {"h": f["h"]}
 
 
-@registry.heads.register("model_test_head")
 class LinearHead(Head):
     """One linear map."""
 
@@ -87,6 +82,22 @@ class LinearHead(Head):
 
     def forward(self, f):
         return {"logits": self.linear(f["h"])}
+
+
+COMPONENTS = (
+    (registry.featurizers, "model_test_height", Height),
+    (registry.layers, "model_test_lift", Lift),
+    (registry.layers, "model_test_mix", Mix),
+    (registry.layers, "model_test_undeclared", Undeclared),
+    (registry.heads, "model_test_head", LinearHead),
+)
+
+
+@pytest.fixture(autouse=True)
+def _registered():
+    """These components have names in this module only."""
+    for kind, name, component in COMPONENTS:
+        kind.register(name, component)
 
 
 TARGET = Target("t", "node", "classes", 3, head="model_test_head")

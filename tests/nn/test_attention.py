@@ -111,6 +111,8 @@ def test_equals_a_softmax_written_out_with_every_option(case):
     for one, other in zip(made, weights, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
     cotangent = torch.linspace(-1, 2, got.numel(), dtype=torch.float64).sin().view_as(got)
+    if not case.values.numel():
+        return  # nobody sees anybody
     for x, a, b in zip(case.wrt, *(torch.autograd.grad(y, case.wrt, cotangent) for y in (got, want)), strict=True):
         assert a.shape == b.shape == x.shape
         torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.fields import field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.layers.egnn import EGNN, Displacement
+from protgraph.nn.layers.egnn import EGNN
 from protgraph.symmetry import random_reflections, random_rotations, relative_error
 
 
@@ -78,7 +78,7 @@ def test_reference_state_gives_reference_numbers(shared_reference, case, dtype, 
     for name, parameter in layer.named_parameters():
         assert relative_error(parameter.grad, z[f"grad/w/{name}"]) <= tol
     if dtype == torch.float64:  # a motion is a small difference of positions
-        assert relative_error(out["pos"] - x, z["out/x"] - z["in/x"]) <= tol
+        assert relative_error(out["motion"], z["out/x"] - z["in/x"]) <= tol
 
 
 OPTIONS = {
@@ -122,7 +122,18 @@ def test_h_is_invariant_and_positions_move_with_the_protein(scene, specs, float6
     for q in (*random_rotations(8), *random_reflections(2)):
         moved = layer(s.inputs(layer.fields, pos=s.f["pos"] @ q.T + shift))
         assert relative_error(moved["h"], there["h"]) < 1e-10
-        assert relative_error(moved["pos"] - s.f["pos"] @ q.T - shift, (there["pos"] - s.f["pos"]) @ q.T) < 1e-10
+        assert relative_error(moved["pos"] - s.f["pos"] @ q.T - shift, there["motion"] @ q.T) < 1e-10
+        assert relative_error(moved["motion"], there["motion"] @ q.T) < 1e-12
+
+
+def test_motions_are_exact_in_float32_far_from_the_origin(scene, specs, float64):
+    s = scene(degree=4)
+    layer = EGNN(given(specs), dim=12)  # moves nodes by some mÅ at first
+    pos = (5 * torch.randn(s.num_nodes, 3)).float() + 100
+    exact = layer(s.inputs(layer.fields, pos=pos.double()))["motion"]
+    f = {n: x.float() if isinstance(x, torch.Tensor) else x for n, x in s.inputs(layer.fields, pos=pos).items()}
+    out = layer.float()(f)
+    assert relative_error(out["motion"].double(), exact) < 1e-5 < relative_error((out["pos"] - pos).double(), exact)
 
 
 @pytest.mark.parametrize("options", ["default", "bounded"])
@@ -141,10 +152,7 @@ def test_written_positions_are_points_in_the_field_table(specs):
     layer = EGNN(given(specs), dim=12)
     assert layer.out["pos"] == field("pos")
     assert layer.out["h"].irreps == "12x0e"
-    u = Displacement({"moved": layer.out["pos"], "pos": field("pos")})
-    assert u.out["displacement"].irreps == "1x1o"
-    moved = u({"moved": torch.ones(2, 3), "pos": torch.zeros(2, 3)})
-    assert torch.equal(moved["displacement"], torch.ones(2, 3))
+    assert layer.out["motion"].irreps == "1x1o"
 
 
 def test_wrong_wiring_and_options_are_told(specs):
@@ -152,5 +160,3 @@ def test_wrong_wiring_and_options_are_told(specs):
         EGNN(given(specs), dim=16)
     with pytest.raises(OptionError, match="reduce='max'"):
         EGNN(given(specs), dim=12, reduce="max")
-    with pytest.raises(WiringError, match="reads 'moved' as points"):
-        Displacement({"pos": field("pos"), "moved": FieldSpec("h", "node", "1x1o")})

@@ -177,6 +177,16 @@ def test_embedding_joins_fields_in_their_order(float64):
     assert layer.out["h"].irreps == "7x0e+3x1o" and not layer.out["h"].chiral
 
 
+def test_an_embedding_of_one_vector_keeps_its_length(float64):
+    fields = {"h": FieldSpec("h", "node", "5x0e"), "v": FieldSpec("v", "node", "1x1o")}
+    h, v = torch.randn(6, 5), torch.randn(6, 3)
+    for count, kept in ((1, True), (2, False)):
+        layer = GVPLayer(fields, irreps=f"7x0e+{count}x1o")
+        out, bare = layer({"h": h, "v": v})["h"], layer.gvp(Pair(h, v[:, :, None]))
+        assert torch.allclose(out[:, :7].mean(1), torch.zeros(6), atol=1e-12)
+        assert torch.allclose(out[:, 7:], bare.v.mT.flatten(1)) == kept
+
+
 def test_what_is_made_of_pseudoscalars_or_chiral_vectors_is_chiral():
     h = FieldSpec("h", "node", "5x0e")
     assert GVPLayer({"dihedral": field("dihedral"), "orientation": field("orientation")}).out["h"].chiral

@@ -182,6 +182,7 @@ def test_ipa_is_invariant_and_updates_are_equivariant_far_from_the_origin(pair):
         assert relative_error(b["h"], a["h"]) <= 1e-10
         assert relative_error(b["frame"], a["frame"] @ rotation.T) <= 1e-10
         assert relative_error(b["pos"], a["pos"] @ rotation.T + shift) <= 1e-10
+        assert relative_error(b["motion"], a["motion"] @ rotation.T) <= 1e-10
         assert relative_error(b["backbone"], a["backbone"] @ rotation.T + shift) <= 1e-10
 
 
@@ -217,7 +218,8 @@ def test_an_update_is_algorithm_23():
     made = layer(f)
     assert relative_error(made["frame"].mT, rotation @ turn) <= 1e-12
     step = torch.stack(tuple(numbers[3:]), 1)[..., None]
-    assert relative_error(made["pos"], f["pos"] + 10 * (rotation @ step)[..., 0]) <= 1e-12
+    assert relative_error(made["motion"], 10 * (rotation @ step)[..., 0]) <= 1e-12
+    assert torch.equal(made["pos"], f["pos"] + made["motion"])
 
 
 def test_placed_atoms_have_the_geometry_of_a_peptide_and_the_angle_that_h_tells():

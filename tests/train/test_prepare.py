@@ -107,7 +107,6 @@ def test_an_edited_featurizer_makes_its_graphs_again(small, tmp_path, monkeypatc
 SEEN: dict[str, list] = {}
 
 
-@registry.featurizers.register("spy_for_prepare")
 class SpyForPrepare(StructureFeaturizer):
     """Keeps what it was shown."""
 
@@ -123,6 +122,7 @@ class SpyForPrepare(StructureFeaturizer):
 
 def test_a_foreign_featurizer_never_sees_what_the_task_hides(small, tmp_path):
     SEEN.clear()
+    registry.featurizers.register("spy_for_prepare", SpyForPrepare)
     task = as_task("inverse_folding", small)
     prepared = prepare(small, task, FeaturePlan(["spy_for_prepare"]), cache=tmp_path)
     assert task is builtin.INVERSE_FOLDING

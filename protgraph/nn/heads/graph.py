@@ -25,7 +25,7 @@ class GraphHead(Head):
     fields : mapping of str to FieldSpec
     target : Target
         Its size is the width of the logits.
-    pool : {"mean", "sum", "max", "attention"}
+    pool : {"mean", "sum", "max", "attention", "queries"}
         How residues become a protein; see :class:`protgraph.nn.heads.Pool`.
     hidden : sequence of int
         Widths of hidden layers.

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from protgraph.data.edges import Proteins
 from protgraph.nn.dense import one_of
+from protgraph.nn.multihead import LearnedQueries
 
 __all__ = ["Pool"]
 
@@ -14,13 +15,14 @@ class Pool(nn.Module):
     """One row a protein from its residues' rows.
 
     * ``"mean"``, ``"sum"``, ``"max"``: of each column over the protein's residues;
-    * ``"attention"``: ``Σ_i softmax_i(a · h_i) h_i`` over them, with a learned vector a.
+    * ``"attention"``: ``Σ_i softmax_i(a · h_i) h_i`` over them, with a learned vector a;
+    * ``"queries"``: four learned queries that attend to them; see :class:`protgraph.nn.multihead.LearnedQueries`.
 
     Parameters
     ----------
     width : int
         Columns.
-    mode : {"mean", "sum", "max", "attention"}
+    mode : {"mean", "sum", "max", "attention", "queries"}
 
     References
     ----------
@@ -29,12 +31,15 @@ class Pool(nn.Module):
 
     def __init__(self, width: int, mode: str = "mean") -> None:
         super().__init__()
-        self.mode = one_of("pool", mode, ("mean", "sum", "max", "attention"))
+        self.mode = one_of("pool", mode, ("mean", "sum", "max", "attention", "queries"))
         # No bias: the softmax does not see it.
         self.score = nn.Linear(width, 1, bias=False) if mode == "attention" else None
+        self.queries = LearnedQueries(width) if mode == "queries" else None
 
     def forward(self, h: Tensor, proteins: Proteins) -> Tensor:
         """``(N, C)`` to ``(B, C)``."""
         if self.score is not None:
             return proteins.sum(proteins.softmax(self.score(h)) * h)
+        if self.queries is not None:
+            return self.queries(h, proteins)
         return {"mean": proteins.mean, "sum": proteins.sum, "max": proteins.max}[self.mode](h)

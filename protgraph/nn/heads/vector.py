@@ -40,7 +40,7 @@ class VectorHead(Head):
     -----
     Reads: h ``(N, D)``, irreps with some 1o. Writes: logits ``(N, C, 3)``, ``C x 1o``.
 
-    A layer that moves coordinates and keeps h scalar gives its vectors by ``displacement``; see the model ``egnn``.
+    Where layers move coordinates and h is scalar, ``concat`` their motion to it, as the model ``egnn`` does.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h",)
@@ -83,8 +83,8 @@ class CoordinatesHead(Head):
     Notes
     -----
     Reads: h ``(N, D)``, irreps with some 1o; pos ``(N, 3)``, from where all C points set out, or ``(N, C, 3)``, points,
-    Å, finite. Writes: logits ``(N, C, 3)``, points. A model graph with ``readout={"h": "h", "pos": "moved"}`` has it read
-    the field ``moved`` as pos.
+    Å, finite. Writes: logits ``(N, C, 3)``, points. ``readout={"h": "h", "pos": "moved"}`` in a model graph makes the
+    field ``moved`` its pos.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "pos")

@@ -1,4 +1,4 @@
-"""Attention of every residue over its protein: ``attention`` with all its options, ``global_attention`` with one query."""
+"""Attention of every residue over its protein: ``attention`` with all options, ``global_attention`` with one query."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["Attention", "GlobalAttention"]
 class Attention(GraphLayer):
     """``h'_i = W_o ‖_heads g_i ⊙ Σ_j softmax_j( q_i·k_j / √d + b_ij ) v_j``, j over all nodes of the protein of i.
 
-    What is wired decides what it is: alone, attention of a set; with ``seq_pos``, of a sequence; with ``pair``, AlphaFold's
-    row attention; with ``edges``, biased to neighbours; with ``context``, attention across two fields of the same nodes.
+    What is wired decides what it is: alone, attention of a set; with ``seq_pos``, of a sequence; with ``pair``,
+    AlphaFold's row attention; with ``edges``, biased to neighbours; with ``context``, across two fields of the nodes.
 
     Parameters
     ----------

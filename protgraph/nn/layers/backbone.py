@@ -34,7 +34,8 @@ class BackboneUpdate(GraphLayer):
     Notes
     -----
     Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å. Writes: frame and pos, of
-    the same shapes. They turn with the protein but are chiral: a turn mixes axes of different parity.
+    the same shapes; motion ``(N, 3)``, ``1x1o``, Å: the new pos less the old one, without the rounding of a difference.
+    All turn with the protein but are chiral: a turn mixes axes of different parity.
 
     A residue without a frame stays where it is. W starts near 0 (the paper's: at 0), so that hardly anything moves at
     first.
@@ -45,7 +46,7 @@ class BackboneUpdate(GraphLayer):
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "frame", "pos")
-    writes: ClassVar[tuple[str, ...]] = ("frame", "pos")
+    writes: ClassVar[tuple[str, ...]] = ("frame", "pos", "motion")
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, unit: float = 10.0) -> None:
         super().__init__(fields)
@@ -56,6 +57,7 @@ class BackboneUpdate(GraphLayer):
         self.declare(
             frame=FieldSpec("frame", "node", "3x1o", shape=(3, 3), chiral=True),
             pos=FieldSpec("pos", "node", "point", unit="Å", chiral=True),
+            motion=FieldSpec("motion", "node", "1x1o", unit="Å", chiral=True),
         )
 
     @classmethod
@@ -71,7 +73,8 @@ class BackboneUpdate(GraphLayer):
         imaginary, shift = self.linear(f["h"]).chunk(2, -1)  # (N, 3) each
         turn = _rotation(imaginary)  # (N, 3, 3)
         frame = torch.einsum("nlk,nlx->nkx", turn, f["frame"])  # rows of (R U)ᵀ = Uᵀ Rᵀ
-        return {"frame": frame, "pos": f["pos"] + self.unit * torch.einsum("nk,nkx->nx", shift, f["frame"])}
+        motion = self.unit * torch.einsum("nk,nkx->nx", shift, f["frame"])
+        return {"frame": frame, "pos": f["pos"] + motion, "motion": motion}
 
 
 class PlaceBackbone(GraphLayer):

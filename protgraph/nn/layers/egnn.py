@@ -1,4 +1,4 @@
-"""Messages of distances that move the nodes too: ``egnn``; and how far nodes have been moved: ``displacement``."""
+"""Messages of distances that move the nodes too: ``egnn``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protgraph.errors import WiringError
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import activation, one_of
 
-__all__ = ["EGNN", "Displacement"]
+__all__ = ["EGNN"]
 
 
 class EGNN(GraphLayer):
@@ -46,8 +46,9 @@ class EGNN(GraphLayer):
     Notes
     -----
     Reads: h ``(N, C)`` scalars, pos ``(N, 3)`` point, Å, edges; optionally edge_attr ``(E, D)`` scalars. Writes: h
-    ``(N, dim)``, ``dim x 0e``; pos ``(N, 3)``, point. Both updates use the given h and pos. Wire what follows to the
-    pos that is written: a featurizer's ``edge_vec`` stays with the old one.
+    ``(N, dim)``, ``dim x 0e``; pos ``(N, 3)``, point; motion ``(N, 3)``, ``1x1o``, Å: the new pos less the old one,
+    without the rounding of a difference. Both updates use the given h and pos. Wire what follows to the pos that is
+    written: a featurizer's ``edge_vec`` stays with the old one.
 
     Equal to E_GCL of the authors' program; parameters have its names. φ_e's first matrix is taken apart, and its parts
     for h_i and h_j act on nodes. Deviations from the paper, as there: C is a mean over neighbours, not over all other
@@ -61,7 +62,7 @@ class EGNN(GraphLayer):
 
     reads: ClassVar[tuple[str, ...]] = ("h", "pos", "edges")
     optional: ClassVar[tuple[str, ...]] = ("edge_attr",)
-    writes: ClassVar[tuple[str, ...]] = ("h", "pos")
+    writes: ClassVar[tuple[str, ...]] = ("h", "pos", "motion")
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class EGNN(GraphLayer):
         nn.init.xavier_uniform_(last.weight, gain=0.001)  # as in the authors' program: hardly any motion at first
         self.coord_mlp = nn.Sequential(nn.Linear(hidden, hidden), act, last, nn.Tanh() if tanh else nn.Identity())
         self.att_mlp = nn.Sequential(nn.Linear(hidden, 1), nn.Sigmoid()) if attention else None
-        self.declare(h=f"{dim}x0e", pos=fields["pos"])
+        self.declare(h=f"{dim}x0e", pos=fields["pos"], motion=FieldSpec("motion", "node", "1x1o", unit="Å"))
 
     @classmethod
     def from_reference(
@@ -132,9 +133,9 @@ class EGNN(GraphLayer):
             length = square.detach().sqrt()
             d = d * torch.where(length > 0, 1 / (length + 1e-8), 0)
         step = d * self.coord_mlp(m)  # (E, 3)
-        moved = pos + (edges.mean(step) if self.reduce == "mean" else edges.sum(step))  # eq. 4
+        motion = edges.mean(step) if self.reduce == "mean" else edges.sum(step)  # eq. 4
         update = self.node_mlp(torch.cat([h, edges.sum(m)], 1))  # eqs. 5, 6
-        return {"h": h + update if self.residual else update, "pos": moved}
+        return {"h": h + update if self.residual else update, "pos": pos + motion, "motion": motion}
 
     def _message(self, h: Tensor, square: Tensor, edges: Edges, e: Tensor | None) -> Tensor:
         """Eq. 3, with its first matrix W = [W_i, W_j, W_e] taken apart."""
@@ -145,27 +146,3 @@ class EGNN(GraphLayer):
         z = edges.pair_sum(linear(h, of_target, first.bias), linear(h, of_source), edge)
         m = self.edge_mlp[1:](z)
         return m if self.att_mlp is None else m * self.att_mlp(m)
-
-
-class Displacement(GraphLayer):
-    """``u_i = x'_i - x_i``: how far layers have moved a node, a vector.
-
-    Notes
-    -----
-    Reads: pos ``(N, 3)``, where it was, and moved ``(N, 3)``, where it is, points, Å. Writes: displacement ``(N, 3)``,
-    ``1x1o``, Å.
-    """
-
-    reads: ClassVar[tuple[str, ...]] = ("pos", "moved")
-    writes: ClassVar[tuple[str, ...]] = ("displacement",)
-
-    def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
-        super().__init__(fields)
-        for name in self.reads:
-            if fields[name].irreps != "point":
-                what = f"{fields[name].name!r} is {fields[name].irreps}"
-                raise WiringError(f"displacement reads {name!r} as points, but {what}")
-        self.declare(displacement=FieldSpec("displacement", fields["pos"].level, "1x1o", unit="Å"))
-
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {"displacement": f["moved"] - f["pos"]}

@@ -76,7 +76,8 @@ class Encoder(GraphLayer):
         super().__init__(fields)
         types = fields["aatype"].classes
         if types not in (len(AATYPE_TOKENS), len(TOKENS)):
-            raise WiringError(f"encoder reads {types} residue types; it knows {len(AATYPE_TOKENS)}, or {len(TOKENS)} tokens")
+            both = f"{len(AATYPE_TOKENS)} residue types or {len(TOKENS)} tokens"
+            raise WiringError(f"encoder reads {fields['aatype'].name!r} of {types} classes; it takes {both}")
         one_of("position", position, ("rotary", "offset", "sinusoidal", "learned", "none"))
         if max_len < 1:
             raise OptionError(f"max_len={max_len}: a protein has 1 residue or more")
@@ -102,7 +103,7 @@ class Encoder(GraphLayer):
         It reads tokens. The language model's head and the contact head are left out.
         """
         state = _from_esm(state_dict)
-        dim, depth = state["norm.weight"].numel(), 1 + max(int(k.split(".")[1]) for k in state if k.startswith("blocks."))
+        dim, depth = state["norm.weight"].numel(), sum(k.endswith("norms.0.weight") for k in state)
         fields = {"seq_pos": field("seq_pos"), "proteins": field("proteins")}
         fields["aatype"] = FieldSpec("token", "node", "0e", "int64", shape=(), classes=len(TOKENS))
         encoder = cls(fields, dim=dim, heads=heads, depth=depth).to(state["norm.weight"].dtype)

@@ -21,7 +21,8 @@ class EvoformerPair(GraphLayer):
     """Residues attend with a bias from pairs; pairs are updated by residues and by the triangles that they are part of.
 
     ``h ← h + row attention(h, z)``, ``h ← h + transition(h)``, ``z ← z + outer product mean(h)``, then z ← z + each of:
-    triangle multiplication outgoing and incoming, triangle attention around the starting and the ending node, transition.
+    triangle multiplication outgoing and incoming, triangle attention around the starting and the ending node,
+    transition.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class GVPLayer(GraphLayer):
     gate : {"norm", "scalar"}
         What scales vectors.
     norm : bool
-        Normalise the result.
+        Normalise the result; a single vector keeps its length, without which its weight would mean nothing.
 
     Notes
     -----
@@ -76,7 +76,7 @@ class GVPLayer(GraphLayer):
         if not (given.scalars and given.vectors and made.vectors):
             raise WiringError(f"gvp makes {made.irreps} of {given.irreps}: it needs scalars and vectors on both sides")
         self.gvp = GVP(given, made, act=act, gate=gate)
-        self.norm = PairNorm(made.scalars) if norm else nn.Identity()
+        self.norm = PairNorm(made.scalars, vectors=made.vectors > 1) if norm else nn.Identity()
         self.declare(h=out.as_("h", irreps=made.irreps))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -44,7 +44,9 @@ class IrrepsLinear(GraphLayer):
         super().__init__(fields)
         levels = {spec.level for spec in fields.values()}
         if len(levels) != 1:
-            raise WiringError(f"irreps_linear reads fields of one level; got { {n: s.level for n, s in fields.items()} }")
+            raise WiringError(
+                f"irreps_linear reads fields of one level; got { {n: s.level for n, s in fields.items()} }"
+            )
         unfit = [n for n, s in fields.items() if s.is_category]
         if unfit:
             raise WiringError(f"irreps_linear reads {unfit[0]!r}, a category: take it through 'embed' first")

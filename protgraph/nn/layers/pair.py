@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.conformity import Conformity
 from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.base import GraphLayer
@@ -30,9 +29,9 @@ class PairEmbed(GraphLayer):
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, seq_pos ``(N,)``, chain ``(N,)``, proteins; optionally edges, whose pairs get ``w`` and,
-    with edge_attr ``(E, F)`` scalars, ``E e_ij`` besides. Writes: pair ``(P, dim)``, ``dim x 0e``: all ordered pairs of
-    each protein, row-major (i, then j), protein after protein.
+    Reads: h ``(N, C)`` scalars, seq_pos ``(N,)``, chain ``(N,)``, proteins; optionally edges, whose pairs get ``w``
+    and, with edge_attr ``(E, F)`` scalars, ``E e_ij`` besides. Writes: pair ``(P, dim)``, ``dim x 0e``: all ordered
+    pairs of each protein, row-major (i, then j), protein after protein.
 
     Residues of different chains have one embedding of their own, as in AlphaFold-Multimer.
 
@@ -92,9 +91,9 @@ class OuterProductMean(GraphLayer):
     -----
     Reads: h ``(N, C)`` scalars, proteins. Writes: pair ``(P, dim)``, ``dim x 0e``.
 
-    The mean is over the sequences of an alignment; here there is one. ``W (a_i ⊗ b_j)`` is worked out as ``(W a_i) b_j``,
-    so that no pair has hidden² numbers. Parameters have the names of OpenFold's; its division by ``count + 0.001``
-    is left out.
+    The mean is over the sequences of an alignment; here there is one. ``W (a_i ⊗ b_j)`` is worked out as
+    ``(W a_i) b_j``, so that no pair has hidden² numbers. Parameters have the names of OpenFold's; its division by
+    ``count + 0.001`` is left out.
 
     References
     ----------

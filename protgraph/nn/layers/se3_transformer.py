@@ -170,19 +170,16 @@ class _ChannelwiseAttention(nn.Module):
         self.key = nn.ParameterList(torch.randn_like(self.value[n]) / math.sqrt(shapes[n][3]) for n in self.key_paths)
 
     def forward(self, h: Tensor, q: Tensor, direction: Tensor, attr: Tensor, edges: Edges) -> Tensor:
-        z = self.product(h, direction, edges, self.fc(attr))  # (E, 2l+1, U) each
-        queries = {
-            ir: x.unflatten(2, (self.heads, -1)) for ir, x in _by_irrep(q, self.keys).items()
-        }  # (N, 2l+1, H, W / H)
+        factors = self.product.factors(h, direction, edges, self.fc(attr))
+        queries = {ir: x.unflatten(2, (self.heads, -1)) for ir, x in _by_irrep(q, self.keys).items()}
         logits: Tensor | int = 0
         for n, key in zip(self.key_paths, self.key, strict=True):
             query = queries[self.values[self.product.paths[n].o].ir]  # (N, 2l+1, H, W / H)
-            query = torch.einsum("nmhw,uhw->nhmu", query, key)
-            logits = logits + _dots(edges, z[n].flatten(1), query.flatten(2))  # (E, H)
+            logits = logits + _dots(edges, *factors[n], torch.einsum("nmhw,uhw->nhmu", query, key))  # (E, H)
         weight = edges.softmax(logits / math.sqrt(self.keys.dim))
         out: list[Tensor | int] = [0] * len(self.values)
-        for path, x, value in zip(self.product.paths, z, self.value, strict=True):
-            summed = _sums(edges, weight, x.flatten(1)).unflatten(2, x.shape[1:])  # (N, H, 2l+1, U)
+        for path, factor, value in zip(self.product.paths, factors, self.value, strict=True):
+            summed = _sums(edges, weight, *factor)  # (N, H, 2l+1, U)
             out[path.o] = out[path.o] + torch.einsum("nhmu,uhw->nhwm", summed, value).flatten(1)
         return torch.cat(out, 1)  # (N, irreps)
 
@@ -193,16 +190,25 @@ def _by_irrep(x: Tensor, irreps: o3.Irreps) -> dict[o3.Irrep, Tensor]:
     return {ir: part.unflatten(1, (mul, ir.dim)).mT for (mul, ir), part in zip(irreps, parts, strict=True)}
 
 
-def _dots(edges: Edges, z: Tensor, q: Tensor) -> Tensor:
-    """``<z_ij, q_i>`` of each edge and head, ``(E, P)`` and ``(N, H, P)`` to ``(E, H)``."""
-    if edges.degree:
-        return (z.unflatten(0, (edges.num_nodes, edges.degree)) @ q.mT).flatten(0, 1)
-    return torch.stack([(z * edges.target(each)).sum(1) for each in q.unbind(1)], 1)
+def _dots(edges: Edges, x: Tensor, c: Tensor | None, q: Tensor) -> Tensor:
+    """``<cᵀ x, q_i>`` of each edge and head, x ``(E, L, U)``, c ``(E, L, M)``, q ``(N, H, M, U)``, to ``(E, H)``."""
+    n, k = edges.num_nodes, edges.degree
+    if k and c is None:
+        return (x.reshape(n, k, -1) @ q.flatten(2).mT).flatten(0, 1)
+    if k and c is not None:  # <cᵀ x, q> = <c, x qᵀ>, and x qᵀ is one matrix product a node
+        products = (x.reshape(n, k * x.size(1), -1) @ q.flatten(1, 2).mT).view(len(x), x.size(1), -1, c.size(2))
+        return (products * c.unsqueeze(2)).sum((1, 3))
+    z = x if c is None else c.mT @ x
+    return torch.stack([(z * edges.target(each)).sum((1, 2)) for each in q.unbind(1)], 1)
 
 
-def _sums(edges: Edges, weight: Tensor, z: Tensor) -> Tensor:
-    """``Σ_j weight_ij z_ij`` for each head, ``(E, H)`` and ``(E, P)`` to ``(N, H, P)``."""
-    if edges.degree:
-        each = (edges.num_nodes, edges.degree)
-        return weight.unflatten(0, each).mT @ z.unflatten(0, each)
-    return torch.stack([edges.sum(each[:, None] * z) for each in weight.unbind(1)], 1)
+def _sums(edges: Edges, weight: Tensor, x: Tensor, c: Tensor | None) -> Tensor:
+    """``Σ_j weight_ij cᵀ x`` for each head, weight ``(E, H)``, x ``(E, L, U)``, c ``(E, L, M)``, to ``(N, H, M, U)``."""
+    n, k, heads = edges.num_nodes, edges.degree, weight.size(1)
+    if k and c is None:
+        return (weight.view(n, k, heads).mT @ x.reshape(n, k, -1)).unflatten(2, x.shape[1:])
+    if k and c is not None:
+        spread = (weight[:, None, :, None] * c.unsqueeze(2)).view(n, k * x.size(1), -1)  # (N, K L, H M)
+        return (spread.mT @ x.reshape(n, k * x.size(1), -1)).unflatten(1, (heads, -1))
+    z = x if c is None else c.mT @ x
+    return torch.stack([edges.sum(each[:, None, None] * z) for each in weight.unbind(1)], 1)

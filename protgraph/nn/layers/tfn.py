@@ -24,7 +24,7 @@ __all__ = ["TFN"]
 
 
 class _Path(NamedTuple):
-    """One coupling l_in ⊗ l_filter → l_out: block numbers, channels that reach the output block, columns of its tensor."""
+    """One coupling l_in ⊗ l_filter → l_out: its blocks, channels that reach the output block, columns of its tensor."""
 
     i: int
     s: int
@@ -138,7 +138,7 @@ class TFN(GraphLayer):
         self.declare(h=str(self.irreps_out))
 
     def _couple(self, lmax: int) -> list[_Path]:
-        """Every allowed path in e3nn's order (in, filter, out), and the matrix ``_coupling`` that makes their tensors from Y."""
+        """Every allowed path in e3nn's order (in, filter, out); sets the matrix that makes all their tensors from Y."""
         triples = [
             (i, s, o)
             for (i, a), (s, b), (o, c) in product(*map(enumerate, (self.irreps_in, self.irreps_sh, self.irreps_mid)))
@@ -154,8 +154,9 @@ class TFN(GraphLayer):
             l1, l2, l3 = self.irreps_in[i].ir.l, self.irreps_sh[s].ir.l, self.irreps_mid[o].ir.l
             w3j = o3.wigner_3j(l1, l2, l3, dtype=torch.float64).transpose(0, 1).flatten(1)  # (2l2+1, (2l1+1)(2l3+1))
             tensor = torch.zeros(self.irreps_sh.dim, w3j.size(1), dtype=torch.float64)
-            # In mode "channelwise" the self-interaction starts at 1 / sqrt(fan_in), as torch's linear maps do.
-            tensor[self.irreps_sh.slices()[s]] = w3j * math.sqrt((2 * l3 + 1) / (fan_in[o] if self.mode == "full" else 1))
+            # In mode "channelwise" the weights start at 1 / sqrt(fan_in), as torch's linear maps do: Adam's steps fit.
+            norm = fan_in[o] if self.mode == "full" else 1
+            tensor[self.irreps_sh.slices()[s]] = w3j * math.sqrt((2 * l3 + 1) / norm)
             paths.append(_Path(i, s, o, fan_in[o], slice(at, at + w3j.size(1))))
             tensors.append(tensor)
             at += w3j.size(1)

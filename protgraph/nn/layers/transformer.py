@@ -37,8 +37,8 @@ class Transformer(GraphLayer):
     Reads: h ``(N, C)`` scalars, proteins. Writes: h ``(N, dim)``, ``dim x 0e``.
 
     Equal to PyG's TransformerConv(concat=True) on the explicit complete graph with self edges; ``graph_transformer`` is
-    the same on the edges of a graph. ``attention`` has an output projection, positions and biases, ``pre_norm_block`` and
-    ``post_norm_block`` the whole block of Vaswani et al.
+    the same on the edges of a graph. ``attention`` has an output projection, positions and biases, ``pre_norm_block``
+    and ``post_norm_block`` are whole blocks as of Vaswani et al.
 
     References
     ----------

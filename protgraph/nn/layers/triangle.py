@@ -45,9 +45,7 @@ class TriangleMultiplication(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("pair", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("pair",)
 
-    def __init__(
-        self, fields: Mapping[str, FieldSpec], *, hidden: int | None = None, edges: str = "outgoing"
-    ) -> None:
+    def __init__(self, fields: Mapping[str, FieldSpec], *, hidden: int | None = None, edges: str = "outgoing") -> None:
         super().__init__(fields)
         width = pair_width(self)
         hidden = hidden or width
