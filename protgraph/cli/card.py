@@ -19,7 +19,7 @@ def card(
         list[str] | None, typer.Option("--option", "-o", help="An option of the layer, as lmax=2; may be repeated.")
     ] = None,
 ) -> None:
-    """Show the expressivity card of a layer: pairs of point clouds that networks of it tell apart, and those they do not.
+    """Show the expressivity card of a layer: which pairs of point clouds networks of it tell apart, and which not.
 
     Nothing is trained and no data is read: random weights, float64, a second.
 

@@ -29,8 +29,8 @@ register_field(
 class CaDensity(StructureFeaturizer):
     """``c_n = Σ_j b_n(d_ij)`` and ``p_n = Σ_j b_n(d_ij) cos θ_ij`` over all other CA atoms j up to a cutoff.
 
-    ``b_n(d) = sin(n π d / c) / d · (1 − (d / c)²)`` for n = 1 … B; θ is the angle between the side chain's direction and
-    r_ij. The first functions tell how much protein is there, the next ones, which change sign, how near shells
+    ``b_n(d) = sin(n π d / c) / d · (1 − (d / c)²)`` for n = 1 … B; θ is the angle between the side chain's direction
+    and r_ij. The first functions tell how much protein is there, the next ones, which change sign, how near shells
     compare with far ones: buried from exposed, the floor of a pocket from a bulge. Edges to some nearest neighbours
     do not show it: for 16 of them they end at some 10 Å.
 

@@ -75,7 +75,7 @@ def test_pair_sum_equals_explicit_edges(edges, with_edge, trailing):
     )
 
 
-@pytest.mark.parametrize("trailing", [(), (1,), (6,), (2, 3)])
+@pytest.mark.parametrize("trailing", [(), (1,), (6,), (2, 3), (70,)])
 def test_gathering_and_summing_have_the_gradients_of_indexing(edges, trailing):
     x = torch.randn(edges.num_nodes, *trailing, requires_grad=True)
     m = torch.randn(edges.num_edges, *trailing, requires_grad=True)

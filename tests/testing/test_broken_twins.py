@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -11,15 +13,20 @@ from protgraph.testing import CHECKS, check, subjects
 from protgraph.testing.suite import verdict
 from protgraph.testing.trial import Trial
 
+GROUPS = ("form", "symmetry", "order", "learning", "structure")
 
-def _twins():
-    spec = importlib.util.spec_from_file_location("twins", Path(__file__).with_name("twins.py"))
-    module = importlib.util.module_from_spec(spec)
+
+def _load(name: str) -> ModuleType:
+    """A module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-TWINS = _twins()
+TWINS = _load("honest_twins")
+for group in GROUPS:
+    _load(f"{group}_twins")
 ON_CUDA_ONLY = {"cuda"}
 
 

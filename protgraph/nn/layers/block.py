@@ -41,9 +41,9 @@ class _Block(GraphLayer):
         super().__init__(fields)
         width = self.scalar_width("h")
         self.attention = MultiHeadAttention(
-            fields, width, dim=width, heads=heads, position=position, gate=gate, causal=causal, dropout=dropout
+            fields, width, dim=width, heads=heads, position=position, gate=gate, causal=causal
         )
-        self.feed_forward = mlp([width, hidden or 4 * width, width], act=act, dropout=dropout)
+        self.feed_forward = mlp([width, hidden or 4 * width, width], act=act)
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
         self.dropout = nn.Dropout(dropout)
         self.declare(h=f"{width}x0e")
@@ -70,7 +70,7 @@ class PreNormBlock(_Block):
     causal : bool
         Node i sees the nodes of its protein up to itself, in their order in the batch.
     dropout : float
-        Probability, of attention weights, inside F and of both updates.
+        Probability, of both updates; of nothing inside them, so that attention keeps its fused kernel.
 
     Notes
     -----

@@ -203,7 +203,7 @@ def _dots(edges: Edges, x: Tensor, c: Tensor | None, q: Tensor) -> Tensor:
 
 
 def _sums(edges: Edges, weight: Tensor, x: Tensor, c: Tensor | None) -> Tensor:
-    """``Σ_j weight_ij cᵀ x`` for each head, weight ``(E, H)``, x ``(E, L, U)``, c ``(E, L, M)``, to ``(N, H, M, U)``."""
+    """``Σ_j weight_ij cᵀ x`` of each head, weight ``(E, H)``, x ``(E, L, U)``, c ``(E, L, M)``, to ``(N, H, M, U)``."""
     n, k, heads = edges.num_nodes, edges.degree, weight.size(1)
     if k and c is None:
         return (weight.view(n, k, heads).mT @ x.reshape(n, k, -1)).unflatten(2, x.shape[1:])

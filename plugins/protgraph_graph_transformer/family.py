@@ -1,0 +1,49 @@
+"""Graph transformers: the block of a transformer with attention over neighbours in space, edges in keys and values."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY"]
+
+
+def _network(
+    name: str, *, dim: int = 64, heads: int = 4, depth: int = 3, k: int = 16, beta: bool = False, dropout: float = 0.1
+) -> ModelGraph:
+    given = {"h": "normed", "edge_attr": "edge_attr"}
+    block = [
+        node("layer_norm", writes={"h": "normed"}),
+        node("graph_transformer", dim=dim, heads=heads, beta=beta, reads=given, writes={"h": "message"}),
+        node("residual", act="none", norm="none", dropout=dropout, reads={"update": "message"}),
+        node("layer_norm", writes={"h": "normed"}),
+        node("mlp", hidden=2 * dim, reads={"h": "normed"}, writes={"h": "forward"}),
+        node("residual", act="none", norm="none", dropout=dropout, reads={"update": "forward"}),
+    ]
+    return ModelGraph(
+        name,
+        features=[
+            "dihedral",
+            "ca_density",
+            node("ca_knn", k=k),
+            "edge_distance",
+            node("edge_rbf", bins=16),
+            "edge_offset",
+        ],
+        layers=[
+            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
+            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            *depth * block,
+            "layer_norm",
+        ],
+        doc="Pre-norm transformer blocks over neighbours in space; Shi et al. 2021, arXiv:2009.03509.",
+    )
+
+
+FAMILY = Family(
+    {
+        "small": _network("graph_transformer"),
+        "gated": _network("graph_transformer.gated", beta=True),
+        "wide": _network("graph_transformer.wide", dim=256, heads=8),
+    },
+    doc="Graph transformers.",
+)

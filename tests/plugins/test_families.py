@@ -1,0 +1,124 @@
+"""The model families that come along: every one for every target, on real chains, invariant from the file on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import protgraph as pg
+from protgraph.data.graph import collate
+from protgraph.symmetry import act, random_rotations, relative_error
+
+FAMILIES = ("majority", "sequence_mlp", "gcn", "gat", "mpnn", "transformer", "tfn", "hybrid")
+VARIANTS = [
+    *("majority", "sequence_mlp", "sequence_mlp.window1", "gcn", "gcn.mean", "gcn.deep", "gat", "gat.v1", "gat.wide"),
+    *("mpnn", "mpnn.gilmer2017", "mpnn.wide", "transformer", "transformer.base", "tfn", "tfn.full", "tfn.order2"),
+    *("hybrid", "hybrid.base"),
+]
+TARGETS = {
+    f"{level}_{kind}": pg.Target("label", level, kind, size)
+    for level in ("node", "graph")
+    for kind, size in (("classes", 3), ("labels", 2), ("values", 1))
+} | {"pair_labels": pg.Target("label", "pair", "labels", 1)}
+SEES_STRUCTURE = [name for name in FAMILIES if name not in ("majority", "sequence_mlp")]
+
+
+@pytest.fixture(scope="module")
+def chains(structures_dir) -> list[pg.Residues]:
+    """Three real entries of 30 to 150 residues."""
+    found = []
+    for path in sorted(structures_dir.glob("*.bcif")):
+        residues = pg.clean(pg.load_structure(path))
+        if 30 <= len(residues) <= 150:
+            found.append(residues)
+        if len(found) == 3:
+            break
+    return found
+
+
+def moved(residues: pg.Residues, rotation: np.ndarray, shift: float) -> pg.Residues:
+    """The same protein elsewhere, coordinates in float64."""
+    turn = {k: getattr(residues, k).astype(np.float64) @ rotation.T + shift for k in ("pos", "backbone", "atom_pos")}
+    return replace(residues, **turn)
+
+
+def logits(model: pg.GraphModel, proteins: list[pg.Residues]) -> torch.Tensor:
+    return model(collate([model.plan.stored(r) for r in proteins]))["logits"]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_runs_and_learns_on_real_chains(chains, name):
+    model = pg.build_model(name, TARGETS["node_classes"], seed=0)
+    out = logits(model, chains)
+    assert out.shape == (sum(map(len, chains)), 3)
+    assert out.isfinite().all()
+    out.square().sum().backward()
+    dead = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.isfinite().all()]
+    assert dead == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_serves_every_target(chains, name, target):
+    out = logits(pg.build_model(name, TARGETS[target], seed=0), chains[:2])
+    assert out.size(-1) == TARGETS[target].size
+    assert out.isfinite().all()
+    if target.startswith("graph"):
+        assert len(out) == 2
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_node_of_a_graph_is_dead_and_it_survives_json(name):
+    graph = pg.build_model(name, TARGETS["node_classes"]).graph
+    assert graph.dead_nodes() == []
+    assert pg.ModelGraph.from_dict(graph.to_dict()) == graph
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_logits_are_invariant_from_the_coordinates_on(chains, name):
+    model = pg.build_model(name, TARGETS["node_classes"], seed=0).double().eval()
+    want = logits(model, [moved(r, np.eye(3), 0.0) for r in chains])
+    for rotation in random_rotations(4):
+        got = logits(model, [moved(r, rotation.numpy(), 100.0) for r in chains])
+        assert relative_error(got, want) < 1e-5  # featurizers store float32
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_logits_are_invariant_in_float64_from_the_stored_graph_on(float64, chains, name):
+    model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
+    graph = collate([model.plan.stored(moved(r, np.eye(3), 0.0)) for r in chains])
+    want = model(graph)["logits"]
+    shift = torch.full((3,), 100.0)
+    for rotation in random_rotations(8):
+        turned = graph.clone()
+        for key, value in graph.items():
+            if key in model.plan.fields and value.is_floating_point():
+                turned[key] = act(rotation, value.double(), model.plan.fields[key].irreps, shift=shift)
+        assert relative_error(model(turned)["logits"], want) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["majority", "sequence_mlp"])
+def test_floors_see_no_coordinate(chains, name):
+    model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
+    rng = np.random.default_rng(0)
+    scrambled = [
+        replace(r, pos=rng.normal(size=r.pos.shape), backbone=rng.normal(size=r.backbone.shape)) for r in chains
+    ]
+    assert torch.equal(logits(model, chains), logits(model, scrambled))
+
+
+@pytest.mark.parametrize("name", SEES_STRUCTURE)
+def test_graph_models_see_coordinates(chains, name):
+    model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
+    stretched = [replace(r, pos=r.pos * 1.1, backbone=r.backbone * 1.1) for r in chains]
+    assert relative_error(logits(model, stretched), logits(model, chains)) > 1e-3
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_batch_gives_what_its_proteins_give_alone(chains, name):
+    model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
+    alone = torch.cat([logits(model, [r]) for r in chains])
+    assert relative_error(logits(model, chains), alone) < 1e-5

@@ -1,0 +1,93 @@
+"""Layers that do not learn, break on degenerate proteins, or cannot be saved and repeated."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from honest_twins import HonestLayer, HonestScalars, twin  # put there by test_broken_twins
+from torch import nn
+from torch.nn import functional
+
+
+@twin("every_parameter_learns")
+class UnusedParameter(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.spare = nn.Linear(3, 3)
+
+
+@twin("every_parameter_learns")
+class BiasThatSoftmaxRemoves(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.query = nn.Linear(self.scalar_width("h"), 1)
+
+    def forward(self, f):
+        edges = f["edges"]
+        weight = edges.softmax(edges.source(self.query(f["h"])))
+        return {"h": self.own(f["h"]) + edges.sum(weight * edges.source(self.other(f["h"])))}
+
+
+@twin("every_parameter_learns")
+class DetachedBranch(HonestScalars):
+    def forward(self, f):
+        return {"h": self.own(f["h"]) + f["edges"].mean(f["edges"].source(self.other(f["h"]).detach()))}
+
+
+@twin("degenerate")
+class DividesByDistance(HonestLayer):
+    def see(self, vec):
+        return vec / vec.norm(dim=1, keepdim=True)
+
+
+@twin("degenerate")
+class RootOfZeroInTheGradient(HonestLayer):
+    def see(self, vec):
+        return vec / (1 + vec.square().sum(1, keepdim=True).sqrt())
+
+
+@twin("degenerate")
+class MeanOfNoNeighbours(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        return {"h": self.own(f["h"]) + edges.sum(edges.source(self.other(f["h"]))) / edges.count[:, None]}
+
+
+@twin("degenerate")
+class EqualDegreesAssumed(HonestScalars):
+    def forward(self, f):
+        m = f["edges"].source(self.other(f["h"]))
+        return {"h": self.own(f["h"]) + m.view(len(f["h"]), -1, m.size(1)).sum(1)}
+
+
+@twin("state_dict")
+class StateNotInStateDict(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.scale = torch.rand(dim)
+
+    def forward(self, f):
+        return {"h": super().forward(f)["h"] * self.scale.to(f["h"])}
+
+
+@twin("seed")
+class HiddenRandomNumbers(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.register_buffer("scale", torch.from_numpy(np.random.rand(dim)).float())
+
+    def forward(self, f):
+        return {"h": super().forward(f)["h"] * self.scale}
+
+
+@twin("seed", first="rotation")
+class NoiseInEvaluation(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h + 0.01 * torch.randn_like(h)}
+
+
+@twin("seed", first="rotation")
+class DropoutInEvaluation(HonestScalars):
+    def forward(self, f):
+        return {"h": functional.dropout(super().forward(f)["h"], 0.1)}

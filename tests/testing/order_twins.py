@@ -1,0 +1,73 @@
+"""Layers that depend on the order of nodes and edges, or on the other proteins of a batch."""
+
+from __future__ import annotations
+
+import torch
+from honest_twins import HonestScalars, twin  # put there by test_broken_twins
+from torch import nn
+from torch.nn import functional
+
+
+@twin("node_order")
+class DependsOnNodeOrder(HonestScalars):
+    def forward(self, f):
+        number = torch.arange(len(f["h"]), device=f["h"].device)[:, None] / 10
+        return {"h": super().forward(f)["h"] + number.to(f["h"]) % 1}
+
+
+@twin("node_order")
+class ConvolutionOverTheOrderOfNodes(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h + functional.avg_pool1d(h.T[None], 3, stride=1, padding=1)[0].T}
+
+
+@twin("edge_order")
+class NeighbourCapByEdgeOrder(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        first = torch.arange(edges.num_edges, device=edges.device) - edges.ptr[:-1].index_select(0, edges.index[1]) < 3
+        m = edges.source(self.other(f["h"])) * first[:, None]
+        return {"h": self.own(f["h"]) + edges.sum(m)}
+
+
+@twin("batch_equals_singles")
+class CrossProteinEdges(HonestScalars):
+    reads = ("h", "edges", "pos")
+
+    def forward(self, f):
+        near = torch.cdist(f["pos"] - f["pos"].mean(0), f["pos"] - f["pos"].mean(0)).topk(4, largest=False).indices
+        return {"h": super().forward(f)["h"] + self.other(f["h"])[near].mean(1)}
+
+
+@twin("batch_equals_singles")
+class SoftmaxOverTheBatch(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h.softmax(0) * 10}
+
+
+@twin("batch_equals_singles")
+class NormalisedOverTheBatch(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": (h - h.mean(0)) / (h.std(0, correction=0) + 1e-5)}
+
+
+@twin("batch_equals_singles")
+class OneProteinAssumed(HonestScalars):
+    reads = ("h", "edges", "proteins")
+
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h + h.mean(0) + 0 * f["proteins"].expand(f["proteins"].mean(h))}
+
+
+@twin("no_leak")
+class BatchNormLeaksInTraining(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.norm = nn.BatchNorm1d(dim)
+
+    def forward(self, f):
+        return {"h": self.norm(super().forward(f)["h"])}
