@@ -93,9 +93,10 @@ def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
     spec, where = field(key), f"field {key!r} of {graph.name if 'name' in graph else 'a graph'!r}"
     if key == "edge_index":
         return
-    rows = {"node": graph.num_nodes, "edge": graph.num_edges, "graph": getattr(graph, "num_graphs", 1)}[spec.level]
-    if value.size(0) != rows:
-        raise FieldError(f"{where} has {value.size(0)} rows; a {spec.level} field here has {rows}")
+    rows = {"node": graph.num_nodes, "edge": graph.num_edges, "graph": getattr(graph, "num_graphs", 1)}
+    rows["pair"] = sum(n * n for n in (graph.sizes if "sizes" in graph else [graph.num_nodes]))
+    if value.size(0) != rows[spec.level]:
+        raise FieldError(f"{where} has {value.size(0)} rows; a {spec.level} field here has {rows[spec.level]}")
     floating = value.is_floating_point()
     if floating != spec.dtype.startswith("float") or (not floating and value.dtype != getattr(torch, spec.dtype)):
         raise FieldError(f"{where} is {value.dtype}; the field table says {spec.dtype}")

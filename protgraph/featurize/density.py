@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from protgraph.data.fields import FieldSpec, register_field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import StructureFeaturizer
 from protgraph.structure.geometry import linked_to_next, unit
-from protgraph.structure.neighbors import radius
 from protgraph.structure.residue import Residues
 
 __all__ = ["CaDensity"]
+
+# Å; atoms nearer than this count as being so far apart, where sin(n θ) / d has reached its limit n π / c.
+_COINCIDENT = 1e-6
 
 register_field(
     FieldSpec(
@@ -72,16 +76,27 @@ class CaDensity(StructureFeaturizer):
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         pos, n = residues.pos.astype(np.float64), len(residues)
-        source, target = radius(residues.pos, self.cutoff)
-        vec = pos[source] - pos[target]  # (E, 3)
-        cosine = (unit(vec) * _side_chain_axis(residues)[target]).sum(1)  # (E,)
-        x = np.linalg.norm(vec, axis=1) / self.cutoff
+        pos = pos - pos.mean(0)
+        i, j = cKDTree(pos).query_pairs(self.cutoff, output_type="ndarray").T  # each pair once
+        vec = pos[j] - pos[i]  # (P, 3)
+        distance = np.maximum(np.linalg.norm(vec, axis=1), _COINCIDENT)
+        axis = _side_chain_axis(residues)
+        cos_i = (vec * axis[i]).sum(1) / distance
+        cos_j = -(vec * axis[j]).sum(1) / distance
         around, along = [], []
-        for k in range(1, self.functions + 1):
-            basis = np.sinc(k * x) * (k * np.pi / self.cutoff) * (1 - x * x)
-            around.append(np.bincount(target, basis, n))
-            along.append(np.bincount(target, basis * cosine, n))
+        for basis in self._basis(distance):
+            around.append(np.bincount(i, basis, n) + np.bincount(j, basis, n))
+            along.append(np.bincount(i, basis * cos_i, n) + np.bincount(j, basis * cos_j, n))
         return {"ca_density": np.stack(around + along, 1).astype(np.float32)}
+
+    def _basis(self, distance: np.ndarray) -> Iterator[np.ndarray]:
+        """b_1 … b_B, each ``(P,)``, with sin(n θ) = 2 cos θ sin((n−1) θ) − sin((n−2) θ)."""
+        theta = distance * (np.pi / self.cutoff)
+        envelope = (1 - (distance / self.cutoff) ** 2) / distance
+        before, sine, twice = np.zeros_like(theta), np.sin(theta), 2 * np.cos(theta)
+        for _ in range(self.functions):
+            yield sine * envelope
+            before, sine = sine, twice * sine - before
 
 
 def _side_chain_axis(residues: Residues) -> np.ndarray:

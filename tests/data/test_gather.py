@@ -103,9 +103,12 @@ def test_derivatives_are_right_to_second_order(edges):
 
 def test_function_transforms_see_through(edges):
     x = torch.randn(edges.num_nodes, 4)
-    loss = lambda x: (edges.sum(edges.source(x)) * edges.gather_sum(x)).sum()  # noqa: E731
+
+    def square(x: Tensor) -> Tensor:
+        return (edges.sum(edges.source(x)) * edges.gather_sum(x)).sum()
+
     expected = 2 * torch.zeros_like(x).index_add(0, edges.index[0], edges.gather_sum(x)[edges.index[1]])  # 2 AᵀA x
-    torch.testing.assert_close(torch.func.grad(loss)(x), expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(torch.func.grad(square)(x), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_reversed_turns_every_edge_and_sorts_by_its_new_target(edges):

@@ -93,11 +93,10 @@ def test_ipa_equals_openfold_in_value_and_gradients(openfold, dtype):
     expected["z"] = torch.cat([expected["z"][b, :n, :n].flatten(0, 1) for b, n in enumerate(f["proteins"].sizes)])
     for name, x in wrt.items():
         want = expected[name] if name == "z" else expected[name][real]
-        # Through the bias of single precision, gradients are ten times less exact than values.
-        assert relative_error(x.grad, want.to(dtype)) <= 10 * TOLERANCE[dtype], name
+        assert relative_error(x.grad, want.to(dtype)) <= TOLERANCE[dtype], name
     for name, parameter in layer.named_parameters():
         other = name.replace("points.", "points.linear.")
-        assert relative_error(parameter.grad, z[f"grad/w/{other}"].to(dtype)) <= 10 * TOLERANCE[dtype], name
+        assert relative_error(parameter.grad, z[f"grad/w/{other}"].to(dtype)) <= TOLERANCE[dtype], name
 
 
 @pytest.mark.parametrize("sizes", [(5, 3, 7), (4, 4), (6,)], ids=str)

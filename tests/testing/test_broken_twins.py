@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 from protgraph.testing import CHECKS, check, subjects
 from protgraph.testing.suite import verdict
@@ -50,3 +51,25 @@ def test_broken_twin_is_caught(component):
 
 def test_every_check_has_a_broken_twin():
     assert {c.name for c in CHECKS} - {name for name, _ in TWINS.BROKEN.values()} <= ON_CUDA_ONLY
+
+
+class WaitsForTheHost(TWINS.HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h / float(h.detach().abs().max())}
+
+
+class LeavesATensorOnTheHost(TWINS.HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.scale = torch.linspace(1, 2, dim)
+
+    def forward(self, f):
+        return {"h": super().forward(f)["h"] * self.scale}
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("component", [WaitsForTheHost, LeavesATensorOnTheHost])
+def test_broken_twin_on_cuda_is_caught(component):
+    (subject,) = subjects(component)
+    assert {result.check: result.status for result in check(subject)}["cuda"] == "failed"

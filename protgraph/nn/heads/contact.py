@@ -46,7 +46,7 @@ class ContactHead(Head):
         self.single = nn.Linear(width, target.size, bias=False)
         self.bias = nn.Parameter(torch.zeros(target.size))
         chiral = invariants_are_chiral(fields["h"])
-        self.declare(logits=FieldSpec("logits", "edge", f"{target.size}x0e", chiral=chiral))
+        self.declare(logits=FieldSpec("logits", "pair", f"{target.size}x0e", chiral=chiral))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x, proteins = invariants(f["h"], self.fields["h"]), f["proteins"]

@@ -18,6 +18,9 @@ from protgraph.nn.polynomial import bombieri, count, equivariant_polynomials, mo
 
 __all__ = ["ProductBasis"]
 
+# Numbers of all P_d made at once: 16 MB float32, which are used again and again instead of asked from the system anew.
+_CHUNK = 1 << 22
+
 
 class ProductBasis(GraphLayer):
     """``h_c ← Linear( Σ_ν Σ_η w_ηc B^ν_η(A_c) )``: equivariant polynomials B of degree ν ≤ correlation, per channel c.
@@ -37,8 +40,8 @@ class ProductBasis(GraphLayer):
     Notes
     -----
     Reads ``h`` (N, irreps). Writes ``h`` (N, irreps). B is a basis of the polynomials that turn with the protein (see
-    :func:`~protgraph.nn.polynomial.equivariant_polynomials`), evaluated by Horner's rule on monomials of degree < ν:
-    ``Σ_d x_d P_d``, with P_d one matrix product a channel.
+    :func:`~protgraph.nn.polynomial.equivariant_polynomials`), evaluated by Horner's rule, ``Σ_d x_d P_d``,
+    where every P_d is a row of one matrix product with the monomials of lower degree.
 
     Deviations from the paper: weights w are the same for all residue types, as in geometric-gnn-dojo (the type enters
     through h); B leaves out what is linearly dependent in the paper's generalised Clebsch–Gordan basis.
@@ -73,12 +76,13 @@ class ProductBasis(GraphLayer):
             if not any(len(table[str(ir)]) for table in tables):
                 raise WiringError(f"product_basis makes no {ir} out of {self.irreps_in} with correlation={correlation}")
         # Neither parameters nor buffers: a round trip through float32 must not blunt them.
-        self._exact = self._basis = [[table[str(ir)] for _, ir in self.irreps_out] for table in tables]
+        self._exact = [[table[str(ir)] for _, ir in self.irreps_out] for table in tables]
+        self._basis: list[list[Tensor]] = []
         self.weights = nn.ParameterDict(
             {
                 f"{n + 1}_{o}": torch.randn(len(b), self.channels)
                 / math.sqrt(len(b) * math.factorial(n + 1) * correlation)
-                for n, table in enumerate(self._basis)
+                for n, table in enumerate(self._exact)
                 for o, b in enumerate(table)
                 if len(b)
             }
@@ -118,37 +122,45 @@ class ProductBasis(GraphLayer):
         """``h`` (N, irreps)."""
         parts = f["h"].split([block.dim for block in self.irreps_in], 1)
         x = torch.cat([part.unflatten(1, (self.channels, -1)) for part in parts], 2).permute(1, 2, 0).contiguous()
-        powers = [None, *monomials(x, self.correlation - 1)]  # (C, P, N) of degrees 0, 1, …
-        coefficients = self._coefficients(x)
-        out: Tensor | int = 0
-        for d in range(self._dim):
-            inner: Tensor | int = 0
-            for lower, (power, table) in enumerate(zip(powers, coefficients, strict=True)):
-                # The monomials of degree lower + 1 whose largest component is d.
-                rows = table[:, :, count(d, lower + 1) : count(d + 1, lower + 1)]  # (C, M, P)
-                inner = inner + (rows if power is None else rows @ power[:, : rows.size(2)])
-            out = out + x[:, d : d + 1] * inner  # (C, M, N)
-        parts = out.permute(2, 0, 1).split([ir.dim for _, ir in self.irreps_out], 2)  # (N, C, 2l+1) each
-        return self.linear({"h": torch.cat([part.flatten(1) for part in parts], 1)})
+        table = self._table(x)  # (C, D M, P)
+        size = max(1, _CHUNK // max(1, table.size(1) * x.size(2)))
+        pairs = zip(x.split(size), table.split(size), strict=True)
+        out = torch.cat([self._products(some, rows) for some, rows in pairs]).permute(2, 0, 1)  # (N, C, M)
+        blocks = out.split([ir.dim for _, ir in self.irreps_out], 2)
+        return self.linear({"h": torch.cat([block.flatten(1) for block in blocks], 1)})
 
-    def _coefficients(self, x: Tensor) -> list[Tensor]:
-        """``Σ_η w_ηc B_η`` for each degree: ``(C, M, P)``, M the components of all outputs, P monomials."""
-        if self._basis[0][0].dtype != x.dtype or self._basis[0][0].device != x.device:
-            self._basis = [[b.to(x) for b in table] for table in self._exact]
-        made = []
-        for n, table in enumerate(self._basis):
-            blocks = [
-                torch.einsum("rc,rpm->cmp", self.weights[f"{n + 1}_{o}"], b)
-                if len(b)
-                else x.new_zeros(self.channels, b.size(2), b.size(1))
-                for o, b in enumerate(table)
+    def _products(self, x: Tensor, table: Tensor) -> Tensor:
+        """``Σ_d x_d P_d(x)``, P_d the polynomials of the table, ``(C, D, N)`` to ``(C, M, N)``."""
+        powers = torch.cat([torch.ones_like(x[:, :1]), *monomials(x, self.correlation - 1)], 1)  # (C, P, N)
+        return ((table @ powers).unflatten(1, (self._dim, -1)) * x.unsqueeze(2)).sum(1)
+
+    def _table(self, x: Tensor) -> Tensor:
+        """Coefficients of every P_d, ``Σ_η w_ηc B_η`` with x_d taken out: ``(C, D M, P)``."""
+        if not self._basis or self._basis[0][0].dtype != x.dtype or self._basis[0][0].device != x.device:
+            self._basis = [
+                [_without_largest(b, self._dim, n + 1).to(x) for b in table] for n, table in enumerate(self._exact)
             ]
-            made.append(torch.cat(blocks, 1))
-        return made
+        degrees = []
+        for n, table in enumerate(self._basis):
+            # No polynomial of this degree: no weight, and an empty sum.
+            none = x.new_zeros(0, self.channels)
+            weights = [self.weights[f"{n + 1}_{o}"] if len(b) else none for o, b in enumerate(table)]
+            blocks = [torch.einsum("rc,rdmp->cdmp", w, b) for w, b in zip(weights, table, strict=True)]
+            degrees.append(torch.cat(blocks, 2))  # (C, D, M, count)
+        return torch.cat(degrees, 3).flatten(1, 2)
 
 
 def _single(irreps: o3.Irreps) -> str:
     return "+".join(str(ir) for _, ir in irreps)
+
+
+def _without_largest(b: Tensor, variables: int, degree: int) -> Tensor:
+    """``(R, P, 2l+1)`` to ``(R, D, 2l+1, count(D, degree − 1))``: what is left of each monomial without its largest x_d."""
+    table = b.new_zeros(len(b), variables, b.size(2), count(variables, degree - 1))
+    for d in range(variables):
+        rows = b[:, count(d, degree) : count(d + 1, degree)]  # those whose largest is x_d
+        table[:, d, :, : rows.size(1)] = rows.mT
+    return table
 
 
 def _collect(u: Tensor, dim: int, variables: int, degree: int) -> Tensor:
