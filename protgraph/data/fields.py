@@ -7,6 +7,7 @@ its own names with :func:`register_field`.
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["FieldSpec", "field", "fields", "is_registered", "register_field"]
 
 Level = Literal["node", "edge", "graph", "pair"]
+_TERM = re.compile(r"(?:(\d+)x)?(\d+)[eo]")
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,24 @@ class FieldSpec:
         """True where rotations leave every value as it is (only l = 0 irreps)."""
         if self.irreps in ("point", "index", "object"):
             return False
-        return all(ir.l == 0 for _, ir in self.o3)
+        return all(degree == 0 for _, degree in self._terms)
+
+    @cached_property
+    def _terms(self) -> tuple[tuple[int, int], ...]:
+        """(multiplicity, l) of each term of the irreps, without e3nn, which takes a second to import."""
+        terms = []
+        for part in filter(None, self.irreps.replace(" ", "").split("+")):
+            found = _TERM.fullmatch(part)
+            if found is None:
+                raise FieldError(
+                    f"field {self.name!r}: irreps {self.irreps!r} are no sum of terms such as '16x0e' or '8x1o'"
+                )
+            terms.append((int(found[1] or 1), int(found[2])))
+        return tuple(terms)
+
+    @property
+    def _width(self) -> int:
+        return sum(count * (2 * degree + 1) for count, degree in self._terms)
 
     @property
     def dim(self) -> int:
@@ -105,14 +124,14 @@ class FieldSpec:
             return self.classes
         if self.shape is not None:
             return self.shape[-1] if self.shape else 1
-        return 3 if self.irreps == "point" else self.o3.dim
+        return 3 if self.irreps == "point" else self._width
 
     @property
     def trailing_shape(self) -> tuple[int, ...]:
         """Shape after the first dimension."""
         if self.shape is not None:
             return self.shape
-        return (3,) if self.irreps == "point" else (self.o3.dim,)
+        return (3,) if self.irreps == "point" else (self._width,)
 
     def as_(self, name: str, **changes: object) -> FieldSpec:
         """This spec under another name, with other irreps, say."""

@@ -44,6 +44,18 @@ def test_width_of_irreps_points_categories_and_shapes():
     assert field("aatype").dim == 21 and field("aatype").trailing_shape == ()
 
 
+@pytest.mark.parametrize("irreps", ["16x0e+8x1o", "0e", "2x0o + 1x1e+3x2e", "1o", "0x0e+4x3o"])
+def test_width_and_scalars_are_those_of_e3nn(irreps):
+    spec = FieldSpec("a", "node", irreps)
+    assert spec.dim == spec.o3.dim and spec.is_scalar == all(ir.l == 0 for mul, ir in spec.o3)
+
+
+@pytest.mark.parametrize("irreps", ["16x0", "scalar", "3x1x0e", "-1x0e"])
+def test_what_is_no_irreps_is_refused(irreps):
+    with pytest.raises(FieldError, match="no sum of terms"):
+        _ = FieldSpec("a", "node", irreps).dim
+
+
 def test_only_l0_irreps_are_scalars():
     assert FieldSpec("a", "node", "4x0e+2x0o").is_scalar
     assert not FieldSpec("a", "node", "4x0e+1x1o").is_scalar

@@ -155,7 +155,7 @@ def _single(irreps: o3.Irreps) -> str:
 
 
 def _without_largest(b: Tensor, variables: int, degree: int) -> Tensor:
-    """``(R, P, 2l+1)`` to ``(R, D, 2l+1, count(D, degree − 1))``: what is left of each monomial without its largest x_d."""
+    """``(R, P, 2l+1)`` to ``(R, D, 2l+1, count(D, degree − 1))``: each monomial divided by its largest x_d."""
     table = b.new_zeros(len(b), variables, b.size(2), count(variables, degree - 1))
     for d in range(variables):
         rows = b[:, count(d, degree) : count(d + 1, degree)]  # those whose largest is x_d

@@ -1,0 +1,68 @@
+"""``se3_transformer`` and ``mace`` from a structure file to a prediction: how it turns, learns and is wired."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import protgraph as pg
+from protgraph.symmetry import random_rotations, relative_error
+
+SMALL = ["se3_transformer", "mace"]
+CLASSES = pg.Target("state", "node", "classes", 3)
+VECTORS = pg.Target("shift", "node", "vectors", 1, unit="Å")
+SHIFT = torch.tensor([100.0, -80.0, 60.0], dtype=torch.float64)
+
+
+@pytest.fixture(scope="module")
+def residues(structures_dir):
+    return pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
+
+
+def moved(residues, q, shift):
+    """The protein in another place; coordinates stay float64."""
+    q, shift = q.numpy(), shift.numpy()
+    return replace(
+        residues,
+        pos=residues.pos.astype("f8") @ q.T + shift,
+        backbone=residues.backbone.astype("f8") @ q.T + shift,
+        atom_pos=residues.atom_pos.astype("f8") @ q.T + shift,
+    )
+
+
+def logits(model, residues):
+    return model(model.plan.stored(residues))["logits"]
+
+
+@pytest.mark.parametrize("name", [*SMALL, "se3_transformer.fuchs2020"])
+def test_predictions_do_not_know_how_the_protein_lies(residues, float64, name):
+    model = pg.build_model(name, CLASSES, seed=0).double().eval()
+    there = logits(model, moved(residues, torch.eye(3), 0 * SHIFT))
+    assert there.shape == (76, 3)
+    assert not model.graph.dead_nodes()
+    for q in random_rotations(2):
+        # Features of a structure are stored in float32.
+        assert relative_error(logits(model, moved(residues, q, SHIFT)), there) < 1e-5
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_predicted_vectors_turn_with_the_protein(residues, float64, name):
+    model = pg.build_model(name, VECTORS, seed=0).double().eval()
+    there = logits(model, moved(residues, torch.eye(3), 0 * SHIFT))
+    for q in random_rotations(2):
+        assert relative_error(logits(model, moved(residues, q, SHIFT)), there @ q.T) < 1e-5
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_parameter_learns(residues, name):
+    model = pg.build_model(name, CLASSES, seed=0)
+    logits(model, residues).square().sum().backward()
+    assert not [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+
+
+def test_the_published_variant_of_mace_is_wired(residues):
+    model = pg.build_model("mace.batatia2022", CLASSES, seed=0)
+    assert logits(model, residues).shape == (76, 3)
+    assert model.fields["atomic"].irreps == "256x0e+256x1o+256x2e+256x3o"
