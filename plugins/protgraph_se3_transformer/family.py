@@ -61,7 +61,7 @@ def _published(
 
 FAMILY = Family(
     {
-        "small": _small("se3_transformer", irreps="64x0e+16x1o", depth=3, heads=4),
+        "small": _small("se3_transformer", irreps="64x0e+16x1o", depth=2, heads=4),
         "fuchs2020": _published(
             "se3_transformer.fuchs2020",
             entry="16x0e+16x1o",

@@ -106,7 +106,8 @@ def _report(subject: Subject, device: str, dtype: str, *, verbose: bool) -> bool
 def _print(result: Result) -> None:
     sign, colour = _SIGN[result.status]
     error = "" if result.error is None else f"{result.error:.1e}"
-    line = f"  {typer.style(sign, fg=colour)} {result.check:<24} {error:<9} {result.message}"
+    message = result.message.replace("\n", "\n    ")
+    line = f"  {typer.style(sign, fg=colour)} {result.check:<24} {error:<9} {message}"
     typer.echo(line.rstrip())
 
 

@@ -136,11 +136,8 @@ class Subject:
         """Specs with which it can be built, or why it cannot."""
         names = component.reads
         if component.variadic:
-            names = (
-                (*names, *(n for n in self.conformity.inputs if n not in names))
-                if self.conformity.inputs
-                else _VARIADIC
-            )
+            stated = tuple(n for n in self.conformity.inputs if n not in names)
+            names = (*names, *(stated or _VARIADIC))
         return self._try(component, {}, names, irreps)
 
     def _with_optional(

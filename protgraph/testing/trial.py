@@ -117,8 +117,9 @@ class Trial:
         except (ConformityError, NotApplicable):
             raise
         except Exception as e:
-            first = (str(e).strip() or "no message").splitlines()[0]
-            raise ConformityError(f"{self.subject}: {what}: {type(e).__name__}: {first}") from e
+            says = str(e).strip() or "no message"
+            says = says if isinstance(e, ProtgraphError) else says.splitlines()[0]  # ours are short
+            raise ConformityError(f"{self.subject}: {what}: {type(e).__name__}: {says}") from e
 
 
 def difference(got: Mapping[str, Tensor], want: Mapping[str, Tensor], written: Mapping[str, Written]) -> float:

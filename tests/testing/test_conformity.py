@@ -22,8 +22,25 @@ def test_head(component, check):
     check(component)
 
 
-@pg.testing.parametrize_with_checks(pg.models)
+def _models() -> tuple[list[str], list[str]]:
+    """The default of every family, and the other variants, among them those of the papers' sizes."""
+    families = {name: pg.models.family(name) for name in pg.models}
+    defaults = [f"{name}.{family.default}" if family else name for name, family in families.items()]
+    others = [f"{name}.{v}" for name, family in families.items() if family for v in family.variants]
+    return defaults, [name for name in others if name not in defaults]
+
+
+DEFAULTS, OTHERS = _models()
+
+
+@pg.testing.parametrize_with_checks(DEFAULTS, kind="model")
 def test_model(component, check):
+    check(component)
+
+
+@pytest.mark.slow
+@pg.testing.parametrize_with_checks(OTHERS, kind="model")
+def test_every_other_variant(component, check):
     check(component)
 
 
