@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +48,6 @@ class Trial:
     subject: Subject
     device: str = "cpu"
     dtype: torch.dtype = torch.float64
-    _modules: dict[tuple[Case, torch.dtype], nn.Module] = field(default_factory=dict, repr=False)
 
     @property
     def component(self) -> object:
@@ -67,13 +67,7 @@ class Trial:
 
     def module(self, case: Case, *, device: str | None = None, dtype: torch.dtype | None = None) -> nn.Module:
         """The one instance that checks share; they never change it. Other types have the weights of float64."""
-        device, dtype = device or self.device, dtype or self.dtype
-        if (case, dtype) not in self._modules:
-            module = case.build(dtype=dtype)
-            if dtype != torch.float64:
-                module.load_state_dict(self.module(case, device="cpu", dtype=torch.float64).state_dict())
-            self._modules[case, dtype] = module
-        return self._modules[case, dtype].to(device)
+        return _built(case, dtype or self.dtype).to(device or self.device)
 
     def run(self, case: Case, scene: Scene | None = None) -> dict[str, Tensor]:
         """What the shared instance makes of a scene, by default of the case's own."""
@@ -120,6 +114,14 @@ class Trial:
             says = str(e).strip() or "no message"
             says = says if isinstance(e, ProtgraphError) else says.splitlines()[0]  # ours are short
             raise ConformityError(f"{self.subject}: {what}: {type(e).__name__}: {says}") from e
+
+
+@lru_cache(maxsize=8)  # the cases of one component, twice; a session that tests them all does not keep them all
+def _built(case: Case, dtype: torch.dtype) -> nn.Module:
+    module = case.build(dtype=dtype)
+    if dtype != torch.float64:
+        module.load_state_dict(_built(case, torch.float64).to("cpu").state_dict())
+    return module
 
 
 def difference(got: Mapping[str, Tensor], want: Mapping[str, Tensor], written: Mapping[str, Written]) -> float:

@@ -5,37 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
+from protgraph.bench.speed.plain import PlainEGCL
 from protgraph.data.edges import Edges
 from protgraph.data.fields import field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.egnn import EGNN
 from protgraph.symmetry import random_reflections, random_rotations, relative_error
-
-
-class PlainEGCL(nn.Module):
-    """E_GCL as one writes it from the paper: every perceptron on concatenated inputs, on every edge."""
-
-    def __init__(self, ours: EGNN) -> None:
-        super().__init__()
-        self.ours = ours
-
-    def forward(self, h, pos, index, e=None):
-        ours, (j, i) = self.ours, index
-        d = pos[i] - pos[j]
-        square = d.square().sum(1, keepdim=True)
-        if ours.normalize:
-            d = d / (square.detach().sqrt() + 1e-8)
-        m = ours.edge_mlp(torch.cat([h[i], h[j], square / ours.scale**2, *([] if e is None else [e])], 1))
-        if ours.att_mlp is not None:
-            m = m * ours.att_mlp(m)
-        step = torch.zeros_like(pos).index_add(0, i, d * ours.coord_mlp(m))
-        if ours.reduce == "mean":
-            step = step / i.bincount(minlength=len(h)).clamp(min=1)[:, None]
-        summed = torch.zeros(len(h), m.size(1), dtype=h.dtype).index_add(0, i, m)
-        out = ours.node_mlp(torch.cat([h, summed], 1))
-        return h + out if ours.residual else out, pos + step
 
 
 def given(specs, *names):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
+from protgraph.bench.speed.plain import PlainGVP, PlainGVPConv
 from protgraph.data.edges import Edges
 from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
@@ -17,53 +17,6 @@ from protgraph.symmetry import act, random_reflections, random_rotations, relati
 NODE, EDGE = Widths(8, 4), Widths(6, 2)
 PARTS = {"first": "conv.message_func.0", "middle.0": "conv.message_func.1", "last": "conv.message_func.2"}
 PARTS |= {"feed_forward": "ff_func", "norms": "norm"}
-
-
-class PlainGVP(nn.Module):
-    """Algorithm 1 on vectors ``(M, V, 3)``, with the weights of ours."""
-
-    def __init__(self, ours: GVP) -> None:
-        super().__init__()
-        self.ours = ours
-
-    def forward(self, s, v):
-        ours = self.ours
-        vh = torch.einsum("hv,mvx->mhx", ours.wh.weight, v)
-        s = ours.ws(torch.cat([s, vh.square().sum(2).clamp(min=1e-8).sqrt()], 1))
-        v = torch.einsum("vh,mhx->mvx", ours.wv.weight, vh)
-        if ours.wsv is not None:
-            v = v * ours.wsv(s).sigmoid()[:, :, None]
-        elif not ours.is_linear:
-            v = v * v.square().sum(2).clamp(min=1e-8).sqrt().sigmoid()[:, :, None]
-        return s if ours.is_linear else s.relu(), v
-
-
-class PlainGVPConv(nn.Module):
-    """The whole layer with every GVP of the message on every edge, of concatenated inputs."""
-
-    def __init__(self, ours: GVPConv) -> None:
-        super().__init__()
-        self.ours = ours
-        self.message = [PlainGVP(g) for g in (ours.first, *ours.middle, ours.last)]
-        self.forward_stack = [PlainGVP(g) for g in ours.feed_forward]
-
-    def forward(self, s, v, index, es, ev):
-        j, i = index
-        ms, mv = torch.cat([s[j], es, s[i]], 1), torch.cat([v[j], ev, v[i]], 1)
-        for gvp in self.message:
-            ms, mv = gvp(ms, mv)
-        count = torch.zeros(len(s), dtype=s.dtype).index_add(0, i, torch.ones(len(i), dtype=s.dtype)).clamp(min=1)
-        ds = torch.zeros_like(s).index_add(0, i, ms) / count[:, None]
-        dv = torch.zeros_like(v).index_add(0, i, mv) / count[:, None, None]
-        s, v = self.norm(0, s + ds, v + dv)
-        ds, dv = s, v
-        for gvp in self.forward_stack:
-            ds, dv = gvp(ds, dv)
-        return self.norm(1, s + ds, v + dv)
-
-    def norm(self, k, s, v):
-        length = v.square().sum(2).clamp(min=1e-8).mean(1).sqrt()
-        return self.ours.norms[k].scalar_norm(s), v / length[:, None, None]
 
 
 def flat(s, v):

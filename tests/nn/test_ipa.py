@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
 
+from protgraph.bench.speed.plain import PlainIPA
 from protgraph.data.edges import Edges, Proteins
 from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import WiringError
@@ -100,46 +99,13 @@ def test_ipa_equals_openfold_in_value_and_gradients(openfold, dtype):
 
 
 @pytest.mark.parametrize("sizes", [(5, 3, 7), (4, 4), (6,)], ids=str)
-def test_ipa_equals_the_sums_written_out(sizes):
+def test_ipa_equals_the_formula_on_all_pairs(sizes):
     f = some_inputs(sizes, pair=3)
     torch.manual_seed(1)
     layer = IPA(specs_of(f), dim=5, heads=2, channels=3, query_points=2, value_points=4, unit=10.0).double()
     with torch.no_grad():
         layer.head_weights.normal_()
-    h, rotation, t = f["h"], f["frame"].mT, f["pos"] / 10
-    n, heads = len(h), 2
-
-    def points(linear, count):  # (N, H, P, 3), from blocks of x, y and z
-        return linear(h).view(n, 3, heads, count).permute(0, 2, 3, 1)
-
-    q, kv = layer.linear_q(h).view(n, heads, 3), layer.linear_kv(h).view(n, heads, 6)
-    q_points, kv_points = points(layer.linear_q_points, 2), points(layer.linear_kv_points, 6)
-    pair = torch.zeros(n, n, 3, dtype=F64)
-    pair[f["edges"].index[1], f["edges"].index[0]] = f["edge_attr"]
-    gamma = torch.nn.functional.softplus(layer.head_weights)
-    rows, start = [], 0
-    for size in sizes:
-        for i in range(start, start + size):
-            mine = []
-            for c in range(heads):
-                logits = []
-                for j in range(start, start + size):
-                    a = rotation[i] @ q_points[i, c].T + t[i][:, None]
-                    b = rotation[j] @ kv_points[j, c, :2].T + t[j][:, None]
-                    near = 0.5 * gamma[c] * math.sqrt(2 / (9 * 2)) * (a - b).square().sum()
-                    bias = layer.linear_b.weight[c] @ pair[i, j]
-                    logits.append(math.sqrt(1 / 3) * (q[i, c] @ kv[j, c, :3] / math.sqrt(3) + bias - near))
-                w = torch.stack(logits).softmax(0)
-                weighed = list(zip(w, range(start, start + size), strict=True))
-                value = sum(x * kv[j, c, 3:] for x, j in weighed)
-                space = sum(x * (rotation[j] @ kv_points[j, c, 2:].T + t[j][:, None]) for x, j in weighed)
-                local = rotation[i].T @ (space - t[i][:, None])  # (3, 4)
-                norm = (local.square().sum(0) + 1e-8).sqrt()
-                mine.append((value, local, norm, sum(x * pair[i, j] for x, j in weighed)))
-            value, local, norm, paired = zip(*mine, strict=True)
-            rows.append(torch.cat([*value, torch.stack(local, 1).flatten(), *norm, *paired]))
-        start += size
-    expected = layer.linear_out(torch.stack(rows))
+    expected = PlainIPA(layer)(f["h"], f["frame"], f["pos"], sizes, f["edges"].index, f["edge_attr"])
     assert relative_error(layer(f)["h"], expected) <= 1e-12
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
 from e3nn import o3
 from torch.nn.functional import layer_norm
 
+from protgraph.bench.speed.plain import PlainSE3Transformer
 from protgraph.data.edges import Edges
 from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import CheckpointError, OptionError
@@ -144,38 +143,7 @@ def test_channelwise_attention_equals_the_plain_formula_with_e3nn(float64):
     irreps = "4x0e+2x1o+2x2e"
     layer = build("channelwise", "3x0e+2x1o+1x2e", irreps, 5, value=irreps, gate=False)
     f = random_inputs("3x0e+2x1o+1x2e", edge_attr=5)
-    attention, edges = layer.attention, f["edges"]
-    paths, (j, i) = attention.product.paths, edges.index
-    between = o3.Irreps([(p.channels, attention.values[p.o].ir) for p in paths])
-    tp = o3.TensorProduct(
-        attention.product.irreps_in,
-        attention.product.irreps_sh,
-        between,
-        [(p.i, p.s, n, "uvu", True) for n, p in enumerate(paths)],
-        shared_weights=False,
-        internal_weights=False,
-    )
-    y = o3.spherical_harmonics(attention.product.irreps_sh, f["edge_vec"], normalize=True, normalization="component")
-    z = tp(f["h"][j], y, attention.fc(f["edge_attr"])).split([b.dim for b in between], 1)
-
-    def mixed(weights, which):  # one (E, W, 2l+1) per degree
-        out = {}
-        for n, w in zip(which, weights, strict=True):
-            ir = between[n].ir
-            term = torch.einsum("eum,uw->ewm", z[n].view(len(z[n]), -1, ir.dim), w.flatten(1))
-            out[ir] = out.get(ir, 0) + term
-        return out
-
-    keys, values = mixed(attention.key, attention.key_paths), mixed(attention.value, range(len(paths)))
-    queries = layer.query(f)["h"].split([b.dim for b in attention.keys], 1)
-    logits = sum(
-        (keys[ir].reshape(len(j), 2, -1) * q[i].reshape(len(j), 2, -1)).sum(2)
-        for (_, ir), q in zip(attention.keys, queries, strict=True)
-    ) / math.sqrt(attention.keys.dim)
-    alpha = logits.exp() / torch.zeros(9, 2).index_add(0, i, logits.exp())[i]
-    weighed = [(alpha[..., None] * values[ir].reshape(len(j), 2, -1)).flatten(1) for _, ir in attention.values]
-    attended = torch.cat([torch.zeros(9, w.size(1)).index_add(0, i, w) for w in weighed], 1)
-    want = layer.project({"value": attended, "h": f["h"]})["h"]
+    want = PlainSE3Transformer(layer)(f["h"], f["edge_vec"], f["edges"].index, f["edge_attr"])
     assert relative_error(layer(f)["h"], want, irreps=irreps) < 1e-12
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from e3nn import o3
 
+from protgraph.bench.speed.plain import PlainTFN
 from protgraph.data.edges import Edges
 from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
@@ -83,30 +84,8 @@ def test_full_mode_equals_e3nn_fully_connected_tensor_product(float64):
 def test_channelwise_mode_equals_e3nn_uvu_product_and_linear(float64):
     layer = TFN(make_fields("3x0e+2x1o+1x2e", 5), irreps="4x0e+2x1o+3x2e", lmax=2, gate=False, reduce="sum")
     f = random_inputs(layer)
-    muls = [layer.irreps_in[p.i].mul for p in layer.paths]
-    between = o3.Irreps([(mul, layer.irreps_mid[p.o].ir) for mul, p in zip(muls, layer.paths, strict=True)])
-    steps = [
-        (i, s)
-        for i, a in enumerate(layer.irreps_in)
-        for s, b in enumerate(layer.irreps_sh)
-        for c in layer.irreps_mid
-        if c.ir in a.ir * b.ir
-    ]
-    tp = o3.TensorProduct(
-        layer.irreps_in,
-        layer.irreps_sh,
-        between,
-        [(i, s, n, "uvu", True) for n, (i, s) in enumerate(steps)],
-        shared_weights=False,
-        internal_weights=False,
-    )
-    linear = o3.Linear(between, layer.irreps_mid)
-    with torch.no_grad():
-        for view, weight, path in zip(linear.weight_views(), layer.self_interaction, layer.paths, strict=True):
-            view.copy_(weight * path.fan_in**0.5)  # e3nn divides by it in every call
-    y = o3.spherical_harmonics(layer.irreps_sh, f["edge_vec"], normalize=True, normalization="component")
-    message = linear(tp(f["edges"].source(f["h"]), y, layer.fc(f["edge_attr"])))
-    assert relative_error(layer(f)["h"], f["edges"].sum(message), irreps=str(layer.irreps_out)) < 1e-12
+    want = PlainTFN(layer)(f["h"], f["edge_vec"], f["edges"].index, f["edge_attr"])
+    assert relative_error(layer(f)["h"], want, irreps=str(layer.irreps_out)) < 1e-12
 
 
 @pytest.mark.parametrize("mode", ["channelwise", "full"])

@@ -23,8 +23,8 @@ def twin(check: str, *, first: str | None = None):
     return mark
 
 
-pg.register_field(FieldSpec("twin_scalar", "node", "1x0e"))
-pg.register_field(FieldSpec("twin_vector", "node", "1x1o"))
+pg.register_field(FieldSpec("twin_scalar", "node", "1x0e", doc="a scalar of the twins"))
+pg.register_field(FieldSpec("twin_vector", "node", "1x1o", doc="a vector of the twins"))
 
 
 class HonestLayer(pg.GraphLayer):

@@ -1,16 +1,15 @@
-"""Message passing layers: ours beside PyG's with the same weights."""
+"""Layers: ours beside PyG's, e3nn's or the plain formula with the same weights."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing
 
+from protgraph.bench.speed.geometric import Case, Scene, egnn, gvp_conv, ipa, schnet, se3_transformer, tfn
 from protgraph.bench.speed.inputs import apart, forward_backward, protein, scalars, threads
 from protgraph.bench.speed.timing import Measurement, interleave
-from protgraph.data.edges import Edges
+from protgraph.data.edges import Edges, Proteins
 from protgraph.data.fields import field
 from protgraph.data.graph import collate
 from protgraph.nn.layers.gat import GAT
@@ -20,8 +19,7 @@ from protgraph.nn.layers.mpnn import MPNN
 __all__ = ["measure"]
 
 PROTEINS, RESIDUES, DEGREE, WIDTH, EDGE_WIDTH, HEADS = 8, 256, 30, 128, 16, 4
-
-Way = Callable[[Tensor], Tensor]
+ROUNDS = 3  # at least: some plain formulas take seconds
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
@@ -29,61 +27,60 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
 
     The error is that of results and of their gradients in the input; weights may be cut up differently.
     """
-    batch = collate([protein(RESIDUES, DEGREE, seed=i) for i in range(PROTEINS)])
-    edges = Edges.of(batch)
-    generator = torch.Generator().manual_seed(0)
-    h = torch.randn(edges.num_nodes, WIDTH, generator=generator, requires_grad=True)
-    e = torch.randn(edges.num_edges, EDGE_WIDTH, generator=generator)
-    cotangent = torch.randn(edges.num_nodes, WIDTH, generator=generator)
+    made = (_gcn, _gat, _mpnn, egnn, gvp_conv, schnet, tfn, se3_transformer, ipa)
     found = []
-    for name, make in (("gcn", _gcn), ("gat", _gat), ("mpnn", _mpnn)):
+    for make in made:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            ours, our_layer, peer, theirs, their_layer = make(edges, e)
-        ways = {
-            name: forward_backward(ours, h, cotangent, list(our_layer.parameters())),
-            peer: forward_backward(theirs, h, cotangent, list(their_layer.parameters())),
-        }
-        a, b = ways[name](), ways[peer]()
-        found.append(
-            Measurement(
-                title=f"{name}, {PROTEINS} × {RESIDUES} residues × {DEGREE} neighbours × {WIDTH} channels, forward and "
-                f"backward, {threads()}",
-                reference=name,
-                rows=interleave(ways, reference=name, seconds=seconds / 3),
-                floor=_floor(name),
-                error=apart(a[:2], b[:2]),
-            )
-        )
+            found.append(_measured(make.__name__.strip("_"), make(_scene()), seconds / len(made)))
     return found
 
 
-def _floor(name: str) -> str:
-    """The products of the formula, forward (backward takes twice that): matrices on nodes, the least on edges."""
-    nodes, edges = PROTEINS * RESIDUES, PROTEINS * RESIDUES * DEGREE
-    matrices, channels, where = {
-        "gcn": (1, 1, "W on nodes; a weighted sum on edges"),
-        "gat": (2, EDGE_WIDTH + 2, "W, W' on nodes; W_e, a and a sum on edges"),
-        "mpnn": (6, EDGE_WIDTH + 1, "W₁, W₂, W₄, U on nodes; W₃ and a sum on edges"),
-    }[name]
-    products = matrices * nodes * WIDTH**2 + channels * edges * WIDTH
-    return f"{products / 1e6:,.0f} M multiply-adds forward: {where}"
+def _scene() -> Scene:
+    batch = collate([protein(RESIDUES, DEGREE, seed=i) for i in range(PROTEINS)])
+    edges = Edges.of(batch)
+    h, e = torch.randn(edges.num_nodes, WIDTH, requires_grad=True), torch.randn(edges.num_edges, EDGE_WIDTH)
+    return Scene(batch.pos, edges, Proteins.of(batch), h, e)
 
 
-def _gcn(edges: Edges, e: Tensor) -> tuple[Way, nn.Module, str, Way, nn.Module]:
-    ours, theirs = GCN({"h": scalars("h", WIDTH), "edges": field("edges")}, dim=WIDTH), GCNConv(WIDTH, WIDTH)
+def _measured(name: str, case: Case, seconds: float) -> Measurement:
     with torch.no_grad():
-        theirs.lin.weight.copy_(ours.linear.weight)
-    return (
-        lambda x: ours({"h": x, "edges": edges})["h"],
-        ours,
-        "PyG GCNConv",
-        lambda x: theirs(x, edges.index),
-        theirs,
+        cotangent = torch.randn_like(case.ours(case.x))
+    ways = {
+        name: forward_backward(case.ours, case.x, cotangent, list(case.layer.parameters())),
+        case.peer: forward_backward(case.theirs, case.x, cotangent, list(case.other.parameters())),
+    }
+    a, b = ways[name](), ways[case.peer]()
+    per_node, per_edge, where = case.products
+    nodes = PROTEINS * RESIDUES
+    products = nodes * per_node + nodes * DEGREE * per_edge
+    return Measurement(
+        title=f"{name}, {PROTEINS} × {RESIDUES} residues × {DEGREE} neighbours × {case.channels}, forward and "
+        f"backward, {threads()}",
+        reference=name,
+        rows=interleave(ways, reference=name, seconds=seconds, rounds=ROUNDS, warm=True),
+        floor=f"{products / 1e6:,.0f} M multiply-adds forward: {where}",
+        error=apart(a[:2], b[:2]),
     )
 
 
-def _gat(edges: Edges, e: Tensor) -> tuple[Way, nn.Module, str, Way, nn.Module]:
+def _gcn(s: Scene) -> Case:
+    ours, theirs = GCN({"h": scalars("h", WIDTH), "edges": field("edges")}, dim=WIDTH), GCNConv(WIDTH, WIDTH)
+    with torch.no_grad():
+        theirs.lin.weight.copy_(ours.linear.weight)
+    return Case(
+        lambda x: ours({"h": x, "edges": s.edges})["h"],
+        ours,
+        "PyG GCNConv",
+        lambda x: theirs(x, s.edges.index),
+        theirs,
+        s.h,
+        f"{WIDTH} channels",
+        (WIDTH**2, WIDTH, "W on nodes; a weighted sum on edges"),
+    )
+
+
+def _gat(s: Scene) -> Case:
     given = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
     ours = GAT(given, dim=WIDTH, heads=HEADS, version=2)
     theirs = GATv2Conv(WIDTH, WIDTH // HEADS, heads=HEADS, edge_dim=EDGE_WIDTH, fill_value="mean")
@@ -92,12 +89,15 @@ def _gat(edges: Edges, e: Tensor) -> tuple[Way, nn.Module, str, Way, nn.Module]:
         theirs.lin_r.load_state_dict(ours.score.target.state_dict())
         theirs.lin_edge.load_state_dict(ours.score.edge.state_dict())
         theirs.att.copy_(ours.score.att[None])
-    return (
-        lambda x: ours({"h": x, "edges": edges, "edge_attr": e})["h"],
+    return Case(
+        lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
         ours,
         "PyG GATv2Conv",
-        lambda x: theirs(x, edges.index, e),
+        lambda x: theirs(x, s.edges.index, s.e),
         theirs,
+        s.h,
+        f"{WIDTH} channels",
+        (2 * WIDTH**2, (EDGE_WIDTH + 2) * WIDTH, "W, W' on nodes; W_e, a and a sum on edges"),
     )
 
 
@@ -120,14 +120,17 @@ class _ConcatMPNN(MessagePassing):
         return self.perceptron(torch.cat([x_i, x_j, edge_attr], 1))
 
 
-def _mpnn(edges: Edges, e: Tensor) -> tuple[Way, nn.Module, str, Way, nn.Module]:
+def _mpnn(s: Scene) -> Case:
     given = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
     ours = MPNN(given, dim=WIDTH, aggregate="sum", update="mlp", act="silu")
     theirs = _ConcatMPNN(ours)
-    return (
-        lambda x: ours({"h": x, "edges": edges, "edge_attr": e})["h"],
+    return Case(
+        lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
         ours,
         "PyG MessagePassing over concatenated pairs",
-        lambda x: theirs(x, edges.index, e),
+        lambda x: theirs(x, s.edges.index, s.e),
         theirs,
+        s.h,
+        f"{WIDTH} channels",
+        (6 * WIDTH**2, (EDGE_WIDTH + 1) * WIDTH, "W₁, W₂, W₄, U on nodes; W₃ and a sum on edges"),
     )

@@ -15,7 +15,7 @@ MEASUREMENTS = {
     "attention": "attention over whole proteins beside PyG's TransformerConv on explicit complete edges",
     "collate": "batches from the store beside PyG's Batch.from_data_list and beside finding neighbours while collating",
     "edges": "sum over neighbours as a reshape beside index_add and scatter",
-    "layers": "gcn, gat and mpnn layers beside PyG's",
+    "layers": "layers beside PyG's, e3nn's and their plain formulas",
     "neighbors": "the k nearest residues beside brute force, scipy's k-d tree and biotite's cell list",
 }
 

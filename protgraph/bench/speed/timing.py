@@ -62,28 +62,39 @@ class Measurement:
         return "all results are the same" if self.error == 0 else f"results agree within {self.error:.0e}"
 
 
-def interleave(ways: Mapping[str, Callable[[], object]], *, reference: str, seconds: float = 5.0) -> tuple[Timing, ...]:
-    """Run every way once a round, for at least 5 rounds, until the time is used up.
+def interleave(
+    ways: Mapping[str, Callable[[], object]],
+    *,
+    reference: str,
+    seconds: float = 5.0,
+    rounds: int = _ROUNDS,
+    warm: bool = False,
+) -> tuple[Timing, ...]:
+    """Run every way once a round, for at least ``rounds`` rounds, until the time is used up.
 
     Parameters
     ----------
     ways : mapping of str to callable
-        Each does the whole of it. One call before the first round warms up.
+        Each does the whole of it. One call before the first round warms up, unless ``warm``.
     reference : str
         The way that has ratio 1.
     seconds : float
         About how long to go on; also at most 200 rounds.
+    rounds : int
+        Fewest rounds, for ways that take seconds.
+    warm : bool
+        Whether every way has run before, so that no call is needed to warm up.
 
     Notes
     -----
     Each round starts with another way, so that none always follows the same one's traces in the caches.
     """
-    for way in ways.values():
+    for way in () if warm else ways.values():
         way()
     times: dict[str, list[float]] = {name: [] for name in ways}
     names, end = list(ways), time.perf_counter() + seconds
     done = 0
-    while done < _ROUNDS or (time.perf_counter() < end and done < _MOST_ROUNDS):
+    while done < rounds or (time.perf_counter() < end and done < _MOST_ROUNDS):
         for i in range(len(names)):
             name = names[(i + done) % len(names)]
             start = time.perf_counter()

@@ -27,6 +27,13 @@ def test_every_way_runs_equally_often_and_none_always_first() -> None:
     assert rounds == ["abc", "bca", "cab", "abc", "bca"]
 
 
+def test_ways_that_are_warm_run_for_the_fewest_rounds_alone() -> None:
+    order: list[str] = []
+    ways = {name: lambda name=name: order.append(name) for name in "ab"}
+    interleave(ways, reference="a", seconds=0, rounds=3, warm=True)
+    assert "".join(order) == "abbaab"
+
+
 def test_unknown_measurement_says_which_there_are() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'edges'") as caught:
         measure("edge")
