@@ -135,7 +135,7 @@ def gvp_conv(s: Scene) -> Case:
         (
             10 * node.scalars**2,
             node.scalars**2,
-            "W_s of the first, last and next GVPs on nodes; the middle one on edges",
+            "W_s on nodes, but for the middle GVP on edges",
         ),
     )
 
