@@ -13,7 +13,7 @@ from protgraph.data.target import Target
 from protgraph.errors import WiringError
 from protgraph.nn.base import Head
 from protgraph.nn.dense import mlp
-from protgraph.nn.invariant import invariant_width, invariants
+from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 
 __all__ = ["CoordinatesHead", "VectorHead"]
 
@@ -57,7 +57,7 @@ class VectorHead(Head):
         super().__init__(fields, target)
         self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout)
         spec = FieldSpec("logits", "node", f"{target.size}x1o", unit=target.unit, shape=target.shape)
-        self.declare(logits=spec.as_("logits", chiral=is_chiral(fields["h"])))
+        self.declare(logits=spec.as_("logits", chiral=invariants_are_chiral(fields["h"])))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"logits": self.combine(f["h"])}
@@ -107,7 +107,7 @@ class CoordinatesHead(Head):
             )
         self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout)
         spec = FieldSpec("logits", "node", "point", unit=target.unit, shape=target.shape)
-        self.declare(logits=spec.as_("logits", chiral=is_chiral(fields["h"])))
+        self.declare(logits=spec.as_("logits", chiral=invariants_are_chiral(fields["h"])))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x = f["pos"].view(len(f["pos"]), -1, 3).expand(-1, self.target.size, 3)  # (N, C, 3)
@@ -134,8 +134,3 @@ class VectorSum(nn.Module):
         v = torch.cat(vectors, 1)  # (N, U, 3)
         weight = self.mlp(invariants(h, self.spec)).view(-1, self.size, self.vectors)  # (N, C, U)
         return weight @ v * self.vectors**-0.5
-
-
-def is_chiral(spec: FieldSpec) -> bool:
-    """Whether invariants of a field know left from right: it says so, or holds pseudoscalars."""
-    return spec.chiral or any(str(ir) == "0o" for _, ir in spec.o3)
