@@ -39,12 +39,6 @@ def chains(structures_dir) -> list[pg.Residues]:
     return found
 
 
-def moved(residues: pg.Residues, rotation: np.ndarray, shift: float) -> pg.Residues:
-    """The same protein elsewhere, coordinates in float64."""
-    turn = {k: getattr(residues, k).astype(np.float64) @ rotation.T + shift for k in ("pos", "backbone", "atom_pos")}
-    return replace(residues, **turn)
-
-
 def logits(model: pg.GraphModel, proteins: list[pg.Residues]) -> torch.Tensor:
     return model(collate([model.plan.stored(r) for r in proteins]))["logits"]
 
@@ -78,16 +72,16 @@ def test_no_node_of_a_graph_is_dead_and_it_survives_json(name):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_logits_are_invariant_from_the_coordinates_on(chains, name):
+def test_logits_are_invariant_from_the_coordinates_on(chains, moved, name):
     model = pg.build_model(name, TARGETS["node_classes"], seed=0).double().eval()
     want = logits(model, [moved(r, np.eye(3), 0.0) for r in chains])
     for rotation in random_rotations(4):
-        got = logits(model, [moved(r, rotation.numpy(), 100.0) for r in chains])
-        assert relative_error(got, want) < 1e-5  # featurizers store float32
+        got = logits(model, [moved(r, rotation, 100.0) for r in chains])
+        assert relative_error(got, want) < 1e-10
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_logits_are_invariant_in_float64_from_the_stored_graph_on(float64, chains, name):
+def test_logits_are_invariant_in_float64_from_the_stored_graph_on(float64, chains, moved, name):
     model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
     graph = collate([model.plan.stored(moved(r, np.eye(3), 0.0)) for r in chains])
     want = model(graph)["logits"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -17,40 +15,23 @@ PLACES = pg.Target("place", "node", "coordinates", 1, unit="Å")
 SHIFT = torch.tensor([100.0, -80.0, 60.0], dtype=torch.float64)
 
 
-@pytest.fixture(scope="module")
-def residues(structures_dir):
-    return pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
-
-
-def moved(residues, q, shift):
-    """The protein in another place; coordinates stay float64."""
-    q, shift = q.numpy(), shift.numpy()
-    return replace(
-        residues,
-        pos=residues.pos.astype("f8") @ q.T + shift,
-        backbone=residues.backbone.astype("f8") @ q.T + shift,
-        atom_pos=residues.atom_pos.astype("f8") @ q.T + shift,
-    )
-
-
 def logits(model, residues):
     return model(model.plan.stored(residues))["logits"]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_predictions_do_not_know_how_the_protein_lies(residues, float64, name):
+def test_predictions_do_not_know_how_the_protein_lies(residues, moved, float64, name):
     model = pg.build_model(name, CLASSES, seed=0).double().eval()
     there = logits(model, moved(residues, torch.eye(3), 0 * SHIFT))
     assert there.shape == (76, 3)
     assert not model.graph.dead_nodes()
     for q in random_rotations(2):
-        # Features of a structure are stored in float32.
-        assert relative_error(logits(model, moved(residues, q, SHIFT)), there) < 1e-5
+        assert relative_error(logits(model, moved(residues, q, SHIFT)), there) < 1e-10
 
 
 @pytest.mark.parametrize("name", ["egnn", "gvp"])
 @pytest.mark.parametrize("target", [VECTORS, PLACES], ids=["vectors", "coordinates"])
-def test_predictions_turn_and_move_with_the_protein(residues, float64, name, target):
+def test_predictions_turn_and_move_with_the_protein(residues, moved, float64, name, target):
     model = pg.build_model(name, target, seed=0).double().eval()
     for layer in model.layers:
         if hasattr(layer, "coord_mlp"):
@@ -59,7 +40,7 @@ def test_predictions_turn_and_move_with_the_protein(residues, float64, name, tar
     assert there.shape == (76, 1, 3)
     for q in random_rotations(2):
         shift = SHIFT if target is PLACES else 0 * SHIFT
-        assert relative_error(logits(model, moved(residues, q, SHIFT)) - shift, there @ q.T) < 1e-5
+        assert relative_error(logits(model, moved(residues, q, SHIFT)) - shift, there @ q.T) < 1e-10
 
 
 def test_egnn_gives_the_moved_positions(residues):
