@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from protgraph.data.fields import FieldSpec, field, is_registered
 from protgraph.data.target import Target
 from protgraph.errors import WiringError
+from protgraph.nn.cache import State
 
 __all__ = ["GraphLayer", "Head"]
 
@@ -41,6 +42,8 @@ class GraphLayer(nn.Module, ABC):
         True where the layer reads any list of fields besides ``reads``, under their own names.
     writes : tuple of str
         Local names of the outputs, each declared in ``__init__``.
+    special_tokens : tuple of int
+        Nodes of its own that it puts before and after those of each protein, such as ``<cls>`` and ``<eos>``.
     out : dict of str to FieldSpec
         The declared outputs.
 
@@ -60,6 +63,7 @@ class GraphLayer(nn.Module, ABC):
     optional: ClassVar[tuple[str, ...]] = ()
     variadic: ClassVar[bool] = False
     writes: ClassVar[tuple[str, ...]] = ()
+    special_tokens: ClassVar[tuple[int, int]] = (0, 0)
 
     def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
         super().__init__()
@@ -100,6 +104,32 @@ class GraphLayer(nn.Module, ABC):
     @abstractmethod
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Exactly the written names; inputs are never changed in place."""
+
+    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State | None]:
+        """What :meth:`forward` gives for the next nodes of each protein alone, and the state that knows them too.
+
+        A layer that reads neither ``edges`` nor ``proteins`` sees each node by itself and keeps nothing. One that sees
+        others, earlier ones only, has a step of its own (see :mod:`protgraph.nn.cache`).
+
+        Parameters
+        ----------
+        f : mapping of str to Tensor
+            What it reads, of the next nodes: the l after those that were seen.
+        state : mapping of str to Tensor, optional
+            What the step before gave; None at the first.
+
+        Raises
+        ------
+        WiringError
+            The layer cannot go on from earlier nodes.
+        """
+        seen = sorted({"edges", "proteins"} & set(self.fields))
+        if seen:
+            raise WiringError(
+                f"{type(self).__name__} sees other nodes ({', '.join(seen)}) and cannot go on from those before; "
+                "do without a cache"
+            )
+        return self.forward(f), None
 
 
 class Head(GraphLayer):

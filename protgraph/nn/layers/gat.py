@@ -14,11 +14,12 @@ from protgraph.data.fields import FieldSpec
 from protgraph.errors import OptionError
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import split_heads
+from protgraph.nn.recorder import Attends, EdgeWeights
 
 __all__ = ["GAT"]
 
 
-class GAT(GraphLayer):
+class GAT(GraphLayer, Attends):
     """``h'_i = ‖_heads Σ_{j ∈ N(i) ∪ {i}} α_ij W h_j + b``, with ``α_ij = softmax_j(s_ij)``.
 
     * ``version=1``: ``s_ij = LeakyReLU(a_dst · W h_i + a_src · W h_j + a_e · e_ij)``; all nodes rank h_j alike;
@@ -96,11 +97,15 @@ class GAT(GraphLayer):
             top = torch.where(edges.count.unsqueeze(1) > 0, torch.maximum(top, s_ii), s_ii)
         weight = (logits - edges.target(top)).exp()  # (E, H)
         total, out = edges.sum(weight), edges.gather_sum(x, self.dropout(weight))
-        if own is None:
-            # The largest weight is 1, so only a node without neighbours has less.
-            return out / total.clamp(min=1).unsqueeze(-1)
-        own_weight = (own - top).exp()
-        return (out + self.dropout(own_weight).unsqueeze(-1) * x) / (total + own_weight).unsqueeze(-1)
+        own_weight = None if own is None else (own - top).exp()
+        # Without its own, the largest weight is 1, so only a node without neighbours has less.
+        total = total.clamp(min=1) if own_weight is None else total + own_weight
+        if self.is_heard:
+            itself = None if own_weight is None else own_weight / total
+            self.tell(EdgeWeights(edges.index, weight / edges.target(total), itself))
+        if own_weight is not None:
+            out = out + self.dropout(own_weight).unsqueeze(-1) * x
+        return out / total.unsqueeze(-1)
 
 
 class _ScoreV1(nn.Module):

@@ -11,11 +11,12 @@ from torch import Tensor, nn
 from protgraph.data.fields import FieldSpec
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import split_heads
+from protgraph.nn.recorder import Attends, EdgeWeights
 
 __all__ = ["GraphTransformer"]
 
 
-class GraphTransformer(GraphLayer):
+class GraphTransformer(GraphLayer, Attends):
     """``m_i = ‖_heads Σ_j softmax_j( q_i·(k_j + E e_ij) / √d ) (v_j + E e_ij)``, j over the neighbours of i.
 
     Then ``h'_i = m_i + R h_i``, or with ``beta`` the gated ``h'_i = β_i R h_i + (1 - β_i) m_i``,
@@ -76,7 +77,9 @@ class GraphTransformer(GraphLayer):
             weight = self.edge.weight.view(*self.shape[1:], -1)  # (H, D, F)
             asked = torch.einsum("nhd,hdf->nhf", q, weight)
             logits = logits + torch.einsum("ehf,ef->eh", edges.target(asked), e)
-        alpha = self.dropout(edges.softmax(logits))  # eq. 3
+        alpha = edges.softmax(logits)  # eq. 3
+        self.tell(EdgeWeights(edges.index, alpha))
+        alpha = self.dropout(alpha)
         m = edges.gather_sum(v, alpha)  # (N, H, D), eq. 4
         if self.edge is not None:
             seen = edges.sum(alpha.unsqueeze(2) * e.unsqueeze(1))  # (N, H, F)
