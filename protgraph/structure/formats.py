@@ -24,6 +24,7 @@ from biotite.structure import AtomArray
 from biotite.structure.io import pdb, pdbx
 
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
+from protgraph.structure.binary import unpack_categories
 from protgraph.structure.records import complete_records, strip_indent
 
 __all__ = ["Parsed", "detect_format", "read_atoms"]
@@ -31,6 +32,16 @@ __all__ = ["Parsed", "detect_format", "read_atoms"]
 _FIELDS = ["b_factor", "occupancy"]
 _NO_ALTLOC = (" ", ".", "?")
 _NO_ELEMENT = ("", ".", "?")
+
+# Of mmCIF: what is read at all, and what of atom_site for one model; the label's where the author's is missing.
+_CATEGORIES = ("_atom_site", "_cell", "_pdbx_struct_assembly_gen", "_pdbx_struct_oper_list")
+_COLUMNS = frozenset(
+    {
+        *("group_PDB", "type_symbol", "label_alt_id", "pdbx_PDB_ins_code", "pdbx_PDB_model_num"),
+        *("Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv"),
+        *("auth_asym_id", "auth_seq_id", "auth_comp_id", "auth_atom_id"),
+    }
+)
 
 _CIF = re.compile(rb"^[ \t]*data_\S", re.MULTILINE | re.IGNORECASE)
 _PDB = re.compile(rb"^(ATOM  |HETATM|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1)", re.MULTILINE)
@@ -214,8 +225,18 @@ class _CIFReader(_Reader):
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
         return pdbx.get_structure(
-            self.block, model=model, altloc="all", extra_fields=fields, use_author_fields=True
+            self._needed(), model=model, altloc="all", extra_fields=fields, use_author_fields=True
         )
+
+    def _needed(self) -> pdbx.CIFBlock | pdbx.BinaryCIFBlock:
+        """The block without the columns of ``atom_site`` that one model needs not; biotite filters every column."""
+        site = self.block["atom_site"]
+        wanted = {c for c in ("label_asym_id", "label_seq_id") if c.replace("label", "auth") not in site} | _COLUMNS
+        columns = {name: site[name] for name in site if name in wanted}
+        if len({len(column) for column in columns.values()}) > 1:
+            raise StructureFileError(f"{self.path}: the columns of atom_site have different lengths")
+        others = {name: self.block[name] for name in ("cell",) if name in self.block}
+        return type(self.block)({**others, "atom_site": type(site)(columns)})
 
     def assemblies(self) -> list[str]:
         if "pdbx_struct_assembly_gen" not in self.block:
@@ -232,7 +253,7 @@ class _BinaryCIFReader(_CIFReader):
     format = "bcif"
 
     def open(self, content: bytes) -> None:
-        self._choose(pdbx.BinaryCIFFile.read(io.BytesIO(content)))
+        self._choose(pdbx.BinaryCIFFile.deserialize(unpack_categories(content, _CATEGORIES)))
 
 
 _READERS: dict[str, type[_Reader]] = {reader.format: reader for reader in (_PDBReader, _CIFReader, _BinaryCIFReader)}

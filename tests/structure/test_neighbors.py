@@ -62,6 +62,22 @@ def test_knn_equals_brute_force(proteins, k):
         assert np.array_equal(neighbors.knn(residues.pos, k), brute_knn(residues.pos, k)), residues.name
 
 
+@pytest.mark.parametrize("offset", [0.0, 9e4])
+@pytest.mark.parametrize("n", [neighbors._DENSE, neighbors._DENSE + 1])
+def test_knn_of_a_lattice_settles_ties_by_number_on_both_sides_of_the_switch(n, offset):
+    corner = np.stack(np.unravel_index(np.arange(n), (10, 10, 9)), 1) * 1.5
+    pos = (corner + offset).astype(np.float32)
+    d2 = squared_distances(pos, pos) + np.diag(np.full(n, np.inf))
+    source = np.argsort(d2, axis=1, kind="stable")[:, :16]
+    assert np.array_equal(neighbors.knn(pos, 16)[0].reshape(n, 16), source)
+
+
+def test_knn_with_one_position_far_away_equals_brute_force(proteins):
+    pos = proteins[0].pos[:60].copy()
+    pos[7] = 9e4
+    assert np.array_equal(neighbors.knn(pos, 16), brute_knn(pos, 16))
+
+
 @pytest.mark.parametrize("cutoff", [6.0, 10.0])
 def test_radius_equals_brute_force(proteins, cutoff):
     for residues in proteins:
