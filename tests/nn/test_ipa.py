@@ -31,7 +31,7 @@ def every_pair(sizes):
     return torch.cat(pairs).t().flip(0)
 
 
-def some_inputs(sizes, *, width=6, pair=0, seed=0):
+def some_inputs(sizes, *, width=6, pair=0, dense=False, seed=0):
     g = torch.Generator().manual_seed(seed)
     n = sum(sizes)
     f = {
@@ -40,7 +40,9 @@ def some_inputs(sizes, *, width=6, pair=0, seed=0):
         "pos": 8 * torch.randn(n, 3, generator=g, dtype=F64),
         "proteins": batch_of(sizes),
     }
-    if pair:
+    if pair and dense:
+        f["pair"] = torch.randn(sum(size * size for size in sizes), pair, generator=g, dtype=F64)
+    elif pair:
         index = every_pair(sizes)
         index = index[:, torch.rand(index.size(1), generator=g) < 0.4]
         f |= {"edges": Edges(index, n), "edge_attr": torch.randn(index.size(1), pair, generator=g, dtype=F64)}
@@ -49,8 +51,9 @@ def some_inputs(sizes, *, width=6, pair=0, seed=0):
 
 def specs_of(f):
     known = {"h": FieldSpec("h", "node", f"{f['h'].size(1)}x0e")}
-    if "edge_attr" in f:
-        known["edge_attr"] = FieldSpec("edge_attr", "edge", f"{f['edge_attr'].size(1)}x0e")
+    for name, level in (("edge_attr", "edge"), ("pair", "pair")):
+        if name in f:
+            known[name] = FieldSpec(name, level, f"{f[name].size(1)}x0e")
     return {name: known.get(name) or field(name) for name in f}
 
 
@@ -67,22 +70,25 @@ def openfold(shared_reference):
         return {k: torch.from_numpy(z[k]) for k in z.files}
 
 
-def of_openfold(z, dtype):
-    """Inputs of the layer: padding left out, all pairs as edges, R transposed to rows, lengths in 10 Å."""
+def of_openfold(z, dtype, pairs):
+    """Inputs of the layer: padding left out, R transposed to rows, lengths in 10 Å."""
     real = z["in/mask"].bool()  # (2, 14)
     sizes = tuple(real.sum(1).tolist())
     s, rotation, t = (z[f"in/{k}"].to(dtype)[real].requires_grad_() for k in ("s", "R", "t"))
     pair = torch.cat([z["in/z"][b, :n, :n].flatten(0, 1) for b, n in enumerate(sizes)]).to(dtype).requires_grad_()
-    edges = Edges(every_pair(sizes), sum(sizes))
-    f = {"h": s, "frame": rotation.mT, "pos": 10 * t, "proteins": batch_of(sizes), "edges": edges, "edge_attr": pair}
+    f = {"h": s, "frame": rotation.mT, "pos": 10 * t, "proteins": batch_of(sizes), pairs: pair}
+    if pairs == "edge_attr":  # every pair is an edge
+        f["edges"] = Edges(every_pair(sizes), sum(sizes))
     return f, {"s": s, "z": pair, "t": t, "R_unconstrained": rotation}, real
 
 
+@pytest.mark.parametrize("pairs", ["pair", "edge_attr"])
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_ipa_equals_openfold_in_value_and_gradients(openfold, dtype):
+def test_ipa_equals_openfold_in_value_and_gradients(openfold, dtype, pairs):
     z = openfold
-    f, wrt, real = of_openfold(z, dtype)
-    layer = IPA.from_reference({k[2:]: v.to(dtype) for k, v in z.items() if k.startswith("w/")}, query_points=2)
+    f, wrt, real = of_openfold(z, dtype, pairs)
+    weights = {k[2:]: v.to(dtype) for k, v in z.items() if k.startswith("w/")}
+    layer = IPA.from_reference(weights, query_points=2, pairs=pairs)
     out = layer(f)["h"]
     assert relative_error(out, z["out/s"][real].to(dtype)) <= TOLERANCE[dtype]
 
@@ -109,27 +115,26 @@ def test_ipa_equals_the_formula_on_all_pairs(sizes):
     assert relative_error(layer(f)["h"], expected) <= 1e-12
 
 
-def test_the_padded_way_of_cuda_gives_the_same():
-    from protgraph.nn import biased_attention as attention
-
+@pytest.mark.parametrize("padded", [False, True])
+def test_pairs_of_edges_are_dense_pairs_that_are_0_elsewhere(padded):
     sizes = (5, 3, 7)
     f = some_inputs(sizes, pair=3)
-    q, k, v = torch.randn(3, 15, 2, 4, dtype=F64)
-    bias = torch.randn(f["edges"].num_edges, 2, dtype=F64)
-    out, weight = attention.protein_attention(q, k, v, f["proteins"], f["edges"], bias)
-    places = attention._Places(f["edges"], f["proteins"], 2)
-    (a, real), (b, _), (c, _) = (f["proteins"].pad(x) for x in (q, k, v))
-    padded, other = attention._attend(a, b, c, place=places.all(7), bias=bias, real=real)
-    torch.testing.assert_close(f["proteins"].unpad(padded), out, rtol=1e-12, atol=1e-12)
-    torch.testing.assert_close(other, weight, rtol=1e-12, atol=1e-12)
+    proteins = Proteins(f["proteins"].batch, sizes, padded=padded)
+    place = proteins.pair(f["edges"].index[1], f["edges"].index[0])
+    given = {k: f[k] for k in ("h", "frame", "pos")} | {"proteins": proteins}
+    dense = given | {"pair": torch.zeros(proteins.num_pairs, 3, dtype=F64).index_copy(0, place, f["edge_attr"])}
+    torch.manual_seed(1)
+    layer, other = IPA(specs_of(f)).double(), IPA(specs_of(dense)).double()
+    other.load_state_dict(layer.state_dict())
+    assert relative_error(other(dense)["h"], layer(f)["h"]) <= 1e-12
 
 
 # --- symmetry and edge cases ---
 
 
-@pytest.mark.parametrize("pair", [0, 3])
-def test_ipa_is_invariant_and_updates_are_equivariant_far_from_the_origin(pair):
-    f = some_inputs((6, 4), pair=pair)
+@pytest.mark.parametrize(("pair", "dense"), [(0, False), (3, False), (3, True)])
+def test_ipa_is_invariant_and_updates_are_equivariant_far_from_the_origin(pair, dense):
+    f = some_inputs((6, 4), pair=pair, dense=dense)
     torch.manual_seed(0)
     ipa = IPA(specs_of(f), dim=6).double()
     specs = specs_of({k: f[k] for k in ("h", "frame", "pos")})
@@ -215,8 +220,15 @@ def test_residues_without_frame_or_place_of_their_own_give_finite_values_and_gra
     assert all(torch.isfinite(g).all() for g in torch.autograd.grad(out.sum() + h.sum(), [f["frame"], f["pos"]]))
 
 
-def test_pair_features_come_with_their_edges():
-    f = some_inputs((4,), pair=3)
-    del f["edges"]
-    with pytest.raises(WiringError, match="together"):
-        IPA(specs_of(f))
+@pytest.mark.parametrize("given", [("edge_attr",), ("edges",), ("pair", "edges", "edge_attr")], ids=str)
+def test_pair_features_are_of_all_pairs_or_of_edges(given):
+    specs = specs_of(some_inputs((4,), pair=3) | some_inputs((4,), pair=3, dense=True))
+    kept = {"h", "frame", "pos", "proteins", *given}
+    with pytest.raises(WiringError, match="one or the other"):
+        IPA({name: spec for name, spec in specs.items() if name in kept})
+
+
+def test_pair_features_are_no_features_of_nodes():
+    f = some_inputs((4,))
+    with pytest.raises(WiringError, match="per pair"):
+        IPA(specs_of(f) | {"pair": FieldSpec("h", "node", "6x0e")})

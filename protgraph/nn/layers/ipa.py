@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +11,9 @@ from torch.nn.functional import softplus
 
 from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import WiringError
+from protgraph.nn.attention import DotProductAttention, pair_term
 from protgraph.nn.base import GraphLayer
-from protgraph.nn.biased_attention import protein_attention
+from protgraph.nn.dense import one_of
 
 __all__ = ["IPA"]
 
@@ -22,7 +23,7 @@ class IPA(GraphLayer):
     ``softmax_j( √⅓ ( q_i·k_j / √c + b_ij − ½ γ √(2/9P) Σ_p |T_i ∘ q̄_ip − T_j ∘ k̄_jp|² ) )``.
 
     o, ō and õ are weighted sums of values, of points ``T_j ∘ v̄_jp`` and of pair features; T_i puts a point of the frame
-    of residue i into space. Where edges and edge_attr are wired, those are the pair features; all other pairs have 0.
+    of residue i into space. Pair features are those of all pairs, or of edges, and then 0 for all other pairs.
 
     Parameters
     ----------
@@ -40,13 +41,13 @@ class IPA(GraphLayer):
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å, proteins; optionally edges
-    and edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``, chiral: a frame is right-handed in a mirror
-    image too.
+    Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å, proteins; optionally pair
+    ``(P, D)`` scalars or, in its place, edges and edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``,
+    chiral: a frame is right-handed in a mirror image too.
 
-    ``|a − b|²`` is taken apart into ``|b|² − 2 a·b`` (``|a|²`` is the same for all j), so that one matrix product makes
-    all logits, and no tensor of all pairs is wider than the heads; positions are centred first, which keeps it exact.
-    A residue without a frame has all its points at its CA.
+    ``|a − b|²`` is taken apart into ``|b|² − 2 a·b`` (``|a|²`` is the same for all j), so that it is attention with
+    longer queries and keys, and no tensor of all pairs but z is wider than the heads; positions are centred first,
+    which keeps it exact. A residue without a frame has all its points at its CA.
 
     Deviations from the paper: linear maps have biases, as in AlphaFold's program (but for b_ij, where softmax removes
     it), and the last one does not start at 0. Parameters have the names of OpenFold's.
@@ -57,7 +58,7 @@ class IPA(GraphLayer):
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "frame", "pos", "proteins")
-    optional: ClassVar[tuple[str, ...]] = ("edges", "edge_attr")
+    optional: ClassVar[tuple[str, ...]] = ("pair", "edges", "edge_attr")
     writes: ClassVar[tuple[str, ...]] = ("h",)
 
     def __init__(
@@ -73,8 +74,14 @@ class IPA(GraphLayer):
     ) -> None:
         super().__init__(fields)
         width = self.scalar_width("h")
-        if ("edges" in fields) != ("edge_attr" in fields):
-            raise WiringError("ipa reads edges and edge_attr together, as pair features: wire both or neither")
+        if ("edges" in fields) != ("edge_attr" in fields) or {"pair", "edges"} <= set(fields):
+            raise WiringError(
+                "ipa reads pair features from 'pair', or from 'edges' and 'edge_attr': wire one or the other"
+            )
+        if "pair" in fields and fields["pair"].level != "pair":
+            raise WiringError(
+                f"ipa reads 'pair' per pair, but {fields['pair'].name!r} is a field per {fields['pair'].level}"
+            )
         if fields["frame"].trailing_shape != (3, 3):
             raise WiringError(f"ipa reads {fields['frame'].name!r} as frames (N, 3, 3): use featurizer 'residue_frame'")
         self.heads, self.unit = heads, unit
@@ -83,21 +90,34 @@ class IPA(GraphLayer):
         self.linear_kv = nn.Linear(width, heads * 2 * channels)
         self.linear_q_points = nn.Linear(width, 3 * heads * query_points)
         self.linear_kv_points = nn.Linear(width, 3 * heads * sum(self.points))
-        pair = self.scalar_width("edge_attr") if "edge_attr" in fields else 0
+        self.pair = next((name for name in ("pair", "edge_attr") if name in fields), None)
+        pair = self.scalar_width(self.pair) if self.pair else 0
         self.linear_b = nn.Linear(pair, heads, bias=False) if pair else None
         self.head_weights = nn.Parameter(torch.full((heads,), 0.541324854612918))  # softplus⁻¹(1)
         self.linear_out = nn.Linear(heads * (channels + 4 * value_points + pair), dim)
+        self.attention = DotProductAttention()
         self.declare(h=FieldSpec("h", "node", f"{dim}x0e", chiral=True))
 
     @classmethod
-    def from_reference(cls, state_dict: Mapping[str, Tensor], *, query_points: int, unit: float = 10.0) -> IPA:
-        """The layer of an ``InvariantPointAttention`` of OpenFold, whose state does not say how many points ask."""
+    def from_reference(
+        cls, state_dict: Mapping[str, Tensor], *, query_points: int, unit: float = 10.0, pairs: str = "pair"
+    ) -> IPA:
+        """The layer of an ``InvariantPointAttention`` of OpenFold, whose state does not say how many points ask.
+
+        It reads pair features from ``pairs``: "pair", or "edge_attr" beside edges.
+        """
         state = {name.replace(".linear.", "."): value for name, value in state_dict.items()}
         state.pop("linear_b.bias")  # the same for all j
         heads, (queries, width) = len(state["head_weights"]), state["linear_q.weight"].shape
-        fields = {name: field(name) for name in ("frame", "pos", "proteins", "edges")}
-        fields |= {"h": FieldSpec("h", "node", f"{width}x0e")}
-        fields |= {"edge_attr": FieldSpec("edge_attr", "edge", f"{state['linear_b.weight'].size(1)}x0e")}
+        names = (
+            "frame",
+            "pos",
+            "proteins",
+            *(("edges",) if one_of("pairs", pairs, ("pair", "edge_attr")) != "pair" else ()),
+        )
+        level = "pair" if pairs == "pair" else "edge"
+        fields = {name: field(name) for name in names} | {"h": FieldSpec("h", "node", f"{width}x0e")}
+        fields[pairs] = FieldSpec(pairs, level, f"{state['linear_b.weight'].size(1)}x0e")
         layer = cls(
             fields,
             dim=len(state["linear_out.bias"]),
@@ -119,19 +139,33 @@ class IPA(GraphLayer):
         a = _to_space(self.linear_q_points(h).view(n, 3, self.heads, -1), frame, pos)  # (N, H, 3, P)
         b, o = _to_space(self.linear_kv_points(h).view(n, 3, self.heads, -1), frame, pos).split(self.points, -1)
         strength = softplus(self.head_weights)[:, None] * (1 / (3 * (9 / 2) * p)) ** 0.5  # (H, 1)
-        # line 7, q·k + γ (a·b − ½ |b|²), as one scalar product
-        ask = [q * (1 / (3 * q.size(-1))) ** 0.5, strength * a.flatten(2), (-strength / 2).expand(n, -1, 1)]
-        answer = [k, b.flatten(2), b.square().sum((2, 3)).unsqueeze(-1)]
-        bias = self.linear_b(f["edge_attr"]) / 3**0.5 if self.linear_b else None
-        joined = (torch.cat(parts, -1) for parts in (ask, answer, [v, o.flatten(2)]))
-        seen, weight = protein_attention(*joined, proteins, f.get("edges"), bias)
+        # line 7, q·k + γ (a·b − ½ |b|²), as one scalar product, which attention divides by √(its length)
+        ask = torch.cat(
+            [q * (1 / (3 * q.size(-1))) ** 0.5, strength * a.flatten(2), (-strength / 2).expand(n, -1, 1)], -1
+        )
+        answer = torch.cat([k, b.flatten(2), b.square().sum((2, 3)).unsqueeze(-1)], -1)
+        seen, pairs = self._attend(ask * ask.size(-1) ** 0.5, answer, torch.cat([v, o.flatten(2)], -1), f)
         value, point = seen.split([v.size(-1), o.size(2) * o.size(3)], -1)  # lines 8 and 10
         local = torch.einsum("nkx,nhxp->nkhp", frame, point.unflatten(-1, (3, -1)) - pos[:, None, :, None])
         norm = (local.square().sum(1) + 1e-8).sqrt()  # (N, H, P), AlphaFold's ε
-        out = [value.flatten(1), local.flatten(1), norm.flatten(1)]
-        if weight is not None:
-            out.append(f["edges"].sum(weight[..., None] * f["edge_attr"][:, None]).flatten(1))  # line 9
-        return {"h": self.linear_out(torch.cat(out, 1))}  # line 11
+        parts = [value.flatten(1), local.flatten(1), norm.flatten(1), *pairs]
+        return {"h": self.linear_out(torch.cat(parts, 1))}  # line 11
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, list[Tensor]]:
+        """Weighted sums of values, ``(N, H, ·)``, and, where there are any, of pair features, ``(N, H D)``, line 9."""
+        proteins = f["proteins"]
+        if self.linear_b is None:
+            return self.attention(q, k, v, proteins), []
+        z = f[self.pair]
+        if self.pair == "edge_attr":
+            place = proteins.pair(f["edges"].index[1], f["edges"].index[0])
+            z = z.new_zeros(proteins.num_pairs, z.size(1)).index_copy(0, place, z)
+        bias = pair_term(self.linear_b.weight @ z.t() / 3**0.5)  # (H, P)
+        each = self.attention.weights(q, k, proteins, terms=[bias])  # (H, L, L)
+        pairs = zip(each, proteins.split(v), proteins.split_pairs(z), strict=True)
+        sums = [((w @ x.transpose(0, 1)).transpose(0, 1), w.transpose(0, 1) @ y) for w, x, y in pairs]
+        value, pair = map(torch.cat, zip(*sums, strict=True))
+        return value, [pair.flatten(1)]
 
 
 def _to_space(points: Tensor, frame: Tensor, pos: Tensor) -> Tensor:
