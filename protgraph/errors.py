@@ -13,6 +13,7 @@ __all__ = [
     "EmptyStructureError",
     "FieldError",
     "LabelError",
+    "MissingCoordinatesError",
     "MissingExtraError",
     "OptionError",
     "PluginLoadError",
@@ -66,6 +67,10 @@ class EmptyStructureError(ProtgraphError, ValueError):
 
 class SelectionError(ProtgraphError, LookupError):
     """A model, chain, assembly or residue that was asked for is not in the structure."""
+
+
+class MissingCoordinatesError(ProtgraphError, ValueError):
+    """A protein that is only a sequence was given to what needs a structure."""
 
 
 class DatasetError(ProtgraphError, ValueError):

@@ -177,10 +177,35 @@ def fields() -> dict[str, FieldSpec]:
 _BUILT_IN = (
     # identity of nodes
     FieldSpec("aatype", "node", "0e", "int64", shape=(), classes=21, doc="residue type, ACDEFGHIKLMNPQRSTVWY then X"),
+    FieldSpec(
+        "masked",
+        "node",
+        "0e",
+        "bool",
+        shape=(),
+        doc="which residue types are kept from the model, which is to guess them; aatype is X there",
+    ),
     FieldSpec("chain", "node", "0e", "int64", shape=(), doc="number of the chain, by order of appearance"),
     FieldSpec("res_id", "node", "0e", "int64", shape=(), doc="author residue number"),
     FieldSpec(
         "seq_pos", "node", "0e", "int64", shape=(), doc="position along the chain from 0, counting unresolved gaps"
+    ),
+    FieldSpec(
+        "previous",
+        "node",
+        "0e",
+        "int64",
+        shape=(),
+        classes=22,
+        doc="type of the residue before, in the order of nodes; 21 at the start of a chain",
+    ),
+    FieldSpec(
+        "decoding_rank",
+        "node",
+        "0e",
+        "int64",
+        shape=(),
+        doc="place in the order of decoding: a residue is shown the types of those of a lower place; all 0: of none",
     ),
     # geometry of nodes
     FieldSpec("pos", "node", "point", unit="Å", doc="position of the node: CA of a residue"),

@@ -103,8 +103,11 @@ def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
     fixed = spec.shape if spec.irreps != "point" else spec.trailing_shape  # widths of plain irreps are options
     if fixed is not None and tuple(value.shape[1:]) != fixed:
         raise FieldError(f"{where} has trailing shape {tuple(value.shape[1:])}; the field table says {fixed}")
-    if floating and key != "backbone" and not bool(torch.isfinite(value).all()):
-        row = int((~torch.isfinite(value)).flatten(1).any(1).nonzero()[0])
+    finite = torch.isfinite(value).flatten(1).all(1) if floating and key != "backbone" else None
+    if key == "pos" and "backbone_mask" in graph:
+        finite |= ~graph.backbone_mask.any(1)  # a protein that is only a sequence
+    if finite is not None and not bool(finite.all()):
+        row = int((~finite).nonzero()[0])
         raise FieldError(f"{where} is not finite in row {row}; mask what is missing instead")
 
 

@@ -30,12 +30,16 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
         Fields that must be there (tensor stage only; ``edges`` and ``proteins`` are the reduction objects).
     writes : tuple of str
         Fields that it adds, in the field table.
+    needs_coordinates : bool
+        Whether a protein that is only a sequence is refused before it is called; True unless the class says that the
+        sequence is enough. Of the tensor stage, what reads ``pos`` or ``backbone`` needs coordinates.
     out : dict of str to FieldSpec
         Their specs with the widths that the options give; the table's own spec unless :meth:`declare` says.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
     writes: ClassVar[tuple[str, ...]] = ()
+    needs_coordinates: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.out: dict[str, FieldSpec] = {name: field(name) for name in self.writes}
@@ -72,17 +76,26 @@ class EdgeList:
 
 
 class EdgeFeaturizer(Featurizer):
-    """Finds the edges of a protein; several in one model make one multi-relational graph (``edge_kind``)."""
+    """Finds the edges of a protein; several in one model make one multi-relational graph (``edge_kind``).
+
+    Attributes
+    ----------
+    loops : bool
+        Whether a node may be its own neighbour.
+    """
 
     writes: ClassVar[tuple[str, ...]] = ("edge_index",)
+    loops: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, residues: Residues) -> EdgeList:
-        """The edges, without self loops and without duplicates."""
+        """The edges, without duplicates and, unless the class says otherwise, without self loops."""
 
 
 class TensorFeaturizer(Featurizer):
     """Tensors in, tensors out, on the device, after batching; no parameters."""
+
+    needs_coordinates: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

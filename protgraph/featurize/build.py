@@ -15,14 +15,16 @@ from protgraph.data.edges import Edges, Proteins
 from protgraph.data.fields import FieldSpec, field
 from protgraph.data.graph import ProteinGraph
 from protgraph.data.node import Node, as_node
-from protgraph.errors import EmptyStructureError, FieldError, WiringError
+from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.structure import Residues, Structure, clean
 
-__all__ = ["ALWAYS", "FeaturePlan", "featurize"]
+__all__ = ["ALWAYS", "COORDINATES", "FeaturePlan", "featurize"]
 
+#: Fields that a protein has only if its structure is known.
+COORDINATES = frozenset({"pos", "backbone"})
 #: Fields that every protein graph has, straight from the residues.
-ALWAYS = ("aatype", "chain", "res_id", "seq_pos", "pos", "backbone", "backbone_mask")
+ALWAYS = ("aatype", "masked", "chain", "res_id", "seq_pos", "pos", "backbone", "backbone_mask")
 
 
 class FeaturePlan:
@@ -37,6 +39,8 @@ class FeaturePlan:
     ----------
     fields : dict of str to FieldSpec
         Every field that a graph has after both stages, ``edges`` and ``proteins`` included.
+    needs_coordinates : str, optional
+        Where the first featurizer stands that needs a structure, ``features[0] (ca_knn)``; None without one.
 
     Raises
     ------
@@ -58,8 +62,13 @@ class FeaturePlan:
             self.fields |= {name: field(name) for name in ("edge_index", "edges")}
         if len(self.edges) > 1:
             self.fields["edge_kind"] = field("edge_kind").as_("edge_kind", irreps=f"{len(self.edges)}x0e")
+        self.needs_coordinates: str | None = None
         for i, (n, featurizer) in enumerate(made):
-            self._place(f"features[{i}] ({n.name})", n, featurizer)
+            path = f"features[{i}] ({n.name})"
+            self._place(path, n, featurizer)
+            reads = {n.reads.get(local, local) for local in featurizer.reads}
+            if featurizer.needs_coordinates or reads & COORDINATES:
+                self.needs_coordinates = self.needs_coordinates or path
 
     @staticmethod
     def _create(i: int, n: Node) -> tuple[Node, Featurizer]:
@@ -95,12 +104,33 @@ class FeaturePlan:
         stored = [n.to_dict() for n, _ in (*self.structure, *self.edges)]
         return json.dumps(stored, sort_keys=True)
 
-    def stored(self, residues: Residues) -> ProteinGraph:
-        """Stage one: what is found once a protein and kept."""
+    def stored(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:
+        """Stage one: what is found once a protein and kept.
+
+        Parameters
+        ----------
+        residues : Residues
+            What featurizers may see of the protein.
+        aatype : ndarray, optional
+            ``(N,)`` int64, the residue types that the graph shows; None shows those that featurizers see.
+
+        Raises
+        ------
+        EmptyStructureError
+            There is no residue.
+        MissingCoordinatesError
+            The protein is only a sequence, and a featurizer needs its structure.
+        """
         if len(residues) == 0:
             raise EmptyStructureError(f"{residues.name}: no protein residue is left to make a graph of")
+        if self.needs_coordinates is not None and not residues.has_coordinates:
+            raise MissingCoordinatesError(
+                f"{self.needs_coordinates} needs coordinates, and of {residues.name!r} there is only the sequence.\n"
+                "Give a structure file, or take a model that reads sequences alone."
+            )
         arrays = {
-            "aatype": residues.aatype,
+            "aatype": residues.aatype if aatype is None else aatype,
+            "masked": np.zeros(len(residues), bool),
             "chain": residues.chain_number,
             "res_id": residues.res_id,
             "seq_pos": residues.seq_pos,

@@ -6,6 +6,8 @@ distance, ties by source.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from protgraph.errors import OptionError
@@ -102,6 +104,8 @@ class Sequence(EdgeFeaturizer):
         keeps its two ends apart.
     """
 
+    needs_coordinates: ClassVar[bool] = False
+
     def __init__(self, *, k: int = 1) -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
@@ -122,6 +126,8 @@ class SequenceOffset(EdgeFeaturizer):
     offset : int
         ``seq_pos[i] - seq_pos[j]``, not 0.
     """
+
+    needs_coordinates: ClassVar[bool] = False
 
     def __init__(self, *, offset: int = 1) -> None:
         super().__init__()

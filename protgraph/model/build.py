@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.data.target import Target
 from protgraph.errors import WiringError
-from protgraph.featurize.build import FeaturePlan, inputs
+from protgraph.featurize.build import COORDINATES, FeaturePlan, inputs
 from protgraph.model.graph import ModelGraph, wire
 from protgraph.nn.base import Head
 
@@ -63,6 +63,14 @@ class GraphModel(nn.Module):
         given = {local: self.fields[f] for local, f in reads.items()}
         options = self.graph.heads.get(name, {})
         return registry.heads.create(name, given, self.target, path=f"head ({name})", options=options), reads
+
+    @property
+    def needs_coordinates(self) -> str | None:
+        """Where the first part stands that needs a structure, ``layers[2] (egnn)``; None where a sequence will do."""
+        parts = [(f"{w.path} ({w.node.name})", w.reads) for w in self.wires]
+        parts.append((f"head ({self.target.head_name})", self.head_reads))
+        found = (path for path, reads in parts if COORDINATES & set(reads.values()))
+        return self.plan.needs_coordinates or next(found, None)
 
     @property
     def dtype(self) -> torch.dtype:

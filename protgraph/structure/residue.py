@@ -17,7 +17,7 @@ __all__ = ["BACKBONE", "HIDEABLE", "Residues"]
 BACKBONE = ("N", "CA", "C", "O")
 """Order of the atoms in ``Residues.backbone``."""
 
-HIDEABLE = frozenset({"residue_type", "sidechain", "b_factor"})
+HIDEABLE = frozenset({"residue_type", "sidechain", "b_factor", "coordinates"})
 """What :meth:`Residues.hide` can take away."""
 
 _LETTERS = np.array(list(ALPHABET))
@@ -27,7 +27,8 @@ _LETTERS = np.array(list(ALPHABET))
 class Residues:
     """N residues of a protein and their A heavy atoms, in file order.
 
-    Chain, ``res_id`` and ``ins_code`` together identify a residue; no two rows share them.
+    Chain, ``res_id`` and ``ins_code`` together identify a residue; no two rows share them. A protein that is only a
+    sequence has no atoms, and NaN for every position.
 
     Parameters
     ----------
@@ -93,6 +94,11 @@ class Residues:
         return ~np.isnan(self.backbone[..., 0])
 
     @property
+    def has_coordinates(self) -> bool:
+        """False for a protein that is only a sequence."""
+        return not np.isnan(self.pos).all()
+
+    @property
     def sequence(self) -> str:
         """One-letter codes of all residues, chain after chain as in the file."""
         return "".join(_LETTERS[self.aatype])
@@ -152,7 +158,8 @@ class Residues:
         Parameters
         ----------
         what : collection of str
-            "residue_type" (all become unknown), "sidechain" (only N, CA, C, O atoms stay) and "b_factor" (zeros).
+            "residue_type" (all become unknown), "sidechain" (only N, CA, C, O atoms stay), "b_factor" (zeros) and
+            "coordinates" (the protein is only a sequence, as if it came from FASTA; its numbering stays).
         """
         what = {what} if isinstance(what, str) else set(what)
         if what - HIDEABLE:
@@ -166,6 +173,11 @@ class Residues:
             changes.update(self._atoms(np.isin(self.atom_name, BACKBONE), np.arange(len(self))))
         if "b_factor" in what:
             changes["b_factor"] = np.zeros_like(self.b_factor)
+        if "coordinates" in what:
+            changes |= {name: np.full_like(getattr(self, name), np.nan) for name in ("pos", "backbone")}
+            changes |= self._atoms(np.zeros(len(self.atom_name), bool), np.arange(len(self)))
+            changes["b_factor"] = np.zeros_like(self.b_factor)
+            changes["report"] = LossReport()  # its counts tell of the structure
         return replace(self, **changes)
 
     def with_noise(self, sigma: float, *, seed: int) -> Residues:

@@ -1,13 +1,14 @@
 """What is asked of a model: the target, the loss, the metrics, and what the inputs must not show."""
 
 from protgraph.task.loss import binary_cross_entropy, cross_entropy, squared_error
-from protgraph.task.metric import METRICS, Metric, Outcome, as_metric, best_threshold, score
+from protgraph.task.metric import METRICS, Metric, Outcome, Pairs, as_metric, best_threshold, score
 from protgraph.task.task import Task, task_for
 
 __all__ = [
     "METRICS",
     "Metric",
     "Outcome",
+    "Pairs",
     "Task",
     "as_metric",
     "best_threshold",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["binary_cross_entropy", "cross_entropy", "known", "prior", "squared_error"]
+__all__ = ["binary_cross_entropy", "cross_entropy", "known", "prior", "squared_error", "tally"]
 
 UNKNOWN = -1  # class number of an entry without a label
 
@@ -79,17 +81,46 @@ def squared_error(logits: Tensor, y: Tensor) -> Tensor:
     return error.square().sum() / mask.sum().clamp(min=1)
 
 
-def prior(y: Tensor, kind: str, size: int, *, pos_weight: Tensor | float | None = None) -> Tensor | None:
+def tally(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | None:
+    """What :func:`prior` has to know of labels, summed over the labels of one protein after the other.
+
+    Parameters
+    ----------
+    labels : iterable of Tensor
+        Labels of proteins.
+    kind : str
+        Of the target.
+    size : int
+        C.
+
+    Returns
+    -------
+    Tensor, optional
+        float64. Of classes how many there are of each, ``(C,)``; of yes/no labels how many are 1 and how many 0, of
+        values their sum and their number, ``(2, C)``; None for any other kind.
+    """
+    if kind not in ("classes", "labels", "values"):
+        return None
+    total = torch.zeros(size if kind == "classes" else (2, size), dtype=torch.float64)
+    for y in labels:
+        if kind == "classes":
+            total += torch.bincount(y[known(y)], minlength=size)
+        elif kind == "labels":
+            total += torch.stack([(y == 1).sum(0), (y == 0).sum(0)])
+        else:
+            total += torch.stack([y.double().nansum(0), known(y).sum(0)])
+    return total
+
+
+def prior(found: Tensor | None, kind: str, *, pos_weight: Tensor | float | None = None) -> Tensor | None:
     """The constant logits ``(C,)`` of least loss: what labels' frequencies alone give.
 
     Parameters
     ----------
-    y : Tensor
-        Labels of the training split.
+    found : Tensor, optional
+        What :func:`tally` gives of the training split.
     kind : str
         Of the target: "classes" (log-frequencies), "labels" (log-odds) or "values" (means); None for any other.
-    size : int
-        C.
     pos_weight : float or Tensor, optional
         Weight of positives in the loss.
 
@@ -98,11 +129,11 @@ def prior(y: Tensor, kind: str, size: int, *, pos_weight: Tensor | float | None 
     Every class and answer counts half an observation more than it has (Krichevsky & Trofimov 1981), so that none is
     impossible.
     """
-    y = y[known(y)] if kind == "classes" else y
+    if found is None:
+        return None
     if kind == "classes":
-        counts = torch.bincount(y, minlength=size) + 0.5
-        return (counts / counts.sum()).log()
+        return ((found + 0.5) / (found + 0.5).sum()).log().float()
     if kind == "labels":
         weight = torch.as_tensor(1.0 if pos_weight is None else pos_weight)
-        return (weight * ((y == 1).sum(0) + 0.5) / ((y == 0).sum(0) + 0.5)).log()
-    return y.nanmean(0).nan_to_num() if kind == "values" else None
+        return (weight * (found[0] + 0.5) / (found[1] + 0.5)).log().float()
+    return (found[0] / found[1].clamp(min=1)).float()

@@ -15,7 +15,30 @@ from torch import Tensor
 
 from protgraph.task.loss import cross_entropy, known
 
-__all__ = ["METRICS", "Metric", "Outcome", "as_metric", "best_threshold", "score"]
+__all__ = ["METRICS", "OTHER_CHAIN", "Metric", "Outcome", "Pairs", "as_metric", "best_threshold", "score"]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Which pairs of residues the M rows of an outcome are; each pair is one row.
+
+    Parameters
+    ----------
+    protein : Tensor
+        ``(M,)`` int64, number of the protein, ascending.
+    separation : Tensor
+        ``(M,)`` int64, how many positions along the chain the two are apart; :data:`OTHER_CHAIN` in different chains.
+    sizes : Tensor
+        ``(P,)`` int64, residues of each protein.
+    """
+
+    protein: Tensor
+    separation: Tensor
+    sizes: Tensor
+
+
+OTHER_CHAIN = 1 << 40
+"""Separation of residues of different chains: beyond every bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +57,10 @@ class Outcome:
         ``(C,)`` log-odds from which a label counts as predicted; None is 0, a probability of one half.
     pos : Tensor, optional
         ``(N, 3)`` Å, where the model saw the residues: where predicted vectors begin.
+    pairs : Pairs, optional
+        Where rows are pairs of residues, which.
+    loss : float, optional
+        Mean loss over all known labels, where rows were left out.
     """
 
     logits: Tensor
@@ -41,6 +68,8 @@ class Outcome:
     chain: Tensor | None = None
     threshold: Tensor | None = None
     pos: Tensor | None = None
+    pairs: Pairs | None = None
+    loss: float | None = None
 
     def with_threshold(self, threshold: Tensor | None) -> Outcome:
         """The same outcome, cut elsewhere."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from torch import Tensor
+from torch import Generator, Tensor
+from torch_geometric.data import Data
 
 from protgraph.data.labels import Labels, align
 from protgraph.data.target import Target
@@ -16,12 +17,15 @@ from protgraph.errors import DatasetError, LabelError
 from protgraph.structure.residue import HIDEABLE
 from protgraph.task import metric as m
 from protgraph.task.loss import binary_cross_entropy, cross_entropy, squared_error
-from protgraph.task.metric import Metric
+from protgraph.task.metric import Metric, Outcome
 
 if TYPE_CHECKING:
     from protgraph.structure.residue import Residues
 
-__all__ = ["Task", "task_for"]
+__all__ = ["Present", "Task", "task_for"]
+
+#: A graph or batch, and the source of all chance, to what is shown of it and the labels asked for.
+Present = Callable[[Data, Generator], tuple[Data, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ class Task:
     monitor : str
         Name of the metric that chooses among epochs, on validation.
     hides : collection of str
-        Of ``residue_type``, ``sidechain`` and ``b_factor``: removed from the structure before any featurizer runs,
-        so that no component can show the label to the model.
+        Of ``residue_type``, ``sidechain``, ``b_factor`` and ``coordinates``: removed from the structure before any
+        featurizer runs, so that no component can show the label to the model.
     derive : callable, optional
         Residues, nothing hidden, to their labels, for datasets that give none of their own.
     noise : float
@@ -50,6 +54,23 @@ class Task:
         featurizer runs, and is the same for a protein each time it is prepared.
     restore : callable, optional
         In place of ``derive``: residues as they are, and as a model sees them, to labels.
+    present : callable, optional
+        ``(graph, generator)`` to what of a graph or batch is shown, and the labels that it is asked for, anew at every
+        use; None shows and asks what was prepared. It changes nothing that it is given.
+    examine : callable, optional
+        The same where a model is evaluated, in place of ``present``. There, each protein comes alone, with a generator
+        that is always the same for a protein of its name.
+    keeps : Target, optional
+        What is prepared of each protein in place of labels, where ``present`` makes those of it.
+    shows_types : bool
+        Whether graphs hold the residue types though they are hidden from featurizers: ``present`` hides them then, or
+        the model is causal.
+    causal : bool
+        Whether a prediction may depend on earlier residues only. Training tries the model and refuses one that does
+        otherwise.
+    thin : callable, optional
+        Which rows of one protein's :class:`~protgraph.task.Outcome` its metrics need, ``(K,)`` int64, where there are
+        too many to keep all.
     doc : str
         What is asked, and where the labels come from.
     """
@@ -63,6 +84,12 @@ class Task:
     derive: Callable[[Residues], np.ndarray] | None = field(default=None, repr=False)
     noise: float = 0.0
     restore: Callable[[Residues, Residues], np.ndarray] | None = field(default=None, repr=False)
+    present: Present | None = field(default=None, repr=False)
+    examine: Present | None = field(default=None, repr=False)
+    keeps: Target | None = field(default=None, repr=False)
+    shows_types: bool = False
+    causal: bool = False
+    thin: Callable[[Outcome], Tensor] | None = field(default=None, repr=False)
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -74,6 +101,8 @@ class Task:
         names = [metric.name for metric in self.metrics]
         if self.monitor not in names:
             raise DatasetError(f"task {self.name!r}: monitor {self.monitor!r} is none of its metrics {names}")
+        if self.keeps is not None and self.present is None:
+            raise DatasetError(f"task {self.name!r}: keeps {self.keeps.name!r} and has no present= for labels")
         if self.noise < 0:
             raise DatasetError(f"task {self.name!r}: noise is {self.noise} Å; it cannot be below 0")
 
@@ -84,8 +113,18 @@ class Task:
 
     @property
     def has_threshold(self) -> bool:
-        """Whether labels are yes or no, so that a threshold has to be chosen on validation."""
-        return self.target.kind == "labels"
+        """Whether labels are yes or no, so that a threshold has to be chosen on validation; a pair's is one half."""
+        return self.target.kind == "labels" and self.target.level != "pair"
+
+    @property
+    def kept(self) -> Target:
+        """What the labels of a prepared protein are."""
+        return self.keeps or self.target
+
+    def asked(self, graph: Data, generator: Generator, *, training: bool) -> tuple[Data, Tensor]:
+        """What is shown of a graph or batch, and the labels that are asked for."""
+        present = self.present if training or self.examine is None else self.examine
+        return (graph, graph.y) if present is None else present(graph, generator)
 
     def seen(self, residues: Residues, name: str) -> Residues:
         """What a model may see of a protein: without what is hidden, and with noise of its own by its name."""
@@ -100,7 +139,7 @@ class Task:
         seen: Residues | None = None,
         strict: bool = True,
     ) -> np.ndarray:
-        """The labels of one protein as its target defines them.
+        """The labels of one protein as its target defines them, or what is kept to make them of.
 
         Parameters
         ----------
@@ -136,16 +175,17 @@ class Task:
         return y
 
     def _check(self, y: np.ndarray, protein: str) -> None:
-        where, size = f"task {self.name!r}: labels of {protein!r}", self.target.size
-        columns = f"{size} columns" + " of x, y, z" * self.target.is_geometric
-        if self.target.kind == "classes":
+        target = self.kept
+        where, size = f"task {self.name!r}: labels of {protein!r}", target.size
+        columns = f"{size} columns" + " of x, y, z" * target.is_geometric
+        if target.kind == "classes":
             if y.ndim != 1 or y.dtype.kind != "i":
                 raise LabelError(f"{where} are {y.dtype} {y.shape}; classes are integers, one a row")
             if y.size and (y.min() < -1 or y.max() >= size):
                 raise LabelError(f"{where} lie in {y.min()}…{y.max()}; classes are 0…{size - 1}, and −1 for unknown")
-        elif y.shape[1:] != self.target.shape or y.dtype.kind != "f":
-            raise LabelError(f"{where} are {y.dtype} {y.shape}; {self.target.kind} are floats with {columns}")
-        elif self.target.kind == "labels" and not np.isin(y[~np.isnan(y)], (0, 1)).all():
+        elif y.shape[1:] != target.shape or y.dtype.kind != "f":
+            raise LabelError(f"{where} are {y.dtype} {y.shape}; {target.kind} are floats with {columns}")
+        elif target.kind == "labels" and not np.isin(y[~np.isnan(y)], (0, 1)).all():
             raise LabelError(f"{where} have other values than 0 and 1 (NaN: unknown)")
 
 

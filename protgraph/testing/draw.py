@@ -55,6 +55,7 @@ def draw_scene(
     plan = _plan(frozenset(name for name in specs if is_registered(name)))
     batch = collate([plan.stored(copied(r)) for r in residues])
     known = plan.expand(inputs(batch))
+    known["masked"] = _random("masked", field("masked"), len(batch.masked), batch.pos, False)
     sizes, edge_index = batch.sizes, batch.edge_index
     rows = {"node": sum(sizes), "edge": edge_index.size(1), "graph": len(sizes)}
     rows["pair"] = sum(n * n for n in sizes)

@@ -47,6 +47,8 @@ class Checkpoint:
         What is taken away from a structure before the model sees it.
     one_chain : bool
         Whether it knows single chains only.
+    shows_types : bool
+        Whether the model is shown the residue types though they are hidden from featurizers.
     threshold : Tensor, optional
         ``(C,)`` log-odds from which a label is predicted.
     metrics : mapping of str to mapping
@@ -61,6 +63,7 @@ class Checkpoint:
     task: str
     hides: Collection[str] = frozenset()
     one_chain: bool = False
+    shows_types: bool = False
     threshold: Tensor | None = None
     metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     trained: Mapping[str, Any] = field(default_factory=dict)
@@ -92,6 +95,7 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
         "task": checkpoint.task,
         "hides": sorted(checkpoint.hides),
         "one_chain": checkpoint.one_chain,
+        "shows_types": checkpoint.shows_types,
         "threshold": None if checkpoint.threshold is None else checkpoint.threshold.tolist(),
         "fields": {name: asdict(table.field(name)) for name in known},
         "components": list(_components(model)),
@@ -137,6 +141,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             task=told["task"],
             hides=frozenset(told["hides"]),
             one_chain=told["one_chain"],
+            shows_types=told.get("shows_types", False),  # older files have none
             threshold=None if threshold is None else torch.tensor(threshold, dtype=torch.float32),
             metrics={s: {k: math.nan if v is None else v for k, v in m.items()} for s, m in told["metrics"].items()},
             trained=told["trained"],

@@ -104,7 +104,13 @@ def embed(
     field = model.graph.readout.get("h", "h")
     failures: list[Failure] = []
     proteins = read_proteins(
-        files, model.plan, failures, hides=checkpoint.hides, one_chain=checkpoint.one_chain, chains=chains
+        files,
+        model.plan,
+        failures,
+        hides=checkpoint.hides,
+        one_chain=checkpoint.one_chain,
+        shows_types=checkpoint.shows_types,
+        chains=chains,
     )
     told: list[tuple[str, str, str]] = []
     ids: list[str] = []

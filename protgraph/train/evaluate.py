@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch
+from torch_geometric.data import Batch, Data
 
+from protgraph.data.graph import collate
 from protgraph.data.loader import ProteinBatches
 from protgraph.data.store import Store
 from protgraph.model.build import GraphModel
-from protgraph.task.metric import Outcome, score
+from protgraph.task.loss import known
+from protgraph.task.metric import OTHER_CHAIN, Outcome, Pairs, score
 from protgraph.task.task import Task
 
-__all__ = ["Batches", "evaluate", "evaluating", "outcome"]
+__all__ = ["Batches", "evaluate", "evaluating", "examined", "outcome", "pair_outcome", "unordered"]
 
 EVALUATION_RESIDUES = 8192  # a batch without gradients takes about a third of the memory
 
@@ -51,7 +56,14 @@ class Batches:
         self.batches.set_epoch(epoch)
 
 
-def outcome(model: GraphModel, store: Store, *, max_nodes: int = EVALUATION_RESIDUES) -> Outcome:
+def outcome(
+    model: GraphModel,
+    store: Store,
+    task: Task,
+    *,
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+    max_nodes: int = EVALUATION_RESIDUES,
+) -> Outcome:
     """What a model says about every protein of a store, without gradients, on the device that it lies on.
 
     Parameters
@@ -60,13 +72,20 @@ def outcome(model: GraphModel, store: Store, *, max_nodes: int = EVALUATION_RESI
         In any mode; it is in the same one afterwards.
     store : Store
         Proteins with labels.
+    task : Task
+        What is asked of each protein: the same every time, whatever the batch.
+    loss : callable, optional
+        ``(logits, y)`` to a scalar; by default the task's. It is worked out here only where rows are left out.
     max_nodes : int
-        Residues a batch.
+        Residues a batch; of a target per pair, proteins go one by one.
     """
+    if task.target.level == "pair":
+        return pair_outcome(model, store, task, loss or task.loss)
     logits, labels, chains, places = [], [], [], []
     proteins = 0
     with evaluating(model) as device:
-        for batch in Batches(store, max_nodes=max_nodes):
+        for members in Batches(store, max_nodes=max_nodes).batches:
+            batch = examined(store, members, task)
             logits.append(model(batch.to(device))["logits"].float().cpu())
             labels.append(batch.y.cpu())
             places.append(batch.pos.cpu())
@@ -92,7 +111,78 @@ def evaluate(model: GraphModel, store: Store, task: Task, *, threshold: Tensor |
     threshold : Tensor, optional
         ``(C,)`` log-odds, as :func:`protgraph.task.best_threshold` chose it on validation; for yes/no labels.
     """
-    return score(task.metrics, outcome(model, store).with_threshold(threshold))
+    return score(task.metrics, outcome(model, store, task).with_threshold(threshold))
+
+
+def examined(store: Store, members: Sequence[int], task: Task) -> Batch:
+    """The batch of these proteins as the task shows them in an evaluation, what it asks for in ``y``.
+
+    Chance is a protein's own, by its name: no batch and no earlier evaluation changes what is asked of it.
+    """
+    if task.present is None:
+        return store.collate(members)
+    graphs = []
+    for i in members:
+        generator = torch.Generator().manual_seed(zlib.crc32(store.names[i].encode()))
+        graph, y = task.asked(store[i], generator, training=False)
+        graph = copy.copy(graph)
+        graph.y, graph.y_level = y, task.target.level
+        graphs.append(graph)
+    return collate(graphs)
+
+
+def pair_outcome(model: GraphModel, store: Store, task: Task, loss: Callable[[Tensor, Tensor], Tensor]) -> Outcome:
+    """What a model says about the pairs of each protein, of which only those are kept that the metrics need.
+
+    A pair is one row, i before j; its logits are the mean of both orders, its labels those of (i, j).
+    """
+    kept: list[Outcome] = []
+    total = number = 0.0
+    with evaluating(model) as device:
+        for i in range(len(store)):
+            graph = examined(store, [i], task)
+            said = unordered(model(graph.to(device))["logits"].float(), graph)
+            one = replace(said, pairs=replace(said.pairs, protein=said.pairs.protein + i))
+            count = int(known(one.y).sum())
+            total, number = total + float(loss(one.logits, one.y)) * count, number + count
+            kept.append(one if task.thin is None else _rows(one, task.thin(one)))
+    return Outcome(
+        torch.cat([o.logits for o in kept]),
+        torch.cat([o.y for o in kept]),
+        pairs=Pairs(
+            torch.cat([o.pairs.protein for o in kept]),
+            torch.cat([o.pairs.separation for o in kept]),
+            torch.cat([o.pairs.sizes for o in kept]),
+        ),
+        loss=total / max(number, 1),
+    )
+
+
+def unordered(logits: Tensor, graph: Data) -> Outcome:
+    """Each pair i < j of one protein once, on the CPU.
+
+    Parameters
+    ----------
+    logits : Tensor
+        ``(L², C)``, all ordered pairs, row-major.
+    graph : Data
+        The protein, with labels ``y`` ``(L², C)`` or without.
+    """
+    size = graph.num_nodes
+    square = logits.view(size, size, -1)
+    i, j = torch.triu_indices(size, size, 1, device=logits.device)
+    said = ((square[i, j] + square[j, i]) / 2).cpu()  # (M, C)
+    y = torch.full_like(said, torch.nan)
+    if "y" in graph:
+        y = graph.y.view(size, size, *graph.y.shape[1:])[i, j].cpu()
+    apart = (graph.seq_pos[i] - graph.seq_pos[j]).abs()
+    separation = torch.where(graph.chain[i] == graph.chain[j], apart, OTHER_CHAIN).cpu()
+    return Outcome(said, y, pairs=Pairs(torch.zeros(len(said), dtype=torch.long), separation, torch.tensor([size])))
+
+
+def _rows(o: Outcome, rows: Tensor) -> Outcome:
+    pairs = replace(o.pairs, protein=o.pairs.protein[rows], separation=o.pairs.separation[rows])
+    return replace(o, logits=o.logits[rows], y=o.y[rows], pairs=pairs)
 
 
 @contextmanager

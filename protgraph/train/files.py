@@ -53,6 +53,7 @@ def read_proteins(
     *,
     hides: Collection[str] = (),
     one_chain: bool = False,
+    shows_types: bool = False,
     chains: Sequence[str] | None = None,
     model: int = 1,
 ) -> Iterator[Protein]:
@@ -70,6 +71,8 @@ def read_proteins(
         What is taken away before; see :meth:`protgraph.structure.Residues.hide`.
     one_chain : bool
         Make every chain a protein of its own.
+    shows_types : bool
+        Show residue types to the model, though they may be hidden from featurizers.
     chains : sequence of str, optional
         Only these chains of every file.
     model : int
@@ -86,7 +89,8 @@ def read_proteins(
         for names in [(name,) for name in whole.chain_names] if one_chain else [whole.chain_names]:
             try:
                 residues = whole.chains(names)
-                yield Protein(str(file), residues, plan.stored(residues.hide(hides)))
+                shown = residues.aatype if shows_types else None
+                yield Protein(str(file), residues, plan.stored(residues.hide(hides), aatype=shown))
             except Exception as e:  # noqa: BLE001 -- a foreign featurizer may raise anything; the others go on
                 failures.append(Failure.of(file, ",".join(names), e))
 

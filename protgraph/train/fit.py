@@ -18,10 +18,10 @@ from torch import Tensor
 
 from protgraph.data.dataset import Dataset
 from protgraph.data.store import Store
-from protgraph.errors import DatasetError, OptionError, ProtgraphError
+from protgraph.errors import DatasetError, MissingCoordinatesError, OptionError, ProtgraphError
 from protgraph.model.build import GraphModel, build_model
 from protgraph.model.graph import ModelGraph
-from protgraph.task.loss import binary_cross_entropy, prior
+from protgraph.task.loss import binary_cross_entropy, prior, tally
 from protgraph.task.task import Task
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
@@ -107,6 +107,7 @@ class FitResult:
             task=self.task.name,
             hides=self.task.hides,
             one_chain=self.one_chain,
+            shows_types=self.task.shows_types,
             threshold=self.threshold,
             metrics=self.metrics,
             trained={
@@ -182,6 +183,11 @@ def fit(
     dataset = as_dataset(dataset)
     task = as_task(task, dataset)
     built = build_model(model, task.target, seed=config.seed)
+    if "coordinates" in task.hides and built.needs_coordinates is not None:
+        raise MissingCoordinatesError(
+            f"task {task.name!r} shows the sequence alone, and {built.needs_coordinates} of model "
+            f"{built.graph.name!r} needs a structure.\nTake a model that reads sequences, such as 'sequence_mlp'."
+        )
     prepared = prepare(dataset, task, built.plan, cache=cache, jobs=jobs)
     if "val" not in prepared.splits:
         raise DatasetError(
@@ -263,15 +269,17 @@ def _train(
 
 def _loss(task: Task, config: FitConfig, train: Store) -> tuple[Callable[[Tensor, Tensor], Tensor], Tensor | None]:
     """The loss, and the constant logits of least loss."""
-    y, target = torch.cat([protein.y for protein in train]), task.target
+    kind, generator = task.target.kind, torch.Generator().manual_seed(config.seed)
+    labels = (task.asked(protein, generator, training=True)[1] for protein in train)
+    found = tally(labels, kind, task.target.size)
     if config.pos_weight is None:
-        return task.loss, prior(y, target.kind, target.size)
+        return task.loss, prior(found, kind)
     if task.target.kind != "labels" or task.loss is not binary_cross_entropy:
         raise OptionError(f"FitConfig: pos_weight is for yes/no labels; task {task.name!r} has {task.target.kind}")
     weight = config.pos_weight
     if weight == "balanced":
-        weight = (y == 0).sum(0) / (y == 1).sum(0).clamp(min=1)
-    return partial(binary_cross_entropy, pos_weight=weight), prior(y, target.kind, target.size, pos_weight=weight)
+        weight = (found[1] / found[0].clamp(min=1)).float()
+    return partial(binary_cross_entropy, pos_weight=weight), prior(found, kind, pos_weight=weight)
 
 
 @contextmanager

@@ -107,14 +107,18 @@ class FitModule(pl.LightningModule):
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         return batch if device.type == "cpu" else batch.to(device, non_blocking=True)
 
+    def on_train_start(self) -> None:
+        self._generator = torch.Generator(self.device).manual_seed(self.config.seed)
+
     def on_train_epoch_start(self) -> None:
         self._loss = torch.zeros((), device=self.device)
         self._known = torch.zeros((), device=self.device)
         self._start = time.perf_counter()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        loss = self.loss(self.model(batch)["logits"].float(), batch.y)
-        count = known(batch.y).sum()
+        batch, y = self.task.asked(batch, self._generator, training=True)
+        loss = self.loss(self.model(batch)["logits"].float(), y)
+        count = known(y).sum()
         self._loss += loss.detach() * count
         self._known += count
         self.residues += batch.num_nodes
@@ -128,10 +132,10 @@ class FitModule(pl.LightningModule):
     def on_train_epoch_end(self) -> None:
         train_loss = float(self._loss / self._known.clamp(min=1))  # waits for the device
         self.seconds += time.perf_counter() - self._start
-        said = outcome(self.model, self.validation)
+        said = outcome(self.model, self.validation, self.task, loss=self.loss)
         threshold = best_threshold(said) if self.task.has_threshold else None
         metrics = score(self.task.metrics, said.with_threshold(threshold))
-        val_loss = float(self.loss(said.logits, said.y))
+        val_loss = float(self.loss(said.logits, said.y)) if said.loss is None else said.loss
         row = {"epoch": len(self.history) + 1, "train_loss": train_loss, "val_loss": val_loss, **metrics}
         self.history.append(row)
         self._keep_best(metrics, threshold)

@@ -95,7 +95,13 @@ def predict(
         )
     failures: list[Failure] = []
     proteins = read_proteins(
-        files, model.plan, failures, hides=checkpoint.hides, one_chain=checkpoint.one_chain, chains=chains
+        files,
+        model.plan,
+        failures,
+        hides=checkpoint.hides,
+        one_chain=checkpoint.one_chain,
+        shows_types=checkpoint.shows_types,
+        chains=chains,
     )
     rows: list[Row] = []
     with evaluating(model) as where:

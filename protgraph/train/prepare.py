@@ -178,7 +178,7 @@ def prepare(
 
 def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Example]) -> list[object]:
     told = [(e.id, e.chains, e.split) for e in examples]
-    asked = (task.name, sorted(task.hides), task.noise, asdict(task.target))
+    asked = (task.name, sorted(task.hides), task.noise, task.shows_types, asdict(task.kept))
     files = stamps([e.path for e in examples])
     return [dataset.name, dataset.version, asked, plan.key(), told, files, __version__, code_digest(*CODE)]
 
@@ -233,8 +233,8 @@ def _graph(example: Example, residues: Residues, task: Task, plan: FeaturePlan, 
     """One protein: labels from everything, features from what the task lets be seen."""
     seen = task.seen(residues, example.id)
     y = torch.from_numpy(task.labels(residues, labels, seen=seen))
-    graph = plan.stored(seen)
-    graph.name, graph.y, graph.y_level = example.id, y, task.target.level
+    graph = plan.stored(seen, aatype=residues.aatype if task.shows_types else None)
+    graph.name, graph.y, graph.y_level = example.id, y, task.kept.level
     graph.validate()
     return graph
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from protgraph import featurizers
+from protgraph.errors import MissingCoordinatesError
 from protgraph.structure import Residues
 from protgraph.structure.residue import BACKBONE, HIDEABLE
 
@@ -46,7 +47,25 @@ def differing(plan, a: Residues, b: Residues) -> set[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_hidden_shows(proteins, plan_of, name):
     for residues in proteins[:6]:
-        assert differing(plan_of(name), residues.hide(HIDEABLE), altered(residues).hide(HIDEABLE)) == set()
+        hidden = HIDEABLE - {"coordinates"}
+        assert differing(plan_of(name), residues.hide(hidden), altered(residues).hide(hidden)) == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hidden_coordinates_are_gone_or_asked_for_in_vain(proteins, plan_of, name):
+    plan, residues = plan_of(name), proteins[0]
+    moved = replace(
+        residues,
+        pos=residues.pos * 1.1,
+        backbone=residues.backbone[:, ::-1].copy(),
+        atom_pos=-residues.atom_pos,
+        b_factor=residues.b_factor + 1,
+    )
+    if plan.needs_coordinates is None:
+        assert differing(plan, residues.hide("coordinates"), moved.hide("coordinates")) == set()
+    else:
+        with pytest.raises(MissingCoordinatesError, match=residues.name):
+            plan.stored(residues.hide("coordinates"))
 
 
 @pytest.mark.parametrize(

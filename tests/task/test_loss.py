@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from protgraph.task.loss import binary_cross_entropy, cross_entropy, known, prior, squared_error
+from protgraph.task.loss import binary_cross_entropy, cross_entropy, known, prior, squared_error, tally
 
 
 def test_cross_entropy_of_a_uniform_guess_is_the_log_of_the_number_of_classes():
@@ -85,7 +85,7 @@ def test_no_constant_has_less_loss_than_the_prior(kind, loss, y):
     """Gradient descent from elsewhere ends where the closed form begins, but for half an observation of smoothing."""
     size = 3 if kind == "classes" else y.shape[1]
     weight = loss.keywords["pos_weight"] if isinstance(loss, partial) else None
-    start = prior(y, kind, size, pos_weight=weight)
+    start = prior(tally(y.split(2), kind, size), kind, pos_weight=weight)
     found = torch.zeros(size, requires_grad=True)
     optimiser = torch.optim.LBFGS([found], max_iter=200, line_search_fn="strong_wolfe")
 
@@ -101,4 +101,4 @@ def test_no_constant_has_less_loss_than_the_prior(kind, loss, y):
 
 
 def test_vectors_have_no_prior():
-    assert prior(torch.zeros(4, 1, 3), "vectors", 1) is None
+    assert prior(tally([torch.zeros(4, 1, 3)], "vectors", 1), "vectors") is None

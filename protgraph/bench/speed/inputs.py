@@ -29,6 +29,7 @@ def protein(n: int, k: int, *, seed: int = 0) -> ProteinGraph:
     graph = ProteinGraph(
         pos=pos,
         aatype=torch.arange(n) % 20,
+        masked=torch.zeros(n, dtype=torch.bool),
         chain=torch.zeros(n, dtype=torch.long),
         res_id=torch.arange(n),
         seq_pos=torch.arange(n),
