@@ -11,12 +11,13 @@ from functools import reduce
 from operator import add, and_
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
 from protgraph.data.block import Block, Layout, Side
 from protgraph.data.edges import Proteins
+from protgraph.nn.recorder import Attends, PairWeights
 
 __all__ = ["DotProductAttention", "PairTerm", "in_parts", "pair_term"]
 
@@ -28,13 +29,14 @@ _Seen = tuple[Sequence[PairTerm], Tensor | None, Tensor | None]  # terms, mask, 
 _ENTRIES = 2**24
 
 
-class DotProductAttention(nn.Module):
+class DotProductAttention(Attends):
     """``o_i = Σ_j softmax_j( q_i·k_j / √d + Σ_t t_ij ) v_j``, j over the nodes of i's protein that i may see.
 
     Parameters
     ----------
     causal : bool
-        Node i sees the nodes of its protein up to itself, in their order in the batch.
+        Node i sees the nodes of its protein up to itself, in their order in the batch. Where others answer than those
+        that ask, those that ask are the last of them: of M nodes, the L last.
     dropout : float
         Probability of leaving out an attention weight.
     entries : int
@@ -99,6 +101,8 @@ class DotProductAttention(nn.Module):
         Tensor
             ``(N, H, C)``.
         """
+        if self.is_heard:
+            self.weights(q, k, proteins, keys=keys, terms=terms, mask=mask, key_mask=key_mask)
         layout = _layout(proteins, keys)
         if not layout.blocks:
             return q.new_zeros(q.size(0), q.size(1), v.size(2)) + 0 * (q.sum() + k.sum() + v.sum())
@@ -126,12 +130,14 @@ class DotProductAttention(nn.Module):
         layout = Layout(proteins.sizes, sizes, q.device, padded=False)
         nonempty = iter([b for b, w in enumerate(made) if w.numel()])
         for block in layout.blocks:
-            logits = _heads(block.rows, q) @ _heads(block.columns, k).mT / q.size(-1) ** 0.5  # (b, H, L, M)
+            scaled = _heads(block.rows, q) / q.size(-1) ** 0.5
+            logits = scaled @ _heads(block.columns, k).mT  # (b, H, L, M)
             extra = self._extra(block, slice(None), (terms, mask, key_mask), q)
             if extra is not None:
                 logits = logits.masked_fill(~extra, -torch.inf) if extra.dtype == torch.bool else logits + extra
             for weight in logits.softmax(-1).nan_to_num(0.0):  # NaN: a row that sees nothing
                 made[next(nonempty)] = weight
+        self.tell(PairWeights(made))
         return made
 
     def _attend(self, block: Block, q: Tensor, k: Tensor, v: Tensor, seen: _Seen, p: float) -> Tensor:
@@ -139,8 +145,10 @@ class DotProductAttention(nn.Module):
         terms, mask, key_mask = seen
         # In a causal block nobody sees padding: it comes after all that is real.
         padded = block.columns.real is not None and not self.causal
-        if not terms and mask is None and key_mask is None and not padded:
-            return scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=self.causal)
+        causal = self.causal and not _sees_all(block)
+        square = not causal or _earlier(block) is None  # what the kernel means by causal
+        if not terms and mask is None and key_mask is None and not padded and square:
+            return scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=causal)
 
         def some(q: Tensor, k: Tensor, v: Tensor, rows: slice) -> Tensor:
             extra = self._extra(block, rows, seen, q)
@@ -154,8 +162,9 @@ class DotProductAttention(nn.Module):
         terms, mask, key_mask = seen
         allowed = []
         if self.causal:
-            i = torch.arange(block.rows.length, device=like.device)[rows]
-            allowed.append(i[:, None] >= torch.arange(block.columns.length, device=i.device))  # (l, M)
+            i, earlier = torch.arange(block.rows.length, device=like.device)[rows, None], _earlier(block)
+            i = i if earlier is None else i + earlier  # (…, l, 1)
+            allowed.append(i >= torch.arange(block.columns.length, device=i.device))  # (…, l, M)
         elif block.columns.real is not None:
             allowed.append(block.columns.real[:, None, None])
         if key_mask is not None:
@@ -192,6 +201,21 @@ def _layout(proteins: Proteins, keys: Proteins | None) -> Layout:
     if keys is None or keys is proteins:
         return proteins.layout
     return Layout(proteins.sizes, keys.sizes, proteins.batch.device, padded=proteins.padded)
+
+
+def _earlier(block: Block) -> Tensor | int | None:
+    """How many nodes answer before the first that asks: a number, or ``(b, 1, 1, 1)``; None where none does."""
+    rows, columns = block.rows, block.columns
+    if rows is columns:
+        return None
+    if rows.real is None or columns.real is None:
+        return columns.length - rows.length or None
+    return (columns.real.sum(1) - rows.real.sum(1)).view(-1, 1, 1, 1)
+
+
+def _sees_all(block: Block) -> bool:
+    """Whether one node of each protein asks, the last of those that answer."""
+    return block.rows.length == 1 and block.columns.real is None
 
 
 def _heads(side: Side, x: Tensor) -> Tensor:

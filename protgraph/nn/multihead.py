@@ -12,10 +12,14 @@ from protgraph.data.edges import Proteins
 from protgraph.data.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.attention import DotProductAttention, PairTerm, pair_term
+from protgraph.nn.cache import State, next_place, remember, so_far
 from protgraph.nn.dense import one_of, split_heads
-from protgraph.nn.position import OffsetBias, rotate, sequence_place
+from protgraph.nn.position import CHAINS_IN_ORDER, OffsetBias, PositionCode, rotary_code, rotate, sequence_place
 
-__all__ = ["LearnedQueries", "MultiHeadAttention"]
+__all__ = ["CAUSAL", "LearnedQueries", "MultiHeadAttention"]
+
+#: What a causal layer states of its conformity.
+CAUSAL = {"node_order": "causal: a node sees those before it, so that the order of nodes is an input"}
 
 
 class MultiHeadAttention(nn.Module):
@@ -97,21 +101,70 @@ class MultiHeadAttention(nn.Module):
             raise OptionError(f"dim={dim}, heads={heads}: rotary positions turn pairs of channels, {channels} is odd")
         self.mask_level = fields["mask"].level if "mask" in fields else None
         self.attention = DotProductAttention(causal=causal, dropout=dropout)
+        # What a layer made of it states of its conformity.
+        self.expected_failures = CAUSAL if causal else CHAINS_IN_ORDER if self.rotary and "chain" in fields else {}
 
     def forward(self, h: Tensor, f: Mapping[str, Any]) -> Tensor:
         """``(N, width)`` to ``(N, dim)``; ``f`` holds proteins and what else is wired."""
         q, k, v, given = self._project(h, f)
-        out = self.attention(q, k, v, f["proteins"], **given).flatten(1)  # (N, dim)
-        return self.out(out if self.gate is None else self.gate(h).sigmoid() * out)
+        return self._result(h, self.attention(q, k, v, f["proteins"], **given))
+
+    def step(self, h: Tensor, f: Mapping[str, Any], state: State | None) -> tuple[Tensor, State]:
+        """:meth:`forward` for the next l nodes of each protein, ``(B l, width)`` to ``(B l, dim)``, and the new state.
+
+        Parameters
+        ----------
+        h, f
+            Of the next nodes.
+        state : mapping of str to Tensor, optional
+            ``k`` and ``v`` ``(B, T, H, D)`` of the nodes before, keys turned by their places already, and what else
+            those are known by; None where there are none.
+
+        Raises
+        ------
+        WiringError
+            It is not causal, or it reads pairs, which a state does not hold.
+        """
+        if not self.attention.causal:
+            raise WiringError("attention sees later nodes too: only a causal one goes on from those before")
+        if self.pair is not None or self.edge is not None or self.mask_level == "pair":
+            raise WiringError("attention that reads pairs or edges cannot go on from earlier nodes; do without a cache")
+        q, k, v = self._heads(h, f)
+        if self.rotary:
+            place, state = next_place(f, state)
+            q, k = rotate(q, place), rotate(k, place)
+        kept = {"mask": f["mask"]} if self.mask_level else {}
+        if self.offset is not None:
+            kept |= {name: f[name] for name in ("seq_pos", "chain") if name in f}
+        state = remember(state, f["proteins"], {"k": k, "v": v, **kept})
+        given: dict[str, Any] = {"key_mask": state["mask"].flatten()} if self.mask_level else {}
+        if self.offset is not None:
+            pos, chain = (state[name].flatten() if name in state else None for name in ("seq_pos", "chain"))
+            given["terms"] = [self.offset(f["seq_pos"], f.get("chain"), key_pos=pos, key_chain=chain)]
+        k, v = state["k"].flatten(0, 1), state["v"].flatten(0, 1)
+        return self._result(h, self.attention(q, k, v, f["proteins"], keys=so_far(state["k"]), **given)), state
 
     def weights(self, h: Tensor, f: Mapping[str, Any]) -> list[Tensor]:
         """``(H, L, L)`` of each protein: how much i (rows) takes from j (columns)."""
         q, k, _, given = self._project(h, f)
         return self.attention.weights(q, k, f["proteins"], **given)
 
-    def _project(self, h: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor, dict[str, Any]]:
-        q = self.query(h).unflatten(1, (self.heads, -1))  # (N, H, D)
+    def _heads(self, h: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, ``(N, H, D)`` each."""
         k, v = self.key_value(f.get("context", h)).unflatten(1, (2, self.heads, -1)).unbind(1)
+        return self.query(h).unflatten(1, (self.heads, -1)), k, v
+
+    def _result(self, h: Tensor, out: Tensor) -> Tensor:
+        """``(N, H, D)`` of all heads to ``(N, dim)``."""
+        out = out.flatten(1)
+        return self.out(out if self.gate is None else self.gate(h).sigmoid() * out)
+
+    def position_code(self, length: int) -> PositionCode | None:
+        """Of rotary positions; an offset bias tells its own."""
+        return rotary_code(length, self.query.out_features // self.heads) if self.rotary else None
+
+    def _project(self, h: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor, dict[str, Any]]:
+        q, k, v = self._heads(h, f)
         if self.rotary:
             place = sequence_place(f["seq_pos"], f["proteins"], f.get("chain"))
             q, k = rotate(q, place), rotate(k, place)

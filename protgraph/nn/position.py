@@ -3,19 +3,51 @@ added to logits."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
 from protgraph.data.block import Block
 from protgraph.data.edges import Proteins
-from protgraph.errors import OptionError
+from protgraph.errors import FieldError, OptionError
 from protgraph.nn.attention import PairTerm
 
-__all__ = ["CHAIN_GAP", "OffsetBias", "offset_bins", "rotate", "sequence_place", "sinusoid"]
+__all__ = [
+    "CHAIN_GAP",
+    "OffsetBias",
+    "PlaceTable",
+    "PositionCode",
+    "offset_bins",
+    "rotary_code",
+    "rotate",
+    "sequence_place",
+    "sinusoid",
+]
 
 #: Places between the end of a chain and the start of the next: ESMFold's ``residue_index_offset`` (Lin et al. 2023,
 #: doi:10.1126/science.ade2574).
 CHAIN_GAP = 512
+
+#: What a layer that reads chains as one sequence states of its conformity.
+CHAINS_IN_ORDER = {"node_order": "places of several chains follow each other in the order of the file, as in ESMFold"}
+
+
+@dataclass(frozen=True, eq=False)
+class PositionCode:
+    """How a module tells places along the sequence apart, to be looked at; it gives one as ``position_code(length)``.
+
+    Parameters
+    ----------
+    kind : {"sinusoidal", "learned", "rotary", "offset"}
+    values : Tensor
+        For places 0, 1, … the ``(length, C)`` numbers added to features, or, rotary, cosines of the angles that pairs
+        of channels are turned by; for offsets the ``(heads, 2 reach + 1)`` numbers added to logits.
+    """
+
+    kind: Literal["sinusoidal", "learned", "rotary", "offset"]
+    values: Tensor
 
 
 def sequence_place(seq_pos: Tensor, proteins: Proteins, chain: Tensor | None = None) -> Tensor:
@@ -86,6 +118,11 @@ def rotate(x: Tensor, place: Tensor) -> Tensor:
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
+def rotary_code(length: int, dim: int) -> PositionCode:
+    """The angles of :func:`rotate` for heads of ``dim`` channels."""
+    return PositionCode("rotary", _angles(torch.arange(length), dim, torch.float64).cos())
+
+
 def offset_bins(i: Tensor, j: Tensor, chain_i: Tensor | None, chain_j: Tensor | None, reach: int) -> Tensor:
     """``p_j - p_i`` clipped to ±reach and counted from 0; 2 reach + 1 where the chains differ.
 
@@ -132,19 +169,61 @@ class OffsetBias(nn.Module):
         self.reach, self.chains = reach, chains
         self.table = nn.Parameter(torch.randn(heads, 2 * reach + 1 + chains) * 0.02)
 
-    def forward(self, seq_pos: Tensor, chain: Tensor | None) -> PairTerm:
-        """The term for these residues; no pair is looked at before it is asked for."""
+    def forward(
+        self, seq_pos: Tensor, chain: Tensor | None, *, key_pos: Tensor | None = None, key_chain: Tensor | None = None
+    ) -> PairTerm:
+        """The term for residues that ask and, where they are others, that answer; no pair is looked at before it is
+        asked for."""
+        key_pos, key_chain = (seq_pos, chain) if key_pos is None else (key_pos, key_chain)
 
         def term(block: Block, rows: slice) -> Tensor:
-            i, j = block.rows.take(seq_pos)[:, rows], block.columns.take(seq_pos)
+            i, j = block.rows.take(seq_pos)[:, rows], block.columns.take(key_pos)
             if chain is None:
                 bins = offset_bins(i, j, None, None, self.reach)  # (b, l, M)
             else:
-                own, other = block.rows.take(chain)[:, rows], block.columns.take(chain)
+                own, other = block.rows.take(chain)[:, rows], block.columns.take(key_chain)
                 bins = offset_bins(i, j, own, other, self.reach)
             return self.table.index_select(1, bins.flatten()).view(-1, *bins.shape).transpose(0, 1)
 
         return term
+
+    def position_code(self, length: int) -> PositionCode:
+        """The bias of each head for offsets -reach … reach, without that for other chains."""
+        return PositionCode("offset", self.table.detach()[:, : 2 * self.reach + 1])
+
+
+class PlaceTable(nn.Embedding):
+    """A learned vector for each place, ``P[p]``, p from 0 to max_len - 1.
+
+    Parameters
+    ----------
+    max_len : int
+    dim : int
+    ends : int
+        Places more before 0 and after the last: 1 where sequences stand between a start and an end token.
+
+    References
+    ----------
+    Gehring et al. 2017, arXiv:1705.03122, sec. 3.1; Devlin et al. 2019, arXiv:1810.04805, fig. 2.
+    """
+
+    def __init__(self, max_len: int, dim: int, *, ends: int = 0) -> None:
+        super().__init__(max_len + 2 * ends, dim)
+        self.max_len, self.ends = max_len, ends
+
+    def forward(self, place: Tensor) -> Tensor:
+        """``(N,)`` int64 to ``(N, dim)``; a :class:`FieldError` where a place is beyond the last."""
+        # On a GPU the lookup itself stops at a place that it does not have; to look before is to wait for it.
+        if not place.is_cuda and place.numel() and int(place.max()) >= self.max_len + self.ends:
+            raise FieldError(
+                f"a residue has position {int(place.max()) - self.ends}; learned positions end at "
+                f"max_len - 1 = {self.max_len - 1}"
+            )
+        return super().forward(place + self.ends)
+
+    def position_code(self, length: int) -> PositionCode:
+        """The vectors of places from 0 on."""
+        return PositionCode("learned", self.weight.detach()[self.ends :][: min(length, self.max_len)])
 
 
 def _angles(place: Tensor, dim: int, dtype: torch.dtype) -> Tensor:

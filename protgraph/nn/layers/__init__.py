@@ -21,6 +21,7 @@ from protgraph.nn.layers.merge import GRU, Add, Concat, Residual
 from protgraph.nn.layers.mpnn import MPNN
 from protgraph.nn.layers.pair import OuterProductMean, PairEmbed
 from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
+from protgraph.nn.layers.position import Position
 from protgraph.nn.layers.pyg_conv import PygConv
 from protgraph.nn.layers.schnet import SchNet
 from protgraph.nn.layers.transformer import Transformer
@@ -51,6 +52,7 @@ __all__ = [
     "Linear",
     "OuterProductMean",
     "PairEmbed",
+    "Position",
     "PostNormBlock",
     "PreNormBlock",
     "PygConv",

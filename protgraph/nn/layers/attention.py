@@ -11,10 +11,13 @@ from torch import Tensor, nn
 from protgraph.data.conformity import Conformity
 from protgraph.data.fields import FieldSpec, field
 from protgraph.nn.base import GraphLayer
+from protgraph.nn.cache import State
 from protgraph.nn.dense import split_heads
 from protgraph.nn.multihead import MultiHeadAttention
 
 __all__ = ["Attention", "GlobalAttention"]
+
+_MASK = FieldSpec("mask", "node", "1x0e", "bool", shape=())
 
 
 class Attention(GraphLayer):
@@ -55,7 +58,7 @@ class Attention(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
     optional: ClassVar[tuple[str, ...]] = MultiHeadAttention.optional
     writes: ClassVar[tuple[str, ...]] = ("h",)
-    conformity = Conformity(inputs={"mask": FieldSpec("mask", "node", "1x0e", "bool", shape=())})
+    conformity = Conformity(inputs={"mask": _MASK})
 
     def __init__(
         self,
@@ -75,9 +78,14 @@ class Attention(GraphLayer):
             fields, width, dim=dim, heads=heads, position=position, gate=gate, causal=causal, bias=bias, dropout=dropout
         )
         self.declare(h=f"{dim}x0e")
+        self.conformity = Conformity(inputs={"mask": _MASK}, expected_failures=self.attention.expected_failures)
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"h": self.attention(f["h"], f)}
+
+    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State]:
+        h, state = self.attention.step(f["h"], f, state)
+        return {"h": h}, state
 
 
 class GlobalAttention(GraphLayer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from protgraph.data.conformity import Conformity
 from protgraph.data.fields import FieldSpec
 from protgraph.nn.base import GraphLayer
+from protgraph.nn.cache import State
 from protgraph.nn.dense import mlp
 from protgraph.nn.multihead import MultiHeadAttention
 
@@ -47,6 +49,24 @@ class _Block(GraphLayer):
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
         self.dropout = nn.Dropout(dropout)
         self.declare(h=f"{width}x0e")
+        self.conformity = Conformity(inputs={"mask": _MASK}, expected_failures=self.attention.expected_failures)
+
+    @abstractmethod
+    def ask(self, h: Tensor) -> Tensor:
+        """What attention sees of h, ``(N, C)``."""
+
+    @abstractmethod
+    def update(self, h: Tensor, seen: Tensor) -> Tensor:
+        """The new h, ``(N, C)``, from the old one and what attention makes of it."""
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        h = f["h"]
+        return {"h": self.update(h, self.attention(self.ask(h), f))}
+
+    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State]:
+        h = f["h"]
+        seen, state = self.attention.step(self.ask(h), f, state)
+        return {"h": self.update(h, seen)}, state
 
 
 class PreNormBlock(_Block):
@@ -82,10 +102,12 @@ class PreNormBlock(_Block):
     Xiong et al. 2020, arXiv:2002.04745, fig. 1b; the blocks of GPT-2 and ESM-2.
     """
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        h = f["h"]
-        h = h + self.dropout(self.attention(self.norms[0](h), f))
-        return {"h": h + self.dropout(self.feed_forward(self.norms[1](h)))}
+    def ask(self, h: Tensor) -> Tensor:
+        return self.norms[0](h)
+
+    def update(self, h: Tensor, seen: Tensor) -> Tensor:
+        h = h + self.dropout(seen)
+        return h + self.dropout(self.feed_forward(self.norms[1](h)))
 
 
 class PostNormBlock(_Block):
@@ -108,7 +130,9 @@ class PostNormBlock(_Block):
     Vaswani et al. 2017, arXiv:1706.03762, sec. 3.1 and eq. 2.
     """
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        h = f["h"]
-        h = self.norms[0](h + self.dropout(self.attention(h, f)))
-        return {"h": self.norms[1](h + self.dropout(self.feed_forward(h)))}
+    def ask(self, h: Tensor) -> Tensor:
+        return h
+
+    def update(self, h: Tensor, seen: Tensor) -> Tensor:
+        h = self.norms[0](h + self.dropout(seen))
+        return self.norms[1](h + self.dropout(self.feed_forward(h)))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from protgraph.data.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.base import GraphLayer
+from protgraph.nn.cache import State
 
 __all__ = ["Constant", "Embed"]
 
@@ -103,3 +104,6 @@ class Constant(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"h": self.value.expand(f["proteins"].batch.numel(), -1)}
+
+    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State | None]:
+        return self.forward(f), None

@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from protgraph.data.conformity import Conformity
 from protgraph.data.edges import Proteins
 from protgraph.data.fields import FieldSpec, field
 from protgraph.data.token import AATYPE_TOKENS, END, MASK, START, TOKENS
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import one_of
-from protgraph.nn.layers.block import PreNormBlock
-from protgraph.nn.position import sequence_place, sinusoid
+from protgraph.nn.layers.block import PostNormBlock, PreNormBlock
+from protgraph.nn.position import CHAINS_IN_ORDER, PlaceTable, PositionCode, sequence_place, sinusoid
 
 __all__ = ["Encoder"]
 
@@ -24,10 +25,11 @@ _MASKED = 0.15 * 0.8
 
 
 class Encoder(GraphLayer):
-    """``h = norm(B_n(… B_1(E[token]) …))``: the transformer encoder of ESM-2, from residue types.
+    """``h = norm(B_n(… B_1(E[token]) …))``: the transformer encoder of ESM-2, or of BERT, from residue types.
 
     Each protein is read as ``<cls>``, its residues, ``<eos>``; the two are left out of the result. Blocks are
-    ``pre_norm_block``.
+    ``pre_norm_block``, or with ``norm="post"`` ``post_norm_block``, and then it is E[token] with its positions that is
+    normalised besides.
 
     Parameters
     ----------
@@ -40,6 +42,11 @@ class Encoder(GraphLayer):
         Blocks.
     position : {"rotary", "offset", "sinusoidal", "learned", "none"}
         How it knows where a residue is: inside attention (the first two), or by what is added to ``E[token]``.
+    norm : {"pre", "post"}
+        Where the blocks normalise: before each part, as ESM-2, or after each sum, as BERT.
+    token_dropout : bool
+        ESM's: ``<mask>`` tokens are 0, and what is left is scaled by ``(1 - 0.12) / (1 - their share)``. Else
+        ``<mask>`` has an embedding of its own, as in BERT.
     max_len : int
         Most residues of a protein; with learned positions also the highest position plus 1.
     dropout : float
@@ -48,19 +55,19 @@ class Encoder(GraphLayer):
     Notes
     -----
     Reads: aatype ``(N,)``, of 21 residue types or of the 33 tokens of :mod:`protgraph.data.token`; seq_pos ``(N,)``,
-    proteins; optionally chain ``(N,)``, so that chains follow each other with a gap between them. Writes: h
-    ``(N, dim)``, ``dim x 0e``.
-
-    ``<mask>`` tokens are 0, and what is left is scaled by ``(1 - 0.12) / (1 - their share)``: ESM's token dropout.
+    proteins; optionally chain ``(N,)``, so that chains follow each other with a gap between them, and masked ``(N,)``
+    bool, where ``<mask>`` stands in place of the residue's own token. Writes: h ``(N, dim)``, ``dim x 0e``.
 
     References
     ----------
-    Lin et al. 2023, doi:10.1126/science.ade2574; Rives et al. 2021, doi:10.1073/pnas.2016239118.
+    Lin et al. 2023, doi:10.1126/science.ade2574; Rives et al. 2021, doi:10.1073/pnas.2016239118; Devlin et al. 2019,
+    arXiv:1810.04805.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("aatype", "seq_pos", "proteins")
-    optional: ClassVar[tuple[str, ...]] = ("chain",)
+    optional: ClassVar[tuple[str, ...]] = ("chain", "masked")
     writes: ClassVar[tuple[str, ...]] = ("h",)
+    special_tokens: ClassVar[tuple[int, int]] = (1, 1)
 
     def __init__(
         self,
@@ -70,6 +77,8 @@ class Encoder(GraphLayer):
         heads: int = 4,
         depth: int = 3,
         position: str = "rotary",
+        norm: str = "pre",
+        token_dropout: bool = True,
         max_len: int = 4096,
         dropout: float = 0.0,
     ) -> None:
@@ -79,22 +88,24 @@ class Encoder(GraphLayer):
             both = f"{len(AATYPE_TOKENS)} residue types or {len(TOKENS)} tokens"
             raise WiringError(f"encoder reads {fields['aatype'].name!r} of {types} classes; it takes {both}")
         one_of("position", position, ("rotary", "offset", "sinusoidal", "learned", "none"))
+        post = one_of("norm", norm, ("pre", "post")) == "post"
         if max_len < 1:
             raise OptionError(f"max_len={max_len}: a protein has 1 residue or more")
-        self.max_len, self.position = max_len, position
+        self.max_len, self.position, self.post, self.token_dropout = max_len, position, post, token_dropout
         known = AATYPE_TOKENS if types == len(AATYPE_TOKENS) else range(len(TOKENS))
         self.register_buffer("token", torch.tensor(known), persistent=False)
         self.embed = nn.Embedding(len(TOKENS), dim)
-        self.place = nn.Embedding(max_len + 2, dim) if position == "learned" else None  # <cls>, residues, <eos>
+        self.place = PlaceTable(max_len, dim, ends=1) if position == "learned" else None
         inside = position in ("rotary", "offset")
         given = {"h": FieldSpec("h", "node", f"{dim}x0e"), "proteins": field("proteins")}
         given |= {"seq_pos": field("seq_pos")} if inside else {}
         kind = position if inside else None
-        self.blocks = nn.ModuleList(
-            PreNormBlock(given, heads=heads, position=kind, dropout=dropout) for _ in range(depth)
-        )
+        block = PostNormBlock if post else PreNormBlock
+        self.blocks = nn.ModuleList(block(given, heads=heads, position=kind, dropout=dropout) for _ in range(depth))
         self.norm = nn.LayerNorm(dim)
         self.declare(h=f"{dim}x0e")
+        if "chain" in fields and position != "none":
+            self.conformity = Conformity(expected_failures=CHAINS_IN_ORDER)
 
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, heads: int) -> Encoder:
@@ -117,12 +128,19 @@ class Encoder(GraphLayer):
         """``(N, dim)`` of the residues before the first block and after each one; the last is normalised."""
         token, given, rows = self._read(f)
         h = self._embed(token, given)
+        h = self.norm(h) if self.post else h
         states = [h.index_select(0, rows)]
         for number, block in enumerate(self.blocks, 1):
             h = block({"h": h, **given})["h"]
-            last = self.norm(h) if number == len(self.blocks) else h
+            last = self.norm(h) if number == len(self.blocks) and not self.post else h
             states.append(last.index_select(0, rows))
         return states
+
+    def position_code(self, length: int) -> PositionCode | None:
+        """Of sinusoids that are added to tokens; other positions are told where they are used."""
+        if self.position != "sinusoidal":
+            return None
+        return PositionCode("sinusoidal", sinusoid(torch.arange(length), self.embed.embedding_dim, torch.float64))
 
     def _read(self, f: Mapping[str, Any]) -> tuple[Tensor, dict[str, Any], Tensor]:
         """Tokens ``(N + 2B,)`` with their proteins and places, and the rows ``(N,)`` of the residues among them."""
@@ -139,25 +157,23 @@ class Encoder(GraphLayer):
             whole = inside.new_zeros(n + 2 * b).index_copy(0, rows, inside)
             return whole.index_copy(0, start, before).index_copy(0, end, after)
 
-        token = around(torch.full_like(protein, START), self.token[f["aatype"]], torch.full_like(protein, END))
+        inside = self.token[f["aatype"]]
+        if "masked" in f:
+            inside = inside.masked_fill(f["masked"], MASK)
+        token = around(torch.full_like(protein, START), inside, torch.full_like(protein, END))
         batch = around(protein, proteins.batch, protein)
         tokens = Proteins(batch, tuple(size + 2 for size in proteins.sizes), padded=proteins.padded)
         return token, {"proteins": tokens, "seq_pos": around(first - 1, place, last + 1)}, rows
 
     def _embed(self, token: Tensor, given: Mapping[str, Any]) -> Tensor:
-        masked, proteins = (token == MASK).unsqueeze(1), given["proteins"]
-        h = self.embed(token).masked_fill(masked, 0.0)
-        h = h * proteins.expand((1 - _MASKED) / (1 - proteins.mean(masked.to(h.dtype))))
+        h = self.embed(token)
+        if self.token_dropout:
+            masked, proteins = (token == MASK).unsqueeze(1), given["proteins"]
+            h = h.masked_fill(masked, 0.0)
+            h = h * proteins.expand((1 - _MASKED) / (1 - proteins.mean(masked.to(h.dtype))))
         if self.position == "sinusoidal":
             h = h + sinusoid(given["seq_pos"], h.size(1), h.dtype)
-        if self.place is not None:
-            place = given["seq_pos"] + 1
-            # On a GPU the lookup itself stops at a position that it does not have; to look before is to wait for it.
-            if not place.is_cuda and place.numel() and int(place.max()) > self.max_len + 1:
-                raise FieldError(f"a residue has position {int(place.max()) - 2}; learned positions end at "
-                                 f"max_len - 1 = {self.max_len - 1}")  # fmt: skip
-            h = h + self.place(place)
-        return h
+        return h if self.place is None else h + self.place(given["seq_pos"])
 
     def _check(self, proteins: Proteins) -> None:
         longest = max(proteins.sizes, default=0)

@@ -7,10 +7,14 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from protgraph.data.conformity import Conformity
 from protgraph.data.fields import FieldSpec
+from protgraph.errors import WiringError
 from protgraph.nn.attention import DotProductAttention
 from protgraph.nn.base import GraphLayer
+from protgraph.nn.cache import State, remember, so_far
 from protgraph.nn.dense import split_heads
+from protgraph.nn.multihead import CAUSAL
 
 __all__ = ["Transformer"]
 
@@ -29,6 +33,8 @@ class Transformer(GraphLayer):
         Attention heads.
     root : bool
         Whether to add ``R h_i``.
+    causal : bool
+        Node i sees the nodes of its protein up to itself, in their order in the batch.
     dropout : float
         Probability of leaving out an attention coefficient.
 
@@ -55,6 +61,7 @@ class Transformer(GraphLayer):
         dim: int = 64,
         heads: int = 4,
         root: bool = True,
+        causal: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields)
@@ -62,11 +69,27 @@ class Transformer(GraphLayer):
         self.shape = (3, heads, split_heads(dim, heads))
         self.qkv = nn.Linear(width, 3 * dim)
         self.root = nn.Linear(width, dim) if root else None
-        self.attention = DotProductAttention(dropout=dropout)
+        self.attention = DotProductAttention(causal=causal, dropout=dropout)
         self.declare(h=f"{dim}x0e")
+        if causal:
+            self.conformity = Conformity(expected_failures=CAUSAL)
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        h = f["h"]
-        q, k, v = self.qkv(h).unflatten(1, self.shape).unbind(1)  # each (N, H, D)
-        out = self.attention(q, k, v, f["proteins"]).flatten(1)  # (N, dim)
-        return {"h": out if self.root is None else out + self.root(h)}
+        q, k, v = self._heads(f["h"])
+        return {"h": self._result(f["h"], self.attention(q, k, v, f["proteins"]))}
+
+    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State]:
+        if not self.attention.causal:
+            raise WiringError("transformer sees later nodes too: only a causal one goes on from those before")
+        q, k, v = self._heads(f["h"])
+        state = remember(state, f["proteins"], {"k": k, "v": v})
+        k, v = state["k"].flatten(0, 1), state["v"].flatten(0, 1)
+        out = self.attention(q, k, v, f["proteins"], keys=so_far(state["k"]))
+        return {"h": self._result(f["h"], out)}, state
+
+    def _heads(self, h: Tensor) -> tuple[Tensor, ...]:
+        return self.qkv(h).unflatten(1, self.shape).unbind(1)  # each (N, H, D)
+
+    def _result(self, h: Tensor, out: Tensor) -> Tensor:
+        out = out.flatten(1)  # (N, dim)
+        return out if self.root is None else out + self.root(h)

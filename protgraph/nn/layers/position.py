@@ -1,0 +1,65 @@
+"""Positions added to features: ``position``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from torch import Tensor
+
+from protgraph.data.conformity import Conformity
+from protgraph.data.fields import FieldSpec
+from protgraph.nn.base import GraphLayer
+from protgraph.nn.cache import State, next_place
+from protgraph.nn.dense import one_of
+from protgraph.nn.position import CHAINS_IN_ORDER, PlaceTable, sequence_place, sinusoid
+
+__all__ = ["Position"]
+
+
+class Position(GraphLayer):
+    """``h_i ← h_i + P[p_i]``, p the place of residue i along the sequence.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    kind : {"learned", "sinusoidal"}
+        A learned vector for each place, or sines and cosines of it.
+    max_len : int
+        With learned vectors, the highest place plus 1.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` scalars, seq_pos ``(N,)`` int64, proteins; optionally chain ``(N,)``, so that chains follow each
+    other with :data:`protgraph.nn.position.CHAIN_GAP` places between them. Unresolved residues count. Writes: h
+    ``(N, C)``, ``C x 0e``.
+
+    Rotary places and offset biases are options of attention.
+
+    References
+    ----------
+    Vaswani et al. 2017, arXiv:1706.03762, sec. 3.5 (sinusoidal); Devlin et al. 2019, arXiv:1810.04805 (learned).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "seq_pos", "proteins")
+    optional: ClassVar[tuple[str, ...]] = ("chain",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, kind: str = "learned", max_len: int = 4096) -> None:
+        super().__init__(fields)
+        width = self.scalar_width("h")
+        learned = one_of("kind", kind, ("learned", "sinusoidal")) == "learned"
+        self.table = PlaceTable(max_len, width) if learned else None
+        self.declare(h=f"{width}x0e")
+        if "chain" in fields:
+            self.conformity = Conformity(expected_failures=CHAINS_IN_ORDER)
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return self._add(f["h"], sequence_place(f["seq_pos"], f["proteins"], f.get("chain")))
+
+    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State | None]:
+        place, state = next_place(f, state)
+        return self._add(f["h"], place), state
+
+    def _add(self, h: Tensor, place: Tensor) -> dict[str, Tensor]:
+        return {"h": h + (sinusoid(place, h.size(1), h.dtype) if self.table is None else self.table(place))}
