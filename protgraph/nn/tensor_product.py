@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import torch
 from e3nn import o3
 from torch import Tensor, nn
+from torch.nn.functional import linear as linear_map
 
 from protgraph.data.edges import Edges
 from protgraph.errors import MissingExtraError, OptionError
 
-__all__ = ["ChannelwiseProduct", "Path", "TensorProductBackend"]
+__all__ = ["ChannelwiseProduct", "Path", "TensorProductBackend", "neighbour_sum"]
 
 TensorProductBackend = Literal["e3nn", "cuequivariance"]
 
@@ -96,15 +98,22 @@ class ChannelwiseProduct(nn.Module):
 
     def forward(self, h: Tensor, direction: Tensor, edges: Edges, weight: Tensor | None = None) -> list[Tensor]:
         """One z ``(E, 2l_o+1, U)`` per path of h (N, irreps), direction (E, 3), weight (E, weight_numel) or 1."""
-        return [x if c is None else c.mT @ x for x, c in self.factors(h, direction, edges, weight)]
+        weights = None if weight is None else weight.split([p.channels for p in self.paths], 1)
+        return [x if c is None else c.mT @ x for x, c in self.factors(h, direction, edges, weights)]
+
+    def weights(self, linear: nn.Linear, hidden: Tensor) -> Iterator[Tensor]:
+        """``W hidden + b``, ``(E, T)`` to one ``(E, U)`` per path, each made when its turn comes."""
+        widths = [p.channels for p in self.paths]
+        affine = zip(linear.weight.split(widths), linear.bias.split(widths), strict=True)
+        return (linear_map(hidden, weight, bias) for weight, bias in affine)
 
     def factors(
-        self, h: Tensor, direction: Tensor, edges: Edges, weight: Tensor | None = None
-    ) -> list[tuple[Tensor, Tensor | None]]:
+        self, h: Tensor, direction: Tensor, edges: Edges, weights: Iterable[Tensor] | None = None
+    ) -> Iterator[tuple[Tensor, Tensor | None]]:
         """The same not yet multiplied: x ``(E, 2l_i+1, U)`` and c ``(E, 2l_i+1, 2l_o+1)`` with ``z = cᵀ x``.
 
-        c is None where it is the identity. A sum over neighbours needs no z: see
-        :class:`~protgraph.nn.layers.se3_transformer.SE3Transformer`. With cuEquivariance x is z.
+        c is None where it is the identity. :func:`neighbour_sum` needs no z. With cuEquivariance x is z. Weights are
+        ``(E, U)`` per path.
         """
         harmonics = o3.spherical_harmonics(self.irreps_sh, direction, normalize=False, normalization="component")
         # A gather per block: splitting one wide gather would copy its whole gradient back together.
@@ -112,18 +121,50 @@ class ChannelwiseProduct(nn.Module):
         shaped = [x.unflatten(1, (mul, ir.dim)).mT for x, (mul, ir) in zip(blocks, self.irreps_in, strict=True)]
         sources = [edges.source(x) for x in shaped]  # (E, 2l+1, U)
         if self._peer is not None:
-            return [(z, None) for z in self._peer(sources, harmonics, weight)]
+            weight = None if weights is None else torch.cat(list(weights), 1)
+            yield from ((z, None) for z in self._peer(sources, harmonics, weight))
+            return
         if self._coupling.dtype != h.dtype or self._coupling.device != h.device:
             self._coupling = self._exact.to(h)
         filters = harmonics @ self._coupling  # (E, Σ (2l_i+1)(2l_o+1))
-        weights = [None] * len(self.paths) if weight is None else weight.split([p.channels for p in self.paths], 1)
-        made = []
-        for p, w in zip(self.paths, weights, strict=True):
+        for p, w in zip(self.paths, weights or [None] * len(self.paths), strict=True):
             x = sources[p.i] if w is None else sources[p.i] * w.unsqueeze(1)
             shape = (x.size(1), self.irreps_out[p.o].ir.dim)
             # Y_0 = 1 couples nothing.
-            made.append((x, None if p.s == 0 else filters[:, p.columns].contiguous().unflatten(1, shape)))
-        return made
+            yield x, None if p.s == 0 else filters[:, p.columns].contiguous().unflatten(1, shape)
+
+
+def neighbour_sum(edges: Edges, x: Tensor, c: Tensor | None, weight: Tensor | None = None) -> Tensor:
+    """``Σ_j cᵀ x`` over each node's neighbours; with weights, one sum for each of them.
+
+    Parameters
+    ----------
+    edges : Edges
+    x, c : Tensor
+        ``(E, L, U)`` and ``(E, L, M)``, factors of a product; no c means the identity, M = L.
+    weight : Tensor, optional
+        ``(E, T)``.
+
+    Returns
+    -------
+    Tensor
+        ``(N, M, U)``, with weights ``(N, M, T, U)``.
+    """
+    if c is None and weight is None:
+        return edges.sum(x)
+    n, k, flat = edges.num_nodes, edges.degree, x
+    if c is None:
+        spread, flat = weight.unsqueeze(1), x.flatten(1).unsqueeze(1)  # (E, 1, T), (E, 1, L U)
+    else:
+        spread = c if weight is None else (c[..., None] * weight[:, None, None]).flatten(2)  # (E, L, M T)
+    if k:
+        rows = k * spread.size(1)
+        summed = spread.reshape(n, rows, -1).mT @ flat.reshape(n, rows, -1)
+    else:
+        summed = edges.sum(spread.mT @ flat)
+    if weight is None:
+        return summed
+    return summed.unflatten(2, x.shape[1:]).transpose(1, 2) if c is None else summed.unflatten(1, (c.size(2), -1))
 
 
 class _CuEquivariance(nn.Module):

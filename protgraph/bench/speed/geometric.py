@@ -169,7 +169,7 @@ def tfn(s: Scene) -> Case:
     given, x = _steerable(s)
     ours = TFN(given, irreps=STEERABLE)
     plain, vec, mid = PlainTFN(ours), s.vec, ours.irreps_mid
-    nodes = sum(ours.irreps_in[p.i].mul * mid[p.o].dim for p in ours.paths)
+    nodes = sum(p.channels * mid[p.o].dim for p in ours.product.paths)
     edges = sum(ours.fc[2].weight.shape) * ours.fc[2].in_features
     return Case(
         lambda h: ours({"h": h, "edge_vec": vec, "edges": s.edges, "edge_attr": s.e})["h"],

@@ -20,6 +20,7 @@ from protgraph.nn.layers.gvp import GVPConv
 from protgraph.nn.layers.ipa import IPA
 from protgraph.nn.layers.se3_transformer import SE3Transformer
 from protgraph.nn.layers.tfn import TFN
+from protgraph.nn.tensor_product import ChannelwiseProduct
 
 __all__ = ["PlainEGCL", "PlainGVP", "PlainGVPConv", "PlainIPA", "PlainSE3Transformer", "PlainTFN"]
 
@@ -100,14 +101,14 @@ class PlainTFN(nn.Module):
 
     def __init__(self, ours: TFN) -> None:
         super().__init__()
-        self.fc, self.gate, self.irreps_sh = ours.fc, ours.gate, ours.irreps_sh
+        self.fc, self.gate, self.irreps_sh = ours.fc, ours.gate, ours.product.irreps_sh
         self.degree = None if ours.reduce == "mean" else ours.average_degree
-        steps = [(p.i, p.s, ours.irreps_in[p.i].mul, ours.irreps_mid[p.o].ir) for p in ours.paths]
-        self.product = _uvu(ours.irreps_in, ours.irreps_sh, steps)
+        self.product = _uvu(ours.product)
         self.linear = o3.Linear(self.product.irreps_out, ours.irreps_mid)
         with torch.no_grad():
-            for view, weight, path in zip(self.linear.weight_views(), ours.self_interaction, ours.paths, strict=True):
-                view.copy_(weight * path.fan_in**0.5)  # e3nn divides by it in every call
+            views = zip(self.linear.weight_views(), ours.self_interaction, ours.shapes, strict=True)
+            for view, weight, (_, _, fan_in) in views:
+                view.copy_(weight * fan_in**0.5)  # e3nn divides by it in every call
 
     def forward(self, h: Tensor, edge_vec: Tensor, index: Tensor, edge_attr: Tensor) -> Tensor:
         j, i = index
@@ -124,9 +125,7 @@ class PlainSE3Transformer(nn.Module):
     def __init__(self, ours: SE3Transformer) -> None:
         super().__init__()
         self.ours = ours
-        product = ours.attention.product
-        steps = [(p.i, p.s, p.channels, product.irreps_out[p.o].ir) for p in product.paths]
-        self.product = _uvu(product.irreps_in, product.irreps_sh, steps)
+        self.product = _uvu(ours.attention.product)
 
     def forward(self, h: Tensor, edge_vec: Tensor, index: Tensor, edge_attr: Tensor) -> Tensor:
         ours, attention, (j, i) = self.ours, self.ours.attention, index
@@ -156,15 +155,13 @@ class PlainSE3Transformer(nn.Module):
         return out
 
 
-def _uvu(
-    irreps_in: o3.Irreps, irreps_sh: o3.Irreps, steps: Sequence[tuple[int, int, int, o3.Irrep]]
-) -> o3.TensorProduct:
+def _uvu(ours: ChannelwiseProduct) -> o3.TensorProduct:
     """e3nn's product of channels with harmonics, its weights given with every edge."""
     return o3.TensorProduct(
-        irreps_in,
-        irreps_sh,
-        o3.Irreps([(mul, ir) for _, _, mul, ir in steps]),
-        [(i, s, n, "uvu", True) for n, (i, s, _, _) in enumerate(steps)],
+        ours.irreps_in,
+        ours.irreps_sh,
+        o3.Irreps([(p.channels, ours.irreps_out[p.o].ir) for p in ours.paths]),
+        [(p.i, p.s, n, "uvu", True) for n, p in enumerate(ours.paths)],
         shared_weights=False,
         internal_weights=False,
     )

@@ -173,7 +173,8 @@ class _ChannelwiseAttention(Attends):
         self.key = nn.ParameterList(torch.randn_like(self.value[n]) / math.sqrt(shapes[n][3]) for n in self.key_paths)
 
     def forward(self, h: Tensor, q: Tensor, direction: Tensor, attr: Tensor, edges: Edges) -> Tensor:
-        factors = self.product.factors(h, direction, edges, self.fc(attr))
+        weights = self.product.weights(self.fc[2], self.fc[:2](attr))
+        factors = list(self.product.factors(h, direction, edges, weights))
         queries = {ir: x.unflatten(2, (self.heads, -1)) for ir, x in _by_irrep(q, self.keys).items()}
         logits: Tensor | int = 0
         for n, key in zip(self.key_paths, self.key, strict=True):
