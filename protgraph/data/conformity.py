@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from protgraph.data.fields import FieldSpec
 from protgraph.errors import OptionError
@@ -32,6 +33,9 @@ class Conformity:
     tolerance : float
         Largest relative error in float32, 100 to 300 Å off centre too, against float64. Float64 is held to 1e-10. The
         default is what the least exact of the published reference implementations reach.
+    proteins : {"short", "packed"}
+        What structure and edge featurizers are tried on: short chains with the beginnings of side chains, or chains
+        with whole side chains that run through each other, so that residues interact in every way.
     expected_failures : mapping of str to str
         Name of a check → why the component cannot pass it. Strict: a check that passes all the same is an error.
 
@@ -46,16 +50,19 @@ class Conformity:
     options: Mapping[str, object] = field(default_factory=dict)
     nonnegative: tuple[str, ...] = ()
     tolerance: float = 3e-5
+    proteins: Literal["short", "packed"] = "short"
     expected_failures: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("inputs", "options", "expected_failures"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         object.__setattr__(self, "nonnegative", tuple(self.nonnegative))
+        if self.proteins not in ("short", "packed"):
+            raise OptionError(f"proteins {self.proteins!r} is none of 'short', 'packed'")
         silent = [check for check, reason in self.expected_failures.items() if not reason.strip()]
         if silent:
             raise OptionError(f"the expected failure of {silent[0]!r} has no reason; say why it cannot pass")
 
     def __reduce__(self) -> tuple[object, ...]:
-        plain = dict(self.inputs), dict(self.options), self.nonnegative, self.tolerance, dict(self.expected_failures)
-        return Conformity, plain
+        plain = (dict(self.inputs), dict(self.options), self.nonnegative, self.tolerance, self.proteins)
+        return Conformity, (*plain, dict(self.expected_failures))

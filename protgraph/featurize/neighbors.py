@@ -6,6 +6,7 @@ distance, ties by source.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -13,9 +14,70 @@ import numpy as np
 from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.structure import neighbors
+from protgraph.structure.nearest import nearest_by_atoms
+from protgraph.structure.point import cb, sidechain_centroid
 from protgraph.structure.residue import Residues
 
-__all__ = ["CaKnn", "CaRadius", "Contact", "Sequence", "SequenceOffset"]
+__all__ = ["CaKnn", "CaRadius", "Contact", "Knn", "Radius", "Sequence", "SequenceOffset"]
+
+
+class Knn(EdgeFeaturizer):
+    """Edges from the k nearest residues to each.
+
+    Parameters
+    ----------
+    k : int
+        Neighbours of each residue; all others where a protein has fewer.
+    of : {"node", "cb", "centroid", "any_atom"}
+        Between what distances are measured: the nodes' positions (CA); CB, the virtual one where the file has none; the
+        centres of the side chains (CA of glycine); the nearest two heavy atoms.
+
+    Notes
+    -----
+    Directed, every residue has exactly min(k, N − 1) incoming edges; of several at the k-th distance, those with the
+    lower numbers. However neighbours are chosen, they come in the order of the nodes' distance.
+
+    References
+    ----------
+    Virtual CB: see :func:`protgraph.structure.geometry.virtual_cb`.
+    """
+
+    def __init__(self, *, k: int = 16, of: str = "node") -> None:
+        super().__init__()
+        if not (isinstance(k, int) and k >= 1):
+            raise OptionError(f"knn takes a whole number k of at least 1, got {k!r}")
+        self.k, self.of = k, _measure("knn", of)
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        if self.of == "any_atom":
+            found = nearest_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, self.k)
+        else:
+            found = neighbors.resorted(residues.pos, neighbors.knn(_POINTS[self.of](residues), self.k))
+        return EdgeList(*found, degree=max(min(self.k, len(residues) - 1), 0))
+
+
+class Radius(EdgeFeaturizer):
+    """Edges between all residues at most ``radius`` apart; symmetric.
+
+    Parameters
+    ----------
+    radius : float
+        Å, inclusive.
+    of : {"node", "cb", "centroid", "any_atom"}
+        Between what distances are measured, see :class:`Knn`. With "any_atom" it is ``contact``.
+    """
+
+    def __init__(self, *, radius: float = 10.0, of: str = "node") -> None:
+        super().__init__()
+        if not (isinstance(radius, int | float) and radius > 0):
+            raise OptionError(f"radius takes a radius above 0 Å, got {radius!r}")
+        self.radius, self.of = radius, _measure("radius", of)
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        pos, atoms = residues.pos, residues.atom_pos
+        if self.of == "any_atom":
+            return EdgeList(*neighbors.contact(pos, atoms, residues.atom_residue, self.radius))
+        return EdgeList(*neighbors.resorted(pos, neighbors.radius(_POINTS[self.of](residues), self.radius)))
 
 
 class CaKnn(EdgeFeaturizer):
@@ -139,6 +201,19 @@ class SequenceOffset(EdgeFeaturizer):
         seq_pos = residues.seq_pos
         found = neighbors.sequence(residues.pos, residues.chain_number, seq_pos, abs(self.offset))
         return EdgeList(*found[:, seq_pos[found[1]] - seq_pos[found[0]] == self.offset])
+
+
+_POINTS: dict[str, Callable[[Residues], np.ndarray]] = {
+    "node": lambda residues: residues.pos,
+    "cb": cb,
+    "centroid": sidechain_centroid,
+}
+
+
+def _measure(name: str, of: str) -> str:
+    if of not in (*_POINTS, "any_atom"):
+        raise OptionError(f"{name} takes of= {', '.join(map(repr, (*_POINTS, 'any_atom')))}, got {of!r}")
+    return of
 
 
 def _whole(name: str, separation: int) -> int:

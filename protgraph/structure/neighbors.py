@@ -14,12 +14,10 @@ speed neighbors``): it partitions values, which numpy does with vector instructi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from scipy.spatial import cKDTree
 
-__all__ = ["both_ways", "close_pairs", "contact", "knn", "nearest_by_atoms", "radius", "resorted", "sequence", "squared"]
+__all__ = ["both_ways", "close_pairs", "contact", "knn", "radius", "resorted", "sequence", "squared"]
 
 _MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
 _DENSE = 800  # positions up to which all pairs are faster than a tree
@@ -106,50 +104,6 @@ def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cut
     a, b = atom_residue[close_pairs(atom_pos, cutoff)]
     pairs = np.unique((a * len(pos) + b)[a != b])
     return both_ways(np.asarray(pos, np.float64), np.stack(np.divmod(pairs, len(pos))))
-
-
-def nearest_by_atoms(
-    pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, k: int, *, reach: float = 8.0
-) -> np.ndarray:
-    """The k residues nearest to each, by the distance of the two nearest atoms.
-
-    Parameters
-    ----------
-    pos : ndarray
-        ``(N, 3)`` positions of the residues, Å, whose distance orders the edges.
-    atom_pos, atom_residue : ndarray
-        ``(A, 3)`` Å and ``(A,)`` int64 ascending, atoms of every residue.
-    k : int
-        Neighbours of each; all N − 1 others where N is not above k.
-    reach : float
-        Å, where the search begins; it changes no edge.
-
-    Returns
-    -------
-    ndarray
-        ``(2, N·min(k, N − 1))`` int64. Of several neighbours at the k-th distance, the lower numbers are taken.
-    """
-    n, atom_pos = len(pos), np.asarray(atom_pos, np.float64)
-    k = min(k, n - 1)
-    if k < 1:
-        return np.zeros((2, 0), np.int64)
-    a, b = close_pairs(atom_pos, reach)
-    d2 = squared(atom_pos[a] - atom_pos[b])
-    code = np.concatenate([atom_residue[a] * n + atom_residue[b], atom_residue[b] * n + atom_residue[a]])
-    order = np.lexsort((np.concatenate([d2, d2]), code))
-    code, d2 = code[order], np.concatenate([d2, d2])[order]
-    first = np.concatenate([[True], code[1:] != code[:-1]])[: len(code)]
-    (target, source), d2 = np.divmod(code[first], n), d2[first]
-    apart = target != source
-    source, target, d2 = source[apart], target[apart], d2[apart]
-    alone = np.flatnonzero(np.bincount(target, minlength=n) < k)  # fewer within reach than asked for
-    kept = ~np.isin(target, alone)
-    parts = [(source[kept], target[kept], d2[kept]), *_atom_distances(atom_pos, atom_residue, alone, n)]
-    source, target, d2 = (np.concatenate(part) for part in zip(*parts, strict=True))
-    order = np.lexsort((source, d2, target))
-    source, target = source[order], target[order]
-    rank = np.arange(len(target)) - np.searchsorted(target, target)
-    return resorted(pos, np.stack([source, target])[:, rank < k])
 
 
 def sequence(pos: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, k: int) -> np.ndarray:
@@ -248,18 +202,3 @@ def _settle_ties(pos: np.ndarray, rows: np.ndarray, source: np.ndarray) -> None:
         block = rows[start : start + step]
         nearest, _ = _nearest(pos, block, np.repeat(everyone, len(block), 0))
         source[block] = nearest[:, : source.shape[1]]
-
-
-def _atom_distances(
-    atom_pos: np.ndarray, atom_residue: np.ndarray, rows: np.ndarray, n: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Sources, targets and squared distances of the nearest atoms, from the residues ``rows`` to all others."""
-    start = np.searchsorted(atom_residue, np.arange(n))
-    step = max(1, _BLOCK // (len(atom_pos) * max(1, int(np.bincount(atom_residue, minlength=n).max()))))
-    for begin in range(0, len(rows), step):
-        block = rows[begin : begin + step]
-        own = np.flatnonzero(np.isin(atom_residue, block))
-        d2 = squared(atom_pos[own, None] - atom_pos[None])  # (own atoms, A)
-        d2 = np.minimum.reduceat(np.minimum.reduceat(d2, start, 1), np.searchsorted(atom_residue[own], block), 0)
-        target, source = np.nonzero(np.arange(n) != block[:, None])
-        yield source, block[target], d2[target, source]

@@ -22,6 +22,7 @@ from protgraph.featurize.build import FeaturePlan
 from protgraph.model import GraphModel, ModelGraph, build_model
 from protgraph.structure import Residues
 from protgraph.testing.draw import degenerate_scenes, draw_scene, scene_of_graph
+from protgraph.testing.packed import packed_proteins
 from protgraph.testing.protein import copied, degenerate_proteins, proteins
 from protgraph.testing.scene import Scene, StructureScene, TensorScene
 
@@ -176,10 +177,11 @@ class StructureCase(Case):
 
     label: str
     create: Callable[[], StructureFeaturizer | EdgeFeaturizer]
+    packed: bool = False
 
     @cached_property
     def scene(self) -> StructureScene:
-        return StructureScene(proteins())
+        return StructureScene(packed_proteins() if self.packed else proteins())
 
     @cached_property
     def exact(self) -> bool:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import product
+from itertools import combinations, product
 from typing import Literal, get_args
 
 import torch
@@ -92,7 +92,8 @@ class Subject:
         if not inspect.isclass(component):
             raise WiringError(f"{self} is a {type(component).__name__}, not a class or a ModelGraph")
         if issubclass(component, Featurizer) and not issubclass(component, TensorFeaturizer):
-            return (StructureCase("", partial(component, **self.conformity.options)),)
+            create = partial(component, **self.conformity.options)
+            return (StructureCase("", create, packed=self.conformity.proteins == "packed"),)
         if issubclass(component, TensorFeaturizer):
             specs = {name: known_spec(name) for name in component.reads}
             return (LayerCase("", partial(component, **self.conformity.options), specs),)
@@ -143,8 +144,11 @@ class Subject:
     def _with_optional(
         self, component: type[GraphLayer], specs: Mapping[str, FieldSpec], irreps: Sequence[str]
     ) -> dict[str, FieldSpec]:
-        """All of them, where they go together; else as many as do, one after another."""
-        for names in (component.optional, *((name,) for name in component.optional)):
+        """All of them, where they go together; else as many as do, one after another, then two by two."""
+        singles = ((name,) for name in component.optional)
+        for names in (component.optional, *singles, *combinations(component.optional, 2)):
+            if all(name in specs for name in names):
+                continue
             missing = [name for name in names if name not in specs]
             more = self._try(component, specs, missing, irreps)
             specs = specs if isinstance(more, Exception) else more

@@ -1,0 +1,125 @@
+"""Covalent bonds: within residues by the Chemical Component Dictionary, between them by distance."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from protgraph.structure.alphabet import THREE_LETTER, UNKNOWN
+from protgraph.structure.geometry import linked_to_next
+from protgraph.structure.neighbors import close_pairs
+from protgraph.structure.residue import Residues
+
+__all__ = ["DISULFIDE", "bonds_by_name", "covalent_bonds", "disulfide_bonds", "peptide_bonds"]
+
+DISULFIDE = 2.2
+"""Longest SG–SG distance of a disulfide bond, Å (Tina et al. 2007, doi:10.1093/nar/gkm423; 2.05 Å on average)."""
+
+_BACKBONE = (("N", "CA"), ("CA", "C"), ("C", "O"))
+
+
+def covalent_bonds(residues: Residues) -> np.ndarray:
+    """All bonds between heavy atoms: within residues, peptide bonds and disulfides.
+
+    Parameters
+    ----------
+    residues : Residues
+
+    Returns
+    -------
+    ndarray
+        ``(2, P)`` int64 atoms a < b, sorted.
+
+    Notes
+    -----
+    Within a residue the Chemical Component Dictionary says which atom names are bonded, whatever their distance; of a
+    name that it lacks or gives to another molecule (Amber's HID), the parent amino acid. Where it knows none, only
+    N–CA, CA–C and C–O are. Bonds to ligands and other links between residues are none of these.
+    """
+    own = bonds_by_name(_names(residues), residues.atom_residue, residues.atom_name)
+    pairs = np.concatenate([own, peptide_bonds(residues), disulfide_bonds(residues)], axis=1)
+    return np.unique(np.sort(pairs, axis=0), axis=1)
+
+
+def peptide_bonds(residues: Residues) -> np.ndarray:
+    """``(2, P)`` int64 atoms C and N of residues that follow each other in the chain (at most 2.5 Å apart)."""
+    linked = np.flatnonzero(linked_to_next(residues))
+    c, n = _atom_of(residues, "C")[linked], _atom_of(residues, "N")[linked + 1]
+    there = (c >= 0) & (n >= 0)  # neighbours of a CA trace have no such atoms
+    return np.stack([c[there], n[there]])
+
+
+def disulfide_bonds(residues: Residues, cutoff: float = DISULFIDE) -> np.ndarray:
+    """``(2, P)`` int64 atoms SG of two cysteines at most ``cutoff`` apart, Å."""
+    own = np.flatnonzero((residues.atom_name == "SG") & (residues.aatype == _CYSTEINE)[residues.atom_residue])
+    return own[close_pairs(residues.atom_pos[own].astype(np.float64), cutoff)]
+
+
+def bonds_by_name(res_name: np.ndarray, atom_residue: np.ndarray, atom_name: np.ndarray) -> np.ndarray:
+    """Pairs of atoms that the dictionary bonds within each residue.
+
+    Parameters
+    ----------
+    res_name : ndarray
+        ``(N,)`` str.
+    atom_residue, atom_name : ndarray
+        ``(A,)`` int64 ascending and str; no residue has a name twice.
+
+    Returns
+    -------
+    ndarray
+        ``(2, P)`` int64.
+    """
+    kinds, kind = np.unique(res_name, return_inverse=True)
+    names, code = np.unique(atom_name, return_inverse=True)
+    place = {str(name): i for i, name in enumerate(names)}
+    table = [
+        [(place[a], place[b]) for a, b in _component_bonds(str(k)) if a in place and b in place] for k in kinds
+    ]
+    size = np.array([len(bonds) for bonds in table], np.int64)
+    first = np.cumsum(size) - size
+    bonds = np.array([pair for own in table for pair in own], np.int64).reshape(-1, 2)
+    count = size[kind]  # (N,)
+    owner = np.repeat(np.arange(len(res_name)), count)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+    wanted = owner[:, None] * max(len(names), 1) + bonds[first[kind][owner] + within]  # (M, 2)
+    key = atom_residue * max(len(names), 1) + code
+    order = np.argsort(key, kind="stable")
+    at = np.searchsorted(key, wanted, sorter=order).clip(max=max(len(key) - 1, 0))
+    found = order[at] if len(key) else np.zeros(wanted.shape, np.int64)
+    there = (key[found] == wanted).all(1) if len(key) else np.zeros(len(wanted), bool)
+    return found[there].T
+
+
+_CYSTEINE = THREE_LETTER.index("CYS")
+
+
+def _names(residues: Residues) -> np.ndarray:
+    """``(N,)`` name of each residue in the dictionary."""
+    names, which = np.unique(residues.res_name, return_inverse=True)
+    first = np.unique(which, return_index=True)[1]
+    parents = [THREE_LETTER[t] for t in residues.aatype[first]]
+    known = [n if _is_peptide(str(n)) or p == THREE_LETTER[UNKNOWN] else p for n, p in zip(names, parents, strict=True)]
+    return np.array(known)[which] if len(names) else residues.res_name
+
+
+def _atom_of(residues: Residues, name: str) -> np.ndarray:
+    """``(N,)`` int64, the atom of this name in each residue, −1 where there is none."""
+    atom = np.full(len(residues), -1)
+    own = np.flatnonzero(residues.atom_name == name)
+    atom[residues.atom_residue[own]] = own
+    return atom
+
+
+@cache
+def _is_peptide(name: str) -> bool:
+    return {frozenset(pair) for pair in _BACKBONE[:2]} <= set(map(frozenset, _component_bonds(name)))
+
+
+@cache
+def _component_bonds(name: str) -> tuple[tuple[str, str], ...]:
+    """Bonded atom names of a component, hydrogens included; the backbone's where the dictionary has none."""
+    from biotite.structure import info
+
+    return tuple(info.bonds_in_residue(name)) or _BACKBONE

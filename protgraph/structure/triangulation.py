@@ -1,0 +1,59 @@
+"""Delaunay neighbours, also of points that fill no volume."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from scipy.spatial import Delaunay
+
+__all__ = ["delaunay"]
+
+_FLAT = 1e-6  # of the largest extent: an extent below it is rounding error of float32 coordinates
+
+
+def delaunay(pos: np.ndarray) -> np.ndarray:
+    """Pairs that share an edge of the Delaunay triangulation: some empty sphere passes through both.
+
+    Parameters
+    ----------
+    pos : ndarray
+        ``(N, 3)`` positions, Å.
+
+    Returns
+    -------
+    ndarray
+        ``(2, P)`` int64 pairs i < j.
+
+    Notes
+    -----
+    Points in a plane are triangulated in it, points on a line are joined in a row. Of points at one place, the lowest
+    number takes part, and the others are joined to it alone. Where more than four points lie on one empty sphere the
+    triangulation is not unique; Qhull chooses.
+
+    Examples
+    --------
+    >>> delaunay(np.array([[0.0, 0, 0], [3, 0, 0], [1, 0, 0]])).tolist()
+    [[0, 1], [2, 2]]
+    """
+    pos = np.asarray(pos, np.float64)
+    pos = pos - pos.mean(0) if len(pos) else pos
+    points, first, place = np.unique(pos, axis=0, return_index=True, return_inverse=True)
+    copies = np.flatnonzero(first[place.ravel()] != np.arange(len(pos)))
+    same = np.stack([first[place.ravel()[copies]], copies])
+    pairs = np.concatenate([first[_triangulated(points)], same], axis=1)
+    return np.unique(np.sort(pairs, axis=0), axis=1)
+
+
+def _triangulated(points: np.ndarray) -> np.ndarray:
+    """``(2, M)`` pairs of points that are all different."""
+    n = len(points)
+    _, extent, axes = np.linalg.svd(points - points.mean(0) if n else points, full_matrices=False)
+    rank = int((extent > _FLAT * extent.max(initial=0)).sum())
+    if n <= rank + 1:  # a simplex
+        return np.array(list(combinations(range(n), 2)), np.int64).reshape(-1, 2).T
+    if rank == 1:
+        order = np.argsort(points @ axes[0], kind="stable")
+        return np.stack([order[:-1], order[1:]])
+    simplices = Delaunay(points @ axes[:rank].T if rank < 3 else points).simplices.astype(np.int64)  # (S, rank + 1)
+    return np.concatenate([simplices[:, list(pair)] for pair in combinations(range(rank + 1), 2)]).T
