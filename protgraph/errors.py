@@ -7,6 +7,7 @@ most three lines. The command line turns a :class:`ProtgraphError` into one mess
 from __future__ import annotations
 
 __all__ = [
+    "CausalityError",
     "CheckpointError",
     "DatasetError",
     "DuplicateNameError",
@@ -83,6 +84,10 @@ class LabelError(ProtgraphError, ValueError):
 
 class CheckpointError(ProtgraphError, ValueError):
     """A checkpoint cannot be read or does not fit the installed components."""
+
+
+class CausalityError(ProtgraphError, ValueError):
+    """A model that is to tell the next residue sees it, or later ones."""
 
 
 class MissingExtraError(ProtgraphError, ImportError):

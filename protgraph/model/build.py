@@ -14,8 +14,10 @@ from protgraph import registry
 from protgraph.data.target import Target
 from protgraph.errors import WiringError
 from protgraph.featurize.build import COORDINATES, FeaturePlan, inputs
+from protgraph.model.attention import AttentionMap, attention_maps
 from protgraph.model.graph import ModelGraph, wire
 from protgraph.nn.base import Head
+from protgraph.nn.recorder import record
 
 __all__ = ["GraphModel", "as_graph", "build_model"]
 
@@ -82,15 +84,33 @@ class GraphModel(nn.Module):
         """How many numbers it learns."""
         return sum(p.numel() for p in self.parameters() if p.requires_grad)
 
-    def embed(self, batch: Data) -> dict[str, Any]:
-        """Every field after the last layer, by name, for a graph or batch of stored fields."""
+    def fields_of(self, batch: Data) -> dict[str, Any]:
+        """Every field before the first layer, by name, for a graph or batch of stored fields."""
         dtype = self.dtype
         f = {k: v.to(dtype) if isinstance(v, Tensor) and v.is_floating_point() else v for k, v in inputs(batch).items()}
-        f = self.plan.expand(f)
+        return self.plan.expand(f)
+
+    def embed(self, batch: Data) -> dict[str, Any]:
+        """Every field after the last layer, by name, for a graph or batch of stored fields."""
+        f = self.fields_of(batch)
         for w, layer in zip(self.wires, self.layers, strict=True):
             made = layer({local: f[name] for local, name in w.reads.items()})
             f |= {name: made[local] for local, name in w.writes.items()}
         return f
+
+    def attention(self, batch: Data) -> dict[str, list[AttentionMap]]:
+        """The weights of every attention layer for a graph or batch, one map a protein, by the layer's path.
+
+        Paths are ``"layers[2] (transformer)"`` or, inside a layer, ``"layers[0].blocks.1 (encoder)"``.
+
+        Raises
+        ------
+        WiringError
+            The model has no layer that attends from residues to residues.
+        """
+        with record(self.layers) as told, torch.no_grad():
+            proteins = self.embed(batch)["proteins"]
+        return attention_maps(self.graph.name, self.wires, self.layers, told, proteins)
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """``{"logits": (N, C)}`` for a graph or batch; what N counts and C are, the target says."""

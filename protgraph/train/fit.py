@@ -23,6 +23,7 @@ from protgraph.model.build import GraphModel, build_model
 from protgraph.model.graph import ModelGraph
 from protgraph.task.loss import binary_cross_entropy, prior, tally
 from protgraph.task.task import Task
+from protgraph.train.causal import check_causal
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.evaluate import Batches, evaluate
@@ -194,6 +195,8 @@ def fit(
             f"dataset {dataset.name!r} has no protein in split 'val' for task {task.name!r}; "
             f"it has {', '.join(prepared.splits)}.\nThe best epoch is chosen on validation: put some proteins there."
         )
+    if task.causal:
+        check_causal(built, prepared.splits["train"], task=task.name)
     module = _train(built, task, config, prepared, device, progress=progress, on_epoch=on_epoch)
     best = module.best
     built.load_state_dict(best.weights)

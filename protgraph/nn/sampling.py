@@ -1,0 +1,97 @@
+"""Drawing classes from logits: temperature, the k most probable, the most probable that together have probability p."""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor
+
+from protgraph.errors import OptionError
+
+__all__ = ["check_sampling", "probabilities", "sample"]
+
+
+def check_sampling(
+    *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None, classes: int | None = None
+) -> None:
+    """An :class:`OptionError` where an option is impossible."""
+    if not 0 < temperature < float("inf"):
+        raise OptionError(
+            f"temperature={temperature!r}: it divides logits, so it is above 0; top_k=1 takes the most probable class"
+        )
+    most = "" if classes is None else f" and at most {classes}, the number of classes"
+    if top_k is not None and not 1 <= top_k <= (classes or top_k):
+        raise OptionError(f"top_k={top_k!r}: how many classes stay possible is at least 1{most}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise OptionError(f"top_p={top_p!r}: the probability that stays possible is above 0 and at most 1")
+
+
+def probabilities(
+    logits: Tensor, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+) -> Tensor:
+    """``softmax(logits / T)`` over the classes that stay possible, 0 for the others.
+
+    Parameters
+    ----------
+    logits : Tensor
+        ``(n, C)``.
+    temperature : float
+        T: below 1 sharpens, above 1 flattens.
+    top_k : int, optional
+        Only the k most probable classes stay.
+    top_p : float, optional
+        Of those, only the fewest most probable classes whose probabilities add up to p or more: the nucleus.
+
+    Returns
+    -------
+    Tensor
+        ``(n, C)`` float64; each row adds up to 1. Of classes of one probability, the first comes first.
+
+    References
+    ----------
+    Top-k: Fan et al. 2018, arXiv:1805.04833, sec. 5.3. Nucleus: Holtzman et al. 2020, arXiv:1904.09751, eqs. 2–3.
+
+    Examples
+    --------
+    >>> p = torch.tensor([[0.5, 0.3, 0.2]]).log()
+    >>> [round(x, 3) for x in probabilities(p, top_p=0.7)[0].tolist()]
+    [0.625, 0.375, 0.0]
+    """
+    check_sampling(temperature=temperature, top_k=top_k, top_p=top_p, classes=logits.size(-1))
+    p = (logits.double() / temperature).softmax(-1)
+    p, order = p.sort(dim=-1, descending=True, stable=True)
+    if top_k is not None:
+        p[:, top_k:] = 0.0
+        p = p / p.sum(-1, keepdim=True)
+    if top_p is not None:
+        before = p.cumsum(-1) - p  # of all that are more probable
+        p = p.masked_fill(before >= top_p, 0.0)
+        p = p / p.sum(-1, keepdim=True)
+    return torch.zeros_like(p).scatter(-1, order, p)
+
+
+def sample(
+    logits: Tensor,
+    *,
+    generator: Generator,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> Tensor:
+    """One class for each row, drawn with its :func:`probabilities`.
+
+    Parameters
+    ----------
+    logits : Tensor
+        ``(n, C)``, on any device.
+    generator : Generator
+        On the CPU, where all chance comes from: the same seed gives the same draws on every device.
+    temperature, top_k, top_p
+        See :func:`probabilities`.
+
+    Returns
+    -------
+    Tensor
+        ``(n,)`` int64, on the device of the logits.
+    """
+    p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
+    return torch.multinomial(p.cpu(), 1, generator=generator).squeeze(1).to(logits.device)
