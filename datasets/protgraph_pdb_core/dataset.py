@@ -18,13 +18,16 @@ __all__ = ["PdbCore"]
 FOLDER = Path(__file__).resolve().parent
 DSSP3 = {"H": 0, "G": 0, "I": 0, "E": 1, "B": 1, "C": 2, "T": 2, "S": 2}  # to H, E, C
 #: In whose training split the first of an entry's copies of a chain stands for all.
-ONE_OF_COPIES = ("secondary_structure", "inverse_folding", "b_factor", "structure_denoising")
+ONE_OF_COPIES = (
+    *("secondary_structure", "inverse_folding", "b_factor", "structure_denoising"),
+    *("masked_lm", "next_residue", "contact"),
+)
 COLUMN = {"secondary_structure": "dssp8", "ligand_binding": "ligand_contact", "interface": "interface"}
 
 
 class PdbCore(Dataset):
-    """Chains of 259 PDB entries; tasks secondary_structure, ligand_binding, interface, inverse_folding, b_factor and
-    structure_denoising.
+    """Chains of 259 PDB entries; tasks secondary_structure, ligand_binding, interface, inverse_folding, b_factor,
+    structure_denoising, masked_lm, next_residue and contact.
 
     Every example is one chain alone, so an interface is predicted without its partner, and a ligand's site without
     the ligand. Which chains take part in a task is written on the card.

@@ -15,11 +15,13 @@ import pytest
 from protgraph_pdb_core import PdbCore
 from protgraph_pdb_core.prepare import FOLDER, entry_labels, read_tables, write_labels
 
+from protgraph import tasks as registered
 from protgraph.data.card import Count
 from protgraph.data.dataset import align
 from protgraph.errors import DatasetError, UnknownNameError
 
 LABELLED = ("secondary_structure", "ligand_binding", "interface")
+DERIVED = ("inverse_folding", "b_factor", "structure_denoising", "masked_lm", "next_residue", "contact")
 SOME = ("1ubq", "3psg", "6lu7", "1bgs", "5cq2", "2bm2", "1huy")
 
 
@@ -83,7 +85,7 @@ def test_the_card_counts_what_the_labels_hold(pdb_core, task):
     assert found == dict(card.counts)
 
 
-@pytest.mark.parametrize("task", ["inverse_folding", "b_factor", "structure_denoising"])
+@pytest.mark.parametrize("task", DERIVED)
 def test_the_card_counts_the_chains_of_derived_tasks(pdb_core, chains, task):
     found: dict[str, Count] = {}
     for example in pdb_core.examples(task):
@@ -100,8 +102,7 @@ def test_the_card_counts_all_chains_of_each_split(pdb_core, chains):
 
 
 def test_targets_are_those_of_the_tasks(pdb_core):
-    builtin = pytest.importorskip("protgraph.task.builtin")
-    tasks = [getattr(builtin, name.upper()) for name in pdb_core.tasks()]
+    tasks = [registered.get(name) for name in pdb_core.tasks()]
     assert [pdb_core.target(task.name) for task in tasks] == [task.target for task in tasks]
 
 
@@ -189,7 +190,7 @@ def test_every_label_finds_its_residue(pdb_core, task):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", [*LABELLED, "inverse_folding", "b_factor", "structure_denoising"])
+@pytest.mark.parametrize("task", [*LABELLED, *DERIVED])
 def test_check_reads_all_structures_and_counts_what_the_card_says(pdb_core, task):
     assert pdb_core.check(task) == dict(pdb_core.card.tasks[task].counts)
 
@@ -205,7 +206,7 @@ def test_examples_are_one_chain_each_with_unique_ids(pdb_core):
 
 def test_ts50_has_the_tasks_that_single_chains_allow(pdb_core):
     with_ts50 = [t for t in pdb_core.tasks() if "ts50" in pdb_core.splits(t)]
-    assert with_ts50 == ["secondary_structure", "inverse_folding", "structure_denoising"]
+    assert with_ts50 == ["secondary_structure", *(t for t in DERIVED if t != "b_factor")]
 
 
 def test_an_unknown_task_is_told_the_nearest(pdb_core):

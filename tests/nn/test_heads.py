@@ -115,3 +115,15 @@ def test_heads_start_at_given_logits(scene, specs, head, level):
     torch.testing.assert_close(logits, start.expand_as(logits))
     logits.square().sum().backward()
     assert made.last.weight.grad.abs().sum() > 0  # and learn from there
+
+
+def test_contacts_start_at_given_logits(scene, specs):
+    s = scene(SIZES)
+    made = ContactHead({n: specs[n] for n in ContactHead.reads}, target("pair", "labels"))
+    start = torch.tensor([0.5, -1.0, 2.0])
+    made.start_at(start)
+    logits = made(s.inputs(ContactHead.reads))["logits"]
+    torch.testing.assert_close(logits, start.expand_as(logits))
+    logits.square().sum().backward()
+    assert made.sign.grad.abs().sum() > 0
+    assert made.single.weight.grad.abs().sum() > 0

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from protgraph import tasks as registered
 from protgraph.data.dataset import ProteinLabels, ResidueLabels
 from protgraph.data.target import Target
 from protgraph.errors import DatasetError, LabelError
@@ -14,7 +15,7 @@ from protgraph.structure.report import LossReport
 from protgraph.structure.residue import Residues
 from protgraph.task import METRICS, Task, builtin, task_for
 
-TASKS = [getattr(builtin, name) for name in builtin.__all__ if name.isupper()]
+TASKS = [registered.get(name) for name in registered.names()]
 
 
 @pytest.fixture

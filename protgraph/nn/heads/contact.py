@@ -48,6 +48,12 @@ class ContactHead(Head):
         chiral = invariants_are_chiral(fields["h"])
         self.declare(logits=FieldSpec("logits", "pair", f"{target.size}x0e", chiral=chiral))
 
+    def start_at(self, logits: Tensor) -> None:
+        with torch.no_grad():
+            self.sign.zero_()
+            self.single.weight.zero_()
+            self.bias.copy_(logits)
+
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x, proteins = invariants(f["h"], self.fields["h"]), f["proteins"]
         factors, singles = proteins.split(self.project(x)), proteins.split(self.single(x))
