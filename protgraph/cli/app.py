@@ -28,6 +28,7 @@ COMMANDS = {
     "train": "protgraph.cli.train:train",
     "predict": "protgraph.cli.predict:predict",
     "embed": "protgraph.cli.predict:embed",
+    "attention": "protgraph.cli.attention:attention",
     "bench": "protgraph.cli.bench:bench",
     "speed": "protgraph.cli.speed:speed",
     "check": "protgraph.cli.check:check",

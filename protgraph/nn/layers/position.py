@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from protgraph.data.conformity import Conformity
@@ -12,7 +13,7 @@ from protgraph.data.fields import FieldSpec
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.cache import State, next_place
 from protgraph.nn.dense import one_of
-from protgraph.nn.position import CHAINS_IN_ORDER, PlaceTable, sequence_place, sinusoid
+from protgraph.nn.position import CHAINS_IN_ORDER, PlaceTable, PositionCode, sequence_place, sinusoid
 
 __all__ = ["Position"]
 
@@ -60,6 +61,13 @@ class Position(GraphLayer):
     def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State | None]:
         place, state = next_place(f, state)
         return self._add(f["h"], place), state
+
+    def position_code(self, length: int) -> PositionCode | None:
+        """Of sinusoids; a table tells its own."""
+        if self.table is not None:
+            return None
+        width = self.scalar_width("h")
+        return PositionCode("sinusoidal", sinusoid(torch.arange(length), width, torch.float64))
 
     def _add(self, h: Tensor, place: Tensor) -> dict[str, Tensor]:
         return {"h": h + (sinusoid(place, h.size(1), h.dtype) if self.table is None else self.table(place))}

@@ -1,0 +1,1 @@
+"""Proteins, and what models make of them, as pictures."""

@@ -1,0 +1,225 @@
+"""Pictures of attention: a heat map for each head, and all heads of a model at a glance."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from protgraph.model.attention import AttentionMap
+from protgraph.structure import Residues
+from protgraph.view.attention import HeadReport
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_heads", "draw_overview", "file_name", "make_figure", "residue_ticks", "save"]
+
+_DPI = 150
+_CONTACT = "#D55E00"  # Okabe & Ito 2008, colour-blind safe
+_UNSEEN, _GREY = "#E8E8E8", "#666666"
+_STEPS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
+_MOST_TICKS = 9
+#: Inches of a heat map: so many residues to an inch, within these bounds.
+_PER_INCH, _SMALLEST, _LARGEST = 85, 2.6, 4.6
+
+
+def draw_heads(
+    path: str | Path,
+    layer: str,
+    found: AttentionMap,
+    residues: Residues,
+    reports: Sequence[HeadReport],
+    *,
+    touching: np.ndarray | None = None,
+    title: str = "",
+) -> Path:
+    """The weights of every head of one layer, as multiples of 1/L, on one logarithmic scale.
+
+    Parameters
+    ----------
+    path : str or Path
+        PNG to write.
+    layer : str
+        Path of the layer.
+    found : AttentionMap
+    residues : Residues
+        Of this protein.
+    reports : sequence of HeadReport
+        Of these heads, for their titles.
+    touching : ndarray, optional
+        ``(L, L)`` bool, pairs to mark in the upper triangle.
+    title : str
+        What stands above.
+    """
+    from matplotlib.colors import LogNorm
+
+    weights = found.weights.double().cpu().numpy() * len(residues)  # (H, L, L)
+    shown = np.where(weights > 0, weights, np.nan)
+    if found.sees is not None:
+        shown = np.where(found.sees.cpu().numpy(), shown, np.nan)
+    columns, rows = _grid(len(shown))
+    side = min(max(len(residues) / _PER_INCH, _SMALLEST), _LARGEST)
+    figure = make_figure(columns * (side + 0.25) + 1.5, rows * (side + 0.35) + 1.3)
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    low, high = _range(shown)
+    for number, panel in enumerate(axes.flat):
+        if number >= len(shown):
+            panel.set_axis_off()
+            continue
+        panel.set_facecolor(_UNSEEN)
+        image = panel.imshow(shown[number], norm=LogNorm(low, high), cmap="Blues", interpolation="nearest")
+        _mark(panel, touching, side)
+        panel.set_title(_headline(number, reports), fontsize=9)
+    for panel in (*axes[:, 0], *axes[-1]):
+        residue_ticks(panel, residues)
+    for column in range(columns):  # a column whose last panel is empty has its labels above that
+        last = axes[(len(shown) - 1 - column) // columns, column]
+        last.tick_params(labelbottom=True)
+    bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 4.0 / (rows * side)), aspect=25, pad=0.01)
+    ticks = [m * 10.0**e for e in range(-4, 5) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
+    bar.set_ticks(ticks, labels=[f"{t:g}" for t in ticks])
+    bar.minorticks_off()
+    bar.set_label("weight × L (1: uniform)", fontsize=9)
+    figure.suptitle(f"{title}\n{layer}" if title else layer, fontsize=11, x=0.01, ha="left")
+    figure.supxlabel("residue that is attended to" + _legend(touching, found), fontsize=9)
+    figure.supylabel("residue that attends", fontsize=9)
+    return save(figure, path)
+
+
+def draw_overview(path: str | Path, reports: Sequence[HeadReport], *, title: str = "") -> Path:
+    """All heads of all layers: how far each agrees with contacts (where there are some) and with distance."""
+    layers = list(dict.fromkeys(r.layer for r in reports))
+    heads = max(r.head for r in reports) + 1
+    parts = [
+        ("r_contact", "correlation with contacts, corrected", 1.0),
+        ("p_at_l", f"contacts among the best L pairs ({_chance(reports)})", None),
+        ("r_separation", "rank correlation with separation", 1.0),
+    ]
+    tables = [(_table(reports, layers, heads, name), label, bound) for name, label, bound in parts]
+    tables = [part for part in tables if not np.isnan(part[0]).all()]
+    names = max(map(len, layers)) * 0.075
+    figure = make_figure(names + len(tables) * (0.42 * heads + 1.5) + 0.3, 0.32 * len(layers) + 1.6)
+    axes = figure.subplots(1, max(1, len(tables)), squeeze=False, sharey=True)[0]
+    for panel, (table, label, bound) in zip(axes, tables, strict=False):
+        _matrix(panel, table, label, bound)
+        panel.set_yticks(range(len(layers)), layers, fontsize=8)
+    if title:
+        figure.suptitle(title, fontsize=11, x=0.01, ha="left")
+    return save(figure, path)
+
+
+def file_name(layer: str) -> str:
+    """``layers_0_blocks_1_encoder.png`` for ``layers[0].blocks.1 (encoder)``."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", layer).strip("_") + ".png"
+
+
+def residue_ticks(axes: Axes, residues: Residues) -> None:
+    """Ticks at round residue numbers, "A:20", and lines between chains, on both axes."""
+    chain = residues.chain_number
+    starts = np.flatnonzero(np.diff(chain, prepend=-1))
+    for start in starts[1:]:
+        axes.axhline(start - 0.5, color=_GREY, linewidth=0.6)
+        axes.axvline(start - 0.5, color=_GREY, linewidth=0.6)
+    ids = residues.ids
+    for step in _STEPS:
+        places = np.flatnonzero((residues.res_id % step == 0) & (residues.ins_code == ""))
+        if len(starts) > 1:
+            near = np.abs(places[:, None] - starts).min(1, initial=len(chain)) if len(places) else places
+            places = np.union1d(starts, places[near > len(chain) / (2 * _MOST_TICKS)])
+        if len(places) <= max(_MOST_TICKS, len(starts)):
+            break
+    places = places if len(places) else starts
+    labels = [ids[i].removeprefix(":") for i in places]  # a chain without a name
+    axes.set_xticks(places, labels, rotation=90, fontsize=7)
+    axes.set_yticks(places, labels, fontsize=7)
+
+
+def make_figure(width: float, height: float) -> Figure:
+    """An empty figure of so many inches that needs no display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save(figure: Figure, path: str | Path) -> Path:
+    """Write it, with folders that are missing."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=_DPI)
+    return path
+
+
+def _grid(count: int) -> tuple[int, int]:
+    """Columns and rows: four abreast, more where there are many."""
+    columns = min(count, 4 if count <= 12 else 5)
+    return columns, math.ceil(count / columns)
+
+
+def _range(shown: np.ndarray) -> tuple[float, float]:
+    """Bounds of the scale: nearly all that is shown, 1 within, and at least a factor of 4 apart."""
+    known = shown[np.isfinite(shown)]
+    low, high = np.percentile(known, [2, 99.5]) if known.size else (1.0, 1.0)
+    return min(low, 0.5), max(high, 2.0)
+
+
+def _mark(panel: Axes, touching: np.ndarray | None, side: float) -> None:
+    if touching is None or not touching.any():
+        return
+    i, j = np.nonzero(np.triu(touching, 1))
+    width = 72 * side / len(touching)  # points of one residue
+    size = max(1.1, 0.85 * width) ** 2
+    if width > 1.6:
+        panel.scatter(j, i, s=size, marker="s", facecolors="none", edgecolors=_CONTACT, linewidths=0.6)
+    else:
+        panel.scatter(j, i, s=size, marker="s", color=_CONTACT, linewidths=0, alpha=0.7)
+
+
+def _headline(number: int, reports: Sequence[HeadReport]) -> str:
+    told = next((r for r in reports if r.head == number), None)
+    if told is None or math.isnan(told.p_at_l):
+        return f"head {number}"
+    return f"head {number}: r = {told.r_contact:z.2f}, P@L = {told.p_at_l:.2f}"
+
+
+def _legend(touching: np.ndarray | None, found: AttentionMap) -> str:
+    told = "" if touching is None else "      □ upper right: contacts (CB within 8 Å)"
+    return told + ("" if found.sees is None else "      grey: cannot be seen")
+
+
+def _chance(reports: Sequence[HeadReport]) -> str:
+    low, high = (f(r.prevalence for r in reports) for f in (min, max))
+    return f"by chance {low:.2f}" if high - low < 0.005 else f"by chance {low:.2f}–{high:.2f}"
+
+
+def _table(reports: Sequence[HeadReport], layers: Sequence[str], heads: int, name: str) -> np.ndarray:
+    """``(layers, heads)``."""
+    table = np.full((len(layers), heads), np.nan)
+    for r in reports:
+        table[layers.index(r.layer), r.head] = getattr(r, name)
+    return table
+
+
+def _matrix(panel: Axes, table: np.ndarray, label: str, bound: float | None) -> None:
+    """Numbers in coloured cells: around 0 where there is a bound, from 0 up where there is none."""
+    if bound is None:
+        high = max(float(np.nanmax(table)), 0.1)
+        panel.imshow(table, cmap="Blues", vmin=0, vmax=high, aspect="auto")
+    else:
+        high = max(float(np.nanmax(np.abs(table))), 0.1)
+        panel.imshow(table, cmap="RdBu_r", vmin=-high, vmax=high, aspect="auto")
+    for (i, j), value in np.ndenumerate(table):
+        if not math.isnan(value):
+            colour = "white" if abs(value) > 0.65 * high else "black"
+            panel.text(j, i, f"{value:z.2f}", ha="center", va="center", fontsize=7, color=colour)
+    panel.set_xticks(range(table.shape[1]), range(table.shape[1]), fontsize=8)
+    panel.set_xlabel("head", fontsize=8)
+    panel.set_title(label, fontsize=9)

@@ -1,0 +1,46 @@
+"""``protgraph attention`` from a name, a checkpoint and a file to a folder of pictures."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+import protgraph as pg
+from protgraph.train import Checkpoint, save_checkpoint
+
+
+@pytest.fixture
+def ubiquitin(structures_dir):
+    return structures_dir / "1ubq.bcif"
+
+
+def test_a_name_is_drawn_untrained(run, ubiquitin, tmp_path):
+    result = run("attention", "transformer", ubiquitin, "-o", tmp_path)
+    assert result.code == 0, result.err
+    assert "transformer, untrained, on 1ubq, 76 residues" in result.out and "6 files" in result.out
+    rows = list(csv.DictReader((tmp_path / "heads.csv").open(encoding="utf-8")))
+    assert len(rows) == 12 and {r["pairs"] for r in rows} == {"2485"}
+    assert (tmp_path / "layers_1_pre_norm_block.png").stat().st_size > 50_000
+
+
+def test_a_checkpoint_of_single_chains_makes_a_folder_for_each(run, structures_dir, tmp_path):
+    layers = [pg.node("embed", reads=["aatype"], dim=8), pg.node("gat", dim=8, heads=2)]
+    model = pg.build_model(pg.ModelGraph("few", ["ca_knn"], layers), pg.Target("t", "node", "classes", 3), seed=0)
+    path = save_checkpoint(tmp_path / "m.safetensors", Checkpoint(model=model, task="t", one_chain=True))
+    result = run("attention", path, structures_dir / "1bfr.bcif", "-o", tmp_path / "out")
+    assert result.code == 0, result.err
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["1bfr_M", "1bfr_N"]
+    assert "few (m.safetensors) on 1bfr" in result.out and "no positional encoding" in result.out
+    only = run("attention", path, structures_dir / "1bfr.bcif", "--chain", "N", "-o", tmp_path / "one")
+    assert only.code == 0 and (tmp_path / "one" / "heads.csv").is_file()
+
+
+def test_wrong_requests_are_said(run, ubiquitin, tmp_path):
+    without = run("attention", "gcn", ubiquitin, "-o", tmp_path)
+    assert without.code == 2 and "no layer with attention" in without.err and "embed, gcn, residual" in without.err
+    missing = run("attention", "gat", tmp_path / "no.cif", "-o", tmp_path)
+    assert missing.code == 2 and "no.cif" in missing.err
+    unknown = run("attention", "transformr", ubiquitin, "-o", tmp_path)
+    assert unknown.code == 2 and "transformer" in unknown.err
+    assert list(tmp_path.iterdir()) == []

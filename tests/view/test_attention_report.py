@@ -1,0 +1,103 @@
+"""Pictures of attention and positions are written, of a sane size, with the labels of the protein."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.image import imread
+
+import protgraph as pg
+from protgraph.nn.position import rotary_code, rotate
+from protgraph.testing.protein import make_protein
+from protgraph.view.attention_plot import file_name, make_figure, residue_ticks
+from protgraph.view.attention_report import write_attention
+from protgraph.view.position_plot import position_codes, similarity
+
+TARGET = pg.Target("t", "node", "classes", 3)
+
+
+def model_of(*layers, features=("dihedral",)):
+    return pg.build_model(pg.ModelGraph("some", features, layers), TARGET, seed=0)
+
+
+EMBED = pg.node("embed", reads=["aatype"], dim=16)
+BLOCK = {"h": "h", "proteins": "proteins", "seq_pos": "seq_pos"}
+
+
+def test_a_folder_holds_a_picture_a_layer_and_one_of_all_heads_and_of_positions(tmp_path):
+    residues = make_protein((30, 20), seed=1)
+    model = model_of(EMBED, pg.node("pre_norm_block", heads=4, reads=BLOCK), pg.node("transformer", dim=16, heads=2))
+    made = write_attention(model, residues, model.plan.stored(residues), tmp_path / "new", title="some")
+    names = ["layers_1_pre_norm_block.png", "layers_2_transformer.png", "heads.png", "positions.png", "heads.csv"]
+    assert [f.name for f in made.files] == names
+    assert {p.name for p in (tmp_path / "new").iterdir()} == set(names)
+    assert [(r.layer, r.head) for r in made.heads] == [
+        *(("layers[1] (pre_norm_block)", h) for h in range(4)), *(("layers[2] (transformer)", h) for h in range(2)),
+    ]  # fmt: skip
+    for file in made.files[:4]:
+        height, width = imread(file).shape[:2]
+        assert 300 < height < 4000 and 500 < width < 4000
+        assert imread(file)[..., :3].std() > 0.02  # not one colour
+
+
+def test_ticks_name_residues_and_mark_chains():
+    residues = make_protein((40, 30), seed=1)
+    axes = make_figure(3, 3).subplots()
+    residue_ticks(axes, residues)
+    labels = [t.get_text() for t in axes.get_xticklabels()]
+    assert labels == [residues.ids[int(i)] for i in axes.get_xticks()]
+    assert {"A:1", "A:20", "B:1", "B:20"} <= set(labels) and len(labels) <= 9
+    assert [line.get_ydata()[0] for line in axes.lines if len(set(line.get_ydata())) == 1] == [39.5]
+
+
+def test_file_names_are_plain():
+    assert file_name("layers[0].blocks.1 (encoder)") == "layers_0_blocks_1_encoder.png"
+
+
+def test_every_kind_of_position_is_told_once():
+    codes = position_codes(
+        model_of(
+            EMBED,
+            *2 * [pg.node("pre_norm_block", reads=BLOCK)],
+            pg.node("pre_norm_block", reads=BLOCK, position="offset"),
+            pg.node("encoder", dim=16, depth=1, position="learned", max_len=50),
+            pg.node("encoder", dim=16, depth=1, position="sinusoidal"),
+            features=["sequence_position"],
+        ),
+        40,
+    )
+    kinds = {where: (code.kind, tuple(code.values.shape)) for where, code in codes.items()}
+    assert kinds == {
+        "features[0] (sequence_position)": ("sinusoidal", (40, 16)),
+        "layers[1] (pre_norm_block)": ("rotary", (40, 2)),
+        "layers[3].offset (pre_norm_block)": ("offset", (4, 65)),
+        "layers[4].place (encoder)": ("learned", (40, 16)),
+        "layers[5] (encoder)": ("sinusoidal", (40, 16)),
+    }
+    values = [c.values for c in codes.values()]
+    assert torch.allclose(values[0].double(), values[4], atol=1e-5)
+    assert position_codes(model_of(EMBED, pg.node("transformer", dim=16)), 40) == {}
+
+
+def test_rotary_similarity_is_what_equal_vectors_are_turned_into():
+    # q = k = all ones: the product of two rotated vectors is D times the similarity at their distance.
+    ones, place = torch.ones(30, 1, 8, dtype=torch.float64), torch.arange(30)
+    turned = rotate(ones, place)[:, 0]
+    assert similarity(rotary_code(30, 8)) == pytest.approx((turned @ turned[0] / 8).numpy(), abs=1e-12)
+
+
+def test_sinusoids_have_less_in_common_further_away():
+    residues = model_of(EMBED, pg.node("transformer", dim=16), features=["sequence_position"])
+    (code,) = position_codes(residues, 50).values()
+    shared = similarity(code)
+    frequencies = 10000.0 ** -(np.arange(0, 16, 2) / 16)
+    assert shared == pytest.approx(np.cos(np.arange(50)[:, None] * frequencies).mean(1), abs=1e-5)
+
+
+def test_a_sequence_without_structure_has_maps_and_no_contacts(tmp_path):
+    residues = make_protein((30,), seed=1)
+    model = model_of(EMBED, pg.node("transformer", dim=16, heads=2))
+    graph = model.plan.stored(residues)
+    made = write_attention(model, residues.hide({"coordinates"}), graph, tmp_path)
+    assert np.isnan([r.r_contact for r in made.heads]).all() and len(made.files) == 3 and made.positions == ()
