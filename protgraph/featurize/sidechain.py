@@ -1,0 +1,42 @@
+"""Where the side chain is: the centroid of its atoms as seen from CA."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from protgraph.data.fields import FieldSpec, register_field
+from protgraph.featurize.base import StructureFeaturizer
+from protgraph.structure.residue import BACKBONE, Residues
+
+__all__ = ["SidechainCentroid"]
+
+register_field(FieldSpec("sidechain_centroid", "node", "1x1o", unit="Å", doc="from CA to the side chain's centroid"))
+register_field(
+    FieldSpec("sidechain_centroid_mask", "node", "1x0e", "bool", doc="whether an atom of the side chain is there")
+)
+
+
+class SidechainCentroid(StructureFeaturizer):
+    """The vector from CA to the mean position of the side chain's heavy atoms.
+
+    Writes
+    ------
+    sidechain_centroid : (N, 3), 1x1o, Å, in the floating type of the coordinates
+        0 where no atom of the side chain is there: glycine, or hidden side chains.
+    sidechain_centroid_mask : (N, 1) bool
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("sidechain_centroid", "sidechain_centroid_mask")
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        side = ~np.isin(residues.atom_name, (*BACKBONE, "OXT"))
+        owner, n = residues.atom_residue[side], len(residues)
+        away = residues.atom_pos[side].astype(np.float64) - residues.pos[owner]
+        count = np.bincount(owner, minlength=n)[:, None]
+        total = np.stack([np.bincount(owner, away[:, k], minlength=n) for k in range(3)], 1)
+        return {
+            "sidechain_centroid": (total / np.maximum(count, 1)).astype(residues.pos.dtype),
+            "sidechain_centroid_mask": count > 0,
+        }

@@ -1,0 +1,115 @@
+"""Features from angles and lengths: side-chain dihedrals, bond geometry, virtual angles of the CA trace.
+
+Angles lie on the circle, as cosine and sine; what is undefined is 0, and a mask beside it says so.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from protgraph.data.conformity import Conformity
+from protgraph.data.fields import FieldSpec, register_field
+from protgraph.featurize.base import StructureFeaturizer
+from protgraph.structure.internal import SYMMETRIC_CHI, bond_angles, bond_lengths, sidechain_dihedrals
+from protgraph.structure.residue import Residues
+from protgraph.structure.trace import trace_angles
+
+__all__ = ["BondGeometry", "SidechainDihedral", "TraceAngle"]
+
+for _spec in (
+    FieldSpec("chi", "node", "4x0e+4x0o", doc="cosines then sines of chi 1 to 4 (of 2 chi where atoms are alike)"),
+    FieldSpec("chi_mask", "node", "4x0e", "bool", doc="which of chi 1 to 4 are defined"),
+    FieldSpec("trace_angle", "node", "3x0e+1x0o", doc="cos kappa, sin kappa, cos alpha, sin alpha of the CA trace"),
+    FieldSpec("trace_angle_mask", "node", "2x0e", "bool", doc="which of kappa, alpha are defined"),
+    FieldSpec("bond_length", "node", "4x0e", unit="Å", doc="N–CA, CA–C, C–O, C–N of the next residue"),
+    FieldSpec("bond_length_mask", "node", "4x0e", "bool", doc="which bond lengths are defined"),
+    FieldSpec("bond_angle", "node", "4x0e", unit="radians", doc="N–CA–C, CA–C–O, CA–C–N, C–N–CA; N, CA of the next"),
+    FieldSpec("bond_angle_mask", "node", "4x0e", "bool", doc="which bond angles are defined"),
+):
+    register_field(_spec)
+
+
+class SidechainDihedral(StructureFeaturizer):
+    """Side-chain dihedral angles on the circle: ``[cos χ1 … cos χ4, sin χ1 … sin χ4]``.
+
+    Writes
+    ------
+    chi : (N, 8) float32, 4x0e+4x0o, dimensionless
+        Both 0 where the residue has no such angle or an atom is missing. χ2 of Asp, Phe and Tyr and χ3 of Glu are only
+        known up to π, for two atoms are alike: they are written as ``cos 2χ`` and ``sin 2χ``, the same whichever of the
+        two a file calls 1.
+    chi_mask : (N, 4) bool
+
+    References
+    ----------
+    See :func:`protgraph.structure.internal.sidechain_dihedrals`; the symmetric angles: Jumper et al. 2021,
+    doi:10.1038/s41586-021-03819-2, supplement, table 2.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("chi", "chi_mask")
+    conformity = Conformity(tolerance=1e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        angles = sidechain_dihedrals(residues)
+        on_circle, mask = _on_circle(np.where(SYMMETRIC_CHI[residues.aatype], 2 * angles, angles))
+        return {"chi": on_circle.astype(residues.pos.dtype), "chi_mask": mask}
+
+
+class TraceAngle(StructureFeaturizer):
+    """Virtual angles of the CA trace: ``[cos κ, sin κ, cos α, sin α]``, which CA traces have too.
+
+    Writes
+    ------
+    trace_angle : (N, 4) float32, 3x0e+1x0o, dimensionless
+        κ is the bend from two residues before to two after, α the dihedral of the residues −1, 0, 1, 2; both columns 0
+        where the chain does not go on so far.
+    trace_angle_mask : (N, 2) bool
+
+    References
+    ----------
+    See :func:`protgraph.structure.trace.trace_angles`.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("trace_angle", "trace_angle_mask")
+    conformity = Conformity(tolerance=1e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        on_circle, mask = _on_circle(trace_angles(residues))
+        in_order = on_circle[:, [0, 2, 1, 3]]
+        return {"trace_angle": in_order.astype(residues.pos.dtype), "trace_angle_mask": mask}
+
+
+class BondGeometry(StructureFeaturizer):
+    """Lengths and angles of the backbone's bonds, which refinement keeps near their ideal values.
+
+    Writes
+    ------
+    bond_length : (N, 4) float32, 4x0e, Å
+        N–CA, CA–C, C–O, C–N′; 0 where undefined.
+    bond_length_mask : (N, 4) bool
+    bond_angle : (N, 4) float32, 4x0e, radians
+        N–CA–C, CA–C–O, CA–C–N′, C–N′–CA′; 0 where undefined. Dashed atoms are of the next residue.
+    bond_angle_mask : (N, 4) bool
+
+    References
+    ----------
+    Engh & Huber 1991, doi:10.1107/S0108767391001071 (ideal values: 1.458, 1.525, 1.231, 1.329 Å; 111.2°, 120.8°,
+    116.2°, 121.7°).
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("bond_length", "bond_length_mask", "bond_angle", "bond_angle_mask")
+    conformity = Conformity(tolerance=1e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        made = {}
+        for name, values in (("bond_length", bond_lengths(residues)), ("bond_angle", bond_angles(residues))):
+            made[name] = np.nan_to_num(values).astype(residues.pos.dtype)
+            made[f"{name}_mask"] = ~np.isnan(values)
+        return made
+
+
+def _on_circle(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines, then sines, of ``(N, K)`` angles, ``(N, 2 K)``, 0 where undefined; and which are defined."""
+    return np.nan_to_num(np.concatenate([np.cos(angles), np.sin(angles)], axis=1)), ~np.isnan(angles)
