@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,8 +11,13 @@ __all__ = ["speed"]
 
 
 def speed(
-    name: Annotated[str | None, typer.Argument(help="attention, collate, edges, layers, neighbors; or all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="attention, collate, edges, featurize, layers, neighbors; or all.")
+    ] = None,
     seconds: Annotated[float, typer.Option(help="About how long each part is measured.")] = 5.0,
+    files: Annotated[
+        list[Path] | None, typer.Option(help="For featurize: a structure file, or a folder of them; again for more.")
+    ] = None,
 ) -> None:
     """Measure our way of doing something beside the naive one and the peers that are installed, in turns.
 
@@ -20,16 +26,19 @@ def speed(
     \b
     Examples:
       protgraph speed attention
+      protgraph speed featurize --files my_structures
       protgraph speed --seconds 2
     """
     from rich.console import Console
     from rich.table import Table
 
     from protgraph.bench.speed import MEASUREMENTS, measure
+    from protgraph.cli.files import structure_files
 
     console = Console()
+    paths = structure_files(files) if files else ()
     for chosen in [name] if name else list(MEASUREMENTS):
-        for m in measure(chosen, seconds=seconds):
+        for m in measure(chosen, seconds=seconds, files=paths):
             caption = f"floor: {m.floor}\nchecked: {m.checked}"
             table = Table(title=m.title, title_justify="left", caption=caption, caption_justify="left")
             table.add_column("way")
