@@ -52,6 +52,7 @@ _HOME = {
     "build_graph": "protgraph.featurize:featurize",  # the attribute ``featurize`` is the room
     "clean": "protgraph.structure",
     "collate": "protgraph.data.graph",
+    "load_fasta": "protgraph.structure",
     "load_structure": "protgraph.structure",
     # from graphs to models, predictions and a comparison
     "BenchSpec": "protgraph.bench",
@@ -59,6 +60,7 @@ _HOME = {
     "GraphModel": "protgraph.model",
     "build_model": "protgraph.model",
     "fit": "protgraph.train",
+    "generate": "protgraph.train",
     "load_checkpoint": "protgraph.train",
     "predict": "protgraph.train",
     "run_bench": "protgraph.bench",

@@ -29,6 +29,7 @@ COMMANDS = {
     "predict": "protgraph.cli.predict:predict",
     "embed": "protgraph.cli.predict:embed",
     "attention": "protgraph.cli.attention:attention",
+    "generate": "protgraph.cli.generate:generate",
     "bench": "protgraph.cli.bench:bench",
     "speed": "protgraph.cli.speed:speed",
     "check": "protgraph.cli.check:check",

@@ -5,6 +5,7 @@ from protgraph.train.config import FitConfig
 from protgraph.train.embed import Embeddings, embed
 from protgraph.train.evaluate import evaluate
 from protgraph.train.fit import FitResult, fit
+from protgraph.train.generate import Sample, generate
 from protgraph.train.predict import Predictions, predict
 from protgraph.train.prepare import Failure, Prepared, prepare
 
@@ -16,9 +17,11 @@ __all__ = [
     "FitResult",
     "Predictions",
     "Prepared",
+    "Sample",
     "embed",
     "evaluate",
     "fit",
+    "generate",
     "load_checkpoint",
     "predict",
     "prepare",

@@ -13,41 +13,45 @@ from protgraph.data.store import Store
 from protgraph.errors import CausalityError
 from protgraph.model.build import GraphModel
 
-__all__ = ["check_causal", "leak"]
+__all__ = ["check_causal", "leak", "refuse_leak"]
 
 _CUTS = 6  # places at which what comes later is changed
 _LONGEST = 300  # residues of the protein that is tried, where there is one
 _SAME = 1e-9  # of the largest logit, in float64: where a sum has other terms that count 0
 #: Where residues are along the sequence; what a causal model may know of all.
-_GIVEN = frozenset({"chain", "res_id", "seq_pos"})
+_GIVEN = frozenset({"batch", "chain", "res_id", "seq_pos"})
 
 
 def check_causal(model: GraphModel, store: Store, *, task: str) -> None:
+    """:func:`refuse_leak` for a task, on one of its proteins: the longest of moderate length."""
+    fitting = [(size if size <= _LONGEST else -size, number) for number, size in enumerate(store.sizes)]
+    refuse_leak(model, store[max(fitting)[1]], why=f"task {task!r} asks")
+
+
+def refuse_leak(model: GraphModel, graph: Data, *, why: str) -> None:
     """Raise where logits of a residue depend on that residue or on later ones.
 
     Parameters
     ----------
     model : GraphModel
         It stays as it is.
-    store : Store
-        Proteins as they are prepared; the longest of moderate length is tried.
-    task : str
-        What the error calls the task.
+    graph : Data
+        A protein to try it on, as it is prepared.
+    why : str
+        Who needs it to be causal, "task 'next_residue' asks".
 
     Raises
     ------
     CausalityError
-        With the model, the task, and a residue whose logits moved with a later one.
+        With the model, the reason, and a residue whose logits moved with a later one.
     """
-    fitting = [(size if size <= _LONGEST else -size, number) for number, size in enumerate(store.sizes)]
-    graph = store[max(fitting)[1]]
     found = leak(model, graph)
     if found is not None:
         row, cut = found
         raise CausalityError(
-            f"model {model.graph.name!r} is not causal, as task {task!r} asks: what it says of residue {row} of "
-            f"{graph.name!r} moves with residues from {cut} on.\n"
-            "It may read 'previous' (featurizer 'previous_residue') in place of 'aatype', and attend with causal=True."
+            f"model {model.graph.name!r} is not causal, as {why}: what it says of residue {row} moves with residues "
+            f"from {cut} on.\n"
+            "It may read 'previous' (featurizer 'previous_residue') for 'aatype', and attend with causal=True."
         )
 
 
