@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import torch
 from torch import Generator, Tensor
 from torch_geometric.data import Data
 
+from protgraph.data.edges import Proteins
 from protgraph.data.labels import Labels, align
 from protgraph.data.target import Target
 from protgraph.errors import DatasetError, LabelError
@@ -68,6 +70,8 @@ class Task:
     causal : bool
         Whether a prediction may depend on earlier residues only. Training tries the model and refuses one that does
         otherwise.
+    each_protein : bool
+        Whether the loss is one of the rows of one protein; a batch's is then the mean over its proteins.
     thin : callable, optional
         Which rows of one protein's :class:`~protgraph.task.Outcome` its metrics need, ``(K,)`` int64, where there are
         too many to keep all.
@@ -89,6 +93,7 @@ class Task:
     keeps: Target | None = field(default=None, repr=False)
     shows_types: bool = False
     causal: bool = False
+    each_protein: bool = False
     thin: Callable[[Outcome], Tensor] | None = field(default=None, repr=False)
     doc: str = ""
 
@@ -120,6 +125,13 @@ class Task:
     def kept(self) -> Target:
         """What the labels of a prepared protein are."""
         return self.keeps or self.target
+
+    def batch_loss(self, loss: Callable[[Tensor, Tensor], Tensor], logits: Tensor, y: Tensor, batch: Data) -> Tensor:
+        """A loss of this task's kind over a graph or batch."""
+        if not self.each_protein:
+            return loss(logits, y)
+        sizes = Proteins.of(batch).sizes
+        return torch.stack([loss(*one) for one in zip(logits.split(sizes), y.split(sizes), strict=True)]).mean()
 
     def asked(self, graph: Data, generator: Generator, *, training: bool) -> tuple[Data, Tensor]:
         """What is shown of a graph or batch, and the labels that are asked for."""

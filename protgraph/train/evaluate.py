@@ -75,13 +75,14 @@ def outcome(
     task : Task
         What is asked of each protein: the same every time, whatever the batch.
     loss : callable, optional
-        ``(logits, y)`` to a scalar; by default the task's. It is worked out here only where rows are left out.
+        ``(logits, y)`` to a scalar; by default the task's. It is worked out here only where rows are left out, or where
+        it is one of each protein.
     max_nodes : int
         Residues a batch; of a target per pair, proteins go one by one.
     """
     if task.target.level == "pair":
         return pair_outcome(model, store, task, loss or task.loss)
-    logits, labels, chains, places = [], [], [], []
+    logits, labels, chains, places, losses = [], [], [], [], []
     proteins = 0
     with evaluating(model) as device:
         for members in Batches(store, max_nodes=max_nodes).batches:
@@ -89,6 +90,9 @@ def outcome(
             logits.append(model(batch.to(device))["logits"].float().cpu())
             labels.append(batch.y.cpu())
             places.append(batch.pos.cpu())
+            if task.each_protein:
+                lost = task.batch_loss(loss or task.loss, logits[-1], labels[-1], batch)
+                losses.append(float(lost) * batch.num_graphs)
             chains.append(_chains(batch, proteins))
             proteins += batch.num_graphs
     per_residue = batch.y_level == "node"
@@ -97,6 +101,7 @@ def outcome(
         torch.cat(labels),
         torch.cat(chains) if per_residue else None,
         pos=torch.cat(places) if per_residue and model.target.kind == "vectors" else None,
+        loss=sum(losses) / proteins if losses else None,
     )
 
 

@@ -117,7 +117,7 @@ class FitModule(pl.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         batch, y = self.task.asked(batch, self._generator, training=True)
-        loss = self.loss(self.model(batch)["logits"].float(), y)
+        loss = self.task.batch_loss(self.loss, self.model(batch)["logits"].float(), y, batch)
         count = known(y).sum()
         self._loss += loss.detach() * count
         self._known += count

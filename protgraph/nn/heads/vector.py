@@ -67,6 +67,7 @@ class CoordinatesHead(Head):
     """``logits_ic = x_ic + Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)``: where the points of a residue are to be.
 
     x are positions that the model graph wires, as a layer moved them or as they came in; v are the vectors (1o) in h.
+    Where a layer placed all C points and h has no vectors, x is the answer.
 
     Parameters
     ----------
@@ -83,8 +84,8 @@ class CoordinatesHead(Head):
     Notes
     -----
     Reads: h ``(N, D)``, irreps with some 1o; pos ``(N, 3)``, from where all C points set out, or ``(N, C, 3)``, points,
-    Å, finite. Writes: logits ``(N, C, 3)``, points. ``readout={"h": "h", "pos": "moved"}`` in a model graph makes the
-    field ``moved`` its pos.
+    Å, finite. Writes: logits ``(N, C, 3)``, points; ``3 C x 0e`` where x are coordinates in a frame of the model's own
+    (see layer ``backbone_update``). ``readout={"h": "h", "pos": "moved"}`` in a model graph makes ``moved`` its pos.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "pos")
@@ -99,19 +100,21 @@ class CoordinatesHead(Head):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields, target)
-        pos = fields["pos"]
-        if pos.irreps != "point" or pos.trailing_shape not in ((3,), target.shape):
+        pos, own = fields["pos"], f"{3 * target.size}x0e"
+        placed = pos.trailing_shape == target.shape and pos.irreps in ("point", own)
+        if not placed and (pos.irreps, pos.trailing_shape) != ("point", (3,)):
             raise WiringError(
                 f"coordinates reads pos as points (N, 3) or (N, {target.size}, 3); {pos.name!r} is {pos.irreps} "
                 f"(N, {', '.join(map(str, pos.trailing_shape))})"
             )
-        self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout)
-        spec = FieldSpec("logits", "node", "point", unit=target.unit, shape=target.shape)
-        self.declare(logits=spec.as_("logits", chiral=invariants_are_chiral(fields["h"])))
+        moves = not placed or any(str(ir) == "1o" for _, ir in fields["h"].o3)
+        self.combine = VectorSum(fields["h"], target.size, hidden, act, dropout) if moves else None
+        spec = FieldSpec("logits", "node", pos.irreps, unit=target.unit, shape=target.shape)
+        self.declare(logits=spec.as_("logits", chiral=pos.chiral or invariants_are_chiral(fields["h"])))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x = f["pos"].view(len(f["pos"]), -1, 3).expand(-1, self.target.size, 3)  # (N, C, 3)
-        return {"logits": x + self.combine(f["h"])}
+        return {"logits": x if self.combine is None else x + self.combine(f["h"])}
 
 
 class VectorSum(nn.Module):

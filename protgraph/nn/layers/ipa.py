@@ -14,6 +14,7 @@ from protgraph.errors import WiringError
 from protgraph.nn.attention import DotProductAttention, pair_term
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.dense import one_of
+from protgraph.nn.layers.backbone import rigid_irreps
 
 __all__ = ["IPA"]
 
@@ -41,9 +42,9 @@ class IPA(GraphLayer):
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å, proteins; optionally pair
-    ``(P, D)`` scalars or, in its place, edges and edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``,
-    chiral: a frame is right-handed in a mirror image too.
+    Reads: h ``(N, C)`` scalars, proteins; optionally frame ``(N, 3, 3)`` with the axes as rows and pos ``(N, 3)`` Å,
+    without which all residues lie unturned at the origin; pair ``(P, D)`` scalars or, in its place, edges and edge_attr
+    ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``, chiral: a frame is right-handed in a mirror image too.
 
     ``|a − b|²`` is taken apart into ``|b|² − 2 a·b`` (``|a|²`` is the same for all j), so that it is attention with
     longer queries and keys, and no tensor of all pairs but z is wider than the heads; positions are centred first,
@@ -57,8 +58,8 @@ class IPA(GraphLayer):
     Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithm 22.
     """
 
-    reads: ClassVar[tuple[str, ...]] = ("h", "frame", "pos", "proteins")
-    optional: ClassVar[tuple[str, ...]] = ("pair", "edges", "edge_attr")
+    reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
+    optional: ClassVar[tuple[str, ...]] = ("frame", "pos", "pair", "edges", "edge_attr")
     writes: ClassVar[tuple[str, ...]] = ("h",)
 
     def __init__(
@@ -82,8 +83,7 @@ class IPA(GraphLayer):
             raise WiringError(
                 f"ipa reads 'pair' per pair, but {fields['pair'].name!r} is a field per {fields['pair'].level}"
             )
-        if fields["frame"].trailing_shape != (3, 3):
-            raise WiringError(f"ipa reads {fields['frame'].name!r} as frames (N, 3, 3): use featurizer 'residue_frame'")
+        rigid_irreps(self)
         self.heads, self.unit = heads, unit
         self.points = (query_points, value_points)
         self.linear_q = nn.Linear(width, heads * channels)
@@ -131,9 +131,11 @@ class IPA(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        h, frame, proteins = f["h"], f["frame"], f["proteins"]
+        h, proteins = f["h"], f["proteins"]
         n, p = len(h), self.points[0]
-        pos = (f["pos"] - proteins.expand(proteins.mean(f["pos"]))) / self.unit
+        start = torch.eye(3, dtype=h.dtype, device=h.device).expand(n, 3, 3)
+        frame, pos = f.get("frame", start), f.get("pos", h.new_zeros(n, 3))
+        pos = (pos - proteins.expand(proteins.mean(pos))) / self.unit
         q = self.linear_q(h).view(n, self.heads, -1)  # (N, H, c)
         k, v = self.linear_kv(h).view(n, self.heads, -1).chunk(2, -1)
         a = _to_space(self.linear_q_points(h).view(n, 3, self.heads, -1), frame, pos)  # (N, H, 3, P)

@@ -1,0 +1,83 @@
+"""The structure module: from the origin to a peptide, from the sequence alone; it can learn a protein by heart."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import protgraph as pg
+from protgraph.data.edges import Proteins
+from protgraph.data.fields import FieldSpec, field
+from protgraph.errors import WiringError
+from protgraph.model import GraphModel
+from protgraph.nn.layers.backbone import BackboneUpdate, PlaceBackbone
+from protgraph.nn.layers.ipa import IPA
+from protgraph.task.metric import Outcome
+from protgraph.task.structure import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed
+from protgraph.testing import make_protein
+
+F64 = torch.float64
+H = FieldSpec("h", "node", "6x0e")
+
+
+def built(seed: int = 0) -> GraphModel:
+    return pg.build_model("structure_module", STRUCTURE_PREDICTION.target, seed=seed)
+
+
+def test_without_frames_residues_begin_unturned_at_the_origin():
+    g = torch.Generator().manual_seed(0)
+    h = torch.randn(5, 6, generator=g, dtype=F64)
+    proteins = Proteins(torch.tensor([0, 0, 0, 1, 1]), (3, 2))
+    at_origin = {"frame": torch.eye(3, dtype=F64).expand(5, 3, 3), "pos": torch.zeros(5, 3, dtype=F64)}
+    spaces = {"frame": field("frame").as_("frame", irreps="3x1o"), "pos": field("pos")}
+    given = {"h": H, "proteins": field("proteins")}
+    torch.manual_seed(0)
+    ipa, update = IPA(given).double(), BackboneUpdate({"h": H}).double()
+    other, moved = IPA(given | spaces).double(), BackboneUpdate({"h": H} | spaces).double()
+    other.load_state_dict(ipa.state_dict())
+    moved.load_state_dict(update.state_dict())
+    f = {"h": h, "proteins": proteins}
+    torch.testing.assert_close(ipa(f)["h"], other(f | at_origin)["h"], rtol=1e-12, atol=1e-12)
+    expected = moved({"h": h} | at_origin)
+    for name, value in update({"h": h}).items():
+        torch.testing.assert_close(value, expected[name], rtol=1e-12, atol=1e-12)
+
+
+def test_what_begins_at_the_origin_says_that_it_does_not_turn_with_the_protein():
+    update = BackboneUpdate({"h": H})
+    assert [update.out[name].irreps for name in ("frame", "pos", "motion")] == ["9x0e", "3x0e", "3x0e"]
+    again = BackboneUpdate({"h": H, "frame": update.out["frame"], "pos": update.out["pos"]})
+    assert again.out["pos"].irreps == "3x0e"
+    assert PlaceBackbone({"h": H, "frame": update.out["frame"], "pos": update.out["pos"]}).out["backbone"].is_scalar
+    with pytest.raises(WiringError, match="both of layer 'backbone_update'"):
+        BackboneUpdate({"h": H, "frame": update.out["frame"], "pos": field("pos")})
+    with pytest.raises(WiringError, match="both in space"):
+        BackboneUpdate({"h": H, "pos": field("pos")})
+
+
+def test_the_answer_is_a_peptide_made_of_the_sequence_alone():
+    model = built().double().eval()
+    residues = make_protein((12, 7), seed=5)
+    fasta = residues.hide({"coordinates", "sidechain", "b_factor"})
+    assert not fasta.has_coordinates
+    said = model(model.plan.stored(residues))["logits"]
+    assert torch.equal(said, model(model.plan.stored(fasta))["logits"])
+    lengths = (said[:, [1, 2, 3]] - said[:, [0, 1, 2]]).norm(dim=-1)  # N–CA, CA–C, C–O
+    expected = torch.tensor([1.46, 1.53, 1.23], dtype=F64).expand_as(lengths)
+    torch.testing.assert_close(lengths, expected, rtol=0, atol=0.01)
+
+
+def test_it_learns_the_backbone_of_one_protein():
+    torch.manual_seed(0)
+    residues = make_protein((20,), seed=2)
+    model, y = built(), torch.from_numpy(STRUCTURE_PREDICTION.labels(residues))
+    graph = model.plan.stored(STRUCTURE_PREDICTION.seen(residues, residues.name))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(250):
+        optimizer.zero_grad()
+        fape(model(graph)["logits"], y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        said = Outcome(model.eval()(graph)["logits"], y)
+    assert lddt_ca(said) > 0.9
+    assert rmsd_superposed(said) < 1.5
