@@ -26,6 +26,7 @@ FLOOR = {
     "model": 4,
     "task": 4,
     "train": 5,
+    "design": 5,
     "testing": 5,
     "bench": 6,
     "view": 6,
@@ -38,7 +39,7 @@ FREE = {"__name__", "__version__"}
 THIRD_PARTY = {
     "errors": set(),
     "registry": set(),
-    "structure": {"biotite", "numpy", "scipy"},
+    "structure": {"biotite", "msgpack", "numpy", "scipy"},
     "symmetry": {"e3nn", "numpy", "torch"},
 }
 MODULE_LINES, FUNCTION_LINES = 350, 50

@@ -5,5 +5,17 @@ from protgraph.model.build import GraphModel, build_model
 from protgraph.model.describe import Row, describe
 from protgraph.model.draw import draw
 from protgraph.model.graph import ModelGraph
+from protgraph.model.pretrained import Published, pretrained
 
-__all__ = ["GraphModel", "ModelGraph", "Node", "Row", "build_model", "describe", "draw", "node"]
+__all__ = [
+    "GraphModel",
+    "ModelGraph",
+    "Node",
+    "Published",
+    "Row",
+    "build_model",
+    "describe",
+    "draw",
+    "node",
+    "pretrained",
+]

@@ -44,6 +44,9 @@ class ModelGraph:
         "attention"}}``.
     doc : str
         What the model is, with its source.
+    weights : str
+        Where published weights come from, ``"module:function"``; :func:`protgraph.model.pretrained` takes them, a model
+        that is built has random ones.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class ModelGraph:
     readout: Mapping[str, str] = field(default_factory=lambda: {"h": "h"})
     heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     doc: str = ""
+    weights: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(as_node(n) for n in self.features))
@@ -80,12 +84,12 @@ class ModelGraph:
             "readout": dict(self.readout),
             "heads": {k: dict(v) for k, v in self.heads.items()},
             "doc": self.doc,
-        }
+        } | ({"weights": self.weights} if self.weights else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ModelGraph:
         """The inverse of :meth:`to_dict`; unknown or missing keys raise :class:`WiringError`."""
-        known = {"name", "features", "layers", "readout", "heads", "doc"}
+        known = {"name", "features", "layers", "readout", "heads", "doc", "weights"}
         if not isinstance(data, Mapping) or "name" not in data or set(data) - known:
             odd = sorted(set(data) - known) if isinstance(data, Mapping) else data
             raise WiringError(f"a model graph is a dict with 'name' and any of {sorted(known - {'name'})}; got {odd!r}")

@@ -203,7 +203,11 @@ class TensorScene(Scene):
         if name in ("edges", "edge_index"):
             starts, sizes = (torch.tensor(x)[self.batch] for x in (np.cumsum([0, *self.sizes])[:-1], self.sizes))
             next_one = (torch.arange(sum(self.sizes)) - starts + 1) % sizes + starts
-            return replace(self, edge_index=torch.stack([next_one[self.edge_index[0]], self.edge_index[1]]))
+            source, target = self.edge_index
+            other, n = next_one[source], len(next_one)
+            if torch.equal((target * n + other).sort()[0], (target * n + source).sort()[0]):  # complete, with loops
+                other = next_one[target]
+            return replace(self, edge_index=torch.stack([other, target]))
         rows = slice(None) if protein is None else self._part(self.specs[name].level, protein)
         value = self.values[name].clone()
         value[rows] = self._redrawn(name, value[rows], generator)

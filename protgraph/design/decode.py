@@ -1,0 +1,168 @@
+"""A model up to its decoder, worked out once, and log-probabilities of residue types from there.
+
+Three questions, all answered as ``(N, types)`` log-probabilities: *forced*, each residue from the true types of those
+before it in an order; *conditional*, each from all others; *unconditional*, from the backbone alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from protgraph.data.edges import Proteins
+from protgraph.errors import WiringError
+from protgraph.featurize.build import inputs
+from protgraph.model.build import GraphModel
+from protgraph.nn.decoder import Decoder, DecoderState
+
+__all__ = ["Decoding", "conditional", "forced", "mean_forced", "unconditional"]
+
+
+@dataclass(frozen=True, eq=False)
+class Decoding:
+    """Proteins that are encoded and ready to be decoded.
+
+    Parameters
+    ----------
+    decoder : Decoder
+    head : callable
+        Rows ``(R, C)`` of the decoder to logits ``(R, types)``.
+    f : mapping
+        What the decoder reads, by its local names.
+    proteins : Proteins
+    aatype : Tensor
+        ``(N,)`` types in the structures.
+    known : Tensor
+        ``(N,)`` bool, which residues have neighbours, that is, a backbone to be decoded from.
+    """
+
+    decoder: Decoder
+    head: Callable[[Tensor], Tensor]
+    f: Mapping[str, Any]
+    proteins: Proteins
+    aatype: Tensor
+    known: Tensor
+
+    @classmethod
+    def of(cls, model: GraphModel, batch: Data) -> Decoding:
+        """Encode a graph or batch; call it without gradients where none are needed.
+
+        Raises
+        ------
+        WiringError
+            The model's last layer is no decoder, or its head reads more than the decoder's result.
+        """
+        name = model.graph.name
+        decoder = model.layers[-1] if len(model.layers) else None
+        if not isinstance(decoder, Decoder):
+            last = model.wires[-1].node.name if model.wires else "none"
+            raise WiringError(
+                f"model {name!r} decodes no residue types: its last layer, {last}, is no protgraph.nn.decoder.Decoder"
+            )
+        last = model.wires[-1]
+        if list(model.head_reads.values()) != [last.writes["h"]]:
+            raise WiringError(f"model {name!r}: its head reads {model.head_reads}, not the decoder alone")
+        local = next(iter(model.head_reads))
+        f = {
+            k: v.to(model.dtype) if isinstance(v, Tensor) and v.is_floating_point() else v
+            for k, v in inputs(batch).items()
+        }
+        f = model.plan.expand(f)
+        for w, layer in zip(model.wires[:-1], model.layers[:-1], strict=True):
+            made = layer({here: f[field] for here, field in w.reads.items()})
+            f |= {field: made[here] for here, field in w.writes.items()}
+        return cls(
+            decoder=decoder,
+            head=lambda h: model.head({local: h})["logits"],
+            f={here: f[field] for here, field in last.reads.items()},
+            proteins=f["proteins"],
+            aatype=f["aatype"],
+            known=f[last.reads["edges"]].count > 0,
+        )
+
+    def start(self, copies: int = 1) -> DecoderState:
+        """A state to decode ``copies`` sequences of every protein from."""
+        return self.decoder.start(self.f, copies=copies)
+
+
+def forced(decoding: Decoding, rank: Tensor, aatype: Tensor | None = None) -> Tensor:
+    """``log p(type of i | types before i)`` of every residue.
+
+    Parameters
+    ----------
+    decoding : Decoding
+    rank : Tensor
+        ``(N,)`` int64 or ``(S, N)`` for several orders.
+    aatype : Tensor, optional
+        ``(N,)`` or ``(S, N)``; the structures' own by default.
+
+    Returns
+    -------
+    Tensor
+        ``(N, types)`` or ``(S, N, types)``.
+    """
+    aatype = decoding.aatype if aatype is None else aatype
+    several = rank.dim() == 2 or aatype.dim() == 2
+    copies = max(len(x) for x in (rank, aatype) if x.dim() == 2) if several else 1
+    state = decoding.start(copies=0)
+    rank, aatype = rank.expand(copies, -1), aatype.expand(copies, -1)
+    each = [
+        decoding.head(decoding.decoder.teach(state, a, r)).log_softmax(-1) for a, r in zip(aatype, rank, strict=True)
+    ]
+    return torch.stack(each) if several else each[0]
+
+
+def unconditional(decoding: Decoding) -> Tensor:
+    """``log p(type of i | backbone)``, ``(N, types)``: nobody sees a type."""
+    return forced(decoding, torch.zeros_like(decoding.aatype))
+
+
+def conditional(
+    decoding: Decoding, rank: Tensor, aatype: Tensor | None = None, *, rows: Tensor | None = None
+) -> Tensor:
+    """``log p(type of i | backbone, types of all others)``: each residue comes last, others by ``rank``.
+
+    Parameters
+    ----------
+    decoding : Decoding
+    rank : Tensor
+        ``(N,)`` int64.
+    aatype : Tensor, optional
+        ``(N,)``; the structures' own by default.
+    rows : Tensor, optional
+        ``(R,)`` int64, which residues; all by default. The k-th of every protein are done in one pass.
+
+    Returns
+    -------
+    Tensor
+        ``(R, types)``.
+    """
+    aatype = decoding.aatype if aatype is None else aatype
+    rows = torch.arange(len(aatype), device=aatype.device) if rows is None else rows
+    state, batch = decoding.start(copies=0), decoding.proteins.batch
+    h = decoding.f["h"].new_empty(len(rows), decoding.f["h"].size(1))
+    for chosen in _one_a_protein(batch[rows]):
+        last = rank.index_fill(0, rows[chosen], len(rank))
+        h[chosen] = decoding.decoder.teach(state, aatype, last)[rows[chosen]]
+    return decoding.head(h).log_softmax(-1)
+
+
+def mean_forced(decoding: Decoding, ranks: Tensor, aatype: Tensor | None = None) -> Tensor:
+    """Mean of the log-probabilities of :func:`forced` over orders ``(S, N)``; ``(N, types)``."""
+    total = sum(forced(decoding, rank, aatype) for rank in ranks)
+    return total / len(ranks)
+
+
+def _one_a_protein(batch: Tensor) -> list[Tensor]:
+    """``(R,)`` proteins of rows, ascending or not, to groups of rows with at most one of each protein."""
+    order = batch.argsort(stable=True)
+    ordered = batch[order]
+    first = torch.searchsorted(ordered, ordered)
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order), device=order.device) - first
+    return [(place == k).nonzero().flatten() for k in range(int(place.max()) + 1 if len(place) else 0)]

@@ -1,0 +1,63 @@
+"""Models with published weights: what was trained elsewhere, under a registry name."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from protgraph.data.target import Target
+from protgraph.errors import CheckpointError, WiringError
+from protgraph.model.build import GraphModel, as_graph, build_model
+from protgraph.model.graph import ModelGraph
+
+__all__ = ["Published", "pretrained"]
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """Weights that somebody trained.
+
+    Parameters
+    ----------
+    target : Target
+        What they predict.
+    state : mapping of str to Tensor
+        The state of the model graph built for this target.
+    """
+
+    target: Target
+    state: Mapping[str, Tensor]
+
+
+def pretrained(model: str | ModelGraph | Mapping[str, Any]) -> GraphModel:
+    """The model of a registry name with its published weights, in evaluation mode.
+
+    A model graph states where they come from: ``weights="module:function"``. The function is given the graph's name and
+    returns :class:`Published`.
+
+    Parameters
+    ----------
+    model : str, ModelGraph or dict
+        ``"proteinmpnn.v_48_020"``, say.
+
+    Raises
+    ------
+    WiringError
+        The model has none.
+    CheckpointError
+        They do not fit it.
+    """
+    graph = as_graph(model)
+    if not graph.weights:
+        raise WiringError(f"model {graph.name!r} has no published weights: train it, or name a variant that has them")
+    found = pkgutil.resolve_name(graph.weights)(graph.name)
+    built = build_model(graph, found.target, seed=0)
+    try:
+        built.load_state_dict(found.state, strict=True)
+    except RuntimeError as e:
+        raise CheckpointError(f"published weights do not fit model {graph.name!r}: {' '.join(str(e).split())}") from e
+    return built.eval()

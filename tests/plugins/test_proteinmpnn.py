@@ -1,0 +1,141 @@
+"""ProteinMPNN with published weights against the numbers of the published program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from protgraph_proteinmpnn.weights import from_reference, read
+
+from protgraph.data.graph import collate
+from protgraph.data.target import Target
+from protgraph.design import Decoding, conditional, forced, random_order, ranks, unconditional
+from protgraph.model import ModelGraph, build_model
+from protgraph.structure import ALPHABET, LossReport, Residues
+
+TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+FILES = ("vanilla_v_48_002", "vanilla_v_48_020", "soluble_v_48_020")
+LIMIT = {torch.float64: 1e-10, torch.float32: 1e-4}
+
+
+
+
+def residues_of(z, item=0) -> Residues:
+    """A protein of the vectors: chains by number, places by residue_idx, NaN where the mask is 0."""
+    there = z["in/residue_idx"][item] > -100
+    x, types, mask, chain, place = (
+        z[f"in/{key}"][item][there] for key in ("X", "S", "mask", "chain_encoding", "residue_idx")
+    )
+    n = len(mask)
+    return Residues(
+        name="vector",
+        chain=chain.astype(int).astype(str),
+        res_id=np.arange(n),
+        ins_code=np.full(n, ""),
+        res_name=np.array(list(ALPHABET))[types],
+        aatype=types.astype(np.int64),
+        pos=x[:, 1],
+        backbone=np.where(mask[:, None, None] > 0, x, np.nan),
+        b_factor=np.zeros(n),
+        seq_pos=place.astype(np.int64),
+        atom_pos=np.zeros((0, 3)),
+        atom_name=np.zeros(0, "U4"),
+        atom_element=np.zeros(0, "U2"),
+        atom_residue=np.zeros(0, np.int64),
+        report=LossReport(),
+    )
+
+
+@pytest.fixture(scope="session")
+def weights(shared_data) -> Path:
+    return shared_data / "weights" / "proteinmpnn"
+
+
+def load(folder: Path, name: str) -> dict[str, np.ndarray]:
+    with np.load(folder / "proteinmpnn" / f"{name}.npz") as z:
+        return {k: z[k] for k in z.files}
+
+
+def decoding(z, file: Path, dtype: torch.dtype = torch.float64) -> Decoding:
+    model = build_model("proteinmpnn.v_48_020", TARGET, seed=0).to(dtype).eval()
+    model.load_state_dict(from_reference({k: v.to(dtype) for k, v in read(file).items()}))
+    with torch.no_grad():
+        return Decoding.of(model, collate([model.plan.stored(residues_of(z))]))
+
+
+def rank_of(order) -> torch.Tensor:
+    return torch.from_numpy(order.astype(np.int64)).argsort(-1)
+
+
+@pytest.mark.parametrize("dtype", LIMIT)
+@pytest.mark.parametrize(
+    "entry, file",
+    [
+        ("5L33", "vanilla_v_48_002"),
+        ("6MRR", "soluble_v_48_020"),
+        *(pytest.param(e, f, marks=pytest.mark.slow) for e in ("5L33", "6MRR") for f in FILES),
+    ],
+)
+@torch.no_grad()
+def test_log_probabilities_equal_the_reference(shared_reference, weights, entry, file, dtype):
+    z = load(shared_reference, f"pub_{entry}")
+    found = decoding(z, weights / f"{file}.pt", dtype)
+    mask, rank = z["in/mask"][0] > 0, rank_of(z["in/decoding_order"][0])
+    for ours, key in ((forced(found, rank), "log_probs_f64"), (unconditional(found), "uncond_log_probs_f64")):
+        assert np.abs(ours.double().numpy() - z[f"out/{file}/{key}"])[mask].max() <= LIMIT[dtype]
+
+
+@torch.no_grad()
+def test_conditional_and_partial_log_probabilities_equal_the_reference(shared_reference, weights):
+    z = load(shared_reference, "mid_6MRR_vanilla_v_48_020")
+    found = decoding(z, weights / "vanilla_v_48_020.pt")
+    noise, everything = torch.from_numpy(z["in/randn"][0]), torch.ones(68, dtype=torch.bool)
+    rank = ranks(random_order(everything, found.proteins, noise), found.proteins)
+    ours = conditional(found, rank, rows=torch.arange(10, 20))
+    assert np.abs(ours.numpy() - z["conditional_log_probs_10_20"]).max() <= 1e-10
+    designed = torch.from_numpy(z["partial_chain_M"] > 0)
+    order = random_order(designed, found.proteins, noise)
+    assert (order.numpy() == z["partial_decoding_order"]).all()
+    partial = forced(found, ranks(order, found.proteins))
+    assert np.abs(partial.numpy() - z["partial_log_probs"]).max() <= 1e-10
+
+
+def small() -> ModelGraph:
+    """The reference's tiny network: 16 channels, 8 neighbours, 2 + 2 layers."""
+    like = build_model("proteinmpnn.small", TARGET, seed=0).graph.to_dict()
+    like["features"][0] = {"name": "backbone_knn", "options": {"k": 8}}
+    for n in like["layers"]:
+        if "dim" in n.get("options", {}):
+            n["options"]["dim"] = 16
+    return ModelGraph.from_dict(like)
+
+
+def test_values_and_every_gradient_equal_the_reference(shared_reference):
+    z = load(shared_reference, "tiny_random")
+    theirs = {k[2:]: torch.from_numpy(v).requires_grad_() for k, v in z.items() if k.startswith("w/")}
+    model = build_model(small(), TARGET, seed=0).double().eval()
+    model.load_state_dict(from_reference(theirs))
+    items = [residues_of(z, item) for item in range(3)]
+    batch = collate([model.plan.stored(r) for r in items])
+    backbone = batch.backbone.nan_to_num().requires_grad_()
+    batch.backbone, batch.pos = backbone, backbone[:, 1]
+    found = Decoding.of(model, batch)
+    orders = [o[o < len(r)] for o, r in zip(z["in/decoding_order"], items, strict=True)]
+    log_probs = forced(found, torch.cat([rank_of(o) for o in orders]))
+    flat = {k: np.concatenate([z[k][b][: len(r)] for b, r in enumerate(items)]) for k in z if z[k].shape[:2] == (3, 24)}
+    mask = flat["in/mask"] > 0
+    assert np.abs(log_probs.detach().numpy() - flat["out/log_probs"])[mask].max() <= 1e-12
+    smooth = torch.nn.functional.one_hot(found.aatype, 21).double() + 0.1 / 21
+    wanted = torch.from_numpy(flat["in/mask"] * flat["in/chain_M"])
+    loss = -((smooth / smooth.sum(1, keepdim=True) * log_probs).sum(1) * wanted).sum() / 2000
+    assert abs(loss.item() - z["out/loss_smoothed"]) <= 1e-12
+    loss.backward()
+    state = dict(model.named_parameters())
+    pairs = [(v, state[k].grad) for k, v in from_reference(theirs).items() if v.requires_grad]
+    torch.autograd.backward([a for a, _ in pairs], [g for _, g in pairs])
+    assert np.abs(backbone.grad.numpy() - flat["grad/in/X"])[mask].max() <= 1e-12
+    for name, parameter in theirs.items():
+        grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        assert np.abs(grad.numpy() - z[f"grad/{name}"]).max() <= 1e-12, name
