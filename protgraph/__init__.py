@@ -52,8 +52,16 @@ _HOME = {
     "build_graph": "protgraph.featurize:featurize",  # the attribute ``featurize`` is the room
     "clean": "protgraph.structure",
     "collate": "protgraph.data.graph",
+    "from_atom_array": "protgraph.structure",
+    "from_frames": "protgraph.data.exchange",
+    "from_networkx": "protgraph.data.exchange",
+    "from_pyg": "protgraph.data.exchange",
     "load_fasta": "protgraph.structure",
     "load_structure": "protgraph.structure",
+    "to_atom_array": "protgraph.structure",
+    "to_frames": "protgraph.data.exchange",
+    "to_networkx": "protgraph.data.exchange",
+    "to_pyg": "protgraph.data.exchange",
     # from graphs to models, predictions and a comparison
     "BenchSpec": "protgraph.bench",
     "FitConfig": "protgraph.train",

@@ -27,7 +27,7 @@ from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError
 from protgraph.structure.binary import unpack_categories
 from protgraph.structure.records import complete_records, strip_indent
 
-__all__ = ["Parsed", "detect_format", "read_atoms"]
+__all__ = ["Parsed", "detect_format", "normalise", "read_atoms"]
 
 _FIELDS = ["b_factor", "occupancy"]
 _NO_ALTLOC = (" ", ".", "?")
@@ -101,7 +101,7 @@ def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | 
         if not 1 <= model <= models:
             raise SelectionError(f"{path}: no model {model}; it has {models}, counted from 1")
         atoms = _assemble(reader, model, assembly) if assembly is not None else reader.atoms(model, _FIELDS)
-        _normalise(atoms)
+        normalise(atoms)
     if len(atoms) == 0:
         raise EmptyStructureError(f"{path}: model {model} holds no atoms")
     texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
@@ -313,7 +313,7 @@ def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
     return atoms
 
 
-def _normalise(atoms: AtomArray) -> None:
+def normalise(atoms: AtomArray) -> None:
     """The same spelling of the same thing in all formats."""
     # biotite 2 hands out read-only arrays
     atoms.set_annotation("altloc_id", np.where(np.isin(atoms.altloc_id, _NO_ALTLOC), "", atoms.altloc_id))

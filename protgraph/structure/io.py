@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 from biotite.structure import AtomArray
 
-from protgraph.errors import EmptyStructureError, SelectionError
+from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
 from protgraph.structure.altloc import altloc_mask, check_altloc, group_residues
+from protgraph.structure.fasta import is_fasta
 from protgraph.structure.formats import read_atoms
 from protgraph.structure.report import LossReport
 
-__all__ = ["MAX_COORDINATE", "Structure", "load_structure", "residue_starts", "select_chains"]
+__all__ = ["MAX_COORDINATE", "Structure", "load_structure", "residue_starts", "select_chains", "settle"]
 
 MAX_COORDINATE = 1e5
 """Largest usable coordinate, Å: what the PDB format can hold; float32 resolves 0.01 Å there."""
@@ -34,7 +35,7 @@ class Structure:
     source : str
         The path as it was given.
     format : str
-        "pdb", "mmcif" or "bcif", by content.
+        "pdb", "mmcif" or "bcif", by content; "biotite" for atoms that come from a session.
     report : LossReport
         What the file holds and ``atoms`` does not.
     """
@@ -94,24 +95,43 @@ def load_structure(
     ['37 other models left out']
     """
     check_altloc(altloc)
+    if is_fasta(path):
+        raise StructureFileError(f"{path} is FASTA, sequences without atoms; read it with protgraph.load_fasta")
     parsed = read_atoms(path, model=model, assembly=assembly)
+    report = LossReport(models=parsed.models - 1, warnings=parsed.warnings)
     name = Path(Path(path).name.removesuffix(".gz")).stem
-    atoms = parsed.atoms
+    found = settle(parsed.atoms, name=name, source=str(path), form=parsed.format, altloc=altloc, report=report)
+    return found if chains is None else select_chains(found, chains)
+
+
+def settle(
+    atoms: AtomArray, *, name: str, source: str, form: str, altloc: str = "occupancy", report: LossReport
+) -> Structure:
+    """A structure of the atoms with usable coordinates in one conformation a residue.
+
+    Parameters
+    ----------
+    atoms : AtomArray
+        With ``occupancy`` and ``altloc_id`` ("" where the atom has one location), which is taken off.
+    name, source, form, altloc
+        As :class:`Structure` and :func:`load_structure` have them; ``form`` is the format.
+    report : LossReport
+        What was left out before; extended.
+
+    Raises
+    ------
+    EmptyStructureError
+        Where no atom has usable coordinates.
+    """
     usable = (np.abs(atoms.coord) <= MAX_COORDINATE).all(axis=1)  # False for NaN
     if not usable.any():
-        raise EmptyStructureError(f"{path}: none of {len(atoms)} atoms has usable coordinates")
+        raise EmptyStructureError(f"{source or name}: none of {len(atoms)} atoms has usable coordinates")
     keep = usable.copy()
     if (atoms.altloc_id != "").any():
         keep &= altloc_mask(atoms.altloc_id, atoms.occupancy, _residue_of_atoms(atoms), altloc=altloc)
     atoms.del_annotation("altloc_id")
-    report = LossReport(
-        models=parsed.models - 1,
-        invalid_atoms=int((~usable).sum()),
-        altloc_atoms=int((usable & ~keep).sum()),
-        warnings=parsed.warnings,
-    )
-    structure = Structure(name, atoms if keep.all() else atoms[keep], str(path), parsed.format, report)
-    return structure if chains is None else select_chains(structure, chains)
+    left_out = LossReport(invalid_atoms=int((~usable).sum()), altloc_atoms=int((usable & ~keep).sum()))
+    return Structure(name, atoms if keep.all() else atoms[keep], source, form, report.merge(left_out))
 
 
 def select_chains(structure: Structure, chains: Sequence[str]) -> Structure:
