@@ -1,0 +1,176 @@
+"""How two residues are turned to each other: the quaternion between their frames, and trRosetta's angles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.linalg import cross, vector_norm
+
+from protgraph.data.conformity import Conformity
+from protgraph.data.fields import FieldSpec, register_field
+from protgraph.featurize.base import TensorFeaturizer
+
+__all__ = ["EdgeQuaternion", "EdgeTrRosetta"]
+
+_STRAIGHT = 1e-4  # sines below it are rounding error of float32 coordinates: three atoms in a line
+
+for _spec in (
+    FieldSpec(
+        "edge_quaternion",
+        "edge",
+        "1x0e+2x0o+1x0e",
+        doc="rotation from the frame of j to that of i as w, x, y, z with w not negative; 0 without frames",
+    ),
+    FieldSpec(
+        "edge_trrosetta",
+        "edge",
+        "7x0e+3x0o",
+        chiral=True,
+        doc="cosines of omega, theta, theta', phi, phi', sines of phi, phi', omega, theta, theta'; 0 where undefined",
+    ),
+    FieldSpec(
+        "edge_trrosetta_mask",
+        "edge",
+        "5x0e",
+        "bool",
+        chiral=True,
+        doc="which of omega, theta, theta', phi, phi' are defined",
+    ),
+):
+    register_field(_spec)
+
+
+class EdgeQuaternion(TensorFeaturizer):
+    """The unit quaternion q of the rotation that takes vectors, as the frame of j sees them, to the frame of i.
+
+    Reads
+    -----
+    frame : (N, 3, 3), 2x1o+1x1e
+    edges : the edges j → i
+
+    Writes
+    ------
+    edge_quaternion : (E, 4), 1x0e+2x0o+1x0e, dimensionless
+        w, x, y, z; 0 where a residue has no frame. A mirror image turns the sign of x and y: the third axis of a frame
+        is a cross product.
+
+    Notes
+    -----
+    q and −q are the same rotation. Of the two, this is the one with w ≥ 0; half turns (w = 0) are between, where a
+    small motion changes the sign of x, y, z. ``edge_rotation`` of ``edge_frame`` is the same rotation without a jump.
+
+    References
+    ----------
+    Ingraham et al. 2019, "Generative models for graph-based protein design", NeurIPS 32, eq. 3; Gao, Tan & Li 2022,
+    arXiv:2209.12643 (PiFold). The frames are those of ``residue_frame``, not theirs from three CA.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("frame", "edges")
+    writes: ClassVar[tuple[str, ...]] = ("edge_quaternion",)
+
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        own, other = f["edges"].target(f["frame"]), f["edges"].source(f["frame"])  # (E, 3, 3)
+        framed = own.flatten(1).any(1) & other.flatten(1).any(1)
+        return {"edge_quaternion": _quaternion(torch.einsum("ekx,elx->ekl", own, other)) * framed[:, None]}
+
+
+class EdgeTrRosetta(TensorFeaturizer):
+    """Angles between the side chains of two residues: ω, and θ and φ as i sees j and as j sees i.
+
+    ω is the dihedral CA_i, CB_i, CB_j, CA_j; θ the dihedral N_i, CA_i, CB_i, CB_j; φ the angle CA_i, CB_i, CB_j.
+
+    Reads
+    -----
+    backbone : (N, 4, 3), point, Å
+    backbone_mask : (N, 4)
+    edges : the edges j → i
+
+    Writes
+    ------
+    edge_trrosetta : (E, 10), 7x0e+3x0o under rotations (chiral), dimensionless
+        cos ω, cos θ, cos θ′, cos φ, cos φ′, sin φ, sin φ′, sin ω, sin θ, sin θ′; θ and φ as i sees j, dashed as j sees
+        i. 0 where undefined.
+    edge_trrosetta_mask : (E, 5) bool
+        Which of ω, θ, θ′, φ, φ′ are defined: N, CA and C of both residues are there, no three atoms lie in a line.
+
+    Notes
+    -----
+    CB is the virtual one of every residue, glycine or not, so that the angles tell nothing of the type
+    (:func:`protgraph.structure.geometry.virtual_cb`). Its formula is that of L-amino acids, hence chiral. There is no
+    limit of distance; the paper has 20 Å.
+
+    References
+    ----------
+    Yang et al. 2020, doi:10.1073/pnas.1914677117, figure 1A.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("backbone", "backbone_mask", "edges")
+    writes: ClassVar[tuple[str, ...]] = ("edge_trrosetta", "edge_trrosetta_mask")
+    conformity = Conformity(tolerance=3e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
+
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        edges, there = f["edges"], f["backbone_mask"][:, :3].all(1)
+        n, ca, c = f["backbone"][:, :3].masked_fill(~there[:, None, None], 0.0).unbind(1)  # no NaN: it would spread
+        b, a = ca - n, c - ca
+        cb = ca - 0.58273431 * cross(b, a, dim=-1) + 0.56802827 * b - 0.54067466 * a  # as in virtual_cb
+        (n_i, ca_i, cb_i), (n_j, ca_j, cb_j) = ([end(x) for x in (n, ca, cb)] for end in (edges.target, edges.source))
+        omega, theta, theta_j = (
+            _dihedral(ca_i, cb_i, cb_j, ca_j),
+            _dihedral(n_i, ca_i, cb_i, cb_j),
+            _dihedral(n_j, ca_j, cb_j, cb_i),
+        )
+        phi, phi_j = _angle(ca_i, cb_i, cb_j), _angle(ca_j, cb_j, cb_i)
+        mask = torch.stack([found[2] for found in (omega, theta, theta_j, phi, phi_j)], 1)
+        mask = mask & (edges.source(there) & edges.target(there))[:, None]
+        cosines = torch.stack([found[0] for found in (omega, theta, theta_j, phi, phi_j)], 1) * mask
+        sines = torch.stack([found[1] for found in (phi, phi_j, omega, theta, theta_j)], 1)
+        sines = sines * mask[:, [3, 4, 0, 1, 2]]
+        return {"edge_trrosetta": torch.cat([cosines, sines], 1), "edge_trrosetta_mask": mask}
+
+
+def _quaternion(m: Tensor) -> Tensor:
+    """Unit quaternions ``(E, 4)`` with w ≥ 0 of rotation matrices ``(E, 3, 3)``.
+
+    Each row of 4 q qᵀ is a multiple of q; the one with the largest diagonal is exact (Shepperd 1978,
+    doi:10.2514/3.55767b).
+    """
+    x, y, z = m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]
+    wx, wy, wz = m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1]
+    xy, xz, yz = m[:, 1, 0] + m[:, 0, 1], m[:, 0, 2] + m[:, 2, 0], m[:, 2, 1] + m[:, 1, 2]
+    rows = torch.stack([1 + x + y + z, wx, wy, wz, wx, 1 + x - y - z, xy, xz], 1)
+    rows = torch.cat([rows, torch.stack([wy, xy, 1 - x + y - z, yz, wz, xz, yz, 1 - x - y + z], 1)], 1).view(-1, 4, 4)
+    best = rows.diagonal(dim1=1, dim2=2).argmax(1)
+    q = rows[torch.arange(len(rows), device=m.device), best]  # (E, 4)
+    return torch.where(q[:, :1] < 0, -q, q) / vector_norm(q, dim=1, keepdim=True)
+
+
+def _dihedral(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Cosine and sine ``(E,)`` of the dihedral angle of four points, and where no three lie in a line."""
+    b1, b2, b3 = b - a, c - b, d - c
+    n1, n2 = cross(b1, b2, dim=-1), cross(b2, b3, dim=-1)
+    l1, l2, l3 = (_length(v) for v in (b1, b2, b3))
+    defined = (_length(n1) > _STRAIGHT * l1 * l2) & (_length(n2) > _STRAIGHT * l2 * l3)
+    size = _safe(n1, defined) * _safe(n2, defined)
+    return (n1 * n2).sum(-1) / size, _safe(b2, defined) * (b1 * n2).sum(-1) / size, defined
+
+
+def _angle(a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Cosine and sine ``(E,)`` of the angle at b, and where it is defined."""
+    u, v = a - b, c - b
+    across = cross(u, v, dim=-1)
+    apart = (_length(u) > 0) & (_length(v) > 0)
+    bent = apart & (_length(across) > 0)
+    size = _safe(u, apart) * _safe(v, apart)
+    return (u * v).sum(-1) / size, _safe(across, bent) * bent / size, apart
+
+
+def _length(v: Tensor) -> Tensor:
+    return vector_norm(v.detach(), dim=-1)
+
+
+def _safe(v: Tensor, defined: Tensor) -> Tensor:
+    """Lengths ``(E,)`` where ``defined``, else 1 with gradient 0."""
+    return torch.where(defined, v.square().sum(-1), torch.ones_like(v[:, 0])).sqrt()

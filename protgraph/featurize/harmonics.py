@@ -1,0 +1,105 @@
+"""Spherical harmonics of directions: of each edge, and of all neighbours of a node together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from e3nn import o3
+from torch import Tensor
+
+from protgraph.data.fields import FieldSpec, register_field
+from protgraph.errors import OptionError
+from protgraph.featurize.base import TensorFeaturizer
+
+__all__ = ["EdgeHarmonics", "NeighborHarmonics"]
+
+register_field(FieldSpec("edge_harmonics", "edge", "1x0e+1x1o+1x2e", doc="spherical harmonics of the edge's direction"))
+register_field(
+    FieldSpec(
+        "neighbor_harmonics", "node", "1x1o+1x2e+1x3o", doc="mean spherical harmonics of the directions to neighbours"
+    )
+)
+
+
+class EdgeHarmonics(TensorFeaturizer):
+    """``Y_l((x_j - x_i) / |x_j - x_i|)`` for l = 0 … degree, each of mean square 1 a component over the sphere.
+
+    Parameters
+    ----------
+    degree : int
+        Largest l, 1 to 8.
+
+    Reads
+    -----
+    pos : (N, 3), point, Å
+    edges : the edges j → i
+
+    Writes
+    ------
+    edge_harmonics : (E, (degree + 1)²), 1x0e+1x1o+1x2e+…, dimensionless
+        Where nodes coincide, 0 but for l = 0.
+
+    References
+    ----------
+    e3nn's real spherical harmonics with ``normalization="component"``: Geiger & Smidt 2022, arXiv:2207.09453.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("pos", "edges")
+    writes: ClassVar[tuple[str, ...]] = ("edge_harmonics",)
+
+    def __init__(self, *, degree: int = 2) -> None:
+        super().__init__()
+        self.degrees = list(range(_degree("edge_harmonics", degree) + 1))
+        self.declare(edge_harmonics=str(o3.Irreps.spherical_harmonics(degree)))
+
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        return {"edge_harmonics": _harmonics(f, self.degrees)}
+
+
+class NeighborHarmonics(TensorFeaturizer):
+    """``mean_j Y_l((x_j - x_i) / |x_j - x_i|)`` over the neighbours j of i, for l = 1 … degree.
+
+    To which side the neighbours lie (l = 1), whether they lie along a line or in a plane (l = 2), and so on.
+
+    Parameters
+    ----------
+    degree : int
+        Largest l, 1 to 8.
+
+    Reads
+    -----
+    pos : (N, 3), point, Å
+    edges : the edges j → i
+
+    Writes
+    ------
+    neighbor_harmonics : (N, (degree + 1)² - 1), 1x1o+1x2e+…, dimensionless
+        0 without neighbours.
+
+    References
+    ----------
+    Steinhardt, Nelson & Ronchetti 1983, doi:10.1103/PhysRevB.28.784, eq. 1.3 (bond-orientational order).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("pos", "edges")
+    writes: ClassVar[tuple[str, ...]] = ("neighbor_harmonics",)
+
+    def __init__(self, *, degree: int = 3) -> None:
+        super().__init__()
+        self.degrees = list(range(1, _degree("neighbor_harmonics", degree) + 1))
+        self.declare(neighbor_harmonics=str(o3.Irreps.spherical_harmonics(degree)[1:]))
+
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        return {"neighbor_harmonics": f["edges"].mean(_harmonics(f, self.degrees))}
+
+
+def _harmonics(f: Mapping[str, Any], degrees: list[int]) -> Tensor:
+    vector = f["edges"].source(f["pos"]) - f["edges"].target(f["pos"])
+    return o3.spherical_harmonics(degrees, vector, normalize=True, normalization="component")
+
+
+def _degree(name: str, degree: int) -> int:
+    if not (isinstance(degree, int) and 1 <= degree <= 8):
+        raise OptionError(f"{name} takes a degree of 1 to 8, got {degree!r}")
+    return degree
