@@ -20,6 +20,7 @@ DSSP3 = {"H": 0, "G": 0, "I": 0, "E": 1, "B": 1, "C": 2, "T": 2, "S": 2}  # to H
 #: In whose training split the first of an entry's copies of a chain stands for all.
 ONE_OF_COPIES = (
     *("secondary_structure", "inverse_folding", "b_factor", "structure_denoising"),
+    "structure_prediction",
     *("masked_lm", "next_residue", "contact"),
 )
 COLUMN = {"secondary_structure": "dssp8", "ligand_binding": "ligand_contact", "interface": "interface"}
@@ -27,7 +28,7 @@ COLUMN = {"secondary_structure": "dssp8", "ligand_binding": "ligand_contact", "i
 
 class PdbCore(Dataset):
     """Chains of 259 PDB entries; tasks secondary_structure, ligand_binding, interface, inverse_folding, b_factor,
-    structure_denoising, masked_lm, next_residue and contact.
+    structure_denoising, structure_prediction, masked_lm, next_residue and contact.
 
     Every example is one chain alone, so an interface is predicted without its partner, and a ligand's site without
     the ligand. Which chains take part in a task is written on the card.

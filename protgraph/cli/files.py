@@ -13,8 +13,6 @@ from protgraph.errors import StructureFileError
 
 __all__ = ["Outcome", "finish", "structure_files", "write_manifest"]
 
-SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif")
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -27,21 +25,24 @@ class Outcome:
 
 
 def structure_files(given: Sequence[Path]) -> list[Path]:
-    """The files given, and those with a structure's suffix in the folders given, once each, in order.
+    """The files given, and those with the suffix of structures or FASTA in the folders given, once each, in order.
 
     Raises
     ------
     StructureFileError
-        A folder holds no structure file, or nothing was given.
+        A folder holds no such file.
     """
+    from protgraph.structure.entry import SUFFIXES, is_protein_file
+
     found: dict[Path, None] = {}
     for path in given:
         if not path.is_dir():
             found[path] = None
             continue
-        inside = sorted(p for p in path.iterdir() if p.name.lower().removesuffix(".gz").endswith(SUFFIXES))
+        inside = sorted(p for p in path.iterdir() if is_protein_file(p))
         if not inside:
-            raise StructureFileError(f"folder {str(path)!r} holds no structure file ({', '.join(SUFFIXES)}, maybe .gz)")
+            known = ", ".join(SUFFIXES)
+            raise StructureFileError(f"folder {str(path)!r} holds no structure or FASTA file ({known}, maybe .gz)")
         found |= dict.fromkeys(inside)
     return list(found)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["embed", "predict"]
 
 Checkpoint = Annotated[Path, typer.Argument(help="What 'protgraph train' wrote.")]
-Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
+Files = Annotated[list[Path], typer.Argument(help="Structure or FASTA files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
 Chain = Annotated[list[str] | None, typer.Option(help="Author chain id to use; again for more. All by default.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 
@@ -25,7 +25,9 @@ def predict(
     chain: Chain = None,
     device: Device = "auto",
 ) -> None:
-    """Predict for structure files: a CSV row per residue or per protein, with probabilities.
+    """Predict for structure files: a CSV row per residue, per protein or per pair of residues, with probabilities.
+
+    Of a FASTA file every record is a protein, for models that need no coordinates.
 
     Files that fail do not stop the others: they are listed in OUT.failures.csv, and the exit code is 1 (2 if all fail).
 

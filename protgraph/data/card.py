@@ -116,7 +116,8 @@ def parse_card(table: Mapping[str, Any], *, where: str = "card") -> Card:
 
 def _task(tasks: Mapping[str, Any], name: str, splits: set[str], where: str) -> TaskCard:
     table = _get(tasks, name, dict, where)
-    _known(table, {"level", "kind", "size", "names", "unit", "head", "labels", "examples", "splits"}, where)
+    target_keys = {"level", "kind", "size", "names", "unit", "head", "separation"}
+    _known(table, {*target_keys, "labels", "examples", "splits"}, where)
     names = _strings(table, "names", where)
     try:
         target = Target(
@@ -127,6 +128,7 @@ def _task(tasks: Mapping[str, Any], name: str, splits: set[str], where: str) -> 
             names=names,
             unit=_get(table, "unit", str, where, default="dimensionless"),
             head=_get(table, "head", str, where, default=None),
+            separation=_get(table, "separation", int, where, default=0),
         )
     except DatasetError as e:
         raise e if str(e).startswith(where) else DatasetError(f"{where}: {e}") from e

@@ -23,6 +23,8 @@ __all__ = ["Dataset", "Example", "Labels", "ProteinLabels", "ResidueLabels", "al
 class Example:
     """One protein to be one graph: a structure file, the chains of it, and the split that they are in.
 
+    It may be a record of a FASTA file instead.
+
     Parameters
     ----------
     id : str
@@ -33,12 +35,15 @@ class Example:
         Author chain ids that make the protein; None takes every protein chain.
     split : str
         Name of its split.
+    record : str, optional
+        Name of the record, where the file is FASTA; None where it is a structure.
     """
 
     id: str
     path: Path
     chains: tuple[str, ...] | None
     split: str
+    record: str | None = None
 
 
 class Dataset(ABC):
@@ -79,8 +84,11 @@ class Dataset(ABC):
 
     def read(self, example: Example) -> Residues:
         """The residues of one protein, nothing hidden yet."""
-        from protgraph.structure import clean, load_structure
+        from protgraph.structure import clean, load_fasta, load_structure
 
+        if example.record is not None:
+            (residues,) = load_fasta(example.path, example.record)
+            return residues if example.chains is None else residues.chains(example.chains)
         return clean(load_structure(example.path), chains=example.chains)
 
     def check(self, task: str) -> dict[str, Count]:

@@ -1,14 +1,18 @@
-"""A user's own data: a folder of structure files and one table of labels, per residue or per protein.
+"""A user's own data: a folder of structure or FASTA files and one table of labels, per residue or per protein.
 
 The table is comma- or tab-separated with a header. Columns: ``file`` (or ``id``: the file's name, with or without
-its suffix); ``chain``, ``res_id`` and, where there are any, ``ins_code`` for labels per residue (``chain`` alone
-narrows a label per protein to one chain); ``split`` or ``cluster``, if wanted. Every other column is a label.
+its suffix; of a FASTA file of several records, a record's name, or the file's with "#" and that); ``chain``,
+``res_id`` and, where there are any, ``ins_code`` for labels per residue (``chain`` alone narrows a label per protein to
+one chain); ``split`` or ``cluster``, if wanted. Every other column is a label.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,24 +23,43 @@ from protgraph.data.split import FRACTIONS, connected_groups, group_split
 from protgraph.data.table import Table, read_table, read_values, residue_numbers
 from protgraph.data.target import Target
 from protgraph.errors import DatasetError, LabelError
+from protgraph.structure.entry import SUFFIXES, is_protein_file
+from protgraph.structure.fasta import is_fasta, read_fasta
 
 __all__ = ["FolderDataset"]
 
-SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif")
 KEYS = ("file", "id", "chain", "res_id", "ins_code", "split", "cluster")
 USUAL = ("train", "val", "test")
 
 
+class _Source(NamedTuple):
+    """A structure file, or one record of a FASTA file."""
+
+    path: Path
+    record: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return self.path.name if self.record is None else f"{self.path.name}#{self.record}"
+
+    @property
+    def stem(self) -> str:
+        """What examples call it, where that is unique."""
+        return _stem(self.path) if self.record is None else self.record
+
+
 class FolderDataset(Dataset):
-    """Structure files of a folder with labels from a table.
+    """Structure or FASTA files of a folder with labels from a table.
 
     Labels per residue make one graph a file, of all its protein chains; labels per protein one graph a file, or one
-    a file and chain where the table has a ``chain`` column.
+    a file and chain where the table has a ``chain`` column. A record of a FASTA file is as good as a file; its residues
+    are numbered from 1, and its chain is "A" unless its header names another.
 
     Parameters
     ----------
     folder : str or Path
-        Structure files, not searched below.
+        Structure and FASTA files, not searched below.
     labels : str or Path
         The table; see the module for its columns.
     task : str
@@ -53,7 +76,7 @@ class FolderDataset(Dataset):
     Attributes
     ----------
     unlabelled_files : list of str
-        Structure files of the folder that the table does not name; they take no part.
+        Files of the folder that the table does not name; they take no part.
 
     Raises
     ------
@@ -78,17 +101,18 @@ class FolderDataset(Dataset):
         self._per_residue = "res_id" in table
         if self._per_residue and "chain" not in table:
             raise LabelError(f"{where}: labels per residue need a 'chain' column beside 'res_id'")
-        paths, file = _files(Path(folder), table, where)
+        sources, file = _files(Path(folder), table, where)
         columns = _label_columns(table, columns, where)
         self._values, made, classes = read_values(table, columns, kind, where)
         self._keys = (table["chain"], *residue_numbers(table, where)) if self._per_residue else ()
-        self.unlabelled_files = sorted(p.name for p in _structures(Path(folder)) if p not in paths)
+        named = {source.path for source in sources}
+        self.unlabelled_files = sorted(p.name for p in _structures(Path(folder)) if p not in named)
         one_chain = "chain" in table and not self._per_residue
         chain = table["chain"].tolist() if one_chain else [""] * len(file)
-        _no_duplicates(_row_names([paths[f].name for f in file], chain, self._keys), self._values, where)
-        self._rows, examples = _examples(paths, file, chain)
+        _no_duplicates(_row_names([sources[f].name for f in file], chain, self._keys), self._values, where)
+        self._rows, examples = _examples(sources, file, chain)
         splits = _splits(table, file, list(self._rows.values()), where, fractions, seed)
-        self._examples = [Example(e.id, e.path, e.chains, s) for e, s in zip(examples, splits, strict=True)]
+        self._examples = [replace(e, split=s) for e, s in zip(examples, splits, strict=True)]
         level = "node" if self._per_residue else "graph"
         target = Target(task, level, made, len(classes or columns), tuple(classes or columns))
         rule = "as the table says" if "split" in table else f"random, seed {seed}, {dict(fractions)}"
@@ -116,10 +140,10 @@ def _label_columns(table: Table, columns: Sequence[str] | None, where: str) -> l
 
 
 def _structures(folder: Path) -> list[Path]:
-    """Files with a structure's suffix, maybe gzipped, sorted."""
+    """Files with the suffix of a structure or FASTA, maybe gzipped, sorted."""
     if not folder.is_dir():
         raise DatasetError(f"no folder of structures at {str(folder)!r}")
-    return sorted(p for p in folder.iterdir() if p.name.lower().removesuffix(".gz").endswith(SUFFIXES))
+    return sorted(p for p in folder.iterdir() if is_protein_file(p))
 
 
 def _stem(path: Path) -> str:
@@ -128,28 +152,44 @@ def _stem(path: Path) -> str:
     return name[: name.rindex(".")] if name.lower().endswith(SUFFIXES) else name
 
 
-def _files(folder: Path, table: Table, where: str) -> tuple[list[Path], list[int]]:
-    """The files that are named, and which of them each row names."""
+def _sources(path: Path) -> list[_Source]:
+    """A structure file itself; of a FASTA file, every record."""
+    return [_Source(path, record.name) for record in read_fasta(path)] if is_fasta(path) else [_Source(path)]
+
+
+def _named(folder: Path) -> dict[str, list[_Source]]:
+    """What may be meant by a name without the suffix, by a record's name, or by both."""
+    named: dict[str, list[_Source]] = {}
+    for path in _structures(folder):
+        sources = _sources(path)
+        for source in sources:
+            names = {source.stem, source.name, *([_stem(path), path.name] if len(sources) == 1 else [])}
+            for name in names:
+                named.setdefault(name, []).append(source)
+    return named
+
+
+def _files(folder: Path, table: Table, where: str) -> tuple[list[_Source], list[int]]:
+    """The files and records that are named, and which of them each row names."""
     given = [c for c in ("file", "id") if c in table]
     if len(given) != 1:
         raise LabelError(f"{where}: one column 'file' or 'id' says which protein; its columns are {', '.join(table)}")
-    by_stem: dict[str, list[Path]] = {}
-    for path in _structures(folder):
-        by_stem.setdefault(_stem(path), []).append(path)
-    found: dict[str, Path] = {}
+    named = _named(folder)
+    found: dict[str, _Source] = {}
     absent: list[str] = []
     for name in dict.fromkeys(table[given[0]].tolist()):
-        exact = [folder / name] if name and (folder / name).is_file() else by_stem.get(name, [])
+        exact = _sources(folder / name) if name and (folder / name).is_file() else named.get(name, [])
         if len(exact) > 1:
-            raise LabelError(f"{where}: {name!r} may be any of {', '.join(p.name for p in exact)}; give the whole name")
+            shown = ", ".join(source.name for source in exact[:SHOWN]) + (", …" if len(exact) > SHOWN else "")
+            raise LabelError(f"{where}: {name!r} may be any of {shown}; give the whole name")
         found |= {name: exact[0]} if exact else {}
         absent += [] if exact else [name]
     if absent:
         shown = ", ".join(map(repr, absent[:SHOWN])) + (", …" if len(absent) > SHOWN else "")
         raise LabelError(f"{where} names {len(absent)} files that are not in {folder}: {shown}")
-    paths = list(dict.fromkeys(found.values()))
-    place = {path: i for i, path in enumerate(paths)}
-    return paths, [place[found[name]] for name in table[given[0]].tolist()]
+    sources = list(dict.fromkeys(found.values()))
+    place = {source: i for i, source in enumerate(sources)}
+    return sources, [place[found[name]] for name in table[given[0]].tolist()]
 
 
 def _row_names(files: list[str], chains: list[str], keys: tuple[np.ndarray, ...]) -> list[str]:
@@ -170,14 +210,17 @@ def _no_duplicates(names: list[str], values: np.ndarray, where: str) -> None:
             raise LabelError(f"{where}: labels {first + 1} and {row + 1} are both of {name} and {verdict}; keep one")
 
 
-def _examples(paths: list[Path], file: list[int], chain: list[str]) -> tuple[dict[str, np.ndarray], list[Example]]:
+def _examples(sources: list[_Source], file: list[int], chain: list[str]) -> tuple[dict[str, np.ndarray], list[Example]]:
     """One example a file and chain, in order of appearance, and the rows of each by its id; splits still open."""
-    stems = [_stem(path) for path in paths]
-    ids = [stem if stems.count(stem) == 1 else path.name for stem, path in zip(stems, paths, strict=True)]
+    often = Counter(source.stem for source in sources)
+    ids = [source.stem if often[source.stem] == 1 else source.name for source in sources]
     rows: dict[tuple[int, str], list[int]] = {}
     for row, key in enumerate(zip(file, chain, strict=True)):
         rows.setdefault(key, []).append(row)
-    examples = [Example(f"{ids[f]}_{c}" if c else ids[f], paths[f], (c,) if c else None, split="") for f, c in rows]
+    examples = [
+        Example(f"{ids[f]}_{c}" if c else ids[f], sources[f].path, (c,) if c else None, "", sources[f].record)
+        for f, c in rows
+    ]
     return {e.id: np.array(r) for e, r in zip(examples, rows.values(), strict=True)}, examples
 
 

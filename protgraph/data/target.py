@@ -45,6 +45,8 @@ class Target:
         Unit of values, vectors and coordinates.
     head : str, optional
         Registry name of the head; None takes the usual one of this level and kind.
+    separation : int
+        Of pairs: how many positions apart two residues of one chain are at least, to be asked about.
 
     Notes
     -----
@@ -60,6 +62,7 @@ class Target:
     names: tuple[str, ...] = ()
     unit: str = "dimensionless"
     head: str | None = None
+    separation: int = 0
 
     def __post_init__(self) -> None:
         if (self.level, self.kind) not in _HEADS and self.head is None:

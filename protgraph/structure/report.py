@@ -52,6 +52,12 @@ class LossReport:
         Amino-acid residues left out because they have no CA.
     missing_backbone : int
         Residues kept without all of N, C and O.
+    gap_letters : int
+        Gaps of a sequence ("-" and ".") left out.
+    stops : int
+        Stops ("*") at the end of a sequence left out.
+    lower_case : int
+        Lower-case letters of a sequence read as residues like any other.
     gaps : int
         Breaks of a chain: neighbours in the file with no peptide bond between them.
     warnings : tuple of str
@@ -78,6 +84,9 @@ class LossReport:
     unknown: Mapping[str, int] = _counts("residues of unknown type read as X")
     without_ca: int = _count("residues without CA left out")
     missing_backbone: int = _count("residues miss backbone atoms")
+    gap_letters: int = _count("gaps of the sequence left out")
+    stops: int = _count("stops at the end of the sequence left out")
+    lower_case: int = _count("lower-case letters read as residues")
     gaps: int = _count("chain breaks")
     warnings: tuple[str, ...] = field(default=(), metadata={"says": "warnings of the parser"})
 

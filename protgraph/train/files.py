@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protgraph.data.graph import ProteinGraph
-from protgraph.errors import EmptyStructureError
 from protgraph.featurize.build import FeaturePlan
-from protgraph.structure import Residues, clean, load_structure
+from protgraph.structure import Residues
+from protgraph.structure.entry import entries
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint
 from protgraph.train.prepare import Failure
 
@@ -24,7 +24,7 @@ class Protein:
     Parameters
     ----------
     file : str
-        As it was given.
+        As it was given; of a FASTA record, with "#" and its name behind it.
     residues : Residues
         Nothing hidden.
     graph : ProteinGraph
@@ -62,7 +62,7 @@ def read_proteins(
     Parameters
     ----------
     files : iterable of str or Path
-        Structure files.
+        Structure or FASTA files.
     plan : FeaturePlan
         What to make of them.
     failures : list of Failure
@@ -79,20 +79,32 @@ def read_proteins(
         Which model of a file with several.
     """
     for file in files:
+        for label, whole in _wholes(file, chains, model, failures):
+            for names in [(name,) for name in whole.chain_names] if one_chain else [whole.chain_names]:
+                try:
+                    residues = whole.chains(names)
+                    shown = residues.aatype if shows_types else None
+                    yield Protein(label, residues, plan.stored(residues.hide(hides), aatype=shown))
+                except Exception as e:  # noqa: BLE001 -- a foreign featurizer may raise anything; the others go on
+                    failures.append(Failure.of(label, ",".join(names), e))
+
+
+def _wholes(
+    file: str | Path, chains: Sequence[str] | None, model: int, failures: list[Failure]
+) -> Iterator[tuple[str, Residues]]:
+    """The proteins of a file with all their chains, each with its label."""
+    try:
+        found = entries(file, chains=chains, model=model)
+    except Exception as e:  # noqa: BLE001 -- parsers raise many things on broken files; the others go on
+        failures.append(Failure.of(file, "", e))
+        return
+    for entry in found:
         try:
-            whole = clean(load_structure(file, model=model), chains=chains)
-            if len(whole) == 0:
-                raise EmptyStructureError(f"{file}: there is no protein residue in it")
-        except Exception as e:  # noqa: BLE001 -- parsers raise many things on broken files; the others go on
-            failures.append(Failure.of(file, "", e))
+            whole = entry.read()
+        except Exception as e:  # noqa: BLE001 -- as above
+            failures.append(Failure.of(entry.label, "", e))
             continue
-        for names in [(name,) for name in whole.chain_names] if one_chain else [whole.chain_names]:
-            try:
-                residues = whole.chains(names)
-                shown = residues.aatype if shows_types else None
-                yield Protein(str(file), residues, plan.stored(residues.hide(hides), aatype=shown))
-            except Exception as e:  # noqa: BLE001 -- a foreign featurizer may raise anything; the others go on
-                failures.append(Failure.of(file, ",".join(names), e))
+        yield entry.label, whole
 
 
 def in_batches(proteins: Iterable[Protein], max_nodes: int) -> Iterator[list[Protein]]:

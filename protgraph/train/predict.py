@@ -1,10 +1,11 @@
-"""Predictions of a trained model for one's own structure files, as rows per residue or per protein."""
+"""Predictions of a trained model for one's own files, as rows per residue, per protein or per pair of residues."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import torch
@@ -15,13 +16,14 @@ from protgraph.data.target import Target
 from protgraph.errors import OptionError
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device
-from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluating
+from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluating, unordered
 from protgraph.train.files import Protein, as_checkpoint, in_batches, read_proteins
 from protgraph.train.prepare import Failure
 
 __all__ = ["Predictions", "predict"]
 
 RESIDUE = ("file", "chain", "res_id", "ins_code", "res_name")
+PAIR = ("file", *(f"{key}_{side}" for side in (1, 2) for key in RESIDUE[1:]))
 PROTEIN = ("file", "protein", "chains", "residues")
 
 Row = tuple[str | int | float, ...]
@@ -34,7 +36,7 @@ class Predictions:
     Parameters
     ----------
     columns : tuple of str
-        What identifies a residue or protein, then what is predicted: for classes ``predicted`` (its name) and the
+        What identifies a residue, protein or pair, then what is predicted: for classes ``predicted`` (its name) and the
         probability ``p_<class>`` of each; for yes/no labels ``p_<label>`` and ``predicted_<label>`` (0 or 1, at the
         threshold chosen in training); for values one column each, for vectors and coordinates three.
     rows : list of tuple
@@ -67,20 +69,21 @@ def predict(
 ) -> Predictions:
     """Predict for structure files; what cannot be read is listed, and the others go on.
 
-    A model that was trained on single chains is given single chains.
+    A model that was trained on single chains is given single chains. A pair of residues is one row, from the separation
+    on that the target asks about; its logits are the mean of both orders.
 
     Parameters
     ----------
     checkpoint : str, Path or Checkpoint
         What :meth:`protgraph.train.FitResult.save` wrote.
     files : iterable of str or Path
-        PDB, mmCIF or BinaryCIF, gzipped or not.
+        PDB, mmCIF, BinaryCIF or FASTA, gzipped or not.
     chains : sequence of str, optional
         Only these chains of every file.
     device : str
         "auto", "cpu", "cuda", "cuda:1".
     batch_residues : int
-        Residues that the model sees at a time; a larger protein goes alone.
+        Residues that the model sees at a time; a larger protein goes alone, and so does each where pairs are predicted.
 
     Raises
     ------
@@ -89,10 +92,11 @@ def predict(
     """
     checkpoint = as_checkpoint(checkpoint)
     model, target = checkpoint.model.to(find_device(device)), checkpoint.model.target
-    if target.level not in ("node", "graph"):
+    if target.level not in _IDENTITY:
         raise OptionError(
-            f"predictions are rows per residue or protein; {target.name!r} is predicted per {target.level}"
+            f"predictions are rows per residue, protein or pair; {target.name!r} is predicted per {target.level}"
         )
+    columns, identify = _IDENTITY[target.level]
     failures: list[Failure] = []
     proteins = read_proteins(
         files,
@@ -105,25 +109,40 @@ def predict(
     )
     rows: list[Row] = []
     with evaluating(model) as where:
-        for members in in_batches(proteins, batch_residues):
+        for members in in_batches(proteins, batch_residues if target.level != "pair" else 1):
             batch = collate([p.graph for p in members])
             logits = model(batch.to(where))["logits"].float().cpu()
-            identities = _residues(members) if target.level == "node" else _proteins(members)
+            if target.level == "pair":
+                logits = unordered(logits, members[0].graph)
+                logits = logits.logits[logits.pairs.separation >= target.separation]
             said = _said(logits, target, checkpoint.threshold)
+            identities = identify(members, target)
             rows += [(*identity, *values) for identity, values in zip(identities, said, strict=True)]
-    first = RESIDUE if target.level == "node" else PROTEIN
-    return Predictions((*first, *_columns(target)), rows, failures)
+    return Predictions((*columns, *_columns(target)), rows, failures)
 
 
-def _residues(members: Sequence[Protein]) -> Iterator[Row]:
+def _keys(p: Protein) -> list[Row]:
+    r = p.residues
+    return list(zip(*(a.tolist() for a in (r.chain, r.res_id, r.ins_code, r.res_name)), strict=True))
+
+
+def _residues(members: Sequence[Protein], target: Target) -> Iterator[Row]:
+    return ((p.file, *key) for p in members for key in _keys(p))
+
+
+def _pairs(members: Sequence[Protein], target: Target) -> Iterator[Row]:
     for p in members:
-        r = p.residues
-        keys = (a.tolist() for a in (r.chain, r.res_id, r.ins_code, r.res_name))
-        yield from ((p.file, *key) for key in zip(*keys, strict=True))
+        keys, chain, seq_pos = _keys(p), p.residues.chain.tolist(), p.residues.seq_pos.tolist()
+        for i, j in combinations(range(len(keys)), 2):
+            if chain[i] != chain[j] or abs(seq_pos[i] - seq_pos[j]) >= target.separation:
+                yield (p.file, *keys[i], *keys[j])
 
 
-def _proteins(members: Sequence[Protein]) -> Iterator[Row]:
+def _proteins(members: Sequence[Protein], target: Target) -> Iterator[Row]:
     return ((p.file, p.residues.name, p.chains, len(p.residues)) for p in members)
+
+
+_IDENTITY = {"node": (RESIDUE, _residues), "pair": (PAIR, _pairs), "graph": (PROTEIN, _proteins)}
 
 
 def _names(target: Target) -> tuple[str, ...]:

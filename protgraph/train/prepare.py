@@ -22,6 +22,7 @@ from protgraph.data.labels import Labels, ResidueLabels, absent_residues
 from protgraph.data.store import Store, write_store
 from protgraph.errors import DatasetError, LabelError, ProtgraphError
 from protgraph.featurize.build import FeaturePlan
+from protgraph.structure.fasta import Record, read_fasta
 from protgraph.structure.residue import Residues
 from protgraph.task.task import Task, task_for
 from protgraph.train.cache import cache_dir, cached_residues, code_digest, component_digest, digest, stamps
@@ -169,7 +170,7 @@ def prepare(
         if (kept := _open(folder)) is not None:
             return kept
     if jobs > 1 and type(dataset).read is Dataset.read:
-        _read_ahead(sorted({e.path for e in examples}), cache, jobs)
+        _read_ahead(sorted({e.path for e in examples if e.record is None}), cache, jobs)
     made, failures = _make(dataset, task, plan, examples, labels, cache, progress)
     _write(folder, made, failures)
     opened = _open(folder)
@@ -177,7 +178,7 @@ def prepare(
 
 
 def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Example]) -> list[object]:
-    told = [(e.id, e.chains, e.split) for e in examples]
+    told = [(e.id, e.chains, e.split, e.record) for e in examples]
     asked = (task.name, sorted(task.hides), task.noise, task.shows_types, asdict(task.kept))
     files = stamps([e.path for e in examples])
     return [dataset.name, dataset.version, asked, plan.key(), told, files, __version__, code_digest(*CODE)]
@@ -249,13 +250,20 @@ def _read(dataset: Dataset, examples: Sequence[Example], cache: Path) -> Iterabl
     for i, example in enumerate(examples):
         by_file.setdefault(example.path, []).append(i)
     for path, members in by_file.items():
-        whole = _tried(lambda p=path: cached_residues(p, cache))
+        sequences = any(examples[i].record is not None for i in members)
+        found = _tried(lambda p=path, s=sequences: _records(p) if s else cached_residues(p, cache))
         for i in members:
-            chains = examples[i].chains
-            if chains is None or isinstance(whole, Exception):
-                yield i, whole
-            else:
-                yield i, _tried(lambda w=whole, c=chains: w.chains(c))
+            yield i, found if isinstance(found, Exception) else _tried(lambda f=found, e=examples[i]: _part(f, e))
+
+
+def _records(path: Path) -> dict[str, Record]:
+    return {record.name: record for record in read_fasta(path)}
+
+
+def _part(found: Residues | Mapping[str, Record], example: Example) -> Residues:
+    """One protein of a structure, or of the records of a FASTA file."""
+    whole = found if isinstance(found, Residues) else found[example.record].residues()
+    return whole if example.chains is None else whole.chains(example.chains)
 
 
 def _tried(read: Callable[[], Residues]) -> Residues | Exception:

@@ -1,0 +1,238 @@
+"""Sequences through training, evaluation and prediction: masked, next, contacts, and files without structure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from protgraph.data.card import parse_card
+from protgraph.data.dataset import Dataset, Example
+from protgraph.data.folder import FolderDataset
+from protgraph.data.graph import collate
+from protgraph.data.node import node
+from protgraph.data.target import Target
+from protgraph.errors import MissingCoordinatesError, OptionError
+from protgraph.featurize.build import FeaturePlan
+from protgraph.model import ModelGraph, build_model
+from protgraph.structure import clean, load_structure
+from protgraph.task import Task, binary_cross_entropy
+from protgraph.task import metric as m
+from protgraph.task.contact import CONTACT, beta_carbons, contact_labels
+from protgraph.task.language import MASKED_LM
+from protgraph.train import FitConfig, embed, evaluate, fit, predict, prepare
+from protgraph.train.evaluate import examined, outcome, unordered
+
+CHAINS = {"train": ("1crn_A", "2erl_A", "1fas_A", "1hf9_A"), "val": ("1a8o_A",), "test": ("5pti_A",)}
+EPOCH = FitConfig(epochs=1, batch_residues=128, device="cpu")
+
+
+class Derived(Dataset):
+    """Six chains; every task derives its labels."""
+
+    def __init__(self, folder):
+        held = [(name, split) for split, names in CHAINS.items() for name in names]
+        self._examples = [Example(name, folder / f"{name[:4]}.bcif", (name[5:],), split) for name, split in held]
+        counts = {split: {"proteins": len(names), "residues": 0} for split, names in CHAINS.items()}
+        rest = {"labels": "", "examples": "", "splits": counts}
+        node_of_20 = {**rest, "level": "node", "kind": "classes", "size": 20}
+        contact = {**rest, "level": "pair", "kind": "labels", "size": 1, "separation": 6}
+        told = dict.fromkeys(("version", "licence", "citation", "description"), "")
+        tasks = {"masked_lm": node_of_20, "next_residue": node_of_20, "contact": contact}
+        self.card = parse_card({"name": "derived", **told, "splits": {"rule": "", **counts}, "tasks": tasks})
+
+    def examples(self, task, split=None):
+        return [e for e in self._examples if split in (None, e.split)]
+
+    def labels(self, task, example):
+        return None
+
+
+@pytest.fixture(scope="module")
+def derived(structures_dir):
+    return Derived(structures_dir)
+
+
+@pytest.fixture(scope="module")
+def window():
+    layers = [node("embed", reads=["aatype"], dim=8), node("window", size=3), node("mlp", dim=16)]
+    return ModelGraph("window", layers=layers)
+
+
+@pytest.fixture(scope="module")
+def contacts(derived, window):
+    return fit(window, derived, "contact", config=EPOCH)
+
+
+def store_of(dataset, task, split="train"):
+    return prepare(dataset, task, FeaturePlan([])).splits[split]
+
+
+def test_what_an_evaluation_masks_is_a_proteins_own_whatever_the_batch(derived):
+    store = store_of(derived, MASKED_LM)
+    together, alone = examined(store, range(len(store)), MASKED_LM), [examined(store, [i], MASKED_LM) for i in (2, 0)]
+    starts = together.ptr.tolist()
+    for i, one in zip((2, 0), alone, strict=True):
+        rows = slice(starts[i], starts[i + 1])
+        assert torch.equal(together.y[rows], one.y)
+        assert torch.equal(together.aatype[rows], one.aatype)
+        assert torch.equal(together.masked[rows], one.masked)
+    assert (together.aatype[together.y >= 0] == 20).all()
+    assert (together.aatype[together.y < 0] < 20).all()
+
+
+def test_the_labels_of_a_masked_model_never_reach_it(derived, window):
+    """Other true types at the masked places change no prediction."""
+    result = fit(window, derived, "masked_lm", config=EPOCH)
+    store = store_of(derived, MASKED_LM)
+    batch = examined(store, range(len(store)), MASKED_LM)
+    other = batch.clone()
+    other.y = torch.where(batch.y >= 0, (batch.y + 7) % 20, batch.y)
+    a, b = (result.model(x)["logits"] for x in (batch, other))
+    assert torch.equal(a, b)
+    kept = set(batch.keys()) - {"y", "ptr", "batch", "pos", "backbone", "backbone_mask"}
+    assert {"aatype", "masked", "seq_pos"} <= kept
+    assert not [k for k in kept if torch.is_tensor(batch[k]) and batch[k].shape == batch.y.shape
+                and torch.equal(batch[k].long(), store_types(store))]  # fmt: skip
+    assert result.test["perplexity"] < 30
+
+
+def store_types(store):
+    return torch.cat([graph.y for graph in store])
+
+
+def test_training_and_evaluation_of_masks_repeat_exactly(derived, window):
+    a, b = (fit(window, derived, "masked_lm", config=replace(EPOCH, epochs=2)) for _ in range(2))
+    assert a.history == b.history
+    assert a.metrics == b.metrics
+    test = store_of(derived, MASKED_LM, "test")
+    assert evaluate(a.model, test, a.task) == a.metrics["test"]
+
+
+def test_the_structure_is_out_of_sight_of_a_contact_model(derived, tiny):
+    for graph in store_of(derived, CONTACT):
+        assert graph.pos.isnan().all()
+        assert graph.backbone.isnan().all()
+        assert not graph.backbone_mask.any()
+        assert graph.y.shape == (graph.num_nodes, 1, 3)
+    with pytest.raises(MissingCoordinatesError, match=r"task 'contact' .*features\[0\] \(dihedral\) of model 'tiny'"):
+        fit(tiny, derived, "contact", config=EPOCH)
+    reads = ModelGraph("places", layers=[node("embed", reads=["aatype"]), node("backbone_update"), "place_backbone"])
+    with pytest.raises(MissingCoordinatesError, match="of model 'places' needs a structure"):
+        fit(reads, derived, "contact", config=EPOCH)
+
+
+def test_metrics_of_contacts_are_those_of_each_protein_by_itself(contacts, derived):
+    test, values = store_of(derived, CONTACT, "test"), []
+    for graph in test:
+        with torch.no_grad():
+            said = contacts.model(graph)["logits"].view(graph.num_nodes, -1)
+        label = contact_labels(graph)[1].view(graph.num_nodes, -1)
+        rows = [(-float(said[i, j]), float(label[i, j])) for i in range(len(said)) for j in range(i + 6, len(said))]
+        top = sorted(r for r in rows if r[1] == r[1])[: graph.num_nodes // 5]
+        values.append(sum(y for _, y in top) / len(top))
+    assert contacts.test["precision_l5_6"] == pytest.approx(np.mean(values), abs=1e-6)
+
+
+def test_the_loss_of_contacts_is_that_of_all_known_pairs(contacts, derived):
+    store = store_of(derived, CONTACT)
+    said = outcome(contacts.model, store, CONTACT)
+    with torch.no_grad():
+        logits = torch.cat([contacts.model(graph)["logits"] for graph in store])
+    y = torch.cat([contact_labels(graph)[1] for graph in store])
+    assert said.loss == pytest.approx(float(binary_cross_entropy(logits, y)), rel=1e-5)
+    assert len(said.y) < 0.5 * len(y)
+    assert contacts.threshold is None
+
+
+def test_a_pair_is_the_mean_of_both_orders(derived):
+    graph = store_of(derived, CONTACT)[0]
+    n = graph.num_nodes
+    logits = torch.arange(float(n * n)).view(n * n, 1)
+    said = unordered(logits, graph.clone().update({"y": logits}))
+    expected = [(i * n + j + j * n + i) / 2 for i in range(n) for j in range(i + 1, n)]
+    assert said.logits[:, 0].tolist() == expected
+    assert said.y[:, 0].tolist() == [i * n + j for i in range(n) for j in range(i + 1, n)]
+
+
+def test_pairs_are_predicted_from_a_structure_as_from_its_sequence(contacts, structures_dir, tmp_path):
+    file = structures_dir / "5pti.bcif"
+    residues = clean(load_structure(file))
+    (tmp_path / "made.fasta").write_text(f">5pti_A\n{residues.sequence}\n")
+    said = predict(contacts.checkpoint(), [file], device="cpu")
+    names = [f"{key}_{side}" for side in (1, 2) for key in ("chain", "res_id", "ins_code", "res_name")]
+    assert said.columns == ("file", *names, "p_contact", "predicted_contact")
+    n = len(residues)
+    assert len(said.rows) == sum(1 for i in range(n) for j in range(i + 6, n))
+    assert said.rows[0][1:9] == ("A", 1, "", "ARG", "A", 7, "", "GLU")
+    with torch.no_grad():
+        p = contacts.model(contacts.model.plan.stored(residues))["logits"].sigmoid().view(n, n)
+    np.testing.assert_allclose([r[9] for r in said.rows], [p[r[2] - 1, r[6] - 1] for r in said.rows], atol=1e-6)
+    same = predict(contacts.checkpoint(), [tmp_path / "made.fasta"], device="cpu")
+    assert [r[1:] for r in same.rows] == [r[1:] for r in said.rows]
+
+
+def test_records_are_proteins_of_their_own_and_a_broken_one_spoils_only_itself(contacts, tmp_path):
+    (tmp_path / "made.fa").write_text(">a\nMKTAYIAKQR\n>b\n12\n>c\nGGGGGGGG\n")
+    said = predict(contacts.checkpoint(), [tmp_path / "made.fa"], device="cpu")
+    assert {row[0] for row in said.rows} == {f"{tmp_path / 'made.fa'}#a", f"{tmp_path / 'made.fa'}#c"}
+    assert [f.file for f in said.failures] == [f"{tmp_path / 'made.fa'}#b"]
+    vectors = embed(contacts.checkpoint(), [tmp_path / "made.fa"], device="cpu")
+    assert vectors.names == ("a", "c")
+    assert vectors.node.shape == (18, 16)
+
+
+def test_a_model_of_structures_refuses_sequences_by_name(trained, tmp_path):
+    (tmp_path / "made.fa").write_text(">first\nMKTAYIAKQR\n")
+    said = predict(trained.checkpoint(), [tmp_path / "made.fa"], device="cpu")
+    assert said.exit_code == 2
+    assert "needs coordinates, and of 'first' there is only the sequence" in said.failures[0].reason
+
+
+def test_labels_of_fasta_records_train_a_model(window, tmp_path):
+    rng = np.random.default_rng(0)
+    letters = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
+    names, rows = [f"p{i}" for i in range(12)], ["file,size,split"]
+    with open(tmp_path / "made.fasta", "w") as file:
+        for i, name in enumerate(names):
+            file.write(f">{name}\n{''.join(rng.choice(letters, 20 + i))}\n")
+            rows.append(f"{name},{20 + i},{'val' if i % 4 == 0 else 'train'}")
+    (tmp_path / "labels.csv").write_text("\n".join(rows))
+    data = FolderDataset(tmp_path, tmp_path / "labels.csv", task="size")
+    assert [len(data.read(e)) for e in data.examples("size")] == list(range(20, 32))
+    result = fit(window, data, "size", config=EPOCH)
+    assert result.sizes["train"][0] == 9
+    assert result.failures == ()
+
+
+def test_labels_along_edges_train_and_are_not_predicted(derived, structures_dir):
+    """A task may keep points of nodes and label the edges that a graph has."""
+
+    def near(graph, generator):
+        source, target = graph.edge_index
+        far = (graph.y[source, 0] - graph.y[target, 0]).norm(dim=-1, keepdim=True)
+        return graph, (far < 8).float()
+
+    target = Target("near", "edge", "labels", 1)
+    task = Task("contact", target, binary_cross_entropy, (m.auroc,), "auroc", derive=beta_carbons,
+                present=near, keeps=CONTACT.keeps)  # fmt: skip
+    embed_layer = node("embed", reads=["aatype", "dihedral"], dim=8)
+    model = ModelGraph("edges", features=["dihedral", node("ca_knn", k=6), "edge_distance"], layers=[embed_layer])
+    model = replace(model, readout={"edge_attr": "edge_dist"})
+    result = fit(model, derived, task, config=replace(EPOCH, epochs=8, lr=0.02))
+    assert result.test["auroc"] > 0.8
+    with pytest.raises(OptionError, match="predicted per edge"):
+        predict(result.checkpoint(), [structures_dir / "5pti.bcif"], device="cpu")
+
+
+def test_a_checkpoint_shows_types_to_the_model_but_not_to_featurizers(derived, window, structures_dir, tmp_path):
+    result = fit(window, derived, "masked_lm", config=EPOCH)
+    path = result.save(tmp_path / "m.safetensors")
+    residues = clean(load_structure(structures_dir / "5pti.bcif"))
+    graph = collate([build_model(window, MASKED_LM.target).plan.stored(residues)])
+    with torch.no_grad():
+        p = result.model(graph)["logits"].softmax(1)
+    rows = predict(path, [structures_dir / "5pti.bcif"], device="cpu").rows
+    np.testing.assert_allclose([row[6:] for row in rows], p.numpy(), atol=1e-6)
