@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 
 import torch
 from torch import Tensor
@@ -12,23 +13,30 @@ from protgraph.data.fields import field
 from protgraph.data.store import Store
 from protgraph.errors import CausalityError
 from protgraph.model.build import GraphModel
+from protgraph.task.task import Task
 
 __all__ = ["check_causal", "leak", "refuse_leak"]
 
 _CUTS = 6  # places at which what comes later is changed
 _LONGEST = 300  # residues of the protein that is tried, where there is one
 _SAME = 1e-9  # of the largest logit, in float64: where a sum has other terms that count 0
+_TYPES = frozenset({"aatype", "masked"})
 #: Where residues are along the sequence; what a causal model may know of all.
 _GIVEN = frozenset({"batch", "chain", "res_id", "seq_pos"})
 
 
-def check_causal(model: GraphModel, store: Store, *, task: str) -> None:
-    """:func:`refuse_leak` for a task, on one of its proteins: the longest of moderate length."""
+def check_causal(model: GraphModel, store: Store, task: Task) -> None:
+    """:func:`refuse_leak` for a task, on one of its proteins: the longest of moderate length.
+
+    Where the task hides residue types from featurizers, those that graphs show are all that is changed: other fields
+    hold none of them, and may be known of all residues (a structure, say).
+    """
     fitting = [(size if size <= _LONGEST else -size, number) for number, size in enumerate(store.sizes)]
-    refuse_leak(model, store[max(fitting)[1]], why=f"task {task!r} asks")
+    fields = _TYPES if "residue_type" in task.hides else None
+    refuse_leak(model, store[max(fitting)[1]], why=f"task {task.name!r} asks", fields=fields)
 
 
-def refuse_leak(model: GraphModel, graph: Data, *, why: str) -> None:
+def refuse_leak(model: GraphModel, graph: Data, *, why: str, fields: Collection[str] | None = None) -> None:
     """Raise where logits of a residue depend on that residue or on later ones.
 
     Parameters
@@ -39,13 +47,15 @@ def refuse_leak(model: GraphModel, graph: Data, *, why: str) -> None:
         A protein to try it on, as it is prepared.
     why : str
         Who needs it to be causal, "task 'next_residue' asks".
+    fields : collection of str, optional
+        What is changed; see :func:`leak`.
 
     Raises
     ------
     CausalityError
         With the model, the reason, and a residue whose logits moved with a later one.
     """
-    found = leak(model, graph)
+    found = leak(model, graph, fields)
     if found is not None:
         row, cut = found
         raise CausalityError(
@@ -55,20 +65,29 @@ def refuse_leak(model: GraphModel, graph: Data, *, why: str) -> None:
         )
 
 
-def leak(model: GraphModel, graph: Data) -> tuple[int, int] | None:
+def leak(model: GraphModel, graph: Data, fields: Collection[str] | None = None) -> tuple[int, int] | None:
     """The first node i whose logits move when nodes from j on, ``j ≥ i``, are changed, and j; None in a causal model.
+
+    Parameters
+    ----------
+    model : GraphModel
+    graph : Data
+    fields : collection of str, optional
+        Stored fields of nodes to change; None changes all but the places along the sequence.
 
     Notes
     -----
-    All node fields but the places along the sequence are changed. The model is a copy in float64 and evaluation mode,
+    The model is a copy in float64 and evaluation mode,
     with what starts constant (zero weights, say, which would hide all) moved off it.
     """
     tried, n = _moved(model), graph.num_nodes
+    names = [name for name in graph.keys() if name != "y" and graph.is_node_attr(name)]  # noqa: SIM118
+    names = [name for name in names if (name not in _GIVEN if fields is None else name in fields)]
     with torch.no_grad():
         usual = tried(graph)["logits"]  # (N, C)
         limit = _SAME * usual.abs().max().clamp(min=1e-30)
         for cut in sorted({round(c * (n - 1) / max(_CUTS - 1, 1)) for c in range(_CUTS)}):
-            moved = (tried(_changed(graph, cut))["logits"] - usual).abs().amax(1)
+            moved = (tried(_changed(graph, names, cut))["logits"] - usual).abs().amax(1)
             rows = (~(moved[: cut + 1] <= limit)).nonzero()
             if rows.numel():
                 return int(rows[0]), cut
@@ -84,12 +103,11 @@ def _moved(model: GraphModel) -> GraphModel:
     return tried
 
 
-def _changed(graph: Data, cut: int) -> Data:
-    """The graph with other values of its nodes from ``cut`` on."""
+def _changed(graph: Data, names: Collection[str], cut: int) -> Data:
+    """The graph with other values of these fields of its nodes from ``cut`` on."""
     generator, other = torch.Generator().manual_seed(cut), copy.copy(graph)
-    for name, value in graph.items():
-        if isinstance(value, Tensor) and name != "y" and graph.is_node_attr(name) and name not in _GIVEN:
-            other[name] = torch.cat([value[:cut], _redrawn(name, value[cut:], generator)])
+    for name in sorted(names):
+        other[name] = torch.cat([graph[name][:cut], _redrawn(name, graph[name][cut:], generator)])
     return other
 
 

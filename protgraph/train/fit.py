@@ -196,7 +196,7 @@ def fit(
             f"it has {', '.join(prepared.splits)}.\nThe best epoch is chosen on validation: put some proteins there."
         )
     if task.causal:
-        check_causal(built, prepared.splits["train"], task=task.name)
+        check_causal(built, prepared.splits["train"], task)
     module = _train(built, task, config, prepared, device, progress=progress, on_epoch=on_epoch)
     best = module.best
     built.load_state_dict(best.weights)

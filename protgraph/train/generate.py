@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch
@@ -18,8 +17,8 @@ from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionErr
 from protgraph.model.build import GraphModel
 from protgraph.model.step import Progress, step
 from protgraph.nn.sampling import check_sampling, sample
-from protgraph.structure import LossReport, Residues
 from protgraph.structure.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.fasta import Record
 from protgraph.train.causal import refuse_leak
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device
@@ -181,30 +180,9 @@ def _next(model: GraphModel, batch: Batch, progress: Progress | None, *, cache: 
 def _beginnings(checkpoint: Checkpoint, types: Tensor) -> Batch:
     """Sequences of types ``(n, L)`` as a batch, as the model saw proteins in training."""
     n, length = types.shape
-    graph = checkpoint.model.plan.stored(_chain(length).hide(checkpoint.hides))
+    residues = Record("", "generated", 1, 1, ((1, ALPHABET[UNKNOWN] * length),)).residues()
+    graph = checkpoint.model.plan.stored(residues.hide(checkpoint.hides))
     batch = collate([graph] * n)
     if checkpoint.shows_types or "residue_type" not in checkpoint.hides:
         batch.aatype = types.flatten()
     return batch
-
-
-def _chain(length: int) -> Residues:
-    """One chain of unknown residues, without coordinates."""
-    nowhere = np.full((length, 4, 3), np.nan, np.float32)
-    return Residues(
-        name="generated",
-        chain=np.full(length, "A"),
-        res_id=np.arange(1, length + 1),
-        ins_code=np.full(length, ""),
-        res_name=np.full(length, "UNK"),
-        aatype=np.full(length, UNKNOWN),
-        pos=nowhere[:, 1],
-        backbone=nowhere,
-        b_factor=np.zeros(length, np.float32),
-        seq_pos=np.arange(length),
-        atom_pos=np.empty((0, 3), np.float32),
-        atom_name=np.empty(0, "U4"),
-        atom_element=np.empty(0, "U2"),
-        atom_residue=np.empty(0, np.int64),
-        report=LossReport(),
-    )

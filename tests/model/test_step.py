@@ -68,7 +68,7 @@ def beginning(batch, length):
     n = batch.num_graphs
     names = [name for name in batch.keys() if batch.is_node_attr(name) and name != "batch"]  # noqa: SIM118
     tensors = {name: batch[name].unflatten(0, (n, -1))[:, :length].flatten(0, 1) for name in names}
-    return make_batch(tensors, sizes=(length,) * n, rows={name: (length,) * n for name in names}, attributes={})
+    return make_batch(tensors, sizes=(length,) * n, rows=dict.fromkeys(names, (length,) * n), attributes={})
 
 
 def stepped(model, batch, cuts):

@@ -1,0 +1,30 @@
+"""GPT: causal transformers that tell the next residue from those before it. No coordinates."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, Node, node
+
+__all__ = ["FAMILY"]
+
+
+def _network(
+    name: str, doc: str, *, dim: int, heads: int, depth: int, learned: bool = False, dropout: float = 0.1
+) -> ModelGraph:
+    places = {"seq_pos": "seq_pos", "chain": "chain"}
+    block = node("pre_norm_block", heads=heads, causal=True, dropout=dropout, reads={} if learned else places)
+    layers: list[Node | str] = [node("embed", reads=["previous"], dim=dim)]
+    if learned:
+        layers.append(node("position", kind="learned", max_len=2048, reads={"seq_pos": "seq_pos"}))
+    return ModelGraph(name, features=["previous_residue"], layers=[*layers, *depth * [block], "layer_norm"], doc=doc)
+
+
+_ROTARY = "Causal pre-norm transformer with rotary places; Radford et al. 2019, Su et al. 2021, arXiv:2104.09864."
+_RADFORD = "GPT-2 small: learned positions, causal, pre-norm; Radford et al. 2019."
+
+FAMILY = Family(
+    {
+        "small": _network("gpt", _ROTARY, dim=96, heads=6, depth=4),
+        "radford2019": _network("gpt.radford2019", _RADFORD, dim=768, heads=12, depth=12, learned=True),
+    },
+    doc="Causal language models of sequences.",
+)
