@@ -12,10 +12,13 @@ __all__ = [
     "DatasetError",
     "DuplicateNameError",
     "EmptyStructureError",
+    "FetchError",
     "FieldError",
     "LabelError",
     "MissingCoordinatesError",
     "MissingExtraError",
+    "NotInArchiveError",
+    "OfflineError",
     "OptionError",
     "PluginLoadError",
     "ProtgraphError",
@@ -72,6 +75,18 @@ class SelectionError(ProtgraphError, LookupError):
 
 class MissingCoordinatesError(ProtgraphError, ValueError):
     """A protein that is only a sequence was given to what needs a structure."""
+
+
+class FetchError(ProtgraphError, OSError):
+    """A structure could not be fetched from its archive."""
+
+
+class NotInArchiveError(FetchError):
+    """An archive has no entry of this identifier."""
+
+
+class OfflineError(FetchError):
+    """An entry is not in the cache, and fetching is switched off."""
 
 
 class DatasetError(ProtgraphError, ValueError):

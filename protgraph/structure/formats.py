@@ -27,14 +27,14 @@ from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError
 from protgraph.structure.binary import unpack_categories
 from protgraph.structure.records import complete_records, strip_indent
 
-__all__ = ["Parsed", "detect_format", "normalise", "read_atoms"]
+__all__ = ["Parsed", "detect_format", "normalise", "read_atoms", "read_content"]
 
 _FIELDS = ["b_factor", "occupancy"]
 _NO_ALTLOC = (" ", ".", "?")
 _NO_ELEMENT = ("", ".", "?")
 
 # Of mmCIF: what is read at all, and what of atom_site for one model; the label's where the author's is missing.
-_CATEGORIES = ("_atom_site", "_cell", "_pdbx_struct_assembly_gen", "_pdbx_struct_oper_list")
+_CATEGORIES = ("_atom_site", "_cell", "_ma_qa_metric", "_pdbx_struct_assembly_gen", "_pdbx_struct_oper_list")
 _COLUMNS = frozenset(
     {
         *("group_PDB", "type_symbol", "label_alt_id", "pdbx_PDB_ins_code", "pdbx_PDB_model_num"),
@@ -45,6 +45,7 @@ _COLUMNS = frozenset(
 
 _CIF = re.compile(rb"^[ \t]*data_\S", re.MULTILINE | re.IGNORECASE)
 _PDB = re.compile(rb"^(ATOM  |HETATM|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1)", re.MULTILINE)
+_PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # of the AlphaFold database's PDB files
 _MSGPACK_MAP = tuple(bytes([b]) for b in (*range(0x80, 0x90), 0xDE, 0xDF))
 
 
@@ -62,12 +63,16 @@ class Parsed:
         Models in the file.
     warnings : tuple of str
         What the reader warned of.
+    predicted : bool
+        Whether the file says that it is a prediction with its confidence, pLDDT, in place of B factors: by the metric
+        of that name in ``ma_qa_metric`` (ModelCIF, AlphaFold), or the TITLE of the AlphaFold database's PDB files.
     """
 
     atoms: AtomArray
     format: str
     models: int
     warnings: tuple[str, ...]
+    predicted: bool
 
 
 def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | None = None) -> Parsed:
@@ -92,7 +97,7 @@ def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | 
         Where the file holds no atoms.
     """
     path = Path(path)
-    content = _content(path)
+    content = read_content(path)
     reader = _READERS[detect_format(content, path)](path)
     with warnings.catch_warnings(record=True) as caught, _as_structure_error(path, reader.format):
         warnings.simplefilter("always")
@@ -105,7 +110,7 @@ def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | 
     if len(atoms) == 0:
         raise EmptyStructureError(f"{path}: model {model} holds no atoms")
     texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
-    return Parsed(atoms, reader.format, models, tuple(texts))
+    return Parsed(atoms, reader.format, models, tuple(texts), reader.predicted())
 
 
 def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> str:
@@ -147,6 +152,9 @@ class _Reader(ABC):
     def models(self) -> int: ...
 
     @abstractmethod
+    def predicted(self) -> bool: ...
+
+    @abstractmethod
     def atoms(self, model: int, fields: list[str]) -> AtomArray: ...
 
     @abstractmethod
@@ -168,6 +176,9 @@ class _PDBReader(_Reader):
         if count == 0:
             raise EmptyStructureError(f"{self.path}: a PDB file without ATOM or HETATM records")
         return count
+
+    def predicted(self) -> bool:
+        return _PREDICTED.search(self.text) is not None
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
         return self._complete(lambda: self.file.get_structure(model=model, altloc="all", extra_fields=fields))
@@ -223,6 +234,10 @@ class _CIFReader(_Reader):
     def models(self) -> int:
         return pdbx.get_model_count(self.block)
 
+    def predicted(self) -> bool:
+        metrics = self.block.get("ma_qa_metric", {})
+        return "name" in metrics and any("plddt" in name.lower() for name in metrics["name"].as_array(str))
+
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
         return pdbx.get_structure(
             self._needed(), model=model, altloc="all", extra_fields=fields, use_author_fields=True
@@ -259,7 +274,7 @@ class _BinaryCIFReader(_CIFReader):
 _READERS: dict[str, type[_Reader]] = {reader.format: reader for reader in (_PDBReader, _CIFReader, _BinaryCIFReader)}
 
 
-def _content(path: Path) -> bytes:
+def read_content(path: Path) -> bytes:
     """The bytes of a file, decompressed where they are gzipped."""
     try:
         content = path.read_bytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,9 @@ from biotite.structure import AtomArray
 
 from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
 from protgraph.structure.altloc import altloc_mask, check_altloc, group_residues
+from protgraph.structure.archive import as_accession
 from protgraph.structure.fasta import is_fasta
+from protgraph.structure.fetch import fetch
 from protgraph.structure.formats import read_atoms
 from protgraph.structure.report import LossReport
 
@@ -38,6 +40,8 @@ class Structure:
         "pdb", "mmcif" or "bcif", by content; "biotite" for atoms that come from a session.
     report : LossReport
         What the file holds and ``atoms`` does not.
+    predicted : bool
+        Whether the file says that its B factors are a prediction's confidence (pLDDT).
     """
 
     name: str
@@ -45,6 +49,7 @@ class Structure:
     source: str
     format: str
     report: LossReport
+    predicted: bool = False
 
     def __repr__(self) -> str:
         return f"Structure({self.name!r}, {len(self.atoms)} atoms, {self.format})"
@@ -63,7 +68,7 @@ def load_structure(
     Parameters
     ----------
     path : str or PathLike
-        The file.
+        The file, or "pdb:1ubq" or "af:P69905" for one of an archive (see :func:`protgraph.structure.fetch`).
     model : int
         Model by its place in the file, from 1.
     chains : sequence of str, optional
@@ -95,12 +100,15 @@ def load_structure(
     ['37 other models left out']
     """
     check_altloc(altloc)
+    if (accession := as_accession(path)) is not None:
+        path = fetch(accession)
     if is_fasta(path):
         raise StructureFileError(f"{path} is FASTA, sequences without atoms; read it with protgraph.load_fasta")
     parsed = read_atoms(path, model=model, assembly=assembly)
     report = LossReport(models=parsed.models - 1, warnings=parsed.warnings)
     name = Path(Path(path).name.removesuffix(".gz")).stem
     found = settle(parsed.atoms, name=name, source=str(path), form=parsed.format, altloc=altloc, report=report)
+    found = replace(found, predicted=parsed.predicted)
     return found if chains is None else select_chains(found, chains)
 
 
@@ -154,7 +162,7 @@ def select_chains(structure: Structure, chains: Sequence[str]) -> Structure:
     others, counts = np.unique(chain[~np.isin(chain, wanted)], return_counts=True)
     report = LossReport(excluded_chains=dict(zip(others.tolist(), counts.tolist(), strict=True)))
     kept = atoms[np.isin(atoms.chain_id, wanted)] if len(others) else atoms
-    return Structure(structure.name, kept, structure.source, structure.format, structure.report.merge(report))
+    return replace(structure, atoms=kept, report=structure.report.merge(report))
 
 
 def residue_starts(atoms: AtomArray) -> np.ndarray:

@@ -18,20 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from protgraph.structure import clean, load_structure
+from protgraph.structure.fetch import cache_dir
 from protgraph.structure.report import LossReport
 from protgraph.structure.residue import Residues
 
 __all__ = ["cache_dir", "cached_residues", "code_digest", "component_digest", "digest", "stamps"]
-
-
-def cache_dir(given: str | Path | None = None) -> Path:
-    """Where prepared data lie: the given folder, else ``$PROTGRAPH_CACHE``, else ``$XDG_CACHE_HOME/protgraph``."""
-    if given is not None:
-        return Path(given)
-    if own := os.environ.get("PROTGRAPH_CACHE"):
-        return Path(own)
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "protgraph"
 
 
 def digest(*parts: object) -> str:
@@ -96,7 +87,7 @@ def cached_residues(path: Path, cache: Path) -> Residues:
 def _write(path: Path, residues: Residues) -> None:
     """Keep residues in one file, which appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    arrays = {f.name: getattr(residues, f.name) for f in fields(residues)}
+    arrays = {f.name: value for f in fields(residues) if (value := getattr(residues, f.name)) is not None}
     arrays["report"] = np.array(json.dumps(residues.report.to_dict()))
     arrays["name"] = np.array(residues.name)
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
@@ -106,7 +97,8 @@ def _write(path: Path, residues: Residues) -> None:
 
 def _read(path: Path) -> Residues:
     with np.load(path, allow_pickle=False) as file:
-        arrays: dict[str, object] = {f.name: file[f.name] for f in fields(Residues)}
+        arrays: dict[str, object] = {f.name: file[f.name] for f in fields(Residues) if f.name in file}
+    arrays["predicted"] = bool(arrays["predicted"])
     arrays["report"] = LossReport.from_dict(json.loads(str(arrays["report"])))
     return Residues(**{**arrays, "name": str(arrays["name"])})
 

@@ -1,0 +1,65 @@
+"""``protgraph fetch``: structures of the PDB and of AlphaFold DB, by identifier."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["fetch"]
+
+
+def fetch(
+    ids: Annotated[
+        list[str], typer.Argument(help="1ubq or pdb:1ubq; af:P69905 or AF-P69905-F1; @ids.txt for one a line.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder to put the files in; they stay in the cache as well.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="bcif (BinaryCIF) or cif (mmCIF).")] = "bcif",
+    offline: Annotated[bool, typer.Option("--offline", help="Take what the cache has, fetch nothing.")] = False,
+    retries: Annotated[int, typer.Option(help="Attempts after the first, where a server or the network fails.")] = 4,
+) -> None:
+    """Fetch structures from the Protein Data Bank and AlphaFold DB, once each: what is there and whole is not fetched
+    again, and what was cut off goes on where it stopped.
+
+    The same identifiers, written pdb:1ubq and af:P69905, stand for files in the other commands. Environment:
+    PROTGRAPH_CACHE is where files are kept, PROTGRAPH_OFFLINE=1 forbids fetching; other servers than the public ones are
+    PROTGRAPH_PDB_URL and PROTGRAPH_AF_URL (mmCIF), PROTGRAPH_PDB_BCIF_URL and PROTGRAPH_AF_BCIF_URL: "…/{id}.cif.gz".
+
+    \b
+    Examples:
+      protgraph fetch 1ubq AF-P69905-F1 -o structures
+      protgraph fetch @ids.txt --format cif -o structures
+      protgraph predict gat.safetensors pdb:1ubq -o out.csv
+    """
+    from rich.console import Console
+
+    from protgraph.cli.files import expand_lists
+    from protgraph.errors import ProtgraphError
+    from protgraph.structure.fetch import fetch as run
+    from protgraph.structure.fetch import is_offline
+
+    names = expand_lists(ids)
+    failed = 0
+    for name in names:
+        try:
+            path = run(name, form=form, offline=offline or is_offline(), retries=retries)
+            typer.echo(f"{name} → {path if out is None else _copy(path, out)}")
+        except ProtgraphError as e:
+            failed += 1
+            Console(stderr=True).print(f"[bold red]{name}[/]: {e}", highlight=False, soft_wrap=True)
+    if failed:
+        raise typer.Exit(2 if failed == len(names) else 1)
+
+
+def _copy(path: Path, folder: Path) -> Path:
+    """Put a copy in the folder; a cut copy never has the file's name."""
+    import os
+    import shutil
+
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".{path.name}.{os.getpid()}"
+    shutil.copyfile(path, unfinished)
+    return unfinished.rename(folder / path.name)
