@@ -8,7 +8,7 @@ __all__ = ["FAMILY"]
 
 
 def _network(
-    name: str, *, dim: int = 64, pair: int = 32, heads: int = 4, blocks: int = 1, depth: int = 3
+    name: str, *, dim: int = 64, pair: int = 16, heads: int = 4, blocks: int = 1, depth: int = 3
 ) -> ModelGraph:
     """``blocks`` of pairs, then ``depth`` iterations of algorithm 20, each with weights of its own."""
     pairs = {"pair": "pair"}

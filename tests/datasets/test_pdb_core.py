@@ -21,7 +21,10 @@ from protgraph.data.dataset import align
 from protgraph.errors import DatasetError, UnknownNameError
 
 LABELLED = ("secondary_structure", "ligand_binding", "interface")
-DERIVED = ("inverse_folding", "b_factor", "structure_denoising", "masked_lm", "next_residue", "contact")
+DERIVED = (
+    *("inverse_folding", "b_factor", "structure_denoising", "structure_prediction"),
+    *("masked_lm", "next_residue", "contact"),
+)
 SOME = ("1ubq", "3psg", "6lu7", "1bgs", "5cq2", "2bm2", "1huy")
 
 
