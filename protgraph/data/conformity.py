@@ -28,6 +28,9 @@ class Conformity:
         where the component takes them. For a variadic component, these are the fields that it reads.
     options : mapping
         Options besides the defaults, with which every check but the first builds it.
+    offline : mapping
+        Options in place of what would have to be downloaded (published weights, say): every check builds it with them,
+        and a model that it is part of too.
     nonnegative : tuple of str
         Inputs that are never below 0, such as weights of edges.
     tolerance : float
@@ -48,13 +51,14 @@ class Conformity:
 
     inputs: Mapping[str, str | FieldSpec] = field(default_factory=dict)
     options: Mapping[str, object] = field(default_factory=dict)
+    offline: Mapping[str, object] = field(default_factory=dict)
     nonnegative: tuple[str, ...] = ()
     tolerance: float = 3e-5
     proteins: Literal["short", "packed"] = "short"
     expected_failures: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("inputs", "options", "expected_failures"):
+        for name in ("inputs", "options", "offline", "expected_failures"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         object.__setattr__(self, "nonnegative", tuple(self.nonnegative))
         if self.proteins not in ("short", "packed"):
@@ -64,5 +68,5 @@ class Conformity:
             raise OptionError(f"the expected failure of {silent[0]!r} has no reason; say why it cannot pass")
 
     def __reduce__(self) -> tuple[object, ...]:
-        plain = (dict(self.inputs), dict(self.options), self.nonnegative, self.tolerance, self.proteins)
-        return Conformity, (*plain, dict(self.expected_failures))
+        fed = dict(self.inputs), dict(self.options), dict(self.offline), self.nonnegative
+        return Conformity, (*fed, self.tolerance, self.proteins, dict(self.expected_failures))

@@ -16,6 +16,8 @@ import numpy as np
 from torch import Tensor
 
 from protgraph.data.fields import FieldSpec, field
+from protgraph.errors import WiringError
+from protgraph.structure.atom import Nodes
 from protgraph.structure.residue import Residues
 
 __all__ = ["EdgeFeaturizer", "EdgeList", "Featurizer", "StructureFeaturizer", "TensorFeaturizer"]
@@ -43,6 +45,10 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
 
     def __init__(self) -> None:
         self.out: dict[str, FieldSpec] = {name: field(name) for name in self.writes}
+
+    def depends_on(self) -> str:
+        """What the result depends on besides code and options, such as a digest of a file; stored graphs know it."""
+        return ""
 
     def declare(self, **irreps: str) -> None:
         """State the irreps of a written field whose width depends on options."""
@@ -90,6 +96,22 @@ class EdgeFeaturizer(Featurizer):
     @abstractmethod
     def __call__(self, residues: Residues) -> EdgeList:
         """The edges, without duplicates and, unless the class says otherwise, without self loops."""
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        """The edges between atoms, of kinds that have a meaning between them.
+
+        Parameters
+        ----------
+        residues : Residues
+        nodes : Nodes
+            Atoms of theirs; edges are of their numbers.
+
+        Raises
+        ------
+        WiringError
+            The kind joins residues only.
+        """
+        raise WiringError(f"{type(self).__name__} joins residues; nodes are atoms")
 
 
 class TensorFeaturizer(Featurizer):

@@ -101,7 +101,7 @@ class FeaturePlan:
 
     def key(self) -> str:
         """Canonical text of what the *stored* stage depends on: equal keys give equal stored graphs."""
-        stored = [n.to_dict() for n, _ in (*self.structure, *self.edges)]
+        stored = [(n.to_dict(), featurizer.depends_on()) for n, featurizer in (*self.structure, *self.edges)]
         return json.dumps(stored, sort_keys=True)
 
     def stored(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:

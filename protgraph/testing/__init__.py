@@ -12,6 +12,7 @@ For plugin authors, as ``protgraph check NAME`` or in their own tests::
 from __future__ import annotations
 
 from protgraph.data.conformity import Conformity
+from protgraph.testing.offline import offline
 from protgraph.testing.parametrize import parametrize_with_checks
 from protgraph.testing.protein import degenerate_proteins, make_protein
 from protgraph.testing.subject import Subject, subjects
@@ -28,6 +29,7 @@ __all__ = [
     "check",
     "degenerate_proteins",
     "make_protein",
+    "offline",
     "parametrize_with_checks",
     "subjects",
 ]

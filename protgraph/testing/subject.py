@@ -22,6 +22,7 @@ from protgraph.nn.base import GraphLayer, Head
 from protgraph.registry import Registry
 from protgraph.testing.case import Case, LayerCase, ModelCase, StructureCase
 from protgraph.testing.draw import known_spec, level_of
+from protgraph.testing.offline import offline
 
 __all__ = ["Kind", "Subject", "subjects"]
 
@@ -73,6 +74,10 @@ class Subject:
         return Conformity(tolerance=tolerance, expected_failures=excused)
 
     @property
+    def _options(self) -> dict[str, object]:
+        return {**self.conformity.options, **self.conformity.offline}
+
+    @property
     def strict(self) -> bool:
         """Whether what is expected to fail has to: a model may well get by with a part that fails alone."""
         return not isinstance(self.component, ModelGraph)
@@ -88,15 +93,15 @@ class Subject:
         """
         component = self.component
         if isinstance(component, ModelGraph):
-            return (self._model(component),)
+            return (self._model(offline(component)),)
         if not inspect.isclass(component):
             raise WiringError(f"{self} is a {type(component).__name__}, not a class or a ModelGraph")
         if issubclass(component, Featurizer) and not issubclass(component, TensorFeaturizer):
-            create = partial(component, **self.conformity.options)
+            create = partial(component, **self._options)
             return (StructureCase("", create, packed=self.conformity.proteins == "packed"),)
         if issubclass(component, TensorFeaturizer):
             specs = {name: known_spec(name) for name in component.reads}
-            return (LayerCase("", partial(component, **self.conformity.options), specs),)
+            return (LayerCase("", partial(component, **self._options), specs),)
         return tuple(self._layers(component))
 
     def _model(self, graph: ModelGraph) -> Case:
@@ -184,7 +189,7 @@ class Subject:
         return known_spec(name) if is_registered(name) else None
 
     def _create(self, component: type[GraphLayer], specs: Mapping[str, FieldSpec]) -> GraphLayer:
-        options = self.conformity.options
+        options = self._options
         if issubclass(component, Head):
             return component(dict(specs), self._target(component), **options)
         return component(dict(specs), **options)

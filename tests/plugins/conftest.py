@@ -1,11 +1,13 @@
-"""One real protein for model families, and the same in another place."""
+"""One real protein for model families, and the same in another place; a small ESM-2 on disk."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import protgraph as pg
 
@@ -26,3 +28,25 @@ def moved():
         return replace(residues, **{n: getattr(residues, n).astype("f8") @ q.T + shift for n in names})
 
     return move
+
+
+@pytest.fixture(scope="session")
+def esm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small ESM-2 with random weights as ``save_pretrained`` leaves it, language model head and vocabulary too."""
+    transformers = pytest.importorskip("transformers")
+    from protgraph.data.token import TOKENS
+
+    folder = tmp_path_factory.mktemp("esm")
+    config = transformers.EsmConfig(
+        vocab_size=33, mask_token_id=32, pad_token_id=1, hidden_size=24, num_hidden_layers=3, num_attention_heads=4,
+        intermediate_size=96, position_embedding_type="rotary", token_dropout=True, emb_layer_norm_before=False,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, layer_norm_eps=1e-5, initializer_range=0.4,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = transformers.EsmForMaskedLM(config)
+        for p in model.parameters():  # biases and gains too
+            p.data.add_(0.1 * torch.randn_like(p))
+        model.save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(TOKENS), encoding="utf-8")
+    return folder

@@ -17,6 +17,7 @@ from protgraph import registry
 from protgraph.data.node import node
 from protgraph.errors import CheckpointError
 from protgraph.model import ModelGraph
+from protgraph.testing import offline
 from protgraph.train import Checkpoint, fit, load_checkpoint, predict, save_checkpoint
 from protgraph.train.checkpoint import KEY
 
@@ -186,7 +187,7 @@ def test_shared_weights_can_be_saved(trained, tmp_path):
 
 def test_models_of_every_family_come_back(small, quick, tmp_path):
     for name in registry.models.names():
-        result = fit(name, small, "helix", config=replace(quick, epochs=1))
+        result = fit(offline(registry.models.get(name)), small, "helix", config=replace(quick, epochs=1))
         loaded = load_checkpoint(result.save(tmp_path / f"{name}.safetensors"))
         assert all(torch.equal(v, loaded.model.state_dict()[k]) for k, v in result.model.state_dict().items())
 

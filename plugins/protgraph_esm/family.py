@@ -1,0 +1,71 @@
+"""What a protein language model knows, alone and beside a structure."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY", "HYBRID"]
+
+_8M, _650M, _NOTHING = "facebook/esm2_t6_8M_UR50D", "facebook/esm2_t33_650M_UR50D", "random:tiny"
+_RESIDUES = "Lin et al. 2023, doi:10.1126/science.ade2574"
+
+
+def _probe(name: str, checkpoint: str, *, dim: int = 128, dropout: float = 0.1, doc: str) -> ModelGraph:
+    """Two dense layers on stored embeddings; no coordinates."""
+    return ModelGraph(
+        name,
+        features=[node("esm_embedding", checkpoint=checkpoint)],
+        layers=[
+            node("layer_norm", reads={"h": "esm_embedding"}),
+            node("mlp", dim=dim, hidden=2 * dim, depth=2, act="gelu", dropout=dropout),
+        ],
+        doc=doc,
+    )
+
+
+def _tuned(name: str, checkpoint: str, *, frozen: bool, doc: str) -> ModelGraph:
+    return ModelGraph(name, layers=[node("esm_encoder", checkpoint=checkpoint, frozen=frozen)], doc=doc)
+
+
+def _hybrid(
+    name: str, checkpoint: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1, doc: str
+) -> ModelGraph:
+    """The network of ``mpnn``, with embeddings in place of residue types."""
+    block = [
+        node("mpnn", dim=dim, aggregate="mean", reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
+        node("residual", dropout=dropout, reads={"update": "message"}),
+    ]
+    features = ["dihedral", "ca_density", node("ca_knn", k=16), "edge_distance", node("edge_rbf", bins=16)]
+    residue = ["normed", "dihedral", "dihedral_mask", "ca_density"]
+    return ModelGraph(
+        name,
+        features=[node("esm_embedding", checkpoint=checkpoint), *features, "edge_offset"],
+        layers=[
+            node("layer_norm", reads={"h": "esm_embedding"}, writes={"h": "normed"}),
+            node("embed", reads=residue, dim=dim),
+            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            *depth * block,
+        ],
+        doc=doc,
+    )
+
+
+FAMILY = Family(
+    {
+        "esm2_8m": _probe("esm", _8M, doc=f"Dense layers on embeddings of ESM-2 8M; {_RESIDUES}."),
+        "esm2_650m": _probe("esm.esm2_650m", _650M, doc=f"Dense layers on embeddings of ESM-2 650M; {_RESIDUES}."),
+        "finetune_8m": _tuned("esm.finetune_8m", _8M, frozen=False, doc="ESM-2 8M, all of it trained."),
+        "frozen_8m": _tuned("esm.frozen_8m", _8M, frozen=True, doc="A head on ESM-2 8M, which stays as it is."),
+        "random": _probe("esm.random", _NOTHING, doc="Dense layers on a small random ESM: what knowing nothing gives."),
+        "finetune_random": _tuned("esm.finetune_random", _NOTHING, frozen=False, doc="A small ESM, from scratch."),
+    },
+    doc="Embeddings of a protein language model, from the sequence alone.",
+)
+HYBRID = Family(
+    {
+        "esm2_8m": _hybrid("esm_hybrid", _8M, doc="Message passing in space over embeddings of ESM-2 8M."),
+        "esm2_650m": _hybrid("esm_hybrid.esm2_650m", _650M, doc="The same over embeddings of ESM-2 650M."),
+        "random": _hybrid("esm_hybrid.random", _NOTHING, doc="The same over a small random ESM, which knows nothing."),
+    },
+    doc="A protein language model and a structure graph.",
+)

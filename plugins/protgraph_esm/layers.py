@@ -1,0 +1,153 @@
+"""ESM-2 as a layer that is trained with the rest of a model: ``esm_encoder``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from protgraph import Conformity, FieldSpec, GraphLayer, Proteins
+from protgraph.nn.position import PositionCode, rotary_code
+from protgraph.nn.recorder import Attends, PairWeights
+from protgraph_esm.alignment import EMPTY, Window, chain_rows, check_options, tokens_of, windows
+from protgraph_esm.checkpoint import DEFAULT, load_esm
+from protgraph_esm.states import attention_of, states_of
+
+__all__ = ["EsmEncoder"]
+
+_WAITS = "chains are laid out on the host, which waits for the GPU once a batch to learn their lengths"
+
+
+class EsmEncoder(GraphLayer):
+    """``h_i``: the last hidden state of ESM-2, which is part of the model and learns with it.
+
+    Each chain is a sequence of its own, ``<cls>``, residues, ``<eos>``, in the order of ``seq_pos``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    checkpoint : str
+        Name on the Hugging Face hub, local folder, or ``"random:tiny"``, which knows nothing; see
+        :func:`protgraph_esm.checkpoint.load_esm`.
+    revision : str, optional
+        Branch, tag or commit of a name on the hub.
+    frozen : bool
+        Keep the checkpoint's weights as they are: no gradient, no dropout.
+    gaps : {"join", "mask", "unknown"}
+        Unresolved residues inside a chain: left out, so that their neighbours follow each other; or, as many as
+        ``seq_pos`` counts, ``<mask>`` or X.
+    max_len : int
+        Residues that are read at once.
+    long : {"error", "chunk"}
+        What becomes of longer chains: an error, or windows that overlap by half.
+
+    Notes
+    -----
+    Reads: aatype ``(N,)``, masked ``(N,)`` bool, where ``<mask>`` stands for the residue, chain ``(N,)``, seq_pos
+    ``(N,)``, proteins. Writes: h ``(N, D)``, ``D x 0e``.
+
+    The layer ``encoder`` is the same architecture on the attention of the house;
+    :func:`protgraph_esm.weights.encoder_of` gives it a checkpoint's weights.
+
+    References
+    ----------
+    Lin et al. 2023, doi:10.1126/science.ade2574.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("aatype", "masked", "chain", "seq_pos", "proteins")
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity = Conformity(
+        inputs={"aatype": FieldSpec("aatype", "node", "0e", "int64", shape=(), classes=21)},
+        offline={"checkpoint": "random:tiny"},
+        expected_failures={"cuda": _WAITS},
+    )
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        checkpoint: str = DEFAULT,
+        revision: str | None = None,
+        frozen: bool = False,
+        gaps: str = "join",
+        max_len: int = 1022,
+        long: str = "error",
+    ) -> None:
+        super().__init__(fields)
+        check_options(gaps, long, max_len)
+        self.gaps, self.max_len, self.long, self.frozen = gaps, max_len, long, frozen
+        self.esm = load_esm(checkpoint, revision=revision)
+        self.esm.contact_head = None  # of attention, not of states: it would never learn
+        self.esm.requires_grad_(not frozen)
+        self.blocks = nn.ModuleList(Attends() for _ in range(self.esm.config.num_hidden_layers))  # they tell weights
+        self.declare(h=f"{self.esm.config.hidden_size}x0e")
+
+    def train(self, mode: bool = True) -> EsmEncoder:
+        super().train(mode)
+        if self.frozen:
+            self.esm.eval()
+        return self
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        chains, read, parts = self._sequences(f)
+        if any(block.is_heard for block in self.blocks):
+            self._tell(f["proteins"], chains, read, parts)
+        with torch.no_grad() if self.frozen else nullcontext():
+            states = states_of(self.esm, read)
+        kept = [s[w.keep.start - w.start : w.keep.stop - w.start] for s, w in zip(states, parts, strict=True)]
+        rows = np.concatenate(chains) if chains else np.empty(0, np.int64)  # residue of each place
+        if not kept:
+            return {"h": self.esm.embeddings.word_embeddings.weight.new_zeros(0, self.out["h"].dim)}
+        place = np.empty(len(f["aatype"]), np.int64)
+        place[rows[rows != EMPTY]] = np.flatnonzero(rows != EMPTY)
+        return {"h": torch.cat(kept).index_select(0, torch.from_numpy(place).to(f["aatype"].device))}
+
+    def position_code(self, length: int) -> PositionCode:
+        """Of the checkpoint: rotary, or (ESM-1b) learned."""
+        config = self.esm.config
+        if config.position_embedding_type == "rotary":
+            return rotary_code(length, config.hidden_size // config.num_attention_heads)
+        table = self.esm.embeddings.position_embeddings.weight.detach()
+        return PositionCode("learned", table[config.pad_token_id + 2 :][:length])  # after <cls>
+
+    def _sequences(self, f: Mapping[str, Any]) -> tuple[list[np.ndarray], list[np.ndarray], list[Window]]:
+        """Chains as rows of residues; tokens of each window of each chain; the windows."""
+        batch = f["proteins"].batch
+        protein, chain, seq_pos, aatype, masked = (
+            x.cpu().numpy() for x in (batch, f["chain"], f["seq_pos"], f["aatype"], f["masked"])
+        )
+        chains = chain_rows(protein, chain, seq_pos, gaps=self.gaps)
+        read, parts = [], []
+        for rows in chains:
+            tokens = tokens_of(rows, aatype, gaps=self.gaps, masked=masked)
+            what = f"a chain of protein {protein[rows.max()]} of the batch"
+            cut = windows(len(rows), max_len=self.max_len, long=self.long, what=what)
+            read += [w.tokens(tokens) for w in cut]
+            parts += cut
+        return chains, read, parts
+
+    @torch.no_grad()
+    def _tell(
+        self, proteins: Proteins, chains: Sequence[np.ndarray], read: Sequence[np.ndarray], parts: Sequence[Window]
+    ) -> None:
+        """The weights of every block; residues of other chains, or of no common window, cannot be seen."""
+        config, sizes = self.esm.config, proteins.sizes
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        shape = config.num_hidden_layers, config.num_attention_heads
+        maps = [self.esm.embeddings.word_embeddings.weight.new_zeros(*shape, n, n) for n in sizes]
+        sees = [torch.zeros(n, n, dtype=torch.bool, device=maps[0].device) for n in sizes]
+        chain = iter(rows for rows in chains for _ in windows(len(rows), max_len=self.max_len, long=self.long))
+        for weights, part, rows in zip(attention_of(self.esm, read), parts, chain, strict=True):
+            protein = int(np.searchsorted(start, rows.max(), side="right")) - 1
+            own, asked = np.arange(part.start, part.stop), np.arange(part.keep.start, part.keep.stop)
+            own, asked = own[rows[own] != EMPTY], asked[rows[asked] != EMPTY]
+            i, j = (torch.from_numpy(rows[x] - start[protein]).to(maps[0].device) for x in (asked, own))
+            inside = weights[:, :, asked - part.start][:, :, :, own - part.start]
+            maps[protein][:, :, i[:, None], j] = inside
+            sees[protein][i[:, None], j] = True
+        for number, block in enumerate(self.blocks):
+            block.tell(PairWeights([m[number] for m in maps], sees))

@@ -1,0 +1,231 @@
+"""ESM-2 in protgraph equals transformers' own output, token by token, on real and made proteins."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import numpy as np
+import pytest
+import torch
+from protgraph_esm.alignment import EMPTY, chain_rows, tokens_of, windows
+from protgraph_esm.embedding import embed_sequences
+from protgraph_esm.featurizer import EsmEmbedding
+from protgraph_esm.layers import EsmEncoder
+from protgraph_esm.weights import encoder_of
+
+import protgraph as pg
+from protgraph.data.edges import Proteins
+from protgraph.data.fields import field
+from protgraph.data.graph import collate
+from protgraph.data.token import MASK, TOKENS
+from protgraph.errors import FieldError, OptionError
+from protgraph.structure.alphabet import ALPHABET, aatype
+from protgraph.testing.protein import make_protein
+
+transformers = pytest.importorskip("transformers")
+READS = ("aatype", "masked", "chain", "seq_pos", "proteins")
+
+
+def relative(a, b):
+    return float(np.abs(a - b).max() / np.abs(b).max())
+
+
+def letters(residues, rows):
+    return "".join(ALPHABET[t] for t in residues.aatype[rows])
+
+
+@pytest.fixture(scope="module")
+def theirs(esm_folder):
+    """Sequence, which may hold ``<mask>``, to hidden states ``(T, D)`` by transformers' own model and tokenizer."""
+    model = transformers.EsmModel.from_pretrained(esm_folder, add_pooling_layer=False).eval()
+    tokenizer = transformers.EsmTokenizer(str(esm_folder / "vocab.txt"))
+
+    def states(sequence, layer=-1, dtype=torch.float32):
+        with torch.no_grad():
+            out = model.to(dtype)(**tokenizer(sequence, return_tensors="pt"), output_hidden_states=True)
+        return out.hidden_states[layer][0, 1:-1].numpy()
+
+    return states
+
+
+@pytest.fixture
+def embedding(esm_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
+
+    def make(residues, **options):
+        return EsmEmbedding(checkpoint=str(esm_folder), **options)(residues)["esm_embedding"]
+
+    return make
+
+
+def test_tokens_are_those_of_the_tokenizer(esm_folder):
+    tokenizer = transformers.EsmTokenizer(str(esm_folder / "vocab.txt"))
+    made = tokens_of(np.arange(21), np.arange(21), gaps="join")
+    assert tokenizer(ALPHABET)["input_ids"][1:-1] == made.tolist()
+    assert tokens_of(np.array([0, EMPTY]), np.array([3]), gaps="mask").tolist() == [TOKENS.index("E"), MASK]
+
+
+@pytest.mark.parametrize("layer", [-1, 0, 1, 3])
+def test_embeddings_are_those_of_transformers(embedding, theirs, structures_dir, layer):
+    for name in ("1ubq", "1bfr"):
+        residues = pg.clean(pg.load_structure(structures_dir / f"{name}.bcif"))
+        made = embedding(residues, layer=layer)
+        assert made.dtype == np.float32 and len(made) == len(residues)
+        for chain in residues.chain_names:
+            rows = np.flatnonzero(residues.chain == chain)
+            assert relative(made[rows], theirs(letters(residues, rows), layer)) < 1e-5
+
+
+def odd(shared_data, name):
+    return pg.clean(pg.load_structure(shared_data / name))
+
+
+@pytest.mark.parametrize(
+    ("file", "chains"),
+    [
+        ("robustness/modres__4oz7.pdb", 2),  # two residues a chain of no known parent
+        ("robustness/ligand__1hvr.pdb", 2),  # CSO is C
+        ("robustness/predicted__7ubd_from_af3.cif", 1),  # D-amino acids, and one unknown
+        ("robustness/icode__1a0q.pdb", 2),  # insertion codes, gaps, an antibody's numbering
+        ("robustness/numbering__chainIDrepeat.pdb.gz", 6),
+        ("formats/5zng.cif", 2),
+    ],
+)
+def test_odd_residues_have_their_own_tokens(shared_data, embedding, theirs, file, chains):
+    residues = odd(shared_data, file)
+    assert len(residues.chain_names) == chains
+    made = embedding(residues)
+    for chain in residues.chain_names:
+        rows = np.flatnonzero(residues.chain == chain)
+        sequence = "".join(ALPHABET[aatype(str(name))] for name in residues.res_name[rows])
+        assert relative(made[rows], theirs(sequence)) < 1e-5
+    if "4oz7" in file:
+        assert letters(residues, slice(None)).count("X") == 4
+
+
+def seqres(path):
+    """Chain → whole sequence, as the header of a PDB file has it."""
+    found: dict[str, str] = {}
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt") as file:
+        for line in file:
+            if line.startswith("SEQRES"):
+                names = line[19:70].split()
+                found[line[11].strip()] = found.get(line[11].strip(), "") + "".join(ALPHABET[aatype(n)] for n in names)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("file", "missing"),
+    [("large__4UPY.pdb", 15), ("ligand__1oky.pdb.gz", 6), ("missing__1BHL.pdb", 16), ("modres__1uwy.pdb", 9)],
+)
+def test_filled_gaps_are_those_of_the_whole_sequence(shared_data, embedding, theirs, file, missing):
+    residues = odd(shared_data, f"robustness/{file}")
+    (rows,) = chain_rows(*np.zeros((2, len(residues)), np.int64), residues.seq_pos, gaps="mask")
+    whole = "".join("." if i == EMPTY else ALPHABET[residues.aatype[i]] for i in rows)
+    assert whole.count(".") == missing
+    assert re.search(whole, seqres(shared_data / "robustness" / file)[str(residues.chain[0])])
+    for gaps, token in (("mask", "<mask>"), ("unknown", "X")):
+        made, want = embedding(residues, gaps=gaps), theirs(whole.replace(".", token))
+        assert relative(made, want[rows != EMPTY]) < 1e-5
+    assert relative(embedding(residues), theirs(whole.replace(".", ""))) < 1e-5
+
+
+def batch_of(*proteins):
+    graph = collate([pg.build_graph(r, []) for r in proteins])
+    return {n: Proteins.of(graph) if n == "proteins" else graph[n] for n in READS}
+
+
+def layer_of(esm_folder, **options):
+    return EsmEncoder({n: field(n) for n in READS}, checkpoint=str(esm_folder), **options).double().eval()
+
+
+def test_the_layer_is_transformers_in_float64_in_any_batch(esm_folder, theirs):
+    some = [make_protein((40, 31), seed=1), make_protein((7,), seed=2), make_protein((1, 40), seed=3)]
+    f = batch_of(*some)
+    f["masked"] = torch.arange(len(f["aatype"])) % 6 == 2
+    made = layer_of(esm_folder)(f)["h"].detach().numpy()
+    start = 0
+    for residues in some:
+        hidden = f["masked"][start : start + len(residues)].numpy()
+        for chain in residues.chain_names:
+            rows = np.flatnonzero(residues.chain == chain)
+            sequence = "".join("<mask>" if hidden[i] else ALPHABET[residues.aatype[i]] for i in rows)
+            assert relative(made[start + rows], theirs(sequence, dtype=torch.float64)) < 1e-12
+        start += len(residues)
+
+
+def test_the_layer_fills_gaps_as_the_featurizer_does(esm_folder, embedding, shared_data):
+    residues = odd(shared_data, "robustness/missing__1BHL.pdb")
+    for gaps in ("join", "mask", "unknown"):
+        made = layer_of(esm_folder, gaps=gaps)(batch_of(residues))["h"].detach().numpy()
+        assert relative(embedding(residues, gaps=gaps), made) < 1e-5
+
+
+def test_our_encoder_has_the_same_weights(esm_folder, theirs):
+    encoder = encoder_of(str(esm_folder)).eval()
+    sequence = "MKTAYIAKQRQISFVKSHFSRQDILDLWQYFSYGRALN"
+    token = torch.tensor([TOKENS.index(letter) for letter in sequence])
+    place, proteins = torch.arange(len(token)), Proteins(torch.zeros_like(token), (len(token),))
+    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-6)):  # rotary frequencies are float32 there
+        with torch.no_grad():
+            made = encoder.to(dtype)({"aatype": token, "seq_pos": place, "proteins": proteins})["h"].numpy()
+        assert relative(made, theirs(sequence, dtype=dtype)) < tolerance
+
+
+def test_long_chains_are_an_error_or_windows(esm_folder, embedding, theirs):
+    residues = make_protein((50,), seed=1)
+    sequence = letters(residues, slice(None))
+    with pytest.raises(FieldError, match="chain of made1 has 50 residues.*20 at most(.|\n)*long='chunk'"):
+        embedding(residues, max_len=20)
+    with pytest.raises(FieldError, match="protein 1 of the batch has 50 residues"):
+        layer_of(esm_folder, max_len=20)(batch_of(make_protein((5,), seed=1), residues))
+    parts = ((0, 20, 0, 15), (10, 30, 15, 25), (20, 40, 25, 35), (30, 50, 35, 50))
+    want = np.concatenate([theirs(sequence[a:b])[i - a : j - a] for a, b, i, j in parts])
+    assert relative(embedding(residues, max_len=20, long="chunk"), want) < 1e-5
+    made = layer_of(esm_folder, max_len=20, long="chunk")(batch_of(residues))["h"].detach().numpy()
+    assert relative(made, want) < 1e-5
+    assert relative(embedding(residues, max_len=50), theirs(sequence)) < 1e-5
+
+
+@pytest.mark.parametrize("length", [3, 20, 21, 29, 30, 31, 59, 100])
+def test_windows_keep_every_place_once_and_never_its_edge(length):
+    cut = windows(length, max_len=20, long="chunk")
+    assert [p for w in cut for p in range(w.keep.start, w.keep.stop)] == list(range(length))
+    for w in cut:
+        assert w.stop - w.start == min(length, 20)
+        assert w.keep.start - w.start >= 5 or w.start == 0
+        assert w.stop - w.keep.stop >= 5 or w.stop == length
+
+
+def test_places_in_any_order_give_the_same(esm_folder):
+    f = batch_of(make_protein((12, 9), seed=4))
+    order = torch.randperm(21, generator=torch.Generator().manual_seed(0))
+    layer = layer_of(esm_folder)
+    other = {n: x if n == "proteins" else x[order] for n, x in f.items()}
+    assert torch.allclose(layer(other)["h"], layer(f)["h"][order], atol=1e-12)
+
+
+def test_two_residues_at_one_place_cannot_be_filled():
+    chain = np.zeros(3, np.int64)
+    with pytest.raises(FieldError, match="one seq_pos"):
+        chain_rows(chain, chain, np.array([0, 1, 1]), gaps="mask")
+    assert [r.tolist() for r in chain_rows(chain, chain, np.array([0, 1, 1]), gaps="join")] == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"gaps": "fill"}, "gaps='fill'"), ({"long": "cut"}, "long='cut'"), ({"max_len": 1}, "max_len=1")],
+)
+def test_wrong_options_are_said(options, says):
+    with pytest.raises(OptionError, match=says):
+        EsmEmbedding(checkpoint="random:tiny", **options)
+
+
+def test_sequences_of_a_dataset_are_embedded_at_once(esm_folder, theirs, tmp_path):
+    sequences = ["MKV", "ACDEFGHIKLMNPQRSTVWYX", "MKV", "mBZ"]
+    made = embed_sequences(sequences, checkpoint=str(esm_folder), folder=tmp_path)
+    for sequence, states in zip(["MKV", sequences[1], "MKV", "XXX"], made, strict=True):
+        assert relative(states, theirs(sequence)) < 1e-5
+    with pytest.raises(OptionError, match="sequence 1 is empty"):
+        embed_sequences(["A", ""], checkpoint=str(esm_folder), folder=tmp_path)
