@@ -31,8 +31,8 @@ def generate(
 
     \b
     Examples:
-      protgraph train gpt --data pdb_core --task next_residue --epochs 2 -o gpt.safetensors
       protgraph generate gpt.safetensors -o new.fasta --n 8 --length 120 --prompt MKT --temperature 0.8 --top-p 0.9
+      protgraph train gpt --data pdb_core --task next_residue --epochs 2 -o gpt.safetensors
     """
     from rich.console import Console
     from rich.progress import Progress

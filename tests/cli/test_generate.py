@@ -1,0 +1,51 @@
+"""``protgraph generate`` writes FASTA that says what was drawn and how."""
+
+from __future__ import annotations
+
+import pytest
+
+import protgraph as pg
+from protgraph.structure.fasta import load_fasta, read_fasta
+from protgraph.task import language
+from protgraph.train import Checkpoint, save_checkpoint
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """What training would write of a model with random weights."""
+
+    def save(name, task):
+        model = pg.build_model(name, task.target, seed=0).eval()
+        checkpoint = Checkpoint(model, task.name, hides=task.hides, shows_types=task.shows_types)
+        return save_checkpoint(tmp_path / f"{name}.safetensors", checkpoint)
+
+    return save
+
+
+def test_sequences_with_their_figures_in_the_headers(run, saved, tmp_path):
+    path, out = saved("gpt", language.NEXT_RESIDUE), tmp_path / "new.fasta"
+    wish = ("generate", path, "--n", 3, "--length", 90, "--prompt", "MKT", "--temperature", 0.8, "--top-k", 10)
+    result = run(*wish, "--top-p", 0.9, "--seed", 1, "-o", out)
+    assert (result.code, result.err.strip()) == (0, "")
+    assert "3 sequences of 90 residues, mean perplexity" in result.out
+    made = [r.sequence for r in load_fasta(out)]
+    assert [len(s) for s in made] == 3 * [90] and all(s.startswith("MKT") for s in made)
+    header = read_fasta(out)[0].header
+    assert header.startswith("gpt_1 length=90 prompt=3 log_prob=-") and "perplexity=" in header
+    assert header.endswith("temperature=0.8 top_k=10 top_p=0.9 seed=1")
+    assert run(*wish, "--top-p", 0.9, "--seed", 1, "-o", tmp_path / "plain.fasta", "--no-cache").code == 0
+    assert [r.sequence for r in load_fasta(tmp_path / "plain.fasta")] == made
+
+
+def test_what_cannot_be_is_one_message(run, saved, tmp_path):
+    out = tmp_path / "new.fasta"
+    gpt, bert = saved("gpt", language.NEXT_RESIDUE), saved("bert", language.MASKED_LM)
+    for wish, words in (
+        ((bert,), "model 'bert' is not causal"),
+        ((gpt, "--prompt", "MKB"), "letter 3, 'B', is no residue"),
+        ((gpt, "--top-p", 2), "top_p=2.0"),
+        ((tmp_path / "none.safetensors",), "cannot be read"),
+    ):
+        result = run("generate", *wish, "-o", out)
+        assert result.code == 2 and words in " ".join(result.err.split())
+    assert not out.exists()

@@ -1,0 +1,154 @@
+"""Generated sequences follow the model's probabilities, and their headers say what those were."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from scipy.stats import chisquare
+
+import protgraph as pg
+from protgraph.data.graph import collate
+from protgraph.errors import CausalityError, CheckpointError, MissingCoordinatesError, OptionError, WiringError
+from protgraph.nn.sampling import probabilities
+from protgraph.structure.alphabet import ALPHABET
+from protgraph.structure.fasta import load_fasta, read_fasta
+from protgraph.task import language
+from protgraph.train import Checkpoint, generate
+from protgraph.train.generate import write_samples
+
+TASK = language.NEXT_RESIDUE
+EMBED = pg.node("embed", reads=["previous"], dim=16)
+BLOCK = pg.node("pre_norm_block", heads=2, causal=True, reads={"seq_pos": "seq_pos"})
+
+
+def checkpoint(*layers, task=TASK, features=("previous_residue",), name="small"):
+    model = pg.build_model(pg.ModelGraph(name, features=features, layers=layers), task.target, seed=3)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.mul_(1.5)  # probabilities that are far from equal
+    return Checkpoint(model.eval(), task.name, hides=task.hides, shows_types=task.shows_types)
+
+
+@pytest.fixture(scope="module")
+def causal():
+    return checkpoint(EMBED, BLOCK, BLOCK, "layer_norm")
+
+
+def logits(checkpoint, sequences, tmp_path):
+    """What the model says of sequences read back from a file, ``(n, L, 20)``."""
+    path = tmp_path / "again.fasta"
+    path.write_text("".join(f">s{i}\n{s}\n" for i, s in enumerate(sequences)))
+    plan = checkpoint.model.plan
+    graphs = [plan.stored(r.hide(checkpoint.hides), aatype=r.aatype) for r in load_fasta(path)]
+    with torch.no_grad():
+        return checkpoint.model(collate(graphs))["logits"].view(len(sequences), -1, 20).double()
+
+
+@pytest.mark.parametrize("prompt", ["", "MKT"])
+def test_headers_tell_the_perplexity_under_the_model(causal, tmp_path, prompt):
+    made = generate(causal, n=3, length=20, prompt=prompt, temperature=0.7, top_k=8, top_p=0.9)
+    said = logits(causal, [s.sequence for s in made], tmp_path).log_softmax(-1)
+    for s, row in zip(made, said, strict=True):
+        own = [row[i, ALPHABET.index(letter)] for i, letter in enumerate(s.sequence)][len(prompt) :]
+        assert s.log_prob == pytest.approx(float(sum(own) / len(own)), abs=1e-5)
+        assert s.perplexity == pytest.approx(math.exp(-s.log_prob))
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.5}, {"temperature": 1.5, "top_k": 6}, {"top_p": 0.95}])
+def test_samples_are_drawn_with_the_probabilities_of_the_model(causal, tmp_path, options):
+    made = generate(causal, n=2500, length=3, prompt="M", seed=5, **options)
+    second = torch.bincount(torch.tensor([ALPHABET.index(s.sequence[1]) for s in made]), minlength=20).double()
+    follows(second, probabilities(logits(causal, ["MX"], tmp_path)[:, 1], **options)[0])
+    common = ALPHABET[int(second.argmax())]
+    third = [ALPHABET.index(s.sequence[2]) for s in made if s.sequence[1] == common]
+    want = probabilities(logits(causal, [f"M{common}X"], tmp_path)[:, 2], **options)[0]
+    follows(torch.bincount(torch.tensor(third), minlength=20).double(), want)
+
+
+def follows(counts, want):
+    """Pearson's test, of classes that are expected 5 times or more; the others together."""
+    assert not counts[want == 0].any()
+    often = want * counts.sum() >= 5
+    got = torch.cat([counts[often], counts[~often].sum()[None]]).numpy()
+    expected = torch.cat([want[often], want[~often].sum()[None]]).numpy() * got.sum()
+    got, expected = got[expected > 0], expected[expected > 0]
+    assert len(got) > 1 and chisquare(got, expected).pvalue > 1e-3
+
+
+def test_the_seed_decides_and_the_cache_changes_nothing(causal):
+    one, again, plain, other = (
+        generate(causal, n=4, length=30, seed=seed, cache=cache)
+        for seed, cache in ((1, True), (1, True), (1, False), (2, True))
+    )
+    assert one == again
+    assert [s.sequence for s in plain] == [s.sequence for s in one]
+    assert [s.log_prob for s in plain] == pytest.approx([s.log_prob for s in one], abs=1e-5)
+    assert {s.sequence for s in other}.isdisjoint(s.sequence for s in one)
+    assert len({s.sequence for s in one}) == 4
+
+
+def test_a_prompt_begins_every_sequence_and_decides_what_follows(causal):
+    made = {p: generate(causal, n=3, length=25, prompt=p, top_k=1) for p in ("MKTAX", "mktax", "GGGSG")}
+    assert all(s.sequence.startswith("MKTAX") and len(s.sequence) == 25 for s in made["MKTAX"])
+    assert made["mktax"] == made["MKTAX"]
+    assert made["MKTAX"][0].sequence[5:] != made["GGGSG"][0].sequence[5:]
+    assert len({s.sequence for s in made["MKTAX"]}) == 1  # the most probable residue each time
+
+
+def test_one_residue_is_the_start_of_a_chain(causal, tmp_path):
+    made = generate(causal, n=2000, length=1)
+    counts = torch.bincount(torch.tensor([ALPHABET.index(s.sequence) for s in made]), minlength=20).double()
+    follows(counts, logits(causal, ["X"], tmp_path)[0, 0].softmax(0))
+
+
+def test_what_training_wrote_can_be_read_and_generates(causal, tmp_path):
+    path = pg.train.save_checkpoint(tmp_path / "small.safetensors", causal)
+    done = []
+    made = generate(path, n=2, length=100, prompt="MK", seed=1, on_residue=done.append)
+    assert done == list(range(3, 101))
+    assert made == generate(causal, n=2, length=100, prompt="MK", seed=1)
+    out = write_samples(tmp_path / "deep" / "new.fasta", made, name="small", settings={"seed": 1, "top_k": None})
+    assert [r.sequence for r in load_fasta(out)] == [s.sequence for s in made]
+    header = read_fasta(out)[1].header
+    assert header.startswith(f"small_2 length=100 prompt=2 log_prob={made[1].log_prob:.6f} perplexity=")
+    assert header.endswith(" seed=1")
+
+
+def test_a_model_that_sees_nothing_generates_too():
+    made = generate(checkpoint("constant", features=()), n=2, length=5)
+    assert all(len(s.sequence) == 5 for s in made)
+
+
+@pytest.mark.parametrize(
+    "options, match",
+    [
+        ({"prompt": "MK1"}, "letter 3, '1', is no residue"),
+        ({"prompt": "MKT", "length": 3}, "length=3: it counts the prompt's 3 residues"),
+        ({"length": 0}, "length=0"),
+        ({"n": 0}, "n=0"),
+        ({"temperature": 0}, "temperature=0"),
+        ({"top_k": 21}, "top_k=21"),
+        ({"top_p": 1.1}, "top_p=1.1"),
+        ({"device": "abacus"}, "device 'abacus'"),
+    ],
+)
+def test_impossible_wishes_are_refused(causal, options, match):
+    with pytest.raises(OptionError, match=match):
+        generate(causal, **options)
+
+
+def test_models_that_cannot_generate_are_refused():
+    encoder = pg.node("encoder", dim=8, heads=2)
+    with pytest.raises(CausalityError, match="model 'both ways' is not causal, as going from residue to residue asks"):
+        generate(checkpoint(encoder, name="both ways"))
+    states = pg.Task("states", pg.Target("states", "node", "classes", 3), TASK.loss, TASK.metrics, TASK.monitor)
+    with pytest.raises(CheckpointError, match="trained on 'states', which does not ask for residue types"):
+        generate(checkpoint(EMBED, task=states))
+    with pytest.raises(MissingCoordinatesError, match=r"features\[1\] \(dihedral\) of model 'small' needs a structure"):
+        generate(checkpoint(EMBED, features=("previous_residue", "dihedral")))
+    pairs = [EMBED, pg.node("position", reads={"seq_pos": "seq_pos"}), pg.node("window", size=0), pg.node("linear")]
+    with pytest.raises(WiringError, match=r"layers\[2\] \(window\) of 'small': .* do without a cache"):
+        generate(checkpoint(*pairs), length=4)
+    assert len(generate(checkpoint(*pairs), n=2, length=4, cache=False)) == 2
