@@ -76,7 +76,7 @@ def clean(structure: Structure, *, chains: Sequence[str] | None = None) -> Resid
         raise EmptyStructureError(
             f"{structure.source or structure.name}: no protein residue with a CA atom among {len(atoms)} atoms: {found}"
         )
-    return _finish(replace(residues, report=report))
+    return _finish(replace(residues, report=report, predicted=structure.predicted))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +161,12 @@ def _residues(name: str, atoms: AtomArray, untangled: Untangled, slot: np.ndarra
     has_ca = ~np.isnan(backbone[:, _CA, 0])
     res_name = atoms.res_name[start]
     names, inverse = np.unique(res_name, return_inverse=True)
-    b_factor = np.zeros(len(start), np.float32)
-    if "b_factor" in atoms.get_annotation_categories():
-        alpha = np.flatnonzero(slot == _CA)
-        value = atoms.b_factor[rows[alpha]]
-        b_factor[residue[alpha]] = np.where(np.abs(value) < np.finfo(np.float32).max, value, 0.0)  # NaN too
+    alpha = np.flatnonzero(slot == _CA)
+    of_alpha = {"b_factor": np.zeros(len(start), np.float32), "occupancy": np.ones(len(start), np.float32)}
+    for column, values in of_alpha.items():
+        if column in atoms.get_annotation_categories():
+            value = atoms.get_annotation(column)[rows[alpha]]
+            values[residue[alpha]] = np.where(np.abs(value) < np.finfo(np.float32).max, value, 0.0)  # NaN too
     whole = Residues(
         name=name,
         chain=untangled.chain,
@@ -175,7 +176,7 @@ def _residues(name: str, atoms: AtomArray, untangled: Untangled, slot: np.ndarra
         aatype=np.array([aatype(str(n)) for n in names], np.int64)[inverse],
         pos=backbone[:, _CA],
         backbone=backbone,
-        b_factor=b_factor,
+        **of_alpha,
         seq_pos=np.zeros(len(start), np.int64),
         atom_pos=coord,
         atom_name=atoms.atom_name[rows],

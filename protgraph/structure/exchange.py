@@ -54,9 +54,10 @@ def from_atom_array(atoms: AtomArray, *, name: str = "atoms", altloc: str = "occ
 
 
 def to_atom_array(residues: Residues) -> AtomArray:
-    """The heavy atoms of residues, in order, all in ATOM records; ``b_factor`` of every atom is its residue's.
+    """The heavy atoms of residues, in order, all in ATOM records; each with its residue's B factor and occupancy.
 
-    ``clean(from_atom_array(to_atom_array(residues)))`` gives equal residues; only the report begins anew.
+    ``clean(from_atom_array(to_atom_array(residues)))`` gives equal residues; only the report begins anew, and atoms do
+    not say whether they are predicted.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def to_atom_array(residues: Residues) -> AtomArray:
         "atom_name": residues.atom_name,
         "element": residues.atom_element,
         "b_factor": residues.b_factor[row].astype(float),
-        "occupancy": np.ones(len(row)),
+        "occupancy": np.ones(len(row)) if residues.occupancy is None else residues.occupancy[row].astype(float),
     }
     for annotation, value in annotations.items():
         atoms.set_annotation(annotation, value)

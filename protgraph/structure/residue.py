@@ -63,6 +63,10 @@ class Residues:
         ``(A,)`` int64, residue of each atom, ascending.
     report : LossReport
         What was left out or changed on the way here.
+    occupancy : ndarray, optional
+        ``(N,)`` float32, occupancy of CA; None where nothing says it, as good as 1 everywhere.
+    predicted : bool
+        Whether the file says that ``b_factor`` holds a prediction's confidence (pLDDT, 0 to 100).
     """
 
     name: str
@@ -80,6 +84,8 @@ class Residues:
     atom_element: np.ndarray
     atom_residue: np.ndarray
     report: LossReport
+    occupancy: np.ndarray | None = None
+    predicted: bool = False
 
     def __len__(self) -> int:
         return len(self.res_id)
@@ -131,6 +137,8 @@ class Residues:
         """The residues where ``keep`` ``(N,)`` bool is True, with their atoms; the report stays as it is."""
         rows = ("chain", "res_id", "ins_code", "res_name", "aatype", "pos", "backbone", "b_factor", "seq_pos")
         taken = {name: getattr(self, name)[keep] for name in rows}
+        if self.occupancy is not None:
+            taken["occupancy"] = self.occupancy[keep]
         number = np.cumsum(keep) - 1  # (N,) new number of each kept residue
         return replace(self, **taken, **self._atoms(keep[self.atom_residue], number))
 
@@ -158,8 +166,9 @@ class Residues:
         Parameters
         ----------
         what : collection of str
-            "residue_type" (all become unknown), "sidechain" (only N, CA, C, O atoms stay), "b_factor" (zeros) and
-            "coordinates" (the protein is only a sequence, as if it came from FASTA; its numbering stays).
+            "residue_type" (all become unknown), "sidechain" (only N, CA, C, O atoms stay), "b_factor" (zeros;
+            occupancies go too) and "coordinates" (the protein is only a sequence, as if it came from FASTA; its
+            numbering stays).
         """
         what = {what} if isinstance(what, str) else set(what)
         if what - HIDEABLE:
@@ -171,12 +180,11 @@ class Residues:
             changes["report"] = self.report.without("modified", "unknown")
         if "sidechain" in what:
             changes.update(self._atoms(np.isin(self.atom_name, BACKBONE), np.arange(len(self))))
-        if "b_factor" in what:
-            changes["b_factor"] = np.zeros_like(self.b_factor)
+        if {"b_factor", "coordinates"} & what:
+            changes |= {"b_factor": np.zeros_like(self.b_factor), "occupancy": None, "predicted": False}
         if "coordinates" in what:
             changes |= {name: np.full_like(getattr(self, name), np.nan) for name in ("pos", "backbone")}
             changes |= self._atoms(np.zeros(len(self.atom_name), bool), np.arange(len(self)))
-            changes["b_factor"] = np.zeros_like(self.b_factor)
             changes["report"] = LossReport()  # its counts tell of the structure
         return replace(self, **changes)
 

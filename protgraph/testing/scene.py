@@ -17,6 +17,7 @@ from torch import Tensor
 from protgraph.data.edges import Edges, Proteins
 from protgraph.data.fields import FieldSpec
 from protgraph.structure import Residues
+from protgraph.structure.atom import nodes_of
 from protgraph.testing.motion import Motions
 
 __all__ = ["Order", "Scene", "StructureScene", "TensorScene", "pair_order"]
@@ -53,40 +54,51 @@ class Scene(ABC):
 
 @dataclass(frozen=True, eq=False)
 class StructureScene(Scene):
-    """Proteins as residues: what structure featurizers and whole models begin with."""
+    """Proteins as residues: what structure featurizers and whole models begin with.
+
+    Parameters
+    ----------
+    residues : tuple of Residues
+    nodes : str
+        What the nodes of their graphs are, see :data:`protgraph.structure.atom.NODE_KINDS`.
+    """
 
     residues: tuple[Residues, ...]
+    nodes: str = "residue"
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return tuple(map(len, self.residues))
+        return tuple(len(nodes_of(residues, self.nodes)) for residues in self.residues)
 
     def moved(self, motions: Motions) -> StructureScene:
         copies = zip(*(motions.move(residues) for residues in self.residues), strict=True)
-        return StructureScene(tuple(residues for copy in copies for residues in copy))
+        return StructureScene(tuple(residues for copy in copies for residues in copy), self.nodes)
 
     def single(self, protein: int) -> StructureScene:
-        return StructureScene((self.residues[protein],))
+        return StructureScene((self.residues[protein],), self.nodes)
 
     def reordered(self) -> tuple[StructureScene, Order]:
         """With the chains in reverse order: within a chain, residues stand in the order of the sequence."""
         orders = [np.argsort(-r.chain_number, kind="stable") for r in self.residues]
         starts = np.cumsum([0, *self.sizes])
-        node = torch.from_numpy(np.concatenate([o + s for o, s in zip(orders, starts, strict=False)]))
+        places = [np.argsort(o)[nodes_of(r, self.nodes).residue] for o, r in zip(orders, self.residues, strict=True)]
+        own = [np.argsort(place, kind="stable") for place in places]  # the order that nodes take with their residues
+        node = torch.from_numpy(np.concatenate([o + s for o, s in zip(own, starts, strict=False)]))
         swapped = tuple(_permuted(r, o) for r, o in zip(self.residues, orders, strict=True))
         graph = torch.arange(len(self.sizes))
-        return StructureScene(swapped), {"node": node, "graph": graph, "pair": pair_order(node, self.sizes)}
+        return StructureScene(swapped, self.nodes), {"node": node, "graph": graph, "pair": pair_order(node, self.sizes)}
 
     def changed(self) -> StructureScene:
         """Other proteins of the same sizes: everywhere another place, type, number and B factor."""
-        return StructureScene(tuple(_other(r, seed) for seed, r in enumerate(self.residues)))
+        return StructureScene(tuple(_other(r, seed) for seed, r in enumerate(self.residues)), self.nodes)
 
     def disturbed(self) -> StructureScene:
-        return StructureScene((*self.residues[:-1], _other(self.residues[-1], 0)))
+        return StructureScene((*self.residues[:-1], _other(self.residues[-1], 0)), self.nodes)
 
 
 def _permuted(residues: Residues, order: np.ndarray) -> Residues:
     rows = ("chain", "res_id", "ins_code", "res_name", "aatype", "pos", "backbone", "b_factor", "seq_pos")
+    rows += () if residues.occupancy is None else ("occupancy",)
     place = np.argsort(order)
     atoms = np.argsort(place[residues.atom_residue], kind="stable")
     taken = {name: getattr(residues, name)[order] for name in rows}
@@ -105,6 +117,7 @@ def _other(residues: Residues, seed: int) -> Residues:
         backbone=residues.backbone + noise,
         atom_pos=residues.atom_pos + rng.normal(0, 1.5, residues.atom_pos.shape),
         b_factor=residues.b_factor[::-1].copy(),
+        occupancy=None if residues.occupancy is None else residues.occupancy[::-1].copy(),
         res_id=residues.res_id + 5 * cut,
         seq_pos=residues.seq_pos + 5 * cut,
     )

@@ -15,7 +15,6 @@ from protgraph.featurize import EdgeFeaturizer, EdgeList
 from protgraph.model import ModelGraph
 from protgraph.nn.base import Head
 from protgraph.registry import options_of
-from protgraph.structure import Residues
 from protgraph.testing.case import Case, LayerCase, StructureCase
 from protgraph.testing.trial import ConformityError, Trial
 
@@ -150,8 +149,7 @@ def inputs_unchanged(trial: Trial) -> None:
 def _arrays(given: Any) -> list[tuple[str, Any]]:
     """Every array that a component is given, by name."""
     if isinstance(given, list):
-        names = [n for n in Residues.__dataclass_fields__ if n not in ("name", "report")]
-        return [(f"{r.name}.{n}", getattr(r, n)) for r in given for n in names]
+        return [(f"{r.name}.{n}", x) for r in given for n, x in vars(r).items() if isinstance(x, np.ndarray)]
     return [(n, x) for n, x in given.items() if torch.is_tensor(x)]
 
 

@@ -1,0 +1,68 @@
+"""How sure the file is of a residue: the confidence of a prediction, the occupancy of a measured atom."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from protgraph.data.fields import FieldSpec, register_field
+from protgraph.featurize.base import StructureFeaturizer
+from protgraph.structure.residue import Residues
+
+__all__ = ["Occupancy", "Plddt"]
+
+_FULL = 100.0  # pLDDT is written as a percentage
+
+register_field(FieldSpec("plddt", "node", "1x0e", doc="confidence of a prediction, pLDDT / 100; 0 where it is none"))
+register_field(FieldSpec("plddt_mask", "node", "1x0e", "bool", doc="whether the file is a prediction with its pLDDT"))
+register_field(FieldSpec("occupancy", "node", "1x0e", doc="occupancy of CA"))
+
+
+class Plddt(StructureFeaturizer):
+    """The predicted lDDT of each residue, which AlphaFold's files hold where others hold B factors.
+
+    Parameters
+    ----------
+    always : bool
+        Take B factors for pLDDT (0 to 100) in every file, for programs whose files do not say so (ESMFold, ColabFold).
+
+    Writes
+    ------
+    plddt : (N, 1) float32, 1x0e, dimensionless
+        pLDDT / 100; 0 where the file is not known to be a prediction.
+    plddt_mask : (N, 1) bool
+        The file says so itself: ``ma_qa_metric`` with a metric named pLDDT (mmCIF and BinaryCIF of AlphaFold and its
+        database, and any ModelCIF), or the TITLE of the AlphaFold database's PDB files. Nothing is concluded from the
+        numbers, which B factors may have too.
+
+    References
+    ----------
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2; Vallat et al. 2023, doi:10.1016/j.jmb.2023.168021 (ModelCIF).
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("plddt", "plddt_mask")
+
+    def __init__(self, *, always: bool = False) -> None:
+        super().__init__()
+        self.always = always
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        there = np.full((len(residues), 1), self.always or residues.predicted)
+        return {"plddt": (residues.b_factor[:, None] / _FULL * there).astype(np.float32), "plddt_mask": there}
+
+
+class Occupancy(StructureFeaturizer):
+    """The occupancy of each residue's CA, of the conformation that was chosen.
+
+    Writes
+    ------
+    occupancy : (N, 1) float32, 1x0e, dimensionless
+        As the file has it; 1 where it says nothing, or B factors are hidden.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("occupancy",)
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        occupancy = np.ones(len(residues)) if residues.occupancy is None else residues.occupancy
+        return {"occupancy": occupancy[:, None].astype(np.float32)}

@@ -1,0 +1,66 @@
+"""Confidences are told from B factors by what the file says; occupancies are those of the chosen conformation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from protgraph.featurize.confidence import Occupancy, Plddt
+from protgraph.structure import clean, load_structure
+
+ALPHAFOLD = "TITLE     ALPHAFOLD MONOMER V2.0 PREDICTION FOR HEMOGLOBIN SUBUNIT ALPHA (P69905)"
+
+
+def atom(serial: int, name: str, x: float, b: float, *, occupancy: float = 1.0, alt: str = " ") -> str:
+    place = f"{x:8.3f}{0:8.3f}{0:8.3f}{occupancy:6.2f}{b:6.2f}"
+    return f"ATOM  {serial:5d}  {name:<3}{alt}ALA A   1    {place}          {name[0]:>2}"
+
+
+@pytest.fixture
+def residue(tmp_path):
+    """Residues of a PDB file of one alanine, after the given header."""
+
+    def read(*header: str):
+        path = tmp_path / "made.pdb"
+        atoms = [atom(1, "N", 0, 91.5), atom(2, "CA", 1.5, 91.5, occupancy=0.7, alt="A")]
+        atoms += [atom(3, "CA", 1.6, 40, occupancy=0.3, alt="B"), atom(4, "C", 2.6, 91.5)]
+        path.write_text("\n".join([*header, *atoms, "END\n"]))
+        return clean(load_structure(path))
+
+    return read
+
+
+def test_files_of_the_alphafold_database_say_what_they_are(residue):
+    made = Plddt()(residue(ALPHAFOLD))
+    assert made["plddt"].item() == pytest.approx(0.915)
+    assert made["plddt_mask"].all()
+
+
+def test_b_factors_are_no_confidence_unless_one_insists(residue):
+    for header in ((), ("TITLE     AN ALPHAFOLD MODEL SOLVED THIS CRYSTAL",)):
+        made = Plddt()(residue(*header))
+        assert not made["plddt"].any() and not made["plddt_mask"].any()
+    assert Plddt(always=True)(residue())["plddt"].item() == pytest.approx(0.915)
+
+
+def test_model_cif_says_it_by_its_metric(shared_data):
+    predicted = clean(load_structure(shared_data / "robustness" / "predicted__7ubd_from_af3.cif"))
+    made = Plddt()(predicted)
+    assert made["plddt_mask"].all() and 0.2 < made["plddt"].min() <= made["plddt"].max() <= 1
+    assert not clean(load_structure(shared_data / "formats" / "1aki.cif")).predicted
+    assert not Plddt()(predicted.hide("b_factor"))["plddt_mask"].any()
+
+
+def test_occupancy_is_that_of_the_chosen_conformation(residue):
+    one = residue()
+    assert Occupancy()(one)["occupancy"].item() == pytest.approx(0.7)
+    assert Occupancy()(replace(one, occupancy=None))["occupancy"].item() == 1
+    assert Occupancy()(one.hide("b_factor"))["occupancy"].item() == 1
+
+
+def test_occupancies_are_selected_with_their_residues(structures_dir):
+    residues = clean(load_structure(structures_dir / "1crn.bcif"))
+    marked = replace(residues, occupancy=np.arange(len(residues), dtype=np.float32))
+    assert marked.select(np.arange(len(residues)) % 3 == 0).occupancy.tolist() == list(range(0, len(residues), 3))
