@@ -33,8 +33,8 @@ _ATOMS = ("N", "Ca", "C", "O", "Cb")
 _POSITION = 16  # width of what the reference makes of the offset along the chain
 
 
-def published(name: str) -> Published:
-    """The weights of ``"proteinmpnn.v_48_020"``, say, for residue types in the order ACDEFGHIKLMNPQRSTVWYX.
+def published(name: str, file: str | Path | None = None) -> Published:
+    """The weights of ``"proteinmpnn.v_48_020"``, say, or of a file, for the 20 residue types and X.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def published(name: str) -> Published:
     """
     variant = name.rpartition(".")[2]
     target = Target("residue_type", "node", "classes", len(ALPHABET), tuple(ALPHABET))
-    return Published(target, from_reference(read(weights_file(variant))))
+    return Published(target, from_reference(read(file or weights_file(variant))))
 
 
 def weights_file(variant: str) -> Path:

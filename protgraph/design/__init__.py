@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from protgraph.design.constraint import Constraints
-from protgraph.design.decode import Decoding, conditional, forced, mean_forced, unconditional
+from protgraph.design.decode import Decoding, conditional, forced, unconditional
+from protgraph.design.fasta import read_sequences, records, write_fasta
 from protgraph.design.order import forward_order, random_order, ranks
+from protgraph.design.run import MODES, Design, Scores, design, score
 from protgraph.design.sample import Sampled, sample
+from protgraph.design.wish import Wish
 
 __all__ = [
+    "MODES",
     "Constraints",
     "Decoding",
+    "Design",
     "Sampled",
+    "Scores",
+    "Wish",
     "conditional",
+    "design",
     "forced",
     "forward_order",
-    "mean_forced",
     "random_order",
     "ranks",
+    "read_sequences",
+    "records",
     "sample",
+    "score",
     "unconditional",
+    "write_fasta",
 ]

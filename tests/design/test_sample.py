@@ -1,0 +1,151 @@
+"""Drawing row by row equals drawing with everything worked out again, and the published program's own draws."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import protgraph as pg
+from protgraph.data.graph import collate
+from protgraph.data.target import Target
+from protgraph.design import Constraints, Decoding, forced, random_order, ranks, sample
+from protgraph.design.sample import deviates
+from protgraph.errors import OptionError, WiringError
+from protgraph.model import build_model
+from protgraph.structure import ALPHABET
+
+TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+
+
+@pytest.fixture(scope="module")
+def proteins(structures_dir):
+    whole = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
+    return [whole.select(whole.res_id <= last) for last in (30, 42)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    made = build_model("proteinmpnn.small", TARGET, seed=0).double().eval()
+    with torch.no_grad():  # random weights say nearly the same everywhere; make them choose
+        made.head.mlp[0].weight.mul_(8)
+    return made
+
+
+@torch.no_grad()
+def encoded(model, proteins) -> Decoding:
+    return Decoding.of(model, collate([model.plan.stored(r) for r in proteins]))
+
+
+@torch.no_grad()
+def slow(found: Decoding, wanted: Constraints, order, uniform, temperature: float):
+    """One copy: for every choice all rows are worked out anew."""
+    aatype, p_all = found.aatype.clone(), {}
+    for node in order[wanted.designed[order]].tolist():
+        logits = found.head(found.decoder.teach(found.start(0), aatype, ranks(order, found.proteins)))[node]
+        p = wanted.probabilities(logits[None], torch.tensor([node]), temperature)[0]
+        aatype[node] = int((p.cumsum(0) <= uniform[node] * p.sum()).sum())
+        p_all[node] = p
+    return aatype, p_all
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("fixed", [False, True])
+def test_drawing_row_by_row_equals_working_out_everything_again(model, proteins, temperature, fixed):
+    found = encoded(model, proteins)
+    n, generator = len(found.aatype), torch.Generator().manual_seed(4)
+    designed = torch.rand(n, generator=generator) < 0.6 if fixed else torch.ones(n, dtype=torch.bool)
+    omit = torch.zeros(21, dtype=torch.bool)
+    omit[[1, 20]] = True
+    bias = torch.randn(n, 21, generator=generator, dtype=torch.float64)
+    wanted = Constraints(designed, omit=omit, bias=bias)
+    made = sample(found, wanted, copies=3, temperature=temperature, seed=5)
+    uniform = deviates(found.proteins, 3, seed=5)[1]
+    for copy in range(3):
+        aatype, p = slow(found, wanted, made.order[copy], uniform[copy], temperature)
+        assert torch.equal(made.aatype[copy], aatype)
+        for node, row in p.items():
+            torch.testing.assert_close(made.probabilities[copy, node], row, rtol=1e-9, atol=1e-12)
+        again = forced(found, ranks(made.order[copy], found.proteins), aatype)
+        torch.testing.assert_close(made.log_probs[copy], again, rtol=1e-9, atol=1e-10)
+        assert torch.equal(aatype[~designed], found.aatype[~designed])
+        assert not torch.isin(aatype[designed], omit.nonzero()).any()
+
+
+def test_what_is_drawn_does_not_depend_on_what_is_decoded_beside_it(model, proteins):
+    alone = [encoded(model, [r]) for r in proteins]
+    singles = [
+        sample(f, Constraints(torch.ones(len(f.aatype)) > 0), copies=2, temperature=1.0, seed=3) for f in alone
+    ]
+    found = encoded(model, proteins)
+    everything = Constraints(torch.ones(len(found.aatype), dtype=torch.bool))
+    both = sample(found, everything, copies=4, temperature=1.0, seed=3)
+    assert torch.equal(both.aatype[:2], torch.cat([s.aatype for s in singles], 1))
+    assert not torch.equal(both.aatype, sample(found, everything, copies=4, temperature=1.0, seed=4).aatype)
+
+
+def test_tied_residues_are_alike(model, proteins):
+    found = encoded(model, proteins)
+    everything = torch.ones(len(found.aatype), dtype=torch.bool)
+    groups = [[0, 10, 20], [5, 6], [35, 70]]
+    made = sample(found, Constraints(everything, groups=groups), copies=3, temperature=1.0, seed=2)
+    for group in groups:
+        types, p = made.aatype[:, group], made.probabilities[:, group]
+        assert (types == types[:, :1]).all()
+        assert (p == p[:, :1]).all()
+    assert torch.equal(made.order.sort()[0], torch.arange(len(everything)).expand(3, -1))
+
+
+def test_a_profile_takes_its_share(model, proteins):
+    found = encoded(model, proteins)
+    n = len(found.aatype)
+    profile = torch.zeros(n, 21, dtype=torch.float64)
+    profile[:, 3] = 1.0
+    weight = torch.full((n,), 1.0, dtype=torch.float64)
+    everything = torch.ones(n, dtype=torch.bool)
+    made = sample(found, Constraints(everything, pssm=profile, pssm_weight=weight), temperature=0.5)
+    assert (made.aatype == 3).all()
+    half = Constraints(everything, pssm=profile, pssm_weight=weight / 2)
+    logits = torch.randn(2, 21, dtype=torch.float64)
+    p = half.probabilities(logits, torch.tensor([0, 1]), 1.0)
+    torch.testing.assert_close(p, (logits.softmax(1) + profile[:2]) / 2)
+
+
+def test_scores_are_means_over_what_is_asked(model, proteins):
+    found = encoded(model, proteins)
+    n = len(found.aatype)
+    made = sample(found, Constraints(torch.ones(n, dtype=torch.bool)), copies=2, seed=1)
+    mask = torch.arange(n) % 3 == 0
+    got = made.score(mask, found.proteins)
+    rows = torch.arange(30)[mask[:30]]
+    want = -made.log_probs[1][rows, made.aatype[1][rows]].mean()
+    torch.testing.assert_close(got[1, 0], want)
+
+
+def test_fixed_residues_come_first_and_orders_are_of_each_protein(model, proteins):
+    found = encoded(model, proteins)
+    designed = torch.arange(len(found.aatype)) % 2 == 0
+    order = random_order(designed, found.proteins, torch.randn(4, len(designed)))
+    for one in order:
+        for part in found.proteins.split(one):
+            kinds = designed[part].long()
+            assert (kinds.diff() >= 0).all()
+        assert (one[:30] < 30).all()
+        assert torch.equal(ranks(one, found.proteins)[one[:30]], torch.arange(30))
+
+
+def test_wrong_wishes_are_told(model, proteins):
+    found = encoded(model, proteins)
+    everything = torch.ones(len(found.aatype), dtype=torch.bool)
+    with pytest.raises(OptionError, match="copies=0"):
+        sample(found, Constraints(everything), copies=0)
+    with pytest.raises(OptionError, match="every type is left out at residue 0"):
+        Constraints(everything, omit=torch.ones(21, dtype=torch.bool))
+    with pytest.raises(OptionError, match="some are designed and some are fixed"):
+        Constraints(torch.arange(len(everything)) > 0, groups=[[0, 1]])
+    with pytest.raises(OptionError, match="tied twice"):
+        sample(found, Constraints(everything, groups=[[0, 1], [1, 2]]))
+    with pytest.raises(OptionError, match="pssm and pssm_weight"):
+        Constraints(everything, pssm=torch.ones(1, 21))
+    gcn = build_model("gcn", TARGET, seed=0)
+    with pytest.raises(WiringError, match=r"decodes no residue types: its last layer, .*, is no protgraph.nn.decoder"):
+        Decoding.of(gcn, collate([gcn.plan.stored(proteins[0])]))
