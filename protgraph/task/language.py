@@ -64,20 +64,32 @@ class Masking:
         Parameters
         ----------
         graph : Data
-            With ``aatype``, ``masked``, and the true types in ``y`` ``(N,)``, −1 for X.
+            With ``aatype``, ``masked``, and the true types in ``y`` ``(N,)``, −1 for X. Where nodes are atoms and
+            ``residue`` says of which residue, all atoms of a residue fare alike.
         generator : Generator
             On the graph's device.
         """
-        truth = graph.y
-        chance = torch.rand(2, len(truth), generator=generator, device=truth.device)
-        other = torch.randint(UNKNOWN, truth.shape, generator=generator, device=truth.device)
-        chosen = (chance[0] < self.fraction) & (truth >= 0)
+        truth, (residue, size) = graph.y, _residues(graph)
+        known = torch.zeros(size, dtype=torch.bool, device=truth.device)
+        known[residue[truth >= 0]] = True
+        chance = torch.rand(2, size, generator=generator, device=truth.device)[:, residue]
+        other = torch.randint(UNKNOWN, (size,), generator=generator, device=truth.device)[residue]
+        chosen = (chance[0] < self.fraction) & known[residue]
         hidden = chosen & (chance[1] < self.hidden)
         swapped = chosen & ~hidden & (chance[1] < self.hidden + self.swapped)
         shown = copy.copy(graph)
         shown.aatype = torch.where(swapped, other, graph.aatype).masked_fill(hidden, UNKNOWN)
         shown.masked = graph.masked | hidden
         return shown, truth.masked_fill(~chosen, -1)
+
+
+def _residues(graph: Data) -> tuple[Tensor, int]:
+    """``(N,)`` int64, number of each node's residue, and how many residues there are."""
+    if "residue" not in graph:
+        return torch.arange(len(graph.y), device=graph.y.device), len(graph.y)
+    protein = graph.batch if "batch" in graph else torch.zeros_like(graph.residue)
+    unique, number = torch.unique(torch.stack([protein, graph.residue], 1), dim=0, return_inverse=True)
+    return number, len(unique)
 
 
 MASKED_LM = Task(

@@ -145,8 +145,8 @@ def pair_outcome(model: GraphModel, store: Store, task: Task, loss: Callable[[Te
     total = number = 0.0
     with evaluating(model) as device:
         for i in range(len(store)):
-            graph = examined(store, [i], task)
-            said = unordered(model(graph.to(device))["logits"].float(), graph)
+            graph = examined(store, [i], task).to(device)
+            said = unordered(model(graph)["logits"].float(), graph)
             one = replace(said, pairs=replace(said.pairs, protein=said.pairs.protein + i))
             count = int(known(one.y).sum())
             total, number = total + float(loss(one.logits, one.y)) * count, number + count

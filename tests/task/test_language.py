@@ -76,6 +76,20 @@ def test_a_batch_is_masked_as_one():
     assert shown.sizes == (20, 15)
 
 
+def test_atoms_of_a_residue_are_masked_together():
+    types = torch.randint(20, (500,), generator=torch.Generator().manual_seed(4))
+    one = graph_of(types.repeat_interleave(4))
+    one.residue = torch.arange(500).repeat_interleave(4)
+    one.y = one.y.masked_fill(torch.arange(2000) % 4 != 1, -1)  # the label sits on CA
+    shown, y = MASKED_LM.asked(collate([one, one]), torch.Generator().manual_seed(5), training=True)
+    seen, hidden = shown.aatype.view(-1, 4), shown.masked.view(-1, 4)
+    assert (seen == seen[:, :1]).all()
+    assert (hidden == hidden[:, :1]).all()
+    assert 0 < int(hidden[:, 0].sum()) < 300
+    assert ((seen[:, 0] == types.repeat(2)) | (y.view(-1, 4)[:, 1] >= 0)).all()
+    assert not torch.equal(hidden[:500], hidden[500:])
+
+
 def test_a_copy_of_what_is_seen_is_no_better_than_chance(many):
     """In an evaluation: seen types say nothing of those that are asked for; in training one in ten would."""
     types = many[0]
