@@ -18,6 +18,7 @@ MEASUREMENTS = {
     "collate": "batches from the store beside PyG's Batch.from_data_list and beside finding neighbours while collating",
     "edges": "sum over neighbours as a reshape beside index_add and scatter",
     "featurize": "file to residue graph beside biotite's bare parse and the programs that are installed",
+    "generate": "sequences from a causal transformer with keys and values kept, beside all worked out again",
     "layers": "layers beside PyG's, e3nn's and their plain formulas",
     "neighbors": "the k nearest residues beside brute force, scipy's k-d tree and biotite's cell list",
 }

@@ -14,6 +14,7 @@ SMALL = {
     "collate": {"SMALLEST": 40, "STEP": 10, "DEGREE": 6},
     "edges": {"NODES": 60, "DEGREE": 5},
     "featurize": {"ENTRIES": 2},
+    "generate": {"SEQUENCES": 2, "LENGTH": 4, "SEEN": 5},
     "layers": {"PROTEINS": 2, "RESIDUES": 24, "DEGREE": 5},
     "neighbors": {"SIZES": (40, 90), "NEIGHBOURS": 6},
 }
