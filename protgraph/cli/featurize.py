@@ -7,25 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.errors import OptionError, ProtgraphError
+from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from protgraph.cli.files import Outcome
-    from protgraph.data.graph import ProteinGraph
     from protgraph.data.node import Node
-    from protgraph.featurize.build import FeaturePlan
-    from protgraph.structure.entry import Entry
+    from protgraph.featurize.many import Outcome
 
 __all__ = ["featurize", "parse_feature"]
 
+FILES_A_PROCESS = 100  # a process takes some seconds to start
 DEFAULT = ("dihedral", "ca_knn:k=30", "edge_distance", "edge_rbf")
 
 
 def featurize(
     files: Annotated[
-        list[Path], typer.Argument(help="Structure or FASTA files (PDB, mmCIF, BinaryCIF, maybe gzipped), or folders.")
+        list[Path],
+        typer.Argument(help="Structure or FASTA files, folders, '**/*.cif', @list.txt, pdb:1ubq, af:P69905."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to make; protgraph.data.store.Store reads it.")],
     feature: Annotated[
@@ -36,70 +35,78 @@ def featurize(
     chain: Annotated[
         list[str] | None, typer.Option(help="Author chain id to keep; again for more. All by default.")
     ] = None,
+    altloc: Annotated[
+        str, typer.Option(help="Alternate location of a residue: occupancy (the highest), first, or an id such as B.")
+    ] = "occupancy",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Processes; by default one a core where there are many files.")
+    ] = None,
+    manifest: Annotated[
+        Path | None, typer.Option(help="Table of what became of each file, .tsv, .csv or .json. OUT.manifest.tsv")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graphs that lie in the folder.")] = False,
 ) -> None:
     """Turn structure files into graphs, kept in flat arrays in one folder, with a manifest of what became of each file.
 
-    Of a FASTA file every record is a protein; it has no coordinates, so name featurizers that need none.
+    Folders are searched to the bottom. Of a FASTA file every record is a protein; it has no coordinates, so name
+    featurizers that need none. Stopped and run again, it goes on where it was. Exit code 1: some files failed, and the
+    manifest says why; 2: all did.
 
     \b
     Examples:
-      protgraph featurize 1ubq.cif structures/ -o graphs
+      protgraph featurize 1ubq.cif structures/ pdb:4hhb -o graphs
+      protgraph featurize "data/**/*.cif.gz" --jobs 8 --manifest graphs.json -o graphs
       protgraph featurize *.pdb -f dihedral -f ca_knn:k=16 -f edge_rbf:bins=32 -o graphs
       protgraph featurize sequences.fasta.gz -f sequence:k=2 -f edge_offset -o graphs
       python -c "from protgraph.data.store import Store; print(Store('graphs')[0])"
     """
-    from rich.progress import track
+    import os
+    import shutil
 
     from protgraph.cli.files import finish, structure_files, write_manifest
-    from protgraph.data.store import write_store
-    from protgraph.featurize.build import FeaturePlan
+    from protgraph.data.store import META, write_store
+    from protgraph.errors import DatasetError
+    from protgraph.featurize.many import featurize_files, graphs_of
 
     if model is not None and feature:
         raise OptionError("give --feature or --model, not both")
+    if jobs is not None and jobs < 1:
+        raise OptionError(f"--jobs is a number of processes, at least 1; got {jobs}")
+    if out.exists() and not (overwrite and (out / META).is_file()):
+        raise DatasetError(f"{out} exists already; --overwrite replaces it where it is a folder of graphs")
     paths = structure_files(files)
-    plan = FeaturePlan(_model_features(model) if model else [parse_feature(f) for f in feature or DEFAULT])
-    graphs, outcomes = [], []
-    for path in track(paths, description="featurize", transient=True):
-        for graph, outcome in _proteins(path, plan, chain):
-            outcomes.append(outcome)
-            graphs += [graph] if graph is not None else []
-    manifest = out.parent / f"{out.name}.manifest.tsv"
-    if graphs:
-        store = write_store(out, graphs, info={"features": [n.to_dict() for n in plan.nodes]}, overwrite=overwrite)
-        typer.echo(f"{len(store)} graphs, {int(store.sizes.sum())} residues → {out}")
-    write_manifest(manifest, outcomes)
-    finish(len(outcomes) - len(graphs), len(outcomes), manifest)
+    nodes = list(_model_features(model)) if model else [parse_feature(f) for f in feature or DEFAULT]
+    parts = out.parent / f".{out.name}.parts"
+    processes = jobs or max(1, min(os.cpu_count() or 1, len(paths) // FILES_A_PROCESS))
+    made = featurize_files(paths, nodes, parts, chains=chain, altloc=altloc, jobs=processes)
+    outcomes = [o for found in _followed(made, len(paths)) for o in found]
+    table = write_manifest(manifest or out.parent / f"{out.name}.manifest.tsv", outcomes)
+    done = [o for o in outcomes if not o.error]
+    if done:
+        info = {"features": [n.to_dict() for n in nodes]}
+        store = write_store(out, graphs_of(done), info=info, overwrite=overwrite)
+        residues, edges = int(store.sizes.sum()), sum(o.edges for o in done)
+        typer.echo(f"{len(store)} graphs, {residues} residues, {edges} edges → {out}; {table} says what was left out")
+    shutil.rmtree(parts)
+    finish(len(outcomes) - len(done), len(outcomes), table)
 
 
-def _proteins(path: Path, plan: FeaturePlan, chain: list[str] | None) -> Iterator[tuple[ProteinGraph | None, Outcome]]:
-    from protgraph.structure.entry import entries
+def _followed(made: Iterator[tuple[int, list[Outcome]]], total: int) -> list[list[Outcome]]:
+    """All outcomes in the order of the files, with a bar on the terminal meanwhile."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    try:
-        found = entries(path, chains=chain)
-    except ProtgraphError as e:
-        yield None, _failed(str(path), e)
-        return
-    for entry in found:
-        yield _one(entry, plan)
-
-
-def _one(entry: Entry, plan: FeaturePlan) -> tuple[ProteinGraph | None, Outcome]:
-    from protgraph.cli.files import Outcome
-
-    try:
-        residues = entry.read()
-        graph = plan.whole(plan.stored(residues))
-        graph.validate()
-    except ProtgraphError as e:
-        return None, _failed(entry.label, e)
-    return graph, Outcome(entry.label, len(residues), left_out="; ".join(residues.report.lines()))
-
-
-def _failed(label: str, error: ProtgraphError) -> Outcome:
-    from protgraph.cli.files import Outcome
-
-    return Outcome(label, reason=" ".join(str(error).split()))
+    columns = (TextColumn("featurize"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+               TextColumn("{task.description}"))  # fmt: skip
+    found: dict[int, list[Outcome]] = {}
+    failed = 0
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        for i, outcomes in made:
+            found[i] = outcomes
+            failed += sum(bool(o.error) for o in outcomes)
+            bar.update(task, advance=1, description=f"[red]{failed} failed[/]" if failed else "")
+    return [found[i] for i in sorted(found)]
 
 
 def _model_features(model: str) -> tuple[Node, ...]:

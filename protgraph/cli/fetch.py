@@ -25,7 +25,7 @@ def fetch(
     again, and what was cut off goes on where it stopped.
 
     The same identifiers, written pdb:1ubq and af:P69905, stand for files in the other commands. Environment:
-    PROTGRAPH_CACHE is where files are kept, PROTGRAPH_OFFLINE=1 forbids fetching; other servers than the public ones are
+    PROTGRAPH_CACHE is where files are kept, PROTGRAPH_OFFLINE=1 forbids fetching; other servers' addresses are
     PROTGRAPH_PDB_URL and PROTGRAPH_AF_URL (mmCIF), PROTGRAPH_PDB_BCIF_URL and PROTGRAPH_AF_BCIF_URL: "…/{id}.cif.gz".
 
     \b

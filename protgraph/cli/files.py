@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from protgraph.errors import StructureFileError
 
-__all__ = ["Outcome", "expand_lists", "finish", "structure_files", "write_manifest"]
+if TYPE_CHECKING:
+    from protgraph.featurize.many import Outcome
 
+__all__ = ["expand_lists", "finish", "structure_files", "write_manifest"]
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one file: ``residues`` that were used, or the ``reason`` why none; ``left_out`` of the file."""
-
-    file: str
-    residues: int = 0
-    reason: str = ""
-    left_out: str = ""
+_COLUMNS = ("file", "status", "protein", "residues", "edges", "seconds", "sha256", "reason", "left_out")
 
 
 def expand_lists(given: Sequence[str | Path]) -> list[str]:
@@ -99,14 +95,34 @@ def _matching(text: str) -> list[Path]:
 
 
 def write_manifest(path: Path, outcomes: Sequence[Outcome]) -> Path:
-    """A tab-separated table: file, status, residues, reason, left_out."""
+    """A row a protein: what became of it, its sizes, the file's digest, the loss in words and as counts.
+
+    By the suffix: .json (the loss report whole), .csv, or tab-separated.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, delimiter="\t", lineterminator="\n")
-        table.writerow(["file", "status", "residues", "reason", "left_out"])
-        for o in outcomes:
-            table.writerow([o.file, "failed" if o.reason else "done", o.residues, o.reason, o.left_out])
-    return path
+    unfinished = path.with_name(f".{path.name}.part")
+    with unfinished.open("w", encoding="utf-8", newline="") as file:
+        if path.suffix == ".json":
+            json.dump([_row(o) | {"loss": o.loss} for o in outcomes], file, indent=1)
+        else:
+            counts = [_counts(o) for o in outcomes]
+            names = list(dict.fromkeys(name for c in counts for name in c))
+            table = csv.writer(file, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
+            table.writerow([*_COLUMNS, *names])
+            for o, c in zip(outcomes, counts, strict=True):
+                table.writerow([*_row(o).values(), *(c.get(name, 0) for name in names)])
+    return unfinished.replace(path)
+
+
+def _row(o: Outcome) -> dict[str, object]:
+    values = ("failed" if o.error else "done", o.protein, o.residues, o.edges, round(o.seconds, 4), o.sha256)
+    return dict(zip(_COLUMNS, (o.file, *values, o.error, o.left_out), strict=True))
+
+
+def _counts(o: Outcome) -> dict[str, int]:
+    """The loss report as one number an entry."""
+    size = {dict: lambda v: sum(v.values()), list: len}
+    return {name: size.get(type(value), int)(value) for name, value in o.loss.items()}
 
 
 def finish(failed: int, total: int, manifest: Path) -> None:

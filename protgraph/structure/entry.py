@@ -35,7 +35,13 @@ class Entry:
     read: Callable[[], Residues]
 
 
-def entries(path: str | os.PathLike[str], *, chains: Sequence[str] | None = None, model: int = 1) -> list[Entry]:
+def entries(
+    path: str | os.PathLike[str],
+    *,
+    chains: Sequence[str] | None = None,
+    model: int = 1,
+    altloc: str = "occupancy",
+) -> list[Entry]:
     """The proteins of a file: all of a structure is one, and every record of a FASTA file.
 
     Parameters
@@ -46,6 +52,8 @@ def entries(path: str | os.PathLike[str], *, chains: Sequence[str] | None = None
         Only these chains; of a FASTA file, only the records of these chains.
     model : int
         Which model of a structure file with several.
+    altloc : str
+        Which alternate location of a residue; see :func:`protgraph.structure.load_structure`.
 
     Raises
     ------
@@ -55,7 +63,7 @@ def entries(path: str | os.PathLike[str], *, chains: Sequence[str] | None = None
         No record of a FASTA file is of these chains.
     """
     if not is_fasta(path):
-        return [Entry(str(path), partial(_structure, path, chains, model))]
+        return [Entry(str(path), partial(_structure, path, chains, model, altloc))]
     records = [record for record in read_fasta(path) if chains is None or record.chain in chains]
     if not records:
         raise SelectionError(f"{path}: no record is of chain {' or '.join(map(repr, chains or ()))}")
@@ -67,5 +75,5 @@ def is_protein_file(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().removesuffix(".gz").endswith(SUFFIXES)
 
 
-def _structure(path: str | os.PathLike[str], chains: Sequence[str] | None, model: int) -> Residues:
-    return clean(load_structure(path, model=model), chains=chains)
+def _structure(path: str | os.PathLike[str], chains: Sequence[str] | None, model: int, altloc: str) -> Residues:
+    return clean(load_structure(path, model=model, altloc=altloc), chains=chains)
