@@ -80,7 +80,8 @@ class GearNet(GraphLayer):
 
     References
     ----------
-    Zhang et al. 2022, arXiv:2203.06125, eqs. 1–3; TorchDrug's ``GeometryAwareRelationalGraphNeuralNetwork``.
+    Zhang et al. 2022, arXiv:2203.06125, eqs. 1–3; weights of TorchDrug load through
+    :func:`protgraph_gearnet.reference.from_reference`.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges", "edge_kind")
@@ -152,8 +153,8 @@ class GearNetEdge(GraphLayer):
     -----
     Reads: edge_h ``(E, C)`` scalars, edge_vec ``(E, 3)`` Å, edges. Writes: edge_h ``(E, dim)``, ``dim x 0e``.
 
-    Every k → j comes before j → i, k = i too. There are Σ_j in(j) out(j) such pairs: some 15 times as many as edges.
-    Where the number of incoming edges is not the same for all nodes, counting them makes a GPU wait.
+    Every k → j comes before j → i, k = i too. There are Σ_j in(j) out(j) such pairs: some 15 times as many as edges,
+    which a batch counts on the host (:attr:`protgraph.Edges.num_paths`), so that no GPU has to wait.
 
     References
     ----------

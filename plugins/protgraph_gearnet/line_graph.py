@@ -28,7 +28,7 @@ def paths(edges: Edges) -> Tensor:
         slot = torch.arange(edges.degree, device=edges.device)
         return torch.stack([(middle[:, None] * edges.degree + slot).flatten(), each.repeat_interleave(edges.degree)])
     count = edges.count.index_select(0, middle)  # (E,)
-    after = each.repeat_interleave(count)  # (P,)
+    after = each.repeat_interleave(count, output_size=edges.num_paths)  # (P,)
     first = edges.ptr.index_select(0, middle) - (count.cumsum(0) - count)  # (E,) less the number of its first path
     return torch.stack([first.index_select(0, after) + torch.arange(len(after), device=edges.device), after])
 

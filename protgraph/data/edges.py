@@ -16,7 +16,20 @@ from protgraph.errors import FieldError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Edges", "Proteins"]
+__all__ = ["Edges", "Proteins", "count_paths"]
+
+
+def count_paths(edge_index: Tensor) -> int:
+    """How many pairs of edges k → j, j → i meet in a node j, k = i included: ``Σ_j in(j) out(j)``; asks the device.
+
+    Examples
+    --------
+    >>> count_paths(torch.tensor([[1, 2, 0], [0, 0, 1]]))
+    3
+    """
+    size = int(edge_index.max()) + 1 if edge_index.numel() else 0
+    out, into = (torch.bincount(row, minlength=size) for row in edge_index)
+    return int(out @ into)
 
 
 class Edges:
@@ -33,6 +46,8 @@ class Edges:
         N.
     degree : int, optional
         K, where every node has exactly K incoming edges: reductions become reshapes to ``(N, K, …)``.
+    num_paths : int, optional
+        :func:`count_paths` of them, where somebody counted already.
     backend : {"auto", "native", "scatter"}
         How to reduce; see :class:`protgraph.data.segment.Segments`.
 
@@ -54,28 +69,45 @@ class Edges:
     """
 
     def __init__(
-        self, edge_index: Tensor, num_nodes: int, *, degree: int | None = None, backend: Backend = "auto"
+        self,
+        edge_index: Tensor,
+        num_nodes: int,
+        *,
+        degree: int | None = None,
+        num_paths: int | None = None,
+        backend: Backend = "auto",
     ) -> None:
         self.index = edge_index
         self.num_nodes = num_nodes
         self.degree = degree
+        self._num_paths = num_paths
         self.targets = Segments(edge_index[1], num_nodes, length=degree, backend=backend)
         self.sources = Segments(edge_index[0], num_nodes, is_sorted=False, backend=backend)
 
     @classmethod
     def of(cls, graph: Data, *, backend: Backend = "auto") -> Edges:
-        """The edges of a graph or batch (``edge_index`` and, where constant, ``degree``)."""
+        """The edges of a graph or batch (``edge_index`` and, where there are any, ``degree`` and ``num_paths``)."""
         if "edge_index" not in graph:
             raise FieldError("the graph has no edges: add an edge featurizer such as 'ca_knn'")
         degree = graph.degree if "degree" in graph else None
         if isinstance(degree, Tensor):  # PyG's own batching makes a tensor of each protein's
             degree = None
-        return cls(graph.edge_index, graph.num_nodes, degree=degree, backend=backend)
+        num_paths = graph.num_paths if "num_paths" in graph else None
+        return cls(graph.edge_index, graph.num_nodes, degree=degree, num_paths=num_paths, backend=backend)
 
     @property
     def num_edges(self) -> int:
         """E."""
         return self.index.size(1)
+
+    @property
+    def num_paths(self) -> int:
+        """How many pairs of edges meet (:func:`count_paths`); without waiting for the device where all have a degree,
+        and in a batch of proteins, which is counted on the host.
+        """
+        if self._num_paths is None:
+            self._num_paths = self.num_edges * self.degree if self.degree else count_paths(self.index)
+        return self._num_paths
 
     @property
     def device(self) -> torch.device:
@@ -167,6 +199,8 @@ class Proteins:
         Nodes of each protein, on the host, so that no layer has to ask the device.
     padded : bool, optional
         Whether :attr:`layout` pads proteins of about one length to one; None: on a GPU.
+    chain, residue : Tensor, optional
+        ``(N,)`` int64, number of each node's chain and residue in its protein, for :attr:`chains` and :attr:`residues`.
 
     Notes
     -----
@@ -175,9 +209,17 @@ class Proteins:
     """
 
     def __init__(
-        self, batch: Tensor, sizes: tuple[int, ...], *, backend: Backend = "auto", padded: bool | None = None
+        self,
+        batch: Tensor,
+        sizes: tuple[int, ...],
+        *,
+        backend: Backend = "auto",
+        padded: bool | None = None,
+        chain: Tensor | None = None,
+        residue: Tensor | None = None,
     ) -> None:
         self.batch, self.sizes = batch, tuple(sizes)
+        self._parts = {"chain": chain, "residue": residue}
         self.padded = batch.is_cuda if padded is None else padded
         self._layout: Layout | None = None
         if sum(self.sizes) != batch.numel():
@@ -190,9 +232,12 @@ class Proteins:
         """The proteins of a graph or batch."""
         if "batch" not in graph or graph.batch is None:
             some = next(v for k, v in graph.items() if graph.is_node_attr(k))
-            return cls(torch.zeros(graph.num_nodes, dtype=torch.long, device=some.device), (graph.num_nodes,))
-        sizes = graph.sizes if "sizes" in graph else graph.ptr.diff().tolist()  # PyG's own batching keeps no sizes
-        return cls(graph.batch, sizes, backend=backend)
+            batch, sizes = torch.zeros(graph.num_nodes, dtype=torch.long, device=some.device), (graph.num_nodes,)
+        else:
+            batch = graph.batch
+            sizes = graph.sizes if "sizes" in graph else graph.ptr.diff().tolist()  # PyG's own batching keeps no sizes
+        parts = {name: graph[name] for name in ("chain", "residue") if name in graph}
+        return cls(batch, sizes, backend=backend, **parts)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -201,6 +246,36 @@ class Proteins:
     def ptr(self) -> Tensor:
         """``(B + 1,)`` int64: protein b holds the nodes ``ptr[b]:ptr[b + 1]``."""
         return self._segments.ptr
+
+    @cached_property
+    def chains(self) -> Tensor:
+        """``(N,)`` int64, chain of each node, counted over the batch: what ``batch`` is for proteins.
+
+        Raises
+        ------
+        FieldError
+            The graph does not say which chain its nodes are in.
+        """
+        return self._counted("chain")
+
+    @cached_property
+    def residues(self) -> Tensor:
+        """``(N,)`` int64, residue of each node, counted over the batch: of atoms the one they are of.
+
+        Raises
+        ------
+        FieldError
+            The nodes are no atoms.
+        """
+        return self._counted("residue")
+
+    def _counted(self, part: str) -> Tensor:
+        """Numbers that begin anew in each protein, as numbers that go on."""
+        number = self._parts[part]
+        if number is None:
+            raise FieldError(f"these proteins have no field {part!r}; Proteins.of(graph) takes it where it is there")
+        count = self._segments.max(number) + 1  # (B,)
+        return number + (count.cumsum(0) - count).index_select(0, self.batch)
 
     @property
     def num_pairs(self) -> int:

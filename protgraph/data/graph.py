@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from protgraph.data.edges import count_paths
 from protgraph.data.fields import field, is_registered
 from protgraph.errors import FieldError
 
@@ -133,7 +134,7 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
     """Join proteins to one batch; same values as PyG's ``Batch.from_data_list``, without its guesses.
 
     Adds ``batch`` ``(N,)``, ``ptr`` ``(B + 1,)``, ``sizes`` (nodes of each protein, on the host) and ``degree``
-    (where all proteins share one).
+    (where all proteins share one) or ``num_paths`` (how many pairs of edges meet, on the host).
     """
     if not graphs:
         raise FieldError("an empty list of graphs makes no batch")
@@ -209,6 +210,8 @@ def make_batch(
         elif given[0] is not None and all(v == given[0] for v in given):
             values[key] = given[0]
     values["sizes"] = tuple(int(s) for s in sizes)
+    if "edge_index" in tensors and "degree" not in values:
+        values["num_paths"] = count_paths(tensors["edge_index"])
     values["batch"] = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
     values["ptr"] = ptr
     batch = type.__call__(_BATCH)  # PyG's metaclass makes a class at every call, 50 µs

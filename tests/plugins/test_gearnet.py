@@ -7,11 +7,15 @@ import pytest
 import torch
 from protgraph_gearnet.layers import GearNet, GearNetEdge
 from protgraph_gearnet.line_graph import angle, paths
+from protgraph_gearnet.reference import from_reference
 
+import protgraph as pg
 from protgraph.data.edges import Edges
 from protgraph.data.fields import FieldSpec, field
-from protgraph.errors import WiringError
+from protgraph.data.graph import collate
+from protgraph.errors import CheckpointError, WiringError
 from protgraph.symmetry import relative_error
+from protgraph.testing import make_protein
 
 F64 = torch.float64
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
@@ -50,8 +54,7 @@ def kinds(z):
 @pytest.mark.parametrize(("name", "reduce"), [("geometric_rgcn", "sum"), ("rgcn_mean", "mean")])
 def test_a_convolution_equals_torchdrug_in_value_and_gradients(vectors, dtype, name, reduce):
     z = vectors(name, dtype)
-    layer = GearNet(specs(h=6, edge_kind=4), dim=7, reduce=reduce).to(dtype)
-    layer.conv.load_state_dict({k[2:]: v for k, v in z.items() if k.startswith("w/")})
+    (layer,) = from_reference({k[2:]: v for k, v in z.items() if k.startswith("w/")}, reduce=reduce)
     h = z["in/h"].requires_grad_()
     out = layer({"h": h, "edges": Edges(z["in/edge_index"], 15), "edge_kind": kinds(z)})["h"]
     assert relative_error(out, z["out/h"]) <= TOLERANCE[dtype]
@@ -79,21 +82,21 @@ def test_layers_compose_to_torchdrugs_gearnet_edge(vectors, dtype):
     f = {"h": z["in/h"], "edges": edges, "edge_kind": kinds(z), "edge_h": z["in/edge_feature"]}
     f["edge_vec"] = z["in/pos"][edges.index[0]] - z["in/pos"][edges.index[1]]
     outputs = []
-    for k, (width, edge_in) in enumerate([(6, 3), (8, 6)]):
-        on_edges = GearNetEdge(specs(edge_h=edge_in), dim=width, norm="batch").to(dtype).eval()
-        on_edges.conv.load_state_dict(part(state, f"edge_layers.{k}."))
-        wide = specs(h=width, edge_h=width, edge_kind=4)
-        on_nodes = GearNet(wide, dim=8, norm="batch", shortcut=width == 8).to(dtype).eval()
-        on_nodes.conv.load_state_dict(part(state, f"layers.{k}."))
-        on_nodes.norm.load_state_dict(part(state, f"batch_norms.{k}."))
-        f = f | on_edges(f)
-        f = f | on_nodes(f)
-        outputs.append(f["h"])
+    for layer in from_reference(state):
+        f = f | layer(f)
+        outputs += [f["h"]] if isinstance(layer, GearNet) else []
     assert relative_error(torch.cat(outputs, 1), z["out/node_feature"]) <= TOLERANCE[dtype]
 
 
-def part(state, prefix):
-    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+def test_states_of_other_modules_are_refused(vectors):
+    z = vectors("geometric_rgcn")
+    state = {k[2:]: v for k, v in z.items() if k.startswith("w/")}
+    with pytest.raises(CheckpointError, match="no GearNet"):
+        from_reference({"weight": torch.zeros(1)})
+    with pytest.raises(CheckpointError, match="go through gearnet_edge"):
+        from_reference(state | {"edge_linear.weight": torch.zeros(6, 3)})
+    with pytest.raises(CheckpointError, match="whole GearNet"):
+        from_reference(state | {"batch_norm.weight": torch.zeros(7)})
 
 
 def some_edges(n=9, seed=0, degree=None):
@@ -134,6 +137,17 @@ def test_paths_are_all_pairs_of_edges_that_meet(degree):
     made = paths(edges)
     assert set(map(tuple, made.T.tolist())) == expected and made.size(1) == len(expected)
     assert (made[1].diff() >= 0).all()
+    assert edges.num_paths == made.size(1)
+
+
+def test_a_batch_counts_its_paths_on_the_host_so_that_no_layer_has_to_ask():
+    residues = [make_protein((n,), seed=n) for n in (12, 9)]
+    graphs = [pg.build_graph(r, [pg.node("ca_radius", radius=8.0)]) for r in residues]
+    batch = collate(graphs)
+    edges = Edges.of(batch)
+    assert batch.num_paths == edges.num_paths == sum(Edges.of(graph).num_paths for graph in graphs)
+    assert paths(edges).size(1) == edges.num_paths
+    assert "num_paths" not in collate([pg.build_graph(r, [pg.node("ca_knn", k=4)]) for r in residues])
 
 
 def test_the_way_of_cuda_without_asking_the_device_gives_the_same(monkeypatch):
