@@ -74,11 +74,16 @@ def load_esm(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Any:
     _check_folder(checkpoint, transformers, revision)
     with _saying(checkpoint), _quiet(transformers, bars=not Path(checkpoint).is_dir()):
         model, told = transformers.EsmModel.from_pretrained(
-            checkpoint, revision=revision or "main", add_pooling_layer=False, output_loading_info=True
+            checkpoint,
+            revision=revision or "main",
+            add_pooling_layer=False,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # said below
         )
-    missing = sorted(name for name in told["missing_keys"] if not _UNUSED.search(name))
-    if missing or told["mismatched_keys"]:
-        raise CheckpointError(f"{checkpoint!r} is no complete ESM model: without {(missing or ['fitting shapes'])[0]}")
+    misfits = (key if isinstance(key, str) else key[0] for key in told["mismatched_keys"])
+    wrong = [name for name in (*sorted(told["missing_keys"]), *misfits) if not _UNUSED.search(name)]
+    if wrong:
+        raise CheckpointError(f"{checkpoint!r} is no complete ESM model of its config.json: {wrong[0]!r} is not there")
     return model.float().eval()
 
 

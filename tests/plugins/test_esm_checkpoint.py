@@ -1,0 +1,246 @@
+"""ESM checkpoints: found or refused with reasons; kept embeddings; weights that learn or stay; attention told."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from protgraph_esm import embedding
+from protgraph_esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width, load_esm
+from protgraph_esm.embedding import Embedder
+from protgraph_esm.featurizer import EsmEmbedding
+from protgraph_esm.weights import encoder_of
+from safetensors.torch import load_file, save_file
+
+import protgraph as pg
+from protgraph.data.token import TOKENS
+from protgraph.errors import CheckpointError, MissingExtraError, OptionError
+from protgraph.featurize.build import FeaturePlan
+from protgraph.model.build import as_graph
+from protgraph.testing.protein import make_protein
+
+transformers = pytest.importorskip("transformers")
+TARGET = pg.Target("t", "node", "classes", 3)
+
+
+@pytest.fixture
+def copied(esm_folder, tmp_path):
+    return shutil.copytree(esm_folder, tmp_path / "copy")
+
+
+def edited(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return str(folder)
+
+
+def counting(monkeypatch):
+    """Sequences that go through a network from now on."""
+    seen, usual = [], embedding.states_of
+
+    def count(model, sequences, **options):
+        seen.extend(sequences)
+        return usual(model, sequences, **options)
+
+    monkeypatch.setattr(embedding, "states_of", count)
+    return seen
+
+
+def test_each_sequence_is_computed_once_and_kept(esm_folder, tmp_path, monkeypatch):
+    seen = counting(monkeypatch)
+    embedder = Embedder(checkpoint=str(esm_folder), folder=tmp_path)
+    one, other = np.array([5, 6, 7]), np.array([8, 9, 10, 11])
+    first = embedder([one, other, one])
+    assert [len(s) for s in seen] == [5, 6]
+    again = Embedder(checkpoint=str(esm_folder), folder=tmp_path)([other, one])
+    assert len(seen) == 2
+    assert np.array_equal(again[1], first[0]) and np.array_equal(again[0], first[1]) and again[0].dtype == np.float32
+    Embedder(checkpoint=str(esm_folder), folder=tmp_path, layer=1)([one])
+    assert len(seen) == 3
+    files = sorted(tmp_path.rglob("*.safetensors"))
+    assert len(files) == 3 and not list(tmp_path.rglob("*.tmp"))
+    for file in files:
+        file.write_bytes(b"damaged")
+    assert np.array_equal(embedder([one])[0], first[0]) and len(seen) == 4
+
+
+def test_a_long_chain_is_kept_by_its_windows_too(esm_folder, tmp_path):
+    tokens = np.arange(4, 24)
+    whole, cut, other = (
+        Embedder(checkpoint=str(esm_folder), folder=tmp_path, max_len=most, long="chunk")([tokens])[0]
+        for most in (30, 10, 8)
+    )
+    assert np.abs(whole - cut).max() > 1e-3 and np.abs(cut - other).max() > 1e-3
+
+
+def test_equal_chains_are_computed_once(esm_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
+    seen = counting(monkeypatch)
+    residues = make_protein((6, 6), seed=1)
+    residues = replace(residues, aatype=np.concatenate([residues.aatype[:6]] * 2))
+    made = EsmEmbedding(checkpoint=str(esm_folder))(residues)["esm_embedding"]
+    assert len(seen) == 1 and np.array_equal(made[:6], made[6:])
+
+
+def test_another_checkpoint_makes_prepared_graphs_anew(esm_folder, copied):
+    def key(folder):
+        return FeaturePlan([pg.node("esm_embedding", checkpoint=str(folder))]).key()
+
+    before = key(copied)
+    assert before == key(copied) and checkpoint_digest(str(copied)) == checkpoint_digest(str(esm_folder))
+    state = load_file(copied / "model.safetensors")
+    save_file({n: x + 0.01 for n, x in state.items()}, copied / "model.safetensors", metadata={"format": "pt"})
+    assert key(copied) != before
+    assert checkpoint_digest("random:tiny") != checkpoint_digest("random:tiny:7")
+
+
+def test_random_networks_are_the_same_everywhere_and_differ_by_seed():
+    usual = load_esm("random:tiny").state_dict()
+    torch.manual_seed(5)
+    torch.set_default_dtype(torch.float64)
+    try:
+        again = load_esm("random:tiny:0").state_dict()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert all(torch.equal(x, again[n]) for n, x in usual.items())
+    other = load_esm("random:tiny:7").state_dict()
+    name = "embeddings.word_embeddings.weight"
+    assert not torch.equal(usual[name], other[name]) and usual[name].dtype == torch.float32
+
+
+def test_what_is_no_esm_checkpoint_is_said(copied, tmp_path):
+    with pytest.raises(OptionError, match="random:tiny:7"):
+        load_esm("random:large")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CheckpointError, match="no config.json"):
+        load_esm(str(tmp_path / "empty"))
+    with pytest.raises(CheckpointError, match="is a 'bert' model"):
+        load_esm(edited(copied, model_type="bert"))
+    with pytest.raises(CheckpointError, match="20 tokens that are not the 33"):
+        load_esm(edited(copied, model_type="esm", vocab_size=20))
+    edited(copied, vocab_size=33)
+    (copied / "vocab.txt").write_text("\n".join(reversed(TOKENS)))
+    with pytest.raises(CheckpointError, match="tokens that are not the 33"):
+        load_esm(str(copied))
+    (copied / "vocab.txt").unlink()
+    with pytest.raises(CheckpointError, match="no complete ESM model"):
+        load_esm(edited(copied, num_hidden_layers=5))
+    (copied / "model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match="cannot be had"):
+        load_esm(edited(copied, num_hidden_layers=3))
+
+
+def test_layers_are_counted_as_transformers_does(esm_folder, tmp_path):
+    with pytest.raises(OptionError, match="states 0 .tokens. to 3"):
+        Embedder(checkpoint=str(esm_folder), folder=tmp_path, layer=4)([np.array([5, 6])])
+
+
+def test_our_encoder_refuses_other_architectures(copied):
+    with pytest.raises(CheckpointError, match="not built as the published ESM-2"):
+        encoder_of(edited(copied, token_dropout=False))
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingExtraError, match="protgraph-pyg.esm."):
+        load_esm("random:tiny")
+    assert checkpoint_width(DEFAULT) == 320
+    assert pg.build_model("esm", TARGET, seed=0).fields["esm_embedding"].dim == 320
+
+
+@pytest.mark.slow
+def test_names_come_from_the_hubs_cache_offline(esm_folder, tmp_path):
+    hub = tmp_path / "hub" / "models--some--esm"
+    shutil.copytree(esm_folder, hub / "snapshots" / ("ab" * 20))
+    (hub / "refs").mkdir()
+    (hub / "refs" / "main").write_text("ab" * 20)
+    code = """if True:
+        import sys, protgraph as pg
+        assert "esm" in pg.models and "esm_encoder" in pg.layers and "torch" not in sys.modules
+        import protgraph_esm.family, protgraph_esm.featurizer
+        assert not any(name.startswith("transformers.models.esm") for name in sys.modules)
+        from protgraph.errors import CheckpointError
+        from protgraph_esm.checkpoint import checkpoint_digest, checkpoint_width, load_esm
+        assert checkpoint_digest("some/esm") == "ab" * 20 and checkpoint_width("some/esm") == 24
+        assert load_esm("some/esm").config.hidden_size == 24
+        try:
+            load_esm()
+        except CheckpointError as e:
+            print(e)
+    """
+    environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_CACHE": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1"}
+    out = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert f"ESM checkpoint '{DEFAULT}' cannot be had" in out.stdout and f"hf download {DEFAULT}" in out.stdout
+
+
+def with_checkpoint(name, folder, **options):
+    graph = as_graph(name)
+    layers = [replace(n, options={**n.options, "checkpoint": str(folder), **options}) for n in graph.layers]
+    return replace(graph, layers=tuple(layers))
+
+
+def test_a_frozen_encoder_stays_and_a_free_one_learns(esm_folder):
+    residues = make_protein((9,), seed=1)
+    for frozen in (True, False):
+        model = pg.build_model(with_checkpoint("esm.finetune_8m", esm_folder, frozen=frozen), TARGET, seed=0).train()
+        model(model.plan.stored(residues))["logits"].square().sum().backward()
+        esm = model.layers[0].esm
+        learns = [p.grad is not None and bool(p.grad.any()) for p in esm.parameters()]
+        assert all(learns) != frozen and any(learns) != frozen and esm.training != frozen
+        assert (model.num_parameters > 20_000) != frozen
+
+
+def test_attention_is_that_of_transformers_and_stays_in_chains(esm_folder):
+    residues = make_protein((9, 6), seed=1)
+    model = pg.build_model(with_checkpoint("esm.finetune_8m", esm_folder), TARGET, seed=0).double().eval()
+    graph = model.plan.stored(residues)
+    maps = {layer: found[0] for layer, found in model.attention(graph).items()}
+    assert list(maps) == [f"layers[0].blocks.{k} (esm_encoder)" for k in range(3)]
+    reference = transformers.EsmModel.from_pretrained(
+        esm_folder, add_pooling_layer=False, attn_implementation="eager"
+    ).double()
+    for rows in (slice(0, 9), slice(9, 15)):
+        letters = "".join("ACDEFGHIKLMNPQRSTVWYX"[t] for t in residues.aatype[rows])
+        token = torch.tensor([[0, *(TOKENS.index(letter) for letter in letters), 2]])
+        with torch.no_grad():
+            want = reference.eval()(token, output_attentions=True).attentions
+        for found, weights in zip(maps.values(), want, strict=True):
+            assert torch.allclose(found.weights[:, rows, rows], weights[0, :, 1:-1, 1:-1], atol=1e-12)
+            assert found.sees[rows, rows].all() and int(found.sees.sum()) == 81 + 36
+            assert not found.weights[:, :9, 9:].any()
+    out = model(graph)["logits"]
+    assert torch.equal(out, model(graph)["logits"])  # back on the fast formula
+    assert model.layers[0].esm.config._attn_implementation == "sdpa"
+
+
+def test_long_chains_tell_what_their_windows_see(esm_folder):
+    graph = with_checkpoint("esm.finetune_8m", esm_folder, max_len=10, long="chunk")
+    model = pg.build_model(graph, TARGET, seed=0).double().eval()
+    found = next(iter(model.attention(model.plan.stored(make_protein((25,), seed=1))).values()))[0]
+    assert found.sees[0].nonzero().flatten().tolist() == list(range(10))
+    assert found.sees[12].nonzero().flatten().tolist() == list(range(10, 20))
+    assert not found.weights[:, ~found.sees].any() and (found.weights[:, found.sees] > 0).all()
+
+
+def test_position_pictures_know_the_checkpoint(esm_folder):
+    from protgraph.view.position_plot import position_codes
+
+    model = pg.build_model(with_checkpoint("esm.finetune_8m", esm_folder), TARGET, seed=0)
+    (code,) = position_codes(model, 30).values()
+    assert code.kind == "rotary" and code.values.shape == (30, 3)
+
+
+def test_models_on_embeddings_run_without_coordinates(esm_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
+    graph = as_graph("esm.random")
+    model = pg.build_model(graph, TARGET, seed=0).eval()
+    residues = make_protein((9,), seed=1).hide({"coordinates"})
+    assert model.needs_coordinates is None and model(model.plan.stored(residues))["logits"].shape == (9, 3)
+    assert pg.build_model("esm_hybrid.random", TARGET, seed=0).needs_coordinates == "features[1] (dihedral)"
