@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,14 +49,15 @@ def attention(
         given = {}
     else:
         built, name = trained.model, f"{trained.model.graph.name} ({Path(model).name})"
-        given = {"hides": trained.hides, "one_chain": trained.one_chain}
+        given = {"hides": trained.hides, "one_chain": trained.one_chain, "shows_types": trained.shows_types}
     failures: list = []
     proteins = list(read_proteins([file], built.plan, failures, chains=chain, **given))
     if failures:
         raise StructureFileError(f"{failures[0].file} {failures[0].id}".rstrip() + f": {failures[0].reason}")
-    for p in proteins:
+    for number, p in enumerate(proteins, 1):
         title = f"{name}{'' if trained else ', untrained,'} on {p.residues.name}, {len(p.residues)} residues"
-        folder = out if len(proteins) == 1 else out / f"{p.residues.name}_{p.chains}".strip("_")
+        own = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{number}_{p.residues.name}_{p.chains}").strip("_")
+        folder = out if len(proteins) == 1 else out / own
         made = write_attention(built, p.residues, p.graph, folder, title=title, separation=separation)
         _print(title, made)
 

@@ -39,7 +39,8 @@ def draw_heads(
     touching: np.ndarray | None = None,
     title: str = "",
 ) -> Path:
-    """The weights of every head of one layer, as multiples of 1/L, on one logarithmic scale.
+    """The weights of every head of one layer, beside those of a head that weighs all that it sees alike, on one
+    logarithmic scale.
 
     Parameters
     ----------
@@ -59,10 +60,9 @@ def draw_heads(
     """
     from matplotlib.colors import LogNorm
 
-    weights = found.weights.double().cpu().numpy() * len(residues)  # (H, L, L)
-    shown = np.where(weights > 0, weights, np.nan)
-    if found.sees is not None:
-        shown = np.where(found.sees.cpu().numpy(), shown, np.nan)
+    weights = found.weights.double().cpu().numpy()  # (H, L, L)
+    sees = np.ones(weights.shape[1:], bool) if found.sees is None else found.sees.cpu().numpy()
+    shown = np.where(sees & (weights > 0), weights * sees.sum(1, keepdims=True), np.nan)
     columns, rows = _grid(len(shown))
     side = min(max(len(residues) / _PER_INCH, _SMALLEST), _LARGEST)
     figure = make_figure(columns * (side + 0.25) + 1.5, rows * (side + 0.35) + 1.3)
@@ -85,7 +85,7 @@ def draw_heads(
     ticks = [m * 10.0**e for e in range(-4, 5) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
     bar.set_ticks(ticks, labels=[f"{t:g}" for t in ticks])
     bar.minorticks_off()
-    bar.set_label("weight × L (1: uniform)", fontsize=9)
+    bar.set_label("weight × residues seen (1: uniform)", fontsize=9)
     figure.suptitle(f"{title}\n{layer}" if title else layer, fontsize=11, x=0.01, ha="left")
     figure.supxlabel("residue that is attended to" + _legend(touching, found), fontsize=9)
     figure.supylabel("residue that attends", fontsize=9)

@@ -30,10 +30,31 @@ def test_a_checkpoint_of_single_chains_makes_a_folder_for_each(run, structures_d
     path = save_checkpoint(tmp_path / "m.safetensors", Checkpoint(model=model, task="t", one_chain=True))
     result = run("attention", path, structures_dir / "1bfr.bcif", "-o", tmp_path / "out")
     assert result.code == 0, result.err
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["1bfr_M", "1bfr_N"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["1_1bfr_M", "2_1bfr_N"]
     assert "few (m.safetensors) on 1bfr" in result.out and "no positional encoding" in result.out
     only = run("attention", path, structures_dir / "1bfr.bcif", "--chain", "N", "-o", tmp_path / "one")
     assert only.code == 0 and (tmp_path / "one" / "heads.csv").is_file()
+
+
+def test_sequences_have_maps_without_contacts(run, tmp_path):
+    fasta = tmp_path / "two.fasta"
+    fasta.write_text(">one/first\nMKTAYIAKQRQISFVKSHFSRQ\n>two\nACDEFGHIKLMNPQRSTVWY\n")
+    layers = [pg.node("encoder", dim=8, heads=2, depth=1)]
+    model = pg.build_model(pg.ModelGraph("few", [], layers), pg.Target("t", "node", "classes", 3), seed=0)
+    path = save_checkpoint(tmp_path / "m.safetensors", Checkpoint(model=model, task="t"))
+    result = run("attention", path, fasta, "-o", tmp_path / "out")
+    assert result.code == 0, result.err
+    first, second = sorted((tmp_path / "out").iterdir())
+    assert first.name.startswith("1_one") and second.name.startswith("2_two")
+    rows = list(csv.DictReader((first / "heads.csv").open(encoding="utf-8")))
+    assert {r["r_contact"] for r in rows} == {"nan"} and (first / "layers_0_blocks_0_encoder.png").is_file()
+
+
+def test_a_model_of_structures_refuses_a_sequence(run, tmp_path):
+    fasta = tmp_path / "one.fasta"
+    fasta.write_text(">one\nMKTAYIAKQRQISFVKSHFSRQ\n")
+    result = run("attention", "gat", fasta, "-o", tmp_path / "out")
+    assert result.code == 2 and "needs coordinates" in result.err
 
 
 def test_wrong_requests_are_said(run, ubiquitin, tmp_path):
