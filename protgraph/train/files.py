@@ -10,6 +10,7 @@ from pathlib import Path
 from protgraph.data.graph import ProteinGraph
 from protgraph.featurize.build import FeaturePlan
 from protgraph.structure import Residues
+from protgraph.structure.alphabet import UNKNOWN
 from protgraph.structure.entry import entries
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint
 from protgraph.train.prepare import Failure
@@ -72,7 +73,8 @@ def read_proteins(
     one_chain : bool
         Make every chain a protein of its own.
     shows_types : bool
-        Show residue types to the model, though they may be hidden from featurizers.
+        Show residue types to the model, though they may be hidden from featurizers; unknown ones (X) are masked, for
+        the model to guess.
     chains : sequence of str, optional
         Only these chains of every file.
     model : int
@@ -83,8 +85,10 @@ def read_proteins(
             for names in [(name,) for name in whole.chain_names] if one_chain else [whole.chain_names]:
                 try:
                     residues = whole.chains(names)
-                    shown = residues.aatype if shows_types else None
-                    yield Protein(label, residues, plan.stored(residues.hide(hides), aatype=shown))
+                    graph = plan.stored(residues.hide(hides), aatype=residues.aatype if shows_types else None)
+                    if shows_types:
+                        graph.masked = graph.aatype == UNKNOWN
+                    yield Protein(label, residues, graph)
                 except Exception as e:  # noqa: BLE001 -- a foreign featurizer may raise anything; the others go on
                     failures.append(Failure.of(label, ",".join(names), e))
 

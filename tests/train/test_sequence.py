@@ -24,6 +24,7 @@ from protgraph.task.contact import CONTACT, beta_carbons, contact_labels
 from protgraph.task.language import MASKED_LM
 from protgraph.train import FitConfig, embed, evaluate, fit, predict, prepare
 from protgraph.train.evaluate import examined, outcome, unordered
+from protgraph.train.files import read_proteins
 
 CHAINS = {"train": ("1crn_A", "2erl_A", "1fas_A", "1hf9_A"), "val": ("1a8o_A",), "test": ("5pti_A",)}
 EPOCH = FitConfig(epochs=1, batch_residues=128, device="cpu")
@@ -225,6 +226,16 @@ def test_labels_along_edges_train_and_are_not_predicted(derived, structures_dir)
     assert result.test["auroc"] > 0.8
     with pytest.raises(OptionError, match="predicted per edge"):
         predict(result.checkpoint(), [structures_dir / "5pti.bcif"], device="cpu")
+
+
+def test_unknown_types_are_masked_for_a_model_that_guesses_types(window, tmp_path):
+    (tmp_path / "made.fa").write_text(">a\nMKXAYX\n")
+    plan, failures = build_model(window, MASKED_LM.target).plan, []
+    for shows_types in (True, False):
+        [protein] = read_proteins([tmp_path / "made.fa"], plan, failures, shows_types=shows_types)
+        assert protein.graph.masked.tolist() == [shows_types and letter == "X" for letter in "MKXAYX"]
+        assert protein.residues.sequence == "MKXAYX"
+    assert failures == []
 
 
 def test_a_checkpoint_shows_types_to_the_model_but_not_to_featurizers(derived, window, structures_dir, tmp_path):
