@@ -216,3 +216,39 @@ def test_missing_folders_and_tables_are_named(folder, table, tmp_path):
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(LabelError, match="UTF-8"):
         FolderDataset(folder, tmp_path / "binary.csv")
+
+
+@pytest.fixture
+def sequences(tmp_path) -> Path:
+    found = tmp_path / "sequences"
+    found.mkdir()
+    (found / "two.fasta").write_text(">a\nMKT\n>b_long name\nGGGG\n")
+    (found / "one.fa").write_text(">c|Chain D|x\nAYAY\n")
+    return found
+
+
+@pytest.mark.parametrize("names", [("a", "b_long", "one"), ("two.fasta#a", "two.fasta#b_long", "one.fa")])
+def test_records_of_fasta_are_named_as_files_are(sequences, table, names):
+    rows = [f"{name},{value}" for name, value in zip(names, (1.5, 2.5, 3.5), strict=True)]
+    data = FolderDataset(sequences, table("id,size", rows), task="size")
+    found = {e.id: (e.path.name, e.record, data.read(e).sequence) for e in data.examples("size")}
+    assert found == {
+        "a": ("two.fasta", "a", "MKT"),
+        "b_long": ("two.fasta", "b_long", "GGGG"),
+        "c|Chain": ("one.fa", "c|Chain", "AYAY"),
+    }
+    assert data.unlabelled_files == []
+
+
+def test_labels_per_residue_of_a_record_count_from_one(sequences, table):
+    labels = table("file,chain,res_id,kind", ["c|Chain,D,1,x", "c|Chain,D,3,y", "a,A,2,x", "b_long,A,1,x"])
+    data = FolderDataset(sequences, labels, task="kind")
+    [example] = [e for e in data.examples("kind") if e.record == "c|Chain"]
+    assert align(data.labels("kind", example), data.read(example)).tolist() == [0, -1, 1, -1]
+
+
+def test_a_fasta_file_of_several_records_is_no_protein(sequences, table):
+    with pytest.raises(LabelError, match="'two.fasta' may be any of two.fasta#a, two.fasta#b_long"):
+        FolderDataset(sequences, table("file,size", ["two.fasta,1.5", "one.fa,2"]))
+    with pytest.raises(LabelError, match="1 files that are not in .*: 'd'"):
+        FolderDataset(sequences, table("file,size", ["d,1.5", "one.fa,2"]))
