@@ -31,10 +31,25 @@ def _network(
     )
 
 
+def _atoms(name: str, *, dim: int = 64, depth: int = 4, gaussians: int = 32, cutoff: float = 5.0) -> ModelGraph:
+    block = [
+        node("schnet", dim=dim, gaussians=gaussians, cutoff=cutoff, writes={"h": "message"}),
+        node("add", reads=["h", "message"]),
+    ]
+    return ModelGraph(
+        name,
+        features=[node("radius", radius=cutoff), "edge_distance"],
+        layers=[node("embed", reads=["element", "atom_type", "aatype"], dim=dim), *depth * block],
+        doc="Schütt et al. 2018, arXiv:1712.06113, between all heavy atoms; residues are read on their CA.",
+        nodes="atom",
+    )
+
+
 FAMILY = Family(
     {
         "small": _network("schnet"),
         "schutt2018": _network("schnet.schutt2018", depth=6, k=30, gaussians=300, cutoff=30.0, offsets=False),
+        "atom": _atoms("schnet.atom"),
     },
     doc="Continuous-filter convolutional networks.",
 )

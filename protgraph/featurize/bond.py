@@ -10,6 +10,7 @@ from protgraph.data.conformity import Conformity
 from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.structure import neighbors
+from protgraph.structure.atom import Nodes
 from protgraph.structure.bond import DISULFIDE, covalent_bonds, disulfide_bonds, peptide_bonds
 from protgraph.structure.geometry import linked_to_next
 from protgraph.structure.residue import Residues
@@ -30,6 +31,15 @@ class AtomPairs(EdgeFeaturizer):
         n, ends = len(residues), np.sort(residues.atom_residue[self.pairs(residues)], axis=0)
         codes = np.unique((ends[0] * n + ends[1])[ends[0] != ends[1]])
         return EdgeList(*neighbors.both_ways(residues.pos, np.stack(np.divmod(codes, n))))
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        pairs = np.unique(np.sort(self._ends(residues, nodes), axis=0), axis=1)
+        return EdgeList(*neighbors.both_ways(nodes.pos, pairs))
+
+    def _ends(self, residues: Residues, nodes: Nodes) -> np.ndarray:
+        """``(2, P)`` int64 nodes of the pairs of which both atoms are nodes."""
+        ends = nodes.of_atoms(self.pairs(residues))
+        return ends[:, (ends >= 0).all(0)]
 
 
 class PeptideBond(AtomPairs):

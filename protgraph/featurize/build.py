@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,16 +15,19 @@ from protgraph.data.edges import Edges, Proteins
 from protgraph.data.fields import FieldSpec, field
 from protgraph.data.graph import ProteinGraph
 from protgraph.data.node import Node, as_node
-from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, WiringError
+from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.structure import Residues, Structure, clean
+from protgraph.structure.atom import NODE_KINDS, Nodes, nodes_of
 
-__all__ = ["ALWAYS", "COORDINATES", "FeaturePlan", "featurize"]
+__all__ = ["ALWAYS", "ATOM_FIELDS", "COORDINATES", "FeaturePlan", "featurize"]
 
 #: Fields that a protein has only if its structure is known.
 COORDINATES = frozenset({"pos", "backbone"})
 #: Fields that every protein graph has, straight from the residues.
 ALWAYS = ("aatype", "masked", "chain", "res_id", "seq_pos", "pos", "backbone", "backbone_mask")
+#: Fields that the graph has besides where its nodes are atoms.
+ATOM_FIELDS = ("atom_type", "element", "residue", "is_ligand")
 
 
 class FeaturePlan:
@@ -34,6 +37,8 @@ class FeaturePlan:
     ----------
     features : sequence of Node, str or dict
         Featurizers in order; a tensor featurizer comes after those that write what it reads.
+    nodes : {"residue", "backbone", "atom"}
+        What the nodes are. Features of residues are repeated for their atoms; edge featurizers join the atoms.
 
     Attributes
     ----------
@@ -45,15 +50,20 @@ class FeaturePlan:
     Raises
     ------
     WiringError
-        Where a featurizer reads a field that nothing before it writes, or two write the same field.
+        Where a featurizer reads a field that nothing before it writes, two write the same field, or an edge featurizer
+        has no meaning between atoms.
     """
 
-    def __init__(self, features: Sequence[Node | str | Mapping[str, Any]]) -> None:
+    def __init__(self, features: Sequence[Node | str | Mapping[str, Any]], *, nodes: str = "residue") -> None:
+        if nodes not in NODE_KINDS:
+            raise OptionError(f"nodes are one of {', '.join(map(repr, NODE_KINDS))}, got {nodes!r}")
+        self.node_kind = nodes
         self.nodes: tuple[Node, ...] = tuple(as_node(n) for n in features)
         self.structure: list[tuple[Node, StructureFeaturizer]] = []
         self.edges: list[tuple[Node, EdgeFeaturizer]] = []
         self.tensor: list[tuple[Node, TensorFeaturizer]] = []
-        self.fields: dict[str, FieldSpec] = {name: field(name) for name in (*ALWAYS, "proteins")}
+        always = (*ALWAYS, "proteins", *(ATOM_FIELDS if nodes != "residue" else ()))
+        self.fields: dict[str, FieldSpec] = {name: field(name) for name in always}
         made = [self._create(i, n) for i, n in enumerate(self.nodes)]
         for n, featurizer in made:
             if isinstance(featurizer, EdgeFeaturizer):
@@ -82,6 +92,11 @@ class FeaturePlan:
         if n.inputs:
             raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
         if isinstance(featurizer, EdgeFeaturizer):
+            if self.node_kind != "residue" and type(featurizer).among is EdgeFeaturizer.among:
+                raise WiringError(
+                    f"{path} joins residues; nodes are of kind {self.node_kind!r}.\n"
+                    "Between atoms there are 'radius', 'knn', 'covalent_bond', 'hydrogen_bond', …"
+                )
             return
         for local in featurizer.reads:
             if n.reads.get(local, local) not in self.fields:
@@ -102,7 +117,7 @@ class FeaturePlan:
     def key(self) -> str:
         """Canonical text of what the *stored* stage depends on: equal keys give equal stored graphs."""
         stored = [(n.to_dict(), featurizer.depends_on()) for n, featurizer in (*self.structure, *self.edges)]
-        return json.dumps(stored, sort_keys=True)
+        return json.dumps([self.node_kind, *stored], sort_keys=True)
 
     def stored(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:
         """Stage one: what is found once a protein and kept.
@@ -141,11 +156,14 @@ class FeaturePlan:
         for n, featurizer in self.structure:
             for local, value in featurizer(residues).items():
                 arrays[n.writes.get(local, local)] = value
+        nodes = nodes_of(residues, self.node_kind)
+        if self.node_kind != "residue":
+            arrays = _of_atoms(arrays, nodes, {name for name in arrays if self.fields[name].level == "node"})
         graph = ProteinGraph(**{name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
         if self.edges:
-            _add_edges(graph, [featurizer(residues) for _, featurizer in self.edges])
+            _add_edges(graph, [_edges(featurizer, residues, nodes) for _, featurizer in self.edges])
         graph.name = residues.name
-        graph.residue_ids = np.array(residues.ids)
+        graph.residue_ids = nodes.ids(residues)
         graph.report = residues.report.to_dict()
         return graph
 
@@ -183,7 +201,10 @@ def inputs(graph: ProteinGraph) -> dict[str, Any]:
 
 
 def featurize(
-    protein: Structure | Residues, features: Sequence[Node | str | Mapping[str, Any]] = ("ca_knn",)
+    protein: Structure | Residues,
+    features: Sequence[Node | str | Mapping[str, Any]] | None = None,
+    *,
+    nodes: str = "residue",
 ) -> ProteinGraph:
     """A protein graph with all fields of the named featurizers.
 
@@ -192,7 +213,9 @@ def featurize(
     protein : Structure or Residues
         As :func:`protgraph.load_structure` or :func:`protgraph.clean` gives it.
     features : sequence of Node, str or dict
-        Featurizers, by name or as ``node("ca_knn", k=16)``.
+        Featurizers, by name or as ``node("ca_knn", k=16)``; by default ``ca_knn``, between atoms ``knn``.
+    nodes : {"residue", "backbone", "atom"}
+        What the nodes are: residues, their atoms N, CA, C, O, or all heavy atoms.
 
     Returns
     -------
@@ -200,10 +223,23 @@ def featurize(
         Validated.
     """
     residues = clean(protein) if isinstance(protein, Structure) else protein
-    plan = FeaturePlan(features)
+    if features is None:
+        features = ["ca_knn" if nodes == "residue" else "knn"]
+    plan = FeaturePlan(features, nodes=nodes)
     graph = plan.whole(plan.stored(residues))
     graph.validate()
     return graph
+
+
+def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: Nodes, repeated: Collection[str]) -> dict[str, np.ndarray]:
+    """What residues have, on each of their atoms, and what only atoms have."""
+    given = {name: value[nodes.residue] if name in repeated else value for name, value in arrays.items()}
+    own = {"pos": nodes.pos, "atom_type": nodes.atom_type, "element": nodes.atomic_number, "residue": nodes.residue}
+    return {**given, **own, "is_ligand": np.zeros(len(nodes), bool)}
+
+
+def _edges(featurizer: EdgeFeaturizer, residues: Residues, nodes: Nodes) -> EdgeList:
+    return featurizer(residues) if nodes.kind == "residue" else featurizer.among(residues, nodes)
 
 
 def _add_edges(graph: ProteinGraph, found: list[EdgeList]) -> None:

@@ -10,6 +10,7 @@ from protgraph.data.conformity import Conformity
 from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.structure import neighbors
+from protgraph.structure.atom import Nodes
 from protgraph.structure.nearest import distant_knn
 from protgraph.structure.residue import Residues
 from protgraph.structure.sampling import random_neighbors
@@ -31,6 +32,9 @@ class Complete(EdgeFeaturizer):
 
     def __call__(self, residues: Residues) -> EdgeList:
         return _complete(residues.pos)
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        return _complete(nodes.pos)
 
 
 class Delaunay(EdgeFeaturizer):
@@ -55,6 +59,9 @@ class Delaunay(EdgeFeaturizer):
 
     def __call__(self, residues: Residues) -> EdgeList:
         return _triangulated(residues.pos, self.cutoff)
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        return _triangulated(nodes.pos, self.cutoff)
 
 
 class DistantKnn(EdgeFeaturizer):

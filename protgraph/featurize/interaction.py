@@ -8,6 +8,7 @@ from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeList
 from protgraph.featurize.bond import AtomPairs
 from protgraph.structure import neighbors
+from protgraph.structure.atom import Nodes
 from protgraph.structure.group import (
     ANIONS,
     CATIONS,
@@ -51,6 +52,11 @@ class _Donated(AtomPairs):
             return super().__call__(residues)
         ends = np.unique(residues.atom_residue[self.pairs(residues)], axis=1)
         return EdgeList(*neighbors.resorted(residues.pos, ends[:, ends[0] != ends[1]]))
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        if not self.is_directed:
+            return super().among(residues, nodes)
+        return EdgeList(*neighbors.resorted(nodes.pos, np.unique(self._ends(residues, nodes), axis=1)))
 
 
 class HydrogenBond(_Donated):

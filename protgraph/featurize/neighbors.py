@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.structure import neighbors
+from protgraph.structure.atom import Nodes
 from protgraph.structure.nearest import nearest_by_atoms
 from protgraph.structure.point import cb, sidechain_centroid
 from protgraph.structure.residue import Residues
@@ -55,6 +56,10 @@ class Knn(EdgeFeaturizer):
             found = neighbors.resorted(residues.pos, neighbors.knn(_POINTS[self.of](residues), self.k))
         return EdgeList(*found, degree=max(min(self.k, len(residues) - 1), 0))
 
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        _of_nodes("knn", self.of)
+        return EdgeList(*neighbors.knn(nodes.pos, self.k), degree=max(min(self.k, len(nodes) - 1), 0))
+
 
 class Radius(EdgeFeaturizer):
     """Edges between all residues at most ``radius`` apart; symmetric.
@@ -78,6 +83,10 @@ class Radius(EdgeFeaturizer):
         if self.of == "any_atom":
             return EdgeList(*neighbors.contact(pos, atoms, residues.atom_residue, self.radius))
         return EdgeList(*neighbors.resorted(pos, neighbors.radius(_POINTS[self.of](residues), self.radius)))
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        _of_nodes("radius", self.of)
+        return EdgeList(*neighbors.radius(nodes.pos, self.radius))
 
 
 class CaKnn(EdgeFeaturizer):
@@ -214,6 +223,11 @@ def _measure(name: str, of: str) -> str:
     if of not in (*_POINTS, "any_atom"):
         raise OptionError(f"{name} takes of= {', '.join(map(repr, (*_POINTS, 'any_atom')))}, got {of!r}")
     return of
+
+
+def _of_nodes(name: str, of: str) -> None:
+    if of != "node":
+        raise WiringError(f"{name} with of={of!r} joins residues; nodes are atoms: leave of= out")
 
 
 def _whole(name: str, separation: int) -> int:

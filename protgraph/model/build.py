@@ -38,7 +38,7 @@ class GraphModel(nn.Module):
     def __init__(self, graph: ModelGraph, target: Target) -> None:
         super().__init__()
         self.graph, self.target = graph, target
-        self.plan = FeaturePlan(graph.features)
+        self.plan = FeaturePlan(graph.features, nodes=graph.nodes)
         self.wires = wire(graph, self.plan)
         self.fields = dict(self.plan.fields)
         self.layers = nn.ModuleList()

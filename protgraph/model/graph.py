@@ -47,6 +47,9 @@ class ModelGraph:
     weights : str
         Where published weights come from, ``"module:function"``; :func:`protgraph.model.pretrained` takes them, a model
         that is built has random ones.
+    nodes : {"residue", "backbone", "atom"}
+        What the nodes of its graphs are: residues, their atoms N, CA, C, O, or all heavy atoms. What is predicted per
+        residue is read on the CA.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class ModelGraph:
     heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     doc: str = ""
     weights: str = ""
+    nodes: str = "residue"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(as_node(n) for n in self.features))
@@ -77,6 +81,7 @@ class ModelGraph:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON and TOML."""
+        chosen = {"weights": (self.weights, ""), "nodes": (self.nodes, "residue")}
         return {
             "name": self.name,
             "features": [n.to_dict() for n in self.features],
@@ -84,12 +89,12 @@ class ModelGraph:
             "readout": dict(self.readout),
             "heads": {k: dict(v) for k, v in self.heads.items()},
             "doc": self.doc,
-        } | ({"weights": self.weights} if self.weights else {})
+        } | {key: value for key, (value, usual) in chosen.items() if value != usual}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ModelGraph:
         """The inverse of :meth:`to_dict`; unknown or missing keys raise :class:`WiringError`."""
-        known = {"name", "features", "layers", "readout", "heads", "doc", "weights"}
+        known = {"name", "features", "layers", "readout", "heads", "doc", "weights", "nodes"}
         if not isinstance(data, Mapping) or "name" not in data or set(data) - known:
             odd = sorted(set(data) - known) if isinstance(data, Mapping) else data
             raise WiringError(f"a model graph is a dict with 'name' and any of {sorted(known - {'name'})}; got {odd!r}")
@@ -101,7 +106,7 @@ class ModelGraph:
         Nodes are ``"structure"`` (what every protein graph has), one per feature and layer, and ``"head"``; each
         has the attributes ``kind``, ``name`` and ``step``.
         """
-        plan = FeaturePlan(self.features)
+        plan = FeaturePlan(self.features, nodes=self.nodes)
         dag, writer = nx.DiGraph(), dict.fromkeys(plan.fields, "structure")
         dag.add_node("structure", kind="structure", name="structure", step=0)
         for i, n in enumerate(self.features):

@@ -74,9 +74,7 @@ def bonds_by_name(res_name: np.ndarray, atom_residue: np.ndarray, atom_name: np.
     kinds, kind = np.unique(res_name, return_inverse=True)
     names, code = np.unique(atom_name, return_inverse=True)
     place = {str(name): i for i, name in enumerate(names)}
-    table = [
-        [(place[a], place[b]) for a, b in _component_bonds(str(k)) if a in place and b in place] for k in kinds
-    ]
+    table = [[(place[a], place[b]) for a, b in _component_bonds(str(k)) if a in place and b in place] for k in kinds]
     size = np.array([len(bonds) for bonds in table], np.int64)
     first = np.cumsum(size) - size
     bonds = np.array([pair for own in table for pair in own], np.int64).reshape(-1, 2)

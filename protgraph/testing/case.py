@@ -244,11 +244,11 @@ class ModelCase(Case):
 
     @cached_property
     def scene(self) -> StructureScene:
-        return StructureScene(proteins())
+        return StructureScene(proteins(), self.graph.nodes)
 
     @cached_property
     def _plan(self) -> FeaturePlan:
-        return FeaturePlan(self.graph.features)
+        return FeaturePlan(self.graph.features, nodes=self.graph.nodes)
 
     @cached_property
     def stored(self) -> TensorScene:
@@ -279,7 +279,7 @@ class ModelCase(Case):
         return [*featurizers, *models[0].layers, *(m.head for m in models)]
 
     def degenerate(self) -> dict[str, Scene]:
-        return {name: StructureScene((residues,)) for name, residues in degenerate_proteins().items()}
+        return {name: StructureScene((residues,), self.graph.nodes) for name, residues in degenerate_proteins().items()}
 
     def make(self) -> nn.Module:
         return _Heads([build_model(self.graph, target) for target in self.targets])

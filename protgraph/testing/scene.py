@@ -170,7 +170,8 @@ class TensorScene(Scene):
         if "edges" in self.specs:
             given["edges"] = Edges(self.edge_index.to(device), sum(self.sizes), degree=self.degree)
         if "proteins" in self.specs:
-            given["proteins"] = Proteins(self.batch.to(device), self.sizes)
+            parts = {part: given[part] for part in ("chain", "residue") if part in given}
+            given["proteins"] = Proteins(self.batch.to(device), self.sizes, **parts)
         return given
 
     def moved(self, motions: Motions) -> TensorScene:

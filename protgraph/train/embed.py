@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from protgraph.data.granularity import residue_nodes
 from protgraph.data.graph import collate
 from protgraph.errors import OptionError
 from protgraph.train.checkpoint import Checkpoint
@@ -118,8 +119,9 @@ def embed(
     sizes = [0]
     with evaluating(model) as where:
         for members in in_batches(proteins, batch_residues):
-            f = model.embed(collate([p.graph for p in members]).to(where))
-            node.append(f[field].float().cpu())
+            batch = collate([p.graph for p in members]).to(where)
+            f = model.embed(batch)
+            node.append(f[field][residue_nodes(batch)].float().cpu())
             protein.append(f["proteins"].mean(f[field]).float().cpu())
             told += [(p.file, p.residues.name, p.chains) for p in members]
             sizes += [len(p.residues) for p in members]

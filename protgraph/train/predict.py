@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from protgraph.data.granularity import residue_nodes
 from protgraph.data.graph import collate
 from protgraph.data.target import Target
 from protgraph.errors import OptionError
@@ -115,6 +116,8 @@ def predict(
             if target.level == "pair":
                 logits = unordered(logits, members[0].graph)
                 logits = logits.logits[logits.pairs.separation >= target.separation]
+            if target.level == "node":
+                logits = logits[residue_nodes(batch).cpu()]
             said = _said(logits, target, checkpoint.threshold)
             identities = identify(members, target)
             rows += [(*identity, *values) for identity, values in zip(identities, said, strict=True)]

@@ -17,10 +17,11 @@ import torch
 
 from protgraph import __version__, registry
 from protgraph.data.dataset import Dataset, Example
+from protgraph.data.granularity import on_residues
 from protgraph.data.graph import ProteinGraph
 from protgraph.data.labels import Labels, ResidueLabels, absent_residues
 from protgraph.data.store import Store, write_store
-from protgraph.errors import DatasetError, LabelError, ProtgraphError
+from protgraph.errors import DatasetError, LabelError, ProtgraphError, WiringError
 from protgraph.featurize.build import FeaturePlan
 from protgraph.structure.fasta import Record, read_fasta
 from protgraph.structure.residue import Residues
@@ -155,7 +156,10 @@ def prepare(
         Labels name residues that are not there, or do not fit the target.
     DatasetError
         Not one protein could be prepared, or none of the training split.
+    WiringError
+        The plan's nodes are atoms, and the task asks of pairs, or hides from residue to residue.
     """
+    _suit(plan, task)
     cache = cache_dir(cache)
     examples = dataset.examples(task.name)
     labels = [dataset.labels(task.name, example) for example in examples]
@@ -175,6 +179,17 @@ def prepare(
     _write(folder, made, failures)
     opened = _open(folder)
     return Prepared(opened.splits, opened.failures, opened.one_chain, temporary)
+
+
+def _suit(plan: FeaturePlan, task: Task) -> None:
+    """Labels that a task makes anew at every use are of residues: what it masks, other atoms would show."""
+    if plan.node_kind == "residue":
+        return
+    if task.present is not None or task.causal or task.kept.level not in ("node", "graph"):
+        raise WiringError(
+            f"task {task.name!r} is one of residues, and the model's nodes are of kind {plan.node_kind!r}.\n"
+            "Models of atoms take tasks whose labels per residue or protein are there before training."
+        )
 
 
 def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Example]) -> list[object]:
@@ -235,7 +250,7 @@ def _graph(example: Example, residues: Residues, task: Task, plan: FeaturePlan, 
     seen = task.seen(residues, example.id)
     y = torch.from_numpy(task.labels(residues, labels, seen=seen))
     graph = plan.stored(seen, aatype=residues.aatype if task.shows_types else None)
-    graph.name, graph.y, graph.y_level = example.id, y, task.kept.level
+    graph.name, graph.y, graph.y_level = example.id, on_residues(y, graph, task.kept), task.kept.level
     graph.validate()
     return graph
 

@@ -1,0 +1,56 @@
+"""Models whose nodes are atoms: trained on labels of residues, and predicting one row a residue."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from protgraph import registry
+from protgraph.data.node import node
+from protgraph.errors import WiringError
+from protgraph.featurize import FeaturePlan
+from protgraph.model import ModelGraph
+from protgraph.task import task_for
+from protgraph.train import embed, fit, predict
+from protgraph.train.prepare import prepare
+
+ATOMS = ModelGraph(
+    "atoms",
+    features=[node("radius", radius=4.0)],
+    layers=[
+        node("embed", reads=["atom_type", "aatype"], dim=16),
+        *2 * [node("mpnn", dim=16, writes={"h": "m"}), node("residual", reads={"update": "m"})],
+    ],
+    nodes="atom",
+)
+
+
+def test_labels_of_residues_stand_on_their_ca(small, tmp_path):
+    task = task_for(small.target("helix"))
+    per_atom = prepare(small, task, FeaturePlan(["knn"], nodes="atom"), cache=tmp_path).splits["val"]
+    per_residue = prepare(small, task, FeaturePlan(["knn"]), cache=tmp_path).splits["val"]
+    for atoms, whole in zip(per_atom, per_residue, strict=True):
+        alpha = atoms.atom_type == 1
+        assert torch.equal(atoms.y[alpha], whole.y) and (atoms.y[~alpha] == -1).all()
+
+
+def test_it_learns_predicts_and_embeds_residue_by_residue(small, quick, tmp_path):
+    result = fit(ATOMS, small, "helix", config=quick, cache=tmp_path / "cache")
+    path = tmp_path / "atoms.safetensors"
+    result.save(path)
+    file = small.examples("helix", "test")[0].path
+    found = predict(path, [file])
+    from protgraph.structure import clean, load_structure
+
+    residues = clean(load_structure(file))
+    assert len(found.rows) == len(residues) and not found.failures
+    assert [row[2] for row in found.rows] == residues.res_id.tolist()
+    vectors = embed(path, [file])
+    assert vectors.node.shape == (len(residues), 16) and np.isfinite(vectors.node).all()
+
+
+@pytest.mark.parametrize("name", ["masked_lm", "next_residue", "contact"])
+def test_tasks_of_residues_alone_are_refused(small, tmp_path, name):
+    with pytest.raises(WiringError, match=name):
+        prepare(small, registry.tasks.get(name), FeaturePlan(["knn"], nodes="atom"), cache=tmp_path)
