@@ -92,7 +92,7 @@ class PSea(StructureFeaturizer):
     Writes
     ------
     p_sea : (N,) int64, category of 3 classes
-        0 helix, 1 strand, 2 coil. Chiral: a mirror image of a helix is none.
+        0 helix, 1 strand, 2 coil. Chiral: the sign of dihedral angles is one of its criteria.
 
     References
     ----------

@@ -1,0 +1,52 @@
+"""Angles on the circle, with masks; symmetric side chains whatever their atoms are called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from protgraph.featurize.torsion import BondGeometry, SidechainDihedral, TraceAngle
+from protgraph.structure.internal import SYMMETRIC_CHI, bond_angles, bond_lengths, sidechain_dihedrals
+from protgraph.structure.trace import trace_angles
+
+PAIRS = {"D": ("OD1", "OD2"), "E": ("OE1", "OE2"), "F": ("CD1", "CD2"), "Y": ("CD1", "CD2")}
+
+
+def test_angles_lie_on_circles_or_are_masked(proteins):
+    for residues in proteins:
+        angles = sidechain_dihedrals(residues)
+        angles = np.where(SYMMETRIC_CHI[residues.aatype], 2 * angles, angles)
+        made = SidechainDihedral()(residues)
+        found = made["chi"][:, :4] + 1j * made["chi"][:, 4:]
+        assert (made["chi_mask"] == np.isfinite(angles)).all()
+        assert np.abs(found - np.exp(1j * np.nan_to_num(angles)) * made["chi_mask"]).max() < 1e-6
+        made, angles = TraceAngle()(residues), trace_angles(residues)
+        found = made["trace_angle"][:, ::2] + 1j * made["trace_angle"][:, 1::2]
+        assert np.abs(found - np.exp(1j * np.nan_to_num(angles)) * made["trace_angle_mask"]).max() < 1e-6
+
+
+def test_names_of_two_atoms_alike_do_not_matter(proteins):
+    for residues in proteins[:6]:
+        names, letters = residues.atom_name.copy(), np.array(list(residues.sequence))[residues.atom_residue]
+        for letter, (one, two) in PAIRS.items():
+            own = letters == letter
+            names[own & (residues.atom_name == one)], names[own & (residues.atom_name == two)] = two, one
+        before, after = SidechainDihedral()(residues), SidechainDihedral()(replace(residues, atom_name=names))
+        assert (before["chi_mask"] == after["chi_mask"]).all()
+        change = np.abs(before["chi"] - after["chi"])
+        assert np.quantile(change, 0.99) < 0.15  # real groups are planar to some degrees only
+        assert (
+            np.abs(sidechain_dihedrals(residues) - sidechain_dihedrals(replace(residues, atom_name=names)))[
+                SYMMETRIC_CHI[residues.aatype] & before["chi_mask"]
+            ].min()
+            > 2.5
+        )  # the angles themselves are off by half a turn
+
+
+def test_bonds_are_those_of_the_structure(proteins):
+    for residues in proteins[:6]:
+        made = BondGeometry()(residues)
+        for name, values in (("bond_length", bond_lengths(residues)), ("bond_angle", bond_angles(residues))):
+            assert (made[f"{name}_mask"] == np.isfinite(values)).all()
+            assert np.allclose(made[name], np.nan_to_num(values), atol=1e-6)
