@@ -33,6 +33,7 @@ COMMANDS = {
     "generate": "protgraph.cli.generate:generate",
     "design": "protgraph.cli.design:design",
     "score": "protgraph.cli.score:score",
+    "view": "protgraph.cli.view:view",
     "bench": "protgraph.cli.bench:bench",
     "speed": "protgraph.cli.speed:speed",
     "check": "protgraph.cli.check:check",

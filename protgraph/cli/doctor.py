@@ -16,6 +16,8 @@ DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite",
 #: Optional distribution → (module, extra that brings it).
 EXTRAS = {
     "torch-scatter": ("torch_scatter", "scatter"),
+    "plotly": ("plotly", "view"),
+    "pandas": ("pandas", "pandas"),
     "transformers": ("transformers", "esm"),
     "cuequivariance-torch": ("cuequivariance_torch", "cuequivariance"),
 }

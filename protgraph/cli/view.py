@@ -1,0 +1,98 @@
+"""``protgraph view``: a protein graph to look at, in a page on its own or in Mol*."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from protgraph.errors import OptionError
+
+if TYPE_CHECKING:
+    from protgraph.structure import Residues
+    from protgraph.view.scene import Color, EdgeSet
+
+__all__ = ["view"]
+
+
+def view(
+    file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq, af:P69905.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write, .html or .mvsj.")],
+    edges: Annotated[
+        str, typer.Option(help="Edge featurizers with commas between; options in brackets: 'contact,ca_knn[k=8]'.")
+    ] = "",
+    color: Annotated[
+        str | None, typer.Option(help="chain, residue, seq_pos, b_factor, a featurizer (sasa, dihedral:4), predicted.")
+    ] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Show what this trained model predicts.")] = None,
+    attention: Annotated[bool, typer.Option("--attention", help="Its strongest attention as edges, by width.")] = False,
+    chain: Annotated[list[str] | None, typer.Option(help="Author chain id to show; again for more.")] = None,
+    form: Annotated[str, typer.Option("--format", help="html, or molviewspec for Mol*.")] = "html",
+) -> None:
+    """Write a protein graph as a page that needs no network, to turn, to zoom and to point at.
+
+    The legend switches chains, kinds of edges and categories on and off; pointing at a residue shows its name and
+    values. With --checkpoint residues have the colour of what the model predicts, or of one of its columns (--color
+    p_helix). Needs plotly: the extra "view".
+
+    \b
+    Examples:
+      protgraph view 1ubq.cif --edges contact,hydrogen_bond --color sasa -o 1ubq.html
+      protgraph view pdb:1ubq --edges "ca_knn[k=8]" --color dssp -o 1ubq.html
+      protgraph view 1ubq.cif --checkpoint gat.safetensors -o predicted.html
+      protgraph view 1ubq.cif --color b_factor --format molviewspec -o 1ubq.mvsj
+    """
+    from protgraph.structure import clean, load_structure
+    from protgraph.structure.archive import as_accession
+    from protgraph.structure.fetch import fetch
+    from protgraph.view.model import attended, predicted
+    from protgraph.view.molviewspec import write_molviewspec
+    from protgraph.view.page import write_page
+    from protgraph.view.scene import Scene, make_scene
+
+    if form not in ("html", "molviewspec"):
+        raise OptionError(f"format {form!r} is neither html nor molviewspec")
+    if attention and checkpoint is None:
+        raise OptionError("--attention is of a trained model; give --checkpoint")
+    accession = as_accession(file)
+    path = Path(file) if accession is None else fetch(accession)
+    structure = load_structure(path)
+    residues = clean(structure, chains=chain)
+    nodes = parse_edges(edges)
+    columns: dict[str, Color] = {} if checkpoint is None else predicted(checkpoint, path, residues, chains=chain)
+    chosen = color or next(iter(columns), "chain")
+    scene = make_scene(residues, edges=nodes, color=columns.pop(chosen, chosen), shown=list(columns.values()))
+    drawn: tuple[EdgeSet, ...] = scene.edges
+    if attention:
+        drawn = (*drawn, attended(checkpoint, path, residues, chains=chain))
+    scene = Scene(residues, scene.color, scene.shown, drawn)
+    if form == "html":
+        write_page(scene, out)
+    else:
+        write_molviewspec(scene, out, source=path, form=structure.format)
+    counts = "".join(f", {len(e.pairs)} {e.name}" for e in drawn)
+    typer.echo(f"{_named(residues)}{counts}, by {scene.color.name} → {out}")
+
+
+def _named(residues: Residues) -> str:
+    return f"{residues.name}: {len(residues)} residues of {len(residues.chain_names)} chains"
+
+
+def parse_edges(text: str) -> list:
+    """Nodes from ``contact,ca_knn[k=8]``.
+
+    Raises
+    ------
+    OptionError
+        A bracket is not closed.
+    """
+    import re
+
+    from protgraph.cli.featurize import parse_feature
+
+    parts = re.findall(r"([^,\[\]]+)(?:\[([^\]]*)\])?(?:,|$)", text)
+    rebuilt = ",".join(f"{name}[{options}]" if options else name for name, options in parts)
+    if rebuilt != text.strip(","):
+        raise OptionError(f"--edges {text!r} is not written 'contact,ca_knn[k=8]'")
+    return [parse_feature(f"{name.strip()}:{options}" if options else name.strip()) for name, options in parts]

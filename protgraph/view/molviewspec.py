@@ -1,0 +1,119 @@
+"""A scene as a MolViewSpec state, which Mol* opens: cartoon, colours by residue, edges as lines.
+
+References
+----------
+Bittrich et al. 2025, "MolViewSpec: a Mol* extension for describing and sharing molecular visualizations", Nucleic Acids
+Research, doi:10.1093/nar/gkaf370; the tree schema of version 1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
+from protgraph.errors import OptionError
+from protgraph.view.scene import Color, EdgeSet, Scene
+
+__all__ = ["write_molviewspec"]
+
+_FORMATS = {"pdb": "pdb", "mmcif": "mmcif", "bcif": "bcif"}
+_NONE = "#cccccc"
+_THICKEST = 0.3  # Å, radius of the thickest edge
+
+
+def write_molviewspec(scene: Scene, path: str | Path, *, source: str | Path, form: str) -> Path:
+    """Write the state, a JSON file with suffix ``.mvsj``; it names the structure file by its path from there.
+
+    Parameters
+    ----------
+    scene : Scene
+    path : str or Path
+        File to write.
+    source : str or Path
+        The structure file, not gzipped: Mol* reads it beside the state.
+    form : str
+        Its format, "pdb", "mmcif" or "bcif".
+
+    Raises
+    ------
+    OptionError
+        The structure file is gzipped.
+    """
+    if Path(source).read_bytes()[:2] == b"\x1f\x8b":
+        raise OptionError(f"{source} is gzipped, and Mol* opens it only decompressed; gunzip it first")
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    url = Path(os.path.relpath(source, path.parent)).as_posix()
+    cartoon = _node("representation", {"type": "cartoon"}, _colors(scene))
+    polymer = _node("component", {"selector": "polymer"}, [cartoon])
+    ligand = _node("component", {"selector": "ligand"}, [_node("representation", {"type": "ball_and_stick"})])
+    structure = _node("structure", {"type": "model"}, [polymer, ligand, *map(_tubes(scene), scene.edges)])
+    parsed = _node("parse", {"format": _FORMATS[form]}, [structure])
+    tree = _node("root", None, [_node("download", {"url": url}, [parsed])])
+    state = {
+        "kind": "single",
+        "root": tree,
+        "metadata": {
+            "version": "1",
+            "title": f"{scene.residues.name} by {scene.color.name}",
+            "timestamp": datetime.now(UTC).isoformat(),
+        },
+    }
+    path.write_text(json.dumps(state, indent=1), encoding="utf-8")
+    return path
+
+
+def _node(kind: str, params: dict[str, Any] | None = None, children: Iterable[dict[str, Any]] = ()) -> dict[str, Any]:
+    node: dict[str, Any] = {"kind": kind}
+    if params is not None:
+        node["params"] = params
+    if children := list(children):
+        node["children"] = children
+    return node
+
+
+def _colors(scene: Scene) -> list[dict[str, Any]]:
+    """A colour for each residue, by chain, number and insertion code of the author."""
+    r = scene.residues
+    said = []
+    for chain, number, ins, color in zip(
+        r.chain.tolist(), r.res_id.tolist(), r.ins_code.tolist(), _hex(scene.color), strict=True
+    ):
+        selector = {"auth_asym_id": chain, "auth_seq_id": number} | ({"pdbx_PDB_ins_code": ins} if ins else {})
+        said.append(_node("color", {"selector": selector, "color": color}))
+    return said
+
+
+def _hex(color: Color) -> list[str]:
+    known = color.values[~np.isnan(color.values)]
+    if color.labels:
+        palette = colormaps["tab20"]
+        return [_NONE if np.isnan(v) else to_hex(palette(int(v) % 20)) for v in color.values]
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
+    scaled = (color.values - low) / ((high - low) or 1.0)
+    return [_NONE if np.isnan(v) else to_hex(colormaps["viridis"](v)) for v in scaled]
+
+
+def _tubes(scene: Scene) -> Any:
+    """A function that makes one group of primitives of one kind of edges."""
+    palette = colormaps["Dark2"]
+    place = {edges.name: i for i, edges in enumerate(scene.edges)}
+
+    def group(edges: EdgeSet) -> dict[str, Any]:
+        ends = scene.residues.pos[edges.pairs].astype(float).round(3)
+        tubes = [
+            _node("primitive", {"kind": "tube", "start": a, "end": b, "radius": round(_THICKEST * w, 3)})
+            for (a, b), w in zip(ends.tolist(), edges.width.tolist(), strict=True)
+        ]
+        color = to_hex(palette(place[edges.name] % 8))
+        return _node("primitives", {"color": color, "opacity": 0.7, "tooltip": edges.name}, tubes)
+
+    return group

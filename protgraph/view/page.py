@@ -1,0 +1,117 @@
+"""A scene as one HTML page that needs no network: plotly, its program inside the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from protgraph.errors import MissingExtraError
+from protgraph.view.scene import EdgeSet, Scene
+
+__all__ = ["write_page"]
+
+# Okabe & Ito 2008, "Color universal design": told apart by people with any colour vision.
+_PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+_WIDTHS = 4  # how many thicknesses edges are drawn in: a plotly line has one
+_THINNEST, _THICKEST = 1.0, 6.0
+
+
+def write_page(scene: Scene, path: str | Path) -> Path:
+    """Write the page: backbones, residues, edges of each kind; the legend switches each on and off.
+
+    Raises
+    ------
+    MissingExtraError
+        Where plotly is not installed.
+    """
+    go = _plotly()
+    figure = go.Figure([*_backbones(scene, go), *_edges(scene, go), *_nodes(scene, go)])
+    blank = {"visible": False, "showspikes": False}
+    figure.update_layout(
+        title={"text": f"{scene.residues.name}, {len(scene.residues)} residues, by {scene.color.name}"},
+        scene={"xaxis": blank, "yaxis": blank, "zaxis": blank, "aspectmode": "data"},
+        legend={"x": 0, "y": 1, "itemsizing": "constant"},
+        margin={"l": 0, "r": 0, "t": 40, "b": 0},
+        hoverlabel={"align": "left"},
+    )
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page = figure.to_html(include_plotlyjs=True, include_mathjax=False, full_html=True, config={"displaylogo": False})
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _plotly() -> Any:
+    try:
+        import plotly.graph_objects
+    except ImportError as e:
+        raise MissingExtraError('pages need plotly: pip install "protgraph-pyg[view]"') from e
+    return plotly.graph_objects
+
+
+def _line(go: Any, xyz: np.ndarray, **options: Any) -> Any:
+    """A line through ``(M, 3)`` points, interrupted at NaN."""
+    x, y, z = (np.where(np.isnan(column), None, column.round(3)).tolist() for column in xyz.T)
+    return go.Scatter3d(x=x, y=y, z=z, mode="lines", hoverinfo="skip", **options)
+
+
+def _backbones(scene: Scene, go: Any) -> list[Any]:
+    return [
+        _line(go, xyz, name=f"chain {name or 'blank'}", line={"color": "#999999", "width": 5}, opacity=0.7)
+        for name, xyz in scene.traces.items()
+    ]
+
+
+def _nodes(scene: Scene, go: Any) -> list[Any]:
+    """One set of markers, or one for each category there is."""
+    color, pos, texts = scene.color, scene.residues.pos, np.array(scene.texts, dtype=object)
+    known = ~np.isnan(color.values)
+    groups = [(f"{color.name}: none", np.flatnonzero(~known), {"color": "#cccccc"})]
+    if color.labels:
+        rows = [(label, np.flatnonzero(color.values == i)) for i, label in enumerate(color.labels)]
+        groups += [
+            (f"{color.name} {label}", members, {"color": _PALETTE[i % len(_PALETTE)]})
+            for i, (label, members) in enumerate(rows)
+        ]
+    else:
+        bar = {"title": {"text": f"{color.name} {f'({color.unit})' if color.unit else ''}".rstrip()}}
+        shade = {"color": color.values[known].tolist(), "colorscale": "Viridis", "colorbar": bar, "showscale": True}
+        groups.append((color.name, np.flatnonzero(known), shade))
+    return [
+        go.Scatter3d(
+            **dict(zip("xyz", pos[rows].T.astype(float).round(3).tolist(), strict=True)),
+            mode="markers",
+            name=name,
+            text=texts[rows].tolist(),
+            hoverinfo="text",
+            marker={"size": 5, "line": {"width": 0.5, "color": "#333333"}, **marker},
+        )
+        for name, rows, marker in groups
+        if len(rows)
+    ]
+
+
+def _edges(scene: Scene, go: Any) -> list[Any]:
+    """A line an edge kind, several where its edges are of several widths; they are one item of the legend."""
+    traces = []
+    for i, edges in enumerate(scene.edges):
+        color = _PALETTE[(i + 1) % len(_PALETTE)]
+        steps = _steps(edges)
+        for step in sorted(set(steps.tolist())) or [0]:
+            pairs = edges.pairs[steps == step]
+            width = _THINNEST + (_THICKEST - _THINNEST) * step / _WIDTHS if (edges.width < 1).any() else 2.0
+            ends = scene.residues.pos[pairs].astype(float)  # (P, 2, 3)
+            xyz = np.concatenate([ends, np.full((len(pairs), 1, 3), np.nan)], axis=1).reshape(-1, 3)
+            first = not any(t.legendgroup == edges.name for t in traces)
+            traces.append(
+                _line(go, xyz, name=f"{edges.name} ({len(edges.pairs)})", legendgroup=edges.name, showlegend=first,
+                      line={"color": color, "width": width}, opacity=0.6)
+            )  # fmt: skip
+    return traces
+
+
+def _steps(edges: EdgeSet) -> np.ndarray:
+    """``(P,)`` int64 from 1, which of the widths each edge is drawn in."""
+    return np.ceil(edges.width * _WIDTHS).astype(np.int64)

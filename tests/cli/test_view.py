@@ -1,0 +1,75 @@
+"""Files to pages: edges, colours, what a trained model says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import protgraph as pg
+
+
+@pytest.fixture(scope="module")
+def checkpoint(structures_dir, tmp_path_factory):
+    """An untrained transformer that can be loaded like a trained one."""
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "in").mkdir()
+    for name in ("1crn", "10sb", "134l"):
+        (folder / "in" / f"{name}.bcif").write_bytes((structures_dir / f"{name}.bcif").read_bytes())
+    rows = ["file,chain,res_id,state"]
+    for path in sorted((folder / "in").iterdir()):
+        residues = pg.clean(pg.load_structure(path))
+        rows += [f"{path.name},{c},{n},{'odd' if n % 2 else 'even'}" for c, n in
+                 zip(residues.chain, residues.res_id, strict=True)]  # fmt: skip
+    (folder / "labels.csv").write_text("\n".join(dict.fromkeys(rows)) + "\n")
+    from protgraph.data.folder import FolderDataset
+
+    result = pg.fit("transformer", FolderDataset(folder / "in", folder / "labels.csv"), "labels",
+                    config=pg.FitConfig(epochs=1))  # fmt: skip
+    result.save(folder / "m.safetensors")
+    return folder / "m.safetensors"
+
+
+def test_a_file_is_shown_with_edges_and_a_colour(run, structures_dir, tmp_path):
+    out = tmp_path / "a" / "1crn.html"
+    args = ["--edges", "contact,ca_knn[k=4]", "--color", "dihedral:3", "-o", out]
+    result = run("view", structures_dir / "1crn.bcif", *args)
+    assert result.code == 0, result.err
+    assert "1crn: 46 residues of 1 chains" in result.out and "contact, " in result.out and out.stat().st_size > 10**6
+
+
+def test_a_model_is_shown_by_colour_and_width(run, structures_dir, tmp_path, checkpoint):
+    out = tmp_path / "p.html"
+    result = run("view", structures_dir / "1crn.bcif", "--checkpoint", checkpoint, "--attention", "-o", out)
+    assert result.code == 0, result.err
+    assert "46 attention, by predicted" in result.out
+    text = out.read_text()
+    assert "p_even: 0." in text and '"legendgroup":"attention"' in text
+    result = run("view", structures_dir / "1crn.bcif", "--checkpoint", checkpoint, "--color", "p_odd", "-o", out)
+    assert result.code == 0 and "by p_odd" in result.out
+
+
+def test_molviewspec_is_written(run, structures_dir, tmp_path):
+    out = tmp_path / "1crn.mvsj"
+    args = ["--format", "molviewspec", "--color", "b_factor", "-o", out]
+    assert run("view", structures_dir / "1crn.bcif", *args).code == 0
+    assert json.loads(out.read_text())["kind"] == "single"
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--edges", "contakt"], "contact"),
+        (["--edges", "ca_knn[k=4"], "not written"),
+        (["--edges", "dihedral"], "finds no edges"),
+        (["--color", "dihedral"], "dihedral:0"),
+        (["--color", "colour"], "colour"),
+        (["--format", "png"], "neither html nor"),
+        (["--attention"], "--checkpoint"),
+        (["--checkpoint", "none.safetensors"], "none.safetensors"),
+    ],
+)
+def test_wrong_requests_say_what_to_do(run, structures_dir, tmp_path, args, words):
+    result = run("view", structures_dir / "1crn.bcif", *args, "-o", tmp_path / "x.html")
+    assert result.code == 2, result
+    assert words in result.err and "Traceback" not in result.err and not (tmp_path / "x.html").exists()

@@ -1,0 +1,68 @@
+"""Colours and edges are what featurizers say, each pair once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from protgraph.data.node import node
+from protgraph.errors import MissingCoordinatesError, OptionError
+from protgraph.featurize.build import featurize
+from protgraph.structure import clean, load_fasta, load_structure
+from protgraph.view.scene import color_of, edge_set, make_scene
+
+
+@pytest.fixture(scope="module")
+def residues(structures_dir):
+    return clean(load_structure(structures_dir / "1jk9.bcif", chains=["A", "B"]))
+
+
+def test_edges_are_those_of_the_featurizer_each_pair_once(residues):
+    scene = make_scene(residues, edges=[node("contact"), node("ca_knn", k=3)])
+    contact, knn = scene.edges
+    index = featurize(residues, ["contact"]).edge_index.numpy()
+    assert sorted(map(tuple, contact.pairs.tolist())) == sorted((j, i) for j, i in index.T.tolist() if j < i)
+    assert (knn.pairs[:, 0] < knn.pairs[:, 1]).all() and len(knn.pairs) < 3 * len(residues)
+
+
+def test_an_edge_has_the_greater_width_of_its_two_directions():
+    found = edge_set("x", np.array([[3, 1], [1, 3], [2, 2], [0, 1]]), np.array([0.2, 0.7, 1.0, 0.5]))
+    assert found.pairs.tolist() == [[0, 1], [1, 3]] and found.width.tolist() == [0.5, 0.7]
+    assert edge_set("x", np.zeros((0, 2), np.int64)).pairs.shape == (0, 2)
+
+
+def test_colours_are_fields(residues):
+    graph = featurize(residues, ["dihedral", "b_factor"])
+    np.testing.assert_array_equal(color_of(residues, "dihedral:4").values, graph.dihedral[:, 4].double())
+    np.testing.assert_array_equal(color_of(residues, "b_factor").values, graph.b_factor[:, 0].double())
+    assert color_of(residues, "chain").labels == ("A", "B")
+    one_hot = color_of(residues, "residue_one_hot")
+    assert [one_hot.labels[int(v)] for v in one_hot.values] == list(residues.sequence)
+
+
+def test_residues_have_readable_texts(residues):
+    scene = make_scene(residues, color="residue")
+    kind, number = residues.res_name[0], residues.res_id[0]
+    assert scene.texts[0] == f"<b>A:{kind}:{number}</b><br>residue: {residues.sequence[0]}"
+
+
+def test_backbones_are_interrupted_at_breaks(structures_dir, shared_data):
+    broken = clean(load_structure(shared_data / "robustness" / "missing__gap.pdb"))
+    gaps = broken.report.gaps
+    assert gaps and sum(np.isnan(t[:, 0]).sum() for t in make_scene(broken).traces.values()) == gaps
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [({"color": "dihedral"}, "dihedral:0 to dihedral:5"), ({"color": "dihedral:9"}, "choose one"),
+     ({"color": "edge_rbf"}, "edge_dist|no value"), ({"edges": [node("dihedral")]}, "finds no edges")],
+)  # fmt: skip
+def test_wrong_requests_say_what_to_do(residues, given, words):
+    with pytest.raises(ValueError if "edge_rbf" in str(given) else OptionError, match=words):
+        make_scene(residues, **given)
+
+
+def test_a_sequence_cannot_be_seen(tmp_path):
+    (tmp_path / "a.fasta").write_text(">A\nACDEF\n")
+    with pytest.raises(MissingCoordinatesError, match="nothing to see"):
+        make_scene(load_fasta(tmp_path / "a.fasta")[0])
