@@ -1,0 +1,77 @@
+"""Encodings of the graph: walks counted with networkx, frequencies of graphs whose Laplacian is known."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from protgraph.data.edges import Edges, Proteins
+from protgraph.errors import OptionError
+from protgraph.featurize.graph_encoding import LaplacianEncoding, RandomWalkEncoding
+
+
+def inputs(*graphs: nx.Graph | nx.DiGraph) -> dict:
+    """Graphs as one batch, both ways unless directed."""
+    sizes = tuple(len(g) for g in graphs)
+    starts = np.cumsum([0, *sizes])
+    pairs = [(a + s, b + s) for g, s in zip(graphs, starts, strict=False) for a, b in nx.DiGraph(g).edges]
+    index = torch.tensor(sorted(pairs, key=lambda e: (e[1], e[0])) or np.zeros((0, 2), int)).T
+    batch = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    return {"edges": Edges(index, int(starts[-1])), "proteins": Proteins(batch, sizes)}
+
+
+def test_returns_equal_powers_of_the_transition_matrix(float64):
+    graph = nx.gnp_random_graph(15, 0.25, seed=2, directed=True)
+    made = RandomWalkEncoding(steps=7)(inputs(graph))["random_walk"].numpy()
+    adjacent = nx.to_numpy_array(graph).T  # row i: sources of the edges to i
+    walk = adjacent / np.maximum(adjacent.sum(1, keepdims=True), 1)
+    for k in range(2, 9):
+        assert np.allclose(made[:, k - 2], np.diag(np.linalg.matrix_power(walk, k)))
+
+
+def test_a_walk_on_a_ring_is_back_by_binomials(float64):
+    made = RandomWalkEncoding(steps=5)(inputs(nx.cycle_graph(20)))["random_walk"]
+    assert made[0].tolist() == pytest.approx([2 / 4, 0, 6 / 16, 0, 20 / 64])
+
+
+def test_frequencies_do_not_depend_on_the_solvers_basis(float64):
+    ring = LaplacianEncoding(size=6)(inputs(nx.cycle_graph(12)))["laplacian"]
+    assert torch.allclose(ring, torch.tensor([2.0] * 6).expand(12, 6), atol=1e-8)  # pairs of waves, spread evenly
+    whole = LaplacianEncoding(size=3)(inputs(nx.complete_graph(5)))["laplacian"]
+    assert torch.allclose(whole, torch.full((5, 3), 4.0))  # one eigenvalue, 4 times
+
+
+def test_single_frequencies_are_squared_eigenvectors(float64):
+    graph = nx.path_graph(9)
+    made = LaplacianEncoding(size=4)(inputs(graph))["laplacian"].numpy()
+    _, vector = np.linalg.eigh(nx.normalized_laplacian_matrix(graph).toarray())
+    assert np.allclose(made, 9 * vector[:, 1:5] ** 2, atol=1e-6)
+
+
+def test_a_nearly_split_pair_is_continuous(float64):
+    grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 4))
+    before = LaplacianEncoding()(inputs(grid))["laplacian"]
+    order = np.random.default_rng(0).permutation(16)
+    after = LaplacianEncoding()(inputs(nx.relabel_nodes(grid, dict(enumerate(order)))))["laplacian"]
+    assert torch.allclose(after[order], before, atol=1e-8)  # degenerate eigenvalues, other order, same encoding
+
+
+def test_batches_and_small_graphs(float64):
+    graphs = [nx.path_graph(9), nx.empty_graph(1), nx.cycle_graph(4), nx.empty_graph(3)]
+    for featurizer in (RandomWalkEncoding(), LaplacianEncoding()):
+        (name,) = featurizer.writes
+        together = featurizer(inputs(*graphs))[name]
+        assert torch.isfinite(together).all()
+        assert torch.equal(together, torch.cat([featurizer(inputs(g))[name] for g in graphs]))
+    assert not RandomWalkEncoding()(inputs(nx.empty_graph(3)))["random_walk"].any()
+    assert LaplacianEncoding()(inputs(nx.path_graph(3)))["laplacian"].shape == (3, 8)
+
+
+def test_options_are_checked():
+    for make in (lambda: RandomWalkEncoding(steps=0), lambda: LaplacianEncoding(size=0)):
+        with pytest.raises(OptionError, match="at least 1"):
+            make()
+    with pytest.raises(OptionError, match="width above 0"):
+        LaplacianEncoding(width=0)
