@@ -59,6 +59,7 @@ def test_it_draws_and_the_legend_hides_a_kind_and_nothing_is_fetched(page, brows
     before = dict(browser.execute_script(shown))
     assert set(before.values()) == {"true"}
     assert {"chain A", "b_factor"} < set(before) and any(name.startswith("contact (") for name in before)
+    assert not browser.execute_script("return !!document.querySelector('[data-title^=\"Share\"]')")  # it would upload
     full = _colours(browser)
     item = "[...document.querySelectorAll('.legend .traces')].find(e => e.textContent.startsWith('contact'))"
     browser.execute_script(
