@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from protgraph import featurizers
+from protgraph.data.conformity import Conformity
+from protgraph.data.node import Node
 from protgraph.featurize import FeaturePlan
 from protgraph.featurize.build import ALWAYS
 from protgraph.structure import Residues, clean, load_structure
@@ -33,7 +35,7 @@ def move() -> Callable[..., Residues]:
 
 @pytest.fixture(scope="session")
 def plan_of() -> Callable[[str], FeaturePlan]:
-    """``plan_of(name)``: one featurizer and whatever writes what it reads, all with default options."""
+    """``plan_of(name)``: one featurizer and whatever writes what it reads, with options by default, offline."""
     writers = {"edges": "ca_knn"}
     for other in featurizers.names():
         writers |= {field: other for field in featurizers.get(other).writes if field != "edge_index"}
@@ -42,4 +44,8 @@ def plan_of() -> Callable[[str], FeaturePlan]:
         before = [writers[field] for field in featurizers.get(name).reads if field not in (*ALWAYS, "proteins")]
         return [*(found for other in before for found in needed(other)), name]
 
-    return lambda name: FeaturePlan(list(dict.fromkeys(needed(name))))
+    def by_default(name: str) -> Node:
+        stated = getattr(featurizers.get(name), "conformity", None) or Conformity()
+        return Node(name, stated.offline)
+
+    return lambda name: FeaturePlan([by_default(other) for other in dict.fromkeys(needed(name))])
