@@ -60,7 +60,7 @@ def test_angles_equal_biotite(graph):
     values, mask = (ours[name].numpy() for name in EdgeTrRosetta.writes)
     assert mask.mean() > 0.99
     known = np.concatenate([mask, mask[:, [3, 4, 0, 1, 2]]], 1)
-    assert np.abs(values - expected)[known].max() < 1e-9
+    assert np.abs(values - expected)[known].max() < 2e-4  # biotite computes in float32
     assert not values[~known].any()
     assert np.abs(graph.edge_trrosetta.numpy() - values).max() < 1e-3  # float32, three atoms nearly in a line
 
