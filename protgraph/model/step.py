@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from protgraph.data.edges import Proteins
+from protgraph.data.graph import make_batch
 from protgraph.errors import WiringError
 from protgraph.model.build import GraphModel
 from protgraph.nn.base import GraphLayer
 from protgraph.nn.cache import State
 
-__all__ = ["Progress", "step"]
+__all__ = ["Progress", "beginning", "step"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,23 @@ class Progress:
 
     seen: int = 0
     states: tuple[State | None, ...] = ()
+
+
+def beginning(batch: Batch, length: int) -> Batch:
+    """The first nodes of each protein of a batch of equally long ones, with their stored fields.
+
+    Raises
+    ------
+    WiringError
+        The batch has edges, which would lead to nodes that are not there yet.
+    """
+    if "edge_index" in batch:
+        raise WiringError("a protein of which only the beginning is known has no edges; take a model that reads none")
+    n = batch.num_graphs
+    names = [name for name in batch.keys() if name != "batch" and batch.is_node_attr(name)]  # noqa: SIM118
+    tensors = {name: batch[name].unflatten(0, (n, -1))[:, :length].flatten(0, 1) for name in names}
+    sizes = (length,) * n
+    return make_batch(tensors, sizes=sizes, rows=dict.fromkeys(names, sizes), attributes={})
 
 
 def step(model: GraphModel, batch: Data, progress: Progress | None = None) -> tuple[Tensor, Progress]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from torch_geometric.data import Batch
 from protgraph.data.graph import collate
 from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionError
 from protgraph.model.build import GraphModel
-from protgraph.model.step import Progress, step
+from protgraph.model.step import Progress, beginning, step
 from protgraph.nn.sampling import check_sampling, sample
 from protgraph.structure.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.fasta import Record
@@ -101,18 +102,18 @@ def generate(
     CheckpointError, MissingCoordinatesError, CausalityError
         The model tells no residue types, needs a structure, or sees later residues.
     WiringError
-        A layer cannot go on from earlier residues; ``cache=False`` does without.
+        The model reads edges; or a layer cannot go on from earlier residues, and ``cache=False`` does without.
     """
     types = _prompt(prompt, n, length)
     check_sampling(temperature=temperature, top_k=top_k, top_p=top_p, classes=UNKNOWN)
     checkpoint = as_checkpoint(checkpoint)
     _check(checkpoint, length)
     generator = torch.Generator().manual_seed(seed)
-    model = checkpoint.model.to(find_device(device))
+    model, whole = checkpoint.model.to(find_device(device)), _proteins(checkpoint, types)
     total, progress = torch.zeros(n, dtype=torch.float64), None
     with evaluating(model) as where:
         for place in range(len(prompt), length):
-            batch = _beginnings(checkpoint, types[:, : place + 1]).to(where)
+            batch = beginning(_shown(checkpoint, whole, types), place + 1).to(where)
             logits, progress = _next(model, batch, progress, cache=cache)
             chosen = sample(logits, generator=generator, temperature=temperature, top_k=top_k, top_p=top_p)
             total += logits.double().log_softmax(-1).gather(1, chosen[:, None]).squeeze(1).cpu()
@@ -165,7 +166,8 @@ def _check(checkpoint: Checkpoint, length: int) -> None:
         )
     generator = torch.Generator().manual_seed(0)
     tried = torch.randint(0, UNKNOWN, (1, min(length, _TRIED)), generator=generator)
-    refuse_leak(model, _beginnings(checkpoint, tried), why="going from residue to residue asks")
+    batch = _shown(checkpoint, _proteins(checkpoint, tried), tried)
+    refuse_leak(model, batch, why="going from residue to residue asks")
 
 
 def _next(model: GraphModel, batch: Batch, progress: Progress | None, *, cache: bool) -> tuple[Tensor, Progress | None]:
@@ -177,12 +179,17 @@ def _next(model: GraphModel, batch: Batch, progress: Progress | None, *, cache: 
     return logits.view(batch.num_graphs, -1, logits.size(1))[:, -1], progress
 
 
-def _beginnings(checkpoint: Checkpoint, types: Tensor) -> Batch:
-    """Sequences of types ``(n, L)`` as a batch, as the model saw proteins in training."""
+def _proteins(checkpoint: Checkpoint, types: Tensor) -> Batch:
+    """As many chains of unknown residues, and as long, as types ``(n, L)`` has."""
     n, length = types.shape
     residues = Record("", "generated", 1, 1, ((1, ALPHABET[UNKNOWN] * length),)).residues()
-    graph = checkpoint.model.plan.stored(residues.hide(checkpoint.hides))
-    batch = collate([graph] * n)
-    if checkpoint.shows_types or "residue_type" not in checkpoint.hides:
-        batch.aatype = types.flatten()
-    return batch
+    return collate([checkpoint.model.plan.stored(residues.hide(checkpoint.hides))] * n)
+
+
+def _shown(checkpoint: Checkpoint, proteins: Batch, types: Tensor) -> Batch:
+    """The proteins with their types ``(n, L)``, if the model saw types in training."""
+    if not checkpoint.shows_types and "residue_type" in checkpoint.hides:
+        return proteins
+    shown = copy.copy(proteins)
+    shown.aatype = types.flatten()
+    return shown

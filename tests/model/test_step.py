@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data.graph import collate, make_batch
+from protgraph.data.graph import collate
 from protgraph.errors import FieldError, WiringError
-from protgraph.model.step import step
+from protgraph.model.step import beginning, step
 from protgraph.nn.cache import remember
 from protgraph.testing.protein import make_protein
 
@@ -61,14 +61,6 @@ def build(layers, dtype=torch.float64):
 
 def proteins(model, lengths=(9, 6), n=3):
     return collate([model.plan.stored(make_protein(lengths, seed=seed)) for seed in range(n)])
-
-
-def beginning(batch, length):
-    """The first nodes of each protein."""
-    n = batch.num_graphs
-    names = [name for name in batch.keys() if batch.is_node_attr(name) and name != "batch"]  # noqa: SIM118
-    tensors = {name: batch[name].unflatten(0, (n, -1))[:, :length].flatten(0, 1) for name in names}
-    return make_batch(tensors, sizes=(length,) * n, rows=dict.fromkeys(names, (length,) * n), attributes={})
 
 
 def stepped(model, batch, cuts):
@@ -143,3 +135,15 @@ def test_proteins_that_do_not_go_on_together_are_refused():
     _, progress = step(model, proteins(model))
     with pytest.raises(WiringError, match="15 seen, do not go on"):
         step(model, proteins(model), progress)
+
+
+def test_a_beginning_has_the_first_nodes_and_no_edges():
+    model = build(MODELS["pre_norm"])
+    batch = proteins(model, n=2)
+    first = beginning(batch, 4)
+    assert first.sizes == (4, 4) and first.batch.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert torch.equal(first.aatype, batch.aatype.view(2, -1)[:, :4].flatten())
+    assert torch.equal(first.pos, batch.pos.view(2, -1, 3)[:, :4].flatten(0, 1))
+    batch.edge_index = torch.zeros(2, 0, dtype=torch.long)
+    with pytest.raises(WiringError, match="has no edges"):
+        beginning(batch, 4)
