@@ -58,7 +58,8 @@ class Task:
         In place of ``derive``: residues as they are, and as a model sees them, to labels.
     present : callable, optional
         ``(graph, generator)`` to what of a graph or batch is shown, and the labels that it is asked for, anew at every
-        use; None shows and asks what was prepared. It changes nothing that it is given.
+        use; None shows and asks what was prepared. It changes nothing that it is given. Where nodes are atoms, labels
+        stand on CA, and the field ``residue`` says of which residue each node is.
     examine : callable, optional
         The same where a model is evaluated, in place of ``present``. There, each protein comes alone, with a generator
         that is always the same for a protein of its name.

@@ -157,7 +157,7 @@ def prepare(
     DatasetError
         Not one protein could be prepared, or none of the training split.
     WiringError
-        The plan's nodes are atoms, and the task asks of pairs, or hides from residue to residue.
+        The plan's nodes are atoms, and the task asks of pairs or edges, or of a causal model.
     """
     _suit(plan, task)
     cache = cache_dir(cache)
@@ -182,13 +182,11 @@ def prepare(
 
 
 def _suit(plan: FeaturePlan, task: Task) -> None:
-    """Labels that a task makes anew at every use are of residues: what it masks, other atoms would show."""
-    if plan.node_kind == "residue":
-        return
-    if task.present is not None or task.causal or task.kept.level not in ("node", "graph"):
+    """Atoms have no place in a sequence, and pairs of them are not those of residues."""
+    if plan.node_kind != "residue" and (task.causal or task.target.level not in ("node", "graph")):
         raise WiringError(
             f"task {task.name!r} is one of residues, and the model's nodes are of kind {plan.node_kind!r}.\n"
-            "Models of atoms take tasks whose labels per residue or protein are there before training."
+            "Models of atoms take tasks that ask about each residue or about the protein, and of all residues at once."
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,7 @@ from protgraph.featurize import FeaturePlan
 from protgraph.model import ModelGraph
 from protgraph.task import task_for
 from protgraph.train import embed, fit, predict
+from protgraph.train.evaluate import examined
 from protgraph.train.prepare import prepare
 
 ATOMS = ModelGraph(
@@ -50,7 +53,18 @@ def test_it_learns_predicts_and_embeds_residue_by_residue(small, quick, tmp_path
     assert vectors.node.shape == (len(residues), 16) and np.isfinite(vectors.node).all()
 
 
-@pytest.mark.parametrize("name", ["masked_lm", "next_residue", "contact"])
+def test_the_type_of_a_masked_residue_shows_in_none_of_its_atoms(small, tmp_path):
+    task = registry.tasks.get("masked_lm")
+    store = prepare(small, replace(task, name="inverse_folding"), FeaturePlan(["knn"], nodes="atom"), cache=tmp_path)
+    batch = examined(store.splits["val"], [0, 1], task)
+    key = batch.batch * 10**6 + batch.residue
+    asked = torch.isin(key, key[batch.y >= 0])
+    assert 0 < int((batch.y >= 0).sum()) < int(asked.sum())
+    assert (batch.aatype[asked] == 20).all() and batch.masked[asked].all()
+    assert not batch.masked[~asked].any() and (batch.aatype[~asked] < 20).all()
+
+
+@pytest.mark.parametrize("name", ["next_residue", "contact"])
 def test_tasks_of_residues_alone_are_refused(small, tmp_path, name):
     with pytest.raises(WiringError, match=name):
         prepare(small, registry.tasks.get(name), FeaturePlan(["knn"], nodes="atom"), cache=tmp_path)
