@@ -13,7 +13,7 @@ from torch.nn.functional import gelu
 from protgraph import Edges, FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.decoder import Decoder, DecoderState
-from protgraph_proteinmpnn.layers import Update
+from protgraph_proteinmpnn.layers import EDGES, Update
 
 __all__ = ["ProteinMPNNDecoder", "State"]
 
@@ -143,9 +143,13 @@ class ProteinMPNNDecoder(Decoder):
         place = state.neighbour + n * ~before
         for number, layer in enumerate(self.layers):
             told = layer.source(h) + state.table[number][aatype]
-            z = torch.cat([told, state.undecoded[number]])[place]  # (N, K, C)
-            z = z + state.of_edge[number] + layer.target(h)[:, None]
-            h = self._updated(layer, h, layer.message(z), state, slice(None))
+            both = torch.cat([told, state.undecoded[number]])
+            target, parts = layer.target(h)[:, None], []
+            for rows in _row_blocks(place):
+                z = both.index_select(0, place[rows].flatten()).view(*place[rows].shape, both.size(1))  # (N', K, C)
+                z = z.add_(state.of_edge[number][rows]).add_(target[rows])
+                parts.append(self._total(layer.message(z), state, rows))
+            h = layer.update(h, torch.cat(parts), state.count)
             if state.copies:
                 state.of_source[number][copy * n : (copy + 1) * n] = told
         return h
@@ -162,7 +166,7 @@ class ProteinMPNNDecoder(Decoder):
             z = of_source.index_select(0, around.flatten()).view(*around.shape, of_source.size(1))  # (R, K, C)
             z.add_(of_edge.index_select(0, node)).add_(layer.target(h)[:, None])
             own = layer.source(h)
-            h = self._updated(layer, h, layer.message(z), state, node)
+            h = layer.update(h, self._total(layer.message(z), state, node), state.count[node])
             of_source.index_copy_(0, rows, own)
         return h
 
@@ -171,10 +175,16 @@ class ProteinMPNNDecoder(Decoder):
             of_source.index_add_(0, rows, table.index_select(0, types))
 
     @staticmethod
-    def _updated(layer: _Layer, h: Tensor, m: Tensor, state: State, node: Tensor | slice) -> Tensor:
-        """The new h ``(R, C)`` of nodes from their messages ``(R, K, C)``."""
-        total = m.sum(1) if state.there is None else (m * state.there[node]).sum(1)
-        return layer.update(h, total, state.count[node])
+    def _total(m: Tensor, state: State, node: Tensor | slice) -> Tensor:
+        """Sums ``(R, C)`` of the messages ``(R, K, C)`` of some nodes."""
+        return m.sum(1) if state.there is None else (m * state.there[node]).sum(1)
+
+
+def _row_blocks(place: Tensor) -> list[slice]:
+    """Slices of N rows of K neighbours with some 1500 edges each, on the CPU without gradients; else one."""
+    n, k = place.shape
+    step = n if torch.is_grad_enabled() or place.is_cuda else max(EDGES // max(k, 1), 1)
+    return [slice(start, min(start + step, n)) for start in range(0, n, max(step, 1))]
 
 
 def _padded(edges: Edges) -> tuple[Tensor, Tensor | None]:

@@ -5,12 +5,54 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
 from protgraph import Edges, FieldSpec, GraphLayer
 
-__all__ = ["PairMLP", "ProteinMPNNEncoder", "Update"]
+__all__ = ["EDGES", "Block", "PairMLP", "ProteinMPNNEncoder", "Update", "blocks"]
+
+#: Edges that are worked on at once without gradients: 1536 × 128 float32 are 0.8 MB and stay in a core's cache.
+EDGES = 1536
+
+
+class Block:
+    """Some nodes, each with its K neighbours; or all nodes, where they have not the same number.
+
+    Parameters
+    ----------
+    edges : Edges
+    nodes : slice
+        Of N.
+    """
+
+    def __init__(self, edges: Edges, nodes: slice) -> None:
+        k = edges.degree
+        self.all, self.nodes = edges, nodes
+        self.degree = k
+        self.edges = slice(None) if k is None else slice(nodes.start * k, nodes.stop * k)
+        self.source = edges.index[0, self.edges]
+
+    def add(self, z: Tensor, of_target: Tensor, of_source: Tensor) -> Tensor:
+        """``z_ij + a_i + b_j`` into z ``(E', C)``, from ``(N, C)`` twice."""
+        z = z.add_(of_source.index_select(0, self.source))
+        if self.degree is None:
+            return z.add_(self.all.target(of_target))
+        z.view(-1, self.degree, z.size(1)).add_(of_target[self.nodes].unsqueeze(1))
+        return z
+
+    def sum(self, m: Tensor) -> Tensor:
+        """``(E', C)`` to ``(N', C)``."""
+        return self.all.sum(m) if self.degree is None else m.view(-1, self.degree, m.size(1)).sum(1)
+
+
+def blocks(edges: Edges, device: torch.device) -> list[Block]:
+    """Blocks of at most some 1500 edges on the CPU, without gradients; else one."""
+    n, k = edges.num_nodes, edges.degree
+    whole = k is None or torch.is_grad_enabled() or device.type != "cpu"
+    step = n if whole else max(EDGES // max(k, 1), 1)
+    return [Block(edges, slice(start, min(start + step, n))) for start in range(0, n, max(step, 1))]
 
 
 class PairMLP(nn.Module):
@@ -33,10 +75,14 @@ class PairMLP(nn.Module):
         self.source = None if node is None else nn.Linear(node, dim, bias=False)
         self.middle = nn.Linear(dim, dim)
 
-    def forward(self, edges: Edges, h: Tensor | None, e: Tensor) -> Tensor:
-        z = self.edge(e)  # (E, dim)
-        if self.target is not None and self.source is not None:
-            z = edges.pair_sum(self.target(h), self.source(h), z)
+    def of_nodes(self, h: Tensor | None) -> tuple[Tensor, Tensor] | None:
+        """``A h`` and ``C h``, ``(N, dim)`` each."""
+        return None if self.target is None or self.source is None else (self.target(h), self.source(h))
+
+    def forward(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, block: Block) -> Tensor:
+        z = self.edge(e)  # (E', dim)
+        if nodes is not None:
+            z = block.add(z, *nodes)
         return gelu(self.middle(gelu(z)))
 
 
@@ -118,6 +164,12 @@ class ProteinMPNNEncoder(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         edges, e, h = f["edges"], f["edge_attr"], f.get("h")
-        h = self.update(h, edges.sum(self.message(edges, h, e)), edges.count[:, None].to(e.dtype))
-        e = self.edge_norm(e + self.dropout(self.edge_out(self.edge_message(edges, h, e))))
-        return {"h": h, "edge_attr": e}
+        parts = blocks(edges, e.device)
+        nodes = self.message.of_nodes(h)
+        total = torch.cat([part.sum(self.message(e[part.edges], nodes, part)) for part in parts])
+        h = self.update(h, total, edges.count[:, None].to(e.dtype))
+        nodes = self.edge_message.of_nodes(h)
+        return {"h": h, "edge_attr": torch.cat([self._edges(e[part.edges], nodes, part) for part in parts])}
+
+    def _edges(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, part: Block) -> Tensor:
+        return self.edge_norm(e + self.dropout(self.edge_out(self.edge_message(e, nodes, part))))

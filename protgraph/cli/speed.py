@@ -12,7 +12,8 @@ __all__ = ["speed"]
 
 def speed(
     name: Annotated[
-        str | None, typer.Argument(help="attention, collate, edges, featurize, generate, layers, neighbors; or all.")
+        str | None,
+        typer.Argument(help="attention, collate, edges, featurize, generate, layers, neighbors, proteinmpnn; or all."),
     ] = None,
     seconds: Annotated[float, typer.Option(help="About how long each part is measured.")] = 5.0,
     files: Annotated[

