@@ -159,6 +159,8 @@ def _groups(size: np.ndarray, padded: bool) -> list[np.ndarray]:
     count = size.shape[1]
     if count == 0:
         return []
+    if (size == size[:, :1]).all():
+        return [np.arange(count)]
     order = np.lexsort(size) if padded else np.arange(count)
     groups, first = [], 0
     for k in range(1, count + 1):
