@@ -8,6 +8,7 @@ import numpy as np
 from biotite.structure import AtomArray, sasa
 
 from protgraph.structure.alphabet import ALPHABET
+from protgraph.structure.island import draw_together
 from protgraph.structure.residue import Residues
 
 __all__ = ["MAX_SASA", "PROBE", "atom_radii", "atom_sasa", "residue_sasa"]
@@ -85,12 +86,13 @@ def atom_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE) -
     ----------
     Shrake & Rupley 1973, doi:10.1016/0022-2836(73)90011-9.
     """
-    atoms = AtomArray(len(residues.atom_pos))
+    atoms, radii = AtomArray(len(residues.atom_pos)), atom_radii(residues)
     if len(atoms) == 0:
         return np.zeros(0)
-    atoms.coord = _along_axes(residues.atom_pos.astype(np.float64)).astype(np.float32)
+    pose = _along_axes(residues.atom_pos.astype(np.float64))
+    atoms.coord = draw_together(pose, 2 * (radii.max() + probe)).astype(np.float32)
     atoms.element = residues.atom_element
-    area = sasa(atoms, probe_radius=probe, point_number=points, vdw_radii=atom_radii(residues), ignore_ions=False)
+    area = sasa(atoms, probe_radius=probe, point_number=points, vdw_radii=radii, ignore_ions=False)
     return area.astype(np.float64)
 
 

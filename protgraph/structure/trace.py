@@ -9,9 +9,12 @@ import numpy as np
 from biotite.structure import AtomArray, annotate_sse
 
 from protgraph.structure.geometry import dihedral_angle, linked_to_next, unit
+from protgraph.structure.island import draw_together
 from protgraph.structure.residue import Residues
 
 __all__ = ["p_sea", "trace_angles", "trace_side"]
+
+_REACH = 15.0  # Å; farther than any distance that P-SEA asks for (13.5 of residues 4 apart in a strand)
 
 
 def trace_angles(residues: Residues) -> np.ndarray:
@@ -90,7 +93,7 @@ def p_sea(residues: Residues) -> np.ndarray:
     """
     n = len(residues)
     trace = AtomArray(n)
-    trace.coord = (residues.pos.astype(np.float64) - residues.pos.mean(0)).astype(np.float32)
+    trace.coord = draw_together(residues.pos, _REACH).astype(np.float32)
     trace.res_id = np.arange(n) + _pieces(residues)  # a gap where the chain is broken
     trace.res_name[:] = "ALA"  # every residue counts, whatever its name
     trace.atom_name[:] = "CA"
