@@ -147,3 +147,21 @@ def test_a_beginning_has_the_first_nodes_and_no_edges():
     batch.edge_index = torch.zeros(2, 0, dtype=torch.long)
     with pytest.raises(WiringError, match="has no edges"):
         beginning(batch, 4)
+
+
+def test_the_work_of_a_step_grows_as_the_nodes_so_far():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model, n = build(MODELS["pre_norm"]), 2
+    batch = proteins(model, lengths=(97,), n=n)
+    work = []
+    for seen in (32, 64, 96):
+        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            _, progress = step(model, beginning(batch, seen))
+            before = counter.get_total_flops()
+            step(model, beginning(batch, seen + 1), progress)
+            work.append(counter.get_total_flops() - before)
+    grows = n * 2 * 32 * 2 * 2 * 12  # 32 nodes more, in 2 blocks: products and sums over 12 channels
+    assert work[1] - work[0] == work[2] - work[1] == grows
+    assert work[0] < before / 20  # of the 96 at once
