@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from protgraph import Conformity, FieldSpec, GraphLayer, Proteins
+from protgraph.data.token import AATYPE_TOKENS
+from protgraph.errors import WiringError
 from protgraph.nn.position import PositionCode, rotary_code
 from protgraph.nn.recorder import Attends, PairWeights
 from protgraph_esm.alignment import EMPTY, Window, chain_rows, check_options, tokens_of, windows
@@ -61,7 +63,6 @@ class EsmEncoder(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("aatype", "masked", "chain", "seq_pos", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("h",)
     conformity = Conformity(
-        inputs={"aatype": FieldSpec("aatype", "node", "0e", "int64", shape=(), classes=21)},
         offline={"checkpoint": "random:tiny"},
         expected_failures={"cuda": _WAITS},
     )
@@ -79,6 +80,9 @@ class EsmEncoder(GraphLayer):
     ) -> None:
         super().__init__(fields)
         check_options(gaps, long, max_len)
+        if fields["aatype"].classes != len(AATYPE_TOKENS):
+            types = f"{len(AATYPE_TOKENS)} residue types"
+            raise WiringError(f"esm_encoder reads {fields['aatype'].name!r} of {types}, not {fields['aatype'].classes}")
         self.gaps, self.max_len, self.long, self.frozen = gaps, max_len, long, frozen
         self.esm = load_esm(checkpoint, revision=revision)
         self.esm.contact_head = None  # of attention, not of states: it would never learn

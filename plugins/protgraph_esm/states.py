@@ -47,7 +47,7 @@ def states_of(model: Any, sequences: Sequence[np.ndarray], *, layer: int = -1, b
     last = layer == model.config.num_hidden_layers
     found: list[Tensor | None] = [None] * len(sequences)
     for members, tokens, real in _batches(sequences, budget, model.device):
-        out = model(tokens, attention_mask=real, output_hidden_states=not last)
+        out = model(inputs_embeds=_embedded(model, tokens, real), attention_mask=real, output_hidden_states=not last)
         states = out.last_hidden_state if last else out.hidden_states[layer]
         for row, member in enumerate(members):
             found[member] = states[row, 1 : len(sequences[member]) - 1]
@@ -64,13 +64,20 @@ def attention_of(model: Any, sequences: Sequence[np.ndarray], *, budget: int = _
     found: list[Tensor | None] = [None] * len(sequences)
     try:
         for members, tokens, real in _batches(sequences, budget, model.device):
-            weights = torch.stack(model(tokens, attention_mask=real, output_attentions=True).attentions, 1)
+            embedded = _embedded(model, tokens, real)
+            out = model(inputs_embeds=embedded, attention_mask=real, output_attentions=True)
+            weights = torch.stack(out.attentions, 1)  # (b, blocks, heads, L, L)
             for row, member in enumerate(members):
                 inside = slice(1, len(sequences[member]) - 1)
                 found[member] = weights[row, :, :, inside, inside]
     finally:
         model.set_attn_implementation(usual)
     return [f for f in found if f is not None]
+
+
+def _embedded(model: Any, tokens: Tensor, real: Tensor) -> Tensor:
+    """``(b, L, D)``. Some versions of transformers (5.0) count padding among the tokens of which a share is masked."""
+    return model.embeddings(input_ids=tokens, attention_mask=real)
 
 
 def _batches(

@@ -25,6 +25,7 @@ _CONTACT = "#D55E00"  # Okabe & Ito 2008, colour-blind safe
 _UNSEEN, _GREY = "#E8E8E8", "#666666"
 _STEPS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
 _MOST_TICKS = 9
+_ABREAST = 8  # heads
 #: Inches of a heat map: so many residues to an inch, within these bounds.
 _PER_INCH, _SMALLEST, _LARGEST = 85, 2.6, 4.6
 
@@ -87,7 +88,8 @@ def draw_heads(
     bar.minorticks_off()
     bar.set_label("weight × residues seen (1: uniform)", fontsize=9)
     figure.suptitle(f"{title}\n{layer}" if title else layer, fontsize=11, x=0.01, ha="left")
-    figure.supxlabel("residue that is attended to" + _legend(touching, found), fontsize=9)
+    figure.supxlabel("residue that is attended to", fontsize=9)
+    _legend(figure, touching, found)
     figure.supylabel("residue that attends", fontsize=9)
     return save(figure, path)
 
@@ -103,10 +105,12 @@ def draw_overview(path: str | Path, reports: Sequence[HeadReport], *, title: str
     ]
     tables = [(_table(reports, layers, heads, name), label, bound) for name, label, bound in parts]
     tables = [part for part in tables if not np.isnan(part[0]).all()]
-    names = max(map(len, layers)) * 0.075
-    figure = make_figure(names + len(tables) * (0.42 * heads + 1.5) + 0.3, 0.32 * len(layers) + 1.6)
-    axes = figure.subplots(1, max(1, len(tables)), squeeze=False, sharey=True)[0]
-    for panel, (table, label, bound) in zip(axes, tables, strict=False):
+    count, names = max(1, len(tables)), max(map(len, layers)) * 0.075
+    columns = count if heads <= _ABREAST else 1  # tables of many heads stand below each other
+    rows = math.ceil(count / columns)
+    figure = make_figure(names + columns * (0.42 * heads + 1.5) + 0.3, rows * (0.32 * len(layers) + 0.9) + 0.7)
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    for panel, (table, label, bound) in zip(axes.flat, tables, strict=False):
         _matrix(panel, table, label, bound)
         panel.set_yticks(range(len(layers)), layers, fontsize=8)
     if title:
@@ -190,9 +194,16 @@ def _headline(number: int, reports: Sequence[HeadReport]) -> str:
     return f"head {number}: r = {told.r_contact:z.2f}, P@L = {told.p_at_l:.2f}"
 
 
-def _legend(touching: np.ndarray | None, found: AttentionMap) -> str:
-    told = "" if touching is None else "      □ upper right: contacts (CB within 8 Å)"
-    return told + ("" if found.sees is None else "      grey: cannot be seen")
+def _legend(figure: Figure, touching: np.ndarray | None, found: AttentionMap) -> None:
+    from matplotlib.patches import Patch
+
+    shown = []
+    if touching is not None:
+        shown.append(Patch(facecolor="none", edgecolor=_CONTACT, label="upper right: contacts, CB within 8 Å"))
+    if found.sees is not None:
+        shown.append(Patch(facecolor=_UNSEEN, edgecolor="none", label="cannot be seen"))
+    if shown:
+        figure.legend(handles=shown, loc="outside lower left", ncols=2, fontsize=8, frameon=False, handlelength=1.0)
 
 
 def _chance(reports: Sequence[HeadReport]) -> str:

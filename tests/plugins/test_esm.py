@@ -19,7 +19,7 @@ from protgraph.data.edges import Proteins
 from protgraph.data.fields import field
 from protgraph.data.graph import collate
 from protgraph.data.token import MASK, TOKENS
-from protgraph.errors import FieldError, OptionError
+from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.structure.alphabet import ALPHABET, aatype
 from protgraph.testing.protein import make_protein
 
@@ -220,6 +220,12 @@ def test_two_residues_at_one_place_cannot_be_filled():
 def test_wrong_options_are_said(options, says):
     with pytest.raises(OptionError, match=says):
         EsmEmbedding(checkpoint="random:tiny", **options)
+
+
+def test_the_layer_refuses_other_alphabets():
+    fields = {n: field(n) for n in READS} | {"aatype": field("aatype").as_("kind", classes=33)}
+    with pytest.raises(WiringError, match="'kind' of 21 residue types, not 33"):
+        EsmEncoder(fields, checkpoint="random:tiny")
 
 
 def test_sequences_of_a_dataset_are_embedded_at_once(esm_folder, theirs, tmp_path):

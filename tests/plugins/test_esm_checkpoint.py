@@ -137,6 +137,22 @@ def test_what_is_no_esm_checkpoint_is_said(copied, tmp_path):
         load_esm(edited(copied, num_hidden_layers=3))
 
 
+def test_files_of_older_versions_give_the_same(esm_folder, copied):
+    # As the published ones: frequencies in every block, a table of positions that rotary ones do not use.
+    state = load_file(copied / "model.safetensors")
+    frequencies = state.pop("esm.rotary_embeddings.inv_freq", 1 / 10000 ** (torch.arange(0, 6, 2) / 6))
+    state = {n: x for n, x in state.items() if not n.endswith("inv_freq")}
+    for block in range(3):
+        state[f"esm.encoder.layer.{block}.attention.self.rotary_embeddings.inv_freq"] = frequencies.clone()
+    state["esm.embeddings.position_ids"] = torch.arange(1026)[None]
+    state["esm.embeddings.position_embeddings.weight"] = torch.randn(1026, 24)
+    save_file(state, copied / "model.safetensors", metadata={"format": "pt"})
+    token = torch.tensor([[0, 5, 6, 7, 8, 2]])
+    with torch.no_grad():
+        made, want = (load_esm(str(f))(token).last_hidden_state for f in (copied, esm_folder))
+    assert torch.equal(made, want)
+
+
 def test_layers_are_counted_as_transformers_does(esm_folder, tmp_path):
     with pytest.raises(OptionError, match="states 0 .tokens. to 3"):
         Embedder(checkpoint=str(esm_folder), folder=tmp_path, layer=4)([np.array([5, 6])])
