@@ -54,7 +54,7 @@ def load_esm(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Any:
     Returns
     -------
     transformers.EsmModel
-        Without pooling.
+        Without pooling; ``contact_head`` is None where the checkpoint has no weights for it.
 
     Raises
     ------
@@ -81,7 +81,10 @@ def load_esm(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Any:
             ignore_mismatched_sizes=True,  # said below
         )
     misfits = (key if isinstance(key, str) else key[0] for key in told["mismatched_keys"])
-    wrong = [name for name in (*sorted(told["missing_keys"]), *misfits) if not _UNUSED.search(name)]
+    absent = [*sorted(told["missing_keys"]), *misfits]
+    if any("contact_head." in name for name in absent):
+        model.contact_head = None
+    wrong = [name for name in absent if not _UNUSED.search(name)]
     if wrong:
         raise CheckpointError(f"{checkpoint!r} is no complete ESM model of its config.json: {wrong[0]!r} is not there")
     return model.float().eval()

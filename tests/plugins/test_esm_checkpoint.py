@@ -14,6 +14,7 @@ import pytest
 import torch
 from protgraph_esm import embedding
 from protgraph_esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width, load_esm
+from protgraph_esm.contact import predict_contacts
 from protgraph_esm.embedding import Embedder
 from protgraph_esm.featurizer import EsmEmbedding
 from protgraph_esm.weights import encoder_of
@@ -243,6 +244,23 @@ def test_long_chains_tell_what_their_windows_see(esm_folder):
     assert found.sees[0].nonzero().flatten().tolist() == list(range(10))
     assert found.sees[12].nonzero().flatten().tolist() == list(range(10, 20))
     assert not found.weights[:, ~found.sees].any() and (found.weights[:, found.sees] > 0).all()
+
+
+def test_contacts_are_those_of_transformers(esm_folder, copied):
+    residues = make_protein((14, 9), seed=1)
+    made = predict_contacts(residues, checkpoint=str(esm_folder))
+    model = transformers.EsmForMaskedLM.from_pretrained(esm_folder, attn_implementation="eager").eval()
+    for rows in (slice(0, 14), slice(14, 23)):
+        letters = "".join("ACDEFGHIKLMNPQRSTVWYX"[t] for t in residues.aatype[rows])
+        token = torch.tensor([[0, *(TOKENS.index(letter) for letter in letters), 2]])
+        with torch.no_grad():
+            want = model.predict_contacts(token, torch.ones_like(token))[0].numpy()
+        assert np.abs(made[rows, rows] - want).max() < 1e-5 and want.std() > 0.01
+    assert np.isnan(made[:14, 14:]).all() and np.allclose(made, made.T, equal_nan=True, atol=1e-6)
+    state = {n: x for n, x in load_file(copied / "model.safetensors").items() if "contact_head" not in n}
+    save_file(state, copied / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(CheckpointError, match="no regression from attention to contacts"):
+        predict_contacts(residues, checkpoint=str(copied))
 
 
 def test_position_pictures_know_the_checkpoint(esm_folder):
