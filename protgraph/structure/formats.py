@@ -25,7 +25,7 @@ from biotite.structure.io import pdb, pdbx
 
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
 from protgraph.structure.binary import unpack_categories
-from protgraph.structure.records import complete_records, strip_indent
+from protgraph.structure.records import check_last_record, complete_records, decode_hexadecimal, strip_indent
 
 __all__ = ["Parsed", "detect_format", "normalise", "read_atoms", "read_content"]
 
@@ -168,7 +168,8 @@ class _PDBReader(_Reader):
     format = "pdb"
 
     def open(self, content: bytes) -> None:
-        self.text = _decode(content)
+        self.text, self.notes = decode_hexadecimal(_decode(content))
+        check_last_record(self.text, self.path)
         self.file = pdb.PDBFile.read(io.StringIO(self.text))
 
     def models(self) -> int:
@@ -188,9 +189,10 @@ class _PDBReader(_Reader):
         try:
             return read()
         except Exception:
-            text, self.notes = complete_records(self.text, self.path)
+            text, notes = complete_records(self.text, self.path)
             if text == self.text:
                 raise
+            self.notes = (*self.notes, *notes)
             self.file = pdb.PDBFile.read(io.StringIO(text))
             return read()
 

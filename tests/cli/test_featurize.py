@@ -79,5 +79,5 @@ def test_every_awkward_file_ends_in_a_graph_or_a_reason(run, shared_data, tmp_pa
     names = {p.name for p in (shared_data / "robustness").iterdir() if not p.name.endswith((".tsv", ".mmtf"))}
     assert set(rows) == names
     errors = [r["reason"] for r in rows.values() if r["reason"]]
-    assert not [e for e in errors if "Error:" in e.split(" ")[0]] and len(errors) == 34
+    assert not [e for e in errors if "Error:" in e.split(" ")[0]] and len(errors) == 33
     assert all(g.validate() for g in Store(tmp_path / "out"))

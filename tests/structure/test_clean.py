@@ -51,7 +51,6 @@ REFUSED = {
         "empty__zero.cif",
         "format__empty-all0.mmtf",
         "numbering__cryst_then_model.pdb.gz",
-        "numbering__pdb1tw7_step3_charmm2namd_doubled_hex.pdb",
         "truncated__cut.bcif",
         "truncated__cut.pdb.gz",
         "truncated__cut_mid_record.pdb",
