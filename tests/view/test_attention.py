@@ -1,4 +1,4 @@
-"""Numbers of attention: closed forms, scipy, an attention that is the contact map, and the fast path's own weights."""
+"""Numbers of attention: closed forms, scipy, and an attention that is the contact map."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from scipy.spatial.distance import cdist
 from scipy.stats import pearsonr, spearmanr
 
 import protgraph as pg
-from protgraph.data.graph import collate
-from protgraph.errors import OptionError, WiringError
+from protgraph.errors import OptionError
 from protgraph.model.attention import AttentionMap
-from protgraph.testing.protein import make_protein
 from protgraph.view.attention import apc, contacts, report_heads, symmetrised, write_heads
 
 
@@ -124,27 +122,3 @@ def test_the_table_holds_every_head(ubiquitin, drawn, tmp_path):
     rows = list(csv.DictReader(path.open(encoding="utf-8")))
     assert [(r["layer"], r["head"]) for r in rows] == [(layer, str(h)) for layer in "ab" for h in range(3)]
     assert float(rows[0]["p_at_l"]) >= 0
-
-
-def test_maps_of_models_sum_to_1_and_are_each_proteins_own():
-    target = pg.Target("t", "node", "classes", 3)
-    some = [make_protein((9, 6), seed=1), make_protein((7,), seed=2)]
-    for name, seen in (("transformer", True), ("gat", False), ("gat.v1", False), ("graph_transformer", False),
-                       ("ipa", True), ("se3_transformer", False)):  # fmt: skip
-        model = pg.build_model(name, target, seed=0).double().eval()
-        graphs = [model.plan.stored(r) for r in some]
-        both = model.attention(collate(graphs))
-        assert both, name
-        for layer, maps in both.items():
-            for number, found in enumerate(maps):
-                alone = model.attention(graphs[number])[layer][0]
-                assert torch.allclose(found.weights, alone.weights, atol=1e-10), (name, layer)
-                assert torch.allclose(found.weights.sum(2), torch.ones(()).double(), atol=1e-10), (name, layer)
-                assert (found.sees is None) == seen
-                assert seen or not found.weights[:, ~found.sees].any()
-
-
-def test_a_model_without_attention_says_what_it_has():
-    model = pg.build_model("gcn", pg.Target("t", "node", "classes", 3), seed=0)
-    with pytest.raises(WiringError, match="no layer with attention.*embed, gcn, residual"):
-        model.attention(model.plan.stored(make_protein((7,), seed=2)))
