@@ -99,7 +99,8 @@ def p_sea(residues: Residues) -> np.ndarray:
     trace.atom_name[:] = "CA"
     with np.errstate(invalid="ignore"):  # coincident atoms have no angles
         found = annotate_sse(trace)
-    return (found[:, None] == np.array(["a", "b", "c"])).argmax(1)
+    elements = ("a", "b", "c") if found.dtype.kind == "U" else (1, 2, 0)  # of biotite 1; of biotite 2
+    return (found[:, None] == np.array(elements)).argmax(1)
 
 
 def _pieces(residues: Residues) -> np.ndarray:

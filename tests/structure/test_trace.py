@@ -71,7 +71,9 @@ def test_p_sea_equals_biotite_on_unbroken_chains(proteins):
             continue
         atoms = to_atom_array(replace(residues, res_name=np.full(len(residues), "ALA")))
         atoms.res_id = residues.atom_residue
-        assert (np.array(["a", "b", "c"])[p_sea(residues)] == struc.annotate_sse(atoms)).all()
+        theirs = struc.annotate_sse(atoms)
+        letters = theirs if theirs.dtype.kind == "U" else np.array(["c", "a", "b"])[theirs]  # biotite 1; 2
+        assert (np.array(["a", "b", "c"])[p_sea(residues)] == letters).all()
         compared += 1
     assert compared >= 5
 
