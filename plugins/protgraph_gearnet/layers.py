@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -13,9 +12,12 @@ from torch.nn.functional import batch_norm, linear
 from protgraph import Conformity, Edges, FieldSpec, GraphLayer
 from protgraph.errors import WiringError
 from protgraph.nn.dense import activation, one_of
-from protgraph_gearnet.line_graph import angle, paths
+from protgraph_gearnet.line_graph import kinds_of_turn
 
 __all__ = ["GearNet", "GearNetEdge", "RelationalConv"]
+
+#: Numbers of edges before edges that are held at once: 256 MB float32.
+_NUMBERS = 2**26
 
 _LEAKY = Conformity(expected_failures={"no_leak": "batch normalisation in training, as the authors have it"})
 
@@ -43,12 +45,18 @@ class RelationalConv(nn.Module):
         self.batch_norm = nn.BatchNorm1d(dim) if one_of("norm", norm, ("none", "batch")) == "batch" else None
         self.act = activation(act)
 
-    def forward(self, x: Tensor, pairs: Edges, weight: Tensor | None = None) -> Tensor:
-        """``(N, C)`` to ``(N, dim)``; ``pairs`` run from j R + r, node j by relation r, to i, and have N R nodes."""
+    def forward(self, x: Tensor, mixed: Tensor) -> Tensor:
+        """``(N, C)`` and what the relations give, ``Σ_r W_r Σ_j w_ijr x_j`` ``(N, dim)``, to ``(N, dim)``."""
+        return self.act(normalised(self.batch_norm, mixed + self.linear.bias + self.self_loop(x)))
+
+    def table(self, x: Tensor) -> Tensor:
+        """``W_r x_j`` of all nodes and relations, ``(N, C)`` to ``(N R, dim)``."""
         each = self.linear.weight.unflatten(1, (self.relations, -1)).transpose(0, 1).flatten(0, 1)  # (R dim, C)
-        table = linear(x, each).view(len(x) * self.relations, self.self_loop.out_features)  # W_r x_j
-        summed = pairs.gather_sum(table, weight)[: len(x)]
-        return self.act(normalised(self.batch_norm, summed + self.linear.bias + self.self_loop(x)))
+        return linear(x, each).view(len(x) * self.relations, -1)
+
+    def mix(self, summed: Tensor) -> Tensor:
+        """``Σ_r W_r s_r``, ``(N, R, C)`` to ``(N, dim)``."""
+        return linear(summed.flatten(1), self.linear.weight)
 
 
 class GearNet(GraphLayer):
@@ -120,7 +128,8 @@ class GearNet(GraphLayer):
             kind = kind / total.masked_fill(total == 0, 1.0)
         edge, relation, weight = _entries(kind)
         source, target = edges.index[:, edge]
-        out = self.conv(h, Edges(torch.stack([source * r + relation, target]), n * r), weight)  # eq. 1
+        pairs = Edges(torch.stack([source * r + relation, target]), n, num_sources=n * r)  # from j by relation r to i
+        out = self.conv(h, pairs.gather_sum(self.conv.table(h), weight))  # eq. 1
         if self.shortcut:
             out = out + h
         if "edge_h" in f:
@@ -153,8 +162,8 @@ class GearNetEdge(GraphLayer):
     -----
     Reads: edge_h ``(E, C)`` scalars, edge_vec ``(E, 3)`` Å, edges. Writes: edge_h ``(E, dim)``, ``dim x 0e``.
 
-    Every k → j comes before j → i, k = i too. There are Σ_j in(j) out(j) such pairs: some 15 times as many as edges,
-    which a batch counts on the host (:attr:`protgraph.Edges.num_paths`), so that no GPU has to wait.
+    Every k → j comes before j → i, k = i too: Σ_j in(j) out(j) pairs, some 15 times as many as edges. Sums of all bins
+    are one matrix product an edge, over what comes in to its source.
 
     References
     ----------
@@ -175,10 +184,16 @@ class GearNetEdge(GraphLayer):
         self.declare(edge_h=FieldSpec("edge_h", "edge", f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        before, after = paths(f["edges"])
-        number = (angle(-f["edge_vec"][after], f["edge_vec"][before]) * (self.bins / math.pi)).long()
-        pair = torch.stack([before * self.bins + number.clamp(max=self.bins - 1), after])
-        return {"edge_h": self.conv(f["edge_h"], Edges(pair, f["edges"].num_edges * self.bins))}
+        x, edges = f["edge_h"], f["edges"]
+        turns = kinds_of_turn(edges, f["edge_vec"], self.bins)  # (E, K, B)
+        around = edges.incoming(x).flatten(1)  # (N, K C)
+        size = max(1, _NUMBERS // max(1, around.size(1)))
+        if edges.num_edges <= size:
+            summed = turns.mT @ edges.source(around).view(*turns.shape[:2], x.size(1))  # (E, B, C)
+        else:
+            parts = zip(turns.split(size), edges.index[0].split(size), strict=True)
+            summed = torch.cat([t.mT @ around.index_select(0, j).view(*t.shape[:2], x.size(1)) for t, j in parts])
+        return {"edge_h": self.conv(x, self.conv.mix(summed))}
 
 
 def normalised(norm: nn.BatchNorm1d | None, x: Tensor) -> Tensor:

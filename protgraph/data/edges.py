@@ -16,20 +16,7 @@ from protgraph.errors import FieldError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Edges", "Proteins", "count_paths"]
-
-
-def count_paths(edge_index: Tensor) -> int:
-    """How many pairs of edges k → j, j → i meet in a node j, k = i included: ``Σ_j in(j) out(j)``; asks the device.
-
-    Examples
-    --------
-    >>> count_paths(torch.tensor([[1, 2, 0], [0, 0, 1]]))
-    3
-    """
-    size = int(edge_index.max()) + 1 if edge_index.numel() else 0
-    out, into = (torch.bincount(row, minlength=size) for row in edge_index)
-    return int(out @ into)
+__all__ = ["Edges", "Proteins"]
 
 
 class Edges:
@@ -46,8 +33,10 @@ class Edges:
         N.
     degree : int, optional
         K, where every node has exactly K incoming edges: reductions become reshapes to ``(N, K, …)``.
-    num_paths : int, optional
-        :func:`count_paths` of them, where somebody counted already.
+    num_sources : int, optional
+        Rows of what edges come from, where that is another table than the N nodes that they go to.
+    max_degree : int, optional
+        Most edges that any node has coming in, where somebody counted already.
     backend : {"auto", "native", "scatter"}
         How to reduce; see :class:`protgraph.data.segment.Segments`.
 
@@ -74,26 +63,27 @@ class Edges:
         num_nodes: int,
         *,
         degree: int | None = None,
-        num_paths: int | None = None,
+        num_sources: int | None = None,
+        max_degree: int | None = None,
         backend: Backend = "auto",
     ) -> None:
         self.index = edge_index
-        self.num_nodes = num_nodes
+        self.num_nodes, self.num_sources = num_nodes, num_nodes if num_sources is None else num_sources
         self.degree = degree
-        self._num_paths = num_paths
+        self._max_degree = max_degree
         self.targets = Segments(edge_index[1], num_nodes, length=degree, backend=backend)
-        self.sources = Segments(edge_index[0], num_nodes, is_sorted=False, backend=backend)
+        self.sources = Segments(edge_index[0], self.num_sources, is_sorted=False, backend=backend)
 
     @classmethod
     def of(cls, graph: Data, *, backend: Backend = "auto") -> Edges:
-        """The edges of a graph or batch (``edge_index`` and, where there are any, ``degree`` and ``num_paths``)."""
+        """The edges of a graph or batch (``edge_index`` and, where there are any, ``degree`` and ``max_degree``)."""
         if "edge_index" not in graph:
             raise FieldError("the graph has no edges: add an edge featurizer such as 'ca_knn'")
         degree = graph.degree if "degree" in graph else None
         if isinstance(degree, Tensor):  # PyG's own batching makes a tensor of each protein's
             degree = None
-        num_paths = graph.num_paths if "num_paths" in graph else None
-        return cls(graph.edge_index, graph.num_nodes, degree=degree, num_paths=num_paths, backend=backend)
+        most = graph.max_degree if "max_degree" in graph else None
+        return cls(graph.edge_index, graph.num_nodes, degree=degree, max_degree=most, backend=backend)
 
     @property
     def num_edges(self) -> int:
@@ -101,13 +91,23 @@ class Edges:
         return self.index.size(1)
 
     @property
-    def num_paths(self) -> int:
-        """How many pairs of edges meet (:func:`count_paths`); without waiting for the device where all have a degree,
-        and in a batch of proteins, which is counted on the host.
+    def max_degree(self) -> int:
+        """Most edges that any node has coming in; without waiting for the device where all have one degree, and in a
+        batch of proteins, which counts on the host.
         """
-        if self._num_paths is None:
-            self._num_paths = self.num_edges * self.degree if self.degree else count_paths(self.index)
-        return self._num_paths
+        if self._max_degree is None:
+            self._max_degree = self.targets.longest if self.degree is None else self.degree
+        return self._max_degree
+
+    def incoming(self, m: Tensor) -> Tensor:
+        """The edges of each node side by side, ``(E, C)`` to ``(N, max_degree, C)``; 0 where a node has fewer."""
+        k = self.max_degree
+        if self.degree is not None:
+            return m.view(self.num_nodes, k, m.size(1))
+        slot = torch.arange(k, device=m.device)
+        place = (self.ptr[:-1, None] + slot).clamp(max=max(self.num_edges - 1, 0))  # (N, K)
+        there = (slot < self.count[:, None]).to(m.dtype)
+        return m.index_select(0, place.flatten()).view(self.num_nodes, k, m.size(1)) * there.unsqueeze(2)
 
     @property
     def device(self) -> torch.device:
@@ -128,7 +128,8 @@ class Edges:
     def reversed(self) -> tuple[Edges, Tensor]:
         """The edges i → j of j → i, sorted by their new target, and ``(E,)`` int64: which old edge each is."""
         order = self.sources.order
-        return Edges(torch.stack([self.index[1 - row].index_select(0, order) for row in (0, 1)]), self.num_nodes), order
+        index = torch.stack([self.index[1 - row].index_select(0, order) for row in (0, 1)])
+        return Edges(index, self.num_sources, num_sources=self.num_nodes), order
 
     def source(self, x: Tensor) -> Tensor:
         """Each edge's source value ``x[j]``, ``(N, …)`` to ``(E, …)``."""
@@ -160,14 +161,14 @@ class Edges:
         Parameters
         ----------
         x : Tensor
-            ``(N, C)``, or ``(N, H, C)`` for H heads.
+            ``(N, C)``, or ``(N, H, C)`` for H heads; as many rows as there are sources.
         weight : Tensor, optional
             ``(E,)`` for ``(N, C)``; ``(E, H)`` for ``(N, H, C)``. None: ones.
 
         Returns
         -------
         Tensor
-            Of the shape of ``x``; 0 without neighbours.
+            ``(N, C)`` or ``(N, H, C)``; 0 without neighbours.
         """
         w = None if weight is None else weight.to(x.dtype)
         if x.dim() == 3:

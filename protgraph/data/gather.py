@@ -27,26 +27,26 @@ _CHUNK = 2048
 
 
 class GatherSum(torch.autograd.Function):
-    """``Σ_j w_ij x_j``: ``(N, H, C)`` and ``(E, H)``, or None for ones, to ``(N, H, C)``."""
+    """``Σ_j w_ij x_j``: ``(M, H, C)`` of sources and ``(E, H)``, or None for ones, to ``(N, H, C)`` of targets."""
 
     @staticmethod
     def forward(edges: Edges, x: Tensor, weight: Tensor | None) -> Tensor:
         n, heads, width = x.shape
         if edges.num_edges == 0 or x.numel() == 0:
-            return torch.zeros_like(x)
+            return x.new_zeros(edges.num_nodes, heads, width)
         if heads == 1 or weight is None:  # the same bags of rows for all channels
             w = None if weight is None else weight.flatten()
             summed = embedding_bag(
                 edges.index[0], x.flatten(1).contiguous(), edges.ptr[:-1], mode="sum", per_sample_weights=w
             )
-            return summed.view(x.shape)
+            return summed.view(-1, heads, width)
         # One bag per head and node, all heads in one table.
         head = torch.arange(heads, device=x.device).unsqueeze(1)
         rows = (edges.index[0] + head * n).flatten()  # (H E,)
         starts = (edges.ptr[:-1] + head * edges.num_edges).flatten()  # (H N,)
         table = x.transpose(0, 1).reshape(heads * n, width)
         summed = embedding_bag(rows, table, starts, mode="sum", per_sample_weights=weight.t().flatten())  # (H N, C)
-        return summed.view(heads, n, width).transpose(0, 1)
+        return summed.view(heads, edges.num_nodes, width).transpose(0, 1)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from protgraph.data.edges import count_paths
 from protgraph.data.fields import field, is_registered
 from protgraph.errors import FieldError
 
@@ -134,7 +133,7 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
     """Join proteins to one batch; same values as PyG's ``Batch.from_data_list``, without its guesses.
 
     Adds ``batch`` ``(N,)``, ``ptr`` ``(B + 1,)``, ``sizes`` (nodes of each protein, on the host) and ``degree``
-    (where all proteins share one) or ``num_paths`` (how many pairs of edges meet, on the host).
+    (where all proteins share one) or ``max_degree`` (the largest there is).
     """
     if not graphs:
         raise FieldError("an empty list of graphs makes no batch")
@@ -211,7 +210,8 @@ def make_batch(
             values[key] = given[0]
     values["sizes"] = tuple(int(s) for s in sizes)
     if "edge_index" in tensors and "degree" not in values:
-        values["num_paths"] = count_paths(tensors["edge_index"])
+        targets = tensors["edge_index"][1]
+        values["max_degree"] = int(targets.bincount().max()) if len(targets) else 0
     values["batch"] = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
     values["ptr"] = ptr
     batch = type.__call__(_BATCH)  # PyG's metaclass makes a class at every call, 50 µs

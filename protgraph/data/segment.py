@@ -78,6 +78,13 @@ class Segments:
         """``(S,)`` int64, the rows of each segment."""
         return self.ptr.diff()
 
+    @cached_property
+    def longest(self) -> int:
+        """Rows of the largest segment; asks the device where they are not of one length."""
+        if self.length is not None or not self.num:
+            return self.length or 0
+        return int(self.count.max())
+
     def expand(self, x: Tensor) -> Tensor:
         """Each segment's value on each of its rows, ``(S, …)`` to ``(R, …)``."""
         return _Expand.apply(self, x) if self._in_bags(x) else self._expand(x)

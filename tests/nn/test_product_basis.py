@@ -9,6 +9,7 @@ import pytest
 import torch
 from e3nn import o3
 
+from protgraph.bench.speed.steerable import PlainProductBasis
 from protgraph.data.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
 from protgraph.nn.layers.product_basis import ProductBasis
@@ -123,6 +124,12 @@ def test_equivariant_under_rotation_and_reflection(float64, correlation):
     want = layer({"h": x})["h"]
     for q in torch.cat([random_rotations(8), random_reflections(8)]):
         assert relative_error(layer({"h": act(q, x, irreps)})["h"], act(q, want, irreps), irreps=irreps) < 1e-10
+
+
+def test_contractions_of_dense_couplings_give_the_same(float64):
+    layer = make("3x0e+3x1o+3x2e", irreps="3x0e+3x1o", correlation=3)
+    h = torch.randn(5, 27)
+    assert relative_error(layer({"h": h})["h"], PlainProductBasis(layer)(h), irreps="3x0e+3x1o") < 1e-12
 
 
 def test_products_tell_angles_and_handedness_apart_by_their_body_order(float64):

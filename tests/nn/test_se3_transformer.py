@@ -8,7 +8,7 @@ import torch
 from e3nn import o3
 from torch.nn.functional import layer_norm
 
-from protgraph.bench.speed.plain import PlainSE3Transformer
+from protgraph.bench.speed.steerable import PlainSE3Conv, PlainSE3Transformer
 from protgraph.data.edges import Edges
 from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import CheckpointError, OptionError
@@ -145,6 +145,14 @@ def test_channelwise_attention_equals_the_plain_formula_with_e3nn(float64):
     f = random_inputs("3x0e+2x1o+1x2e", edge_attr=5)
     want = PlainSE3Transformer(layer)(f["h"], f["edge_vec"], f["edges"].index, f["edge_attr"])
     assert relative_error(layer(f)["h"], want, irreps=irreps) < 1e-12
+
+
+@pytest.mark.parametrize("options", [{}, {"nets": "pair", "reduce": "sum"}], ids=str)
+def test_a_convolution_equals_the_plain_formula(float64, options):
+    layer = SE3Conv(make_fields("3x0e+2x1o+1x2e", 5), irreps="4x0e+2x1o+2x2e", radial=6, **options)
+    f = random_inputs("3x0e+2x1o+1x2e", edge_attr=5)
+    want = PlainSE3Conv(layer)(f["h"], f["edge_vec"], f["edges"].index, f["edge_attr"])
+    assert relative_error(layer(f)["h"], want, irreps="4x0e+2x1o+2x2e") < 1e-12
 
 
 def test_the_kernel_in_chunks_equals_einsum_with_both_derivatives(float64):

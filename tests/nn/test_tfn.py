@@ -7,7 +7,7 @@ import pytest
 import torch
 from e3nn import o3
 
-from protgraph.bench.speed.plain import PlainTFN
+from protgraph.bench.speed.steerable import PlainTFN
 from protgraph.data.edges import Edges
 from protgraph.data.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from protgraph_gearnet.layers import GearNet, GearNetEdge
-from protgraph_gearnet.line_graph import angle, paths
+from protgraph_gearnet.line_graph import angle, kinds_of_turn
 from protgraph_gearnet.reference import from_reference
 
 import protgraph as pg
@@ -64,12 +64,16 @@ def test_a_convolution_equals_torchdrug_in_value_and_gradients(vectors, dtype, n
         assert relative_error(parameter.grad, z[f"grad/w/{key}"]) <= TOLERANCE[dtype], key
 
 
-def test_paths_and_angles_equal_torchdrugs_line_graph(vectors):
+def pairs_of(edges, vec, bins):
+    """Edge before, edge after, and bin of each turn: ``(P, 3)``."""
+    after, slot, number = kinds_of_turn(edges, vec, bins).nonzero().unbind(1)
+    return torch.stack([edges.ptr[edges.index[0][after]] + slot, after, number], 1)
+
+
+def test_turns_and_bins_equal_torchdrugs_line_graph(vectors):
     z = vectors("gearnet_edge_mp")
     edges = Edges(z["in/edge_index"], 15)
-    vec = z["in/pos"][edges.index[0]] - z["in/pos"][edges.index[1]]
-    before, after = paths(edges)
-    bins = (angle(-vec[after], vec[before]) * (8 / torch.pi)).long().clamp(max=7)
+    before, after, bins = pairs_of(edges, z["in/pos"][edges.index[0]] - z["in/pos"][edges.index[1]], 8).unbind(1)
     ours = torch.stack([z["order"][before], z["order"][after], bins], 1)
     assert set(map(tuple, ours.tolist())) == set(map(tuple, z["mid/line_graph_edge_list"].tolist()))
 
@@ -130,24 +134,43 @@ def test_edges_of_several_kinds_count_in_each(degree):
 
 
 @pytest.mark.parametrize("degree", [None, 3])
-def test_paths_are_all_pairs_of_edges_that_meet(degree):
+def test_turns_are_of_all_pairs_of_edges_that_meet(degree):
     edges = some_edges(degree=degree)
     j, i = edges.index.tolist()
     expected = {(a, b) for a in range(len(j)) for b in range(len(j)) if i[a] == j[b]}
-    made = paths(edges)
-    assert set(map(tuple, made.T.tolist())) == expected and made.size(1) == len(expected)
-    assert (made[1].diff() >= 0).all()
-    assert edges.num_paths == made.size(1)
+    made = pairs_of(edges, torch.randn(len(j), 3, dtype=F64), 8)
+    assert set(map(tuple, made[:, :2].tolist())) == expected and len(made) == len(expected)
 
 
-def test_a_batch_counts_its_paths_on_the_host_so_that_no_layer_has_to_ask():
+@pytest.mark.parametrize("degree", [None, 3])
+def test_an_edge_hears_those_before_it_by_their_angle(degree, monkeypatch):
+    from protgraph_gearnet import layers
+
+    edges = some_edges(degree=degree)
+    g = torch.Generator().manual_seed(2)
+    pos, x = torch.randn(9, 3, generator=g, dtype=F64), torch.randn(edges.num_edges, 4, generator=g, dtype=F64)
+    layer = GearNetEdge(specs(edge_h=4), dim=5, bins=6).double()
+    vec = pos[edges.index[0]] - pos[edges.index[1]]
+    w = layer.conv.linear.weight.view(5, 6, 4)
+    out = layer.conv.self_loop(x) + layer.conv.linear.bias
+    for b, (j, i) in enumerate(edges.index.T.tolist()):
+        for a, (k, middle) in enumerate(edges.index.T.tolist()):
+            if middle == j:
+                one, two = pos[i] - pos[j], pos[k] - pos[j]
+                turn = torch.atan2(torch.linalg.norm(torch.linalg.cross(one, two)), one @ two)
+                out[b] = out[b] + w[:, min(int(turn / torch.pi * 6), 5)] @ x[a]
+    f = {"edge_h": x, "edge_vec": vec, "edges": edges}
+    assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12
+    monkeypatch.setattr(layers, "_NUMBERS", 40)
+    assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12  # a few edges at a time
+
+
+def test_a_batch_knows_its_largest_degree_so_that_no_layer_has_to_ask_the_device():
     residues = [make_protein((n,), seed=n) for n in (12, 9)]
     graphs = [pg.build_graph(r, [pg.node("ca_radius", radius=8.0)]) for r in residues]
     batch = collate(graphs)
-    edges = Edges.of(batch)
-    assert batch.num_paths == edges.num_paths == sum(Edges.of(graph).num_paths for graph in graphs)
-    assert paths(edges).size(1) == edges.num_paths
-    assert "num_paths" not in collate([pg.build_graph(r, [pg.node("ca_knn", k=4)]) for r in residues])
+    assert batch.max_degree == int(Edges.of(batch).count.max()) == max(Edges.of(graph).max_degree for graph in graphs)
+    assert "max_degree" not in collate([pg.build_graph(r, [pg.node("ca_knn", k=4)]) for r in residues])
 
 
 def test_the_way_of_cuda_without_asking_the_device_gives_the_same(monkeypatch):

@@ -3,7 +3,8 @@
 ``protgraph speed NAME`` prints one; a ratio is what to read, since milliseconds are the machine's.
 """
 
+from protgraph.bench.speed.case import Case, Scene
 from protgraph.bench.speed.measure import MEASUREMENTS, measure
 from protgraph.bench.speed.timing import Measurement, Timing, interleave
 
-__all__ = ["MEASUREMENTS", "Measurement", "Timing", "interleave", "measure"]
+__all__ = ["MEASUREMENTS", "Case", "Measurement", "Scene", "Timing", "interleave", "measure"]

@@ -2,87 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import torch
 from e3nn import o3
 from torch import Tensor, nn
 from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 
+from protgraph.bench.speed.case import Case, Scene
 from protgraph.bench.speed.inputs import scalars
-from protgraph.bench.speed.plain import PlainEGCL, PlainGVPConv, PlainIPA, PlainSE3Transformer, PlainTFN
-from protgraph.data.edges import Edges, Proteins
+from protgraph.bench.speed.plain import PlainEGCL, PlainGVPConv, PlainIPA
+from protgraph.bench.speed.steerable import PlainProductBasis, PlainSE3Conv, PlainSE3Transformer, PlainTFN
 from protgraph.data.fields import FieldSpec, field
 from protgraph.nn.gvp import Widths
 from protgraph.nn.layers.egnn import EGNN
 from protgraph.nn.layers.gvp import GVPConv
 from protgraph.nn.layers.ipa import IPA
+from protgraph.nn.layers.product_basis import ProductBasis
 from protgraph.nn.layers.schnet import SchNet
+from protgraph.nn.layers.se3_conv import SE3Conv
 from protgraph.nn.layers.se3_transformer import SE3Transformer
 from protgraph.nn.layers.tfn import TFN
 from protgraph.symmetry import random_rotations
 
-__all__ = ["Case", "Scene", "egnn", "gvp_conv", "ipa", "schnet", "se3_transformer", "tfn"]
+__all__ = ["egnn", "gvp_conv", "ipa", "product_basis", "schnet", "se3_conv", "se3_transformer", "tfn"]
 
 VECTORS, EDGE_SCALARS, HEADS, CUTOFF, GAUSSIANS = 16, 32, 8, 40.0, 50
 STEERABLE = "128x0e+32x1o"
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What all layers are given.
-
-    Parameters
-    ----------
-    pos : Tensor
-        ``(N, 3)`` Å.
-    edges, proteins
-        Of the batch.
-    h, e : Tensor
-        ``(N, width)`` and ``(E, edge width)`` scalars; h asks for its gradient.
-    """
-
-    pos: Tensor
-    edges: Edges
-    proteins: Proteins
-    h: Tensor
-    e: Tensor
-
-    @property
-    def vec(self) -> Tensor:
-        """``(E, 3)``, pos[j] - pos[i]."""
-        return self.pos[self.edges.index[0]] - self.pos[self.edges.index[1]]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One layer in two ways.
-
-    Parameters
-    ----------
-    ours, theirs : callable
-        From x to the layer's result.
-    x : Tensor
-        The input, of which gradients are asked.
-    layer, other : Module
-        Whose parameters get gradients.
-    peer : str
-        What the other way is called.
-    channels : str
-        Of h.
-    products : tuple of (float, float, str)
-        Multiplications that the formula takes at least, forward: per node, per edge, and which.
-    """
-
-    ours: Callable[[Tensor], Tensor]
-    layer: nn.Module
-    peer: str
-    theirs: Callable[[Tensor], Tensor]
-    other: nn.Module
-    x: Tensor
-    channels: str
-    products: tuple[float, float, str]
+PAIRWISE = "16x0e+16x1o"  # as many channels as the paper's network: each pair of them has a function of the distance
+BODIES = "128x0e+128x1o"
 
 
 def _leaf(*parts: Tensor) -> Tensor:
@@ -200,6 +146,42 @@ def se3_transformer(s: Scene) -> Case:
         x,
         STEERABLE,
         (nodes, edges, "W_V on nodes; R on edges"),
+    )
+
+
+def se3_conv(s: Scene) -> Case:
+    """SE3Conv, a radial function per pair of channels, beside the paper's kernel matrices of every edge."""
+    given = {"h": FieldSpec("h", "node", PAIRWISE), "edge_vec": field("edge_vec"), "edges": field("edges")}
+    ours = SE3Conv(given | {"edge_attr": scalars("edge_attr", s.e.size(1))}, irreps=PAIRWISE)
+    plain, vec, paths = PlainSE3Conv(ours), s.vec, ours.kernel.product.paths
+    edges = sum(
+        w.numel() + w[0].numel() * ours.irreps_out[p.o].ir.dim for w, p in zip(ours.kernel.weights, paths, strict=True)
+    )
+    return Case(
+        lambda h: ours({"h": h, "edge_vec": vec, "edges": s.edges, "edge_attr": s.e})["h"],
+        ours,
+        "plain formula with e3nn TensorProduct",
+        lambda h: plain(h, vec, s.edges.index, s.e),
+        plain,
+        _leaf(torch.randn(len(s.h), o3.Irreps(PAIRWISE).dim)),
+        PAIRWISE,
+        (0, edges, "R of every pair of channels, and R times products, on edges"),
+    )
+
+
+def product_basis(s: Scene) -> Case:
+    """ProductBasis of degree 3 beside MACE's contractions of dense coupling tensors, one factor after another."""
+    ours = ProductBasis({"h": FieldSpec("h", "node", BODIES)}, correlation=3)
+    plain, channels = PlainProductBasis(ours), ours.channels
+    return Case(
+        lambda h: ours({"h": h})["h"],
+        ours,
+        "plain formula, dense contractions",
+        plain,
+        plain,
+        _leaf(torch.randn(len(s.h), o3.Irreps(BODIES).dim)),
+        BODIES,
+        (channels * 4 * (4 * 15) + 4 * channels**2, 0, "monomials of two factors to P_d, and W on nodes"),
     )
 
 

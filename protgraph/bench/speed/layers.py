@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing
 
-from protgraph.bench.speed.geometric import Case, Scene, egnn, gvp_conv, ipa, schnet, se3_transformer, tfn
+from protgraph.bench.speed import geometric
+from protgraph.bench.speed.case import Case, Scene
 from protgraph.bench.speed.inputs import apart, forward_backward, protein, scalars, threads
 from protgraph.bench.speed.timing import Measurement, interleave
 from protgraph.data.edges import Edges, Proteins
@@ -15,8 +16,12 @@ from protgraph.data.graph import collate
 from protgraph.nn.layers.gat import GAT
 from protgraph.nn.layers.gcn import GCN
 from protgraph.nn.layers.mpnn import MPNN
+from protgraph.registry import Registry
 
-__all__ = ["measure"]
+__all__ = ["CASES", "measure"]
+
+#: What plugins offer to be measured: layer → function from :class:`Scene` to :class:`Case`.
+CASES = Registry(kind="speed case", group="protgraph.speed")
 
 PROTEINS, RESIDUES, DEGREE, WIDTH, EDGE_WIDTH, HEADS = 8, 256, 30, 128, 16, 4
 ROUNDS = 3  # at least: some plain formulas take seconds
@@ -27,12 +32,14 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
 
     The error is that of results and of their gradients in the input; weights may be cut up differently.
     """
-    made = (_gcn, _gat, _mpnn, egnn, gvp_conv, schnet, tfn, se3_transformer, ipa)
+    cases = {"gcn": _gcn, "gat": _gat, "mpnn": _mpnn}
+    cases |= {name: getattr(geometric, name) for name in geometric.__all__}
+    cases |= {name: CASES.get(name) for name in CASES}
     found = []
-    for make in made:
+    for name, make in cases.items():
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            found.append(_measured(make.__name__.strip("_"), make(_scene()), seconds / len(made)))
+            found.append(_measured(name, make(_scene()), seconds / len(cases)))
     return found
 
 

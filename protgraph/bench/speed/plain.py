@@ -9,20 +9,15 @@ import math
 from collections.abc import Iterator, Sequence
 
 import torch
-from e3nn import o3
 from torch import Tensor, nn
 from torch.nn.functional import softplus
-from torch_geometric.utils import softmax
 
 from protgraph.nn.gvp import GVP
 from protgraph.nn.layers.egnn import EGNN
 from protgraph.nn.layers.gvp import GVPConv
 from protgraph.nn.layers.ipa import IPA
-from protgraph.nn.layers.se3_transformer import SE3Transformer
-from protgraph.nn.layers.tfn import TFN
-from protgraph.nn.tensor_product import ChannelwiseProduct
 
-__all__ = ["PlainEGCL", "PlainGVP", "PlainGVPConv", "PlainIPA", "PlainSE3Transformer", "PlainTFN"]
+__all__ = ["PlainEGCL", "PlainGVP", "PlainGVPConv", "PlainIPA"]
 
 
 class PlainEGCL(nn.Module):
@@ -94,77 +89,6 @@ class PlainGVPConv(nn.Module):
     def _norm(self, k: int, s: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         length = v.square().sum(2).clamp(min=1e-8).mean(1).sqrt()
         return self.ours.norms[k].scalar_norm(s), v / length[:, None, None]
-
-
-class PlainTFN(nn.Module):
-    """Thomas et al. 2018, arXiv:1802.08219, eqs. 4–7, by e3nn: its "uvu" product and its linear map on every edge."""
-
-    def __init__(self, ours: TFN) -> None:
-        super().__init__()
-        self.fc, self.gate, self.irreps_sh = ours.fc, ours.gate, ours.product.irreps_sh
-        self.degree = None if ours.reduce == "mean" else ours.average_degree
-        self.product = _uvu(ours.product)
-        self.linear = o3.Linear(self.product.irreps_out, ours.irreps_mid)
-        with torch.no_grad():
-            views = zip(self.linear.weight_views(), ours.self_interaction, ours.shapes, strict=True)
-            for view, weight, (_, _, fan_in) in views:
-                view.copy_(weight * fan_in**0.5)  # e3nn divides by it in every call
-
-    def forward(self, h: Tensor, edge_vec: Tensor, index: Tensor, edge_attr: Tensor) -> Tensor:
-        j, i = index
-        y = o3.spherical_harmonics(self.irreps_sh, edge_vec, normalize=True, normalization="component")
-        message = self.linear(self.product(h[j], y, self.fc(edge_attr)))
-        out = torch.zeros(len(h), message.size(1), dtype=h.dtype).index_add(0, i, message)
-        out = out / (i.bincount(minlength=len(h)).clamp(min=1)[:, None] if self.degree is None else self.degree)
-        return out if self.gate is None else self.gate(out)
-
-
-class PlainSE3Transformer(nn.Module):
-    """Fuchs et al. 2020, arXiv:2006.10503, eqs. 10–12, mode "channelwise": e3nn's keys and values on every edge."""
-
-    def __init__(self, ours: SE3Transformer) -> None:
-        super().__init__()
-        self.ours = ours
-        self.product = _uvu(ours.attention.product)
-
-    def forward(self, h: Tensor, edge_vec: Tensor, index: Tensor, edge_attr: Tensor) -> Tensor:
-        ours, attention, (j, i) = self.ours, self.ours.attention, index
-        heads = attention.heads
-        y = o3.spherical_harmonics(attention.product.irreps_sh, edge_vec, normalize=True, normalization="component")
-        z = self.product(h[j], y, attention.fc(edge_attr)).split([b.dim for b in self.product.irreps_out], 1)
-        keys = self._mixed(z, attention.key_paths, attention.key)
-        values = self._mixed(z, range(len(z)), attention.value)
-        queries = ours.query({"h": h})["h"].split([b.dim for b in attention.keys], 1)
-        logits = sum(
-            (keys[ir].reshape(len(j), heads, -1) * q[i].reshape(len(j), heads, -1)).sum(2)
-            for (_, ir), q in zip(attention.keys, queries, strict=True)
-        )
-        alpha = softmax(logits / math.sqrt(attention.keys.dim), i, num_nodes=len(h))[..., None]
-        weighed = [(alpha * values[ir].reshape(len(j), heads, -1)).flatten(1) for _, ir in attention.values]
-        attended = [torch.zeros(len(h), w.size(1), dtype=h.dtype).index_add(0, i, w) for w in weighed]
-        out = ours.project({"value": torch.cat(attended, 1), "h": h})["h"]
-        return out if ours.gate is None else ours.gate(out)
-
-    def _mixed(self, z: Sequence[Tensor], which: Sequence[int], weights: Sequence[Tensor]) -> dict[o3.Irrep, Tensor]:
-        """One ``(E, W, 2l+1)`` per degree."""
-        out: dict[o3.Irrep, Tensor] = {}
-        for n, w in zip(which, weights, strict=True):
-            mul, ir = self.product.irreps_out[n]
-            term = torch.einsum("eum,uw->ewm", z[n].view(-1, mul, ir.dim), w.flatten(1))
-            out[ir] = out[ir] + term if ir in out else term
-        return out
-
-
-def _uvu(ours: ChannelwiseProduct) -> o3.TensorProduct:
-    """e3nn's product of channels with harmonics, its weights given with every edge."""
-    return o3.TensorProduct(
-        ours.irreps_in,
-        ours.irreps_sh,
-        o3.Irreps([(p.channels, ours.irreps_out[p.o].ir) for p in ours.paths]),
-        [(p.i, p.s, n, "uvu", True) for n, p in enumerate(ours.paths)],
-        shared_weights=False,
-        internal_weights=False,
-    )
 
 
 class PlainIPA(nn.Module):
