@@ -19,6 +19,7 @@ __all__ = ["featurize", "parse_feature"]
 
 FILES_A_PROCESS = 100  # a process takes some seconds to start
 DEFAULT = ("dihedral", "ca_knn:k=30", "edge_distance", "edge_rbf")
+BETWEEN_ATOMS = ("radius:radius=4.5", "covalent_bond", "edge_distance", "edge_rbf")
 
 
 def featurize(
@@ -38,6 +39,13 @@ def featurize(
     altloc: Annotated[
         str, typer.Option(help="Alternate location of a residue: occupancy (the highest), first, or an id such as B.")
     ] = "occupancy",
+    assembly: Annotated[
+        str | None, typer.Option(help="Biological assembly to build, 1 say; its copies of chain A are A, A-2, …")
+    ] = None,
+    nodes: Annotated[
+        str | None, typer.Option(help="What nodes are: residue, backbone (N, CA, C, O) or atom (all heavy atoms).")
+    ] = None,
+    ligands: Annotated[bool, typer.Option("--ligands", help="With --nodes atom: the atoms of ligands too.")] = False,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Processes; by default one a core where there are many files.")
     ] = None,
@@ -57,6 +65,7 @@ def featurize(
       protgraph featurize 1ubq.cif structures/ pdb:4hhb -o graphs
       protgraph featurize "data/**/*.cif.gz" --jobs 8 --manifest graphs.json -o graphs
       protgraph featurize *.pdb -f dihedral -f ca_knn:k=16 -f edge_rbf:bins=32 -o graphs
+      protgraph featurize 4hhb.cif --assembly 1 --nodes atom --ligands -f radius:radius=4.5 -f covalent_bond -o graphs
       protgraph featurize sequences.fasta.gz -f sequence:k=2 -f edge_offset -o graphs
       python -c "from protgraph.data.store import Store; print(Store('graphs')[0])"
     """
@@ -75,17 +84,20 @@ def featurize(
     if out.exists() and not (overwrite and (out / META).is_file()):
         raise DatasetError(f"{out} exists already; --overwrite replaces it where it is a folder of graphs")
     paths = structure_files(files)
-    nodes = list(_model_features(model)) if model else [parse_feature(f) for f in feature or DEFAULT]
+    features, node_kind = _asked(model, feature, nodes)
+    if ligands and node_kind != "atom":
+        raise OptionError("--ligands are atoms: give --nodes atom too")
     parts = out.parent / f".{out.name}.parts"
     processes = jobs or max(1, min(os.cpu_count() or 1, len(paths) // FILES_A_PROCESS))
-    made = featurize_files(paths, nodes, parts, chains=chain, altloc=altloc, jobs=processes)
+    options = {"chains": chain, "altloc": altloc, "assembly": assembly, "ligands": ligands, "nodes": node_kind}
+    made = featurize_files(paths, features, parts, **options, jobs=processes)
     outcomes = [o for found in _followed(made, len(paths)) for o in found]
     table = write_manifest(manifest or out.parent / f"{out.name}.manifest.tsv", outcomes)
     done = [o for o in outcomes if not o.error]
     if done:
-        info = {"features": [n.to_dict() for n in nodes]}
+        info = {"features": [n.to_dict() for n in features], "nodes": node_kind}
         store = write_store(out, graphs_of(done), info=info, overwrite=overwrite)
-        residues, edges = int(store.sizes.sum()), sum(o.edges for o in done)
+        residues, edges = (sum(getattr(o, count) for o in done) for count in ("residues", "edges"))
         typer.echo(f"{len(store)} graphs, {residues} residues, {edges} edges → {out}; {table} says what was left out")
     shutil.rmtree(parts)
     finish(len(outcomes) - len(done), len(outcomes), table)
@@ -109,10 +121,18 @@ def _followed(made: Iterator[tuple[int, list[Outcome]]], total: int) -> list[lis
     return [found[i] for i in sorted(found)]
 
 
-def _model_features(model: str) -> tuple[Node, ...]:
+def _asked(model: str | None, feature: list[str] | None, nodes: str | None) -> tuple[list[Node], str]:
+    """The featurizers, and what nodes are: those of the model, else those asked for."""
+    if model is None:
+        kind = nodes or "residue"
+        usual = DEFAULT if kind == "residue" else BETWEEN_ATOMS
+        return [parse_feature(f) for f in feature or usual], kind
     from protgraph.model.build import as_graph
 
-    return tuple(as_graph(model).features)
+    graph = as_graph(model)
+    if nodes not in (None, graph.nodes):
+        raise OptionError(f"model {graph.name!r} has nodes of kind {graph.nodes!r}; leave --nodes out")
+    return list(graph.features), graph.nodes
 
 
 def parse_feature(text: str) -> Node:

@@ -9,16 +9,17 @@ from torch_geometric.data import Data
 from protgraph.data.target import Target
 from protgraph.errors import WiringError
 
-__all__ = ["on_residues", "residue_nodes"]
+__all__ = ["CA", "on_residues", "residue_nodes"]
 
-_CA = 1  # place in ATOM37
+CA = 1
+"""``atom_type`` of a CA."""
 
 
 def residue_nodes(graph: Data) -> Tensor:
     """The node of each residue, ``(L,)`` int64 in order, of a graph or batch: its CA, or itself in a residue graph."""
     if "atom_type" not in graph:
         return torch.arange(graph.num_nodes, device=graph.aatype.device)
-    return torch.nonzero(graph.atom_type == _CA).flatten()
+    return torch.nonzero(graph.atom_type == CA).flatten()
 
 
 def on_residues(y: Tensor, graph: Data, target: Target) -> Tensor:

@@ -24,6 +24,7 @@ from torch import Tensor
 from torch_geometric.data import Batch
 
 from protgraph.data.fields import FieldSpec, field, is_registered, register_field
+from protgraph.data.granularity import CA
 from protgraph.data.graph import ProteinGraph, fill, make_batch, shared_fields
 from protgraph.errors import DatasetError, FieldError
 
@@ -80,6 +81,12 @@ class Store:
     def names(self) -> list[str]:
         """Name of each protein."""
         return self.attributes.get("name", [""] * len(self))
+
+    @property
+    def num_residues(self) -> int:
+        """Residues of all proteins: nodes, or where nodes are atoms those that are a CA."""
+        types = self._arrays.get("atom_type")
+        return int(self.sizes.sum()) if types is None else int((types == CA).sum())
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r}, proteins={len(self)}, nodes={int(self.sizes.sum())})"

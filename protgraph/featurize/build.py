@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ from protgraph.data.node import Node, as_node
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.structure import Residues, Structure, clean
+from protgraph.structure.alphabet import UNKNOWN
 from protgraph.structure.atom import NODE_KINDS, Nodes, nodes_of
+from protgraph.structure.ligand import Ligands
 
 __all__ = ["ALWAYS", "ATOM_FIELDS", "COORDINATES", "FeaturePlan", "featurize"]
 
@@ -158,7 +160,9 @@ class FeaturePlan:
                 arrays[n.writes.get(local, local)] = value
         nodes = nodes_of(residues, self.node_kind)
         if self.node_kind != "residue":
-            arrays = _of_atoms(arrays, nodes, {name for name in arrays if self.fields[name].level == "node"})
+            if residues.ligands is not None:
+                arrays = _with_ligands(arrays, residues, residues.ligands)
+            arrays = _of_atoms(arrays, nodes)
         graph = ProteinGraph(**{name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
         if self.edges:
             _add_edges(graph, [_edges(featurizer, residues, nodes) for _, featurizer in self.edges])
@@ -231,11 +235,24 @@ def featurize(
     return graph
 
 
-def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: Nodes, repeated: Collection[str]) -> dict[str, np.ndarray]:
+def _with_ligands(arrays: Mapping[str, np.ndarray], residues: Residues, ligands: Ligands) -> dict[str, np.ndarray]:
+    """What residues have, with a row for each ligand: of type X, behind the end of its chain, 0 in all else."""
+    rows = {name: np.zeros((len(ligands), *value.shape[1:]), value.dtype) for name, value in arrays.items()}
+    names = list(dict.fromkeys([*residues.chain_names, *ligands.chain.tolist()]))
+    rows["chain"] = np.array([names.index(name) for name in ligands.chain], np.int64)
+    last = {name: int(residues.seq_pos[residues.chain == name].max()) for name in residues.chain_names}
+    behind = np.array([last.get(name, -1) for name in ligands.chain.tolist()], np.int64)
+    rows |= {"seq_pos": behind + 1 + np.arange(len(ligands)), "res_id": ligands.res_id}
+    rows["aatype"] = np.full(len(ligands), UNKNOWN)
+    rows["backbone"][:] = np.nan
+    return {name: np.concatenate([value, rows[name]]) for name, value in arrays.items()}
+
+
+def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: Nodes) -> dict[str, np.ndarray]:
     """What residues have, on each of their atoms, and what only atoms have."""
-    given = {name: value[nodes.residue] if name in repeated else value for name, value in arrays.items()}
+    given = {name: value[nodes.residue] for name, value in arrays.items()}
     own = {"pos": nodes.pos, "atom_type": nodes.atom_type, "element": nodes.atomic_number, "residue": nodes.residue}
-    return {**given, **own, "is_ligand": np.zeros(len(nodes), bool)}
+    return {**given, **own, "is_ligand": nodes.is_ligand}
 
 
 def _edges(featurizer: EdgeFeaturizer, residues: Residues, nodes: Nodes) -> EdgeList:

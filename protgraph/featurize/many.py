@@ -72,8 +72,11 @@ class _Request:
     """What is asked of every file, as plain text that another process can be given."""
 
     features: str
+    nodes: str
     chains: tuple[str, ...] | None
     altloc: str
+    assembly: str | None
+    ligands: bool
     parts: str
 
 
@@ -84,6 +87,9 @@ def featurize_files(
     *,
     chains: Sequence[str] | None = None,
     altloc: str = "occupancy",
+    assembly: str | None = None,
+    ligands: bool = False,
+    nodes: str = "residue",
     jobs: int = 1,
 ) -> Iterator[tuple[int, list[Outcome]]]:
     """Make the graphs of files one by one, in any order, and say what became of each.
@@ -97,8 +103,10 @@ def featurize_files(
     parts : str or Path
         Folder for the graphs that are done. A protein whose graph is there already, made of a file of the same bytes by
         the same featurizers and version, is not made again.
-    chains, altloc
+    chains, altloc, assembly, ligands
         See :func:`protgraph.structure.entry.entries`.
+    nodes : {"residue", "backbone", "atom"}
+        What the nodes of the graphs are.
     jobs : int
         Processes; 1 works in this one.
 
@@ -112,10 +120,11 @@ def featurize_files(
     DatasetError
         A process died; what is done is kept.
     """
-    nodes = [as_node(n) for n in features]
-    FeaturePlan(nodes)  # a wrong request is an error before anything is read
-    plain = json.dumps([n.to_dict() for n in nodes], sort_keys=True)
-    request = _Request(plain, None if chains is None else tuple(chains), altloc, str(parts))
+    wanted = [as_node(n) for n in features]
+    FeaturePlan(wanted, nodes=nodes)  # a wrong request is an error before anything is read
+    plain = json.dumps([n.to_dict() for n in wanted], sort_keys=True)
+    only = None if chains is None else tuple(chains)
+    request = _Request(plain, nodes, only, altloc, assembly, ligands, str(parts))
     Path(parts).mkdir(parents=True, exist_ok=True)
     if jobs <= 1:
         yield from ((i, _file(str(file), request)) for i, file in enumerate(files))
@@ -145,8 +154,8 @@ def _one_thread() -> None:
 
 
 @cache
-def _plan(features: str) -> FeaturePlan:
-    return FeaturePlan(json.loads(features))
+def _plan(features: str, nodes: str) -> FeaturePlan:
+    return FeaturePlan(json.loads(features), nodes=nodes)
 
 
 def _file(file: str, request: _Request) -> list[Outcome]:
@@ -155,7 +164,13 @@ def _file(file: str, request: _Request) -> list[Outcome]:
     try:
         path = file if (accession := as_accession(file)) is None else str(fetch(accession))
         sha256 = _digest(path)
-        found = entries(path, chains=request.chains, altloc=request.altloc)
+        found = entries(
+            path,
+            chains=request.chains,
+            altloc=request.altloc,
+            assembly=request.assembly,
+            ligands=request.ligands,
+        )
     except ProtgraphError as e:
         return [Outcome(file, sha256=sha256, seconds=time.perf_counter() - begun, error=_words(e))]
     return [_protein(e, e.label.replace(path, file, 1), sha256, request) for e in found]
@@ -164,19 +179,19 @@ def _file(file: str, request: _Request) -> list[Outcome]:
 def _protein(entry: Entry, label: str, sha256: str, request: _Request) -> Outcome:
     """The graph of one protein, in a folder of its own named after everything that it depends on."""
     begun = time.perf_counter()
-    key = [__version__, sha256, label, request.features, request.chains, request.altloc]
+    key = [__version__, sha256, label, *(value for name, value in asdict(request).items() if name != "parts")]
     part = Path(request.parts) / hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
     if part.is_dir():
         return Outcome(**Store(part).info, part=str(part))
     try:
-        plan = _plan(request.features)
+        plan = _plan(request.features, request.nodes)
         residues = entry.read()
         graph = plan.whole(plan.stored(residues))
         graph.validate()
     except Exception as e:  # noqa: BLE001 -- a foreign featurizer may raise anything; the others go on
         return Outcome(label, sha256=sha256, seconds=time.perf_counter() - begun, error=_words(e))
     loss, seconds = residues.report.to_dict(), time.perf_counter() - begun
-    made = Outcome(label, residues.name, graph.num_nodes, graph.num_edges, seconds, sha256, loss)
+    made = Outcome(label, residues.name, len(residues), graph.num_edges, seconds, sha256, loss)
     info = {name: value for name, value in asdict(made).items() if name != "part"}
     write_store(part, [graph], info=info)
     return Outcome(**info, part=str(part))

@@ -31,6 +31,9 @@ ELEMENTS = tuple(_SYMBOLS.split())
 """Symbols of the elements 1 to 118."""
 
 
+_PARTS = ("atom_pos", "atom_name", "atom_element")
+
+
 @dataclass(frozen=True, eq=False)
 class Nodes:
     """The nodes of a graph of one protein, in the order of its residues.
@@ -42,7 +45,8 @@ class Nodes:
     residue : ndarray
         ``(M,)`` int64, residue of each node.
     atom : ndarray
-        ``(M,)`` int64, which atom of the residues each node is; −1 for residues.
+        ``(M,)`` int64, which atom of the residues each node is; −1 for residues and for atoms of ligands, which come
+        last and are of "residues" past the last one, a number for each ligand.
     pos : ndarray
         ``(M, 3)``, Å.
     name, element : ndarray
@@ -61,8 +65,13 @@ class Nodes:
 
     @property
     def atom_type(self) -> np.ndarray:
-        """``(M,)`` int64, place in :data:`ATOM37`, 37 for any other name."""
-        return _places(self.name, ATOM37, missing=len(ATOM37))
+        """``(M,)`` int64, place in :data:`ATOM37`, 37 for any other name and for ligands."""
+        return np.where(self.is_ligand, len(ATOM37), _places(self.name, ATOM37, missing=len(ATOM37)))
+
+    @property
+    def is_ligand(self) -> np.ndarray:
+        """``(M,)`` bool, the atoms of ligands."""
+        return (self.atom < 0) & (self.kind != "residue")
 
     @property
     def atomic_number(self) -> np.ndarray:
@@ -71,7 +80,7 @@ class Nodes:
 
     def ids(self, residues: Residues) -> np.ndarray:
         """``(M,)`` str, "A:42" of residues, "A:42:CB" of atoms."""
-        ids = np.array(residues.ids, dtype=str)
+        ids = np.array([*residues.ids, *(residues.ligands.ids if self.is_ligand.any() else ())], dtype=str)
         if self.kind == "residue":
             return ids
         return np.char.add(np.char.add(ids[self.residue], ":"), self.name)
@@ -79,7 +88,8 @@ class Nodes:
     @cached_property
     def _node_of_atom(self) -> np.ndarray:
         node = np.full(self.atom.max(initial=-1) + 1, -1)
-        node[self.atom] = np.arange(len(self))
+        own = np.flatnonzero(self.atom >= 0)
+        node[self.atom[own]] = own
         return node
 
     def of_atoms(self, atoms: np.ndarray) -> np.ndarray:
@@ -95,7 +105,7 @@ def nodes_of(residues: Residues, kind: str) -> Nodes:
     ----------
     residues : Residues
     kind : str
-        One of :data:`NODE_KINDS`.
+        One of :data:`NODE_KINDS`. The atoms of ligands are among "atom" where the residues have some.
 
     Raises
     ------
@@ -115,8 +125,14 @@ def nodes_of(residues: Residues, kind: str) -> Nodes:
     taken = np.arange(len(residues.atom_name))
     if kind == "backbone":
         taken = np.flatnonzero(np.isin(residues.atom_name, BACKBONE))
-    parts = (residues.atom_pos, residues.atom_name, residues.atom_element)
-    return Nodes(kind, residues.atom_residue[taken], taken, *(part[taken] for part in parts))
+    owner, atom = residues.atom_residue[taken], taken
+    parts = [getattr(residues, name)[taken] for name in _PARTS]
+    if kind == "atom" and residues.ligands is not None:
+        more = residues.ligands
+        owner, atom = np.r_[owner, n + more.atom_molecule], np.r_[atom, np.full(len(more.atom_name), -1)]
+        parts = [np.concatenate([own, getattr(more, name)]) for own, name in zip(parts, _PARTS, strict=True)]
+        parts[0] = parts[0].astype(residues.atom_pos.dtype)
+    return Nodes(kind, owner, atom, *parts)
 
 
 def atom37(residues: Residues) -> tuple[np.ndarray, np.ndarray]:

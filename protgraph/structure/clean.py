@@ -14,6 +14,7 @@ from protgraph.errors import EmptyStructureError
 from protgraph.structure.alphabet import THREE_LETTER, UNKNOWN, aatype, kind
 from protgraph.structure.geometry import CA_BOND, PEPTIDE_BOND, linked_to_next
 from protgraph.structure.io import Structure, residue_starts, select_chains
+from protgraph.structure.ligand import gather_ligands
 from protgraph.structure.repeats import Untangled, untangle
 from protgraph.structure.report import LossReport
 from protgraph.structure.residue import BACKBONE, Residues
@@ -23,7 +24,7 @@ __all__ = ["clean"]
 _CA = BACKBONE.index("CA")
 
 
-def clean(structure: Structure, *, chains: Sequence[str] | None = None) -> Residues:
+def clean(structure: Structure, *, chains: Sequence[str] | None = None, ligands: bool = False) -> Residues:
     """The protein residues of a structure and their heavy atoms.
 
     Parameters
@@ -32,6 +33,8 @@ def clean(structure: Structure, *, chains: Sequence[str] | None = None) -> Resid
         As :func:`~protgraph.structure.load_structure` gives it.
     chains : sequence of str, optional
         Author chain ids to keep; None keeps all.
+    ligands : bool
+        Whether molecules that are neither polymer nor water are kept, as ``Residues.ligands``, for graphs of atoms.
 
     Returns
     -------
@@ -76,6 +79,10 @@ def clean(structure: Structure, *, chains: Sequence[str] | None = None) -> Resid
         raise EmptyStructureError(
             f"{structure.source or structure.name}: no protein residue with a CA atom among {len(atoms)} atoms: {found}"
         )
+    if ligands:
+        others = ~(polymer | np.isin(table.kind, ("water", "nucleic")))
+        report = report.without("ligands")
+        residues = replace(residues, ligands=gather_ligands(atoms, table.start, table.run, others))
     return _finish(replace(residues, report=report, predicted=structure.predicted))
 
 

@@ -41,6 +41,8 @@ def entries(
     chains: Sequence[str] | None = None,
     model: int = 1,
     altloc: str = "occupancy",
+    assembly: str | None = None,
+    ligands: bool = False,
 ) -> list[Entry]:
     """The proteins of a file: all of a structure is one, and every record of a FASTA file.
 
@@ -54,6 +56,10 @@ def entries(
         Which model of a structure file with several.
     altloc : str
         Which alternate location of a residue; see :func:`protgraph.structure.load_structure`.
+    assembly : str, optional
+        Which biological assembly of a structure file; None takes what was deposited.
+    ligands : bool
+        Whether ligands of a structure file are kept; see :func:`protgraph.structure.clean`.
 
     Raises
     ------
@@ -63,7 +69,7 @@ def entries(
         No record of a FASTA file is of these chains.
     """
     if not is_fasta(path):
-        return [Entry(str(path), partial(_structure, path, chains, model, altloc))]
+        return [Entry(str(path), partial(_structure, path, chains, model, altloc, assembly, ligands))]
     records = [record for record in read_fasta(path) if chains is None or record.chain in chains]
     if not records:
         raise SelectionError(f"{path}: no record is of chain {' or '.join(map(repr, chains or ()))}")
@@ -75,5 +81,13 @@ def is_protein_file(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().removesuffix(".gz").endswith(SUFFIXES)
 
 
-def _structure(path: str | os.PathLike[str], chains: Sequence[str] | None, model: int, altloc: str) -> Residues:
-    return clean(load_structure(path, model=model, altloc=altloc), chains=chains)
+def _structure(
+    path: str | os.PathLike[str],
+    chains: Sequence[str] | None,
+    model: int,
+    altloc: str,
+    assembly: str | None,
+    ligands: bool,
+) -> Residues:
+    structure = load_structure(path, model=model, altloc=altloc, assembly=assembly)
+    return clean(structure, chains=chains, ligands=ligands)

@@ -10,6 +10,7 @@ import numpy as np
 
 from protgraph.errors import OptionError, SelectionError
 from protgraph.structure.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.ligand import Ligands
 from protgraph.structure.report import LossReport
 
 __all__ = ["BACKBONE", "HIDEABLE", "Residues"]
@@ -67,6 +68,8 @@ class Residues:
         ``(N,)`` float32, occupancy of CA; None where nothing says it, as good as 1 everywhere.
     predicted : bool
         Whether the file says that ``b_factor`` holds a prediction's confidence (pLDDT, 0 to 100).
+    ligands : Ligands, optional
+        Molecules about the protein; None where :func:`protgraph.structure.clean` was not asked for them.
     """
 
     name: str
@@ -86,6 +89,7 @@ class Residues:
     report: LossReport
     occupancy: np.ndarray | None = None
     predicted: bool = False
+    ligands: Ligands | None = None
 
     def __len__(self) -> int:
         return len(self.res_id)
@@ -158,7 +162,9 @@ class Residues:
         keep = np.isin(self.chain, list(names))
         others, counts = np.unique(self.chain[~keep], return_counts=True)
         excluded = dict(zip(others.tolist(), counts.tolist(), strict=True))
-        return replace(self.select(keep), report=self.report.merge(LossReport(excluded_chains=excluded)))
+        ligands = self.ligands and self.ligands.select(np.isin(self.ligands.chain, list(names)))
+        report = self.report.merge(LossReport(excluded_chains=excluded))
+        return replace(self.select(keep), report=report, ligands=ligands)
 
     def hide(self, what: Collection[str]) -> Residues:
         """These residues without some information, so that nothing computed from them can leak it.
@@ -185,7 +191,7 @@ class Residues:
         if "coordinates" in what:
             changes |= {name: np.full_like(getattr(self, name), np.nan) for name in ("pos", "backbone")}
             changes |= self._atoms(np.zeros(len(self.atom_name), bool), np.arange(len(self)))
-            changes["report"] = LossReport()  # its counts tell of the structure
+            changes |= {"report": LossReport(), "ligands": None}  # its counts tell of the structure
         return replace(self, **changes)
 
     def with_noise(self, sigma: float, *, seed: int) -> Residues:

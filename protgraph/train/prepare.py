@@ -79,7 +79,7 @@ class Prepared:
     @property
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Proteins and residues of each split."""
-        return {name: (len(store), int(store.sizes.sum())) for name, store in self.splits.items()}
+        return {name: (len(store), store.num_residues) for name, store in self.splits.items()}
 
 
 def as_dataset(dataset: str | Dataset) -> Dataset:

@@ -12,6 +12,7 @@ from protgraph.data.node import node
 from protgraph.errors import OptionError
 from protgraph.featurize import featurize
 from protgraph.structure import Residues, clean, load_structure
+from protgraph.structure.alphabet import THREE_LETTER
 from protgraph.structure.polar import fixed_hydrogens, hydrogen_bonds
 
 PI = {"PHE": [("CG", "CD1", "CD2", "CE1", "CE2", "CZ")], "TYR": [("CG", "CD1", "CD2", "CE1", "CE2", "CZ")]}
@@ -20,7 +21,7 @@ RINGS = {**PI, "HIS": [("CG", "ND1", "CD2", "CE1", "NE2")]}
 ACIDS = {"ASP": ("OD1", "OD2"), "GLU": ("OE1", "OE2")}
 BASES = {"LYS": ("NZ",), "ARG": ("NE", "NH1", "NH2"), "HIS": ("ND1", "NE2")}
 GREASY = {"ALA", "VAL", "LEU", "ILE", "MET", "PHE", "TRP", "PRO", "TYR"}
-NAMES = ("ALA CYS ASP GLU PHE GLY HIS ILE LYS LEU MET ASN PRO GLN ARG SER THR VAL TRP TYR UNK").split()
+NAMES = THREE_LETTER
 RADII = {"C": 1.7, "N": 1.55, "O": 1.52, "S": 1.8, "SE": 1.9, "P": 1.8}
 
 Atoms = dict[str, np.ndarray]

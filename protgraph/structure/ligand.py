@@ -1,0 +1,80 @@
+"""Molecules that are no polymer: cofactors, inhibitors, saccharides, ions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from biotite.structure import AtomArray
+
+__all__ = ["Ligands", "gather_ligands"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ligands:
+    """M molecules and their A heavy atoms, in file order.
+
+    Parameters
+    ----------
+    chain, ins_code, res_name : ndarray
+        ``(M,)`` str, author chain id, insertion code and name of each.
+    res_id : ndarray
+        ``(M,)`` int64, author number.
+    atom_pos : ndarray
+        ``(A, 3)`` float32, Å.
+    atom_name, atom_element : ndarray
+        ``(A,)`` str.
+    atom_molecule : ndarray
+        ``(A,)`` int64 ascending, molecule of each atom.
+    """
+
+    chain: np.ndarray
+    res_id: np.ndarray
+    ins_code: np.ndarray
+    res_name: np.ndarray
+    atom_pos: np.ndarray
+    atom_name: np.ndarray
+    atom_element: np.ndarray
+    atom_molecule: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.res_id)
+
+    @property
+    def ids(self) -> list[str]:
+        """Readable ids, "A:401"."""
+        columns = (self.chain.tolist(), self.res_id.tolist(), self.ins_code.tolist())
+        return [f"{chain}:{number}{code}" for chain, number, code in zip(*columns, strict=True)]
+
+    def select(self, keep: np.ndarray) -> Ligands:
+        """The molecules where ``keep`` ``(M,)`` bool is True."""
+        atoms = keep[self.atom_molecule]
+        rows = {name: getattr(self, name)[keep] for name in ("chain", "res_id", "ins_code", "res_name")}
+        own = {name: getattr(self, name)[atoms] for name in ("atom_pos", "atom_name", "atom_element")}
+        return replace(self, **rows, **own, atom_molecule=(np.cumsum(keep) - 1)[self.atom_molecule[atoms]])
+
+
+def gather_ligands(atoms: AtomArray, start: np.ndarray, run: np.ndarray, chosen: np.ndarray) -> Ligands:
+    """The molecules of an array of atoms.
+
+    Parameters
+    ----------
+    atoms : AtomArray
+    start, run : ndarray
+        ``(R,)`` first atom of each run of atoms of one residue, and ``(A,)`` run of each atom.
+    chosen : ndarray
+        ``(R,)`` bool, the runs that are wanted; those without a heavy atom are left out.
+    """
+    rows = np.flatnonzero(chosen[run] & ~np.isin(atoms.element, ("H", "D", "T")))
+    own, molecule = np.unique(run[rows], return_inverse=True)
+    head = start[own]
+    return Ligands(
+        chain=atoms.chain_id[head],
+        res_id=atoms.res_id[head].astype(np.int64),
+        ins_code=atoms.ins_code[head],
+        res_name=atoms.res_name[head],
+        atom_pos=atoms.coord[rows].astype(np.float32),
+        atom_name=atoms.atom_name[rows],
+        atom_element=atoms.element[rows],
+        atom_molecule=molecule.astype(np.int64),
+    )

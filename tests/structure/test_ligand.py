@@ -1,0 +1,77 @@
+"""Ligands are what the report counts of them, with the atoms of the file, and never proteins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from protgraph.data.granularity import residue_nodes
+from protgraph.data.graph import collate
+from protgraph.data.node import node
+from protgraph.featurize import featurize
+from protgraph.structure import Residues, Structure, clean, load_structure
+
+ENTRY = "10sb"
+
+
+@pytest.fixture(scope="module")
+def structure(structures_dir) -> Structure:
+    return load_structure(structures_dir / f"{ENTRY}.bcif")
+
+
+@pytest.fixture(scope="module")
+def residues(structure) -> Residues:
+    return clean(structure, ligands=True)
+
+
+def test_they_are_those_that_the_report_counts_else(structure, residues):
+    names, counts = np.unique(residues.ligands.res_name, return_counts=True)
+    without = clean(structure)
+    assert dict(zip(names.tolist(), counts.tolist(), strict=True)) == without.report.ligands
+    assert residues.report == without.report.without("ligands") and without.ligands is None
+
+
+def test_their_atoms_are_the_files_heavy_atoms(structure, residues):
+    atoms, ligands = structure.atoms, residues.ligands
+    for m in range(len(ligands)):
+        own = (atoms.chain_id == ligands.chain[m]) & (atoms.res_id == ligands.res_id[m]) & (atoms.element != "H")
+        own &= atoms.res_name == ligands.res_name[m]
+        mine = ligands.atom_molecule == m
+        assert ligands.atom_name[mine].tolist() == atoms.atom_name[own].tolist()
+        assert np.array_equal(ligands.atom_pos[mine], atoms.coord[own])
+
+
+def test_the_protein_is_the_same_with_them(structure, residues):
+    without = clean(structure)
+    for name in ("chain", "res_id", "aatype", "pos", "backbone", "seq_pos", "atom_pos", "atom_residue"):
+        assert np.array_equal(getattr(residues, name), getattr(without, name), equal_nan=name == "backbone")
+
+
+def test_a_chain_keeps_its_own(residues):
+    for name in residues.chain_names:
+        one = residues.chains([name])
+        assert one.ligands.ids == [i for i in residues.ligands.ids if i.startswith(f"{name}:")]
+    assert residues.hide("coordinates").ligands is None
+
+
+def test_graphs_of_atoms_have_them_behind_the_protein(residues):
+    graph = featurize(residues, [node("radius", radius=4.0), "covalent_bond", "dihedral"], nodes="atom")
+    protein, own = len(residues.atom_name), len(residues.ligands.atom_name)
+    assert graph.num_nodes == protein + own and graph.validate()
+    assert not graph.is_ligand[:protein].any() and graph.is_ligand[protein:].all()
+    assert (graph.aatype[protein:] == 20).all() and (graph.atom_type[protein:] == 37).all()
+    assert (graph.dihedral[protein:] == 0).all() and (graph.element[protein:] > 0).all()
+    assert len(residue_nodes(graph)) == len(residues)
+    assert graph.residue.max() == len(residues) + len(residues.ligands) - 1
+    assert set(graph.chain[protein:].tolist()) <= set(range(len(residues.chain_names) + len(residues.ligands)))
+    bonds = graph.edge_index[:, graph.edge_kind[:, 1] == 1]
+    inside = graph.is_ligand[bonds].all(0)
+    assert inside.any() and (graph.residue[bonds[0, inside]] == graph.residue[bonds[1, inside]]).all()
+    contacts = graph.edge_index[:, graph.edge_kind[:, 0] == 1]
+    assert (graph.is_ligand[contacts].sum(0) == 1).any()
+    assert collate([graph, graph]).num_nodes == 2 * graph.num_nodes
+
+
+def test_other_graphs_do_not_have_them(residues):
+    assert featurize(residues).num_nodes == len(residues)
+    assert not featurize(residues, nodes="backbone").is_ligand.any()
