@@ -42,7 +42,7 @@ THIRD_PARTY = {
     "structure": {"biotite", "msgpack", "numpy", "scipy"},
     "symmetry": {"e3nn", "numpy", "torch"},
 }
-MODULE_LINES, FUNCTION_LINES = 350, 50
+MODULE_LINES, FUNCTION_LINES, LAYER_LINES = 350, 50, 150
 
 
 def modules(folder: Path) -> list[Path]:
@@ -210,6 +210,26 @@ def test_functions_are_short(path: Path) -> None:
             first = item.body[1] if ast.get_docstring(item) and len(item.body) > 1 else item.body[0]
             lines = item.end_lineno - first.lineno + 1
             assert lines <= FUNCTION_LINES, f"{item.name} has {lines} lines of code"
+
+
+def registered_layers() -> dict[str, tuple[Path, str]]:
+    """Layers of this distribution, and the file and class of each, by their entry points."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = {}
+    for name, ref in project["entry-points"]["protgraph.layers"].items():
+        module, _, attribute = ref.partition(":")
+        paths = [folder.joinpath(*module.split(".")).with_suffix(".py") for folder in (ROOT, ROOT / "plugins")]
+        found[name] = next(path for path in paths if path.is_file()), attribute
+    return found
+
+
+@pytest.mark.parametrize("name", registered_layers())
+def test_layers_are_short_with_their_docstring(name: str) -> None:
+    path, attribute = registered_layers()[name]
+    (layer,) = (s for s in tree(path).body if isinstance(s, ast.ClassDef) and s.name == attribute)
+    lines = layer.end_lineno - layer.lineno + 1
+    assert lines <= LAYER_LINES, f"{attribute} has {lines} lines"
+    assert ast.get_docstring(layer)
 
 
 # --- the walker itself, against twins that break the rules ----------------------------------------------------------

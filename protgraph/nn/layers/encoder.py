@@ -144,26 +144,11 @@ class Encoder(GraphLayer):
 
     def _read(self, f: Mapping[str, Any]) -> tuple[Tensor, dict[str, Any], Tensor]:
         """Tokens ``(N + 2B,)`` with their proteins and places, and the rows ``(N,)`` of the residues among them."""
-        proteins = f["proteins"]
-        self._check(proteins)
-        n, b = proteins.batch.numel(), len(proteins)
-        protein = torch.arange(b, device=proteins.batch.device)
-        rows = torch.arange(n, device=protein.device) + 2 * proteins.batch + 1
-        start, end = proteins.ptr[:-1] + 2 * protein, proteins.ptr[1:] + 2 * protein + 1
-        place = sequence_place(f["seq_pos"], proteins, f.get("chain"))
-        first, last = -proteins.max(-place), proteins.max(place)
-
-        def around(before: Tensor, inside: Tensor, after: Tensor) -> Tensor:
-            whole = inside.new_zeros(n + 2 * b).index_copy(0, rows, inside)
-            return whole.index_copy(0, start, before).index_copy(0, end, after)
-
+        self._check(f["proteins"])
         inside = self.token[f["aatype"]]
         if "masked" in f:
             inside = inside.masked_fill(f["masked"], MASK)
-        token = around(torch.full_like(protein, START), inside, torch.full_like(protein, END))
-        batch = around(protein, proteins.batch, protein)
-        tokens = Proteins(batch, tuple(size + 2 for size in proteins.sizes), padded=proteins.padded)
-        return token, {"proteins": tokens, "seq_pos": around(first - 1, place, last + 1)}, rows
+        return _with_ends(inside, sequence_place(f["seq_pos"], f["proteins"], f.get("chain")), f["proteins"])
 
     def _embed(self, token: Tensor, given: Mapping[str, Any]) -> Tensor:
         h = self.embed(token)
@@ -183,6 +168,24 @@ class Encoder(GraphLayer):
                 f"protein {number} of the batch has {longest} residues; this encoder takes max_len={self.max_len}.\n"
                 "Cut it into chains or domains, or build the encoder with a larger max_len."
             )
+
+
+def _with_ends(token: Tensor, place: Tensor, proteins: Proteins) -> tuple[Tensor, dict[str, Any], Tensor]:
+    """``<cls>`` and ``<eos>`` around the tokens ``(N,)`` of each protein, one place before and after; the rows of N."""
+    n, b = proteins.batch.numel(), len(proteins)
+    protein = torch.arange(b, device=proteins.batch.device)
+    rows = torch.arange(n, device=protein.device) + 2 * proteins.batch + 1
+    start, end = proteins.ptr[:-1] + 2 * protein, proteins.ptr[1:] + 2 * protein + 1
+    first, last = -proteins.max(-place), proteins.max(place)
+
+    def around(before: Tensor, inside: Tensor, after: Tensor) -> Tensor:
+        whole = inside.new_zeros(n + 2 * b).index_copy(0, rows, inside)
+        return whole.index_copy(0, start, before).index_copy(0, end, after)
+
+    token = around(torch.full_like(protein, START), token, torch.full_like(protein, END))
+    batch = around(protein, proteins.batch, protein)
+    wider = Proteins(batch, tuple(size + 2 for size in proteins.sizes), padded=proteins.padded)
+    return token, {"proteins": wider, "seq_pos": around(first - 1, place, last + 1)}, rows
 
 
 def _from_esm(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
