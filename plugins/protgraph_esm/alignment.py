@@ -49,18 +49,18 @@ def chain_rows(protein: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, *, g
     Raises
     ------
     FieldError
-        Two residues of a chain have one place.
+        Two nodes of a chain have one place, as the atoms of a residue have.
     """
     order = np.lexsort((seq_pos, chain, protein))
     new = (np.diff(protein[order]) != 0) | (np.diff(chain[order]) != 0)
+    if ((np.diff(seq_pos[order]) == 0) & ~new).any():
+        raise FieldError("two nodes of a chain have one seq_pos: ESM reads residues, one node each, not atoms")
     chains = np.split(order, np.flatnonzero(new) + 1) if len(order) else []
     if gaps == "join":
         return chains
     made = []
     for rows in chains:
         place = seq_pos[rows] - seq_pos[rows[0]]
-        if (np.diff(place) == 0).any():
-            raise FieldError("two residues of a chain have one seq_pos; with gaps='join' that does not matter")
         whole = np.full(int(place[-1]) + 1, EMPTY)
         whole[place] = rows
         made.append(whole)

@@ -20,7 +20,9 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import numpy as np
+import torch
 from scipy.stats import rankdata
+from torch import Tensor
 
 from protgraph.errors import OptionError
 from protgraph.model.attention import AttentionMap
@@ -32,6 +34,7 @@ __all__ = [
     "HeadReport",
     "apc",
     "contacts",
+    "on_residues",
     "report_heads",
     "symmetrised",
     "write_heads",
@@ -105,6 +108,25 @@ def contacts(residues: Residues, *, cutoff: float = CONTACT) -> np.ndarray:
     place[residues.atom_residue[own]] = residues.atom_pos[own]
     distance = np.linalg.norm(place[:, None] - place[None], axis=-1)  # (L, L), NaN without coordinates
     return (distance < cutoff) & ~np.eye(len(residues), dtype=bool)
+
+
+def on_residues(found: AttentionMap, residue: Tensor, count: int) -> AttentionMap:
+    """A map of atoms as one of residues: what the atoms of i give to those of j together, on average over those of i.
+
+    Parameters
+    ----------
+    found : AttentionMap
+        Of N atoms.
+    residue : Tensor
+        ``(N,)`` int64, residue of each atom; those from ``count`` on are ligands, and left out.
+    count : int
+        L.
+    """
+    belongs = (residue[:, None] == torch.arange(count, device=residue.device)).to(found.weights.dtype)  # (N, L)
+    atoms = belongs.sum(0).clamp(min=1)
+    weights = (belongs / atoms).t() @ found.weights @ belongs
+    sees = None if found.sees is None else (belongs.t() @ found.sees.to(belongs.dtype) @ belongs) > 0
+    return AttentionMap(weights, sees)
 
 
 def report_heads(

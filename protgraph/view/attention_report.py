@@ -10,7 +10,7 @@ import numpy as np
 from protgraph.data.graph import ProteinGraph
 from protgraph.model import GraphModel
 from protgraph.structure import Residues
-from protgraph.view.attention import HeadReport, contacts, report_heads, write_heads
+from protgraph.view.attention import HeadReport, contacts, on_residues, report_heads, write_heads
 from protgraph.view.attention_plot import draw_heads, draw_overview, file_name
 from protgraph.view.position_plot import draw_positions, position_codes
 
@@ -70,6 +70,8 @@ def write_attention(
     """
     out, model = Path(out), model.eval()
     maps = {layer: found[0] for layer, found in model.attention(graph).items()}
+    if "residue" in graph:  # nodes are atoms
+        maps = {layer: on_residues(found, graph.residue, len(residues)) for layer, found in maps.items()}
     heads = report_heads(maps, residues, separation=separation)
     touching = _far_contacts(residues, separation)
     files = []

@@ -206,11 +206,11 @@ def test_places_in_any_order_give_the_same(esm_folder):
     assert torch.allclose(layer(other)["h"], layer(f)["h"][order], atol=1e-12)
 
 
-def test_two_residues_at_one_place_cannot_be_filled():
+@pytest.mark.parametrize("gaps", ["join", "mask", "unknown"])
+def test_atoms_are_no_residues(gaps):
     chain = np.zeros(3, np.int64)
-    with pytest.raises(FieldError, match="one seq_pos"):
-        chain_rows(chain, chain, np.array([0, 1, 1]), gaps="mask")
-    assert [r.tolist() for r in chain_rows(chain, chain, np.array([0, 1, 1]), gaps="join")] == [[0, 1, 2]]
+    with pytest.raises(FieldError, match="one node each, not atoms"):
+        chain_rows(chain, chain, np.array([0, 1, 1]), gaps=gaps)
 
 
 @pytest.mark.parametrize(

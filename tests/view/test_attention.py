@@ -14,7 +14,7 @@ from scipy.stats import pearsonr, spearmanr
 import protgraph as pg
 from protgraph.errors import OptionError
 from protgraph.model.attention import AttentionMap
-from protgraph.view.attention import apc, contacts, report_heads, symmetrised, write_heads
+from protgraph.view.attention import apc, contacts, on_residues, report_heads, symmetrised, write_heads
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +115,15 @@ def test_pairs_that_cannot_be_seen_do_not_count(ubiquitin, drawn):
     corrected = apc(symmetrised(drawn.weights[0].numpy()))[:20, 30:50].ravel()
     want = pearsonr(corrected, contacts(ubiquitin)[:20, 30:50].ravel())[0]
     assert report.r_contact == pytest.approx(want, abs=1e-12)
+
+
+def test_atoms_give_what_their_residues_do():
+    # Two residues of two and one atoms, and a ligand.
+    weights = torch.tensor([[[0.1, 0.2, 0.6, 0.1], [0.3, 0.1, 0.4, 0.2], [0.5, 0.2, 0.2, 0.1], [1.0, 0.0, 0.0, 0.0]]])
+    sees = torch.tensor([[1, 1, 0, 1], [1, 1, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]], dtype=torch.bool)
+    found = on_residues(AttentionMap(weights, sees), torch.tensor([0, 0, 1, 2]), 2)
+    assert torch.allclose(found.weights[0], torch.tensor([[0.35, 0.5], [0.7, 0.2]]))
+    assert found.sees.tolist() == [[True, False], [True, True]]
 
 
 def test_the_table_holds_every_head(ubiquitin, drawn, tmp_path):

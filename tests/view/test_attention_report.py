@@ -95,6 +95,16 @@ def test_sinusoids_have_less_in_common_further_away():
     assert shared == pytest.approx(np.cos(np.arange(50)[:, None] * frequencies).mean(1), abs=1e-5)
 
 
+def test_a_model_of_atoms_has_maps_of_residues(tmp_path):
+    residues = make_protein((12,), seed=1)
+    layers = [pg.node("embed", reads=["aatype", "atom_type"], dim=8), pg.node("gat", dim=8, heads=2)]
+    graph = pg.ModelGraph("atoms", [pg.node("knn", k=40)], layers, nodes="backbone")
+    model = pg.build_model(graph, TARGET, seed=0)
+    stored = model.plan.stored(residues)
+    made = write_attention(model, residues, stored, tmp_path)
+    assert stored.num_nodes == 48 and len(made.heads) == 2 and 0 < made.heads[0].pairs <= 21
+
+
 def test_a_sequence_without_structure_has_maps_and_no_contacts(tmp_path):
     residues = make_protein((30,), seed=1)
     model = model_of(EMBED, pg.node("transformer", dim=16, heads=2))
