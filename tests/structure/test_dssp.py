@@ -7,12 +7,14 @@ import shutil
 import subprocess
 from collections import Counter, defaultdict
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 import pytest
 
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.dssp import DSSP_STATES, dssp, three_states
+from protgraph.structure.trace import p_sea
 
 
 @pytest.fixture(scope="module")
@@ -57,20 +59,27 @@ def test_agrees_with_mkdssp(structures_dir, labels):
 @pytest.mark.slow
 def test_the_table_of_agreement_with_mkdssp(structures_dir, labels, capsys):
     compared, whole, seen = 0, Counter(), Counter()
-    same_of_three = 0
+    same_of_three = same_by_trace = residues_of_all = 0
+    seconds = 0.0
     for name in sorted(labels):
         residues, theirs = entry(structures_dir, labels, name)
+        start = perf_counter()
+        three = three_states(dssp(residues))
+        seconds, residues_of_all = seconds + perf_counter() - start, residues_of_all + len(residues)
         n, found = differing(residues, theirs)
         compared, whole = compared + n, whole + found
         both = np.isin(theirs, list(DSSP_STATES))
-        same_of_three += int((three_states(dssp(residues)) == three_states(theirs))[both].sum())
+        same_of_three += int((three == three_states(theirs))[both].sum())
+        same_by_trace += int((np.array(list("HEC"))[p_sea(residues)] == three_states(theirs))[both].sum())
         known = theirs != "-"  # modified residues that the other program did not see
         seen += differing(residues.select(known), theirs[known])[1]
     with capsys.disabled():
         print(f"\n{len(labels)} entries, {compared} residues that both label")
-        print(f"8 states: {1 - whole.total() / compared:.4%} the same; 3 states: {same_of_three / compared:.4%}")
+        print(f"8 states: {1 - whole.total() / compared:.3%} the same; 3 states: {same_of_three / compared:.3%}")
         print(f"different: {dict(whole.most_common())}")
         print(f"without the residues that mkdssp gives no letter: {dict(seen)}")
+        print(f"3 states by P-SEA: {same_by_trace / compared:.1%} the same")
+        print(f"{seconds / residues_of_all * 300 * 1e3:.1f} ms for 300 residues")
     assert whole.total() <= 0.001 * compared
     assert same_of_three >= 0.999 * compared
     assert seen.total() <= 1  # 8ufz F:239, a bond of −0.501 kcal/mol
