@@ -21,24 +21,36 @@ FEATURES = [
 
 
 def _network(
-    name: str, *, irreps: str, atomic: str, lmax: int, radial: int, depth: int, correlation: int = 3
+    name: str,
+    *,
+    irreps: str,
+    atomic: str,
+    lmax: int,
+    radial: int,
+    depth: int,
+    correlation: int = 3,
+    entry: str | None = None,
 ) -> ModelGraph:
-    """``A = Σ_j R Y ⊗ h_j`` (irreps ``atomic``), ``h ← h + Linear(B(A))``, ``depth`` times."""
+    """``A = Σ_j R Y ⊗ h_j`` (irreps ``atomic``), ``h ← h + Linear(B(A))``, ``depth`` times.
+
+    Where h begins with other irreps (``entry``), the first message takes its place.
+    """
     gather = {"irreps": atomic, "lmax": lmax, "radial": radial, "gate": False}
-    block = [
+    message = [
         node("tfn", **gather, reads={"edge_attr": "edge_attr"}, writes={"h": "atomic"}),
         node("product_basis", irreps=irreps, correlation=correlation, reads={"h": "atomic"}, writes={"h": "message"}),
-        node("add", reads=["h", "message"]),
-        "irreps_norm",
     ]
+    block = [*message, node("add", reads=["h", "message"]), "irreps_norm"]
+    first = block if entry is None else [*message, node("irreps_norm", reads={"h": "message"})]
     return ModelGraph(
         name,
         features=FEATURES,
         layers=[
             node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=64),
             node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
-            node("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"]),
-            *depth * block,
+            node("irreps_linear", irreps=entry or irreps, reads=["h", "orientation", "sidechain_direction"]),
+            *first,
+            *(depth - 1) * block,
         ],
         doc="Batatia et al. 2022, arXiv:2206.07697: many-body messages by symmetric products.",
     )
@@ -49,8 +61,9 @@ FAMILY = Family(
         "small": _network("mace", irreps="48x0e+48x1o", atomic="48x0e+48x1o", lmax=1, radial=16, depth=2),
         "batatia2022": _network(
             "mace.batatia2022",
-            irreps="256x0e+256x1o",
+            irreps="256x0e+256x1o+256x2e",
             atomic="256x0e+256x1o+256x2e+256x3o",
+            entry="256x0e+256x1o",
             lmax=3,
             radial=64,
             depth=2,

@@ -55,7 +55,7 @@ def _published(
             *depth * [attend(hidden), "norm_relu"],
             node("se3_conv", irreps=out, **kernel),
         ],
-        doc="Fuchs et al. 2020, arXiv:2006.10503, with the depth and widths of its QM9 experiment.",
+        doc="Fuchs et al. 2020, arXiv:2006.10503, with the depth and widths of its authors' QM9 command.",
     )
 
 
@@ -64,9 +64,9 @@ FAMILY = Family(
         "small": _small("se3_transformer", irreps="64x0e+16x1o", depth=2, heads=4),
         "fuchs2020": _published(
             "se3_transformer.fuchs2020",
-            entry="16x0e+16x1o",
-            hidden="16x0e+16x1o+16x2e+16x3o",
-            value="8x0e+8x1o+8x2e+8x3o",
+            entry="32x0e+32x1o",
+            hidden="32x0e+32x1o+32x2e+32x3o",
+            value="16x0e+16x1o+16x2e+16x3o",
             heads=8,
             depth=7,
             lmax=6,
