@@ -90,7 +90,7 @@ def _check_number(line: str, columns: slice, name: str, path: str | PathLike[str
 
 
 def check_last_record(text: str, path: str | PathLike[str] = "PDB text") -> None:
-    """Raise :class:`StructureFileError` where a PDB file ends inside a number of an atom record: a cut number reads well.
+    """Raise :class:`StructureFileError` where a PDB file ends inside a number of an atom record, which reads well.
 
     Examples
     --------

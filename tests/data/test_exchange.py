@@ -37,11 +37,12 @@ WAYS = {
 
 @pytest.fixture(scope="module")
 def graphs(structures_dir) -> list[ProteinGraph]:
-    """A protein with several edge kinds, one with a constant degree, one without edges, one of one residue."""
+    """A protein with several edge kinds, a constant degree, no edges, one residue, atoms for nodes."""
     residues = [clean(load_structure(structures_dir / f"{name}.bcif")) for name in ("1crn", "1jk9")]
     alone = residues[0].select(np.arange(len(residues[0])) == 3)
     made = [featurize(residues[0], FEATURES), featurize(residues[1], ["dihedral", "ca_knn", "edge_direction"])]
     made += [featurize(residues[0], ["dihedral"]), featurize(alone, ["ca_knn", "edge_distance"])]
+    made += [featurize(residues[0], ["covalent_bond", "edge_distance"], nodes="atom")]
     made[0].y, made[0].y_level = torch.arange(46), "node"
     made[1].y, made[1].y_level = torch.tensor([[0.25, -1.0]]), "graph"
     return made
@@ -72,6 +73,10 @@ def test_nodes_have_readable_names(shared_data):
     expected = [f"{c}:{r}:{n}{i}" for c, r, n, i in zip(residues.chain, residues.res_name, residues.res_id,
                                                         residues.ins_code, strict=True)]  # fmt: skip
     assert names == expected and "B:SER:82A" in names and len(set(names)) == len(names)
+
+
+def test_atoms_have_names_too(graphs):
+    assert node_names(graphs[-1])[:2] == ["A:THR:1:N", "A:THR:1:CA"]
 
 
 def test_networkx_sees_the_graph(graphs):
