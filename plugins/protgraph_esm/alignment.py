@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from protgraph.data.token import AATYPE_TOKENS, END, MASK, START, TOKENS
 from protgraph.errors import FieldError, OptionError
 
-__all__ = ["EMPTY", "GAPS", "Gaps", "Long", "Window", "chain_rows", "check_options", "tokens_of", "windows"]
-
-Gaps = Literal["join", "mask", "unknown"]
-Long = Literal["error", "chunk"]
+__all__ = ["EMPTY", "GAPS", "Part", "Window", "chain_rows", "check_options", "read_batch", "tokens_of", "windows"]
 
 EMPTY = -1
 """In place of a residue where none is resolved."""
@@ -49,12 +45,12 @@ def chain_rows(protein: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, *, g
     Raises
     ------
     FieldError
-        Two nodes of a chain have one place, as the atoms of a residue have.
+        Two residues of a chain have one place.
     """
     order = np.lexsort((seq_pos, chain, protein))
     new = (np.diff(protein[order]) != 0) | (np.diff(chain[order]) != 0)
     if ((np.diff(seq_pos[order]) == 0) & ~new).any():
-        raise FieldError("two nodes of a chain have one seq_pos: ESM reads residues, one node each, not atoms")
+        raise FieldError("two residues of a chain have one seq_pos")
     chains = np.split(order, np.flatnonzero(new) + 1) if len(order) else []
     if gaps == "join":
         return chains
@@ -115,3 +111,50 @@ def windows(length: int, *, max_len: int, long: str, what: str = "a chain") -> l
     meet = [0, *((stops[k] + starts[k + 1]) // 2 for k in range(len(starts) - 1)), length]
     spans: Sequence[tuple[int, int]] = list(zip(starts, stops, strict=True))
     return [Window(a, b, slice(meet[k], meet[k + 1])) for k, (a, b) in enumerate(spans)]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One window of one chain of a batch: ``rows`` ``(T,)`` of the whole chain, and its ``tokens`` with both ends."""
+
+    rows: np.ndarray
+    window: Window
+    tokens: np.ndarray
+
+    @property
+    def kept(self) -> slice:
+        """Which of the places that are read are used."""
+        return slice(self.window.keep.start - self.window.start, self.window.keep.stop - self.window.start)
+
+
+def read_batch(
+    protein: np.ndarray,
+    chain: np.ndarray,
+    seq_pos: np.ndarray,
+    aatype: np.ndarray,
+    masked: np.ndarray,
+    *,
+    gaps: str,
+    max_len: int,
+    long: str,
+) -> tuple[np.ndarray, np.ndarray, list[Part]]:
+    """What is read of a batch; nodes of one protein, chain and place are one residue, as its atoms are.
+
+    Returns
+    -------
+    residue : ndarray
+        ``(N,)`` int64, residue of each node; residues are in the order of protein, chain and place.
+    owner : ndarray
+        ``(R,)`` int64, protein of each residue.
+    parts : list of Part
+        Their rows are residues. Those that are kept hold every residue once.
+    """
+    keys = np.stack([protein, chain, seq_pos])  # (3, N)
+    unique, first, residue = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    owner, parts = unique[0], []
+    for rows in chain_rows(*unique, gaps=gaps):
+        tokens = tokens_of(rows, aatype[first], gaps=gaps, masked=masked[first])
+        what = f"a chain of protein {owner[rows.max()]} of the batch"
+        cut = windows(len(rows), max_len=max_len, long=long, what=what)
+        parts += [Part(rows, w, w.tokens(tokens)) for w in cut]
+    return residue.reshape(-1), owner, parts

@@ -15,7 +15,7 @@ from protgraph.data.token import AATYPE_TOKENS
 from protgraph.errors import WiringError
 from protgraph.nn.position import PositionCode, rotary_code
 from protgraph.nn.recorder import Attends, PairWeights
-from protgraph_esm.alignment import EMPTY, Window, chain_rows, check_options, tokens_of, windows
+from protgraph_esm.alignment import EMPTY, Part, check_options, read_batch
 from protgraph_esm.checkpoint import DEFAULT, load_esm
 from protgraph_esm.states import attention_of, states_of
 
@@ -27,7 +27,8 @@ _WAITS = "chains are laid out on the host, which waits for the GPU once a batch 
 class EsmEncoder(GraphLayer):
     """``h_i``: the last hidden state of ESM-2, which is part of the model and learns with it.
 
-    Each chain is a sequence of its own, ``<cls>``, residues, ``<eos>``, in the order of ``seq_pos``.
+    Each chain is a sequence of its own, ``<cls>``, residues, ``<eos>``, in the order of ``seq_pos``. Nodes of one chain
+    and place are atoms of one residue, and have its state.
 
     Parameters
     ----------
@@ -97,18 +98,20 @@ class EsmEncoder(GraphLayer):
         return self
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        chains, read, parts = self._sequences(f)
+        names = ("chain", "seq_pos", "aatype", "masked")
+        arrays = (x.cpu().numpy() for x in (f["proteins"].batch, *(f[name] for name in names)))
+        residue, owner, parts = read_batch(*arrays, gaps=self.gaps, max_len=self.max_len, long=self.long)
         if any(block.is_heard for block in self.blocks):
-            self._tell(f["proteins"], chains, read, parts)
-        with torch.no_grad() if self.frozen else nullcontext():
-            states = states_of(self.esm, read)
-        kept = [s[w.keep.start - w.start : w.keep.stop - w.start] for s, w in zip(states, parts, strict=True)]
-        rows = np.concatenate(chains) if chains else np.empty(0, np.int64)  # residue of each place
-        if not kept:
+            self._tell(f["proteins"], residue, owner, parts)
+        if not parts:
             return {"h": self.esm.embeddings.word_embeddings.weight.new_zeros(0, self.out["h"].dim)}
-        place = np.empty(len(f["aatype"]), np.int64)
+        with torch.no_grad() if self.frozen else nullcontext():
+            states = states_of(self.esm, [p.tokens for p in parts])
+        rows = np.concatenate([p.rows[p.window.keep] for p in parts])  # residue of each place that is kept
+        place = np.empty(len(owner), np.int64)
         place[rows[rows != EMPTY]] = np.flatnonzero(rows != EMPTY)
-        return {"h": torch.cat(kept).index_select(0, torch.from_numpy(place).to(f["aatype"].device))}
+        kept = torch.cat([s[p.kept] for s, p in zip(states, parts, strict=True)])
+        return {"h": kept.index_select(0, torch.from_numpy(place[residue]).to(kept.device))}
 
     def position_code(self, length: int) -> PositionCode:
         """Of the checkpoint: rotary, or (ESM-1b) learned."""
@@ -118,40 +121,28 @@ class EsmEncoder(GraphLayer):
         table = self.esm.embeddings.position_embeddings.weight.detach()
         return PositionCode("learned", table[config.pad_token_id + 2 :][:length])  # after <cls>
 
-    def _sequences(self, f: Mapping[str, Any]) -> tuple[list[np.ndarray], list[np.ndarray], list[Window]]:
-        """Chains as rows of residues; tokens of each window of each chain; the windows."""
-        batch = f["proteins"].batch
-        protein, chain, seq_pos, aatype, masked = (
-            x.cpu().numpy() for x in (batch, f["chain"], f["seq_pos"], f["aatype"], f["masked"])
-        )
-        chains = chain_rows(protein, chain, seq_pos, gaps=self.gaps)
-        read, parts = [], []
-        for rows in chains:
-            tokens = tokens_of(rows, aatype, gaps=self.gaps, masked=masked)
-            what = f"a chain of protein {protein[rows.max()]} of the batch"
-            cut = windows(len(rows), max_len=self.max_len, long=self.long, what=what)
-            read += [w.tokens(tokens) for w in cut]
-            parts += cut
-        return chains, read, parts
-
     @torch.no_grad()
-    def _tell(
-        self, proteins: Proteins, chains: Sequence[np.ndarray], read: Sequence[np.ndarray], parts: Sequence[Window]
-    ) -> None:
-        """The weights of every block; residues of other chains, or of no common window, cannot be seen."""
-        config, sizes = self.esm.config, proteins.sizes
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        shape = config.num_hidden_layers, config.num_attention_heads
-        maps = [self.esm.embeddings.word_embeddings.weight.new_zeros(*shape, n, n) for n in sizes]
-        sees = [torch.zeros(n, n, dtype=torch.bool, device=maps[0].device) for n in sizes]
-        chain = iter(rows for rows in chains for _ in windows(len(rows), max_len=self.max_len, long=self.long))
-        for weights, part, rows in zip(attention_of(self.esm, read), parts, chain, strict=True):
-            protein = int(np.searchsorted(start, rows.max(), side="right")) - 1
-            own, asked = np.arange(part.start, part.stop), np.arange(part.keep.start, part.keep.stop)
-            own, asked = own[rows[own] != EMPTY], asked[rows[asked] != EMPTY]
-            i, j = (torch.from_numpy(rows[x] - start[protein]).to(maps[0].device) for x in (asked, own))
-            inside = weights[:, :, asked - part.start][:, :, :, own - part.start]
-            maps[protein][:, :, i[:, None], j] = inside
+    def _tell(self, proteins: Proteins, residue: np.ndarray, owner: np.ndarray, parts: Sequence[Part]) -> None:
+        """The weights of every block; residues of other chains, or of no common window, cannot be seen.
+
+        The atoms of a residue share what is given to it.
+        """
+        config, count = self.esm.config, np.bincount(owner, minlength=len(proteins))
+        start, shape = np.cumsum(count) - count, (config.num_hidden_layers, config.num_attention_heads)
+        maps = [self.esm.embeddings.word_embeddings.weight.new_zeros(*shape, n, n) for n in count.tolist()]
+        sees = [torch.zeros(n, n, dtype=torch.bool, device=maps[0].device) for n in count.tolist()]
+        for weights, part in zip(attention_of(self.esm, [p.tokens for p in parts]), parts, strict=True):
+            w, rows = part.window, part.rows
+            protein = owner[rows.max()]
+            read, asked = np.arange(w.start, w.stop), np.arange(w.keep.start, w.keep.stop)
+            read, asked = read[rows[read] != EMPTY], asked[rows[asked] != EMPTY]
+            i, j = (torch.from_numpy(rows[x] - start[protein]).to(weights.device) for x in (asked, read))
+            maps[protein][:, :, i[:, None], j] = weights[:, :, asked - w.start][:, :, :, read - w.start]
             sees[protein][i[:, None], j] = True
+        for protein, own in enumerate(proteins.split(torch.from_numpy(residue))):  # from residues to nodes
+            own = (own - start[protein]).to(maps[0].device)
+            share = torch.bincount(own, minlength=int(count[protein]))[own]
+            maps[protein] = maps[protein][:, :, own[:, None], own] / share
+            sees[protein] = sees[protein][own[:, None], own]
         for number, block in enumerate(self.blocks):
             block.tell(PairWeights([m[number] for m in maps], sees))

@@ -20,8 +20,11 @@ from protgraph.data.fields import field
 from protgraph.data.graph import collate
 from protgraph.data.token import MASK, TOKENS
 from protgraph.errors import FieldError, OptionError, WiringError
+from protgraph.model.attention import AttentionMap
+from protgraph.nn.recorder import record
 from protgraph.structure.alphabet import ALPHABET, aatype
 from protgraph.testing.protein import make_protein
+from protgraph.view.attention import on_residues
 
 transformers = pytest.importorskip("transformers")
 READS = ("aatype", "masked", "chain", "seq_pos", "proteins")
@@ -206,20 +209,27 @@ def test_places_in_any_order_give_the_same(esm_folder):
     assert torch.allclose(layer(other)["h"], layer(f)["h"][order], atol=1e-12)
 
 
-@pytest.mark.parametrize("gaps", ["join", "mask", "unknown"])
-def test_atoms_are_no_residues(gaps):
+@pytest.mark.parametrize("gaps", ["join", "mask"])
+def test_atoms_have_the_state_of_their_residue(esm_folder, gaps):
+    residues = make_protein((12, 9), seed=4)
+    residues = residues.select(residues.seq_pos % 5 != 3)
+    f, layer = batch_of(residues), layer_of(esm_folder, gaps=gaps)
+    atoms = torch.arange(len(residues)).repeat_interleave(torch.arange(len(residues)) % 3 + 1)
+    spread = {n: x[atoms] for n, x in f.items() if n != "proteins"}
+    spread["proteins"] = Proteins(torch.zeros_like(atoms), (len(atoms),))
+    assert torch.allclose(layer(spread)["h"], layer(f)["h"][atoms], atol=1e-12)
+    with record(layer) as told:
+        layer(f), layer(spread)
+    for alone, together in told.values():
+        found = on_residues(AttentionMap(together.proteins[0], together.sees[0]), atoms, len(residues))
+        assert torch.allclose(found.weights, alone.proteins[0], atol=1e-12)
+        assert torch.equal(found.sees, alone.sees[0])
+
+
+def test_two_residues_at_one_place_are_an_error():
     chain = np.zeros(3, np.int64)
-    with pytest.raises(FieldError, match="one node each, not atoms"):
-        chain_rows(chain, chain, np.array([0, 1, 1]), gaps=gaps)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [({"gaps": "fill"}, "gaps='fill'"), ({"long": "cut"}, "long='cut'"), ({"max_len": 1}, "max_len=1")],
-)
-def test_wrong_options_are_said(options, says):
-    with pytest.raises(OptionError, match=says):
-        EsmEmbedding(checkpoint="random:tiny", **options)
+    with pytest.raises(FieldError, match="one seq_pos"):
+        chain_rows(chain, chain, np.array([0, 1, 1]), gaps="mask")
 
 
 def test_the_layer_refuses_other_alphabets():

@@ -133,7 +133,7 @@ def test_default_dtype_and_random_state_stay_as_they_were():
 
 
 def test_unknown_names_dtypes_and_things_are_typed_errors():
-    with pytest.raises(UnknownNameError, match="Did you mean 'gat'"):
+    with pytest.raises(UnknownNameError, match="Did you mean .*'gat'"):
         subjects("gta")
     with pytest.raises(OptionError, match="float16"):
         list(check(subjects(SuiteLinear)[0], dtype="float16"))
