@@ -25,7 +25,7 @@ __all__ = ["SESSION", "plan_jobs"]
 SESSION = "session"
 
 # What numbers depend on; tables, figures and the command line may change.
-_CORE = ("structure", "symmetry", "data", "featurize", "nn", "model", "task", "train")
+_CORE = ("structure", "symmetry", "data", "featurize", "nn", "model", "task", "train", "design")
 
 
 def plan_jobs(spec: BenchSpec) -> tuple[list[Job], dict[str, Row]]:

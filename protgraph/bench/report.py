@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from protgraph.bench.confusion import by_type, plot_confusion
 from protgraph.bench.environment import environment
 from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import Row
@@ -46,7 +49,7 @@ def write_report(spec: BenchSpec, rows: Sequence[Row]) -> Path:
             plot_comparison(some, folder / f"comparison_{task}.png", floors=spec.floors),
             plot_curves(some, folder / f"curves_{task}.png", floors=spec.floors),
         )
-        figures[task] = [path for path in drawn if path]
+        figures[task] = [path for path in drawn if path] + _confusions(some, folder)
     page = _page(spec, rows, summaries, table, figures, around)
     path = folder / "report.md"
     path.write_text(page, encoding="utf-8")
@@ -69,6 +72,7 @@ def _page(
     parts += ["## Figures"]
     for task, paths in figures.items():
         parts += [f"![{task}: {path.stem}]({path.name})" for path in paths]
+    parts += _types(rows)
     if failed:
         lines = (f"- {row.model}, {row.task}, seed {row.seed}: `{_line(row.error)}`" for row in failed)
         parts += ["## Failed runs", "\n".join(lines)]
@@ -76,12 +80,39 @@ def _page(
     return "\n\n".join(parts) + "\n"
 
 
+def _confusions(rows: Sequence[Row], folder: Path) -> list[Path]:
+    """A figure of what each model that designs takes for what, of its first seed and last split."""
+    drawn = []
+    for row in _first_seeds(rows):
+        split, counts = list(row.confusion.items())[-1]
+        path = folder / f"confusion_{row.model}_{row.task}.png"
+        drawn.append(plot_confusion(np.array(counts), path, title=f"{row.model} on {row.dataset}, {split}"))
+    return drawn
+
+
+def _types(rows: Sequence[Row]) -> list[str]:
+    parts = []
+    for row in _first_seeds(rows):
+        split, counts = list(row.confusion.items())[-1]
+        parts += [f"## {row.model}: residue types of {split}", by_type(np.array(counts))]
+    return parts
+
+
+def _first_seeds(rows: Sequence[Row]) -> list[Row]:
+    first: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        if row.confusion:
+            first.setdefault((row.model, row.task), row)
+    return list(first.values())
+
+
 def _intro(spec: BenchSpec, rows: Sequence[Row]) -> str:
     minutes = sum(row.seconds for row in rows if row.seconds == row.seconds) / 60
     parts = (_count(spec.models, "model"), _count(spec.tasks, "task"), _count(spec.seeds, "seed"))
     return (
         f"{' × '.join(parts)} on `{spec.dataset}`: {_count(rows, 'run')}, {minutes:.1f} worker minutes. Each run "
-        "trains on the training split, chooses its epoch on the validation split, and is tested once."
+        "trains on the training split, chooses its epoch on the validation split, and is tested once; a model with "
+        "published weights is tested as it is."
     )
 
 

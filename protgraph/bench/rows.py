@@ -86,6 +86,8 @@ class Row:
         Epochs run, and the one that was kept, both counted from 1.
     history : sequence of mapping
         One row an epoch: "epoch", "train_loss", "val_loss" and the metrics on validation.
+    confusion : mapping of str to sequence
+        Split → how often each native residue type was drawn as each other, 20 × 20, of models that design.
     """
 
     key: str
@@ -105,6 +107,7 @@ class Row:
     epochs: int = 0
     best_epoch: int = 0
     history: Sequence[Mapping[str, float]] = ()
+    confusion: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "history", tuple(self.history))

@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable
 from typing import TextIO
 
+from protgraph.bench.published import evaluate_job
 from protgraph.bench.rows import Job, Row
 from protgraph.errors import ProtgraphError
 
@@ -29,9 +30,14 @@ TRAIN = "protgraph.bench.worker:train_job"
 
 
 def train_job(job: Job) -> Row:
-    """Train, choose the best epoch on validation, and test that one once; see :func:`protgraph.train.fit`."""
+    """Train, choose the best epoch on validation, and test that one once; see :func:`protgraph.train.fit`.
+
+    A model with published weights is not trained.
+    """
     from protgraph.train import FitConfig, fit
 
+    if job.graph.get("weights"):
+        return evaluate_job(job)
     result = fit(job.graph, job.dataset, job.task, config=FitConfig(**job.config, seed=job.seed))
     return Row(
         key=job.key,

@@ -27,7 +27,7 @@ MODES = {
     "conditional": "the backbone and the types of all others",
     "unconditional": "the backbone alone",
 }
-BATCH_RESIDUES = 4096  # sequences × residues that are decoded at a time
+BATCH_RESIDUES = 1024  # sequences × residues that are decoded at a time; 1 MB a residue while it is encoded
 
 
 @dataclass(frozen=True, eq=False)

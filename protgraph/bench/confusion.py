@@ -1,0 +1,62 @@
+"""What residue types are taken for, as a figure in the manner of a substitution matrix, and as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from protgraph.structure import ALPHABET
+
+__all__ = ["by_type", "plot_confusion"]
+
+# Rows and columns of like types side by side: hydrophobic, aromatic, small, polar, basic, acidic.
+_ORDER = "ILVMFWYCAGPSTNQHKRED"
+_DPI = 150
+
+
+def plot_confusion(counts: np.ndarray, path: Path, *, title: str) -> Path:
+    """Draw ``log₂ p(drawn | native) / p(drawn)`` for all pairs of types, as BLOSUM does for substitutions.
+
+    Parameters
+    ----------
+    counts : ndarray
+        ``(20, 20)``, native types in rows, drawn types in columns, both in the order ACDEFGHIKLMNPQRSTVWY.
+    path : Path
+        PNG to write.
+    title : str
+
+    References
+    ----------
+    Henikoff & Henikoff 1992, doi:10.1073/pnas.89.22.10915 (log-odds of substitutions).
+    """
+    from matplotlib.figure import Figure
+
+    order = [ALPHABET.index(letter) for letter in _ORDER]
+    counts = counts[np.ix_(order, order)].astype(float)
+    share = (counts + 0.5) / (counts + 0.5).sum(1, keepdims=True)
+    odds = np.log2(share / ((counts + 0.5).sum(0) / (counts + 0.5).sum()))
+    figure = Figure(figsize=(6.2, 5.4), layout="constrained")
+    axes = figure.subplots()
+    image = axes.imshow(odds, cmap="RdBu_r", vmin=-4, vmax=4)
+    axes.set_xticks(range(20), _ORDER)
+    axes.set_yticks(range(20), _ORDER)
+    axes.set_xlabel("drawn")
+    axes.set_ylabel("native")
+    axes.set_title(title, loc="left", fontsize=10)
+    figure.colorbar(image, label="log₂ odds", shrink=0.8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=_DPI)
+    return path
+
+
+def by_type(counts: np.ndarray) -> str:
+    """A Markdown table of how often each native type is drawn again, and what it is most often taken for."""
+    lines = ["| type | residues | recovery | taken for |", "| --- | ---: | ---: | --- |"]
+    for letter in _ORDER:
+        row = counts[ALPHABET.index(letter)].copy()
+        total, own = row.sum(), row[ALPHABET.index(letter)]
+        row[ALPHABET.index(letter)] = 0
+        other = f"{ALPHABET[int(row.argmax())]} ({row.max() / total:.2f})" if row.any() else ""
+        lines.append(f"| {letter} | {total} | {own / total if total else float('nan'):.3f} | {other} |")
+    return "\n".join(lines)
