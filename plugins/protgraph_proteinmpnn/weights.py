@@ -6,6 +6,7 @@ Files are read with ``torch.load(weights_only=True)``: no code in them runs.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +30,8 @@ _PAIRS = (
     *("CaCa", "NN", "CC", "OO", "CbCb", "CaN", "CaC", "CaO", "CaCb", "NC", "NO", "NCb", "CbC"),
     *("CbO", "OC", "NCa", "CCa", "OCa", "CbCa", "CN", "ON", "CbN", "CCb", "OCb", "CO"),
 )
+_CA_PAIRS = ("11", "00", "22", "01", "02", "10", "12", "20", "21")  # before, own, behind; of i, then of j
+_CA_BASIS, _ORIENTATION = 144, 7
 _ATOMS = ("N", "Ca", "C", "O", "Cb")
 _POSITION = 16  # width of what the reference makes of the offset along the chain
 
@@ -44,6 +47,12 @@ def published(name: str, file: str | Path | None = None) -> Published:
         The file is damaged or of another program.
     """
     variant = name.rpartition(".")[2]
+    if variant.startswith("ca_v"):
+        warnings.warn(
+            f"the features that {name} was trained on turn and shift with the protein, so that its numbers depend on "
+            f"how the protein lies in the file; {name.replace('ca_v', 'ca_corrected_v')} has features that do not",
+            stacklevel=3,
+        )
     target = Target("residue_type", "node", "classes", len(ALPHABET), tuple(ALPHABET))
     return Published(target, from_reference(read(file or weights_file(variant))))
 
@@ -104,10 +113,11 @@ def _edges(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """``layers.0`` to ``layers.3``: offset, joined features, their norm, W_e."""
     joined = state["features.edge_embedding.weight"]
     position, basis = joined[:, :_POSITION], joined[:, _POSITION:]
-    if basis.size(1) % len(_PAIRS) == 0:
-        blocks = basis.unflatten(1, (len(_PAIRS), -1))
-        order = [_PAIRS.index(a + b) for a in _ATOMS for b in _ATOMS]
-        basis = blocks[:, order].flatten(1)
+    on_trace = basis.size(1) == _CA_BASIS + _ORIENTATION
+    pairs, atoms = (_CA_PAIRS, "012") if on_trace else (_PAIRS, _ATOMS)
+    basis, orientation = basis.split([basis.size(1) - _ORIENTATION * on_trace, _ORIENTATION * on_trace], 1)
+    order = [pairs.index(a + b) for a in atoms for b in atoms]
+    basis = torch.cat([basis.unflatten(1, (len(pairs), -1))[:, order].flatten(1), orientation], 1)
     ours = {
         "layers.0.tables.relative_position.weight": state["features.embeddings.linear.weight"].t()
         + state["features.embeddings.linear.bias"],

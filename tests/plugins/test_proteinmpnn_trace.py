@@ -1,0 +1,105 @@
+"""The CA-only weights give the published program's numbers, defects included, and what is corrected has none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from protgraph_proteinmpnn.trace import QUATERNION
+from protgraph_proteinmpnn.weights import from_reference, published, read
+
+import protgraph as pg
+from protgraph.data.graph import collate
+from protgraph.data.target import Target
+from protgraph.design import Decoding, forced, unconditional
+from protgraph.model import build_model
+from protgraph.structure import ALPHABET, LossReport, Residues
+from protgraph.symmetry import random_rotations
+
+TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+
+
+def residues_of(z) -> Residues:
+    """A trace as the vectors have it."""
+    pos, types = z["in/X_ca"][0], z["in/S_ca"][0].astype(np.int64)
+    n = len(types)
+    backbone = np.full((n, 4, 3), np.nan, pos.dtype)
+    backbone[:, 1] = pos
+    return Residues(
+        name="trace",
+        chain=z["in/chain_encoding_ca"][0].astype(str),
+        res_id=np.arange(n),
+        ins_code=np.full(n, ""),
+        res_name=np.array(list(ALPHABET))[types],
+        aatype=types,
+        pos=pos,
+        backbone=backbone,
+        b_factor=np.zeros(n),
+        seq_pos=z["in/residue_idx_ca"][0].astype(np.int64),
+        atom_pos=np.zeros((0, 3)),
+        atom_name=np.zeros(0, "U4"),
+        atom_element=np.zeros(0, "U2"),
+        atom_residue=np.zeros(0, np.int64),
+        report=LossReport(),
+    )
+
+
+@pytest.fixture(scope="module")
+def state(shared_data):
+    return read(shared_data / "weights" / "proteinmpnn" / "ca_v_48_020.pt")
+
+
+@torch.no_grad()
+def decoding(state, residues, variant="ca_v_48_020", dtype=torch.float64) -> Decoding:
+    model = build_model(f"proteinmpnn.{variant}", TARGET, seed=0).to(dtype).eval()
+    model.load_state_dict(from_reference({k: v.to(dtype) for k, v in state.items()}))
+    return Decoding.of(model, collate([model.plan.stored(residues)]))
+
+
+@pytest.mark.parametrize("dtype, limit", [(torch.float64, 1e-10), (torch.float32, 1e-4)])
+@pytest.mark.parametrize("entry", ["5L33", "6MRR"])
+@torch.no_grad()
+def test_log_probabilities_equal_the_reference(shared_reference, state, entry, dtype, limit):
+    with np.load(shared_reference / "proteinmpnn" / f"pub_{entry}.npz") as z:
+        found = decoding(state, residues_of(z), dtype=dtype)
+        rank = torch.from_numpy(z["in/decoding_order_ca"][0].astype(np.int64)).argsort()
+        for ours, key in ((forced(found, rank), "log_probs_f64"), (unconditional(found), "uncond_log_probs_f64")):
+            assert np.abs(ours.double().numpy() - z[f"out/ca_v_48_020/{key}"]).max() <= limit
+
+
+@torch.no_grad()
+def test_published_features_move_with_the_protein_and_corrected_ones_do_not(state, structures_dir):
+    residues = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
+    names = ("pos", "backbone")
+    centre = residues.pos.astype("f8").mean(0)  # the origin shows what stands in for missing neighbours
+    residues = replace(residues, **{n: getattr(residues, n).astype("f8") - centre for n in names})
+    turn, shift = random_rotations(4)[3].double().numpy(), np.array([30.0, -20.0, 50.0])
+    for moved, least in (({"q": turn, "shift": 0.0}, 1e-2), ({"q": np.eye(3), "shift": shift}, 1e-3)):
+        other = replace(residues, **{n: getattr(residues, n) @ moved["q"].T + moved["shift"] for n in names})
+        change = {}
+        for variant in ("ca_v_48_020", "ca_corrected_v_48_020"):
+            here, there = (unconditional(decoding(state, r, variant)) for r in (residues, other))
+            change[variant] = here - there
+        assert change["ca_v_48_020"].abs().max() > least
+        assert change["ca_corrected_v_48_020"].abs().max() < 1e-9
+
+
+def test_the_defects_are_told(shared_data, monkeypatch):
+    monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(shared_data / "weights" / "proteinmpnn"))
+    with pytest.warns(UserWarning, match="ca_corrected_v_48_020 has features that do not"):
+        published("proteinmpnn.ca_v_48_020")
+
+
+def test_that_corrected_features_hold_what_they_promise():
+    for name in ("ca_pair_rbf", "ca_orientation"):
+
+        class Corrected(pg.featurizers.get(name)):
+            conformity = pg.Conformity(tolerance=QUATERNION)
+
+            def __init__(self) -> None:
+                super().__init__(corrected=True)
+
+        subject = pg.testing.Subject(name, "featurizer", Corrected)
+        assert not [r for r in pg.testing.check(subject) if r.status == "failed"]
