@@ -37,11 +37,16 @@ class PointCloud:
         both = np.concatenate([self.joined, self.joined[:, ::-1]])
         return both[np.lexsort(both.T)].T
 
-    def residues(self) -> Residues:
-        """The points as CA atoms of alanines, each a chain of its own, with nothing else known of them."""
+    def residues(self, *, framed: bool = False) -> Residues:
+        """The points as CA atoms of alanines, each a chain of its own, with nothing else known of them.
+
+        ``framed`` gives each an N and a C, in the same direction from all points: their frames are the axes of space.
+        """
         n = len(self.pos)
         backbone = np.full((n, 4, 3), np.nan)
         backbone[:, 1] = self.pos
+        if framed:
+            backbone[:, (0, 2)] = self.pos[:, None] + [[-0.5, 1.4, 0.0], [1.5, 0.0, 0.0]]
         return Residues(
             name="cloud",
             chain=np.arange(n).astype(str),

@@ -20,6 +20,7 @@ from protgraph.data.target import Target
 from protgraph.errors import OptionError, WiringError
 from protgraph.model import GraphModel, ModelGraph, build_model
 from protgraph.nn.invariant import invariants
+from protgraph.structure import Residues
 from protgraph.testing import cloud
 from protgraph.testing.cloud import PointCloud
 
@@ -31,7 +32,8 @@ FEATURES = ("ca_radius", "edge_vector", "edge_distance", "edge_direction", RADIA
 START = node("embed", reads=["aatype"], dim=64)
 #: Fields that a cloud of points has, or can be given, by the local names of layers.
 KNOWN = {"edge_attr": "edge_rbf", "edge_kind": "edge_rbf"} | {
-    name: name for name in ("h", "pos", "edges", "proteins", "edge_vec", "edge_dist", "edge_direction", "edge_rbf")
+    name: name
+    for name in ("h", "pos", "frame", "edges", "proteins", "edge_vec", "edge_dist", "edge_direction", "edge_rbf")
 }
 
 FOLDS = (2, 3, 5, 10)
@@ -45,14 +47,23 @@ DIFFERENT = 1e-10
 
 @dataclass(frozen=True)
 class Block:
-    """A network of one kind of layer: nodes that begin it, and nodes that each further layer adds."""
+    """A network of one kind of layer: nodes that begin it, and nodes that each further layer adds.
+
+    Where those read frames, all points have one, the same.
+    """
 
     start: tuple[Node, ...]
     repeated: tuple[Node, ...]
 
+    @property
+    def framed(self) -> bool:
+        """Whether it reads frames."""
+        return any("frame" in n.reads for n in self.repeated)
+
     def graph(self, depth: int) -> ModelGraph:
         """The network of so many layers."""
-        return ModelGraph("card", FEATURES, (*self.start, *depth * self.repeated))
+        features = (*FEATURES, "residue_frame") if self.framed else FEATURES
+        return ModelGraph("card", features, (*self.start, *depth * self.repeated))
 
 
 @dataclass(frozen=True)
@@ -138,7 +149,7 @@ def separates(block: Block, pair: Sequence[PointCloud], *, depth: int = 1, turne
     """
     for seed in range(SEEDS):
         model = _generic(build_model(block.graph(depth), TARGET, seed=seed).double().eval())
-        a, b = (_seen(model, c, turned=turned) for c in pair)
+        a, b = (_seen(model, c.residues(framed=block.framed), c, turned=turned) for c in pair)
         if float((a - b).abs().max()) > DIFFERENT * float(a.abs().max()):
             return True
     return False
@@ -155,7 +166,8 @@ def block_of(name: str, options: Mapping[str, Any]) -> Block:
     if layer.variadic or absent or "h" not in layer.writes or not {"edges", "proteins"} & set(layer.reads):
         why = f"reads {absent[0]!r}, which points have not" if absent else "passes no message from point to point"
         raise WiringError(f"layer {name!r} {why}: a card needs a layer from h of neighbours to h")
-    reads = {local: KNOWN[local] for local in layer.reads}
+    places = [local for local in ("frame", "pos") if local in layer.optional]  # without, it would see no space
+    reads = {local: KNOWN[local] for local in (*layer.reads, *places)}
     if "edge_attr" in layer.optional:
         with_edges = Block((START,), (node(name, reads=reads | {"edge_attr": KNOWN["edge_attr"]}, **options),))
         try:
@@ -200,9 +212,9 @@ def _generic(model: GraphModel) -> GraphModel:
     return model
 
 
-def _seen(model: GraphModel, points: PointCloud, *, turned: bool) -> Tensor:
+def _seen(model: GraphModel, residues: Residues, points: PointCloud, *, turned: bool) -> Tensor:
     """What the network makes of a cloud: numbers that do not depend on the order of the points."""
-    graph = model.plan.stored(points.residues())
+    graph = model.plan.stored(residues)
     given = ProteinGraph(**{key: value for key, value in graph.items() if key not in ("edge_index", "degree")})
     given.edge_index = torch.from_numpy(points.edge_index.copy())
     with torch.no_grad():

@@ -137,10 +137,18 @@ def test_a_card_is_the_same_every_time():
     assert card("tfn").lines() == card("tfn").lines()
 
 
+def test_points_with_frames_see_all_others_in_them_at_once():
+    block = block_of("ipa", {})
+    assert block.framed
+    assert separates(block, cloud.two_body()) and separates(block, cloud.three_body())
+    assert separates(block, cloud.mirror_images())
+    assert all(separates(block, cloud.k_chain(k)) for k in (2, 4))
+    assert separates(block, cloud.fold(3), turned=True)
+
+
 @pytest.mark.parametrize(
     ("name", "error", "says"),
     [
-        ("ipa", WiringError, "reads 'frame', which points have not"),
         ("linear", WiringError, "passes no message"),
         ("tfnn", UnknownNameError, "tfn"),
     ],
