@@ -108,5 +108,6 @@ STRUCTURE_DENOISING = Task(
     "rmsd",
     noise=0.5,
     restore=displacement,
-    doc="Where each CA was before every atom was moved by noise of 0.5 Å in x, y and z: the vector back.",
+    doc="Where each CA was before every atom was moved by noise of 0.5 Å in x, y and z, the same for a protein each "
+    "time: the vector back.",
 )
