@@ -29,7 +29,7 @@ def contact_number(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
 
     References
     ----------
-    Pollastri et al. 2002, doi:10.1002/prot.10069.
+    Pollastri, Baldi, Fariselli & Casadio 2002, Proteins 47, 142.
     """
     i, _, _ = _neighbours(residues, radius)
     return np.bincount(i, minlength=len(residues))
