@@ -16,6 +16,7 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "none": nn.Identity,
     "elu": nn.ELU,
     "gelu": nn.GELU,
+    "hardtanh": nn.Hardtanh,
     "leaky_relu": lambda: nn.LeakyReLU(0.2),  # slope of Veličković et al. 2018, sec. 3.3
     "relu": nn.ReLU,
     "silu": nn.SiLU,
@@ -33,7 +34,7 @@ def one_of(option: str, value: str, allowed: Sequence[str]) -> str:
 
 
 def activation(name: str, *, inplace: bool = False) -> nn.Module:
-    """The nonlinearity of a name: none, elu, gelu, leaky_relu, relu, silu or tanh.
+    """The nonlinearity of a name: none, elu, gelu, hardtanh, leaky_relu, relu, silu or tanh.
 
     ``inplace`` lets relu and leaky_relu, whose derivatives need only their result, overwrite a fresh argument.
     """

@@ -1,0 +1,61 @@
+"""Messages that know how far their sender is: ``paragraph_layer``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import hardtanh, silu
+
+from protgraph import FieldSpec, GraphLayer
+
+__all__ = ["ParagraphLayer"]
+
+SMALL = 1e-2  # width of initial weights: squared distances are in the thousands
+
+
+class ParagraphLayer(GraphLayer):
+    """``m_ij = φ_e(h_i, h_j, |x_i - x_j|², e_ij)``, ``h_i ← hardtanh(h_i + φ_h(h_i, Σ_j m_ij))``: EGNN without moves.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    message : int
+        Width of m.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` and edge_attr ``(E, D)`` scalars, pos ``(N, 3)``, edges. Writes: h ``(N, C)``.
+
+    φ_e has one hidden layer of twice its input and SiLU twice, φ_h one of 2 C and SiLU. What φ_e does with h is worked
+    out on nodes.
+
+    References
+    ----------
+    Chinery et al. 2023, doi:10.1093/bioinformatics/btac732; Satorras et al. 2021, arXiv:2102.09844, eqs. 3, 5 and 6.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "pos", "edges", "edge_attr")
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, message: int = 16) -> None:
+        super().__init__(fields)
+        dim, edge = self.scalar_width("h"), self.scalar_width("edge_attr")
+        hidden = 2 * (2 * dim + 1 + edge)
+        self.target = nn.Linear(dim, hidden)
+        self.source = nn.Linear(dim, hidden, bias=False)
+        self.edge = nn.Linear(1 + edge, hidden, bias=False)
+        self.message = nn.Linear(hidden, message)
+        self.node = nn.Sequential(nn.Linear(dim + message, 2 * dim), nn.SiLU(), nn.Linear(2 * dim, dim))
+        for linear in (m for m in self.modules() if isinstance(m, nn.Linear)):
+            nn.init.normal_(linear.weight, std=SMALL)
+        self.declare(h=f"{dim}x0e")
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        h, pos, edges = f["h"], f["pos"], f["edges"]
+        squared = (edges.target(pos) - edges.source(pos)).square().sum(1, keepdim=True)  # (E, 1)
+        e = self.edge(torch.cat([squared, f["edge_attr"]], 1))
+        m = silu(self.message(silu(edges.pair_sum(self.target(h), self.source(h), e))))
+        return {"h": hardtanh(h + self.node(torch.cat([h, edges.sum(m)], 1)))}
