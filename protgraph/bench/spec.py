@@ -20,6 +20,7 @@ __all__ = ["BenchSpec"]
 
 _LISTS = {"tasks": str, "models": str, "seeds": int, "floors": str}
 _PLAIN = {"name": str, "dataset": str, "jobs": int, "out": str}
+_FOLDER = resources.files("protgraph.bench")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -105,8 +106,19 @@ class BenchSpec:
     @classmethod
     def default(cls) -> BenchSpec:
         """What ``make bench`` runs."""
-        text = resources.files("protgraph.bench").joinpath("default.toml").read_text(encoding="utf-8")
-        return cls.from_dict(tomllib.loads(text), where="default.toml")
+        return cls.built_in("pdb_core")
+
+    @classmethod
+    def built_in(cls, name: str) -> BenchSpec:
+        """A comparison that comes with protgraph, by its name."""
+        known = sorted(f.name.removesuffix(".toml") for f in _FOLDER.iterdir() if f.name.endswith(".toml"))
+        if name not in known:
+            raise OptionError(
+                f"bench spec {name!r} is no file, and none of the built-in ones: {', '.join(known)}.\n"
+                "Give the path of a TOML file; `protgraph bench --help` shows one."
+            )
+        text = _FOLDER.joinpath(f"{name}.toml").read_text(encoding="utf-8")
+        return cls.from_dict(tomllib.loads(text), where=f"{name}.toml")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> BenchSpec:

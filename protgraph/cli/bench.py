@@ -11,7 +11,9 @@ __all__ = ["bench"]
 
 
 def bench(
-    spec: Annotated[Path | None, typer.Argument(help="TOML file; without it, the built-in comparison.")] = None,
+    spec: Annotated[
+        str, typer.Argument(help="TOML file, or a built-in comparison: pdb_core, sequences, contacts, ts50.")
+    ] = "pdb_core",
     fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, finished rows too.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Worker processes; 0 takes one a core.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of all benchmarks.  [default: runs]")] = None,
@@ -35,12 +37,14 @@ def bench(
     \b
     Examples:
       protgraph bench
+      protgraph bench sequences
       protgraph bench spec.toml --jobs 4
     """
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
     from protgraph.bench.table import summarise, verdict
 
-    chosen = BenchSpec.default() if spec is None else BenchSpec.from_toml(spec)
+    is_file = spec.endswith(".toml") or Path(spec).exists()
+    chosen = BenchSpec.from_toml(spec) if is_file else BenchSpec.built_in(spec)
     if jobs is not None:
         chosen = chosen.replace(jobs=jobs)
     if out is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
-
 import numpy as np
 import pytest
 from protgraph_pdb_core import PdbCore
@@ -64,8 +62,3 @@ def test_types_are_counted_by_row(tmp_path):
     table = by_type(counts)
     assert "| L | 8 | 0.750 | I (0.25) |" in table and "| A | 1 | 1.000 |  |" in table
     assert plot_confusion(counts, tmp_path / "c.png", title="made up").is_file()
-
-
-def test_the_spec_of_ts50_names_what_there_is():
-    path = resources.files("protgraph.bench").joinpath("ts50.toml")
-    BenchSpec.from_toml(path).check(pg.FitConfig)

@@ -11,6 +11,7 @@ import pytest
 from protgraph import registry
 from protgraph.bench.spec import BenchSpec
 from protgraph.errors import OptionError, UnknownNameError
+from protgraph.train.config import FitConfig
 
 WHOLE = """
 name = "mine"
@@ -74,6 +75,19 @@ def test_default_spec_compares_two_tasks_with_two_floors() -> None:
     assert default.floors == ("majority", "sequence_mlp")
     assert len(default.models) == 8
     assert len(default.seeds) >= 2
+
+
+@pytest.mark.parametrize("name", ["pdb_core", "sequences", "contacts", "ts50"])
+def test_built_in_specs_name_what_there_is(name: str) -> None:
+    spec = BenchSpec.built_in(name)
+    assert spec.name == name
+    spec.check(FitConfig)
+    assert set(spec.tasks) <= set(registry.tasks)
+
+
+def test_an_unknown_built_in_spec_lists_those_there_are() -> None:
+    with pytest.raises(OptionError, match="contacts, pdb_core, sequences, ts50"):
+        BenchSpec.built_in("sequence")
 
 
 @pytest.mark.parametrize(
