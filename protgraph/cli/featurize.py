@@ -46,6 +46,7 @@ def featurize(
         str | None, typer.Option(help="What nodes are: residue, backbone (N, CA, C, O) or atom (all heavy atoms).")
     ] = None,
     ligands: Annotated[bool, typer.Option("--ligands", help="With --nodes atom: the atoms of ligands too.")] = False,
+    nucleic: Annotated[bool, typer.Option("--nucleic", help="With --nodes atom: nucleic acids too.")] = False,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Processes; by default one a core where there are many files.")
     ] = None,
@@ -85,11 +86,12 @@ def featurize(
         raise DatasetError(f"{out} exists already; --overwrite replaces it where it is a folder of graphs")
     paths = structure_files(files)
     features, node_kind = _asked(model, feature, nodes)
-    if ligands and node_kind != "atom":
-        raise OptionError("--ligands are atoms: give --nodes atom too")
+    if (ligands or nucleic) and node_kind != "atom":
+        raise OptionError("ligands and nucleic acids are atoms: give --nodes atom too")
     parts = out.parent / f".{out.name}.parts"
     processes = jobs or max(1, min(os.cpu_count() or 1, len(paths) // FILES_A_PROCESS))
-    options = {"chains": chain, "altloc": altloc, "assembly": assembly, "ligands": ligands, "nodes": node_kind}
+    options = {"chains": chain, "altloc": altloc, "assembly": assembly, "nodes": node_kind}
+    options |= {"ligands": ligands, "nucleic": nucleic}
     made = featurize_files(paths, features, parts, **options, jobs=processes)
     outcomes = [o for found in _followed(made, len(paths)) for o in found]
     table = write_manifest(manifest or out.parent / f"{out.name}.manifest.tsv", outcomes)

@@ -211,7 +211,7 @@ _BUILT_IN = (
     FieldSpec("atom_type", "node", "0e", "int64", shape=(), classes=38, doc="atom name, place in atom37; 37: another"),
     FieldSpec("element", "node", "0e", "int64", shape=(), classes=119, doc="atomic number; 0: unknown"),
     FieldSpec("residue", "node", "0e", "int64", shape=(), doc="number of the residue or ligand in its protein"),
-    FieldSpec("is_ligand", "node", "0e", "bool", shape=(), doc="which atoms are of a ligand, not of a protein"),
+    FieldSpec("is_ligand", "node", "0e", "bool", shape=(), doc="which atoms are of a ligand or nucleotide, no protein"),
     # geometry of nodes
     FieldSpec("pos", "node", "point", unit="Å", doc="position of the node: CA of a residue"),
     FieldSpec("backbone", "node", "point", unit="Å", shape=(4, 3), doc="N, CA, C, O; NaN where missing"),

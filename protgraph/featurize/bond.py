@@ -11,7 +11,7 @@ from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.structure import neighbors
 from protgraph.structure.atom import Nodes
-from protgraph.structure.bond import DISULFIDE, bonds_by_name, covalent_bonds, disulfide_bonds, peptide_bonds
+from protgraph.structure.bond import DISULFIDE, covalent_bonds, disulfide_bonds, ligand_bonds, peptide_bonds
 from protgraph.structure.geometry import linked_to_next
 from protgraph.structure.residue import Residues
 
@@ -75,8 +75,7 @@ class CovalentBond(AtomPairs):
         ends, ligands = super()._ends(residues, nodes), residues.ligands
         if ligands is None or not nodes.is_ligand.any():
             return ends
-        own = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
-        return np.concatenate([ends, np.flatnonzero(nodes.is_ligand)[own]], axis=1)
+        return np.concatenate([ends, np.flatnonzero(nodes.is_ligand)[ligand_bonds(ligands)]], axis=1)
 
 
 class Disulfide(AtomPairs):

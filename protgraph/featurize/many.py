@@ -77,6 +77,7 @@ class _Request:
     altloc: str
     assembly: str | None
     ligands: bool
+    nucleic: bool
     parts: str
 
 
@@ -89,6 +90,7 @@ def featurize_files(
     altloc: str = "occupancy",
     assembly: str | None = None,
     ligands: bool = False,
+    nucleic: bool = False,
     nodes: str = "residue",
     jobs: int = 1,
 ) -> Iterator[tuple[int, list[Outcome]]]:
@@ -103,7 +105,7 @@ def featurize_files(
     parts : str or Path
         Folder for the graphs that are done. A protein whose graph is there already, made of a file of the same bytes by
         the same featurizers and version, is not made again.
-    chains, altloc, assembly, ligands
+    chains, altloc, assembly, ligands, nucleic
         See :func:`protgraph.structure.entry.entries`.
     nodes : {"residue", "backbone", "atom"}
         What the nodes of the graphs are.
@@ -124,7 +126,7 @@ def featurize_files(
     FeaturePlan(wanted, nodes=nodes)  # a wrong request is an error before anything is read
     plain = json.dumps([n.to_dict() for n in wanted], sort_keys=True)
     only = None if chains is None else tuple(chains)
-    request = _Request(plain, nodes, only, altloc, assembly, ligands, str(parts))
+    request = _Request(plain, nodes, only, altloc, assembly, ligands, nucleic, str(parts))
     Path(parts).mkdir(parents=True, exist_ok=True)
     if jobs <= 1:
         yield from ((i, _file(str(file), request)) for i, file in enumerate(files))
@@ -170,6 +172,7 @@ def _file(file: str, request: _Request) -> list[Outcome]:
             altloc=request.altloc,
             assembly=request.assembly,
             ligands=request.ligands,
+            nucleic=request.nucleic,
         )
     except ProtgraphError as e:
         return [Outcome(file, sha256=sha256, seconds=time.perf_counter() - begun, error=_words(e))]

@@ -8,14 +8,16 @@ import numpy as np
 
 from protgraph.structure.alphabet import THREE_LETTER, UNKNOWN
 from protgraph.structure.geometry import linked_to_next
+from protgraph.structure.ligand import Ligands
 from protgraph.structure.neighbors import close_pairs
 from protgraph.structure.residue import Residues
 
-__all__ = ["DISULFIDE", "bonds_by_name", "covalent_bonds", "disulfide_bonds", "peptide_bonds"]
+__all__ = ["DISULFIDE", "bonds_by_name", "covalent_bonds", "disulfide_bonds", "ligand_bonds", "peptide_bonds"]
 
 DISULFIDE = 2.2
 """Longest SG–SG distance of a disulfide bond, Å (Tina et al. 2007, doi:10.1093/nar/gkm423; 2.05 Å on average)."""
 
+_PHOSPHODIESTER = 2.0  # Å; 1.6 in nucleic acids
 _BACKBONE = (("N", "CA"), ("CA", "C"), ("C", "O"))
 
 
@@ -54,6 +56,26 @@ def disulfide_bonds(residues: Residues, cutoff: float = DISULFIDE) -> np.ndarray
     """``(2, P)`` int64 atoms SG of two cysteines at most ``cutoff`` apart, Å."""
     own = np.flatnonzero((residues.atom_name == "SG") & (residues.aatype == _CYSTEINE)[residues.atom_residue])
     return own[close_pairs(residues.atom_pos[own].astype(np.float64), cutoff)]
+
+
+def ligand_bonds(ligands: Ligands) -> np.ndarray:
+    """Bonds within each molecule by the dictionary, and of nucleotides O3′–P where at most 2 Å apart.
+
+    Parameters
+    ----------
+    ligands : Ligands
+
+    Returns
+    -------
+    ndarray
+        ``(2, P)`` int64 atoms. Other bonds between two molecules, or to the protein, are none of these.
+    """
+    own = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
+    ends = np.flatnonzero(np.isin(ligands.atom_name, ("O3'", "P")))
+    links = ends[close_pairs(ligands.atom_pos[ends].astype(np.float64), _PHOSPHODIESTER)]
+    between = ligands.atom_molecule[links[0]] != ligands.atom_molecule[links[1]]
+    named = ligands.atom_name[links[0]] != ligands.atom_name[links[1]]
+    return np.concatenate([own, links[:, between & named]], axis=1)
 
 
 def bonds_by_name(res_name: np.ndarray, atom_residue: np.ndarray, atom_name: np.ndarray) -> np.ndarray:

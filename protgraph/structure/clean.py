@@ -24,7 +24,9 @@ __all__ = ["clean"]
 _CA = BACKBONE.index("CA")
 
 
-def clean(structure: Structure, *, chains: Sequence[str] | None = None, ligands: bool = False) -> Residues:
+def clean(
+    structure: Structure, *, chains: Sequence[str] | None = None, ligands: bool = False, nucleic: bool = False
+) -> Residues:
     """The protein residues of a structure and their heavy atoms.
 
     Parameters
@@ -35,6 +37,8 @@ def clean(structure: Structure, *, chains: Sequence[str] | None = None, ligands:
         Author chain ids to keep; None keeps all.
     ligands : bool
         Whether molecules that are neither polymer nor water are kept, as ``Residues.ligands``, for graphs of atoms.
+    nucleic : bool
+        Whether nucleotides are kept there too, or alone.
 
     Returns
     -------
@@ -79,10 +83,11 @@ def clean(structure: Structure, *, chains: Sequence[str] | None = None, ligands:
         raise EmptyStructureError(
             f"{structure.source or structure.name}: no protein residue with a CA atom among {len(atoms)} atoms: {found}"
         )
-    if ligands:
-        others = ~(polymer | np.isin(table.kind, ("water", "nucleic")))
-        report = report.without("ligands")
-        residues = replace(residues, ligands=gather_ligands(atoms, table.start, table.run, others))
+    if ligands or nucleic:
+        other, is_nucleic = ~polymer & (table.kind != "water"), table.kind == "nucleic"
+        chosen = other & ((nucleic & is_nucleic) | (ligands & ~is_nucleic))
+        report = report.without(*("ligands",) * ligands, *("nucleic",) * nucleic)
+        residues = replace(residues, ligands=gather_ligands(atoms, table.start, table.run, chosen))
     return _finish(replace(residues, report=report, predicted=structure.predicted))
 
 

@@ -43,6 +43,7 @@ def entries(
     altloc: str = "occupancy",
     assembly: str | None = None,
     ligands: bool = False,
+    nucleic: bool = False,
 ) -> list[Entry]:
     """The proteins of a file: all of a structure is one, and every record of a FASTA file.
 
@@ -58,8 +59,8 @@ def entries(
         Which alternate location of a residue; see :func:`protgraph.structure.load_structure`.
     assembly : str, optional
         Which biological assembly of a structure file; None takes what was deposited.
-    ligands : bool
-        Whether ligands of a structure file are kept; see :func:`protgraph.structure.clean`.
+    ligands, nucleic : bool
+        Whether ligands and nucleotides of a structure file are kept; see :func:`protgraph.structure.clean`.
 
     Raises
     ------
@@ -69,7 +70,7 @@ def entries(
         No record of a FASTA file is of these chains.
     """
     if not is_fasta(path):
-        return [Entry(str(path), partial(_structure, path, chains, model, altloc, assembly, ligands))]
+        return [Entry(str(path), partial(_structure, path, chains, model, altloc, assembly, ligands, nucleic))]
     records = [record for record in read_fasta(path) if chains is None or record.chain in chains]
     if not records:
         raise SelectionError(f"{path}: no record is of chain {' or '.join(map(repr, chains or ()))}")
@@ -88,6 +89,7 @@ def _structure(
     altloc: str,
     assembly: str | None,
     ligands: bool,
+    nucleic: bool,
 ) -> Residues:
     structure = load_structure(path, model=model, altloc=altloc, assembly=assembly)
-    return clean(structure, chains=chains, ligands=ligands)
+    return clean(structure, chains=chains, ligands=ligands, nucleic=nucleic)

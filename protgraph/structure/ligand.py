@@ -1,4 +1,4 @@
-"""Molecules that are no polymer: cofactors, inhibitors, saccharides, ions."""
+"""Molecules beside the protein: cofactors, inhibitors, saccharides, ions; on request nucleotides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Ligands", "gather_ligands"]
 
 @dataclass(frozen=True, eq=False)
 class Ligands:
-    """M molecules and their A heavy atoms, in file order.
+    """M molecules and their A heavy atoms, in file order; of a nucleic acid, each nucleotide is one.
 
     Parameters
     ----------

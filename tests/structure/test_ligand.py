@@ -10,6 +10,7 @@ from protgraph.data.graph import collate
 from protgraph.data.node import node
 from protgraph.featurize import featurize
 from protgraph.structure import Residues, Structure, clean, load_structure
+from protgraph.structure.bond import ligand_bonds
 
 ENTRY = "10sb"
 
@@ -75,3 +76,19 @@ def test_graphs_of_atoms_have_them_behind_the_protein(residues):
 def test_other_graphs_do_not_have_them(residues):
     assert featurize(residues).num_nodes == len(residues)
     assert not featurize(residues, nodes="backbone").is_ligand.any()
+
+
+def test_nucleotides_are_molecules_on_request_and_bonded_in_a_row(structures_dir):
+    structure = load_structure(structures_dir / "1lcd.bcif")
+    plain, alone = clean(structure), clean(structure, nucleic=True)
+    both = clean(structure, nucleic=True, ligands=True)
+    assert plain.report.nucleic == len(alone.ligands) == 22 and alone.report.nucleic == 0
+    assert alone.report.ligands == {"NA": 1} and both.report.ligands == {} and len(both.ligands) == 23
+    ligands, bonds = alone.ligands, ligand_bonds(alone.ligands)
+    between = bonds[:, ligands.atom_molecule[bonds[0]] != ligands.atom_molecule[bonds[1]]]
+    molecule = np.sort(ligands.atom_molecule[between], axis=0)
+    assert (molecule[1] - molecule[0] == 1).all()  # two strands of eleven
+    assert between.shape[1] == 20 and set(ligands.atom_name[between].ravel()) == {"O3'", "P"}
+    graph = featurize(alone, ["covalent_bond"], nodes="atom")
+    inside = int(graph.is_ligand[graph.edge_index].all(0).sum())
+    assert inside == 2 * bonds.shape[1]
