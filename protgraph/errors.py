@@ -7,7 +7,6 @@ most three lines. The command line turns a :class:`ProtgraphError` into one mess
 from __future__ import annotations
 
 __all__ = [
-    "CausalityError",
     "CheckpointError",
     "DatasetError",
     "DuplicateNameError",
@@ -15,6 +14,7 @@ __all__ = [
     "FetchError",
     "FieldError",
     "LabelError",
+    "LeakError",
     "MissingCoordinatesError",
     "MissingExtraError",
     "NotInArchiveError",
@@ -101,8 +101,8 @@ class CheckpointError(ProtgraphError, ValueError):
     """A checkpoint cannot be read or does not fit the installed components."""
 
 
-class CausalityError(ProtgraphError, ValueError):
-    """A model that is to tell the next residue sees it, or later ones."""
+class LeakError(ProtgraphError, ValueError):
+    """A model would see what it is asked for."""
 
 
 class MissingExtraError(ProtgraphError, ImportError):

@@ -57,6 +57,7 @@ SECONDARY_STRUCTURE = Task(
     cross_entropy,
     (m.accuracy, m.macro_f1),
     "accuracy",
+    answers={"dssp"},
     doc="Helix (DSSP H, G, I), strand (E, B) or coil of each residue, as DSSP sees it.",
 )
 

@@ -76,6 +76,8 @@ class Task:
     thin : callable, optional
         Which rows of one protein's :class:`~protgraph.task.Outcome` its metrics need, ``(K,)`` int64, where there are
         too many to keep all.
+    answers : collection of str
+        Featurizers that compute the label itself; training refuses a model that has one.
     doc : str
         What is asked, and where the labels come from.
     """
@@ -96,6 +98,7 @@ class Task:
     causal: bool = False
     each_protein: bool = False
     thin: Callable[[Outcome], Tensor] | None = field(default=None, repr=False)
+    answers: Collection[str] = frozenset()
     doc: str = ""
 
     def __post_init__(self) -> None:

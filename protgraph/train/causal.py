@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from protgraph.data.fields import field
 from protgraph.data.store import Store
-from protgraph.errors import CausalityError
+from protgraph.errors import LeakError
 from protgraph.model.build import GraphModel
 from protgraph.task.task import Task
 
@@ -52,13 +52,13 @@ def refuse_leak(model: GraphModel, graph: Data, *, why: str, fields: Collection[
 
     Raises
     ------
-    CausalityError
+    LeakError
         With the model, the reason, and a residue whose logits moved with a later one.
     """
     found = leak(model, graph, fields)
     if found is not None:
         row, cut = found
-        raise CausalityError(
+        raise LeakError(
             f"model {model.graph.name!r} is not causal, as {why}: what it says of residue {row} moves with residues "
             f"from {cut} on.\n"
             "It may read 'previous' (featurizer 'previous_residue') for 'aatype', and attend with causal=True."

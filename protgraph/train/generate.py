@@ -99,7 +99,7 @@ def generate(
     ------
     OptionError
         An option is impossible, or the prompt holds what is no residue.
-    CheckpointError, MissingCoordinatesError, CausalityError
+    CheckpointError, MissingCoordinatesError, LeakError
         The model tells no residue types, needs a structure, or sees later residues.
     WiringError
         The model reads edges; or a layer cannot go on from earlier residues, and ``cache=False`` does without.

@@ -21,7 +21,7 @@ from protgraph.data.granularity import on_residues
 from protgraph.data.graph import ProteinGraph
 from protgraph.data.labels import Labels, ResidueLabels, absent_residues
 from protgraph.data.store import Store, write_store
-from protgraph.errors import DatasetError, LabelError, ProtgraphError, WiringError
+from protgraph.errors import DatasetError, LabelError, LeakError, ProtgraphError, WiringError
 from protgraph.featurize.build import FeaturePlan
 from protgraph.structure.fasta import Record, read_fasta
 from protgraph.structure.residue import Residues
@@ -158,6 +158,8 @@ def prepare(
         Not one protein could be prepared, or none of the training split.
     WiringError
         The plan's nodes are atoms, and the task asks of pairs or edges, or of a causal model.
+    LeakError
+        A featurizer of the plan computes the label.
     """
     _suit(plan, task)
     cache = cache_dir(cache)
@@ -182,7 +184,13 @@ def prepare(
 
 
 def _suit(plan: FeaturePlan, task: Task) -> None:
-    """Atoms have no place in a sequence, and pairs of them are not those of residues."""
+    """Atoms have no place in a sequence, pairs of them are not those of residues; and no feature may be the answer."""
+    told = [n.name for n in plan.nodes if n.name in task.answers]
+    if told:
+        raise LeakError(
+            f"task {task.name!r} asks for what featurizer {told[0]!r} computes.\n"
+            "Take the featurizer out of the model, or train the model on another task."
+        )
     if plan.node_kind != "residue" and (task.causal or task.target.level not in ("node", "graph")):
         raise WiringError(
             f"task {task.name!r} is one of residues, and the model's nodes are of kind {plan.node_kind!r}.\n"

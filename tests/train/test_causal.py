@@ -9,7 +9,7 @@ import torch
 
 import protgraph as pg
 from protgraph.data.store import Store, write_store
-from protgraph.errors import CausalityError
+from protgraph.errors import LeakError
 from protgraph.task import builtin
 from protgraph.testing.protein import make_protein
 from protgraph.train import FitConfig, fit
@@ -92,7 +92,7 @@ def test_the_longest_protein_of_moderate_length_is_tried(tmp_path, monkeypatch):
 
 def test_training_refuses_a_model_that_sees_later_residues(small):
     quick = FitConfig(epochs=1, device="cpu")
-    with pytest.raises(CausalityError, match="model 'sequence_mlp' is not causal, as task 'inverse_folding' asks"):
+    with pytest.raises(LeakError, match="model 'sequence_mlp' is not causal, as task 'inverse_folding' asks"):
         fit("sequence_mlp", small, CAUSAL, config=quick)
     causal = pg.ModelGraph("causal", features=["previous_residue"], layers=[EMBED, BLOCK])
     assert fit(causal, small, CAUSAL, config=quick).epochs == 1

@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 import protgraph as pg
 from protgraph.data.graph import collate
-from protgraph.errors import CausalityError, CheckpointError, MissingCoordinatesError, OptionError, WiringError
+from protgraph.errors import CheckpointError, LeakError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.nn.sampling import probabilities
 from protgraph.structure.alphabet import ALPHABET
 from protgraph.structure.fasta import load_fasta, read_fasta
@@ -141,7 +141,7 @@ def test_impossible_wishes_are_refused(causal, options, match):
 
 def test_models_that_cannot_generate_are_refused():
     encoder = pg.node("encoder", dim=8, heads=2)
-    with pytest.raises(CausalityError, match="model 'both ways' is not causal, as going from residue to residue asks"):
+    with pytest.raises(LeakError, match="model 'both ways' is not causal, as going from residue to residue asks"):
         generate(checkpoint(encoder, name="both ways"))
     states = pg.Task("states", pg.Target("states", "node", "classes", 3), TASK.loss, TASK.metrics, TASK.monitor)
     with pytest.raises(CheckpointError, match="trained on 'states', which does not ask for residue types"):

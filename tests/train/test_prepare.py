@@ -14,7 +14,7 @@ from protgraph import registry
 from protgraph.data.dataset import Example
 from protgraph.data.labels import ResidueLabels
 from protgraph.data.node import node
-from protgraph.errors import DatasetError, LabelError
+from protgraph.errors import DatasetError, LabelError, LeakError
 from protgraph.featurize.base import StructureFeaturizer
 from protgraph.featurize.build import FeaturePlan
 from protgraph.structure import clean, load_structure
@@ -118,6 +118,11 @@ class SpyForPrepare(StructureFeaturizer):
         SEEN.setdefault("atoms", []).extend(residues.atom_name.tolist())
         SEEN.setdefault("b", []).extend(residues.b_factor.tolist())
         return {"b_factor": residues.b_factor[:, None]}
+
+
+def test_a_feature_that_is_the_answer_is_refused(small, tmp_path):
+    with pytest.raises(LeakError, match="'secondary_structure' asks for what featurizer 'dssp' computes"):
+        prepare(small, builtin.SECONDARY_STRUCTURE, FeaturePlan(["dihedral", "dssp"]), cache=tmp_path)
 
 
 def test_a_foreign_featurizer_never_sees_what_the_task_hides(small, tmp_path):
