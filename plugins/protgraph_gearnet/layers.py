@@ -12,12 +12,9 @@ from torch.nn.functional import batch_norm, linear
 from protgraph import Conformity, Edges, FieldSpec, GraphLayer
 from protgraph.errors import WiringError
 from protgraph.nn.dense import activation, one_of
-from protgraph_gearnet.line_graph import kinds_of_turn
+from protgraph_gearnet.line_graph import kinds_of_turn, turn_sum
 
 __all__ = ["GearNet", "GearNetEdge", "RelationalConv"]
-
-#: Numbers of edges before edges that are held at once: 256 MB float32.
-_NUMBERS = 2**26
 
 _LEAKY = Conformity(expected_failures={"no_leak": "batch normalisation in training, as the authors have it"})
 
@@ -53,10 +50,6 @@ class RelationalConv(nn.Module):
         """``W_r x_j`` of all nodes and relations, ``(N, C)`` to ``(N R, dim)``."""
         each = self.linear.weight.unflatten(1, (self.relations, -1)).transpose(0, 1).flatten(0, 1)  # (R dim, C)
         return linear(x, each).view(len(x) * self.relations, -1)
-
-    def mix(self, summed: Tensor) -> Tensor:
-        """``Σ_r W_r s_r``, ``(N, R, C)`` to ``(N, dim)``."""
-        return linear(summed.flatten(1), self.linear.weight)
 
 
 class GearNet(GraphLayer):
@@ -122,18 +115,15 @@ class GearNet(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         h, edges, kind = f["h"], f["edges"], f["edge_kind"]
+        edge, slot, weight, pairs = edges.once("relations", kind, lambda: _relations(edges, kind))
         n, r = edges.num_nodes, kind.size(1)
         if self.reduce == "mean":
-            total = edges.target(edges.sum(kind))
-            kind = kind / total.masked_fill(total == 0, 1.0)
-        edge, relation, weight = _entries(kind)
-        source, target = edges.index[:, edge]
-        pairs = Edges(torch.stack([source * r + relation, target]), n, num_sources=n * r)  # from j by relation r to i
+            total = weight.new_zeros(n * r).index_add(0, slot, weight).index_select(0, slot)
+            weight = weight / total.masked_fill(total == 0, 1.0)
         out = self.conv(h, pairs.gather_sum(self.conv.table(h), weight))  # eq. 1
         if self.shortcut:
             out = out + h
         if "edge_h" in f:
-            slot = target * r + relation
             order = torch.argsort(slot, stable=True)
             slots = Edges(torch.stack([edge, slot])[:, order], n * r)
             summed = slots.sum((weight[:, None] * f["edge_h"][edge])[order]).view(n, -1)  # (N, R C)
@@ -184,16 +174,9 @@ class GearNetEdge(GraphLayer):
         self.declare(edge_h=FieldSpec("edge_h", "edge", f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        x, edges = f["edge_h"], f["edges"]
-        turns = kinds_of_turn(edges, f["edge_vec"], self.bins)  # (E, K, B)
-        around = edges.incoming(x).flatten(1)  # (N, K C)
-        size = max(1, _NUMBERS // max(1, around.size(1)))
-        if edges.num_edges <= size:
-            summed = turns.mT @ edges.source(around).view(*turns.shape[:2], x.size(1))  # (E, B, C)
-        else:
-            parts = zip(turns.split(size), edges.index[0].split(size), strict=True)
-            summed = torch.cat([t.mT @ around.index_select(0, j).view(*t.shape[:2], x.size(1)) for t, j in parts])
-        return {"edge_h": self.conv(x, self.conv.mix(summed))}
+        x, edges, vec = f["edge_h"], f["edges"], f["edge_vec"]
+        turns = edges.once(f"turns in {self.bins} bins", vec, lambda: kinds_of_turn(edges, vec, self.bins))  # (E, K, B)
+        return {"edge_h": self.conv(x, turn_sum(edges, x, turns, self.conv.linear.weight))}
 
 
 def normalised(norm: nn.BatchNorm1d | None, x: Tensor) -> Tensor:
@@ -201,6 +184,17 @@ def normalised(norm: nn.BatchNorm1d | None, x: Tensor) -> Tensor:
     if norm is None or len(x) > 1 or not norm.training:
         return x if norm is None else norm(x)
     return batch_norm(x, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
+
+
+def _relations(edges: Edges, kind: Tensor) -> tuple[Tensor, Tensor, Tensor, Edges]:
+    """Edge, slot (target and relation) and weight of each entry of ``(E, R)``, and the pairs from (source, relation)
+    to target.
+    """
+    edge, relation, weight = _entries(kind)
+    source, target = edges.index[:, edge]
+    n, r = edges.num_nodes, kind.size(1)
+    pairs = Edges(torch.stack([source * r + relation, target]), n, num_sources=n * r)
+    return edge, target * r + relation, weight, pairs
 
 
 def _entries(kind: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -63,17 +63,15 @@ def gearnet_edge(s: Scene) -> Case:
     ours, vec = GearNetEdge(given, dim=EDGE_WIDTH, bins=BINS), s.vec
     plain = SparseConv(ours.conv)
 
-    def theirs(x: Tensor) -> Tensor:
-        after, slot, relation = kinds_of_turn(s.edges, vec, BINS).nonzero().unbind(1)  # the line graph's edges
-        before = s.edges.ptr[:-1][s.edges.index[0][after]] + slot
-        return plain(x, before, after, relation, torch.ones(len(after)))
-
+    after, slot, relation = kinds_of_turn(s.edges, vec, BINS).nonzero().unbind(1)  # the line graph, made once
+    before = s.edges.ptr[:-1][s.edges.index[0][after]] + slot
+    ones = torch.ones(len(after))
     each = s.edges.max_degree
     return Case(
         lambda x: ours({"edge_h": x, "edge_vec": vec, "edges": s.edges})["edge_h"],
         ours,
         "TorchDrug's way: sparse adjacency of all relations",
-        theirs,
+        lambda x: plain(x, before, after, relation, ones),
         plain,
         s.e.detach().clone().requires_grad_(),
         f"{EDGE_WIDTH} channels of edges",

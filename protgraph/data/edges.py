@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -71,6 +72,7 @@ class Edges:
         self.num_nodes, self.num_sources = num_nodes, num_nodes if num_sources is None else num_sources
         self.degree = degree
         self._max_degree = max_degree
+        self._known: dict[str, tuple[Tensor, Any]] = {}
         self.targets = Segments(edge_index[1], num_nodes, length=degree, backend=backend)
         self.sources = Segments(edge_index[0], self.num_sources, is_sorted=False, backend=backend)
 
@@ -92,9 +94,7 @@ class Edges:
 
     @property
     def max_degree(self) -> int:
-        """Most edges that any node has coming in; without waiting for the device where all have one degree, and in a
-        batch of proteins, which counts on the host.
-        """
+        """Most edges that any node has coming in; a batch of proteins has counted them on the host."""
         if self._max_degree is None:
             self._max_degree = self.targets.longest if self.degree is None else self.degree
         return self._max_degree
@@ -130,6 +130,12 @@ class Edges:
         order = self.sources.order
         index = torch.stack([self.index[1 - row].index_select(0, order) for row in (0, 1)])
         return Edges(index, self.num_sources, num_sources=self.num_nodes), order
+
+    def once(self, what: str, of: Tensor, make: Callable[[], Any]) -> Any:
+        """What ``make`` finds out about these edges and a tensor of them, for all layers that ask in a row."""
+        if what not in self._known or self._known[what][0] is not of:
+            self._known[what] = of, make()
+        return self._known[what][1]
 
     def source(self, x: Tensor) -> Tensor:
         """Each edge's source value ``x[j]``, ``(N, …)`` to ``(E, …)``."""

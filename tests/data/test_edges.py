@@ -149,3 +149,33 @@ def test_contradictions_are_told():
         Segments(torch.tensor([0, 0, 1]), 2, length=2)
     with pytest.raises(OptionError, match="backend 'fast'"):
         Segments(torch.tensor([0]), 1, backend="fast")
+
+
+def test_incoming_edges_stand_side_by_side_with_zeros_where_there_are_fewer():
+    edges = Edges(torch.tensor([[1, 2, 0, 0], [0, 0, 1, 3]]), num_nodes=4)
+    m = torch.tensor([[1.0], [2.0], [3.0], [4.0]])
+    assert edges.max_degree == 2
+    assert edges.incoming(m).squeeze(2).tolist() == [[1, 2], [3, 0], [0, 0], [4, 0]]
+    none = Edges(torch.zeros(2, 0, dtype=torch.long), num_nodes=2)
+    assert none.incoming(torch.zeros(0, 3)).shape == (2, 0, 3)
+
+
+def test_sources_may_be_another_table_than_targets():
+    edges = Edges(torch.tensor([[5, 0, 3], [0, 1, 1]]), num_nodes=2, num_sources=6)
+    x = torch.arange(6.0).unsqueeze(1).requires_grad_()
+    out = edges.gather_sum(x, torch.tensor([1.0, 2.0, 3.0]))
+    assert out.flatten().tolist() == [5.0, 9.0]
+    (grad,) = torch.autograd.grad(out @ torch.ones(1, 1), x, torch.tensor([[1.0], [10.0]]))
+    assert grad.flatten().tolist() == [20.0, 0.0, 0.0, 30.0, 0.0, 1.0]
+
+
+def test_what_is_found_out_once_is_kept_for_the_same_tensor():
+    edges = Edges(torch.tensor([[1], [0]]), num_nodes=2)
+    kind, calls = torch.ones(1, 1), []
+
+    def make() -> int:
+        calls.append(1)
+        return len(calls)
+
+    assert [edges.once("kinds", kind, make), edges.once("kinds", kind, make)] == [1, 1]
+    assert edges.once("kinds", kind.clone(), make) == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from protgraph_gearnet.layers import GearNet, GearNetEdge
-from protgraph_gearnet.line_graph import angle, kinds_of_turn
+from protgraph_gearnet.line_graph import angle, kinds_of_turn, turn_sum
 from protgraph_gearnet.reference import from_reference
 
 import protgraph as pg
@@ -144,7 +144,7 @@ def test_turns_are_of_all_pairs_of_edges_that_meet(degree):
 
 @pytest.mark.parametrize("degree", [None, 3])
 def test_an_edge_hears_those_before_it_by_their_angle(degree, monkeypatch):
-    from protgraph_gearnet import layers
+    from protgraph_gearnet import line_graph
 
     edges = some_edges(degree=degree)
     g = torch.Generator().manual_seed(2)
@@ -161,8 +161,15 @@ def test_an_edge_hears_those_before_it_by_their_angle(degree, monkeypatch):
                 out[b] = out[b] + w[:, min(int(turn / torch.pi * 6), 5)] @ x[a]
     f = {"edge_h": x, "edge_vec": vec, "edges": edges}
     assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12
-    monkeypatch.setattr(layers, "_NUMBERS", 40)
+    monkeypatch.setattr(line_graph, "_CHUNK", 40)
     assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12  # a few edges at a time
+    turns = kinds_of_turn(edges, vec, 6)
+
+    def run(x, weight):
+        return turn_sum(edges, x, turns, weight)
+
+    given = x.requires_grad_(), layer.conv.linear.weight[:2].detach().requires_grad_()
+    assert torch.autograd.gradcheck(run, given) and torch.autograd.gradgradcheck(run, given)
 
 
 def test_a_batch_knows_its_largest_degree_so_that_no_layer_has_to_ask_the_device():
@@ -184,7 +191,8 @@ def test_the_way_of_cuda_without_asking_the_device_gives_the_same(monkeypatch):
     before = layer(f)["h"]
     every = torch.arange(kind.numel())
     monkeypatch.setattr(layers, "_entries", lambda k: (every // 3, every % 3, k.flatten()))
-    torch.testing.assert_close(layer(f)["h"], before, rtol=1e-12, atol=1e-12)
+    again = layer(f | {"edge_kind": kind.clone()})["h"]  # another tensor: nothing is remembered
+    torch.testing.assert_close(again, before, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("norm", ["none", "batch"])
