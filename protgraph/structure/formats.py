@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,6 +26,7 @@ from biotite.structure.io import pdb, pdbx
 
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
 from protgraph.structure.binary import unpack_categories
+from protgraph.structure.columns import count_models, read_model
 from protgraph.structure.records import check_last_record, complete_records, decode_hexadecimal, strip_indent
 
 __all__ = ["Parsed", "detect_format", "normalise", "read_atoms", "read_content"]
@@ -170,11 +172,13 @@ class _PDBReader(_Reader):
     def open(self, content: bytes) -> None:
         self.text, self.notes = decode_hexadecimal(_decode(content))
         check_last_record(self.text, self.path)
-        self.file = pdb.PDBFile.read(io.StringIO(self.text))
+
+    @cached_property
+    def file(self) -> pdb.PDBFile:
+        return pdb.PDBFile.read(io.StringIO(self.text))
 
     def models(self) -> int:
-        count = self.file.get_model_count()
-        if count == 0:
+        if (count := count_models(self.text)) == 0:
             raise EmptyStructureError(f"{self.path}: a PDB file without ATOM or HETATM records")
         return count
 
@@ -182,7 +186,8 @@ class _PDBReader(_Reader):
         return _PREDICTED.search(self.text) is not None
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
-        return self._complete(lambda: self.file.get_structure(model=model, altloc="all", extra_fields=fields))
+        found = read_model(self.text, model)
+        return found or self._complete(lambda: self.file.get_structure(model, altloc="all", extra_fields=fields))
 
     def _complete(self, read: Callable[[], AtomArray]) -> AtomArray:
         """What ``read`` returns, if need be after filling in what atom records leave out."""

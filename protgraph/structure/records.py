@@ -124,7 +124,7 @@ def decode_hexadecimal(text: str) -> tuple[str, tuple[str, ...]]:
     A number is hexadecimal where it goes on counting: 2710 after 9999, and then whatever equals the number before or is
     one more. Anything else is decimal again; 271a elsewhere stays the error that it is.
     """
-    if not _MAY_OVERFLOW.search(text):
+    if _LAST not in text or not _MAY_OVERFLOW.search(text):
         return text, ()
     lines, before, is_hex, found = text.split("\n"), 0, False, 0
     for i, line in enumerate(lines):
