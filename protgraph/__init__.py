@@ -71,6 +71,7 @@ _HOME = {
     "generate": "protgraph.train",
     "load_checkpoint": "protgraph.train",
     "predict": "protgraph.train",
+    "pretrained": "protgraph.model",
     "run_bench": "protgraph.bench",
     "write_report": "protgraph.bench",
 }
@@ -78,6 +79,7 @@ _HOME = {
 _ROOMS = (
     "bench",
     "data",
+    "design",
     "errors",
     "featurize",
     "model",

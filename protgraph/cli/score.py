@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from protgraph.cli.design import Device, Files, Model, Noise, Weights, finish, load_model, read
@@ -64,6 +63,8 @@ def score(
 
 
 def _write_csv(path: Path, found: Sequence[Scores]) -> None:
+    import math
+
     from protgraph.structure import ALPHABET
 
     types = found[0].log_probs.shape[1]
@@ -73,11 +74,13 @@ def _write_csv(path: Path, found: Sequence[Scores]) -> None:
         for s in found:
             r = s.residues
             for n, (chain, number, code) in enumerate(zip(r.chain, r.res_id.tolist(), r.ins_code, strict=True)):
-                numbers = ["" if np.isnan(x) else f"{x:.7g}" for x in (s.each[n], *s.log_probs[n])]
+                numbers = ["" if math.isnan(x) else f"{x:.7g}" for x in (s.each[n], *s.log_probs[n])]
                 table.writerow([r.name, s.name, chain, number, code, ALPHABET[s.aatype[n]], *numbers])
 
 
 def _write_npz(path: Path, found: Sequence[Scores]) -> None:
+    import numpy as np
+
     np.savez_compressed(
         path,
         log_probs=np.concatenate([s.log_probs for s in found]),

@@ -20,7 +20,7 @@ TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
 @pytest.fixture(scope="module")
 def proteins(structures_dir):
     whole = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
-    return [whole.select(whole.res_id <= last) for last in (30, 42)]
+    return [whole.select(whole.res_id <= last) for last in (14, 22)]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def slow(found: Decoding, wanted: Constraints, order, uniform, temperature: floa
     return aatype, p_all
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("fixed", [False, True])
 def test_drawing_row_by_row_equals_working_out_everything_again(model, proteins, temperature, fixed):
     found = encoded(model, proteins)
@@ -58,9 +58,9 @@ def test_drawing_row_by_row_equals_working_out_everything_again(model, proteins,
     omit[[1, 20]] = True
     bias = torch.randn(n, 21, generator=generator, dtype=torch.float64)
     wanted = Constraints(designed, omit=omit, bias=bias)
-    made = sample(found, wanted, copies=3, temperature=temperature, seed=5)
-    uniform = deviates(found.proteins, 3, seed=5)[1]
-    for copy in range(3):
+    made = sample(found, wanted, copies=2, temperature=temperature, seed=5)
+    uniform = deviates(found.proteins, 2, seed=5)[1]
+    for copy in range(2):
         aatype, p = slow(found, wanted, made.order[copy], uniform[copy], temperature)
         assert torch.equal(made.aatype[copy], aatype)
         for node, row in p.items():
@@ -86,7 +86,7 @@ def test_what_is_drawn_does_not_depend_on_what_is_decoded_beside_it(model, prote
 def test_tied_residues_are_alike(model, proteins):
     found = encoded(model, proteins)
     everything = torch.ones(len(found.aatype), dtype=torch.bool)
-    groups = [[0, 10, 20], [5, 6], [35, 70]]
+    groups = [[0, 4, 10], [5, 6], [15, 30]]
     made = sample(found, Constraints(everything, groups=groups), copies=3, temperature=1.0, seed=2)
     for group in groups:
         types, p = made.aatype[:, group], made.probabilities[:, group]
@@ -116,7 +116,7 @@ def test_scores_are_means_over_what_is_asked(model, proteins):
     made = sample(found, Constraints(torch.ones(n, dtype=torch.bool)), copies=2, seed=1)
     mask = torch.arange(n) % 3 == 0
     got = made.score(mask, found.proteins)
-    rows = torch.arange(30)[mask[:30]]
+    rows = torch.arange(14)[mask[:14]]
     want = -made.log_probs[1][rows, made.aatype[1][rows]].mean()
     torch.testing.assert_close(got[1, 0], want)
 
@@ -129,8 +129,8 @@ def test_fixed_residues_come_first_and_orders_are_of_each_protein(model, protein
         for part in found.proteins.split(one):
             kinds = designed[part].long()
             assert (kinds.diff() >= 0).all()
-        assert (one[:30] < 30).all()
-        assert torch.equal(ranks(one, found.proteins)[one[:30]], torch.arange(30))
+        assert (one[:14] < 14).all()
+        assert torch.equal(ranks(one, found.proteins)[one[:14]], torch.arange(14))
 
 
 def test_wrong_wishes_are_told(model, proteins):
