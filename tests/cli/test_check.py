@@ -47,7 +47,7 @@ def test_all_of_a_kind_with_a_table(run, tmp_path):
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["gta"], "Did you mean 'gat'"),
+        (["schnett"], "Did you mean 'schnet'"),
         ([], "--all"),
         (["gat", "--all"], "--all"),
         (["gat", "--kind", "task"], "--kind"),
