@@ -26,6 +26,8 @@ DEFECTS = (
 #: Float32 error of a quaternion, relative: the root of a difference of numbers near 1.
 QUATERNION = 1e-3
 _FAILS = {"rotation": DEFECTS, "float32": DEFECTS}
+# Of whole proteins also the order of chains in the file counts: the last CA of one is before the first of the next.
+_IN_A_MODEL = Conformity(expected_failures={**_FAILS, "reflection": DEFECTS, "node_order": DEFECTS})
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +101,7 @@ class CaPairRbf(TensorFeaturizer):
     def __init__(self, *, bins: int = 16, corrected: bool = False) -> None:
         super().__init__()
         self.bins, self.corrected = bins, corrected
-        if corrected:
-            self.conformity = Conformity()
+        self.conformity = Conformity() if corrected else _IN_A_MODEL
         self.declare(ca_pair_rbf=f"{9 * bins}x0e")
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -149,8 +150,7 @@ class CaOrientation(TensorFeaturizer):
     def __init__(self, *, corrected: bool = False) -> None:
         super().__init__()
         self.corrected = corrected
-        if corrected:
-            self.conformity = Conformity(tolerance=QUATERNION)
+        self.conformity = Conformity(tolerance=QUATERNION) if corrected else _IN_A_MODEL
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         pos, edges = f["pos"], f["edges"]
@@ -170,8 +170,8 @@ class CaOrientation(TensorFeaturizer):
         normal = normalize(cross(step, next_step, dim=-1), dim=-1)
         frame = torch.stack([axis, normal, cross(axis, normal, dim=-1)], 1)
         none = line.near_end | ~line.has_before  # also behind a gap
-        if self.corrected:  # one step alone makes an axis, and signs of rounding errors
-            none = none | (step == 0).all(1) | (next_step == 0).all(1)
+        if self.corrected:  # both steps are needed: one alone makes an axis, and signs of rounding errors
+            none = (step == 0).all(1) | (next_step == 0).all(1)
         return frame.masked_fill(none[:, None, None], 0.0)
 
     @staticmethod
@@ -184,9 +184,15 @@ class CaOrientation(TensorFeaturizer):
 def _quaternion(turn: Tensor) -> Tensor:
     """``(E, 3, 3)`` rotations to unit quaternions x, y, z, w ``(E, 4)``; x, y or z is 0 where its sign is undefined."""
     xx, yy, zz = turn.diagonal(dim1=-2, dim2=-1).unbind(-1)
-    size = torch.stack([xx - yy - zz, yy - xx - zz, zz - xx - yy], -1).add(1).abs().sqrt() / 2
+    size = _root(torch.stack([xx - yy - zz, yy - xx - zz, zz - xx - yy], -1).add(1).abs()) / 2
     sign = torch.stack(
         [turn[:, 2, 1] - turn[:, 1, 2], turn[:, 0, 2] - turn[:, 2, 0], turn[:, 1, 0] - turn[:, 0, 1]], -1
     ).sign()
-    w = (1 + xx + yy + zz).relu().sqrt() / 2
+    w = _root((1 + xx + yy + zz).relu()) / 2
     return normalize(torch.cat([sign * size, w[:, None]], -1), dim=-1)
+
+
+def _root(x: Tensor) -> Tensor:
+    """Square roots, with gradient 0 where x is 0."""
+    none = x == 0
+    return x.masked_fill(none, 1.0).sqrt().masked_fill(none, 0.0)
