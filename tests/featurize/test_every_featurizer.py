@@ -10,6 +10,7 @@ import torch
 from scipy.spatial.transform import Rotation
 
 from protgraph import featurizers
+from protgraph.data.conformity import Conformity
 from protgraph.data.graph import collate
 from protgraph.featurize import EdgeFeaturizer, Featurizer
 from protgraph.featurize.build import inputs
@@ -38,6 +39,9 @@ def test_writes_exactly_its_fields_in_their_declared_form(proteins, plan_of, nam
 @pytest.mark.parametrize("name", [n for n in NAMES if not issubclass(featurizers.get(n), EdgeFeaturizer)])
 @pytest.mark.parametrize("mirror", [False, True])
 def test_transforms_as_its_irreps_say(float64, proteins, move, plan_of, name, mirror):
+    stated = getattr(featurizers.get(name), "conformity", Conformity())
+    if known := stated.expected_failures.get("rotation"):
+        pytest.skip(f"a strict expected failure of its conformity check: {known}")
     plan = plan_of(name)
     q = Rotation.random(random_state=5).as_matrix() * (-1 if mirror else 1)
     for residues in proteins[:3]:
@@ -48,7 +52,10 @@ def test_transforms_as_its_irreps_say(float64, proteins, move, plan_of, name, mi
             if mirror and spec.chiral:
                 continue
             was, now = (graph[field].double().reshape(len(graph[field]), -1) for graph in (before, after))
-            expected = was @ spec.o3.D_from_matrix(torch.from_numpy(q)).T
+            if spec.irreps == "point":
+                expected = was @ torch.from_numpy(q).T + torch.as_tensor(SHIFT)
+            else:
+                expected = was @ spec.o3.D_from_matrix(torch.from_numpy(q)).T
             error = (now - expected).abs().max()
             assert error <= 1e-5 * max(1.0, float(expected.abs().max())), field  # stored fields are float32
 
