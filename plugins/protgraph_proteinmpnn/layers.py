@@ -29,7 +29,7 @@ class Block:
 
     def __init__(self, edges: Edges, nodes: slice) -> None:
         k = edges.degree
-        self.all, self.nodes = edges, nodes
+        self.all, self.nodes, self.count = edges, nodes, nodes.stop - nodes.start
         self.degree = k
         self.edges = slice(None) if k is None else slice(nodes.start * k, nodes.stop * k)
         self.source = edges.index[0, self.edges]
@@ -39,12 +39,12 @@ class Block:
         z = z.add_(of_source.index_select(0, self.source))
         if self.degree is None:
             return z.add_(self.all.target(of_target))
-        z.view(-1, self.degree, z.size(1)).add_(of_target[self.nodes].unsqueeze(1))
+        z.view(self.count, self.degree, z.size(1)).add_(of_target[self.nodes].unsqueeze(1))
         return z
 
     def sum(self, m: Tensor) -> Tensor:
         """``(E', C)`` to ``(N', C)``."""
-        return self.all.sum(m) if self.degree is None else m.view(-1, self.degree, m.size(1)).sum(1)
+        return self.all.sum(m) if self.degree is None else m.view(self.count, self.degree, m.size(1)).sum(1)
 
 
 def blocks(edges: Edges, device: torch.device) -> list[Block]:
