@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from protgraph.structure.alphabet import THREE_LETTER
@@ -21,17 +19,7 @@ _NH, _OH = 1.01, 0.96  # Å
 _TETRAHEDRAL = np.radians(180 - 109.5)  # between D − X and H − D where X–D–H is tetrahedral
 _REACH = DISTANCE + _NH  # Å between donor and acceptor, at most
 
-_ACCEPTORS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(THREE_LETTER, ("O", "OXT")),
-    "ASP": ("O", "OXT", "OD1", "OD2"),
-    "GLU": ("O", "OXT", "OE1", "OE2"),
-    "ASN": ("O", "OXT", "OD1"),
-    "GLN": ("O", "OXT", "OE1"),
-    "SER": ("O", "OXT", "OG"),
-    "THR": ("O", "OXT", "OG1"),
-    "TYR": ("O", "OXT", "OH"),
-    "HIS": ("O", "OXT", "ND1", "NE2"),
-}
+_RING_NITROGENS = {"HIS": ("ND1", "NE2")}
 # Donor, and the two atoms bound to it: the one hydrogen is opposite to both.
 _BETWEEN = (
     ("HIS", "ND1", "CG", "CE1"),
@@ -64,16 +52,17 @@ def hydrogen_bonds(residues: Residues) -> np.ndarray:
 
     Notes
     -----
-    Donors are N–H, N–H₂ and N–H₃⁺ of backbone and side chains and O–H; acceptors all oxygens and the ring nitrogens of
-    histidine, which count as both, since its protonation is unknown. Sulphur is neither. Where a bond turns freely
-    (Ser, Thr, Tyr, Lys) the hydrogen is in the plane of the acceptor, on its side: there is a bond if some rotation
-    makes one. The backbone N of a chain's first residue, and after a gap, has no known hydrogen.
+    Donors are N–H, N–H₂ and N–H₃⁺ of backbone and side chains and O–H; acceptors all oxygens, a modified residue's
+    phosphate too, and the ring nitrogens of histidine, which count as both, since its protonation is unknown. Sulphur
+    is neither. Where a bond turns freely (Ser, Thr, Tyr, Lys) the hydrogen is in the plane of the acceptor, on its
+    side: there is a bond if some rotation makes one. The backbone N of a chain's first residue, and after a gap, has no
+    known hydrogen.
 
     References
     ----------
     Baker & Hubbard 1984, "Hydrogen bonding in globular proteins", doi:10.1016/0079-6107(84)90007-5.
     """
-    acceptor = atoms_of(residues, _ACCEPTORS)
+    acceptor = (residues.atom_element == "O") | atoms_of(residues, _RING_NITROGENS)
     donor, hydrogen = fixed_hydrogens(residues)
     found = [_fixed(residues, donor, hydrogen, acceptor), _turning(residues, acceptor)]
     return np.unique(np.concatenate(found, axis=1), axis=1)
