@@ -96,7 +96,7 @@ def test_the_wheel_works_away_from_the_sources(site: Path, tmp_path: Path) -> No
         example = pg.datasets.create("pdb_core").examples("secondary_structure")[0]
         assert str(example.path).startswith({site!r})
         residues = pg.clean(pg.load_structure(example.path), chains=example.chains)
-        assert len(pg.build_graph(residues, ["ca_knn"]).pos) == len(residues)
+        assert len(pg.build_graph(residues, ["knn"]).pos) == len(residues)
         assert "pyproject.toml" in render("protgraph_lens")
     """
     environment = {**os.environ, "PYTHONPATH": str(site)}

@@ -27,7 +27,7 @@ def _network(
     ]
     return ModelGraph(
         name,
-        features=["dihedral", node("ca_knn", k=k), "edge_distance", node("edge_rbf", bins=16), "edge_offset"],
+        features=["dihedral", node("knn", k=k), "edge_distance", node("edge_rbf", bins=16), "edge_offset"],
         layers=[
             node("embed", reads=NODES, dim=dim),
             node("embed", reads=EDGES, dim=16, writes={"h": "edge_attr"}),

@@ -35,7 +35,7 @@ def _hybrid(
         node("mpnn", dim=dim, aggregate="mean", reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
         node("residual", dropout=dropout, reads={"update": "message"}),
     ]
-    features = ["dihedral", "ca_density", node("ca_knn", k=16), "edge_distance", node("edge_rbf", bins=16)]
+    features = ["dihedral", "ca_density", node("knn", k=16), "edge_distance", node("edge_rbf", bins=16)]
     residue = ["normed", "dihedral", "dihedral_mask", "ca_density"]
     return ModelGraph(
         name,

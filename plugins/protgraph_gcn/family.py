@@ -14,7 +14,7 @@ def _network(name: str, *, norm: str, dim: int = 64, depth: int = 3, k: int = 16
     ]
     return ModelGraph(
         name,
-        features=["dihedral", "ca_density", node("ca_knn", k=k)],
+        features=["dihedral", "ca_density", node("knn", k=k)],
         layers=[
             node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
             *depth * block,

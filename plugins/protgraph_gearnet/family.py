@@ -8,8 +8,8 @@ __all__ = ["EDGE_FAMILY", "FAMILY"]
 
 RELATIONS = [
     *(node("sequence_offset", offset=k) for k in (-2, -1, 1, 2)),
-    node("ca_radius", radius=10.0, separation=5),
-    node("ca_knn", k=10, separation=5),
+    node("radius", radius=10.0, separation=5),
+    node("knn", k=10, separation=5),
 ]
 ON_EDGES = ["edge_vector", "edge_distance", node("edge_rbf", bins=16), "edge_residue", node("edge_offset", clip=10)]
 

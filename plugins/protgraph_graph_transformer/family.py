@@ -24,7 +24,7 @@ def _network(
         features=[
             "dihedral",
             "ca_density",
-            node("ca_knn", k=k),
+            node("knn", k=k),
             "edge_distance",
             node("edge_rbf", bins=16),
             "edge_offset",

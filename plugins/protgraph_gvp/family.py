@@ -25,7 +25,7 @@ def _network(
             "dihedral",
             "orientation",
             "sidechain_direction",
-            node("ca_knn", k=k),
+            node("knn", k=k),
             "edge_distance",
             "edge_direction",
             node("edge_rbf", bins=16),

@@ -9,7 +9,7 @@ __all__ = ["FAMILY"]
 FEATURES = [
     "residue_frame",
     "dihedral",
-    node("ca_knn", k=16),
+    node("knn", k=16),
     "edge_vector",
     "edge_distance",
     node("edge_rbf", bins=16),

@@ -12,7 +12,7 @@ FEATURES = [
     "dihedral",
     "orientation",
     "sidechain_direction",
-    node("ca_knn", k=NEIGHBOURS),
+    node("knn", k=NEIGHBOURS),
     "edge_vector",
     "edge_distance",
     node("edge_rbf", bins=16),

@@ -9,7 +9,7 @@ __all__ = ["FAMILY"]
 FEATURES = [
     "dihedral",
     "ca_density",
-    node("ca_knn", k=16),
+    node("knn", k=16),
     "edge_distance",
     node("edge_rbf", bins=16),
     "edge_offset",

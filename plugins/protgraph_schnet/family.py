@@ -25,7 +25,7 @@ def _network(
     ]
     return ModelGraph(
         name,
-        features=["dihedral", node("ca_knn", k=k), "edge_distance", *(["edge_offset"] if offsets else [])],
+        features=["dihedral", node("knn", k=k), "edge_distance", *(["edge_offset"] if offsets else [])],
         layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim), *edges, *depth * block],
         doc="Schütt et al. 2018, arXiv:1712.06113: filters are functions of the distance.",
     )

@@ -10,7 +10,7 @@ FEATURES = [
     "dihedral",
     "orientation",
     "sidechain_direction",
-    node("ca_knn", k=16),
+    node("knn", k=16),
     "edge_vector",
     "edge_distance",
     node("edge_rbf", bins=16),

@@ -11,7 +11,7 @@ FEATURES = [
     "ca_density",
     "orientation",
     "sidechain_direction",
-    node("ca_knn", k=16),
+    node("knn", k=16),
     "edge_vector",
     "edge_distance",
     node("edge_rbf", bins=16),

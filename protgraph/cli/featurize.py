@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["featurize", "parse_feature"]
 
 FILES_A_PROCESS = 100  # a process takes some seconds to start
-DEFAULT = ("dihedral", "ca_knn:k=30", "edge_distance", "edge_rbf")
+DEFAULT = ("dihedral", "knn:k=30", "edge_distance", "edge_rbf")
 BETWEEN_ATOMS = ("radius:radius=4.5", "covalent_bond", "edge_distance", "edge_rbf")
 
 
@@ -65,7 +65,7 @@ def featurize(
     Examples:
       protgraph featurize 1ubq.cif structures/ pdb:4hhb -o graphs
       protgraph featurize "data/**/*.cif.gz" --jobs 8 --manifest graphs.json -o graphs
-      protgraph featurize *.pdb -f dihedral -f ca_knn:k=16 -f edge_rbf:bins=32 -o graphs
+      protgraph featurize *.pdb -f dihedral -f knn:k=16 -f edge_rbf:bins=32 -o graphs
       protgraph featurize 4hhb.cif --assembly 1 --nodes atom --ligands -f radius:radius=4.5 -f covalent_bond -o graphs
       protgraph featurize sequences.fasta.gz -f sequence:k=2 -f edge_offset -o graphs
       python -c "from protgraph.data.store import Store; print(Store('graphs')[0])"

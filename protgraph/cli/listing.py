@@ -45,7 +45,7 @@ def info(
 
     \b
     Examples:
-      protgraph info ca_knn
+      protgraph info knn
       protgraph info gcn --kind layers
     """
     chosen = registries if kind is None else {_plural(kind): registries[_plural(kind)]}

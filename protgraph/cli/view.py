@@ -20,7 +20,7 @@ def view(
     file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq, af:P69905.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, .html or .mvsj.")],
     edges: Annotated[
-        str, typer.Option(help="Edge featurizers with commas between; options in brackets: 'contact,ca_knn[k=8]'.")
+        str, typer.Option(help="Edge featurizers with commas between; options in brackets: 'contact,knn[k=8]'.")
     ] = "",
     color: Annotated[
         str | None, typer.Option(help="chain, residue, seq_pos, b_factor, a featurizer (sasa, dihedral:4), predicted.")
@@ -39,7 +39,7 @@ def view(
     \b
     Examples:
       protgraph view 1ubq.cif --edges contact,hydrogen_bond --color sasa -o 1ubq.html
-      protgraph view pdb:1ubq --edges "ca_knn[k=8]" --color dssp -o 1ubq.html
+      protgraph view pdb:1ubq --edges "knn[k=8]" --color dssp -o 1ubq.html
       protgraph view 1ubq.cif --checkpoint gat.safetensors -o predicted.html
       protgraph view 1ubq.cif --color b_factor --format molviewspec -o 1ubq.mvsj
     """
@@ -80,7 +80,7 @@ def _named(residues: Residues) -> str:
 
 
 def parse_edges(text: str) -> list:
-    """Nodes from ``contact,ca_knn[k=8]``.
+    """Nodes from ``contact,knn[k=8]``.
 
     Raises
     ------
@@ -94,5 +94,5 @@ def parse_edges(text: str) -> list:
     parts = re.findall(r"([^,\[\]]+)(?:\[([^\]]*)\])?(?:,|$)", text)
     rebuilt = ",".join(f"{name}[{options}]" if options else name for name, options in parts)
     if rebuilt != text.strip(","):
-        raise OptionError(f"--edges {text!r} is not written 'contact,ca_knn[k=8]'")
+        raise OptionError(f"--edges {text!r} is not written 'contact,knn[k=8]'")
     return [parse_feature(f"{name.strip()}:{options}" if options else name.strip()) for name, options in parts]

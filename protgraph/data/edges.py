@@ -80,7 +80,7 @@ class Edges:
     def of(cls, graph: Data, *, backend: Backend = "auto") -> Edges:
         """The edges of a graph or batch (``edge_index`` and, where there are any, ``degree`` and ``max_degree``)."""
         if "edge_index" not in graph:
-            raise FieldError("the graph has no edges: add an edge featurizer such as 'ca_knn'")
+            raise FieldError("the graph has no edges: add an edge featurizer such as 'knn'")
         degree = graph.degree if "degree" in graph else None
         if isinstance(degree, Tensor):  # PyG's own batching makes a tensor of each protein's
             degree = None

@@ -47,7 +47,7 @@ class FeaturePlan:
     fields : dict of str to FieldSpec
         Every field that a graph has after both stages, ``edges`` and ``proteins`` included.
     needs_coordinates : str, optional
-        Where the first featurizer stands that needs a structure, ``features[0] (ca_knn)``; None without one.
+        Where the first featurizer stands that needs a structure, ``features[0] (knn)``; None without one.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def inputs(graph: ProteinGraph) -> dict[str, Any]:
 
 def featurize(
     protein: Structure | Residues,
-    features: Sequence[Node | str | Mapping[str, Any]] | None = None,
+    features: Sequence[Node | str | Mapping[str, Any]] = ("knn",),
     *,
     nodes: str = "residue",
 ) -> ProteinGraph:
@@ -217,7 +217,7 @@ def featurize(
     protein : Structure or Residues
         As :func:`protgraph.load_structure` or :func:`protgraph.clean` gives it.
     features : sequence of Node, str or dict
-        Featurizers, by name or as ``node("ca_knn", k=16)``; by default ``ca_knn``, between atoms ``knn``.
+        Featurizers, by name or as ``node("knn", k=16)``.
     nodes : {"residue", "backbone", "atom"}
         What the nodes are: residues, their atoms N, CA, C, O, or all heavy atoms.
 
@@ -227,8 +227,6 @@ def featurize(
         Validated.
     """
     residues = clean(protein) if isinstance(protein, Structure) else protein
-    if features is None:
-        features = ["ca_knn" if nodes == "residue" else "knn"]
     plan = FeaturePlan(features, nodes=nodes)
     graph = plan.whole(plan.stored(residues))
     graph.validate()

@@ -76,7 +76,7 @@ class DistantKnn(EdgeFeaturizer):
 
     Notes
     -----
-    Directed. Not ``ca_knn`` with a separation, which leaves out some of the k.
+    Directed. Not ``knn`` with a separation, which leaves out some of the k.
     """
 
     def __init__(self, *, k: int = 8, separation: int = 6) -> None:

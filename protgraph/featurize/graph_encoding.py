@@ -40,7 +40,7 @@ class RandomWalkEncoding(TensorFeaturizer):
     Writes
     ------
     random_walk : (N, steps), 0e, dimensionless, torch's default floating type
-        0 for a node without neighbours. On a directed graph (``ca_knn``) the walk goes against the edges.
+        0 for a node without neighbours. On a directed graph (``knn``) the walk goes against the edges.
 
     Notes
     -----

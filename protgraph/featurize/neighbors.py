@@ -7,6 +7,7 @@ distance, ties by source.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from protgraph.structure.nearest import nearest_by_atoms
 from protgraph.structure.point import cb, sidechain_centroid
 from protgraph.structure.residue import Residues
 
-__all__ = ["CaKnn", "CaRadius", "Contact", "Knn", "Radius", "Sequence", "SequenceOffset"]
+__all__ = ["Contact", "Knn", "Radius", "Sequence", "SequenceOffset"]
 
 
 class Knn(EdgeFeaturizer):
@@ -32,32 +33,37 @@ class Knn(EdgeFeaturizer):
     of : {"node", "cb", "centroid", "any_atom"}
         Between what distances are measured: the nodes' positions (CA); CB, the virtual one where the file has none; the
         centres of the side chains (CA of glycine); the nearest two heavy atoms.
+    separation : int
+        Of these k, leave out those of the same chain that are fewer positions away. See ``distant_knn`` for k others.
 
     Notes
     -----
-    Directed, every residue has exactly min(k, N − 1) incoming edges; of several at the k-th distance, those with the
-    lower numbers. However neighbours are chosen, they come in the order of the nodes' distance.
+    Directed: i may be among the nearest of j without j being among those of i. Every residue has exactly min(k, N − 1)
+    incoming edges, so that layers reduce by a reshape; not so with a separation. Of several at the k-th distance, those
+    with the lower numbers. However neighbours are chosen, they come in the order of the nodes' distance.
 
     References
     ----------
-    Virtual CB: see :func:`protgraph.structure.geometry.virtual_cb`.
+    Virtual CB: see :func:`protgraph.structure.geometry.virtual_cb`. Separation: Zhang et al. 2022, arXiv:2203.06125.
     """
 
-    def __init__(self, *, k: int = 16, of: str = "node") -> None:
+    def __init__(self, *, k: int = 16, of: str = "node", separation: int = 0) -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
             raise OptionError(f"knn takes a whole number k of at least 1, got {k!r}")
-        self.k, self.of = k, _measure("knn", of)
+        self.k, self.of, self.separation = k, _measure("knn", of), _whole("knn", separation)
 
     def __call__(self, residues: Residues) -> EdgeList:
         if self.of == "any_atom":
             found = nearest_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, self.k)
         else:
-            found = neighbors.resorted(residues.pos, neighbors.knn(_POINTS[self.of](residues), self.k))
+            found = _found(residues, self.of, partial(neighbors.knn, k=self.k))
+        if self.separation > 1:
+            return EdgeList(*_apart(residues, found, self.separation))
         return EdgeList(*found, degree=max(min(self.k, len(residues) - 1), 0))
 
     def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
-        _of_nodes("knn", self.of)
+        _of_nodes("knn", self.of, self.separation)
         return EdgeList(*neighbors.knn(nodes.pos, self.k), degree=max(min(self.k, len(nodes) - 1), 0))
 
 
@@ -70,74 +76,27 @@ class Radius(EdgeFeaturizer):
         Å, inclusive.
     of : {"node", "cb", "centroid", "any_atom"}
         Between what distances are measured, see :class:`Knn`. With "any_atom" it is ``contact``.
-    """
-
-    def __init__(self, *, radius: float = 10.0, of: str = "node") -> None:
-        super().__init__()
-        if not (isinstance(radius, int | float) and radius > 0):
-            raise OptionError(f"radius takes a radius above 0 Å, got {radius!r}")
-        self.radius, self.of = radius, _measure("radius", of)
-
-    def __call__(self, residues: Residues) -> EdgeList:
-        pos, atoms = residues.pos, residues.atom_pos
-        if self.of == "any_atom":
-            return EdgeList(*neighbors.contact(pos, atoms, residues.atom_residue, self.radius))
-        return EdgeList(*neighbors.resorted(pos, neighbors.radius(_POINTS[self.of](residues), self.radius)))
-
-    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
-        _of_nodes("radius", self.of)
-        return EdgeList(*neighbors.radius(nodes.pos, self.radius))
-
-
-class CaKnn(EdgeFeaturizer):
-    """Edges from the k residues with the nearest CA to each residue.
-
-    Parameters
-    ----------
-    k : int
-        Neighbours of each residue; all others where a protein has fewer.
-    separation : int
-        Of these k, leave out those of the same chain that are fewer positions away.
-
-    Notes
-    -----
-    Directed: i may be among the nearest of j without j being among those of i. Every residue has exactly
-    min(k, N − 1) incoming edges, so that layers reduce by a reshape; not so with a separation.
-    """
-
-    def __init__(self, *, k: int = 16, separation: int = 0) -> None:
-        super().__init__()
-        if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"ca_knn takes a whole number k of at least 1, got {k!r}")
-        self.k, self.separation = k, _whole("ca_knn", separation)
-
-    def __call__(self, residues: Residues) -> EdgeList:
-        found = neighbors.knn(residues.pos, self.k)
-        if self.separation > 1:
-            return EdgeList(*_apart(residues, found, self.separation))
-        return EdgeList(*found, degree=max(min(self.k, len(residues) - 1), 0))
-
-
-class CaRadius(EdgeFeaturizer):
-    """Edges between all residues whose CA are at most ``radius`` apart; symmetric.
-
-    Parameters
-    ----------
-    radius : float
-        Å, inclusive.
     separation : int
         Leave out residues of the same chain that are fewer positions away.
     """
 
-    def __init__(self, *, radius: float = 10.0, separation: int = 0) -> None:
+    def __init__(self, *, radius: float = 10.0, of: str = "node", separation: int = 0) -> None:
         super().__init__()
         if not (isinstance(radius, int | float) and radius > 0):
-            raise OptionError(f"ca_radius takes a radius above 0 Å, got {radius!r}")
-        self.radius, self.separation = radius, _whole("ca_radius", separation)
+            raise OptionError(f"radius takes a radius above 0 Å, got {radius!r}")
+        self.radius, self.of, self.separation = radius, _measure("radius", of), _whole("radius", separation)
 
     def __call__(self, residues: Residues) -> EdgeList:
-        found = neighbors.radius(residues.pos, self.radius)
+        pos, atoms = residues.pos, residues.atom_pos
+        if self.of == "any_atom":
+            found = neighbors.contact(pos, atoms, residues.atom_residue, self.radius)
+        else:
+            found = _found(residues, self.of, partial(neighbors.radius, cutoff=self.radius))
         return EdgeList(*_apart(residues, found, self.separation))
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        _of_nodes("radius", self.of, self.separation)
+        return EdgeList(*neighbors.radius(nodes.pos, self.radius))
 
 
 class Contact(EdgeFeaturizer):
@@ -225,9 +184,17 @@ def _measure(name: str, of: str) -> str:
     return of
 
 
-def _of_nodes(name: str, of: str) -> None:
+def _found(residues: Residues, of: str, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Edges ``(2, E)`` found between one point a residue, in the order of the nodes' distance."""
+    found = find(_POINTS[of](residues))
+    return found if of == "node" else neighbors.resorted(residues.pos, found)
+
+
+def _of_nodes(name: str, of: str, separation: int) -> None:
     if of != "node":
         raise WiringError(f"{name} with of={of!r} joins residues; nodes are atoms: leave of= out")
+    if separation:
+        raise WiringError(f"{name} with separation={separation} joins residues; nodes are atoms: leave separation= out")
 
 
 def _whole(name: str, separation: int) -> int:

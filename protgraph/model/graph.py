@@ -53,7 +53,7 @@ class ModelGraph:
 
     Examples
     --------
-    >>> graph = ModelGraph("tiny", ["ca_knn"], [Node("embed", inputs=("aatype",)), Node("gcn")])
+    >>> graph = ModelGraph("tiny", ["knn"], [Node("embed", inputs=("aatype",)), Node("gcn")])
     >>> ModelGraph.from_dict(graph.to_dict()) == graph
     True
     """
@@ -206,7 +206,7 @@ def _need(name: str, there: set[str], who: str) -> None:
     near = difflib.get_close_matches(name, sorted(there), n=2)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     if name == "edges":
-        hint = " Add an edge featurizer such as 'ca_knn'."
+        hint = " Add an edge featurizer such as 'knn'."
     elif is_registered(name):
         hint += " It is a known field: add the featurizer that writes it."
     raise WiringError(

@@ -127,7 +127,7 @@ def _plan(names: frozenset[str]) -> FeaturePlan:
 
     for name in sorted(names):
         need(name)
-    return FeaturePlan([Node("ca_knn", {"k": NEIGHBOURS}), *ordered])
+    return FeaturePlan([Node("knn", {"k": NEIGHBOURS}), *ordered])
 
 
 def _writers() -> dict[str, str]:

@@ -28,7 +28,7 @@ __all__ = ["Block", "Card", "block_of", "card", "separates"]
 
 RADIAL = node("edge_rbf", bins=8, cutoff=10.0)
 #: A point has no side chain: its direction is a vector 0, where a layer has to begin with some.
-FEATURES = ("ca_radius", "edge_vector", "edge_distance", "edge_direction", RADIAL, "sidechain_direction")
+FEATURES = ("radius", "edge_vector", "edge_distance", "edge_direction", RADIAL, "sidechain_direction")
 START = node("embed", reads=["aatype"], dim=64)
 #: Fields that a cloud of points has, or can be given, by the local names of layers.
 KNOWN = {"edge_attr": "edge_rbf", "edge_kind": "edge_rbf"} | {

@@ -154,7 +154,7 @@ def color_of(residues: Residues, name: str, edges: Sequence[Node] = ()) -> Color
     if name in _PLAIN:
         return _plain(residues, name)
     featurizer, _, column = name.partition(":")
-    plan = FeaturePlan([*(edges or [Node("ca_knn")]), Node(featurizer)])
+    plan = FeaturePlan([*(edges or [Node("knn")]), Node(featurizer)])
     written = [f for f, spec in plan.fields.items() if spec.level == "node" and f in _written(plan, featurizer)]
     if not written:
         raise OptionError(f"{featurizer!r} gives nodes no value to colour them by; 'protgraph list featurizers'")

@@ -26,7 +26,7 @@ def test_a_name_is_drawn_untrained(run, ubiquitin, tmp_path):
 
 def test_a_checkpoint_of_single_chains_makes_a_folder_for_each(run, structures_dir, tmp_path):
     layers = [pg.node("embed", reads=["aatype"], dim=8), pg.node("gat", dim=8, heads=2)]
-    model = pg.build_model(pg.ModelGraph("few", ["ca_knn"], layers), pg.Target("t", "node", "classes", 3), seed=0)
+    model = pg.build_model(pg.ModelGraph("few", ["knn"], layers), pg.Target("t", "node", "classes", 3), seed=0)
     path = save_checkpoint(tmp_path / "m.safetensors", Checkpoint(model=model, task="t", one_chain=True))
     result = run("attention", path, structures_dir / "1bfr.bcif", "-o", tmp_path / "out")
     assert result.code == 0, result.err

@@ -68,8 +68,8 @@ def test_info_works_for_every_component(run, plural: str) -> None:
 
 
 def test_info_of_an_unknown_name_has_a_hint(run) -> None:
-    result = run("info", "ca_knnn")
-    assert result.code == 2 and "Did you mean 'ca_knn'" in result.err
+    result = run("info", "distant_kn")
+    assert result.code == 2 and "Did you mean 'distant_knn'" in result.err
 
 
 def test_info_of_a_broken_plugin_says_what_broke(run, broken_plugin: Path) -> None:

@@ -136,9 +136,9 @@ def test_labels_of_absent_residues_are_one_error_that_names_them(run, folder, tm
         (["describe", "gta"], "gat"),
         (["describe", "gat", "--task", "nope"], "secondary_structure"),
         (["predict", "nope.safetensors", "x.cif", "-o", "x.csv"], "nope.safetensors"),
-        (["featurize", "x.cif", "-o", "x", "-f", "ca_kn"], "ca_knn"),
-        (["featurize", "x.cif", "-o", "x", "-f", "ca_knn:kk=3"], "'kk'"),
-        (["featurize", "x.cif", "-o", "x", "-f", "ca_knn:k"], "name=value"),
+        (["featurize", "x.cif", "-o", "x", "-f", "distant_kn"], "distant_knn"),
+        (["featurize", "x.cif", "-o", "x", "-f", "knn:kk=3"], "'kk'"),
+        (["featurize", "x.cif", "-o", "x", "-f", "knn:k"], "name=value"),
         (["bench", "nope.toml"], "nope.toml"),
         (["speed", "atention"], "attention"),
     ],
@@ -154,7 +154,7 @@ def test_featurize_keeps_every_graph_and_a_manifest_of_every_file(run, folder, t
     (tmp_path / "empty.pdb").write_text("")
     out = tmp_path / "graphs"
     files = [folder / "structures", tmp_path / "empty.pdb"]
-    result = run("featurize", *files, "-o", out, "-f", "dihedral", "-f", "ca_knn:k=8", "-f", "edge_distance")
+    result = run("featurize", *files, "-o", out, "-f", "dihedral", "-f", "knn:k=8", "-f", "edge_distance")
     assert result.code == 1, result.err
     store = Store(out)
     assert sorted(store.names) == sorted(SMALL) and store[0].degree == 8 and store[0].validate()

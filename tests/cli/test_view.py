@@ -32,7 +32,7 @@ def checkpoint(structures_dir, tmp_path_factory):
 
 def test_a_file_is_shown_with_edges_and_a_colour(run, structures_dir, tmp_path):
     out = tmp_path / "a" / "1crn.html"
-    args = ["--edges", "contact,ca_knn[k=4]", "--color", "dihedral:3", "-o", out]
+    args = ["--edges", "contact,knn[k=4]", "--color", "dihedral:3", "-o", out]
     result = run("view", structures_dir / "1crn.bcif", *args)
     assert result.code == 0, result.err
     assert "1crn: 46 residues of 1 chains" in result.out and "contact, " in result.out and out.stat().st_size > 10**6
@@ -60,7 +60,7 @@ def test_molviewspec_is_written(run, structures_dir, tmp_path):
     ("args", "words"),
     [
         (["--edges", "contakt"], "contact"),
-        (["--edges", "ca_knn[k=4"], "not written"),
+        (["--edges", "knn[k=4"], "not written"),
         (["--edges", "dihedral"], "finds no edges"),
         (["--color", "dihedral"], "dihedral:0"),
         (["--color", "colour"], "colour"),

@@ -26,7 +26,7 @@ from protgraph.errors import FieldError, MissingExtraError
 from protgraph.featurize.build import featurize
 from protgraph.structure import clean, load_structure
 
-EDGES = (node("ca_knn", k=12), node("sequence", k=2), "edge_distance", "edge_rbf")
+EDGES = (node("knn", k=12), node("sequence", k=2), "edge_distance", "edge_rbf")
 FEATURES = ("dihedral", "orientation", "b_factor", *EDGES)
 WAYS = {
     "networkx": lambda g: from_networkx(to_networkx(g)),
@@ -40,8 +40,8 @@ def graphs(structures_dir) -> list[ProteinGraph]:
     """A protein with several edge kinds, a constant degree, no edges, one residue, atoms for nodes."""
     residues = [clean(load_structure(structures_dir / f"{name}.bcif")) for name in ("1crn", "1jk9")]
     alone = residues[0].select(np.arange(len(residues[0])) == 3)
-    made = [featurize(residues[0], FEATURES), featurize(residues[1], ["dihedral", "ca_knn", "edge_direction"])]
-    made += [featurize(residues[0], ["dihedral"]), featurize(alone, ["ca_knn", "edge_distance"])]
+    made = [featurize(residues[0], FEATURES), featurize(residues[1], ["dihedral", "knn", "edge_direction"])]
+    made += [featurize(residues[0], ["dihedral"]), featurize(alone, ["knn", "edge_distance"])]
     made += [featurize(residues[0], ["covalent_bond", "edge_distance"], nodes="atom")]
     made[0].y, made[0].y_level = torch.arange(46), "node"
     made[1].y, made[1].y_level = torch.tensor([[0.25, -1.0]]), "graph"

@@ -36,7 +36,7 @@ def move() -> Callable[..., Residues]:
 @pytest.fixture(scope="session")
 def plan_of() -> Callable[[str], FeaturePlan]:
     """``plan_of(name)``: one featurizer and whatever writes what it reads, with options by default, offline."""
-    writers = {"edges": "ca_knn"}
+    writers = {"edges": "knn"}
     for other in featurizers.names():
         writers |= {field: other for field in featurizers.get(other).writes if field != "edge_index"}
 

@@ -265,8 +265,8 @@ OF = ("node", "cb", "centroid", "any_atom")
 KINDS: list[Kind] = [
     *(("knn", {"of": of}, lambda p, of=of: nearest(p.measures[of], 16)) for of in OF),
     *(("radius", {"of": of}, lambda p, of=of: p.measures[of] <= 10) for of in OF),
-    ("ca_knn", {"separation": 3}, lambda p: nearest(p.measures["node"], 16) & apart(p, 3)),
-    ("ca_radius", {"separation": 3}, lambda p: (p.measures["node"] <= 10) & apart(p, 3)),
+    ("knn", {"separation": 3}, lambda p: nearest(p.measures["node"], 16) & apart(p, 3)),
+    ("radius", {"separation": 3}, lambda p: (p.measures["node"] <= 10) & apart(p, 3)),
     ("distant_knn", {}, lambda p: nearest(np.where(apart(p, 6), p.measures["node"], np.inf), 8)),
     ("contact", {}, lambda p: p.measures["any_atom"] <= 4.5),
     ("sequence", {"k": 3}, lambda p: p.same_chain & (np.abs(p.offset) <= 3) & (p.offset != 0)),

@@ -26,14 +26,29 @@ def test_knn_and_radius_measure_between_the_points_asked_for(proteins, of, point
         assert set(map(tuple, near.T)) == set(map(tuple, neighbors.radius(points(residues), 6.5).T))
 
 
-def test_of_node_and_of_any_atom_are_the_kinds_of_their_own_names(proteins):
-    for one, other in (
-        (node("knn", k=9), node("ca_knn", k=9)),
-        (node("radius", radius=8.0), node("ca_radius", radius=8.0)),
-        (node("radius", radius=4.5, of="any_atom"), node("contact", cutoff=4.5)),
-    ):
-        a, b = (featurize(proteins[1], [n]) for n in (one, other))
+def test_any_atom_within_a_radius_is_a_contact(proteins):
+    near, contact = (
+        featurize(proteins[1], [n]) for n in (node("radius", radius=4.5, of="any_atom"), node("contact", cutoff=4.5))
+    )
+    assert np.array_equal(near.edge_index, contact.edge_index)
+
+
+@pytest.mark.filterwarnings("ignore:.*ca_:DeprecationWarning")
+def test_the_old_names_are_the_new_ones(proteins):
+    for old, new in ((node("ca_knn", k=9), node("knn", k=9)), (node("ca_radius"), node("radius"))):
+        a, b = (featurize(proteins[1], [n]) for n in (old, new))
         assert np.array_equal(a.edge_index, b.edge_index)
+
+
+@pytest.mark.parametrize("of", ["node", "cb", "any_atom"])
+def test_a_separation_leaves_out_near_places(proteins, of):
+    for name in ("knn", "radius"):
+        every = featurize(proteins[1], [node(name, of=of)])
+        apart = featurize(proteins[1], [node(name, of=of, separation=4)])
+        (i, j), chain, place = every.edge_index, every.chain, every.seq_pos
+        far = (chain[i] != chain[j]) | ((place[i] - place[j]).abs() >= 4)
+        assert 0 < far.sum() < len(far)
+        assert np.array_equal(apart.edge_index, every.edge_index[:, far])
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)

@@ -41,7 +41,7 @@ def test_the_third_axis_of_a_mirror_image_is_not_the_mirrored_one():
 
 
 def test_edges_see_their_neighbour_in_the_frame_of_the_target(proteins):
-    graph = featurize(proteins[0], ["residue_frame", node("ca_knn", k=8), "edge_direction", "edge_frame"])
+    graph = featurize(proteins[0], ["residue_frame", node("knn", k=8), "edge_direction", "edge_frame"])
     j, i = graph.edge_index
     frame = graph.frame
     assert torch.allclose(torch.einsum("ekx,ex->ek", frame[i], graph.edge_direction), graph.edge_local, atol=1e-6)

@@ -105,7 +105,7 @@ def test_the_same_layers_run_on_atoms(proteins, kind):
 
 
 def test_what_joins_residues_only_is_refused_when_built():
-    for name in ("ca_knn", "sequence", "contact", "aromatic"):
+    for name in ("sequence", "contact", "aromatic"):
         with pytest.raises(WiringError, match=rf"features\[0\] \({name}\)"):
             FeaturePlan([name], nodes="atom")
     with pytest.raises(OptionError, match="'atoms'"):
@@ -116,6 +116,8 @@ def test_kinds_of_points_are_refused_between_atoms(proteins):
     for name in ("knn", "radius"):
         with pytest.raises(WiringError, match="of='cb'"):
             featurize(proteins[0], [node(name, of="cb")], nodes="atom")
+        with pytest.raises(WiringError, match="separation=4"):
+            featurize(proteins[0], [node(name, separation=4)], nodes="atom")
 
 
 def test_plans_of_other_nodes_have_other_keys():

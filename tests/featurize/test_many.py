@@ -14,7 +14,7 @@ from protgraph.featurize.build import featurize
 from protgraph.featurize.many import featurize_files, graphs_of
 from protgraph.structure import clean, load_structure
 
-FEATURES = ["dihedral", node("ca_knn", k=8), "edge_distance"]
+FEATURES = ["dihedral", node("knn", k=8), "edge_distance"]
 
 
 @pytest.fixture

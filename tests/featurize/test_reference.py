@@ -43,7 +43,7 @@ def gvp(shared_reference):
 def test_features_equal_gvp_pytorch(gvp):
     graph = featurize(
         chain_of(gvp["in/coords"]),
-        ["dihedral", "orientation", node("ca_knn", k=30), "edge_distance", "edge_direction", "edge_rbf"],
+        ["dihedral", "orientation", node("knn", k=30), "edge_distance", "edge_direction", "edge_rbf"],
     )
     assert np.array_equal(graph.edge_index, gvp["out/edge_index"])
     assert np.abs(graph.edge_rbf.numpy() - gvp["out/edge_s"][:, :16]).max() < 1e-5

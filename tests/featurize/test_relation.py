@@ -13,8 +13,8 @@ from protgraph.featurize import featurize
 
 RELATIONS = [
     *(node("sequence_offset", offset=k) for k in (-2, -1, 1, 2)),
-    node("ca_radius", radius=10.0, separation=5),
-    node("ca_knn", k=10, separation=5),
+    node("radius", radius=10.0, separation=5),
+    node("knn", k=10, separation=5),
 ]
 THEIRS = (0, 1, 3, 4, 5, 6)  # 2 is the residue itself
 
@@ -32,7 +32,7 @@ def test_relations_equal_torchdrug(shared_reference, proteins):
     assert set(map(tuple, theirs[theirs[:, 2] == 2, :2])) == {(i, i) for i in range(n)}
 
 
-@pytest.mark.parametrize("name", ["ca_knn", "ca_radius"])
+@pytest.mark.parametrize("name", ["knn", "radius"])
 def test_a_separation_leaves_out_what_is_near_in_the_same_chain_only(proteins, name):
     residues = next(p for p in proteins if len(p.chain_names) > 1)
     everything, apart = featurize(residues, [name]), featurize(residues, [node(name, separation=5)])
@@ -55,7 +55,7 @@ def test_an_offset_has_one_edge_a_residue_at_most_and_runs_from_j_to_j_plus_offs
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("sequence_offset", {"offset": 0}), ("ca_knn", {"separation": -1}), ("ca_radius", {"separation": 0.5})],
+    [("sequence_offset", {"offset": 0}), ("knn", {"separation": -1}), ("radius", {"separation": 0.5})],
 )
 def test_odd_options_are_refused(proteins, name, options):
     with pytest.raises(OptionError, match=f"{name}"):

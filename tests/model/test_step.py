@@ -38,7 +38,6 @@ MODELS = {
 }  # fmt: skip
 
 
-@pg.layers.register("type_is_known")
 class TypeIsKnown(pg.GraphLayer):
     """Every third place is to be seen by nobody."""
 

@@ -67,7 +67,7 @@ def test_sigma_is_the_tasks_own(residues):
 
 def test_edges_and_features_are_those_of_the_noisy_structure(residues):
     seen = replace(DENOISING, noise=2.0).seen(residues, "x")
-    plan = FeaturePlan(["dihedral", node("ca_knn", k=8)])
+    plan = FeaturePlan(["dihedral", node("knn", k=8)])
     clean_graph, noisy = plan.stored(residues), plan.stored(seen)
     assert np.array_equal(noisy.pos.numpy(), seen.pos)
     assert not torch.equal(noisy.edge_index, clean_graph.edge_index)

@@ -57,7 +57,7 @@ def test_copies_share_no_memory():
 
 @pytest.mark.parametrize("name", degenerate_proteins())
 def test_degenerate_proteins_make_valid_graphs(name):
-    pg.build_graph(degenerate_proteins()[name], ["ca_knn", "dihedral", "edge_distance"])
+    pg.build_graph(degenerate_proteins()[name], ["knn", "dihedral", "edge_distance"])
 
 
 def test_fields_of_the_table_are_what_featurizers_give(scene):

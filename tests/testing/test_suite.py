@@ -93,7 +93,7 @@ def test_a_whole_model_is_turned_as_a_structure(monkeypatch):
     """Raw positions through a network: every layer is told relative positions, the model is not invariant."""
     network = {"local_nn": [67, 16, 16], "global_nn": None}
     conv = pg.node("pyg_conv", conv="PointNetConv", dim=16, options=network, reads={"pos": "pos"})
-    graph = pg.ModelGraph("raw", features=["ca_knn"], layers=[pg.node("embed", reads=["aatype"]), conv])
+    graph = pg.ModelGraph("raw", features=["knn"], layers=[pg.node("embed", reads=["aatype"]), conv])
     results = verdicts(graph)
     assert results["rotation"].status == "failed"
     assert results["node_order"].status == results["batch_equals_singles"].status == "passed"

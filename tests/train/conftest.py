@@ -103,7 +103,7 @@ def tiny() -> ModelGraph:
     """Two graph convolutions over the eight nearest residues."""
     block = [node("gcn", dim=16, writes={"h": "m"}), node("residual", dropout=0.1, reads={"update": "m"})]
     embed = node("embed", reads=["aatype", "dihedral"], dim=16)
-    return ModelGraph("tiny", features=["dihedral", node("ca_knn", k=8)], layers=[embed, *2 * block])
+    return ModelGraph("tiny", features=["dihedral", node("knn", k=8)], layers=[embed, *2 * block])
 
 
 @pytest.fixture(scope="session")

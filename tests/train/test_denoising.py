@@ -18,7 +18,7 @@ from protgraph.train.prepare import prepare
 CONFIG = FitConfig(epochs=20, lr=1e-2, batch_residues=256, device="cpu")
 MODEL = ModelGraph(
     "small",
-    features=["dihedral", "orientation", "sidechain_direction", node("ca_knn", k=8), "edge_vector"],
+    features=["dihedral", "orientation", "sidechain_direction", node("knn", k=8), "edge_vector"],
     layers=[
         node("embed", reads=["aatype", "dihedral"], dim=16),
         node("irreps_linear", irreps="16x0e+8x1o", reads=["h", "orientation", "sidechain_direction"]),

@@ -22,7 +22,7 @@ from protgraph.task import builtin
 from protgraph.train import cache as cache_module
 from protgraph.train.prepare import as_dataset, as_task, prepare
 
-FEATURES = ["dihedral", node("ca_knn", k=8)]
+FEATURES = ["dihedral", node("knn", k=8)]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_file_is_read_once_for_all_its_chains_tasks_and_features(small, plan, 
     read = []
     monkeypatch.setattr(cache_module, "load_structure", lambda p: read.append(p.stem) or load_structure(p))
     for task in ("helix", "inverse_folding"):
-        for features in (FEATURES, ["dihedral", node("ca_knn", k=4)]):
+        for features in (FEATURES, ["dihedral", node("knn", k=4)]):
             prepare(small, as_task(task, small), FeaturePlan(features), cache=tmp_path)
     assert len(read) == len(set(read)) == 11
 
@@ -76,7 +76,7 @@ def test_anything_that_changes_the_graphs_makes_others(what, small, plan, struct
     first = prepare(small, task, plan, cache=tmp_path).splits["train"]
     other = small
     if what == "options":
-        plan = FeaturePlan(["dihedral", node("ca_knn", k=9)])
+        plan = FeaturePlan(["dihedral", node("knn", k=9)])
     elif what == "task":
         task = as_task("buried", small)
     elif what == "split":

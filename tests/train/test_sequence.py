@@ -220,7 +220,7 @@ def test_labels_along_edges_train_and_are_not_predicted(derived, structures_dir)
     task = Task("contact", target, binary_cross_entropy, (m.auroc,), "auroc", derive=beta_carbons,
                 present=near, keeps=CONTACT.keeps)  # fmt: skip
     embed_layer = node("embed", reads=["aatype", "dihedral"], dim=8)
-    model = ModelGraph("edges", features=["dihedral", node("ca_knn", k=6), "edge_distance"], layers=[embed_layer])
+    model = ModelGraph("edges", features=["dihedral", node("knn", k=6), "edge_distance"], layers=[embed_layer])
     model = replace(model, readout={"edge_attr": "edge_dist"})
     result = fit(model, derived, task, config=replace(EPOCH, epochs=8, lr=0.02))
     assert result.test["auroc"] > 0.8

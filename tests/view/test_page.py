@@ -15,7 +15,7 @@ from protgraph.structure import clean, load_structure
 from protgraph.view.page import write_page
 from protgraph.view.scene import Color, Scene, edge_set, make_scene
 
-EDGES = (node("contact"), node("ca_knn", k=4))
+EDGES = (node("contact"), node("knn", k=4))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ def residues(structures_dir):
 
 
 def test_edges_are_those_of_the_featurizer_each_pair_once(residues):
-    scene = make_scene(residues, edges=[node("contact"), node("ca_knn", k=3)])
+    scene = make_scene(residues, edges=[node("contact"), node("knn", k=3)])
     contact, knn = scene.edges
     index = featurize(residues, ["contact"]).edge_index.numpy()
     assert sorted(map(tuple, contact.pairs.tolist())) == sorted((j, i) for j, i in index.T.tolist() if j < i)

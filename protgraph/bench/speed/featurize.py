@@ -21,7 +21,7 @@ from protgraph.structure import clean, load_structure
 __all__ = ["ENTRIES", "NEIGHBOURS", "measure"]
 
 ENTRIES, NEIGHBOURS = 50, 30
-FEATURES = ("dihedral", node("ca_knn", k=NEIGHBOURS), "edge_distance", "edge_rbf")
+FEATURES = ("dihedral", node("knn", k=NEIGHBOURS), "edge_distance", "edge_rbf")
 FORMATS = {".pdb": "PDB", ".cif": "mmCIF", ".bcif": "BinaryCIF"}
 
 Way = Callable[[Path], np.ndarray | None]

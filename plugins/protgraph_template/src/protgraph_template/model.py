@@ -14,7 +14,7 @@ BLOCK = [
 
 MODEL = pg.ModelGraph(
     "template",
-    features=[pg.node("ca_knn", k=16), "dihedral", "template_crowding"],
+    features=[pg.node("knn", k=16), "dihedral", "template_crowding"],
     layers=[pg.node("embed", reads=INPUTS, dim=64), *(3 * BLOCK)],
     doc="Residue type, backbone dihedrals and crowding, averaged three times over the 16 nearest residues.",
 )
