@@ -103,7 +103,10 @@ def fetch(
         if (kept := _kept(_place(folder, entry, address), sha256)) is not None:
             return kept
     if is_offline() if offline is None else offline:
-        raise OfflineError(f"{entry.name} is not in {folder}, and fetching is switched off (offline)")
+        raise OfflineError(
+            f"{entry.name} is not in {folder}, and fetching is switched off.\n"
+            "Fetch it once without --offline and PROTGRAPH_OFFLINE, or give a file of your own."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     effort = _Effort(timeout, retries, backoff)
     for address in entry.addresses(form):
