@@ -7,7 +7,7 @@ import numpy as np
 from protgraph.structure.geometry import virtual_cb
 from protgraph.structure.residue import BACKBONE, Residues
 
-__all__ = ["cb", "sidechain_centroid"]
+__all__ = ["beta_carbon", "cb", "sidechain_centroid"]
 
 _NO_SIDECHAIN = (*BACKBONE, "OXT")
 
@@ -28,9 +28,14 @@ def cb(residues: Residues) -> np.ndarray:
     ----------
     See :func:`protgraph.structure.geometry.virtual_cb`.
     """
+    point = beta_carbon(residues)
+    return np.where(np.isnan(point), residues.pos, point)
+
+
+def beta_carbon(residues: Residues) -> np.ndarray:
+    """CB as in :func:`cb`, but NaN, not CA, where there is neither CB nor N and C: ``(N, 3)`` float64, Å."""
     point = virtual_cb(residues.backbone)
-    point = np.where(np.isnan(point), residues.pos, point)
-    own = np.flatnonzero(residues.atom_name == "CB")
+    own = np.flatnonzero(residues.atom_name == "CB")[::-1]  # backwards, so that the first is written last
     point[residues.atom_residue[own]] = residues.atom_pos[own]
     return point
 

@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from protgraph.data.target import Target
-from protgraph.structure.geometry import virtual_cb
+from protgraph.structure.point import beta_carbon
 from protgraph.structure.residue import Residues
 from protgraph.task.loss import binary_cross_entropy, known
 from protgraph.task.metric import METRICS, Metric, Outcome
@@ -37,10 +37,7 @@ def beta_carbons(residues: Residues) -> np.ndarray:
     Where a residue has no CB (glycine, or it is missing in the file) it is where ideal geometry puts it; see
     :func:`protgraph.structure.geometry.virtual_cb`. NaN where N, CA or C is missing too.
     """
-    place = virtual_cb(residues.backbone)
-    own = np.flatnonzero(residues.atom_name == "CB")[::-1]  # backwards, so that the first is written last
-    place[residues.atom_residue[own]] = residues.atom_pos[own]
-    return place[:, None].astype(np.float32)
+    return beta_carbon(residues)[:, None].astype(np.float32)
 
 
 def contact_labels(graph: Data, generator: Generator | None = None) -> tuple[Data, Tensor]:

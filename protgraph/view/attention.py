@@ -27,7 +27,7 @@ from torch import Tensor
 from protgraph.errors import OptionError
 from protgraph.model.attention import AttentionMap
 from protgraph.structure import Residues
-from protgraph.structure.geometry import virtual_cb
+from protgraph.structure.point import cb
 
 __all__ = [
     "CONTACT",
@@ -102,10 +102,7 @@ def contacts(residues: Residues, *, cutoff: float = CONTACT) -> np.ndarray:
 
     Where the file has no CB (glycine), ideal geometry puts one on the backbone; without a backbone, CA counts.
     """
-    place = virtual_cb(residues.backbone)
-    place = np.where(np.isnan(place), residues.pos, place)
-    own = residues.atom_name == "CB"
-    place[residues.atom_residue[own]] = residues.atom_pos[own]
+    place = cb(residues)
     distance = np.linalg.norm(place[:, None] - place[None], axis=-1)  # (L, L), NaN without coordinates
     return (distance < cutoff) & ~np.eye(len(residues), dtype=bool)
 
