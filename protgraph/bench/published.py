@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from protgraph.bench.rows import Job, Row
@@ -47,13 +48,8 @@ def evaluate_job(job: Job) -> Row:
         found = assess(model, proteins, seed=job.seed)
         spent, residues = spent + time.perf_counter() - began, residues + found.residues
         metrics[split], confusion[split] = found.metrics, found.confusion.tolist()
-    return Row(
-        key=job.key,
-        model=job.model,
-        task=job.task,
-        dataset=job.dataset,
-        seed=job.seed,
-        config=job.config,
+    return replace(
+        Row.of(job),
         metrics=metrics,
         monitor=next(iter(MODES_OF_METRICS)),
         modes=MODES_OF_METRICS,

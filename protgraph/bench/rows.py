@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,9 +134,14 @@ class Row:
         return _plain(asdict(self))
 
     @classmethod
+    def of(cls, job: Job) -> Row:
+        """The row of a run before it has any figures."""
+        return cls(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config))
+
+    @classmethod
     def failed(cls, job: Job, error: str, *, seconds: float = math.nan) -> Row:
         """The row of a run that stopped with an error."""
-        return cls(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config), error=error, seconds=seconds)
+        return replace(cls.of(job), error=error, seconds=seconds)
 
 
 def append_row(path: Path, row: Row) -> None:

@@ -17,6 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TextIO
 
 from protgraph.bench.published import evaluate_job
@@ -39,13 +40,8 @@ def train_job(job: Job) -> Row:
     if job.graph.get("weights"):
         return evaluate_job(job)
     result = fit(job.graph, job.dataset, job.task, config=FitConfig(**job.config, seed=job.seed))
-    return Row(
-        key=job.key,
-        model=job.model,
-        task=job.task,
-        dataset=job.dataset,
-        seed=job.seed,
-        config=job.config,
+    return replace(
+        Row.of(job),
         metrics=result.metrics,
         monitor=result.task.monitor,
         modes={metric.name: metric.mode for metric in result.task.metrics},
