@@ -34,6 +34,7 @@ _HOME = {
     "FieldSpec": "protgraph.data.fields",
     "GraphLayer": "protgraph.nn",
     "Head": "protgraph.nn",
+    "Inputs": "protgraph.task",
     "ModelGraph": "protgraph.model",
     "Node": "protgraph.model",
     "Proteins": "protgraph.data.edges",

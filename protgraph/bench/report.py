@@ -81,7 +81,7 @@ def _page(
 
 
 def _confusions(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """A figure of what each model that designs takes for what, of its first seed and last split."""
+    """A figure of what each model takes for what, of its first seed and last split."""
     drawn = []
     for row in _first_seeds(rows):
         split, counts = list(row.confusion.items())[-1]

@@ -87,7 +87,8 @@ class Row:
     history : sequence of mapping
         One row an epoch: "epoch", "train_loss", "val_loss" and the metrics on validation.
     confusion : mapping of str to sequence
-        Split → how often each native residue type was drawn as each other, 20 × 20, of models that design.
+        Split → how often each native residue type was drawn as each other, 20 × 20, or
+        taken for it by models that tell all at once.
     """
 
     key: str

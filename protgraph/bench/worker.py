@@ -18,11 +18,14 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from protgraph.bench.published import evaluate_job
+from protgraph.bench.drawn import evaluate_published, with_drawn
 from protgraph.bench.rows import Job, Row
 from protgraph.errors import ProtgraphError
+
+if TYPE_CHECKING:
+    from protgraph.train import FitResult
 
 __all__ = ["TRAIN", "main", "perform", "serve", "train_job"]
 
@@ -33,14 +36,15 @@ TRAIN = "protgraph.bench.worker:train_job"
 def train_job(job: Job) -> Row:
     """Train, choose the best epoch on validation, and test that one once; see :func:`protgraph.train.fit`.
 
-    A model with published weights is not trained.
+    A model with published weights is not trained. One that ends in a decoder and is asked for residue types draws them
+    in the end: its figures are those of :func:`protgraph.design.assess`.
     """
     from protgraph.train import FitConfig, fit
 
     if job.graph.get("weights"):
-        return evaluate_job(job)
+        return evaluate_published(job)
     result = fit(job.graph, job.dataset, job.task, config=FitConfig(**job.config, seed=job.seed))
-    return replace(
+    row = replace(
         Row.of(job),
         metrics=result.metrics,
         monitor=result.task.monitor,
@@ -52,7 +56,20 @@ def train_job(job: Job) -> Row:
         epochs=result.epochs,
         best_epoch=result.best_epoch,
         history=result.history,
+        confusion=_of_types(result),
     )
+    if result.model.decoder is not None and result.task.decoder_inputs is not None:
+        row, _, seconds = with_drawn(row, result.model, without=("train",))
+        row = replace(row, seconds=row.seconds + seconds)
+    return row
+
+
+def _of_types(result: FitResult) -> dict[str, list[list[int]]]:
+    """What residue types are taken for, where the task asks for them."""
+    from protgraph.structure.alphabet import ALPHABET, UNKNOWN
+
+    asked = result.task.target.names == tuple(ALPHABET[:UNKNOWN])
+    return {split: counts.tolist() for split, counts in result.confusion.items()} if asked else {}
 
 
 def perform(job: Job, train: Callable[[Job], Row]) -> Row:

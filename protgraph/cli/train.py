@@ -32,6 +32,7 @@ def train(
     pos_weight: Annotated[
         str | None, typer.Option(help="Weight of positives in the loss of yes/no labels: a number, or 'balanced'.")
     ] = None,
+    noise: Annotated[float, typer.Option(help="Å added to every coordinate of a batch, anew each time (s.d.).")] = 0.0,
     max_time: Annotated[float | None, typer.Option(help="Seconds after which training stops.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line per epoch.")] = False,
 ) -> None:
@@ -45,6 +46,7 @@ def train(
     Examples:
       protgraph train gat --data pdb_core --task secondary_structure --epochs 2
       protgraph train gcn --data structures/ --labels labels.csv -o mine.safetensors
+      protgraph train proteinmpnn --data pdb_core --task inverse_folding --noise 0.02 -o mine.safetensors
     """
     from protgraph.train import FitConfig, fit
 
@@ -56,6 +58,7 @@ def train(
         batch_residues=batch_residues,
         device=device,
         pos_weight=_weight(pos_weight),
+        noise=noise,
         max_time=max_time,
     )
     dataset = _dataset(data, labels, task, seed)

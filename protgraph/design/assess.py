@@ -14,16 +14,7 @@ from protgraph.model.build import GraphModel
 from protgraph.structure import Residues
 from protgraph.structure.alphabet import UNKNOWN
 
-__all__ = ["MODES_OF_METRICS", "Assessment", "assess"]
-
-#: Metric → which way is better; the first chooses, where something is to be chosen.
-MODES_OF_METRICS = {
-    "perplexity": "min",
-    "recovery": "max",
-    "recovery_median": "max",
-    "perplexity_mean": "min",
-    "recovery_mean": "max",
-}
+__all__ = ["Assessment", "assess"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +25,9 @@ class Assessment:
     ----------
     metrics : dict of str to float
         ``perplexity`` is exp of the mean of ``-log p`` over all residues, each told the native types before it, log p
-        averaged over random orders (teacher forcing); ``perplexity_mean`` is the mean over proteins of each one's.
+        averaged over random orders (teacher forcing); ``perplexity_mean`` is the mean over chains of each one's.
         ``recovery`` is the share of all residues whose native type is drawn; ``recovery_mean`` and ``recovery_median``
-        are of the shares in each protein.
+        are of the shares in each chain.
     confusion : ndarray
         ``(20, 20)`` int64: how often a residue of the type of the row was drawn as the type of the column.
     residues : int
@@ -81,14 +72,14 @@ def assess(
         raise OptionError("there is no protein to assess a model on")
     losses, shares, right = [], [], np.zeros((UNKNOWN, UNKNOWN), np.int64)
     for told in score(model, proteins, orders=orders, seed=seed):
-        each = told.each[told.residues.aatype != UNKNOWN]
-        losses.append(-each[~np.isnan(each)])
+        known = (told.residues.aatype != UNKNOWN) & ~np.isnan(told.each)
+        losses += [-told.each[rows] for rows in _chains(told.residues, known)]
     wish = Wish()
     for made in design(model, proteins, wish, copies=samples, temperature=temperature, seed=seed):
         native = made.residues.aatype
         counted = made.designed & (native != UNKNOWN)
         drawn = made.aatype[:, counted]
-        shares.append((drawn == native[counted]).mean())
+        shares += [(made.aatype[:, rows] == native[rows]).mean() for rows in _chains(made.residues, counted)]
         np.add.at(right, (np.broadcast_to(native[counted], drawn.shape), drawn), 1)
     whole = np.concatenate(losses)
     metrics = {
@@ -99,3 +90,9 @@ def assess(
         "recovery_mean": np.mean(shares),
     }
     return Assessment({name: float(value) for name, value in metrics.items()}, right, len(whole))
+
+
+def _chains(residues: Residues, counted: np.ndarray) -> list[np.ndarray]:
+    """Rows of each chain that count, of chains that have any."""
+    rows = [np.flatnonzero((residues.chain == name) & counted) for name in residues.chain_names]
+    return [own for own in rows if len(own)]

@@ -18,6 +18,7 @@ from protgraph.design.wish import Wish
 from protgraph.errors import OptionError
 from protgraph.model.build import GraphModel
 from protgraph.structure import ALPHABET, Residues
+from protgraph.task.builtin import BACKBONE_ALONE
 
 __all__ = ["MODES", "Design", "Scores", "design", "letters_of", "score"]
 
@@ -238,7 +239,8 @@ def _fitting(name: str, types: np.ndarray, some: Sequence[Residues]) -> Tensor:
 def _encode(model: GraphModel, some: Sequence[Residues], noise: float, seed: int) -> Decoding:
     seen = [r.with_noise(noise, seed=seed) if noise else r for r in some]
     device = next(model.parameters()).device
-    return Decoding.of(model, collate([model.plan.stored(r) for r in seen]).to(device))
+    graphs = [model.plan.stored(r.hide(BACKBONE_ALONE), aatype=r.aatype) for r in seen]
+    return Decoding.of(model, collate(graphs).to(device))
 
 
 def _grouped(proteins: Iterable[Residues], most: int) -> Iterator[list[Residues]]:

@@ -39,9 +39,13 @@ class Sampled:
     order: Tensor
 
     def score(self, mask: Tensor, proteins: Proteins) -> Tensor:
-        """``(S, B)``: mean of ``-log p`` of the types over the residues of each protein in the mask ``(N,)``."""
-        told = -self.log_probs.gather(2, self.aatype[..., None])[..., 0] * mask  # (S, N)
-        return proteins.sum(told.t()).t() / proteins.sum(mask.to(told.dtype)[:, None]).t()
+        """``(S, B)``: mean of ``-log p`` of the types over the residues of each protein in the mask ``(N,)``.
+
+        Types that the model does not tell, X say, do not count.
+        """
+        counted = mask & (self.aatype < self.log_probs.size(2))  # (S, N)
+        told = -self.log_probs.gather(2, self.aatype.where(counted, 0)[..., None])[..., 0] * counted
+        return proteins.sum(told.t()).t() / proteins.sum(counted.to(told.dtype).t()).t()
 
 
 def deviates(proteins: Proteins, copies: int, *, seed: int) -> tuple[Tensor, Tensor]:
@@ -139,9 +143,7 @@ class _Run:
             chosen = designed.nonzero().flatten()
             for copy in range(self.copies):  # fixed residues come first: their rows see each other alone
                 start = copy * n
-                self.h[start : start + n] = decoding.decoder.teach(
-                    self.state, decoding.aatype, rank[copy], copy=copy
-                )
+                self.h[start : start + n] = decoding.decoder.teach(self.state, decoding.aatype, rank[copy], copy=copy)
                 decoding.decoder.forget(self.state, chosen + start)
         self.group = torch.arange(n, device=device)  # the first node of each one's group
         self.share = torch.ones(n, dtype=self.h.dtype, device=device)

@@ -35,6 +35,8 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
     needs_coordinates : bool
         Whether a protein that is only a sequence is refused before it is called; True unless the class says that the
         sequence is enough. Of the tensor stage, what reads ``pos`` or ``backbone`` needs coordinates.
+    wants_ligands : bool
+        Whether it looks at ``Residues.ligands``: files are then read with ligands and nucleic acids.
     out : dict of str to FieldSpec
         Their specs with the widths that the options give; the table's own spec unless :meth:`declare` says.
     """
@@ -42,6 +44,7 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
     reads: ClassVar[tuple[str, ...]] = ()
     writes: ClassVar[tuple[str, ...]] = ()
     needs_coordinates: ClassVar[bool] = True
+    wants_ligands: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.out: dict[str, FieldSpec] = {name: field(name) for name in self.writes}
@@ -115,8 +118,15 @@ class EdgeFeaturizer(Featurizer):
 
 
 class TensorFeaturizer(Featurizer):
-    """Tensors in, tensors out, on the device, after batching; no parameters."""
+    """Tensors in, tensors out, on the device, after batching; no parameters.
 
+    Attributes
+    ----------
+    optional : tuple of str
+        Fields that it is given where a graph has them stored, though no featurizer writes them.
+    """
+
+    optional: ClassVar[tuple[str, ...]] = ()
     needs_coordinates: ClassVar[bool] = False
 
     @abstractmethod

@@ -48,6 +48,8 @@ class FeaturePlan:
         Every field that a graph has after both stages, ``edges`` and ``proteins`` included.
     needs_coordinates : str, optional
         Where the first featurizer stands that needs a structure, ``features[0] (knn)``; None without one.
+    wants_ligands : bool
+        Whether a featurizer looks at ligands, so that residues are to be read with them.
 
     Raises
     ------
@@ -75,6 +77,7 @@ class FeaturePlan:
         if len(self.edges) > 1:
             self.fields["edge_kind"] = field("edge_kind").as_("edge_kind", irreps=f"{len(self.edges)}x0e")
         self.needs_coordinates: str | None = None
+        self.wants_ligands = any(featurizer.wants_ligands for _, featurizer in made)
         for i, (n, featurizer) in enumerate(made):
             path = f"features[{i}] ({n.name})"
             self._place(path, n, featurizer)
@@ -180,6 +183,7 @@ class FeaturePlan:
         dtype = f["pos"].dtype
         for n, featurizer in self.tensor:
             given = {local: f[n.reads.get(local, local)] for local in featurizer.reads}
+            given |= {local: f[local] for local in featurizer.optional if local in f}
             made = featurizer(given)
             for local, value in made.items():
                 f[n.writes.get(local, local)] = value.to(dtype) if value.is_floating_point() else value
@@ -226,8 +230,9 @@ def featurize(
     ProteinGraph
         Validated.
     """
-    residues = clean(protein) if isinstance(protein, Structure) else protein
     plan = FeaturePlan(features, nodes=nodes)
+    whole = {"ligands": plan.wants_ligands, "nucleic": plan.wants_ligands}
+    residues = clean(protein, **whole) if isinstance(protein, Structure) else protein
     graph = plan.whole(plan.stored(residues))
     graph.validate()
     return graph

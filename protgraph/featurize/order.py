@@ -10,6 +10,7 @@ from torch import Tensor
 
 from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
+from protgraph.structure.alphabet import UNKNOWN
 
 __all__ = ["DecodingRank"]
 
@@ -20,11 +21,13 @@ class DecodingRank(TensorFeaturizer):
     Parameters
     ----------
     order : {"forward", "none"}
-        Every chain from N to C terminus, all chains at once; or 0 for all, so that no residue is shown another's type.
+        Every chain from N to C terminus, all chains at once, and residues of unknown type after all others; or 0 for
+        all, so that no residue is shown another's type.
 
     Reads
     -----
-    seq_pos : (N,) int64
+    seq_pos, aatype : (N,) int64
+    decoding_rank : (N,) int64, where the graph has one: it stays
 
     Writes
     ------
@@ -32,10 +35,12 @@ class DecodingRank(TensorFeaturizer):
 
     Notes
     -----
-    :mod:`protgraph.design` decodes in orders of its own.
+    Where all types are hidden, all come last together: each is told from the structure alone. Training brings random
+    ranks (:func:`protgraph.task.random_order`), and :mod:`protgraph.design` decodes in orders of its own.
     """
 
-    reads: ClassVar[tuple[str, ...]] = ("seq_pos",)
+    reads: ClassVar[tuple[str, ...]] = ("seq_pos", "aatype")
+    optional: ClassVar[tuple[str, ...]] = ("decoding_rank",)
     writes: ClassVar[tuple[str, ...]] = ("decoding_rank",)
 
     def __init__(self, *, order: str = "forward") -> None:
@@ -45,5 +50,9 @@ class DecodingRank(TensorFeaturizer):
         self.order = order
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        if "decoding_rank" in f:
+            return {"decoding_rank": f["decoding_rank"]}
         seq_pos = f["seq_pos"]
-        return {"decoding_rank": seq_pos.clone() if self.order == "forward" else torch.zeros_like(seq_pos)}
+        if self.order == "none":
+            return {"decoding_rank": torch.zeros_like(seq_pos)}
+        return {"decoding_rank": seq_pos.masked_fill(f["aatype"] == UNKNOWN, torch.iinfo(seq_pos.dtype).max)}

@@ -17,6 +17,7 @@ from protgraph.featurize.build import COORDINATES, FeaturePlan, inputs
 from protgraph.model.attention import AttentionMap, attention_maps
 from protgraph.model.graph import ModelGraph, wire
 from protgraph.nn.base import Head
+from protgraph.nn.decoder import Decoder
 from protgraph.nn.recorder import record
 
 __all__ = ["GraphModel", "as_graph", "build_model"]
@@ -73,6 +74,13 @@ class GraphModel(nn.Module):
         parts.append((f"head ({self.target.head_name})", self.head_reads))
         found = (path for path, reads in parts if COORDINATES & set(reads.values()))
         return self.plan.needs_coordinates or next(found, None)
+
+    @property
+    def decoder(self) -> Decoder | None:
+        """The last layer, where it is a decoder and the head reads it alone: such a model can draw sequences."""
+        last = self.layers[-1] if len(self.layers) else None
+        alone = isinstance(last, Decoder) and list(self.head_reads.values()) == [self.wires[-1].writes["h"]]
+        return last if alone else None
 
     @property
     def dtype(self) -> torch.dtype:

@@ -1,11 +1,13 @@
 """What is asked of a model: the target, the loss, the metrics, and what the inputs must not show."""
 
+from protgraph.task.inputs import Inputs, random_order
 from protgraph.task.loss import binary_cross_entropy, cross_entropy, squared_error
 from protgraph.task.metric import METRICS, Metric, Outcome, Pairs, as_metric, best_threshold, score
 from protgraph.task.task import Task, task_for
 
 __all__ = [
     "METRICS",
+    "Inputs",
     "Metric",
     "Outcome",
     "Pairs",
@@ -14,6 +16,7 @@ __all__ = [
     "best_threshold",
     "binary_cross_entropy",
     "cross_entropy",
+    "random_order",
     "score",
     "squared_error",
     "task_for",

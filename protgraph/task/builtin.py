@@ -9,6 +9,7 @@ import numpy as np
 from protgraph.data.target import Target
 from protgraph.structure.alphabet import ALPHABET, UNKNOWN
 from protgraph.task import metric as m
+from protgraph.task.inputs import Inputs, random_order
 from protgraph.task.loss import binary_cross_entropy, cross_entropy, squared_error
 from protgraph.task.task import Task
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from protgraph.structure.residue import Residues
 
 __all__ = [
+    "BACKBONE_ALONE",
     "B_FACTOR",
     "INTERFACE",
     "INVERSE_FOLDING",
@@ -28,6 +30,8 @@ __all__ = [
 ]
 
 AMINO_ACIDS = ALPHABET[:UNKNOWN]
+#: What is hidden so that nothing but N, CA, C and O is left.
+BACKBONE_ALONE = frozenset({"residue_type", "sidechain", "b_factor"})
 
 
 def residue_type(residues: Residues) -> np.ndarray:
@@ -57,7 +61,7 @@ SECONDARY_STRUCTURE = Task(
     cross_entropy,
     (m.accuracy, m.macro_f1),
     "accuracy",
-    answers={"dssp"},
+    Inputs(answers={"dssp"}),
     doc="Helix (DSSP H, G, I), strand (E, B) or coil of each residue, as DSSP sees it.",
 )
 
@@ -83,11 +87,13 @@ INVERSE_FOLDING = Task(
     "inverse_folding",
     Target("inverse_folding", "node", "classes", len(AMINO_ACIDS), tuple(AMINO_ACIDS)),
     cross_entropy,
-    (m.perplexity, m.recovery, m.recovery_median),
+    (m.perplexity, m.recovery, m.recovery_median, m.perplexity_mean, m.recovery_mean),
     "perplexity",
-    hides={"residue_type", "sidechain", "b_factor"},
+    Inputs(hides=BACKBONE_ALONE),
+    Inputs(hides=BACKBONE_ALONE, shows_types=True, present=random_order, causal=True),
     derive=residue_type,
-    doc="The type of each residue, from the backbone alone.",
+    doc="The type of each residue, from the backbone alone. A model with a decoder is told the types before it "
+    "besides, in a random order; its recovery is then the share of likeliest types that are right.",
 )
 
 B_FACTOR = Task(
@@ -96,7 +102,7 @@ B_FACTOR = Task(
     squared_error,
     (m.pearson, m.pearson_undefined, m.rmse, m.mae),
     "pearson",
-    hides={"b_factor"},
+    Inputs(hides={"b_factor"}),
     derive=standard_b_factor,
     doc="The B factor of each CA, in standard deviations from the mean of its chain.",
 )
@@ -107,7 +113,7 @@ STRUCTURE_DENOISING = Task(
     squared_error,
     (m.rmsd, m.lddt),
     "rmsd",
-    noise=0.5,
+    Inputs(noise=0.5),
     restore=displacement,
     doc="Where each CA was before every atom was moved by noise of 0.5 Å in x, y and z, the same for a protein each "
     "time: the vector back.",

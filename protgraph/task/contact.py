@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from protgraph.data.target import Target
 from protgraph.structure.point import beta_carbon
 from protgraph.structure.residue import Residues
+from protgraph.task.inputs import Inputs
 from protgraph.task.loss import binary_cross_entropy, known
 from protgraph.task.metric import METRICS, Metric, Outcome
 from protgraph.task.task import Task
@@ -128,9 +129,8 @@ CONTACT = Task(
     binary_cross_entropy,
     PRECISIONS,
     "precision_l5_6",
-    hides={"coordinates", "sidechain", "b_factor"},
+    Inputs(hides={"coordinates", "sidechain", "b_factor"}, present=contact_labels),
     derive=beta_carbons,
-    present=contact_labels,
     keeps=Target("beta_carbon", "node", "coordinates", 1, ("CB",), unit="Å"),
     thin=top_rows,
     doc="Whether CB of two residues at least 6 positions apart are nearer than 8 Å (of glycine, where CB would be), "

@@ -13,7 +13,8 @@ from protgraph.data.target import Target
 from protgraph.errors import OptionError
 from protgraph.structure.alphabet import ALPHABET, UNKNOWN
 from protgraph.task import metric as m
-from protgraph.task.builtin import residue_type
+from protgraph.task.builtin import BACKBONE_ALONE, residue_type
+from protgraph.task.inputs import Inputs
 from protgraph.task.loss import cross_entropy
 from protgraph.task.task import Task
 
@@ -98,11 +99,8 @@ MASKED_LM = Task(
     cross_entropy,
     (m.perplexity, m.accuracy),
     "perplexity",
-    hides={"residue_type", "sidechain", "b_factor"},
+    Inputs(hides=BACKBONE_ALONE, shows_types=True, present=Masking(), examine=Masking(hidden=1.0, swapped=0.0)),
     derive=residue_type,
-    present=Masking(),
-    examine=Masking(hidden=1.0, swapped=0.0),
-    shows_types=True,
     doc="The types of 15 % of the residues, from the others. In training 8 of 10 of them are hidden, 1 is swapped, 1 "
     "shown; in an evaluation all are hidden.",
 )
@@ -113,9 +111,7 @@ NEXT_RESIDUE = Task(
     cross_entropy,
     (m.perplexity, m.accuracy),
     "perplexity",
-    hides={"residue_type", "sidechain", "b_factor"},
+    Inputs(hides=BACKBONE_ALONE, shows_types=True, causal=True),
     derive=residue_type,
-    shows_types=True,
-    causal=True,
     doc="The type of each residue from the types before it, for models in which no later one has a say.",
 )

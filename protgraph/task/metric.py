@@ -15,7 +15,7 @@ from torch import Tensor
 
 from protgraph.task.loss import cross_entropy, known
 
-__all__ = ["METRICS", "OTHER_CHAIN", "Metric", "Outcome", "Pairs", "as_metric", "best_threshold", "score"]
+__all__ = ["METRICS", "OTHER_CHAIN", "Metric", "Outcome", "Pairs", "as_metric", "best_threshold", "confusion", "score"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +142,13 @@ def score(metrics: Iterable[Metric], outcome: Outcome) -> dict[str, float]:
     return {m.name: math.nan if empty else m(outcome) for m in metrics}
 
 
+def confusion(o: Outcome) -> Tensor:
+    """``(C, C)`` int64: how often the class of the row is predicted as that of the column, over known classes."""
+    from torchmetrics.functional.classification import multiclass_confusion_matrix
+
+    return multiclass_confusion_matrix(o.logits, o.y, num_classes=o.logits.size(1), ignore_index=-1)
+
+
 def best_threshold(outcome: Outcome) -> Tensor:
     """The log-odds at which Matthews' correlation is largest, ``(C,)`` float32; to be chosen on validation.
 
@@ -211,8 +218,24 @@ def recovery(o: Outcome) -> float:
 @as_metric("max")
 def recovery_median(o: Outcome) -> float:
     """Median over chains of the fraction of residues whose type is predicted."""
+    return _recoveries(o).quantile(0.5)
+
+
+@as_metric("max")
+def recovery_mean(o: Outcome) -> float:
+    """Mean over chains of the fraction of residues whose type is predicted."""
+    return _recoveries(o).mean()
+
+
+@as_metric("min")
+def perplexity_mean(o: Outcome) -> float:
+    """Mean over chains of the perplexity of each."""
+    return torch.stack([cross_entropy(o.logits[rows].double(), o.y[rows]).exp() for rows in o.chains()]).mean()
+
+
+def _recoveries(o: Outcome) -> Tensor:
     right = (o.logits.argmax(1) == o.y).double()
-    return torch.stack([right[rows].mean() for rows in o.chains()]).quantile(0.5)
+    return torch.stack([right[rows].mean() for rows in o.chains()])
 
 
 @as_metric("max")

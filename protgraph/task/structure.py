@@ -10,6 +10,7 @@ from torch import Tensor
 
 from protgraph.data.target import Target
 from protgraph.featurize.frame import axes
+from protgraph.task.inputs import Inputs
 from protgraph.task.metric import METRICS, Outcome, as_metric
 from protgraph.task.task import Task
 
@@ -142,7 +143,7 @@ STRUCTURE_PREDICTION = Task(
     fape,
     (lddt_ca, rmsd_superposed, tm_score),
     "lddt_ca",
-    hides={"coordinates", "sidechain", "b_factor"},
+    Inputs(hides={"coordinates", "sidechain", "b_factor"}),
     derive=backbone_points,
     each_protein=True,
     doc="Where N, CA, C and O of each residue lie, from the sequence alone; the loss is FAPE.",

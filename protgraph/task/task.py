@@ -1,33 +1,29 @@
-"""What a task is: its target, how labels are had, what inputs must not show, the loss and the metrics."""
+"""What a task is: its target, what a model sees, how labels are had, the loss and the metrics."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 from torch_geometric.data import Data
 
 from protgraph.data.edges import Proteins
 from protgraph.data.labels import Labels, align
 from protgraph.data.target import Target
 from protgraph.errors import DatasetError, LabelError
-from protgraph.structure.residue import HIDEABLE
 from protgraph.task import metric as m
+from protgraph.task.inputs import Inputs
 from protgraph.task.loss import binary_cross_entropy, cross_entropy, squared_error
 from protgraph.task.metric import Metric, Outcome
 
 if TYPE_CHECKING:
     from protgraph.structure.residue import Residues
 
-__all__ = ["Present", "Task", "task_for"]
-
-#: A graph or batch, and the source of all chance, to what is shown of it and the labels asked for.
-Present = Callable[[Data, Generator], tuple[Data, Tensor]]
+__all__ = ["Task", "task_for"]
 
 
 @dataclass(frozen=True)
@@ -46,38 +42,21 @@ class Task:
         What tables show.
     monitor : str
         Name of the metric that chooses among epochs, on validation.
-    hides : collection of str
-        Of ``residue_type``, ``sidechain``, ``b_factor`` and ``coordinates``: removed from the structure before any
-        featurizer runs, so that no component can show the label to the model.
+    inputs : Inputs
+        What a model may see of a protein.
+    decoder_inputs : Inputs, optional
+        What a model that ends in a decoder is given in place of that; None gives it the same.
     derive : callable, optional
         Residues, nothing hidden, to their labels, for datasets that give none of their own.
-    noise : float
-        Å, by how much every coordinate of what a model sees is off, as a standard deviation. It is added before any
-        featurizer runs, and is the same for a protein each time it is prepared.
     restore : callable, optional
         In place of ``derive``: residues as they are, and as a model sees them, to labels.
-    present : callable, optional
-        ``(graph, generator)`` to what of a graph or batch is shown, and the labels that it is asked for, anew at every
-        use; None shows and asks what was prepared. It changes nothing that it is given. Where nodes are atoms, labels
-        stand on CA, and the field ``residue`` says of which residue each node is.
-    examine : callable, optional
-        The same where a model is evaluated, in place of ``present``. There, each protein comes alone, with a generator
-        that is always the same for a protein of its name.
     keeps : Target, optional
-        What is prepared of each protein in place of labels, where ``present`` makes those of it.
-    shows_types : bool
-        Whether graphs hold the residue types though they are hidden from featurizers: ``present`` hides them then, or
-        the model is causal.
-    causal : bool
-        Whether a prediction may depend on earlier residues only. Training tries the model and refuses one that does
-        otherwise.
+        What is prepared of each protein in place of labels, where ``inputs.present`` makes those of it.
     each_protein : bool
         Whether the loss is one of the rows of one protein; a batch's is then the mean over its proteins.
     thin : callable, optional
         Which rows of one protein's :class:`~protgraph.task.Outcome` its metrics need, ``(K,)`` int64, where there are
         too many to keep all.
-    answers : collection of str
-        Featurizers that compute the label itself; training refuses a model that has one.
     doc : str
         What is asked, and where the labels come from.
     """
@@ -87,33 +66,22 @@ class Task:
     loss: Callable[[Tensor, Tensor], Tensor] = field(repr=False)
     metrics: tuple[Metric, ...]
     monitor: str
-    hides: Collection[str] = frozenset()
+    inputs: Inputs = field(default_factory=Inputs)
+    decoder_inputs: Inputs | None = None
     derive: Callable[[Residues], np.ndarray] | None = field(default=None, repr=False)
-    noise: float = 0.0
     restore: Callable[[Residues, Residues], np.ndarray] | None = field(default=None, repr=False)
-    present: Present | None = field(default=None, repr=False)
-    examine: Present | None = field(default=None, repr=False)
     keeps: Target | None = field(default=None, repr=False)
-    shows_types: bool = False
-    causal: bool = False
     each_protein: bool = False
     thin: Callable[[Outcome], Tensor] | None = field(default=None, repr=False)
-    answers: Collection[str] = frozenset()
     doc: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", tuple(self.metrics))
-        object.__setattr__(self, "hides", frozenset(self.hides))
-        if self.hides - HIDEABLE:
-            odd = sorted(self.hides - HIDEABLE)[0]
-            raise DatasetError(f"task {self.name!r}: hides {odd!r}, which is none of {', '.join(sorted(HIDEABLE))}")
         names = [metric.name for metric in self.metrics]
         if self.monitor not in names:
             raise DatasetError(f"task {self.name!r}: monitor {self.monitor!r} is none of its metrics {names}")
-        if self.keeps is not None and self.present is None:
-            raise DatasetError(f"task {self.name!r}: keeps {self.keeps.name!r} and has no present= for labels")
-        if self.noise < 0:
-            raise DatasetError(f"task {self.name!r}: noise is {self.noise} Å; it cannot be below 0")
+        if self.keeps is not None and self.inputs.present is None:
+            raise DatasetError(f"task {self.name!r}: keeps {self.keeps.name!r} and has no inputs.present for labels")
 
     @property
     def mode(self) -> Literal["max", "min"]:
@@ -137,15 +105,9 @@ class Task:
         sizes = Proteins.of(batch).sizes
         return torch.stack([loss(*one) for one in zip(logits.split(sizes), y.split(sizes), strict=True)]).mean()
 
-    def asked(self, graph: Data, generator: Generator, *, training: bool) -> tuple[Data, Tensor]:
-        """What is shown of a graph or batch, and the labels that are asked for."""
-        present = self.present if training or self.examine is None else self.examine
-        return (graph, graph.y) if present is None else present(graph, generator)
-
-    def seen(self, residues: Residues, name: str) -> Residues:
-        """What a model may see of a protein: without what is hidden, and with noise of its own by its name."""
-        residues = residues.hide(self.hides)
-        return residues.with_noise(self.noise, seed=zlib.crc32(name.encode())) if self.noise else residues
+    def for_decoder(self) -> Task:
+        """This task as it is asked of a model that ends in a decoder."""
+        return self if self.decoder_inputs is None else replace(self, inputs=self.decoder_inputs, decoder_inputs=None)
 
     def labels(
         self,
@@ -228,4 +190,4 @@ def task_for(target: Target, *, hides: Collection[str] = ()) -> Task:
         loss, metrics, monitor = squared_error, (m.rmsd,), "rmsd"
     else:
         loss, metrics, monitor = squared_error, (m.rmse, m.mae, m.pearson_overall), "rmse"
-    return Task(target.name, target, loss, metrics, monitor, hides)
+    return Task(target.name, target, loss, metrics, monitor, Inputs(hides))

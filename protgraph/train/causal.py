@@ -22,7 +22,7 @@ _LONGEST = 300  # residues of the protein that is tried, where there is one
 _SAME = 1e-9  # of the largest logit, in float64: where a sum has other terms that count 0
 _TYPES = frozenset({"aatype", "masked"})
 #: Where residues are along the sequence; what a causal model may know of all.
-_GIVEN = frozenset({"batch", "chain", "res_id", "seq_pos"})
+_GIVEN = frozenset({"batch", "chain", "decoding_rank", "res_id", "seq_pos"})
 
 
 def check_causal(model: GraphModel, store: Store, task: Task) -> None:
@@ -32,8 +32,10 @@ def check_causal(model: GraphModel, store: Store, task: Task) -> None:
     hold none of them, and may be known of all residues (a structure, say).
     """
     fitting = [(size if size <= _LONGEST else -size, number) for number, size in enumerate(store.sizes)]
-    fields = _TYPES if "residue_type" in task.hides else None
-    refuse_leak(model, store[max(fitting)[1]], why=f"task {task.name!r} asks", fields=fields)
+    fields = _TYPES if "residue_type" in task.inputs.hides else None
+    graph = copy.copy(store[max(fitting)[1]])
+    graph.decoding_rank = torch.arange(graph.num_nodes)  # a decoder's order is then the order of nodes
+    refuse_leak(model, graph, why=f"task {task.name!r} asks", fields=fields)
 
 
 def refuse_leak(model: GraphModel, graph: Data, *, why: str, fields: Collection[str] | None = None) -> None:
@@ -61,7 +63,8 @@ def refuse_leak(model: GraphModel, graph: Data, *, why: str, fields: Collection[
         raise LeakError(
             f"model {model.graph.name!r} is not causal, as {why}: what it says of residue {row} moves with residues "
             f"from {cut} on.\n"
-            "It may read 'previous' (featurizer 'previous_residue') for 'aatype', and attend with causal=True."
+            "It may read 'previous' (featurizer 'previous_residue') for 'aatype', and attend with causal=True.\n"
+            "Where it ends in a decoder, that layer alone may read 'aatype'."
         )
 
 

@@ -50,6 +50,9 @@ class FitConfig:
         Of the forward pass in training; weights and evaluation are float32.
     deterministic : bool
         On a GPU, use only operations that give the same bits every time.
+    noise : float
+        Å, standard deviation of what is added to every coordinate of a training batch, anew each time. Edges stay those
+        of the exact structure; models with features that are worked out from it beforehand are refused.
     max_time : float, optional
         Seconds after which training stops, in the middle of an epoch if need be; such a run does not repeat exactly.
     """
@@ -66,6 +69,7 @@ class FitConfig:
     device: str = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     deterministic: bool = True
+    noise: float = 0.0
     max_time: float | None = None
 
     def __post_init__(self) -> None:
@@ -73,8 +77,9 @@ class FitConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise OptionError(f"FitConfig: {name} = {value!r} must be greater than 0")
-        if self.weight_decay < 0:
-            raise OptionError(f"FitConfig: weight_decay = {self.weight_decay!r} must not be negative")
+        for name in ("weight_decay", "noise"):
+            if not getattr(self, name) >= 0:
+                raise OptionError(f"FitConfig: {name} = {getattr(self, name)!r} must not be negative")
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise OptionError(f"FitConfig: {name} = {getattr(self, name)!r} is none of {', '.join(allowed)}")

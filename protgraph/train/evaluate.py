@@ -124,12 +124,12 @@ def examined(store: Store, members: Sequence[int], task: Task) -> Batch:
 
     Chance is a protein's own, by its name: no batch and no earlier evaluation changes what is asked of it.
     """
-    if task.present is None:
+    if task.inputs.present is None:
         return store.collate(members)
     graphs = []
     for i in members:
         generator = torch.Generator().manual_seed(zlib.crc32(store.names[i].encode()))
-        graph, y = task.asked(store[i], generator, training=False)
+        graph, y = task.inputs.asked(store[i], generator, training=False)
         graph = copy.copy(graph)
         graph.y, graph.y_level = y, task.target.level
         graphs.append(graph)

@@ -81,10 +81,10 @@ def read_proteins(
         Which model of a file with several.
     """
     for file in files:
-        for label, whole in _wholes(file, chains, model, failures):
+        for label, whole in _wholes(file, chains, model, failures, ligands=plan.wants_ligands):
             for names in [(name,) for name in whole.chain_names] if one_chain else [whole.chain_names]:
                 try:
-                    residues = whole.chains(names)
+                    residues = whole.chains(names) if one_chain else whole  # ligands have chains of their own
                     graph = plan.stored(residues.hide(hides), aatype=residues.aatype if shows_types else None)
                     if shows_types:
                         graph.masked = graph.aatype == UNKNOWN
@@ -94,11 +94,11 @@ def read_proteins(
 
 
 def _wholes(
-    file: str | Path, chains: Sequence[str] | None, model: int, failures: list[Failure]
+    file: str | Path, chains: Sequence[str] | None, model: int, failures: list[Failure], *, ligands: bool
 ) -> Iterator[tuple[str, Residues]]:
     """The proteins of a file with all their chains, each with its label."""
     try:
-        found = entries(file, chains=chains, model=model)
+        found = entries(file, chains=chains, model=model, ligands=ligands, nucleic=ligands)
     except Exception as e:  # noqa: BLE001 -- parsers raise many things on broken files; the others go on
         failures.append(Failure.of(file, "", e))
         return

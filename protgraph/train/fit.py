@@ -22,12 +22,14 @@ from protgraph.errors import DatasetError, MissingCoordinatesError, OptionError,
 from protgraph.model.build import GraphModel, build_model
 from protgraph.model.graph import ModelGraph
 from protgraph.task.loss import binary_cross_entropy, prior, tally
+from protgraph.task.metric import confusion, score
 from protgraph.task.task import Task
 from protgraph.train.causal import check_causal
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
-from protgraph.train.evaluate import Batches, evaluate
+from protgraph.train.evaluate import Batches, outcome
 from protgraph.train.memory import peak_memory, reset_peak_memory
+from protgraph.train.noise import refuse_exact
 from protgraph.train.prepare import Failure, Prepared, as_dataset, as_task, prepare
 
 if TYPE_CHECKING:
@@ -52,6 +54,9 @@ class FitResult:
         looked at once.
     threshold : Tensor, optional
         ``(C,)`` log-odds from which a label is predicted, chosen on validation.
+    confusion : mapping of str to Tensor
+        Of classes: split that was tested → ``(C, C)`` int64, how often the class of the row was predicted as that of
+        the column.
     history : sequence of mapping
         One row an epoch: ``epoch`` from 1, ``train_loss``, ``val_loss`` and the metrics on validation.
     best_epoch : int
@@ -77,6 +82,7 @@ class FitResult:
     dataset_version: str
     metrics: Mapping[str, Mapping[str, float]]
     threshold: Tensor | None
+    confusion: Mapping[str, Tensor] = field(repr=False)
     history: Sequence[Mapping[str, float]] = field(repr=False)
     best_epoch: int
     sizes: Mapping[str, tuple[int, int]]
@@ -106,9 +112,9 @@ class FitResult:
         return Checkpoint(
             model=self.model,
             task=self.task.name,
-            hides=self.task.hides,
+            hides=self.task.inputs.hides,
             one_chain=self.one_chain,
-            shows_types=self.task.shows_types,
+            shows_types=self.task.inputs.shows_types,
             threshold=self.threshold,
             metrics=self.metrics,
             trained={
@@ -184,26 +190,29 @@ def fit(
     dataset = as_dataset(dataset)
     task = as_task(task, dataset)
     built = build_model(model, task.target, seed=config.seed)
-    if "coordinates" in task.hides and built.needs_coordinates is not None:
+    if config.noise:
+        refuse_exact(built.plan)
+    asked = task if built.decoder is None else task.for_decoder()
+    if "coordinates" in asked.inputs.hides and built.needs_coordinates is not None:
         raise MissingCoordinatesError(
             f"task {task.name!r} shows the sequence alone, and {built.needs_coordinates} of model "
             f"{built.graph.name!r} needs a structure.\nTake a model that reads sequences, such as 'sequence_mlp'."
         )
-    prepared = prepare(dataset, task, built.plan, cache=cache, jobs=jobs)
+    prepared = prepare(dataset, asked, built.plan, cache=cache, jobs=jobs)
     if "val" not in prepared.splits:
         raise DatasetError(
             f"dataset {dataset.name!r} has no protein in split 'val' for task {task.name!r}; "
             f"it has {', '.join(prepared.splits)}.\nThe best epoch is chosen on validation: put some proteins there."
         )
-    if task.causal:
-        check_causal(built, prepared.splits["train"], task)
-    module = _train(built, task, config, prepared, device, progress=progress, on_epoch=on_epoch)
+    if asked.inputs.causal:
+        check_causal(built, prepared.splits["train"], asked)
+    module = _train(built, asked, config, prepared, device, progress=progress, on_epoch=on_epoch)
     best = module.best
     built.load_state_dict(best.weights)
     built.to(device)
     tests = [split for split in prepared.splits if split not in ("train", "val")]
-    metrics = {"val": dict(best.metrics)}
-    metrics |= {split: evaluate(built, prepared.splits[split], task, threshold=best.threshold) for split in tests}
+    said = {split: outcome(built, prepared.splits[split], asked).with_threshold(best.threshold) for split in tests}
+    metrics = {"val": dict(best.metrics)} | {split: score(task.metrics, o) for split, o in said.items()}
     return FitResult(
         model=built.cpu().eval(),
         task=task,
@@ -212,6 +221,7 @@ def fit(
         dataset_version=dataset.version,
         metrics=metrics,
         threshold=best.threshold,
+        confusion={split: confusion(o) for split, o in said.items()} if task.target.kind == "classes" else {},
         history=tuple(module.history),
         best_epoch=best.epoch,
         sizes=prepared.sizes,
@@ -273,7 +283,7 @@ def _train(
 def _loss(task: Task, config: FitConfig, train: Store) -> tuple[Callable[[Tensor, Tensor], Tensor], Tensor | None]:
     """The loss, and the constant logits of least loss."""
     kind, generator = task.target.kind, torch.Generator().manual_seed(config.seed)
-    labels = (task.asked(protein, generator, training=True)[1] for protein in train)
+    labels = (task.inputs.asked(protein, generator, training=True)[1] for protein in train)
     found = tally(labels, kind, task.target.size)
     if config.pos_weight is None:
         return task.loss, prior(found, kind)

@@ -21,6 +21,7 @@ from protgraph.task.metric import best_threshold, score
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.evaluate import Batches, outcome
+from protgraph.train.noise import blurred
 
 __all__ = ["Best", "FitModule"]
 
@@ -116,7 +117,9 @@ class FitModule(pl.LightningModule):
         self._start = time.perf_counter()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        batch, y = self.task.asked(batch, self._generator, training=True)
+        batch, y = self.task.inputs.asked(batch, self._generator, training=True)
+        if self.config.noise:
+            batch = blurred(batch, self.config.noise, self._generator)
         loss = self.task.batch_loss(self.loss, self.model(batch)["logits"].float(), y, batch)
         count = known(y).sum()
         self._loss += loss.detach() * count

@@ -185,13 +185,13 @@ def prepare(
 
 def _suit(plan: FeaturePlan, task: Task) -> None:
     """Atoms have no place in a sequence, pairs of them are not those of residues; and no feature may be the answer."""
-    told = [n.name for n in plan.nodes if n.name in task.answers]
+    told = [n.name for n in plan.nodes if n.name in task.inputs.answers]
     if told:
         raise LeakError(
             f"task {task.name!r} asks for what featurizer {told[0]!r} computes.\n"
             "Take the featurizer out of the model, or train the model on another task."
         )
-    if plan.node_kind != "residue" and (task.causal or task.target.level not in ("node", "graph")):
+    if plan.node_kind != "residue" and (task.inputs.causal or task.target.level not in ("node", "graph")):
         raise WiringError(
             f"task {task.name!r} is one of residues, and the model's nodes are of kind {plan.node_kind!r}.\n"
             "Models of atoms take tasks that ask about each residue or about the protein, and of all residues at once."
@@ -200,7 +200,7 @@ def _suit(plan: FeaturePlan, task: Task) -> None:
 
 def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Example]) -> list[object]:
     told = [(e.id, e.chains, e.split, e.record) for e in examples]
-    asked = (task.name, sorted(task.hides), task.noise, task.shows_types, asdict(task.kept))
+    asked = (task.name, sorted(task.inputs.hides), task.inputs.noise, task.inputs.shows_types, asdict(task.kept))
     files = stamps([e.path for e in examples])
     return [dataset.name, dataset.version, asked, plan.key(), told, files, __version__, code_digest(*CODE)]
 
@@ -253,9 +253,9 @@ def _make(
 
 def _graph(example: Example, residues: Residues, task: Task, plan: FeaturePlan, labels: Labels | None) -> ProteinGraph:
     """One protein: labels from everything, features from what the task lets be seen."""
-    seen = task.seen(residues, example.id)
+    seen = task.inputs.seen(residues, example.id)
     y = torch.from_numpy(task.labels(residues, labels, seen=seen))
-    graph = plan.stored(seen, aatype=residues.aatype if task.shows_types else None)
+    graph = plan.stored(seen, aatype=residues.aatype if task.inputs.shows_types else None)
     graph.name, graph.y, graph.y_level = example.id, on_residues(y, graph, task.kept), task.kept.level
     graph.validate()
     return graph

@@ -10,10 +10,11 @@ import pytest
 import protgraph as pg
 from protgraph.data.target import Target
 from protgraph.design import design, score
-from protgraph.design.assess import MODES_OF_METRICS, assess
+from protgraph.design.assess import assess
 from protgraph.errors import OptionError
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
+from protgraph.task.builtin import INVERSE_FOLDING
 
 TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
 
@@ -43,7 +44,7 @@ def test_metrics_are_means_over_residues_and_over_proteins(structures_dir):
         "recovery_mean": np.mean(shares),
     }
     assert found.metrics == pytest.approx(want, rel=1e-9)
-    assert list(found.metrics) == list(MODES_OF_METRICS)
+    assert list(found.metrics) == [m.name for m in INVERSE_FOLDING.metrics]
     assert found.confusion.sum() == 2 * (30 + 75)
     assert np.trace(found.confusion) / found.confusion.sum() == pytest.approx(found.metrics["recovery"])
     with pytest.raises(OptionError, match="no protein to assess"):

@@ -16,7 +16,7 @@ from protgraph.train import FitConfig, fit
 from protgraph.train.causal import check_causal, leak
 
 TARGET = builtin.INVERSE_FOLDING.target
-CAUSAL = replace(builtin.INVERSE_FOLDING, shows_types=True, causal=True)
+CAUSAL = replace(builtin.INVERSE_FOLDING, inputs=builtin.INVERSE_FOLDING.decoder_inputs)
 EMBED = pg.node("embed", reads=["previous"], dim=8)
 BLOCK = pg.node("pre_norm_block", heads=2, causal=True, reads={"seq_pos": "seq_pos"})
 

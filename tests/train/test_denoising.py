@@ -11,6 +11,7 @@ import torch
 from protgraph.data.node import node
 from protgraph.featurize.build import FeaturePlan
 from protgraph.model import ModelGraph
+from protgraph.task import Inputs
 from protgraph.task.builtin import STRUCTURE_DENOISING
 from protgraph.train import FitConfig, fit, predict
 from protgraph.train.prepare import prepare
@@ -47,7 +48,7 @@ def test_prepared_graphs_are_noisy_and_their_labels_lead_back(dataset, tmp_path)
     assert graph.y.shape == (len(residues), 1, 3)
     assert np.allclose(graph.pos + graph.y[:, 0], residues.pos, atol=1e-5)
     assert float((graph.pos - torch.from_numpy(residues.pos)).std()) == pytest.approx(0.5, abs=0.1)
-    louder = prepare(dataset, dataclasses.replace(STRUCTURE_DENOISING, noise=1.0), plan, cache=tmp_path)
+    louder = prepare(dataset, dataclasses.replace(STRUCTURE_DENOISING, inputs=Inputs(noise=1.0)), plan, cache=tmp_path)
     assert float(louder.splits["train"][0].y.std()) == pytest.approx(1.0, abs=0.2)
 
 

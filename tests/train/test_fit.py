@@ -16,6 +16,7 @@ from protgraph.errors import DatasetError, OptionError, ProtgraphError
 from protgraph.model import ModelGraph, build_model
 from protgraph.task import Outcome, binary_cross_entropy, builtin
 from protgraph.train import FitConfig, evaluate, fit, prepare
+from protgraph.train.evaluate import outcome
 from protgraph.train.module import learning_rate_factor
 from protgraph.train.prepare import as_task
 
@@ -74,9 +75,9 @@ def test_the_test_split_is_looked_at_once(small, tiny, quick, monkeypatch):
 
     def watched(model, store, task, **options):
         seen.append(store.path.name)
-        return evaluate(model, store, task, **options)
+        return outcome(model, store, task, **options)
 
-    monkeypatch.setattr(fit_module, "evaluate", watched)
+    monkeypatch.setattr(fit_module, "outcome", watched)
     result = fit(tiny, small, "helix", config=quick)
     assert seen == ["test"]
     assert list(result.metrics) == ["val", "test"]
@@ -231,7 +232,7 @@ def test_the_learning_rate_warms_up_and_falls_along_half_a_cosine():
 def test_registered_tasks_are_meant_by_their_names(small, tiny, quick):
     result = fit(tiny, small, "inverse_folding", config=replace(quick, epochs=1))
     assert result.task is builtin.INVERSE_FOLDING
-    assert set(result.test) == {"perplexity", "recovery", "recovery_median"}
+    assert set(result.test) == {"perplexity", "perplexity_mean", "recovery", "recovery_mean", "recovery_median"}
 
 
 @pytest.mark.cuda

@@ -28,7 +28,7 @@ def checkpoint(*layers, task=TASK, features=("previous_residue",), name="small")
     with torch.no_grad():
         for p in model.parameters():
             p.mul_(1.5)  # probabilities that are far from equal
-    return Checkpoint(model.eval(), task.name, hides=task.hides, shows_types=task.shows_types)
+    return Checkpoint(model.eval(), task.name, hides=task.inputs.hides, shows_types=task.inputs.shows_types)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.featurize.build import FeaturePlan
 from protgraph.model import ModelGraph, build_model
 from protgraph.structure import clean, load_structure
-from protgraph.task import Task, binary_cross_entropy
+from protgraph.task import Inputs, Task, binary_cross_entropy
 from protgraph.task import metric as m
 from protgraph.task.contact import CONTACT, beta_carbons, contact_labels
 from protgraph.task.language import MASKED_LM
@@ -218,7 +218,7 @@ def test_labels_along_edges_train_and_are_not_predicted(derived, structures_dir)
 
     target = Target("near", "edge", "labels", 1)
     task = Task("contact", target, binary_cross_entropy, (m.auroc,), "auroc", derive=beta_carbons,
-                present=near, keeps=CONTACT.keeps)  # fmt: skip
+                inputs=Inputs(present=near), keeps=CONTACT.keeps)  # fmt: skip
     embed_layer = node("embed", reads=["aatype", "dihedral"], dim=8)
     model = ModelGraph("edges", features=["dihedral", node("knn", k=6), "edge_distance"], layers=[embed_layer])
     model = replace(model, readout={"edge_attr": "edge_dist"})

@@ -29,7 +29,8 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
 
 
 def _whole(model: GraphModel, seconds: float) -> Measurement:
-    checkpoint = Checkpoint(model, NEXT_RESIDUE.name, hides=NEXT_RESIDUE.hides, shows_types=NEXT_RESIDUE.shows_types)
+    given = NEXT_RESIDUE.inputs
+    checkpoint = Checkpoint(model, NEXT_RESIDUE.name, hides=given.hides, shows_types=given.shows_types)
 
     def draw(cache: bool) -> tuple[torch.Tensor]:
         made = generate(checkpoint, n=SEQUENCES, length=LENGTH, cache=cache, device="cpu")

@@ -8,7 +8,7 @@ from protgraph_pdb_core import PdbCore
 
 import protgraph as pg
 from protgraph.bench.confusion import by_type, plot_confusion
-from protgraph.bench.published import evaluate_job
+from protgraph.bench.drawn import evaluate_published
 from protgraph.bench.rows import Job, Row
 from protgraph.bench.spec import BenchSpec
 from protgraph.errors import OptionError
@@ -36,7 +36,7 @@ def job(task):
 
 def test_a_row_says_how_well_native_sequences_are_told_and_drawn(weights, tmp_path):
     pg.datasets.register("two_chains", TwoChains)
-    row = evaluate_job(job("inverse_folding"))
+    row = evaluate_published(job("inverse_folding"))
     assert not row.history and row.epochs == 0 and list(row.metrics) == ["test"]
     assert 1 < row.metrics["test"]["perplexity"] < 12 and 0.1 < row.metrics["test"]["recovery"] < 1
     counts = np.array(row.confusion["test"])
@@ -52,7 +52,7 @@ def test_a_row_says_how_well_native_sequences_are_told_and_drawn(weights, tmp_pa
 def test_other_tasks_are_refused(weights):
     pg.datasets.register("two_chains", TwoChains)
     with pytest.raises(OptionError, match="tell residue types; task 'secondary_structure' asks for something else"):
-        evaluate_job(job("secondary_structure"))
+        evaluate_published(job("secondary_structure"))
 
 
 def test_types_are_counted_by_row(tmp_path):

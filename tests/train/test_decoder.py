@@ -1,0 +1,133 @@
+"""Models that end in a decoder are taught in random orders, told from the backbone, and draw sequences afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import protgraph as pg
+from protgraph.data.graph import collate
+from protgraph.design import design
+from protgraph.errors import LeakError, OptionError
+from protgraph.model.build import as_graph, build_model
+from protgraph.structure import clean, load_structure
+from protgraph.task.builtin import BACKBONE_ALONE, INVERSE_FOLDING
+from protgraph.train import FitConfig, evaluate, fit, load_checkpoint, predict, prepare
+from protgraph.train.noise import blurred
+
+SMALL = replace(as_graph("proteinmpnn"), name="decoder")
+CONFIG = FitConfig(epochs=12, lr=3e-3, seed=0, batch_residues=512)
+
+
+@pytest.fixture
+def one_type(small):
+    """The same chains, each of residues of one type alone."""
+
+    class OneType(type(small)):
+        def read(self, example):
+            whole = super().read(example)
+            return replace(whole, aatype=np.full_like(whole.aatype, self._examples.index(example) % 2))
+
+    return OneType(small.examples("helix")[0].path.parent)
+
+
+@pytest.fixture(scope="module")
+def taught(small):
+    return fit(SMALL, small, "inverse_folding", config=CONFIG)
+
+
+def test_types_that_only_earlier_ones_tell_are_learned(one_type, tmp_path):
+    found = fit(SMALL, one_type, "inverse_folding", config=replace(CONFIG, epochs=20), cache=tmp_path)
+    asked = found.task.for_decoder()
+    store = prepare(one_type, asked, found.model.plan, cache=tmp_path).splits["test"]
+    alone = replace(asked, inputs=replace(asked.inputs, present=lambda g, _: (blind(g), g.y)))
+    assert evaluate(found.model, store, alone)["perplexity"] > 1.7
+    assert found.test["perplexity"] < 1.2
+
+
+def blind(graph):
+    shown = graph.clone()
+    shown.decoding_rank = torch.zeros_like(graph.aatype)
+    return shown
+
+
+def test_the_test_split_is_told_the_same_way_every_time(taught, small):
+    asked = taught.task.for_decoder()
+    store = prepare(small, asked, taught.model.plan).splits["test"]
+    assert evaluate(taught.model, store, asked) == taught.test
+
+
+def test_a_prediction_is_from_the_backbone_alone(taught, small, tmp_path):
+    path = taught.save(tmp_path / "decoder.safetensors")
+    example = small.examples("inverse_folding", "test")[0]
+    found = predict(path, [example.path], chains=example.chains)
+    whole = clean(load_structure(example.path, chains=list(example.chains)))
+    graph = taught.model.plan.stored(whole.hide(BACKBONE_ALONE), aatype=whole.aatype)
+    with torch.no_grad():
+        alone = taught.model(collate([blind(graph)]))["logits"].softmax(1)
+    said = torch.tensor([row[-20:] for row in found.rows])
+    assert torch.allclose(said, alone, atol=1e-6)
+
+
+def test_a_checkpoint_draws_sequences(taught, small, tmp_path):
+    model = load_checkpoint(taught.save(tmp_path / "decoder.safetensors")).model
+    example = small.examples("inverse_folding", "test")[0]
+    residues = clean(load_structure(example.path, chains=list(example.chains)))
+    (made,) = design(model, [residues], copies=2, temperature=1.0, seed=1)
+    assert made.aatype.shape == (2, len(residues)) and made.aatype.max() < 20
+    blank = replace(residues, aatype=np.full_like(residues.aatype, 20))  # what is drawn does not know the native types
+    (again,) = design(model, [blank], copies=2, temperature=1.0, seed=1)
+    assert np.array_equal(made.aatype, again.aatype)
+
+
+def test_a_decoder_model_that_shows_types_elsewhere_is_refused(small):
+    layers = list(SMALL.layers)
+    layers[1] = pg.node("embed", reads=["edge_position", "atom_pair_rbf"], dim=64, writes={"h": "edge_attr"})
+    leaky = [pg.node("embed", reads=["aatype"], dim=64), *layers[:4]]
+    leaky += [replace(layers[4], reads={"h": "h"}), *layers[5:]]
+    with pytest.raises(LeakError, match="that layer alone may read 'aatype'"):
+        fit(replace(SMALL, name="leaky", layers=leaky), small, "inverse_folding", config=CONFIG)
+
+
+def test_types_that_are_hidden_come_last_and_ranks_that_are_given_stay():
+    plan = build_model(SMALL, INVERSE_FOLDING.target).plan
+    f = {"seq_pos": torch.arange(4), "aatype": torch.tensor([3, 20, 5, 20]), "pos": torch.zeros(4, 3)}
+    featurizer = next(f for node, f in plan.tensor if node.name == "decoding_rank")
+    rank = featurizer(f)["decoding_rank"]
+    assert rank[0] < rank[2] < rank[1] == rank[3]
+    given = torch.tensor([2, 0, 1, 3])
+    assert featurizer(f | {"decoding_rank": given})["decoding_rank"] is given
+
+
+def test_noise_moves_a_copy_and_ca_with_its_backbone(taught, small):
+    graph = prepare(small, taught.task, taught.model.plan).splits["test"][0]
+    before = graph.backbone.clone()
+    moved = blurred(graph, 0.2, torch.Generator().manual_seed(0))
+    assert torch.equal(graph.backbone, before)
+    assert torch.equal(moved.pos, moved.backbone[:, 1])
+    step = (moved.backbone - before).flatten()
+    assert abs(float(step.std()) - 0.2) < 0.02 and abs(float(step.mean())) < 0.02
+
+
+def test_noise_in_training_changes_the_weights_and_repeats(small):
+    config = replace(CONFIG, epochs=3, noise=0.1)
+    configs = (config, config, replace(config, noise=0.0))
+    noisy, again, exact = (fit(SMALL, small, "inverse_folding", config=c) for c in configs)
+    a, b, c = (r.model.state_dict()["layers.1.linear.weight"] for r in (noisy, again, exact))
+    assert torch.equal(a, b) and not torch.equal(a, c)
+
+
+def test_features_that_show_the_exact_structure_refuse_noise(small, tiny):
+    with pytest.raises(OptionError, match="featurizer 'dihedral' works on the exact structure"):
+        fit(tiny, small, "helix", config=replace(CONFIG, noise=0.1))
+    with pytest.raises(OptionError, match="noise = -1"):
+        FitConfig(noise=-1.0)
+
+
+def test_what_types_are_taken_for_is_counted(taught):
+    counts = taught.confusion["test"]
+    assert counts.shape == (20, 20)
+    assert float(counts.trace() / counts.sum()) == pytest.approx(taught.test["recovery"], rel=1e-6)
