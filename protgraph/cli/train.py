@@ -20,6 +20,14 @@ def train(
     data: Annotated[str, typer.Option(help="Dataset by name, or a folder of structure files (then give --labels).")],
     task: Annotated[str | None, typer.Option(help="Task of the dataset; needed unless it has just one.")] = None,
     labels: Annotated[Path | None, typer.Option(help="CSV of labels per residue or per protein, for a folder.")] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Label column of the table; again for more. All that are no keys by default."),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="What the labels are, classes, labels (yes/no) or values, where that is not seen."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
     ] = None,
@@ -39,13 +47,14 @@ def train(
     """Train a model; the best epoch on validation is kept, tested once, and written as a checkpoint.
 
     A table of labels has a header. One label a residue: columns file, chain, res_id (ins_code where there are any) and
-    a label. One a protein: file and a label. Texts are classes, 0/1 are yes/no labels, other numbers are values. A
-    column 'split' (train, val, test) or 'cluster' is respected.
+    a label. One a protein: file and a label. Texts are classes, 0/1 are yes/no labels, other numbers are values; blank
+    is unknown. A column 'split' (train, val, test) or 'cluster' is respected.
 
     \b
     Examples:
       protgraph train gat --data pdb_core --task secondary_structure --epochs 2
       protgraph train gcn --data structures/ --labels labels.csv -o mine.safetensors
+      protgraph train gcn --data structures/ --labels labels.csv --column ph --column kd
       protgraph train proteinmpnn --data pdb_core --task inverse_folding --noise 0.02 -o mine.safetensors
     """
     from protgraph.train import FitConfig, fit
@@ -61,7 +70,7 @@ def train(
         noise=noise,
         max_time=max_time,
     )
-    dataset = _dataset(data, labels, task, seed)
+    dataset = _dataset(data, labels, task, seed, column, kind)
     tasks = list(dataset.tasks())
     if task is None and len(tasks) > 1:
         raise OptionError(f"dataset {data!r} has several tasks; give --task: {', '.join(tasks)}")
@@ -72,19 +81,25 @@ def train(
     typer.echo(f"checkpoint: {path}")
 
 
-def _dataset(data: str, labels: Path | None, task: str | None, seed: int) -> Dataset:
+def _dataset(
+    data: str, labels: Path | None, task: str | None, seed: int, columns: list[str] | None, kind: str | None
+) -> Dataset:
     from protgraph.data.folder import FolderDataset
     from protgraph.train.prepare import as_dataset
 
     if not Path(data).is_dir():
         if labels is not None:
             raise DatasetError(f"--labels is for a folder of structures, and {data!r} is none")
+        if columns or kind:
+            raise OptionError("--column and --kind are of a table of labels; give it with --labels")
         return as_dataset(data)
     if labels is None:
         raise DatasetError(f"{data!r} is a folder: give its labels with --labels FILE.csv")
-    dataset = FolderDataset(data, labels, task=task or "labels", seed=seed)
+    dataset = FolderDataset(data, labels, task=task or "labels", columns=columns or None, kind=kind, seed=seed)
     if dataset.unlabelled_files:
-        typer.echo(f"{len(dataset.unlabelled_files)} structure files have no labels and take no part", err=True)
+        number = len(dataset.unlabelled_files)
+        left_out = "1 structure file has" if number == 1 else f"{number} structure files have"
+        typer.echo(f"{left_out} no labels and take{'s' * (number == 1)} no part", err=True)
     return dataset
 
 

@@ -1,9 +1,9 @@
 """A user's own data: a folder of structure or FASTA files and one table of labels, per residue or per protein.
 
-The table is comma- or tab-separated with a header. Columns: ``file`` (or ``id``: the file's name, with or without
-its suffix; of a FASTA file of several records, a record's name, or the file's with "#" and that); ``chain``,
-``res_id`` and, where there are any, ``ins_code`` for labels per residue (``chain`` alone narrows a label per protein to
-one chain); ``split`` or ``cluster``, if wanted. Every other column is a label.
+The table has a header, and commas, tabs or semicolons between its columns. Columns: ``file`` (or ``id``: the file's
+name, with or without its suffix; of a FASTA file of several records, a record's name, or the file's with "#" and that);
+``chain``, ``res_id`` and, where there are any, ``ins_code`` for labels per residue (``chain`` alone narrows a label per
+protein to one chain); ``split`` or ``cluster``, if wanted. Every other column is a label.
 """
 
 from __future__ import annotations

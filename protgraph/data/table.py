@@ -1,4 +1,7 @@
-"""Tables of labels as users write them: comma- or tab-separated text with a header."""
+"""Tables of labels as users write them: text with a header, columns separated by commas, tabs or semicolons.
+
+Semicolons are what spreadsheets write where the decimal sign is a comma, so in such a table ``40,5`` is 40.5.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,14 @@ __all__ = ["Table", "read_table", "read_values", "residue_numbers"]
 Table = Mapping[str, np.ndarray]
 """Columns by name, each ``(R,)`` str, blanks as ""."""
 
-UNKNOWN_NUMBER = ("", "nan", "NaN", "NA")
+BLANK = ("", "nan", "NaN")
+UNKNOWN_NUMBER = (*BLANK, "NA")
 _RESIDUE = re.compile(r"\s*([+-]?\d+)\s*([A-Za-z]?)\s*")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
 
 def read_table(path: str | Path) -> dict[str, np.ndarray]:
-    """Read a table as texts; the separator is a tab if the header holds one, else a comma.
+    """Read a table as texts; what separates is the tab, comma or semicolon that the header holds, in this order.
 
     Raises
     ------
@@ -32,11 +37,12 @@ def read_table(path: str | Path) -> dict[str, np.ndarray]:
         with open(path, encoding="utf-8-sig", newline="") as file:
             header = file.readline()
             file.seek(0)
-            rows = list(csv.reader(file, delimiter="\t" if "\t" in header else ",", strict=True))
+            separator = next((mark for mark in "\t,;" if mark in header), ",")
+            rows = list(csv.reader(file, delimiter=separator, strict=True))
     except OSError as e:
         raise LabelError(f"no table of labels at {str(path)!r}: {e.strerror}") from e
     except (UnicodeDecodeError, csv.Error) as e:
-        raise LabelError(f"{path} is not comma- or tab-separated UTF-8 text: {e}") from e
+        raise LabelError(f"{path} is no UTF-8 text with columns between commas, tabs or semicolons: {e}") from e
     lines = [(number, row) for number, row in enumerate(rows, start=1) if any(map(str.strip, row))]
     if len(lines) < 2:
         raise LabelError(f"{path} holds no labels: it needs a header and at least one row")
@@ -47,8 +53,14 @@ def read_table(path: str | Path) -> dict[str, np.ndarray]:
     for number, row in lines[1:]:
         if len(row) != len(names):
             raise LabelError(f"{path}: row {number} has {len(row)} columns, the header {len(names)}")
-    columns = zip(*(row for _, row in lines[1:]), strict=True)
+    found = [row if separator != ";" else [_pointed(text) for text in row] for _, row in lines[1:]]
+    columns = zip(*found, strict=True)
     return {name: np.char.strip(np.array(column)) for name, column in zip(names, columns, strict=True)}
+
+
+def _pointed(text: str) -> str:
+    """``40,5`` as ``40.5``; any other text as it is."""
+    return text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text.strip()) else text
 
 
 def residue_numbers(table: Table, where: str) -> tuple[np.ndarray, np.ndarray]:
@@ -67,7 +79,7 @@ def residue_numbers(table: Table, where: str) -> tuple[np.ndarray, np.ndarray]:
 def read_values(
     table: Table, columns: Sequence[str], kind: str | None, where: str
 ) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    """Label columns as numbers; blanks are unknown.
+    """Label columns as numbers; blanks and "nan" are unknown, in columns of numbers "NA" too.
 
     Parameters
     ----------
@@ -84,32 +96,54 @@ def read_values(
         What they are.
     classes : tuple of str
         The classes in sorted order (numbers by size); empty otherwise.
+
+    Raises
+    ------
+    LabelError
+        A column is blank, mixes numbers and texts, or says the same of everything.
     """
     if kind not in (None, "classes", "labels", "values"):
         raise LabelError(f"kind {kind!r} is none of 'classes', 'labels', 'values'")
     numbers = None if kind == "classes" else np.stack([_numbers(table[c]) for c in columns], axis=1)  # (R, C)
-    bad = None if numbers is None else np.argwhere(np.isinf(numbers))
-    if kind == "classes" or (kind is None and len(bad) and len(columns) == 1):
+    no_numbers = numbers is not None and np.isinf(numbers).any() and not np.isfinite(numbers).any()
+    if kind == "classes" or (kind is None and len(columns) == 1 and no_numbers):
         if len(columns) > 1:
             raise LabelError(f"{where}: classes stand in one column, not in {', '.join(columns)}")
-        text = table[columns[0]]
-        classes = sorted(set(text.tolist()) - {""}, key=_by_size)
-        if not classes:
-            raise LabelError(f"{where}: column {columns[0]!r} is blank in every row")
-        place = {name: i for i, name in enumerate(classes)} | {"": -1}
-        return np.array([place[t] for t in text.tolist()], dtype=np.int64), "classes", tuple(classes)
+        return _classes(table[columns[0]], columns[0], where)
+    bad = np.argwhere(np.isinf(numbers))
     if len(bad):
         row, column = bad[0]
-        given = str(table[columns[column]][row])
-        hint = "; choose one column with columns=" if kind is None else ""
-        raise LabelError(f"{where}: {columns[column]} of label {row + 1} is {given!r}, not a finite number{hint}")
+        given = f"{columns[column]} of label {row + 1} is {str(table[columns[column]][row])!r}, not a finite number"
+        hint = "" if kind is not None else "; leave unknown ones blank, or say that these are classes (--kind, kind=)"
+        hint = "; choose one column (--column, columns=)" if kind is None and len(columns) > 1 else hint
+        raise LabelError(f"{where}: {given}{hint}")
     known = numbers[~np.isnan(numbers)]
     if known.size == 0:
         raise LabelError(f"{where}: {', '.join(columns)} are blank in every row")
     yes_no = bool(np.isin(known, (0, 1)).all())
     if kind == "labels" and not yes_no:
         raise LabelError(f"{where}: yes/no labels are 0 or 1; got {known[~np.isin(known, (0, 1))][0]:g}")
-    return numbers.astype(np.float32), kind or ("labels" if yes_no else "values"), ()
+    kind = kind or ("labels" if yes_no else "values")
+    if kind == "labels" and len(columns) == 1 and (known == known[0]).all():
+        raise LabelError(f"{where}: {columns[0]} is {known[0]:g} wherever it is known; there is nothing to tell apart")
+    return numbers.astype(np.float32), kind, ()
+
+
+def _classes(column: np.ndarray, name: str, where: str) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    """A column of texts as :func:`read_values` returns it."""
+    text = column.tolist()
+    classes = sorted(set(text) - set(BLANK), key=_by_size)
+    if not classes:
+        raise LabelError(f"{where}: column {name!r} is blank in every row")
+    if "NA" in classes:
+        raise LabelError(
+            f"{where}: {name} of label {text.index('NA') + 1} is 'NA', which may mean unknown or be a class\n"
+            "Leave unknown ones blank; write a class of this name otherwise, as 'Na+'."
+        )
+    if len(classes) == 1:
+        raise LabelError(f"{where}: {name} is {classes[0]!r} wherever it is known; there is nothing to tell apart")
+    place = {known: i for i, known in enumerate(classes)} | dict.fromkeys(BLANK, -1)
+    return np.array([place[t] for t in text], dtype=np.int64), "classes", tuple(classes)
 
 
 def _numbers(column: np.ndarray) -> np.ndarray:

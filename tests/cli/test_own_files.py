@@ -116,6 +116,22 @@ def test_labels_per_protein_make_a_regression(run, folder, tmp_path):
     assert next(csv.DictReader((tmp_path / "p.csv").open()))["residues"] == "46"
 
 
+def test_columns_of_a_table_are_chosen_and_their_kind_is_said(run, folder, tmp_path):
+    rows = [("file", "note", "group", "ph")]
+    rows += [(f"{name}.bcif", f"note {i}", i % 2 + 1, 6.5 + i) for i, name in enumerate(SMALL)]
+    _write(tmp_path / "table.csv", rows)
+    args = ["--data", folder / "structures", "--labels", tmp_path / "table.csv", "--epochs", 1, "-q"]
+    args += ["-o", tmp_path / "x.safetensors"]
+    result = run("train", "majority", *args)
+    assert result.code == 2 and "choose one column (--column" in result.err
+    result = run("train", "majority", *args, "--column", "ph")
+    assert result.code == 0 and "rmse" in result.out, result.err
+    result = run("train", "majority", *args, "--column", "group", "--kind", "classes")
+    assert result.code == 0 and "accuracy" in result.out, result.err
+    result = run("train", "majority", "--data", "pdb_core", "--task", "interface", "--column", "ph")
+    assert result.code == 2 and "--labels" in result.err
+
+
 def test_labels_of_absent_residues_are_one_error_that_names_them(run, folder, tmp_path):
     text = (folder / "residues.csv").read_text() + "1crn.bcif,A,999,,odd\n"
     (tmp_path / "wrong.csv").write_text(text)

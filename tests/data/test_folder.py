@@ -131,12 +131,25 @@ def test_an_absent_chain_is_named(folder, table):
         (["10", "9", "", "9"], "classes", "classes", ("9", "10")),
         (["0", "1", "1", "0"], "values", "values", ("x",)),
         (["-1.5", "nan", "1e3", "2"], None, "values", ("x",)),
+        (["-1.5", "NA", "1e3", ""], None, "values", ("x",)),
+        (["helix", "nan", "NaN", "coil"], None, "classes", ("coil", "helix")),
+        (["1", "1A", "2", "2"], "classes", "classes", ("1", "2", "1A")),
     ],
 )
 def test_the_kind_of_labels_follows_from_what_they_are(folder, table, values, kind, expected, names):
     path = table("file,x", [f"{n},{v}" for n, v in zip(NAMES, values, strict=True)])
     target = FolderDataset(folder, path, kind=kind).target("labels")
     assert (target.kind, target.names) == (expected, names)
+
+
+def test_semicolons_separate_where_the_decimal_sign_is_a_comma(folder, table):
+    """As spreadsheets write tables in most of Europe."""
+    data = FolderDataset(folder, table("file;tm;ph", ["1ubq;40,5;7", "1orc;-1,25e1;6,5"]))
+    assert data.target("labels").names == ("tm", "ph")
+    known = {e.id: align(data.labels("labels", e), data.read(e))[0].tolist() for e in data.examples("labels")}
+    assert known == {"1ubq": [40.5, 7.0], "1orc": [-12.5, 6.5]}
+    texts = FolderDataset(folder, table("file;x", ["1ubq;a, b", "1orc;c"])).target("labels")
+    assert texts.names == ("a, b", "c")
 
 
 def test_columns_choose_among_the_labels(folder, table):
@@ -179,6 +192,11 @@ def test_a_random_split_keeps_files_and_clusters_together(folder, table):
         ("file,chain,res_id,x", ["1ubq,A,1,2", "1ubq.bcif,A,1,2"], "1 and 2 are both of 1ubq.bcif A:1 and say"),
         ("file,chain,res_id,x", ["1ubq,A,1,2", "1ubq,A,1,3"], "both of 1ubq.bcif A:1 and contradict each other"),
         ("file,x", ["1ubq,a", "1ubq,b"], "both of 1ubq.bcif and contradict"),
+        ("file,x", ["1ubq,1.5", "1orc,<5"], "x of label 2 is '<5', not a finite number; leave unknown ones blank, or"),
+        ("file,x", ["1ubq,0", "1orc,1", "5cq2,inf"], "x of label 3 is 'inf', not a finite number"),
+        ("file,x", ["1ubq,zinc", "1orc,NA"], "x of label 2 is 'NA', which may mean unknown or be a class"),
+        ("file,x", ["1ubq,loop", "1orc,loop", "5cq2,"], "x is 'loop' wherever it is known; there is nothing to tell"),
+        ("file,x", ["1ubq,0", "1orc,0"], "x is 0 wherever it is known"),
     ],
 )
 def test_each_fault_of_a_table_is_named(folder, table, header, rows, message):
@@ -192,7 +210,7 @@ def test_each_fault_of_a_table_is_named(folder, table, header, rows, message):
     [
         ("file,x,split", ["1ubq,1,train", "1orc,2,"], r"label 2 has the splits \[''\]"),
         ("file,chain,res_id,x,split", ["1ubq,A,1,1,train", "1ubq,A,2,2,test"], r"\['test', 'train'\]"),
-        ("file,x,split", ["1ubq,1,training"], "no protein is in split 'train'"),
+        ("file,x,split", ["1ubq,2,training"], "no protein is in split 'train'"),
     ],
 )
 def test_each_fault_of_a_split_is_named(folder, table, header, rows, message):
