@@ -13,7 +13,8 @@ from torch.nn.functional import gelu
 from protgraph import Edges, FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.decoder import Decoder, DecoderState
-from protgraph_proteinmpnn.layers import EDGES, Update
+from protgraph.nn.update import Update
+from protgraph_proteinmpnn.layers import EDGES
 
 __all__ = ["ProteinMPNNDecoder", "State"]
 

@@ -11,18 +11,14 @@ from torch import Tensor
 
 from protgraph import Conformity, EdgeFeaturizer, EdgeList, Residues, TensorFeaturizer
 from protgraph.errors import OptionError
+from protgraph.featurize.gaussian import SOFTEN, gaussians
 from protgraph.structure import neighbors
 from protgraph_proteinmpnn.fields import ATOM_PAIR_RBF, CB, RELATIVE_POSITION
 
-__all__ = ["AtomPairRbf", "BackboneKnn", "RelativePosition", "VirtualCb", "gaussians"]
+__all__ = ["AtomPairRbf", "BackboneKnn", "RelativePosition", "VirtualCb"]
 
 #: Coefficients of b × c, b and c: ideal bond lengths and angles at CA (Dauparas et al. 2022, supplement).
 CB_CROSS, CB_N, CB_C = -0.58273431, 0.56802827, -0.54067466
-#: Added to squared distances, Å²: the derivative of the distance of an atom from itself stays finite.
-SOFTEN = 1e-6
-# exp(-60) is nothing to either floating type; what lies below 1e-38 has no float32 of full precision and costs products
-# on CPU a hundred times as much.
-_FAINT = 60.0
 
 
 class BackboneKnn(EdgeFeaturizer):
@@ -193,13 +189,3 @@ class RelativePosition(TensorFeaturizer):
         offset = (edges.target(seq_pos) - edges.source(seq_pos)).clamp(-self.clip, self.clip) + self.clip
         same = edges.target(chain) == edges.source(chain)
         return {RELATIVE_POSITION.name: torch.where(same, offset, 2 * self.clip + 1)}
-
-
-def gaussians(distance: Tensor, bins: int, low: float, high: float) -> Tensor:
-    """``exp(-((d - μ_k) / σ)²)``: ``(E, D)`` distances to ``(E, D, bins)``."""
-    width = (high - low) / bins
-    centre = torch.linspace(low, high, bins, dtype=distance.dtype, device=distance.device) / width
-    scaled = (distance / width)[..., None] - centre
-    if scaled.requires_grad:
-        return torch.exp(-scaled.square().clamp(max=_FAINT))
-    return scaled.square_().clamp_(max=_FAINT).neg_().exp_()  # 400 numbers an edge: no new memory for each pass

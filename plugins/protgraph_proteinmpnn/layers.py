@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu
 
 from protgraph import Edges, FieldSpec, GraphLayer
+from protgraph.nn.update import Update
 
-__all__ = ["EDGES", "Block", "PairMLP", "ProteinMPNNEncoder", "Update", "blocks"]
+__all__ = ["EDGES", "Block", "PairMLP", "ProteinMPNNEncoder", "blocks"]
 
 #: Edges that are worked on at once without gradients: 1536 × 128 float32 are 0.8 MB and stay in a core's cache.
 EDGES = 1536
@@ -84,36 +85,6 @@ class PairMLP(nn.Module):
         if nodes is not None:
             z = block.add(z, *nodes)
         return gelu(self.middle(gelu(z)))
-
-
-class Update(nn.Module):
-    """``h ← norm₁(h + W₃ Σ_j m_ij / scale)``, ``h ← norm₂(h + W_out g(W_in h))``: what messages do to a node.
-
-    ``Σ_j (W₃ m_ij + b₃) = W₃ (Σ_j m_ij) + K b₃``: W₃ works on nodes.
-
-    Parameters
-    ----------
-    dim : int
-        Width of h and m; the hidden layer has four times that.
-    scale : float
-        What sums are divided by, however many neighbours there are.
-    dropout : float
-        Probability, of both updates.
-    """
-
-    def __init__(self, dim: int, scale: float, dropout: float) -> None:
-        super().__init__()
-        self.scale = scale
-        self.out = nn.Linear(dim, dim)
-        self.norms = nn.ModuleList([nn.LayerNorm(dim), nn.LayerNorm(dim)])
-        self.feed_forward = nn.Sequential(nn.Linear(dim, 4 * dim), nn.GELU(), nn.Linear(4 * dim, dim))
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, h: Tensor | None, total: Tensor, count: Tensor) -> Tensor:
-        """``(N, dim)`` from h, sums of messages ``(N, dim)`` and how many each was of ``(N, 1)``."""
-        step = self.dropout((total @ self.out.weight.t() + count * self.out.bias) / self.scale)
-        h = self.norms[0](step if h is None else h + step)
-        return self.norms[1](h + self.dropout(self.feed_forward(h)))
 
 
 class ProteinMPNNEncoder(GraphLayer):

@@ -12,7 +12,7 @@ from torch.linalg import cross
 from torch.nn.functional import normalize
 
 from protgraph import Conformity, TensorFeaturizer
-from protgraph_proteinmpnn.featurizers import SOFTEN, gaussians
+from protgraph.featurize.gaussian import SOFTEN, gaussians
 from protgraph_proteinmpnn.fields import CA_ORIENTATION, CA_PAIR_RBF
 
 __all__ = ["DEFECTS", "QUATERNION", "CaOrientation", "CaPairRbf"]
