@@ -43,9 +43,9 @@ class FieldSpec:
         torch dtype name. Floating fields follow the model's dtype.
     unit : str
         Å, radians, Da, elementary charges, or "dimensionless".
-    shape : tuple of int, optional
+    shape : tuple of int or None, optional
         Trailing shape where it is not ``(dim,)``: ``(4, 3)`` for the four backbone atoms, ``()`` for a vector of
-        one integer per node.
+        one integer per node. In the table, None stands for a width that an option of the featurizer decides.
     classes : int, optional
         Number of categories of an integer field (``aatype`` has 21); None where it is not a category.
     chiral : bool
@@ -59,7 +59,7 @@ class FieldSpec:
     irreps: str
     dtype: str = "float32"
     unit: str = "dimensionless"
-    shape: tuple[int, ...] | None = None
+    shape: tuple[int | None, ...] | None = None
     classes: int | None = None
     chiral: bool = False
     doc: str = ""
@@ -127,7 +127,7 @@ class FieldSpec:
         return 3 if self.irreps == "point" else self._width
 
     @property
-    def trailing_shape(self) -> tuple[int, ...]:
+    def trailing_shape(self) -> tuple[int | None, ...]:
         """Shape after the first dimension."""
         if self.shape is not None:
             return self.shape

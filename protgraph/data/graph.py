@@ -101,7 +101,7 @@ def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
     if floating != spec.dtype.startswith("float") or (not floating and value.dtype != getattr(torch, spec.dtype)):
         raise FieldError(f"{where} is {value.dtype}; the field table says {spec.dtype}")
     fixed = spec.shape if spec.irreps != "point" else spec.trailing_shape  # widths of plain irreps are options
-    if fixed is not None and tuple(value.shape[1:]) != fixed:
+    if fixed is not None and not _fits(tuple(value.shape[1:]), fixed):
         raise FieldError(f"{where} has trailing shape {tuple(value.shape[1:])}; the field table says {fixed}")
     finite = torch.isfinite(value).flatten(1).all(1) if floating and key != "backbone" else None
     if key == "pos" and "backbone_mask" in graph:
@@ -109,6 +109,11 @@ def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
     if finite is not None and not bool(finite.all()):
         row = int((~finite).nonzero()[0])
         raise FieldError(f"{where} is not finite in row {row}; mask what is missing instead")
+
+
+def _fits(shape: tuple[int, ...], fixed: tuple[int | None, ...]) -> bool:
+    """Whether a trailing shape is the table's, where that says one."""
+    return len(shape) == len(fixed) and all(b in (None, a) for a, b in zip(shape, fixed, strict=True))
 
 
 def _check_edges(graph: ProteinGraph) -> None:

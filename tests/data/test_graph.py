@@ -7,6 +7,7 @@ import torch
 from torch_geometric.data import Batch
 
 from protgraph.data.edges import Edges, Proteins
+from protgraph.data.fields import FieldSpec, register_field
 from protgraph.data.graph import ProteinGraph, collate
 from protgraph.errors import FieldError, UnknownNameError
 
@@ -97,6 +98,17 @@ def test_validate_names_what_is_wrong(change, words):
     graph = ring(20, 3, "1abc")
     change(graph)
     with pytest.raises(FieldError, match=words):
+        graph.validate()
+
+
+def test_a_width_that_the_table_leaves_open_is_any_and_the_others_are_not():
+    register_field(FieldSpec("open_width", "node", "point", shape=(None, 3)))
+    graph = ring(20, 3, "1abc")
+    for width in (2, 5):
+        graph.open_width = torch.zeros(20, width, 3)
+        assert graph.validate()
+    graph.open_width = torch.zeros(20, 2, 4)
+    with pytest.raises(FieldError, match="trailing shape"):
         graph.validate()
 
 
