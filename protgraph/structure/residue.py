@@ -197,15 +197,21 @@ class Residues:
     def with_noise(self, sigma: float, *, seed: int) -> Residues:
         """These residues with each coordinate of each atom off by a normal deviate of its own, of ``sigma`` Å.
 
-        ``pos``, ``backbone`` and ``atom_pos`` agree afterwards as before. The same seed gives the same noise.
+        ``pos``, ``backbone`` and ``atom_pos`` agree afterwards as before; the atoms of ligands move too. The same seed
+        gives the same noise.
         """
         rng = np.random.default_rng(seed)
         backbone, atoms = (sigma * rng.standard_normal(x.shape) for x in (self.backbone, self.atom_pos))
         for column, name in enumerate(BACKBONE):
             own = self.atom_name == name
             atoms[own] = backbone[self.atom_residue[own], column]
+        ligands = self.ligands
+        if ligands is not None:
+            step = sigma * rng.standard_normal(ligands.atom_pos.shape)
+            ligands = replace(ligands, atom_pos=(ligands.atom_pos + step).astype(ligands.atom_pos.dtype))
         return replace(
             self,
+            ligands=ligands,
             pos=(self.pos + backbone[:, 1]).astype(self.pos.dtype),
             backbone=(self.backbone + backbone).astype(self.backbone.dtype),
             atom_pos=(self.atom_pos + atoms).astype(self.atom_pos.dtype),

@@ -92,3 +92,10 @@ def test_nucleotides_are_molecules_on_request_and_bonded_in_a_row(structures_dir
     graph = featurize(alone, ["covalent_bond"], nodes="atom")
     inside = int(graph.is_ligand[graph.edge_index].all(0).sum())
     assert inside == 2 * bonds.shape[1]
+
+
+def test_noise_moves_them_as_it_moves_the_protein_without_them(structure, residues):
+    moved, without = residues.with_noise(0.1, seed=3), clean(structure).with_noise(0.1, seed=3)
+    assert np.array_equal(moved.atom_pos, without.atom_pos)
+    step = moved.ligands.atom_pos - residues.ligands.atom_pos
+    assert 0.05 < step.std() < 0.2 and (step != 0).all() and moved.ligands.atom_pos.dtype == np.float32
