@@ -181,7 +181,12 @@ class StructureCase(Case):
 
     @cached_property
     def scene(self) -> StructureScene:
-        return StructureScene(packed_proteins() if self.packed else proteins())
+        return StructureScene(packed_proteins() if self.packed else proteins(ligands=self._bound))
+
+    @cached_property
+    def _bound(self) -> bool:
+        """Whether it looks at ligands."""
+        return self.create().wants_ligands
 
     @cached_property
     def exact(self) -> bool:
@@ -190,7 +195,8 @@ class StructureCase(Case):
         return all(x.dtype == torch.float64 for x in made if x.is_floating_point())
 
     def degenerate(self) -> dict[str, Scene]:
-        return {name: StructureScene((residues,)) for name, residues in degenerate_proteins().items()}
+        odd = degenerate_proteins(ligands=self._bound)
+        return {name: StructureScene((residues,)) for name, residues in odd.items()}
 
     def make(self) -> nn.Module:
         return _Measurement(self.create())
@@ -244,7 +250,7 @@ class ModelCase(Case):
 
     @cached_property
     def scene(self) -> StructureScene:
-        return StructureScene(proteins(), self.graph.nodes)
+        return StructureScene(proteins(ligands=self._plan.wants_ligands), self.graph.nodes)
 
     @cached_property
     def _plan(self) -> FeaturePlan:
@@ -279,7 +285,8 @@ class ModelCase(Case):
         return [*featurizers, *models[0].layers, *(m.head for m in models)]
 
     def degenerate(self) -> dict[str, Scene]:
-        return {name: StructureScene((residues,), self.graph.nodes) for name, residues in degenerate_proteins().items()}
+        odd = degenerate_proteins(ligands=self._plan.wants_ligands)
+        return {name: StructureScene((residues,), self.graph.nodes) for name, residues in odd.items()}
 
     def make(self) -> nn.Module:
         return _Heads([build_model(self.graph, target) for target in self.targets])

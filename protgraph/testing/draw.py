@@ -21,7 +21,7 @@ from protgraph.structure import Residues
 from protgraph.testing.protein import copied, degenerate_proteins, proteins
 from protgraph.testing.scene import TensorScene
 
-__all__ = ["degenerate_scenes", "draw_scene", "known_spec", "level_of", "scene_of_graph"]
+__all__ = ["degenerate_scenes", "draw_scene", "known_spec", "level_of", "plan_of", "scene_of_graph"]
 
 #: Neighbours of each node: fewer than the smallest protein has, so that all nodes have equally many.
 NEIGHBOURS = 6
@@ -47,12 +47,12 @@ def draw_scene(
     specs : mapping of str to FieldSpec
         By local name. A name of the field table holds what its featurizer computes; any other is drawn at random.
     of : sequence of Residues, optional
-        The proteins; :func:`protgraph.testing.protein.proteins` by default.
+        The proteins; :func:`protgraph.testing.protein.proteins` by default, with ligands where they are looked at.
     nonnegative : iterable of str
         Names to draw from (0.1, 1.1).
     """
-    residues, nonnegative = proteins() if of is None else of, frozenset(nonnegative)
-    plan = _plan(frozenset(name for name in specs if is_registered(name)))
+    plan, nonnegative = plan_of(specs), frozenset(nonnegative)
+    residues = proteins(ligands=plan.wants_ligands) if of is None else of
     batch = collate([plan.stored(copied(r)) for r in residues])
     known = plan.expand(inputs(batch))
     known["masked"] = _random("masked", field("masked"), len(batch.masked), batch.pos, False)
@@ -73,13 +73,15 @@ def draw_scene(
 
 def degenerate_scenes(specs: Mapping[str, FieldSpec], *, nonnegative: Iterable[str] = ()) -> dict[str, TensorScene]:
     """Scenes that make formulas divide by zero, by what they are."""
-    made = {n: draw_scene(specs, of=[r], nonnegative=nonnegative) for n, r in degenerate_proteins().items()}
+    bound = plan_of(specs).wants_ligands
+    odd = degenerate_proteins(ligands=bound)
+    made = {n: draw_scene(specs, of=[r], nonnegative=nonnegative) for n, r in odd.items()}
     usual = draw_scene(specs, nonnegative=nonnegative)
     made["no edges"] = usual.without_edges()
     blank = {n: torch.zeros_like(x) if x.is_floating_point() else x for n, x in usual.values.items() if n != "pos"}
     made["all features 0"] = replace(usual, values={**usual.values, **blank})
-    alone = degenerate_proteins()["one residue"]
-    made["one residue beside a protein"] = draw_scene(specs, of=[alone, proteins()[1]], nonnegative=nonnegative)
+    pair = [odd["one residue"], proteins(ligands=bound)[1]]
+    made["one residue beside a protein"] = draw_scene(specs, of=pair, nonnegative=nonnegative)
     return made
 
 
@@ -111,6 +113,11 @@ def _random(name: str, spec: FieldSpec, rows: int, pos: Tensor, nonnegative: boo
 
 def _exact(value: Tensor) -> Tensor:
     return value.double() if value.is_floating_point() else value
+
+
+def plan_of(specs: Mapping[str, FieldSpec]) -> FeaturePlan:
+    """The featurizers that write those of these names that the field table knows."""
+    return _plan(frozenset(name for name in specs if is_registered(name)))
 
 
 def _plan(names: frozenset[str]) -> FeaturePlan:

@@ -63,7 +63,11 @@ class Motions:
         """The protein after each motion."""
         point = FieldSpec("pos", "node", "point")
         moved = {n: self.apply(torch.from_numpy(getattr(residues, n)), point).numpy() for n in _COORDINATES}
-        return [replace(residues, **{n: moved[n][m] for n in _COORDINATES}) for m in range(len(self))]
+        copies = [replace(residues, **{n: moved[n][m] for n in _COORDINATES}) for m in range(len(self))]
+        if residues.ligands is None:
+            return copies
+        atoms = self.apply(torch.from_numpy(residues.ligands.atom_pos), point).numpy()
+        return [replace(c, ligands=replace(c.ligands, atom_pos=a)) for c, a in zip(copies, atoms, strict=True)]
 
     def _turn(self, value: Tensor, spec: FieldSpec, *, inverse: bool) -> Tensor:
         if spec.irreps == "index" or (spec.is_scalar and "o" not in spec.irreps) or not value.is_floating_point():

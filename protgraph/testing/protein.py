@@ -14,6 +14,7 @@ from biotite.sequence import ProteinSequence
 from protgraph.structure import LossReport, Residues
 from protgraph.structure.alphabet import ALPHABET
 from protgraph.structure.geometry import unit, virtual_cb
+from protgraph.testing.ligand import with_ligands
 
 __all__ = ["copied", "degenerate_proteins", "make_protein", "proteins"]
 
@@ -27,9 +28,13 @@ _JITTER = 0.1
 
 
 @cache
-def proteins() -> tuple[Residues, ...]:
-    """Two proteins, one of two chains (11 and 8 residues) and one of a single chain (7), the same in every process."""
-    return make_protein((11, 8), seed=160), make_protein((7,), seed=361)  # no atoms too near, no distances alike
+def proteins(*, ligands: bool = False) -> tuple[Residues, ...]:
+    """Two proteins, one of two chains (11 and 8 residues) and one of a single chain (7), the same in every process.
+
+    With ``ligands``, 28 atoms of small molecules lie about the first, and 9 about the second.
+    """
+    both = make_protein((11, 8), seed=160), make_protein((7,), seed=361)  # no atoms too near, no distances alike
+    return (with_ligands(both[0], 28, seed=2044), with_ligands(both[1], 9, seed=1963)) if ligands else both
 
 
 def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
@@ -78,12 +83,29 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
 def copied(residues: Residues, dtype: torch.dtype = torch.float64) -> Residues:
     """The same in other memory, coordinates and B factors in float64 or else, as from files, in float32."""
     kind = np.float64 if dtype == torch.float64 else np.float32
+    ligands = residues.ligands
+    if ligands is not None:
+        ligands = replace(ligands, atom_pos=ligands.atom_pos.astype(kind), atom_element=ligands.atom_element.copy())
     arrays = {name: x.copy() for name, x in vars(residues).items() if isinstance(x, np.ndarray)}
-    return replace(residues, **{n: x.astype(kind) if x.dtype.kind == "f" else x for n, x in arrays.items()})
+    arrays = {name: x.astype(kind) if x.dtype.kind == "f" else x for name, x in arrays.items()}
+    return replace(residues, **arrays, ligands=ligands)
 
 
-def degenerate_proteins() -> dict[str, Residues]:
-    """Proteins that make formulas divide by zero, by what they are."""
+def degenerate_proteins(*, ligands: bool = False) -> dict[str, Residues]:
+    """Proteins that make formulas divide by zero, by what they are; with ``ligands``, 3 atoms lie on one place of each.
+
+    One more protein has no atom of a ligand then.
+    """
+    made = _degenerate()
+    if not ligands:
+        return made
+    bound = {name: with_ligands(residues, 3, seed=0) for name, residues in made.items()}
+    for residues in bound.values():
+        residues.ligands.atom_pos[:] = residues.pos[0]
+    return {**bound, "no ligand": made["several chains"]}
+
+
+def _degenerate() -> dict[str, Residues]:
     whole, many = make_protein((6,), seed=3), make_protein((1, 2, 3), seed=4)
     at_one_place = {name: np.ones_like(getattr(whole, name)) for name in ("pos", "backbone", "atom_pos")}
     line = np.arange(len(whole))[:, None] * np.array([3.8, 0.0, 0.0])

@@ -110,8 +110,13 @@ def _other(residues: Residues, seed: int) -> Residues:
     rng = np.random.default_rng(seed)
     noise = rng.normal(0, 1.5, residues.backbone.shape)
     cut = residues.seq_pos >= len(residues) // 2  # a numbering gap in the middle
+    ligands = residues.ligands
+    if ligands is not None:
+        pos = ligands.atom_pos + rng.normal(0, 1.5, ligands.atom_pos.shape)
+        ligands = replace(ligands, atom_pos=pos, atom_element=np.roll(ligands.atom_element, 1))
     return replace(
         residues,
+        ligands=ligands,
         aatype=(residues.aatype + rng.integers(1, 20, len(residues))) % 20,
         pos=residues.pos + noise[:, 1],
         backbone=residues.backbone + noise,

@@ -8,7 +8,7 @@ import torch
 
 import protgraph as pg
 from protgraph.data.fields import FieldSpec
-from protgraph.structure.geometry import backbone_dihedrals, linked_to_next
+from protgraph.structure.geometry import backbone_dihedrals, linked_to_next, virtual_cb
 from protgraph.testing.draw import draw_scene, known_spec
 from protgraph.testing.motion import reflections, rotations
 from protgraph.testing.protein import copied, degenerate_proteins, make_protein, proteins
@@ -43,6 +43,25 @@ def test_no_two_neighbours_are_so_alike_that_rounding_could_swap_them():
     for residues in proteins():
         distance = np.linalg.norm(residues.pos[:, None] - residues.pos, axis=-1)
         assert np.diff(np.sort(distance, 1)[:, 1:], axis=1).min() > 5e-3  # coordinates of 300 Å round to 1.5e-5 Å
+
+
+def test_no_two_atoms_of_ligands_are_so_alike_that_rounding_could_swap_them():
+    for residues in proteins(ligands=True):
+        cb, atoms = virtual_cb(residues.backbone), residues.ligands.atom_pos
+        distance = np.sort(np.linalg.norm(cb[:, None] - atoms, axis=-1), 1)
+        assert np.diff(distance, axis=1).min() > 4e-3 and distance.min() > 2.5
+    assert [len(r.ligands.atom_pos) for r in proteins(ligands=True)] == [28, 9]
+
+
+def test_ligands_move_and_change_with_their_protein():
+    scene, motions = StructureScene(proteins(ligands=True)), rotations().first(2)
+    for m, copy in enumerate(scene.moved(motions).residues[::2]):
+        before, after = ((r.ligands.atom_pos[:, None] - r.pos) for r in (scene.residues[0], copy))
+        assert np.abs(after - before @ motions.elements[m].numpy().T).max() < 1e-9
+        assert np.abs(copy.pos - scene.residues[0].pos).max() > 50
+    last, other = scene.residues[-1].ligands, scene.disturbed().residues[-1].ligands
+    assert (last.atom_pos != other.atom_pos).all() and (last.atom_element != other.atom_element).any()
+    assert not np.shares_memory(copied(scene.residues[0]).ligands.atom_pos, scene.residues[0].ligands.atom_pos)
 
 
 def test_proteins_are_the_same_each_time_and_differ_by_seed():
