@@ -1,20 +1,19 @@
-"""E(n)-equivariant graph networks: messages of distances, which change what a residue knows and where it is."""
+"""E(n)-equivariant graph networks: messages of distances, which change what a node knows and where it is."""
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelGraph, Node, node
 
 __all__ = ["FAMILY"]
 
 NODES = ["aatype", "dihedral", "dihedral_mask"]
 EDGES = ["edge_rbf", "edge_offset"]
+PAPER = "Satorras, Hoogeboom & Welling 2021, arXiv:2102.09844"
 
 
-def _network(
-    name: str, *, dim: int = 64, depth: int = 4, k: int = 16, scale: float = 10.0, attention: bool = False
-) -> ModelGraph:
+def _layers(*, dim: int, depth: int, scale: float, attention: bool = False) -> list[Node]:
     motions = [f"motion_{i}" for i in range(1, depth + 1)]
-    layers = [
+    rounds = [
         node(
             "egnn",
             dim=dim,
@@ -25,19 +24,38 @@ def _network(
         )
         for motion, pos in zip(motions, ["pos", *(depth - 1) * ["moved"]], strict=True)
     ]
+    # How far a node was moved is a vector: heads of scalars read its length, heads of vectors itself.
+    return [*rounds, node("add", reads=motions, writes={"h": "motion"}), node("concat", reads=["h", "motion"])]
+
+
+def _network(
+    name: str, *, dim: int = 64, depth: int = 4, k: int = 16, scale: float = 10.0, attention: bool = False
+) -> ModelGraph:
     return ModelGraph(
         name,
         features=["dihedral", node("knn", k=k), "edge_distance", node("edge_rbf", bins=16), "edge_offset"],
         layers=[
             node("embed", reads=NODES, dim=dim),
             node("embed", reads=EDGES, dim=16, writes={"h": "edge_attr"}),
-            *layers,
-            # How far a residue was moved is a vector: heads of scalars read its length, heads of vectors itself.
-            node("add", reads=motions, writes={"h": "motion"}),
-            node("concat", reads=["h", "motion"]),
+            *_layers(dim=dim, depth=depth, scale=scale, attention=attention),
         ],
         readout={"h": "h", "pos": "moved"},
-        doc="Satorras, Hoogeboom & Welling 2021, arXiv:2102.09844: messages of distances move residues.",
+        doc=f"{PAPER}: messages of distances move residues.",
+    )
+
+
+def _atoms(name: str, *, dim: int = 64, depth: int = 4, cutoff: float = 4.5) -> ModelGraph:
+    return ModelGraph(
+        name,
+        features=[node("radius", radius=cutoff), "edge_distance", node("edge_rbf", bins=16, cutoff=cutoff)],
+        layers=[
+            node("embed", reads=["element", "atom_type", "aatype"], dim=dim),
+            node("embed", reads=["edge_rbf"], dim=16, writes={"h": "edge_attr"}),
+            *_layers(dim=dim, depth=depth, scale=cutoff),
+        ],
+        readout={"h": "h", "pos": "moved"},
+        doc=f"{PAPER}, between all heavy atoms; residues are read on their CA.",
+        nodes="atom",
     )
 
 
@@ -45,6 +63,7 @@ FAMILY = Family(
     {
         "small": _network("egnn"),
         "satorras2021": _network("egnn.satorras2021", dim=128, depth=7, scale=1.0, attention=True),
+        "atom": _atoms("egnn.atom"),
     },
     doc="E(n)-equivariant graph neural networks.",
 )
