@@ -102,7 +102,7 @@ def test_validate_names_what_is_wrong(change, words):
 
 
 def test_a_width_that_the_table_leaves_open_is_any_and_the_others_are_not():
-    register_field(FieldSpec("open_width", "node", "point", shape=(None, 3)))
+    register_field(FieldSpec("open_width", "node", "point", shape=(None, 3), doc="some places"))
     graph = ring(20, 3, "1abc")
     for width in (2, 5):
         graph.open_width = torch.zeros(20, width, 3)
