@@ -1,0 +1,131 @@
+"""Which atoms of ligands, ions and nucleotides lie about each residue: ``context_atoms``."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from protgraph import Residues, StructureFeaturizer
+from protgraph.errors import OptionError
+from protgraph.structure.atom import ELEMENTS
+from protgraph.structure.geometry import virtual_cb
+from protgraph_ligandmpnn.fields import CONTEXT_ELEMENT, CONTEXT_MASK, CONTEXT_POS
+
+__all__ = ["ContextAtoms", "nearest_points"]
+
+_DENSE = 2**21  # distances held at once
+
+
+class ContextAtoms(StructureFeaturizer):
+    """The k atoms of no protein that are nearest to the virtual CB of each residue, nearest first.
+
+    Parameters
+    ----------
+    k : int
+        Atoms of each residue.
+    omit : str
+        Symbols of elements that are left out: ``"MO,W"``.
+
+    Writes
+    ------
+    context_pos : (N, k, 3), point, Å
+        CA in the places of atoms that are not there.
+    context_element : (N, k) int64, 119 classes
+        Atomic number; 0 where no atom is.
+    context_mask : (N, k) bool
+        Where one is: nowhere for a residue that lacks N, CA, C or O, and in a protein without ligands.
+
+    Notes
+    -----
+    Atoms are those of ``Residues.ligands``: heavy ones, of all molecules but water. Those of an unknown element are
+    left out. Residues that were read without ligands have none.
+
+    References
+    ----------
+    Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1, Methods (25 nearest context atoms, by the distance from the
+    virtual CB).
+    """
+
+    writes: ClassVar[tuple[str, ...]] = (CONTEXT_POS.name, CONTEXT_ELEMENT.name, CONTEXT_MASK.name)
+    wants_ligands: ClassVar[bool] = True
+
+    def __init__(self, *, k: int = 25, omit: str = "") -> None:
+        super().__init__()
+        if not (isinstance(k, int) and k >= 1):
+            raise OptionError(f"context_atoms takes a whole number k of at least 1, got {k!r}")
+        symbols = [symbol.strip().upper() for symbol in omit.split(",") if symbol.strip()]
+        odd = [symbol for symbol in symbols if symbol not in ELEMENTS]
+        if odd:
+            raise OptionError(f"context_atoms: omit={omit!r}: {odd[0]!r} is no symbol of an element, such as 'MO'")
+        self.k = k
+        self.omit = tuple(ELEMENTS.index(symbol) + 1 for symbol in symbols)
+        self.out[CONTEXT_POS.name] = CONTEXT_POS.as_(CONTEXT_POS.name, shape=(k, 3))
+        for spec in (CONTEXT_ELEMENT, CONTEXT_MASK):
+            self.out[spec.name] = spec.as_(spec.name, irreps=f"{k}x0e", shape=(k,))
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        n, k, ligands = len(residues), self.k, residues.ligands
+        pos = np.repeat(residues.pos[:, None], k, 1)  # (N, k, 3)
+        element, mask = np.zeros((n, k), np.int64), np.zeros((n, k), bool)
+        if ligands is not None and len(ligands):
+            number = _atomic_number(ligands.atom_element)
+            kept = (number > 0) & ~np.isin(number, self.omit)
+            rows = np.flatnonzero(residues.backbone_mask.all(1))
+            atoms, number = ligands.atom_pos[kept], number[kept]
+            near = nearest_points(virtual_cb(residues.backbone[rows]), atoms, k)  # (M, ≤ k)
+            there = np.arange(near.shape[1])
+            pos[rows[:, None], there], element[rows[:, None], there] = atoms[near], number[near]
+            mask[rows[:, None], there] = True
+        return {CONTEXT_POS.name: pos, CONTEXT_ELEMENT.name: element, CONTEXT_MASK.name: mask}
+
+
+def nearest_points(pos: np.ndarray, points: np.ndarray, k: int) -> np.ndarray:
+    """The k nearest points of each position, nearest first.
+
+    Parameters
+    ----------
+    pos : ndarray
+        ``(N, 3)``, Å.
+    points : ndarray
+        ``(A, 3)``, Å.
+    k : int
+        All A points where there are fewer.
+
+    Returns
+    -------
+    ndarray
+        ``(N, min(k, A))`` int64. Of several at one distance, the lower numbers come first.
+
+    Examples
+    --------
+    >>> nearest_points(np.zeros((1, 3)), np.array([[2.0, 0, 0], [1, 0, 0], [0, 1, 0]]), 2)
+    array([[1, 2]])
+    """
+    pos, points, k = np.asarray(pos, np.float64), np.asarray(points, np.float64), min(k, len(points))
+    if k == 0 or len(pos) == 0:
+        return np.zeros((len(pos), k), np.int64)
+    width = min(k + 1, len(points))
+    if len(pos) * len(points) <= _DENSE:
+        return _nearest(pos, points, np.broadcast_to(np.arange(len(points)), (len(pos), len(points))))[0][:, :k]
+    candidates = np.sort(cKDTree(points).query(pos, width)[1].reshape(len(pos), width), axis=1)
+    near, d2 = _nearest(pos, points, candidates)
+    if width > k:  # a point that was left out may be as near as the last one, with a lower number
+        for row in np.flatnonzero(d2[:, k - 1] >= d2[:, k] * (1 - 1e-9)):
+            near[row] = _nearest(pos[row : row + 1], points, np.arange(len(points))[None])[0][0, :width]
+    return near[:, :k]
+
+
+def _nearest(pos: np.ndarray, points: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates ``(N, C)``, ascending, by distance, and their squared distances ``(N, C)``."""
+    d2 = ((points[candidates] - pos[:, None]) ** 2).sum(-1)
+    order = np.argsort(d2, axis=1, kind="stable")
+    return np.take_along_axis(candidates, order, 1), np.take_along_axis(d2, order, 1)
+
+
+def _atomic_number(symbols: np.ndarray) -> np.ndarray:
+    """``(A,)`` int64; 0 for an unknown symbol."""
+    known, which = np.unique(symbols, return_inverse=True)
+    place = {symbol: number for number, symbol in enumerate(ELEMENTS, 1)}
+    return np.array([place.get(str(symbol).upper(), 0) for symbol in known], np.int64)[which]

@@ -1,0 +1,80 @@
+"""The fields of context atoms: those of ligands, ions and nucleotides that lie nearest to each residue.
+
+Each has one row a residue and holds k atoms, nearest first; widths are those of 25 atoms, the default.
+"""
+
+from __future__ import annotations
+
+from protgraph import FieldSpec, register_field
+
+__all__ = [
+    "CONTEXT_DIRECTION",
+    "CONTEXT_ELEMENT",
+    "CONTEXT_GROUP",
+    "CONTEXT_MASK",
+    "CONTEXT_PAIR_RBF",
+    "CONTEXT_PERIOD",
+    "CONTEXT_POS",
+    "CONTEXT_RBF",
+    "pairs",
+]
+
+
+def pairs(k: int) -> int:
+    """How many pairs (a, b), a ≤ b, k atoms have."""
+    return k * (k + 1) // 2
+
+
+def _category(name: str, classes: int, doc: str) -> FieldSpec:
+    spec = FieldSpec(name, "node", "25x0e", "int64", shape=(None,), classes=classes, chiral=True, doc=doc)
+    return register_field(spec)
+
+
+# Chiral, all of them: a mirror image has its virtual CB elsewhere, from where the nearest atoms are found.
+CONTEXT_POS = register_field(
+    FieldSpec(
+        "context_pos",
+        "node",
+        "point",
+        unit="Å",
+        shape=(None, 3),
+        chiral=True,
+        doc="the atoms of ligands nearest to the virtual CB, nearest first; CA where there are no more",
+    )
+)
+CONTEXT_ELEMENT = _category("context_element", 119, "atomic number of each; 0: none")
+CONTEXT_GROUP = _category("context_group", 19, "group of its element, 1 to 18; 0: none")
+CONTEXT_PERIOD = _category("context_period", 8, "period of its element, 1 to 7; 0: none")
+CONTEXT_MASK = register_field(
+    FieldSpec("context_mask", "node", "25x0e", "bool", shape=(None,), chiral=True, doc="which of them are atoms")
+)
+CONTEXT_RBF = register_field(
+    FieldSpec(
+        "context_rbf",
+        "node",
+        "2000x0e",
+        shape=(None, None),
+        chiral=True,
+        doc="radial bases of the distances from N, CA, C, O, CB to each context atom",
+    )
+)
+CONTEXT_DIRECTION = register_field(
+    FieldSpec(
+        "context_direction",
+        "node",
+        "+".join(25 * ["3x0e+1x0o"]),
+        shape=(None, 4),
+        chiral=True,
+        doc="azimuth (cos, sin) and elevation (cos, sin) of each context atom in the frame of N, CA, C",
+    )
+)
+CONTEXT_PAIR_RBF = register_field(
+    FieldSpec(
+        "context_pair_rbf",
+        "node",
+        f"{pairs(25) * 16}x0e",
+        shape=(None, None),
+        chiral=True,
+        doc="radial bases of the distances between context atoms a ≤ b of each residue, row-major",
+    )
+)

