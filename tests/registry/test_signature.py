@@ -144,3 +144,44 @@ def test_options_of_shows_defaults_and_types() -> None:
         "TypeCheckersOnly",
     ]
     assert options_of(Ball)["radius"].required and not options["side"].required
+
+
+def test_a_signature_is_read_again_where_init_was_replaced(filled: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert filled.create("ball", options={"radius": 1.0}).radius == 1.0
+
+    def longer(self: Ball, *, radius: float, holes: int = 0) -> None:
+        self.radius, self.holes = radius, holes
+
+    monkeypatch.setattr(Ball, "__init__", longer)
+    assert filled.create("ball", options={"radius": 1.0, "holes": 2}).holes == 2
+    monkeypatch.undo()
+    with pytest.raises(OptionError, match="got 'holes'; ball takes radius"):
+        filled.create("ball", options={"radius": 1.0, "holes": 2})
+
+
+def test_a_component_registered_again_has_its_own_signature(shapes: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cell(options: str) -> object:
+        scope: dict[str, object] = {"__name__": "__main__"}
+        exec(f"class Cube:\n    def __init__(self, *, {options}=1.0): self.size = {options}", scope)
+        return scope["Cube"]
+
+    monkeypatch.setattr("sys.ps1", ">>> ", raising=False)  # a cell of a notebook, run twice
+    for option in ("side", "edge"):
+        shapes.register("cube", cell(option))
+        assert shapes.create("cube", options={option: 2.0}).size == 2.0
+    with pytest.raises(OptionError, match="got 'side'; cube takes edge=1.0"):
+        shapes.create("cube", options={"side": 2.0})
+
+
+def test_what_a_signature_was_read_of_is_not_kept_alive(shapes: Registry) -> None:
+    import gc
+    import weakref
+
+    def disc(*, radius: float = 1.0) -> float:
+        return radius
+
+    gone = weakref.ref(disc)
+    options_of(disc)
+    del disc
+    gc.collect()
+    assert gone() is None
