@@ -6,22 +6,25 @@ number of neighbours, and the same edges wherever the origin lies.
 
 Notes
 -----
-A k-d tree (scipy), or for the nearest of up to 800 positions a float32 matrix product with a margin for its rounding,
-proposes pairs; the squared distance ``dx² + dy² + dz²`` of float64 differences decides, so that the result equals a
-brute-force search bit for bit, ties included. The matrix product takes half the tree's time at k = 30 (``protgraph
-speed neighbors``): it partitions values, which numpy does with vector instructions, not indices.
+A k-d tree (scipy), or for the nearest of up to 1000 positions all pairs, proposes; the squared distance
+``dx² + dy² + dz²`` of float64 differences decides wherever that is close, so that the result equals a brute-force
+search bit for bit, ties included. All pairs take less than half the tree's time at k = 30 (``protgraph speed
+neighbors``): what is partitioned and sorted are values that carry their number, which numpy does with vector
+instructions.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 __all__ = ["both_ways", "close_pairs", "contact", "knn", "radius", "resorted", "sequence", "squared"]
 
 _MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
-_DENSE = 800  # positions up to which all pairs are faster than a tree
-_ROUNDING = 32 * float(np.finfo(np.float32).eps)  # of |x|² ≤ R²: twice the 13 ε R² that a float32 |x_i - x_j|² is off
+_DENSE = 1000  # positions up to which all pairs are faster than a tree
+_NUMBERS = 1024  # of positions, in the last ten bits of a float64: what is left of it tells 1 from 1 + 2e-13
+_CACHED = 2**16  # distances that stay in a core's cache
 _BLOCK = 2**21  # pairs whose distances are held at once where ties force a full search
 
 
@@ -172,26 +175,27 @@ def _nearest(pos: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> tuple
 def _nearest_of_all(pos: np.ndarray, k: int) -> np.ndarray:
     """``(N, k)`` nearest of every position, from all pairs; the node itself is none.
 
-    With ``d̃`` the float32 distances and δ twice their largest error, all nodes at most as far as the k-th nearest have
-    ``d̃ ≤ d̃_k + δ``: those are measured exactly and sorted.
+    The bits of numbers ≥ 0 are in their order. So the squared distances are sorted as integers, with the node's number
+    in the last bits; where two of the sorted are alike but for these, scipy's rounding may have decided, and a search
+    over all nodes does.
     """
-    n = len(pos)
-    centred = (pos - pos.mean(axis=0)).astype(np.float32)
-    length = squared(centred)
-    rough = centred @ centred.T  # (N, N)
-    rough *= -2
-    rough += length
-    rough += length[:, None]
-    np.fill_diagonal(rough, np.inf)
-    bound = np.partition(rough, k - 1, axis=1)[:, k - 1] + np.float32(_ROUNDING) * length.max()
-    row, column = np.divmod(np.flatnonzero(rough <= bound[:, None]), n)
-    count = np.bincount(row, minlength=n)
-    slot = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    candidates = np.zeros((n, count.max()), np.int64)
-    d2 = np.full(candidates.shape, np.inf)
-    candidates[row, slot] = column
-    d2[row, slot] = squared(pos[row] - pos[column])
-    return np.take_along_axis(candidates, np.argsort(d2, axis=1, kind="stable")[:, :k], 1)
+    n, numbers = len(pos), np.arange(len(pos))
+    found = np.empty((n, k + 1), np.int64)
+    step = max(1, _CACHED // n)
+    for start in range(0, n, step):
+        rows = numbers[start : start + step]
+        d2 = cdist(pos[rows], pos, "sqeuclidean")  # (R, N)
+        d2[rows - start, rows] = np.inf
+        key = d2.view(np.int64)
+        key &= -_NUMBERS
+        key |= numbers
+        key.partition(k, axis=1)
+        found[rows] = key[:, : k + 1]
+    found.sort(axis=1)
+    source = found[:, :k] & (_NUMBERS - 1)
+    close = found[:, 1:] - found[:, :-1] < 2 * _NUMBERS  # (N, k), of each to the next
+    _settle_ties(pos, np.flatnonzero(close.any(axis=1)), source)
+    return source
 
 
 def _settle_ties(pos: np.ndarray, rows: np.ndarray, source: np.ndarray) -> None:

@@ -65,7 +65,7 @@ def test_knn_equals_brute_force(proteins, k):
 @pytest.mark.parametrize("offset", [0.0, 9e4])
 @pytest.mark.parametrize("n", [neighbors._DENSE, neighbors._DENSE + 1])
 def test_knn_of_a_lattice_settles_ties_by_number_on_both_sides_of_the_switch(n, offset):
-    corner = np.stack(np.unravel_index(np.arange(n), (10, 10, 9)), 1) * 1.5
+    corner = np.stack(np.unravel_index(np.arange(n), (10, 10, 11)), 1) * 1.5
     pos = (corner + offset).astype(np.float32)
     d2 = squared_distances(pos, pos) + np.diag(np.full(n, np.inf))
     source = np.argsort(d2, axis=1, kind="stable")[:, :16]
