@@ -78,6 +78,18 @@ def test_radial_basis_equals_the_formula(float64, bins, cutoff):
             assert value == pytest.approx(math.exp(-(((d - centre) / (cutoff / bins)) ** 2)), rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_radial_basis_has_no_number_below_the_smallest_normal_one(dtype):
+    distance = torch.linspace(0.0, 200.0, 4001, dtype=dtype)[:, None].requires_grad_()
+    basis = EdgeRbf()({"edge_dist": distance})["edge_rbf"]
+    tiny, centre = torch.finfo(dtype).tiny, torch.linspace(0.0, 20.0, 16, dtype=torch.float64)
+    exact = torch.exp(-((distance.double() - centre) * 0.8).square())
+    assert ((basis == 0) == (exact < 4 * tiny)).all()
+    assert (basis - exact).abs().max() < 1e-5  # what float32 makes of it
+    (gradient,) = torch.autograd.grad(basis.sum(), distance)
+    assert torch.isfinite(gradient).all()
+
+
 def test_offset_columns_count_along_the_sequence_not_the_nodes():
     seq_pos, chain = torch.tensor([0, 1, 40, 3]), torch.tensor([0, 0, 0, 1])  # 38 unresolved before node 2
     index = torch.tensor([[1, 2, 3, 0, 0, 1], [0, 0, 0, 1, 2, 3]])
