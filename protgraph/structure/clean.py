@@ -207,8 +207,8 @@ def _finish(residues: Residues) -> Residues:
     place = np.concatenate([[0], np.cumsum(np.where(same_chain, step, 0))])
     first = np.concatenate([[0], np.flatnonzero(~same_chain) + 1])
     seq_pos = place - np.repeat(place[first], np.diff(first, append=len(residues)))
-    counts = dict(zip(*(a.tolist() for a in np.unique(residues.res_name, return_counts=True)), strict=True))
-    odd = {name: n for name, n in counts.items() if name not in THREE_LETTER[:UNKNOWN]}
+    counts = Counter(residues.res_name.tolist())
+    odd = {name: n for name, n in sorted(counts.items()) if name not in THREE_LETTER[:UNKNOWN]}
     special = LossReport(
         modified={name: n for name, n in odd.items() if aatype(name) != UNKNOWN},
         unknown={name: n for name, n in odd.items() if aatype(name) == UNKNOWN},

@@ -106,14 +106,12 @@ def backbone_dihedrals(residues: Residues) -> np.ndarray:
     ----------
     IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 3.2.1.
     """
-    n, ca, c = (residues.backbone[:, i].astype(np.float64) for i in range(3))
-    gap = ~linked_to_next(residues)[:-1]
+    atoms = residues.backbone[:, :3].reshape(-1, 3).astype(np.float64)  # (3N, 3): N, CA, C, N, …
+    about = dihedral_angle(atoms[:-3], atoms[1:-2], atoms[2:-1], atoms[3:]).reshape(-1, 3)  # ψ, ω, φ of the next
+    about[~linked_to_next(residues)[:-1]] = np.nan
     angles = np.full((len(residues), 3), np.nan)
-    angles[1:, 0] = dihedral_angle(c[:-1], n[1:], ca[1:], c[1:])
-    angles[:-1, 1] = dihedral_angle(n[:-1], ca[:-1], c[:-1], n[1:])
-    angles[:-1, 2] = dihedral_angle(ca[:-1], c[:-1], n[1:], ca[1:])
-    angles[1:, 0][gap] = np.nan
-    angles[:-1, 1:][gap] = np.nan
+    angles[:-1, 1:] = about[:, :2]
+    angles[1:, 0] = about[:, 2]
     return angles
 
 

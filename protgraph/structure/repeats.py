@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 from biotite.structure import AtomArray
 
-from protgraph.structure.altloc import group_residues
 from protgraph.structure.report import LossReport
 
 __all__ = ["Untangled", "untangle"]
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio: its powers are far from each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +63,11 @@ def untangle(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> Untangled:
     new = np.flatnonzero(np.diff(run[rows], prepend=-1))
     start, size = rows[new], np.diff(new, append=len(rows))
     chain, name = atoms.chain_id[start], atoms.res_name[start]
-    identity = group_residues(chain, atoms.res_id[start], atoms.ins_code[start])
+    columns = (chain.tolist(), atoms.res_id[start].tolist(), atoms.ins_code[start].tolist())
+    identity = list(zip(*columns, strict=True))
     target = np.arange(len(start))  # (pieces,) the piece whose residue each belongs to; -1 to leave it out
     renamed: Counter[str] = Counter()
-    if len(np.unique(identity)) < len(identity):
+    if len(set(identity)) < len(identity):
         has_ca = np.zeros(len(start), bool)
         has_ca[np.repeat(target, size)[atoms.atom_name[rows] == "CA"]] = True
         target, copy = _assign(identity, chain, name, has_ca)
@@ -83,15 +86,15 @@ def untangle(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> Untangled:
 
 
 def _assign(
-    identity: np.ndarray, chain: np.ndarray, name: np.ndarray, has_ca: np.ndarray
+    identity: Sequence[Hashable], chain: np.ndarray, name: np.ndarray, has_ca: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """For each piece ``(P,)`` the piece that begins its residue (-1: none), and which copy of its chain it is in."""
     target, copy = np.full(len(identity), -1), np.ones(len(identity), np.int64)
     has_ca = has_ca.copy()
-    latest: dict[int, int] = {}  # identity → piece that began its last residue
+    latest: dict[Hashable, int] = {}  # identity → piece that began its last residue
     current: dict[str, int] = {}  # chain → copy that new residues belong to
-    before = -1
-    for p, (which, c) in enumerate(zip(identity.tolist(), chain.tolist(), strict=True)):
+    before = None
+    for p, (which, c) in enumerate(zip(identity, chain.tolist(), strict=True)):
         head = latest.get(which)
         if head is None:
             target[p], copy[p], latest[which] = p, current.setdefault(c, 1), p
@@ -126,7 +129,16 @@ def _by_appearance(chain: np.ndarray) -> np.ndarray:
 
 
 def _is_first(residue: np.ndarray, name: np.ndarray) -> np.ndarray:
-    """``(A,)`` bool, False where an atom before has the same residue and name."""
+    """``(A,)`` bool, False where an atom before has the same residue and name.
+
+    Equal atoms have equal sums, modulo 2⁶⁴, of the residue's number and the name's characters with weights. Where all
+    sums differ, as they do in most files, all is said; sorting names takes five times as long.
+    """
+    characters = np.ascontiguousarray(name).view(np.uint32).reshape(len(name), name.itemsize // 4)  # (A, w)
+    weights = _ODD ** np.arange(1, characters.shape[1] + 1, dtype=np.uint64)
+    sums = np.sort(residue.astype(np.uint64) + characters @ weights)
+    if (sums[1:] != sums[:-1]).all():
+        return np.ones(len(name), bool)
     names, code = np.unique(name, return_inverse=True)
     first = np.unique(residue * len(names) + code, return_index=True)[1]
     keep = np.zeros(len(name), bool)

@@ -92,7 +92,8 @@ class LossReport:
 
     def merge(self, other: LossReport) -> LossReport:
         """The sum of two reports; equal warnings are kept once."""
-        return LossReport(**{f.name: _add(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)})
+        added = {name: _add(getattr(self, name), value) for name, value in vars(other).items() if value}
+        return replace(self, **added) if added else self
 
     def without(self, *names: str) -> LossReport:
         """This report with the named entries set back to nothing."""
@@ -129,8 +130,8 @@ class LossReport:
 
 
 def _add(a: object, b: object) -> object:
-    if isinstance(a, Mapping):
-        return {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *(n for n in b if n not in a))}
+    if isinstance(a, int):
+        return a + b
     if isinstance(a, tuple):
         return (*a, *(text for text in b if text not in a))
-    return a + b
+    return {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *(n for n in b if n not in a))}
