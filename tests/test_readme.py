@@ -1,4 +1,4 @@
-"""The README tells the truth: its Python blocks run, and its commands exist."""
+"""The README tells the truth: its Python blocks run, those of some pages too, and its commands exist."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.M | re.S)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.M | re.S)
+
+
+#: Pages whose Python blocks need nothing but the embedded dataset.
+PAGES = [ROOT / "docs" / "tasks.md"]
+PYTHON = [b for text in (README, *(page.read_text(encoding="utf-8") for page in PAGES)) for b in blocks("python", text)]
 
 
 def commands() -> list[list[str]]:
@@ -25,11 +30,11 @@ def commands() -> list[list[str]]:
     return [line.split("#")[0].split()[1:] for line in lines if line.startswith("$ protgraph")]
 
 
-@pytest.mark.parametrize("number", range(len(blocks("python"))))
+@pytest.mark.parametrize("number", range(len(PYTHON)))
 def test_every_python_block_runs(number, tmp_path):
     shutil.copy(ROOT / "datasets" / "protgraph_pdb_core" / "structures" / "1ubq.bcif", tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", blocks("python")[number]],
+        [sys.executable, "-c", PYTHON[number]],
         cwd=tmp_path,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,

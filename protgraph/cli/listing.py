@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protgraph.errors import UnknownNameError
 from protgraph.registry import Entry, Option, Registry, options_of, registries
+
+if TYPE_CHECKING:
+    from protgraph.task import Task
 
 __all__ = ["info", "list_components"]
 
@@ -39,7 +42,7 @@ def list_components(
 
 def info(
     name: Annotated[str, typer.Argument(help="Name of a component; 'family.variant' where it has variants.")],
-    kind: Annotated[str | None, typer.Option(help="Only this kind, where several share the name.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only this kind, layers say, where several share the name.")] = None,
 ) -> None:
     """Show what a component is: its inputs, outputs, options, documentation and source.
 
@@ -93,6 +96,8 @@ def _describe(registry: Registry, name: str) -> str:
         fields = getattr(component, label, ())
         if isinstance(fields, tuple) and fields:
             lines.append(_fact(label, ", ".join(fields)))
+    if registry.kind == "task":
+        lines += [_fact(label, value) for label, value in _asked(component) if value]
     if callable(component):
         options = map(_option, options_of(component).values())
         lines += [_fact("" if i else "options", option) for i, option in enumerate(options)]
@@ -102,6 +107,25 @@ def _describe(registry: Registry, name: str) -> str:
 
 def _facts(registry: Registry, name: str, entry: Entry) -> list[str]:
     return [_fact("from", entry.source), _fact("object", entry.object), _fact("where", registry.where(name))]
+
+
+def _asked(task: Task) -> list[tuple[str, str]]:
+    """What a task asks for, of whom, and how answers are measured."""
+    target, inputs = task.target, task.inputs
+    separation = f", {target.separation} or more apart" if target.separation else ""
+    unit = "" if target.unit == "dimensionless" else f", {target.unit}"
+    names = f": {', '.join(target.names)}" if target.names else ""
+    arrows = {"max": "↑", "min": "↓"}
+    return [
+        ("target", f"{target.size} {target.kind} per {target.level}{separation}{unit}{names}"),
+        ("head", target.head_name),
+        ("metrics", ", ".join(f"{m.name} {arrows[m.mode]}" for m in task.metrics)),
+        ("chooses", f"the epoch with the best {task.monitor} on validation"),
+        ("hides", ", ".join(sorted(inputs.hides))),
+        ("noise", f"{inputs.noise:g} Å on every coordinate" if inputs.noise else ""),
+        ("refuses", f"models with the featurizer {', '.join(sorted(inputs.answers))}" if inputs.answers else ""),
+        ("causal", "predictions may depend on earlier residues only" if inputs.causal else ""),
+    ]
 
 
 def _fact(label: str, value: str) -> str:

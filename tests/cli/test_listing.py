@@ -67,6 +67,14 @@ def test_info_works_for_every_component(run, plural: str) -> None:
         assert f"{registries[plural].kind} {name}\n" in result.out
 
 
+def test_info_of_a_task_says_what_is_asked_measured_and_hidden(run) -> None:
+    out = run("info", "b_factor", "--kind", "tasks").out
+    assert "target    1 values per node: b_factor" in out
+    assert "pearson ↑" in out and "rmse ↓" in out
+    assert "the best pearson on validation" in out
+    assert "hides     b_factor" in out
+
+
 def test_info_of_an_unknown_name_has_a_hint(run) -> None:
     result = run("info", "distant_kn")
     assert result.code == 2 and "Did you mean 'distant_knn'" in result.err
