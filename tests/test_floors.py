@@ -32,6 +32,7 @@ FLOOR = {
     "view": 6,
     "cli": 7,
     "__init__": 7,
+    "__main__": 7,
 }
 ROOF = 7  # may import everything
 FREE = {"__name__", "__version__"}

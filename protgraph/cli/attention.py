@@ -37,13 +37,13 @@ def attention(
       protgraph attention trained.safetensors 1ubq.cif --chain A -o attention
     """
     from protgraph import registry
+    from protgraph.cli.model import find_checkpoint
     from protgraph.errors import StructureFileError
     from protgraph.model import build_model
-    from protgraph.train import load_checkpoint
     from protgraph.train.files import read_proteins
     from protgraph.view.attention_report import write_attention
 
-    trained = load_checkpoint(model) if Path(model).is_file() else None
+    trained = find_checkpoint(model)
     if trained is None:
         built, name = build_model(model, registry.tasks.get("secondary_structure").target, seed=seed), model
         given = {}
@@ -86,5 +86,5 @@ def _print(title: str, made: AttentionReport) -> None:
     if len(heads) > _SHOWN:
         typer.echo(f"and {len(heads) - _SHOWN} heads more; all are in heads.csv")
     if not made.positions:
-        typer.echo("no positional encoding: to this model a protein is a set of residues")
+        typer.echo("no positional encoding to draw")
     typer.echo(f"{len(made.files)} files → {made.files[0].parent}")

@@ -15,9 +15,7 @@ __all__ = ["card"]
 
 def card(
     name: Annotated[str, typer.Argument(help="A layer that passes messages; or 'gvp', 'mace'.")],
-    option: Annotated[
-        list[str] | None, typer.Option("--option", "-o", help="An option of the layer, as lmax=2; may be repeated.")
-    ] = None,
+    option: Annotated[list[str] | None, typer.Option(help="An option of the layer, as lmax=2; again for more.")] = None,
 ) -> None:
     """Show the expressivity card of a layer: which pairs of point clouds networks of it tell apart, and which not.
 
@@ -26,8 +24,8 @@ def card(
     \b
     Examples:
       protgraph card tfn
-      protgraph card tfn -o lmax=2 -o irreps=32x0e+8x1o+8x2e
-      protgraph card mace -o correlation=1
+      protgraph card tfn --option lmax=2 --option irreps=32x0e+8x1o+8x2e
+      protgraph card mace --option correlation=1
     """
     from rich.box import SIMPLE
     from rich.console import Console

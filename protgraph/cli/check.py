@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check"]
 
-_KINDS = ("featurizer", "layer", "head", "model")
+_KINDS = ("featurizers", "layers", "heads", "models")
 _SIGN = {"passed": ("✓", "green"), "failed": ("✗", "red"), "expected": ("~", "yellow"), "skipped": ("-", None)}
 
 
@@ -24,7 +24,7 @@ def check(
         list[str] | None, typer.Argument(help="Featurizers, layers, heads or models; a family means all its variants.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every registered component.")] = False,
-    kind: Annotated[str | None, typer.Option(help="Only featurizer, layer, head or model.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only featurizers, layers, heads or models.")] = None,
     device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, cuda:1.")] = "cpu",
     dtype: Annotated[
         str, typer.Option(help="float64 (held to 1e-10) or float32 (held to each component's tolerance).")
@@ -40,7 +40,7 @@ def check(
     \b
     Examples:
       protgraph check egnn
-      protgraph check --all --kind layer
+      protgraph check --all --kind layers
       protgraph check --all --table equivariance.md
     """
     chosen = _chosen(names or [], everything, kind)
@@ -60,14 +60,14 @@ def _chosen(names: Sequence[str], everything: bool, kind: str | None) -> list[Su
     from protgraph.registry import registries
     from protgraph.testing import subjects
 
-    kind = kind.removesuffix("s") if kind else None
+    given, kind = kind, f"{kind.removesuffix('s')}s" if kind else None
     if kind is not None and kind not in _KINDS:
-        raise OptionError(f"--kind {kind!r} is none of {', '.join(_KINDS)}")
+        raise OptionError(f"--kind {given!r} is none of {', '.join(_KINDS)}")
     if bool(names) == everything:
         raise OptionError("give the names of components, or --all (which may be narrowed by --kind)")
     if names:
-        return subjects(names, kind=kind)
-    return [s for k in _KINDS if kind in (None, k) for s in subjects(registries[f"{k}s"])]
+        return subjects(names, kind=kind.removesuffix("s") if kind else None)
+    return [s for k in _KINDS if kind in (None, k) for s in subjects(registries[k])]
 
 
 def _need(device: str) -> None:

@@ -30,16 +30,13 @@ def describe(
       protgraph describe gat --task ligand_binding --draw gat.png
     """
     from protgraph import registry
+    from protgraph.cli.model import find_checkpoint
     from protgraph.model import build_model
     from protgraph.model import describe as rows_of
     from protgraph.model import draw as draw_graph
-    from protgraph.train import load_checkpoint
 
-    built = (
-        load_checkpoint(model).model
-        if Path(model).is_file()
-        else build_model(model, registry.tasks.get(task).target, seed=0)
-    )
+    trained = find_checkpoint(model)
+    built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
     _print(built.graph.name, rows_of(built), built.num_parameters)
     for text in built.graph.dead_nodes():
         typer.echo(f"note: nothing reads what {text} writes")

@@ -73,6 +73,7 @@ def featurize(
     import os
     import shutil
 
+    from protgraph.cli.count import counted
     from protgraph.cli.files import finish, structure_files, write_manifest
     from protgraph.data.store import META, write_store
     from protgraph.errors import DatasetError
@@ -100,7 +101,8 @@ def featurize(
         info = {"features": [n.to_dict() for n in features], "nodes": node_kind}
         store = write_store(out, graphs_of(done), info=info, overwrite=overwrite)
         residues, edges = (sum(getattr(o, count) for o in done) for count in ("residues", "edges"))
-        typer.echo(f"{len(store)} graphs, {residues} residues, {edges} edges → {out}; {table} says what was left out")
+        said = ", ".join([counted(len(store), "graph"), counted(residues, "residue"), counted(edges, "edge")])
+        typer.echo(f"{said} → {out}; {table} says what was left out")
     shutil.rmtree(parts)
     finish(len(outcomes) - len(done), len(outcomes), table)
 
@@ -144,6 +146,11 @@ def parse_feature(text: str) -> Node:
     ------
     OptionError
         An option is not written ``name=value``.
+
+    Examples
+    --------
+    >>> parse_feature("knn:k=8,of=cb").to_dict()
+    {'name': 'knn', 'options': {'k': 8, 'of': 'cb'}}
     """
     import json
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+import sys
+import tomllib
 from importlib import resources
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Annotated
@@ -12,6 +16,7 @@ from typing import Annotated
 import typer
 
 from protgraph.errors import OptionError
+from protgraph.registry import registries
 
 __all__ = ["new_plugin", "render"]
 
@@ -80,7 +85,24 @@ def _package_name(name: str) -> str:
     package = name.lower().replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", package) or package in ("protgraph", "protgraph_pyg"):
         raise OptionError(f"{name!r} is no name for a plugin package: letters, digits and _ as in protgraph_lens")
+    if keyword.iskeyword(package) or package in sys.stdlib_module_names:
+        raise OptionError(f"{name!r} is a word or a module of Python itself; protgraph_{package} is none")
+    found = find_spec(package)
+    if found is not None and found.origin is not None:  # a mere folder has none
+        raise OptionError(f"{name!r} is the name of a package that is here already ({found.origin}); choose another")
+    for kind, component in _claims(package):
+        if component in registries[kind]:
+            entry = registries[kind].entry(component)
+            raise OptionError(
+                f"{name!r} would bring another {registries[kind].kind} {component!r} beside {entry.source}'s"
+            )
     return package
+
+
+def _claims(package: str) -> list[tuple[str, str]]:
+    """(kind, name) of every component that the plugin would bring."""
+    points = tomllib.loads(render(package)["pyproject.toml"])["project"]["entry-points"]
+    return [(group.removeprefix("protgraph."), name) for group, found in points.items() for name in found]
 
 
 def _short_name(package: str) -> str:

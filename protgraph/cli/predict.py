@@ -36,6 +36,7 @@ def predict(
       protgraph predict gat.safetensors 1ubq.cif -o out.csv
       protgraph predict gat.safetensors structures/ --chain A -o out.csv
     """
+    from protgraph.cli.count import counted
     from protgraph.cli.files import structure_files
     from protgraph.train import predict as run
 
@@ -44,8 +45,18 @@ def predict(
     if found.rows:
         out.parent.mkdir(parents=True, exist_ok=True)
         found.write_csv(out)
-        typer.echo(f"{len(found.rows)} rows of {len(paths)} files → {out}")
+        typer.echo(f"{counted(len(found.rows), 'row')} of {_files_read(found, paths)} → {out}")
     _finish(found, out)
+
+
+def _files_read(found: Predictions, paths: list[Path]) -> str:
+    """``2 files``, or ``1 of 2 files`` where the other one has no row."""
+    from protgraph.cli.count import counted
+
+    labels = {row[0] for row in found.rows}
+    labels |= {label.rpartition("#")[0] for label in labels}
+    read = sum(str(path) in labels for path in paths)
+    return counted(read, "file") if read == len(paths) else f"{read} of {counted(len(paths), 'file')}"
 
 
 def embed(
@@ -65,6 +76,7 @@ def embed(
       protgraph embed gat.safetensors structures/ -o vectors.npz
       protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
     """
+    from protgraph.cli.count import counted
     from protgraph.cli.files import structure_files
     from protgraph.errors import OptionError
     from protgraph.train import embed as run
@@ -77,19 +89,22 @@ def embed(
         out.parent.mkdir(parents=True, exist_ok=True)
         written = ", ".join(map(str, found.write(out)))
         residues, width = found.node.shape
-        typer.echo(f"{residues} residues of {len(found.files)} proteins, {width} wide → {written}")
+        said = f"{counted(residues, 'residue')} of {counted(len(found.files), 'protein')}"
+        typer.echo(f"{said}, {width} wide → {written}")
     _finish(found, out)
 
 
 def _finish(found: Predictions | Embeddings, out: Path) -> None:
-    """List what failed beside the output and leave with the exit code that says so."""
+    """List what failed beside the output and leave with the exit code that says so; an earlier run's list goes."""
+    path = out.parent / f"{out.name}.failures.csv"
     if not found.failures:
+        path.unlink(missing_ok=True)
         return
     from rich.console import Console
 
     from protgraph.train.files import write_failures
 
-    path = write_failures(out.parent / f"{out.name}.failures.csv", found.failures)
+    write_failures(path, found.failures)
     first = found.failures[0]
     message = f"[bold red]{len(found.failures)} failed[/]; {path} says why. The first: "
     Console(stderr=True).print(message + f"{first.file}: {first.reason}", highlight=False, soft_wrap=True)

@@ -10,6 +10,7 @@ import typer
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
+    from protgraph.data.node import Node
     from protgraph.structure import Residues
     from protgraph.view.scene import Color, EdgeSet
 
@@ -20,7 +21,7 @@ def view(
     file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq, af:P69905.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, .html or .mvsj.")],
     edges: Annotated[
-        str, typer.Option(help="Edge featurizers with commas between; options in brackets: 'contact,knn[k=8]'.")
+        str, typer.Option(help="Edge featurizers with commas between: 'contact,knn:k=8,of=cb,disulfide'.")
     ] = "",
     color: Annotated[
         str | None, typer.Option(help="chain, residue, seq_pos, b_factor, a featurizer (sasa, dihedral:4), predicted.")
@@ -34,12 +35,12 @@ def view(
 
     The legend switches chains, kinds of edges and categories on and off; pointing at a residue shows its name and
     values. With --checkpoint residues have the colour of what the model predicts, or of one of its columns (--color
-    p_helix). Needs plotly: the extra "view".
+    p_H). Needs plotly: the extra "view".
 
     \b
     Examples:
       protgraph view 1ubq.cif --edges contact,hydrogen_bond --color sasa -o 1ubq.html
-      protgraph view pdb:1ubq --edges "knn[k=8]" --color dssp -o 1ubq.html
+      protgraph view pdb:1ubq --edges knn:k=8 --color dssp -o 1ubq.html
       protgraph view 1ubq.cif --checkpoint gat.safetensors -o predicted.html
       protgraph view 1ubq.cif --color b_factor --format molviewspec -o 1ubq.mvsj
     """
@@ -49,7 +50,7 @@ def view(
     from protgraph.view.model import attended, predicted
     from protgraph.view.molviewspec import write_molviewspec
     from protgraph.view.page import write_page
-    from protgraph.view.scene import Scene, make_scene
+    from protgraph.view.scene import Scene, is_color, make_scene
 
     if form not in ("html", "molviewspec"):
         raise OptionError(f"format {form!r} is neither html nor molviewspec")
@@ -62,6 +63,8 @@ def view(
     nodes = parse_edges(edges)
     columns: dict[str, Color] = {} if checkpoint is None else predicted(checkpoint, path, residues, chains=chain)
     chosen = color or next(iter(columns), "chain")
+    if columns and chosen not in columns and not is_color(chosen):
+        raise OptionError(f"--color {chosen!r} is no featurizer, nor does the model say it: {', '.join(columns)}")
     scene = make_scene(residues, edges=nodes, color=columns.pop(chosen, chosen), shown=list(columns.values()))
     drawn: tuple[EdgeSet, ...] = scene.edges
     if attention:
@@ -76,23 +79,32 @@ def view(
 
 
 def _named(residues: Residues) -> str:
-    return f"{residues.name}: {len(residues)} residues of {len(residues.chain_names)} chains"
+    from protgraph.cli.count import counted
+
+    return f"{residues.name}: {counted(len(residues), 'residue')} of {counted(len(residues.chain_names), 'chain')}"
 
 
-def parse_edges(text: str) -> list:
-    """Nodes from ``contact,knn[k=8]``.
+def parse_edges(text: str) -> list[Node]:
+    """Nodes from ``contact,knn:k=8,of=cb,disulfide``: what has a "=" is an option of the name before it.
 
     Raises
     ------
     OptionError
-        A bracket is not closed.
-    """
-    import re
+        An option stands before any name that takes it.
 
+    Examples
+    --------
+    >>> [n.name for n in parse_edges("contact,knn:k=8,of=cb,disulfide")]
+    ['contact', 'knn', 'disulfide']
+    """
     from protgraph.cli.featurize import parse_feature
 
-    parts = re.findall(r"([^,\[\]]+)(?:\[([^\]]*)\])?(?:,|$)", text)
-    rebuilt = ",".join(f"{name}[{options}]" if options else name for name, options in parts)
-    if rebuilt != text.strip(","):
-        raise OptionError(f"--edges {text!r} is not written 'contact,knn[k=8]'")
-    return [parse_feature(f"{name.strip()}:{options}" if options else name.strip()) for name, options in parts]
+    features: list[str] = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        if "=" not in part or ":" in part:
+            features.append(part)
+        elif features and ":" in features[-1]:
+            features[-1] += f",{part}"
+        else:
+            raise OptionError(f"--edges {text!r}: {part!r} is nobody's option; write 'contact,knn:k=8,of=cb'")
+    return [parse_feature(feature) for feature in features]

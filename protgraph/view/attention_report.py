@@ -30,7 +30,7 @@ class AttentionReport:
     files : list of Path
         A picture for each layer, then of all heads, then of positions where the model has some, and the table.
     positions : tuple of str
-        Where the model tells places apart; none: to it, a protein is a set.
+        Where the model tells places apart by a positional encoding; edges and features may tell them apart too.
     """
 
     heads: list[HeadReport]
@@ -47,7 +47,7 @@ def write_attention(
     title: str = "",
     separation: int = 6,
 ) -> AttentionReport:
-    """Show what a model attends to in one protein.
+    """Show what a model attends to in one protein; pictures of an earlier report in the folder go.
 
     Parameters
     ----------
@@ -75,6 +75,7 @@ def write_attention(
     heads = report_heads(maps, residues, separation=separation)
     touching = _far_contacts(residues, separation)
     files = []
+    _remove_pictures(out)
     for layer, found in maps.items():
         own = [r for r in heads if r.layer == layer]
         files.append(draw_heads(out / file_name(layer), layer, found, residues, own, touching=touching, title=title))
@@ -84,6 +85,13 @@ def write_attention(
         files.append(draw_positions(out / "positions.png", codes, title=title))
     files.append(write_heads(heads, out / "heads.csv"))
     return AttentionReport(heads, files, tuple(codes))
+
+
+def _remove_pictures(out: Path) -> None:
+    """Take away the pictures of an earlier report, of a model with other layers maybe: its table is replaced too."""
+    if (out / "heads.csv").is_file():
+        for old in (*out.glob("layers_*.png"), out / "positions.png"):
+            old.unlink(missing_ok=True)
 
 
 def _far_contacts(residues: Residues, separation: int) -> np.ndarray | None:

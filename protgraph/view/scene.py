@@ -16,7 +16,7 @@ from protgraph.featurize.build import FeaturePlan
 from protgraph.structure import ALPHABET, Residues
 from protgraph.structure.geometry import linked_to_next
 
-__all__ = ["Color", "EdgeSet", "Scene", "color_of", "edge_set", "make_scene"]
+__all__ = ["Color", "EdgeSet", "Scene", "color_of", "edge_set", "is_color", "make_scene"]
 
 _PLAIN = ("chain", "residue", "seq_pos", "b_factor")  # what every protein has, without a featurizer
 
@@ -177,6 +177,11 @@ def color_of(residues: Residues, name: str, edges: Sequence[Node] = ()) -> Color
     return Color(name, value[:, int(column or 0)], unit=unit)
 
 
+def is_color(name: str) -> bool:
+    """Whether :func:`color_of` knows the name."""
+    return name in _PLAIN or name.partition(":")[0] in registry.featurizers
+
+
 def _plain(residues: Residues, name: str) -> Color:
     if name == "chain":
         return Color(name, residues.chain_number.astype(float), tuple(c or "blank" for c in residues.chain_names))
@@ -230,4 +235,3 @@ def _traces(residues: Residues) -> dict[str, np.ndarray]:
         breaks = np.flatnonzero(~linked[rows[:-1]]) + 1
         traces[name] = np.insert(residues.pos[rows].astype(float), breaks, np.nan, axis=0)
     return traces
-

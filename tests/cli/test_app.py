@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -25,6 +27,11 @@ def test_help_of_every_command_has_an_example(run, command: str) -> None:
 
 def test_help_texts_are_plain_text(run) -> None:
     assert "[fit]" in run("bench", "--help").out  # a TOML table, which rich would take for a style
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "protgraph", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"protgraph {protgraph.__version__}"
 
 
 def test_version(run) -> None:

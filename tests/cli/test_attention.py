@@ -57,6 +57,15 @@ def test_a_model_of_structures_refuses_a_sequence(run, tmp_path):
     assert result.code == 2 and "needs coordinates" in result.err
 
 
+def test_pictures_of_another_model_do_not_stay(run, ubiquitin, tmp_path):
+    assert run("attention", "transformer", ubiquitin, "-o", tmp_path).code == 0
+    (tmp_path / "notes.txt").write_text("mine")
+    result = run("attention", "gat", ubiquitin, "-o", tmp_path)
+    assert result.code == 0 and "no positional encoding to draw" in result.out
+    layers = [f"layers_{i}_gat.png" for i in (2, 4, 6)]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*layers, "heads.csv", "heads.png", "notes.txt"])
+
+
 def test_wrong_requests_are_said(run, ubiquitin, tmp_path):
     without = run("attention", "gcn", ubiquitin, "-o", tmp_path)
     assert without.code == 2 and "no layer with attention" in without.err and "embed, gcn, residual" in without.err
@@ -64,4 +73,6 @@ def test_wrong_requests_are_said(run, ubiquitin, tmp_path):
     assert missing.code == 2 and "no.cif" in missing.err
     unknown = run("attention", "transformr", ubiquitin, "-o", tmp_path)
     assert unknown.code == 2 and "transformer" in unknown.err
+    absent = run("attention", "no.safetensors", ubiquitin, "-o", tmp_path)
+    assert absent.code == 2 and "'no.safetensors' is not there" in absent.err
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ from protgraph.errors import OptionError
 
 
 def test_the_card_of_a_layer_is_printed(run):
-    result = run("card", "tfn", "-o", "lmax=2", "-o", "irreps=16x0e+4x1o+4x2e")
+    result = run("card", "tfn", "--option", "lmax=2", "--option", "irreps=16x0e+4x1o+4x2e")
     assert result.code == 0
     assert "how a star of 2 rays is turned" in result.out and "from 2 layers on" in result.out
     assert "tfn(edge_attr=edge_rbf)" in result.out

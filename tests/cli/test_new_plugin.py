@@ -51,3 +51,20 @@ def test_a_name_that_is_no_package_is_refused(run, tmp_path: Path, name: str) ->
     result = run("new-plugin", name, "--in", tmp_path)
     assert result.code == 2 and "protgraph_lens" in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("class", "of Python itself"),
+        ("json", "of Python itself"),
+        ("torch", "here already"),
+        ("protgraph_gat", "here already"),  # in-tree
+        ("gcn", "another model 'gcn' beside protgraph-pyg"),
+        ("protgraph-graph-transformer", "here already"),
+    ],
+)
+def test_a_name_that_is_taken_is_refused(run, tmp_path: Path, name: str, why: str) -> None:
+    result = run("new-plugin", name, "--in", tmp_path)
+    assert result.code == 2 and why in result.err.replace("\n", " ")
+    assert list(tmp_path.iterdir()) == []

@@ -85,6 +85,10 @@ def test_predict_goes_on_past_broken_files_and_lists_them(run, folder, checkpoin
     failures = list(csv.DictReader((tmp_path / "predicted.csv.failures.csv").open()))
     assert [f["file"] for f in failures] == [str(files[0]), str(files[2])]
     assert "atom_site" in failures[0]["reason"] and "No such file" in failures[1]["reason"]
+    assert "46 rows of 1 of 3 files" in result.out
+    result = run("predict", checkpoint, files[1], "-o", out)
+    assert result.code == 0 and "46 rows of 1 file →" in result.out
+    assert not (tmp_path / "predicted.csv.failures.csv").exists()  # of the run before
 
 
 def test_predict_with_nothing_but_failures_is_exit_code_2(run, checkpoint, tmp_path):
@@ -150,6 +154,8 @@ def test_labels_of_absent_residues_are_one_error_that_names_them(run, folder, tm
         (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--epochs", "0"], "epochs"),
         (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--pos-weight", "much"], "balanced"),
         (["describe", "gta"], "gat"),
+        (["describe", "gat.safetensors"], "'gat.safetensors' is not there"),
+        (["describe", "runs/gat"], "'runs/gat' is not there"),
         (["describe", "gat", "--task", "nope"], "secondary_structure"),
         (["predict", "nope.safetensors", "x.cif", "-o", "x.csv"], "nope.safetensors"),
         (["featurize", "x.cif", "-o", "x", "-f", "distant_kn"], "distant_knn"),

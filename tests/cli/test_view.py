@@ -32,10 +32,10 @@ def checkpoint(structures_dir, tmp_path_factory):
 
 def test_a_file_is_shown_with_edges_and_a_colour(run, structures_dir, tmp_path):
     out = tmp_path / "a" / "1crn.html"
-    args = ["--edges", "contact,knn[k=4]", "--color", "dihedral:3", "-o", out]
+    args = ["--edges", "contact,knn:k=4,of=cb", "--color", "dihedral:3", "-o", out]
     result = run("view", structures_dir / "1crn.bcif", *args)
     assert result.code == 0, result.err
-    assert "1crn: 46 residues of 1 chains" in result.out and "contact, " in result.out and out.stat().st_size > 10**6
+    assert "1crn: 46 residues of 1 chain," in result.out and "contact, " in result.out and out.stat().st_size > 10**6
 
 
 def test_a_model_is_shown_by_colour_and_width(run, structures_dir, tmp_path, checkpoint):
@@ -47,6 +47,8 @@ def test_a_model_is_shown_by_colour_and_width(run, structures_dir, tmp_path, che
     assert "p_even: 0." in text and '"legendgroup":"attention"' in text
     result = run("view", structures_dir / "1crn.bcif", "--checkpoint", checkpoint, "--color", "p_odd", "-o", out)
     assert result.code == 0 and "by p_odd" in result.out
+    result = run("view", structures_dir / "1crn.bcif", "--checkpoint", checkpoint, "--color", "p_helix", "-o", out)
+    assert result.code == 2 and "predicted, p_even, p_odd" in result.err
 
 
 def test_molviewspec_is_written(run, structures_dir, tmp_path):
@@ -60,7 +62,9 @@ def test_molviewspec_is_written(run, structures_dir, tmp_path):
     ("args", "words"),
     [
         (["--edges", "contakt"], "contact"),
-        (["--edges", "knn[k=4"], "not written"),
+        (["--edges", "k=4,knn"], "'k=4' is nobody's option"),
+        (["--edges", "contact,k=4"], "'k=4' is nobody's option"),
+        (["--edges", "knn:k=many"], "'many'"),
         (["--edges", "dihedral"], "finds no edges"),
         (["--color", "dihedral"], "dihedral:0"),
         (["--color", "colour"], "colour"),

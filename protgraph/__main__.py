@@ -1,0 +1,8 @@
+"""``python -m protgraph`` is the command ``protgraph``."""
+
+from __future__ import annotations
+
+from protgraph.cli.app import main
+
+if __name__ == "__main__":
+    main()
