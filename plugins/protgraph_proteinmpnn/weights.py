@@ -32,7 +32,9 @@ _PAIRS = (
 )
 _CA_PAIRS = ("11", "00", "22", "01", "02", "10", "12", "20", "21")  # before, own, behind; of i, then of j
 _CA_BASIS, _ORIENTATION = 144, 7
+_NEIGHBOURS = 48
 _ATOMS = ("N", "Ca", "C", "O", "Cb")
+_JOINED = "features.edge_embedding.weight"
 _POSITION = 16  # width of what the reference makes of the offset along the chain
 
 
@@ -54,7 +56,19 @@ def published(name: str, file: str | Path | None = None) -> Published:
             stacklevel=3,
         )
     target = Target("residue_type", "node", "classes", len(ALPHABET), tuple(ALPHABET))
-    return Published(target, from_reference(read(file or weights_file(variant))))
+    path = file or weights_file(variant)
+    state = read(path)
+    if _JOINED in state and _on_trace(state) != variant.startswith("ca_"):
+        kind, other = ("CA alone", "ca_v_48_020") if _on_trace(state) else ("whole backbones", "v_48_020")
+        raise CheckpointError(f"{path} has weights for {kind}, and {name} is none: take proteinmpnn.{other}")
+    try:
+        return Published(target, from_reference(state))
+    except (KeyError, ValueError, RuntimeError) as e:
+        raise CheckpointError(f"{path} holds the weights of another network than ProteinMPNN: {e}") from e
+
+
+def _on_trace(state: Mapping[str, Tensor]) -> bool:
+    return state[_JOINED].size(1) == _POSITION + _CA_BASIS + _ORIENTATION
 
 
 def weights_file(variant: str) -> Path:
@@ -82,12 +96,27 @@ def weights_file(variant: str) -> Path:
 
 
 def read(path: str | Path) -> dict[str, Tensor]:
-    """The state of a file of the reference program, which may be a training checkpoint."""
+    """The state of a file of the reference program, which may be a training checkpoint.
+
+    Raises
+    ------
+    CheckpointError
+        The file is missing, or has no ``model_state_dict``, or is of a network with another number of neighbours.
+    """
     try:
         held = torch.load(path, map_location="cpu", weights_only=True)
-        return dict(held["model_state_dict"])
-    except (OSError, RuntimeError, KeyError, TypeError, UnpicklingError, EOFError) as e:
+        state = dict(held["model_state_dict"])
+    except OSError as e:
+        raise CheckpointError(f"weights {str(path)!r} cannot be read: {e.strerror}") from e
+    except UnpicklingError as e:
+        raise CheckpointError(
+            f"{path} holds no weights of ProteinMPNN: torch.load finds more or other than tensors"
+        ) from e
+    except (RuntimeError, KeyError, TypeError, EOFError) as e:
         raise CheckpointError(f"{path} holds no weights of ProteinMPNN ({e.__class__.__name__}): {e}") from e
+    if held.get("num_edges", _NEIGHBOURS) != _NEIGHBOURS:
+        raise CheckpointError(f"{path} is of a network with {held['num_edges']} neighbours; the variants here have 48")
+    return state
 
 
 def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -111,9 +140,9 @@ def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _edges(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """``layers.0`` to ``layers.3``: offset, joined features, their norm, W_e."""
-    joined = state["features.edge_embedding.weight"]
+    joined = state[_JOINED]
     position, basis = joined[:, :_POSITION], joined[:, _POSITION:]
-    on_trace = basis.size(1) == _CA_BASIS + _ORIENTATION
+    on_trace = _on_trace(state)
     pairs, atoms = (_CA_PAIRS, "012") if on_trace else (_PAIRS, _ATOMS)
     basis, orientation = basis.split([basis.size(1) - _ORIENTATION * on_trace, _ORIENTATION * on_trace], 1)
     order = [pairs.index(a + b) for a in atoms for b in atoms]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.design import Device, Files, Model, Noise, Weights, finish, load_model, read
-from protgraph.errors import OptionError
+from protgraph.cli.design import Device, Files, Model, Proteins, Weights, load_model, names, writable
 
 if TYPE_CHECKING:
     from protgraph.design import Scores
@@ -23,13 +23,16 @@ def score(
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv, or .npz.")],
     model: Model = "proteinmpnn.v_48_020",
     weights: Weights = None,
+    chains: Annotated[str, typer.Option(help="Chains to score, 'A,B'; the others are seen.")] = "",
     mode: Annotated[
         str, typer.Option(help="Which types a residue is told: forced (before it), conditional (all), unconditional.")
     ] = "forced",
     orders: Annotated[int, typer.Option(help="Random orders to average over.")] = 1,
-    sequences: Annotated[Path | None, typer.Option(help="FASTA of sequences to score, not the native ones.")] = None,
+    sequences: Annotated[
+        Path | None, typer.Option(help="FASTA of sequences of these chains to score, not the native ones.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the orders.")] = 0,
-    noise: Noise = 0.0,
+    noise: Annotated[float, typer.Option(help="Å, standard deviation on every coordinate.")] = 0.0,
     device: Device = "auto",
 ) -> None:
     """Write the log-probability of every type at every residue, natural logarithm.
@@ -42,51 +45,61 @@ def score(
     Examples:
       protgraph score 1ubq.cif -o scores.csv
       protgraph score 1ubq.cif --mode conditional --orders 4 -o scores.npz
-      protgraph score 1ubq.cif --sequences designs.fasta -o scores.csv
+      protgraph score dimer.cif --chains A --sequences designs.fasta -o scores.csv
     """
-    from protgraph.design import read_sequences
+    from protgraph.design import read_sequences, write_scores
     from protgraph.design import score as run
 
-    if out.suffix not in (".csv", ".npz"):
-        raise OptionError(f"scores are written as .csv or .npz; got {str(out)!r}")
+    writable(out, ".csv", ".npz")
     given = read_sequences(sequences) if sequences else ()
     network = load_model(model, weights, device)
-    proteins, failures = read(files, network)
-    found = list(run(network, proteins, mode=mode, orders=orders, seed=seed, noise=noise, sequences=given))
-    if found:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        (_write_csv if out.suffix == ".csv" else _write_npz)(out, found)
-        for s in found:
-            typer.echo(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
-        typer.echo(f"{sum(len(s.residues) for s in found)} residues → {out}")
-    finish(failures, out, some=bool(found))
+    proteins, refused = Proteins(files, network), []
+    how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise, "sequences": given}
+    found = _told(run(network, proteins.residues, **how, refused=refused))
+    if out.suffix == ".csv":
+        count = _write_csv(out, found)
+    else:
+        every = list(found)
+        count = sum(len(s.residues) for s in every)
+        if every:
+            write_scores(out, every)
+    if count:
+        typer.echo(f"{count} residues → {out}")
+    proteins.finish(out, refused)
 
 
-def _write_csv(path: Path, found: Sequence[Scores]) -> None:
-    import math
+def _told(found: Iterable[Scores]) -> Iterator[Scores]:
+    for s in found:
+        typer.echo(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
+        yield s
 
+
+def _write_csv(path: Path, found: Iterable[Scores]) -> int:
+    """Write rows as they come, under the name when all are there; say how many."""
     from protgraph.structure import ALPHABET
 
-    types = found[0].log_probs.shape[1]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["protein", "sequence", "chain", "res_id", "ins_code", "type", "log_p", *ALPHABET[:types]])
-        for s in found:
-            r = s.residues
-            for n, (chain, number, code) in enumerate(zip(r.chain, r.res_id.tolist(), r.ins_code, strict=True)):
-                numbers = ["" if math.isnan(x) else f"{x:.7g}" for x in (s.each[n], *s.log_probs[n])]
-                table.writerow([r.name, s.name, chain, number, code, ALPHABET[s.aatype[n]], *numbers])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished, count = path.with_name(f".{path.name}.part"), 0
+    try:
+        with unfinished.open("w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file)
+            for s in found:
+                if not count:
+                    types = ALPHABET[: s.log_probs.shape[1]]
+                    table.writerow(["protein", "sequence", "chain", "res_id", "ins_code", "type", "log_p", *types])
+                table.writerows(_rows(s))
+                count += len(s.residues)
+        if count:
+            unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return count
 
 
-def _write_npz(path: Path, found: Sequence[Scores]) -> None:
-    import numpy as np
+def _rows(s: Scores) -> Iterator[list[object]]:
+    from protgraph.structure import ALPHABET
 
-    np.savez_compressed(
-        path,
-        log_probs=np.concatenate([s.log_probs for s in found]),
-        aatype=np.concatenate([s.aatype for s in found]),
-        ptr=np.cumsum([0, *(len(s.residues) for s in found)]),
-        proteins=np.array([s.residues.name for s in found]),
-        sequences=np.array([s.name for s in found]),
-        residues=np.concatenate([s.residues.ids for s in found]),
-    )
+    r, each = s.residues, s.each
+    for n, (chain, number, code) in enumerate(zip(r.chain, r.res_id.tolist(), r.ins_code, strict=True)):
+        numbers = ["" if math.isnan(x) else f"{x:.7g}" for x in (each[n], *s.log_probs[n])]
+        yield [r.name, s.name, chain, number, code, ALPHABET[s.aatype[n]], *numbers]

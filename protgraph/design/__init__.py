@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from protgraph.design.arrays import write_designs, write_scores
 from protgraph.design.constraint import Constraints
-from protgraph.design.decode import Decoding, conditional, forced, unconditional
+from protgraph.design.decode import Decoding, check_decoder, conditional, forced, unconditional
 from protgraph.design.fasta import read_sequences, records, write_fasta
 from protgraph.design.order import forward_order, random_order, ranks
-from protgraph.design.run import MODES, Design, Scores, design, score
+from protgraph.design.result import Design, Scores
+from protgraph.design.run import MODES, design, score
 from protgraph.design.sample import Sampled, sample
 from protgraph.design.wish import Wish
 
@@ -18,6 +20,7 @@ __all__ = [
     "Sampled",
     "Scores",
     "Wish",
+    "check_decoder",
     "conditional",
     "design",
     "forced",
@@ -29,5 +32,7 @@ __all__ = [
     "sample",
     "score",
     "unconditional",
+    "write_designs",
     "write_fasta",
+    "write_scores",
 ]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from protgraph.errors import OptionError
 
-__all__ = ["Constraints"]
+__all__ = ["Constraints", "any_of_group", "impossible"]
 
-# What the reference takes from the logits of a type that is left out: its probability is 0 at every temperature in use.
-_NEVER = 1e8
+# What is left of the probability of a type whose log-odds are too low, as in the reference.
+_UNLIKELY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,12 @@ class Constraints:
         ``(N, T)`` probabilities of each type, from an alignment say.
     pssm_weight : Tensor, optional
         ``(N,)`` from 0 to 1: how much they count beside the model's own probabilities.
+    unlikely : Tensor, optional
+        ``(N, T)`` bool, types whose probability is divided by 1001 beside that of the others.
     groups : sequence of sequence of int
         Residues that are to have one type, of one protein each: their logits are averaged.
+    tie_weight : Tensor, optional
+        ``(N,)`` what the logits of tied residues are multiplied by before that; 1 by default.
     """
 
     designed: Tensor
@@ -41,47 +45,94 @@ class Constraints:
     bias: Tensor | None = None
     pssm: Tensor | None = None
     pssm_weight: Tensor | None = None
+    unlikely: Tensor | None = None
     groups: Sequence[Sequence[int]] = field(default_factory=tuple)
+    tie_weight: Tensor | None = None
 
     def __post_init__(self) -> None:
         if (self.pssm is None) != (self.pssm_weight is None):
             raise OptionError("pssm and pssm_weight go together: give both or none")
         if self.pssm_weight is not None and not bool(((self.pssm_weight >= 0) & (self.pssm_weight <= 1)).all()):
             raise OptionError("pssm_weight lies from 0 (the model alone) to 1 (the profile alone)")
-        if self.omit is not None:
-            omitted = self.omit.expand(len(self.designed), -1)
-            none = (omitted.all(1) & self.designed).nonzero().flatten()
-            if len(none):
-                raise OptionError(f"every type is left out at residue {int(none[0])}; leave one to be chosen")
+        if self.bias is not None and not bool(self.bias.isfinite().all()):
+            raise OptionError("a bias is a finite number; types that are not to be chosen are for omit")
+        for row in impossible(self.designed, self.omit, self.pssm, self.pssm_weight)[:1]:
+            raise OptionError(f"every type is left out at residue {row}; leave one to be chosen")
         mixed = [g for g in self.groups if len({bool(self.designed[node]) for node in g}) > 1]
         if mixed:
             raise OptionError(
                 f"residues {list(mixed[0])} are tied, but some are designed and some are fixed; fix all of them or none"
             )
 
+    def shared(self) -> Constraints:
+        """These, with one row for all residues of a group: types that any of them omits, the mean of the rest.
+
+        Where the rows of a group are the same, nothing changes.
+        """
+        changed: dict[str, Tensor | None] = {
+            name: any_of_group(getattr(self, name), self.groups) for name in ("omit", "unlikely")
+        }
+        if self.bias is not None and self.bias.dim() == 2:
+            changed["bias"] = _mean_of_group(self.bias, self.groups)
+        if self.pssm is not None and self.pssm_weight is not None:
+            weight = self.pssm_weight[:, None]
+            mean = _mean_of_group(weight, self.groups)
+            changed["pssm"] = _mean_of_group(weight * self.pssm, self.groups) / mean.clamp(min=1e-12)
+            changed["pssm_weight"] = mean[:, 0]
+        return replace(self, **changed) if self.groups else self
+
     def probabilities(self, logits: Tensor, nodes: Tensor, temperature: float) -> Tensor:
         """``(R, T)`` probabilities from which types are drawn, from the model's logits ``(R, T)`` at nodes ``(R,)``.
 
-        ``softmax((logits + bias) / temperature - 1e8 omit)``, mixed with the profile; at 0 the likeliest type.
+        ``softmax((logits + bias) / temperature)`` without the omitted types, mixed with the profile, unlikely types
+        less likely; at temperature 0 the softmax is 1 for the likeliest type.
         """
         if self.bias is not None:
             logits = logits + _at(self.bias, nodes).to(logits.dtype)
-        if temperature > 0:
-            logits = logits / temperature
-        if self.omit is not None:
-            logits = logits - _NEVER * _at(self.omit, nodes).to(logits.dtype)
-        if temperature > 0:
-            p = logits.softmax(-1)
+        omitted = None if self.omit is None else _at(self.omit, nodes)
+        if omitted is not None:
+            logits = logits.masked_fill(omitted, -torch.inf)
+        if temperature > 0:  # the difference first: no temperature is too low for the floating type
+            p = ((logits - logits.amax(1, keepdim=True)) / temperature).softmax(-1)
         else:
             p = torch.zeros_like(logits).scatter_(1, logits.argmax(1, keepdim=True), 1.0)
-        if self.pssm is None or self.pssm_weight is None:
-            return p
-        weight = self.pssm_weight[nodes, None].to(p.dtype)
-        mixed = (1 - weight) * p + weight * self.pssm[nodes].to(p.dtype)
-        if self.omit is not None:
-            mixed = mixed.masked_fill(_at(self.omit, nodes), 0.0)
-        return mixed / mixed.sum(1, keepdim=True)
+        if self.pssm is not None and self.pssm_weight is not None:
+            weight = self.pssm_weight[nodes, None].to(p.dtype)
+            p = (1 - weight) * p + weight * self.pssm[nodes].to(p.dtype)
+        if self.unlikely is not None:
+            p = p * (1 + _UNLIKELY - self.unlikely[nodes].to(p.dtype))
+        if omitted is not None:
+            p = p.masked_fill(omitted, 0.0)
+        return p / p.sum(1, keepdim=True)
 
 
 def _at(table: Tensor, nodes: Tensor) -> Tensor:
     return table.expand(len(nodes), -1) if table.dim() == 1 else table.index_select(0, nodes)
+
+
+def impossible(designed: Tensor, omit: Tensor | None, pssm: Tensor | None, weight: Tensor | None) -> list[int]:
+    """Designed residues at which no type is left to be chosen: all are omitted, or all that a profile alone allows."""
+    if omit is None:
+        return []
+    omitted = omit.expand(len(designed), -1)
+    none = omitted.all(1)
+    if pssm is not None and weight is not None:
+        none = none | ((weight == 1) & (pssm.masked_fill(omitted, 0.0).sum(1) == 0))
+    return (none & designed).nonzero().flatten().tolist()
+
+
+def any_of_group(table: Tensor | None, groups: Sequence[Sequence[int]]) -> Tensor | None:
+    """``(N, T)`` bool, each row of a group where any of its rows is; one row for all residues stays."""
+    if table is None or table.dim() == 1:
+        return table
+    table = table.clone()
+    for group in groups:
+        table[list(group)] = table[list(group)].any(0)
+    return table
+
+
+def _mean_of_group(table: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
+    table = table.clone()
+    for group in groups:
+        table[list(group)] = table[list(group)].mean(0)
+    return table

@@ -20,7 +20,7 @@ from protgraph.featurize.build import inputs
 from protgraph.model.build import GraphModel
 from protgraph.nn.decoder import Decoder, DecoderState
 
-__all__ = ["Decoding", "conditional", "forced", "unconditional"]
+__all__ = ["Decoding", "check_decoder", "conditional", "forced", "unconditional"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +57,7 @@ class Decoding:
         WiringError
             The model's last layer is no decoder, or its head reads more than the decoder's result.
         """
-        name = model.graph.name
-        decoder = model.layers[-1] if len(model.layers) else None
-        if not isinstance(decoder, Decoder):
-            last = model.wires[-1].node.name if model.wires else "none"
-            raise WiringError(
-                f"model {name!r} decodes no residue types: its last layer, {last}, is no protgraph.nn.decoder.Decoder"
-            )
-        last = model.wires[-1]
-        if list(model.head_reads.values()) != [last.writes["h"]]:
-            raise WiringError(f"model {name!r}: its head reads {model.head_reads}, not the decoder alone")
+        decoder, last = check_decoder(model), model.wires[-1]
         local = next(iter(model.head_reads))
         f = {
             k: v.to(model.dtype) if isinstance(v, Tensor) and v.is_floating_point() else v
@@ -88,6 +79,24 @@ class Decoding:
     def start(self, copies: int = 1) -> DecoderState:
         """A state to decode ``copies`` sequences of every protein from."""
         return self.decoder.start(self.f, copies=copies)
+
+
+def check_decoder(model: GraphModel) -> Decoder:
+    """The decoder that a model ends with.
+
+    Raises
+    ------
+    WiringError
+        The model's last layer is none, or its head reads more than the decoder's result.
+    """
+    if model.decoder is not None:
+        return model.decoder
+    name, last = model.graph.name, model.wires[-1].node.name if model.wires else "none"
+    if not (len(model.layers) and isinstance(model.layers[-1], Decoder)):
+        raise WiringError(
+            f"model {name!r} decodes no residue types: its last layer, {last}, is no protgraph.nn.decoder.Decoder"
+        )
+    raise WiringError(f"model {name!r}: its head reads {model.head_reads}, not the decoder alone")
 
 
 def forced(decoding: Decoding, rank: Tensor, aatype: Tensor | None = None) -> Tensor:

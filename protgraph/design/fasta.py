@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from protgraph import __version__
-from protgraph.design.run import Design, letters_of
-from protgraph.design.wish import chosen_chains
+from protgraph.design.result import Design
+from protgraph.design.wish import chosen_chains, letters_of
 from protgraph.errors import OptionError
-from protgraph.structure import ALPHABET
+from protgraph.structure import ALPHABET, Residues
 
-__all__ = ["read_sequences", "records", "write_fasta"]
+__all__ = ["aatype_of", "read_sequences", "records", "write_fasta"]
 
 
-def records(design: Design, *, model: str, temperature: float, seed: int) -> Iterator[tuple[str, str]]:
+def records(design: Design, *, model: str, seed: int) -> Iterator[tuple[str, str]]:
     """Header and sequence of the structure's own sequence, then of every design; chains that are designed, with "/".
 
     The first header says ``score``, ``global_score`` (mean of ``-log p`` over designed residues, and over all),
     ``fixed_chains``, ``designed_chains``, ``model_name``, ``seed``; the others ``T``, ``sample``, ``score``,
-    ``global_score``, ``seq_recovery``.
+    ``global_score``, ``seq_recovery``. Samples are counted from 1 at each temperature.
     """
     residues = design.residues
     chosen, others = chosen_chains(residues, design.designed)
@@ -30,10 +33,14 @@ def records(design: Design, *, model: str, temperature: float, seed: int) -> Ite
         f"fixed_chains={others}, designed_chains={chosen}, model_name={model}, protgraph={__version__}, seed={seed}",
         _joined(design, residues.aatype, chosen),
     )
-    for number, types in enumerate(design.aatype):
+    recovery, number, before = design.recovery, 0, None
+    for copy, types in enumerate(design.aatype):
+        temperature = float(design.temperature[copy])
+        number = number + 1 if temperature == before else 1
+        before = temperature
         yield (
-            f"T={temperature:g}, sample={number + 1}, score={design.score[number]:.4f}, "
-            f"global_score={design.global_score[number]:.4f}, seq_recovery={design.recovery[number]:.4f}",
+            f"T={temperature:g}, sample={number}, score={design.score[copy]:.4f}, "
+            f"global_score={design.global_score[copy]:.4f}, seq_recovery={recovery[copy]:.4f}",
             _joined(design, types, chosen),
         )
 
@@ -42,32 +49,78 @@ def _joined(design: Design, types: np.ndarray, chains: Iterable[str]) -> str:
     return "/".join(letters_of(types[design.residues.chain == name]) for name in chains)
 
 
-def write_fasta(path: str | Path, found: Iterable[tuple[str, str]]) -> Path:
-    """Write headers and sequences, one line each."""
-    path = Path(path)
+def write_fasta(path: str | Path, found: Iterable[tuple[str, str]]) -> int:
+    """Write headers and sequences, one line each, gzipped where the name ends in .gz; say how many.
+
+    The file appears when all are written; without any, none does.
+    """
+    path, count = Path(path), 0
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f">{header}\n{sequence}\n" for header, sequence in found), encoding="utf-8")
-    return path
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(unfinished, "wt", encoding="utf-8") as file:
+            for header, sequence in found:
+                file.write(f">{header}\n{sequence}\n")
+                count += 1
+        if count:
+            unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return count
 
 
-def read_sequences(path: str | Path) -> list[tuple[str, np.ndarray]]:
-    """Names and types ``(N,)`` of the records of a FASTA file; "/" between chains is passed over.
+def read_sequences(path: str | Path) -> list[tuple[str, str]]:
+    """Headers and letters, upper case, of the records of a FASTA file, gzipped or not; "/" between chains stays.
 
     Raises
     ------
     OptionError
-        No FASTA file, or a letter that is none of ACDEFGHIKLMNPQRSTVWYX.
+        No FASTA file, a record without a letter, or a letter that is none of ACDEFGHIKLMNPQRSTVWYX.
     """
-    text = Path(path).read_text(encoding="utf-8")
-    before, *blocks = text.split(">")
-    if before.strip() or not blocks:
+    before, *blocks = re.split(r"^>", _text(path), flags=re.MULTILINE)
+    if before.strip():
         raise OptionError(f"{path} is no FASTA file: it begins with no '>'")
+    if not blocks:
+        raise OptionError(f"{path}: there is no sequence in it")
     found = []
     for block in blocks:
         header, _, rest = block.partition("\n")
-        letters = "".join(rest.split()).replace("/", "").upper()
-        odd = sorted(set(letters) - set(ALPHABET))
+        header, letters = header.strip(), "".join(rest.split()).upper().removesuffix("*")
+        odd = sorted(set(letters) - set(ALPHABET) - {"/"})
         if odd:
-            raise OptionError(f"{path}, record {header!r}: {odd[0]!r} is no residue type: {ALPHABET}")
-        found.append((header.strip(), np.array([ALPHABET.index(letter) for letter in letters], np.int64)))
+            why = "a residue that is not in the structure has no letter" if odd[0] in "-." else ALPHABET
+            raise OptionError(f"{path}, record {header!r}: {odd[0]!r} is no residue type: {why}")
+        if not letters.replace("/", ""):
+            raise OptionError(f"{path}, record {header!r} has no sequence")
+        found.append((header, letters))
     return found
+
+
+def _text(path: str | Path) -> str:
+    try:
+        content = Path(path).read_bytes()
+        return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error) as e:
+        raise OptionError(f"FASTA file {str(path)!r} cannot be read: {getattr(e, 'strerror', None) or e}") from e
+    except UnicodeDecodeError as e:
+        raise OptionError(f"{path} is no FASTA file: it is no text") from e
+
+
+def aatype_of(residues: Residues, name: str, letters: str) -> np.ndarray:
+    """``(N,)`` int64 types of a sequence for these residues, "/" between chains or nothing.
+
+    Raises
+    ------
+    OptionError
+        It has another length, or a chain of it has.
+    """
+    there = [int((residues.chain == chain).sum()) for chain in residues.chain_names]
+    parts = [len(part) for part in letters.split("/")]
+    whole = letters.replace("/", "")
+    if len(whole) != len(residues) or (len(parts) > 1 and parts != there):
+        told = ", ".join(f"{chain}: {n}" for chain, n in zip(residues.chain_names, there, strict=True))
+        raise OptionError(
+            f"sequence {name!r} has {' / '.join(map(str, parts))} residues; {residues.name} has {sum(there)} with a CA "
+            f"({told}), which begin with {residues.sequence[:30]}"
+        )
+    return np.array([ALPHABET.index(letter) for letter in whole], np.int64)

@@ -12,12 +12,9 @@ from protgraph.errors import OptionError
 
 __all__ = ["forward_order", "random_order", "ranks", "tie"]
 
-# What the reference adds to the mask of designed residues, so that fixed ones, first, are in random order too.
-_FIXED = 1e-4
-
 
 def random_order(designed: Tensor, proteins: Proteins, noise: Tensor) -> Tensor:
-    """Nodes in the order in which they are decoded: ``argsort((designed + 1e-4) |noise|)`` in every protein.
+    """Nodes in the order in which they are decoded: fixed ones by ``|noise|``, then designed ones, in every protein.
 
     Parameters
     ----------
@@ -34,10 +31,16 @@ def random_order(designed: Tensor, proteins: Proteins, noise: Tensor) -> Tensor:
 
     References
     ----------
-    Dauparas et al. 2022, doi:10.1126/science.add2187 (random decoding order); the formula of their program.
+    Dauparas et al. 2022, doi:10.1126/science.add2187 (random decoding order).
+
+    Notes
+    -----
+    Their program sorts by ``(designed + 1e-4) |noise|``, which is the same unless a designed residue has a deviate near
+    0: it then comes before fixed ones.
     """
-    key = (designed.to(noise.dtype) + _FIXED) * noise.abs()
-    return _within(key, proteins)
+    by_noise = noise.abs().sort(dim=-1, stable=True)[1]
+    order = by_noise.gather(-1, designed.long()[by_noise].sort(dim=-1, stable=True)[1])
+    return order.gather(-1, proteins.batch[order].sort(dim=-1, stable=True)[1])
 
 
 def forward_order(designed: Tensor, proteins: Proteins, copies: int = 1) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +15,9 @@ from protgraph.design.decode import Decoding
 from protgraph.design.order import random_order, ranks, tie
 from protgraph.errors import OptionError
 
-__all__ = ["Sampled", "deviates", "sample"]
+__all__ = ["Sampled", "check_temperature", "deviates", "sample"]
+
+_SEEDS = 2**63  # how many there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +51,16 @@ class Sampled:
         return proteins.sum(told.t()).t() / proteins.sum(counted.to(told.dtype).t()).t()
 
 
-def deviates(proteins: Proteins, copies: int, *, seed: int) -> tuple[Tensor, Tensor]:
-    """Normal deviates for orders and uniform ones for types, both ``(copies, N)`` float64, on the CPU.
+def deviates(sizes: Sequence[int], copies: Iterable[int], *, seed: int) -> tuple[Tensor, Tensor]:
+    """Normal deviates for orders and uniform ones for types, both ``(S, N)`` float64, on the CPU.
 
-    Copy s of a protein has the same ones whatever is decoded beside it.
+    The s-th copy of a protein has the same ones whatever is decoded beside it; ``copies`` are numbers of copies.
     """
     normal, uniform = [], []
-    for copy in range(copies):
+    for copy in copies:
         of_protein = []
-        for size in proteins.sizes:
-            generator = torch.Generator().manual_seed(seed * 1_000_003 + copy)
+        for size in sizes:
+            generator = torch.Generator().manual_seed((seed * 1_000_003 + copy) % _SEEDS)
             noise = torch.randn(size, generator=generator, dtype=torch.float64)
             of_protein.append((noise, torch.rand(size, generator=generator, dtype=torch.float64)))
         normal.append(torch.cat([a for a, _ in of_protein]))
@@ -96,28 +99,51 @@ def sample(
     Raises
     ------
     OptionError
-        Fewer than one copy, or a temperature below 0.
+        Fewer than one copy, a temperature that is none, an order in which a designed residue comes before a fixed one.
 
     Notes
     -----
     Only the row of the residue at hand is worked out, for all copies and proteins at once; what edges and nodes add to
     messages is kept. Tied residues are worked out one after the other and see where each other stands, not its type, as
-    in the reference.
+    in the reference. One without a backbone says nothing, and gets the type of the others.
     """
-    if copies < 1 or temperature < 0:
-        raise OptionError(f"copies={copies}, temperature={temperature}: 1 sequence or more, at a temperature from 0 on")
+    if copies < 1:
+        raise OptionError(f"copies={copies}: 1 sequence or more")
+    check_temperature(temperature)
     proteins, device = decoding.proteins, decoding.aatype.device
+    constraints = constraints.shared()
     designed = constraints.designed & decoding.known
-    drawn = deviates(proteins, copies, seed=seed)
+    drawn = deviates(proteins.sizes, range(copies), seed=seed)
     if order is None:
         order = random_order(designed, proteins, drawn[0].to(device))
-    if constraints.groups:
-        order = torch.stack([tie(one, constraints.groups) for one in order])
+    there = set(decoding.known.nonzero().flatten().tolist()) if constraints.groups else set()
+    groups = [seen for g in constraints.groups if (seen := [node for node in g if node in there])]
+    if groups:
+        order = torch.stack([tie(one, groups) for one in order])
+    _check_order(order, designed, decoding)
     uniform = drawn[1].to(device) if uniform is None else uniform
     run = _Run(decoding, constraints, designed, order, uniform, temperature)
-    for nodes, valid, closes in _schedule(order, designed, proteins, constraints.groups):
-        run.step(nodes, valid, closes)
+    for nodes, rows, closes in _schedule(order, designed, proteins, groups):
+        run.step(nodes, rows, closes)
     return Sampled(run.aatype.view(copies, -1), run.log_probs(), run.drawn.view(copies, len(designed), -1), order)
+
+
+def check_temperature(temperature: float) -> None:
+    """A temperature is a number from 0 on."""
+    if not 0 <= temperature < math.inf:
+        raise OptionError(f"temperature={temperature:g}: a number from 0 (the likeliest type) on")
+
+
+def _check_order(order: Tensor, designed: Tensor, decoding: Decoding) -> None:
+    """Designed residues come after fixed ones in every protein; those without a backbone are nobody's neighbours."""
+    kind = designed[order].long()  # (S, N)
+    counts = decoding.known[order]
+    batch = decoding.proteins.batch[order]
+    for row in range(len(order)):
+        seen = counts[row]
+        step, same = kind[row, seen].diff(), batch[row, seen].diff() == 0
+        if bool(((step < 0) & same).any()):
+            raise OptionError("in this order a designed residue comes before a fixed one; fixed ones are first")
 
 
 class _Run:
@@ -138,7 +164,7 @@ class _Run:
         self.uniform, self.aatype = uniform.flatten(), decoding.aatype.repeat(self.copies)  # (S N,)
         self.state = decoding.start(self.copies)
         self.h = decoding.f["h"].new_zeros(self.copies * n, decoding.f["h"].size(1))
-        fixed, rank = ~designed, ranks(order, decoding.proteins)
+        fixed, rank = ~designed & decoding.known, ranks(order, decoding.proteins)
         if bool(fixed.any()):
             chosen = designed.nonzero().flatten()
             for copy in range(self.copies):  # fixed residues come first: their rows see each other alone
@@ -146,10 +172,12 @@ class _Run:
                 self.h[start : start + n] = decoding.decoder.teach(self.state, decoding.aatype, rank[copy], copy=copy)
                 decoding.decoder.forget(self.state, chosen + start)
         self.group = torch.arange(n, device=device)  # the first node of each one's group
-        self.share = torch.ones(n, dtype=self.h.dtype, device=device)
+        self.share = torch.ones(n, dtype=self.h.dtype, device=device)  # of each one's logits in its group's
+        if constraints.tie_weight is not None:
+            self.share.copy_(constraints.tie_weight)
         for members in constraints.groups:
             self.group[list(members)] = members[0]
-            self.share[list(members)] = 1 / len(members)
+            self.share[list(members)] /= max(int(decoding.known[list(members)].sum()), 1)
         self.members = {g[0]: torch.tensor(g, device=device) for g in constraints.groups}
         self.sums = torch.zeros(0, device=device)
         types = decoding.head(self.h[:1]).size(1)
@@ -173,7 +201,8 @@ class _Run:
         p = self.constraints.probabilities(logits, nodes, self.temperature)
         below = p.cumsum(1)
         limit = (self.uniform[rows].to(p.dtype) * below[:, -1]).unsqueeze(1)
-        types = torch.searchsorted(below, limit, right=True).flatten().clamp(max=p.size(1) - 1)  # (R,)
+        last = (below < below[:, -1:]).sum(1)  # (R,) the last possible type: 1 - 1e-9 is 1 in float32
+        types = torch.minimum(torch.searchsorted(below, limit, right=True).flatten(), last)  # (R,)
         if closes is not None:
             rows, types, p = self._whole_groups(rows, nodes, types, p)
         self.aatype[rows] = types

@@ -26,7 +26,7 @@ def test_designs_are_fasta_with_scores_and_recovery(structures_dir, tmp_path, ca
     file, out = structures_dir / "1ubq.bcif", tmp_path / "designs.fasta"
     wishes = ("--fixed", "A:10-20", "--omit", "C", "--seed", 1)
     assert run("design", file, "--n", 2, *wishes, "-o", out) == 0
-    assert "2 sequences for 1 proteins" in capsys.readouterr().out
+    assert "2 sequences for 1 protein " in capsys.readouterr().out
     lines = out.read_text().splitlines()
     headers, native, designs = lines[::2], lines[1], lines[3::2]
     assert re.fullmatch(

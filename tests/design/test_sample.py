@@ -59,7 +59,7 @@ def test_drawing_row_by_row_equals_working_out_everything_again(model, proteins,
     bias = torch.randn(n, 21, generator=generator, dtype=torch.float64)
     wanted = Constraints(designed, omit=omit, bias=bias)
     made = sample(found, wanted, copies=2, temperature=temperature, seed=5)
-    uniform = deviates(found.proteins, 2, seed=5)[1]
+    uniform = deviates(found.proteins.sizes, range(2), seed=5)[1]
     for copy in range(2):
         aatype, p = slow(found, wanted, made.order[copy], uniform[copy], temperature)
         assert torch.equal(made.aatype[copy], aatype)
@@ -73,9 +73,7 @@ def test_drawing_row_by_row_equals_working_out_everything_again(model, proteins,
 
 def test_what_is_drawn_does_not_depend_on_what_is_decoded_beside_it(model, proteins):
     alone = [encoded(model, [r]) for r in proteins]
-    singles = [
-        sample(f, Constraints(torch.ones(len(f.aatype)) > 0), copies=2, temperature=1.0, seed=3) for f in alone
-    ]
+    singles = [sample(f, Constraints(torch.ones(len(f.aatype)) > 0), copies=2, temperature=1.0, seed=3) for f in alone]
     found = encoded(model, proteins)
     everything = Constraints(torch.ones(len(found.aatype), dtype=torch.bool))
     both = sample(found, everything, copies=4, temperature=1.0, seed=3)

@@ -1,93 +1,126 @@
-"""Wishes in words and tables select what they say, and what they cannot is told."""
+"""Wishes become constraints of one protein, and what cannot be wished is told."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 import torch
 
-import protgraph as pg
 from protgraph.design import Wish
-from protgraph.design.wish import read_table, select, tied_groups
 from protgraph.errors import OptionError, SelectionError
 
 
-@pytest.fixture(scope="module")
-def residues(structures_dir):
-    """Two chains of 10 residues, numbers 1 to 10 with 5A between 5 and 6; B lacks the last one."""
-    whole = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
-    whole = whole.select(np.arange(len(whole)) < 19)
-    number = np.array([1, 2, 3, 4, 5, 5, 6, 7, 8, 9] * 2)[:19]
-    code = np.where(np.arange(20) % 10 == 5, "A", "")[:19]
-    return replace(whole, chain=np.repeat(["A", "B"], 10)[:19], res_id=number, ins_code=code)
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("chain,res_id,ins_code,A,C\nA,5,A,0.25,0.75\nB,1,,1,\n")
+    return path
 
 
-def test_selections_are_chains_residues_and_ranges(residues):
-    def rows(words):
-        return np.flatnonzero(select(residues, words)).tolist()
-
-    assert rows("B") == list(range(10, 19))
-    assert rows("A:5") == [4]
-    assert rows("A:5A") == [5]
-    assert rows("A:4-5") == [3, 4, 5]
-    assert rows("A:5A-7, B:1") == [5, 6, 7, 10]
-    assert rows("") == []
-    for words in ("C", "A:77", "A:20-30"):
-        with pytest.raises(SelectionError, match=f"no residue '{words}'"):
-            select(residues, words)
-    with pytest.raises(OptionError, match="'A:x' is no selection"):
-        select(residues, "A:x")
+def written(tmp_path, text):
+    path = tmp_path / "other.csv"
+    path.write_text(text)
+    return path
 
 
-def test_chains_are_tied_by_number_and_ranges_one_by_one(residues):
-    groups = tied_groups(residues, "A,B")
-    assert groups == [[k, k + 10] for k in range(9)]
-    assert tied_groups(residues, "A:1-2,A:8-9,B:1-2") == [[0, 8, 10], [1, 9, 11]]
-    with pytest.raises(OptionError, match="not equally long: A:1-2 has 2, B:1-3 has 3"):
-        tied_groups(residues, "A:1-2,B:1-3")
-    with pytest.raises(OptionError, match="two parts or more"):
-        tied_groups(residues, "A")
-
-
-def test_wishes_become_constraints(residues, tmp_path):
-    table = tmp_path / "table.csv"
-    table.write_text("chain,res_id,ins_code,A,C\nA,5,A,0.25,0.75\nB,1,,1,\n")
-    wish = Wish(chains=("A",), fixed="A:1-3", omit="CX", bias="A=-1.5,P=0.5", pssm=table, pssm_weight=0.4)
-    made = wish.constraints(residues)
+def test_wishes_become_constraints(two_chains, table):
+    wish = Wish(chains=("A",), fixed="A:1-3", omit="cm", bias="A=-1.5,P=0.5", pssm=table, pssm_weight=0.4)
+    made = wish.constraints(two_chains)
     assert made.designed.nonzero().flatten().tolist() == list(range(3, 10))
-    assert made.omit.nonzero().flatten().tolist() == [1, 20]
+    assert made.omit.nonzero().flatten().tolist() == [1, 10, 20]  # X too
     assert made.bias[0] == -1.5 and made.bias[12] == 0.5 and made.bias.abs().sum() == 2.0
-    assert made.pssm[5, 1] == 0.75 and made.pssm[10, 0] == 1.0
+    assert made.pssm[5, 1] == 0.75 and made.pssm[10, 0] == 1.0 and made.pssm.sum() == 2.0
     assert made.pssm_weight.nonzero().flatten().tolist() == [5, 10]  # the others go by the model
-    by_table = Wish(bias=str(table)).constraints(residues)
-    assert torch.equal(by_table.bias, made.pssm)
-    assert Wish(tied=("A,B",)).constraints(residues).groups[0] == [0, 10]
+    assert made.pssm_weight[5] == 0.4
+    tied = Wish(tied=("A=1,B=-0.5",)).constraints(two_chains)
+    assert tied.groups[0] == (0, 10) and tied.tie_weight.tolist() == [1.0] * 10 + [-0.5] * 9
+    assert Wish().constraints(two_chains).omit.nonzero().flatten().tolist() == [20]
+    assert Wish().constraints(two_chains, 20).omit is None
+
+
+def test_words_and_tables_add_up(two_chains, table, tmp_path):
+    made = Wish(bias=f"A=-1, {table}").constraints(two_chains)
+    want = torch.zeros(19, 21, dtype=torch.float64)
+    want[:, 0] = -1
+    want[5, 0], want[5, 1], want[10, 0] = -0.75, 0.75, 0.0
+    assert torch.equal(made.bias, want)
+    marks = written(tmp_path, "chain,res_id,A,P\nA,2-4,,1\nB,3,0,1\n")
+    omit = Wish(omit=f"C,{marks}").constraints(two_chains).omit
+    assert omit[:, 1].all() and omit[:, 20].all() and not omit[:, 0].any()
+    assert omit[:, 12].nonzero().flatten().tolist() == [1, 2, 3, 12]
+
+
+def test_types_whose_log_odds_are_not_above_the_threshold_are_unlikely(two_chains, tmp_path):
+    odds = written(tmp_path, "chain,res_id,A,C,D\nA,1,-2,0.5,\nA,2,0.5,0.4,3\n")
+    unlikely = Wish(pssm_log_odds=odds, pssm_threshold=0.5).constraints(two_chains).unlikely
+    assert unlikely.nonzero().tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]  # an empty cell forbids nothing
+
+
+def test_rounded_probabilities_are_made_to_add_up(two_chains, tmp_path):
+    rounded = written(tmp_path, "chain,res_id,A,C,D\nA,1,0.33,0.33,0.33\n")
+    made = Wish(pssm=rounded).constraints(two_chains)
+    torch.testing.assert_close(made.pssm[0, :3], torch.full((3,), 1 / 3, dtype=torch.float64))
 
 
 @pytest.mark.parametrize(
-    "wish, error, words",
+    "text, told",
+    [
+        ("chain,res_id,A,C\nA,5,-3,1\n", "-3 at A:5 is no probability; a table of log-odds is for pssm_log_odds"),
+        ("chain,res_id,A,C\nB,1,5,1\n", "the probabilities of B:1 add up to 6, not to 1; divide counts"),
+        ("chain,res_id,A,C\nB,1,0,0\n", "the probabilities of B:1 add up to 0, not to 1"),
+    ],
+)
+def test_a_profile_that_is_none_is_refused(two_chains, tmp_path, text, told):
+    with pytest.raises(OptionError, match=told):
+        Wish(pssm=written(tmp_path, text)).constraints(two_chains)
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        ({"omit": "AB"}, "omit 'AB': give letters of ACDEFGHIKLMNPQRSTVWYX, or the file of a table"),
+        ({"bias": "A"}, "bias 'A': give a letter and a number"),
+        ({"bias": "A=much"}, "give a letter and a number"),
+        ({"bias": "A=nan"}, "give a letter and a number"),
+        ({"bias": "A=-inf"}, "give a letter and a number"),
+        ({"bias": "X=1"}, "give a letter and a number"),
+        ({"pssm": "nowhere.csv"}, "'nowhere.csv' cannot be read"),
+        ({"pssm_log_odds": "nowhere.csv"}, "'nowhere.csv' cannot be read"),
+        ({"pssm_weight": 1.5}, "pssm_weight=1.5: from 0"),
+        ({"pssm_weight": float("nan")}, "pssm_weight=nan"),
+        ({"pssm_threshold": float("nan")}, "pssm_threshold is no number"),
+    ],
+)
+def test_what_cannot_be_read_is_told_before_there_is_a_protein(options, told):
+    with pytest.raises(OptionError, match=told):
+        Wish(**options)
+
+
+@pytest.mark.parametrize(
+    "wish, error, told",
     [
         (Wish(chains=("Z",)), SelectionError, "no chain 'Z'"),
         (Wish(fixed="A,B"), OptionError, "no residue is left to design"),
-        (Wish(omit="AB"), OptionError, "'B' in 'AB' is no residue type"),
-        (Wish(bias="A"), OptionError, "give a letter and a number"),
-        (Wish(pssm="nowhere.csv"), OptionError, "'nowhere.csv' cannot be read"),
+        (Wish(omit="ACDEFGHIKLMNPQRSTVWY"), OptionError, "omit leaves no type to be chosen at A:1"),
+        (Wish(tied=("A,B",), fixed="B:5A"), OptionError, "A:5A is to be designed, and B:5A, tied to it, is to stay"),
+        (Wish(tied=("A,B",), chains=("A",)), OptionError, "A:1 is to be designed, and B:1, tied to it"),
     ],
 )
-def test_wrong_wishes_are_told(residues, wish, error, words):
-    with pytest.raises(error, match=words):
-        wish.constraints(residues)
+def test_wrong_wishes_are_told(two_chains, wish, error, told):
+    with pytest.raises(error, match=told):
+        wish.constraints(two_chains)
 
 
-def test_wrong_tables_are_told(residues, tmp_path):
-    path = tmp_path / "table.csv"
-    for text, error, words in (
-        ("chain,A\nA,1\n", OptionError, "has the columns chain, res_id"),
-        ("chain,res_id,A\nA,99,1\n", SelectionError, r"line 2: .* has no residue \('A', 99, ''\)"),
-        ("chain,res_id,A\nA,1,much\n", OptionError, "line 2: could not convert"),
-    ):
-        path.write_text(text)
-        with pytest.raises(error, match=words):
-            read_table(path, residues, 21)
+def test_what_leaves_no_type_between_tied_residues_or_beside_a_profile_is_told(two_chains, tmp_path):
+    letters = "ACDEFGHIKLMNPQRSTVWY"
+    half = [letters[:10], letters[10:]]
+    rows = [",".join(["A" if n == 0 else "B", "3", *("1" if a in half[n] else "" for a in letters)]) for n in (0, 1)]
+    marks = written(tmp_path, "\n".join([",".join(["chain", "res_id", *letters]), *rows]))
+    assert Wish(omit=str(marks)).constraints(two_chains).omit.sum() == 20 + 19
+    with pytest.raises(OptionError, match="omit leaves no type to be chosen at A:3"):
+        Wish(omit=str(marks), tied=("A,B",)).constraints(two_chains)
+    only = tmp_path / "only.csv"
+    only.write_text("chain,res_id,C\nA,7,1\n")
+    with pytest.raises(OptionError, match="omit leaves no type to be chosen at A:7"):
+        Wish(omit="C", pssm=only, pssm_weight=1.0).constraints(two_chains)
+    with pytest.raises(OptionError, match="2 at A:7; 1 is a type that is not to be chosen"):
+        Wish(omit=str(written(tmp_path, "chain,res_id,C\nA,7,2\n"))).constraints(two_chains)

@@ -1,0 +1,20 @@
+"""Two chains with insertion codes, for words and tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import protgraph as pg
+
+
+@pytest.fixture(scope="session")
+def two_chains(structures_dir):
+    """Chains A and B of 10 and 9 residues, numbers 1 to 9 with 5A between 5 and 6; B lacks the last one."""
+    whole = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
+    whole = whole.select(np.arange(len(whole)) < 19)
+    number = np.array([1, 2, 3, 4, 5, 5, 6, 7, 8, 9] * 2)[:19]
+    code = np.where(np.arange(20) % 10 == 5, "A", "")[:19]
+    return replace(whole, chain=np.repeat(["A", "B"], 10)[:19], res_id=number, ins_code=code)
