@@ -109,9 +109,7 @@ def read(path: str | Path) -> dict[str, Tensor]:
     except OSError as e:
         raise CheckpointError(f"weights {str(path)!r} cannot be read: {e.strerror}") from e
     except UnpicklingError as e:
-        raise CheckpointError(
-            f"{path} holds no weights of ProteinMPNN: torch.load finds more or other than tensors"
-        ) from e
+        raise CheckpointError(f"{path} holds no weights of ProteinMPNN: it is no file of tensors alone") from e
     except (RuntimeError, KeyError, TypeError, EOFError) as e:
         raise CheckpointError(f"{path} holds no weights of ProteinMPNN ({e.__class__.__name__}): {e}") from e
     if held.get("num_edges", _NEIGHBOURS) != _NEIGHBOURS:

@@ -136,16 +136,16 @@ def writable(path: Path | None, *suffixes: str) -> None:
 
 
 def load_model(name: str, weights: Path | None, device: str) -> GraphModel:
-    """A model with a decoder by registry name with published weights, or out of a checkpoint.
+    """A model that tells residue types, by registry name with published weights, or out of a checkpoint.
 
     Raises
     ------
     OptionError
         There are no weights, or two sets of them.
     WiringError
-        The model has no decoder.
+        It predicts something else than residue types.
     """
-    from protgraph.design import check_decoder
+    from protgraph.design import check_designs
     from protgraph.errors import OptionError
     from protgraph.model import pretrained
     from protgraph.model.build import as_graph
@@ -168,7 +168,7 @@ def load_model(name: str, weights: Path | None, device: str) -> GraphModel:
             f"model {name!r} has no published weights: give the .safetensors file that 'protgraph train' wrote of it, "
             f"or one of {known}"
         )
-    check_decoder(model)
+    check_designs(model)
     return model.to(find_device(device)).eval()
 
 

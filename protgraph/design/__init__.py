@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protgraph.design.arrays import write_designs, write_scores
 from protgraph.design.constraint import Constraints
-from protgraph.design.decode import Decoding, check_decoder, conditional, forced, unconditional
+from protgraph.design.decode import Decoding, check_designs, conditional, forced, unconditional
 from protgraph.design.fasta import read_sequences, records, write_fasta
 from protgraph.design.order import forward_order, random_order, ranks
 from protgraph.design.result import Design, Scores
@@ -20,7 +20,7 @@ __all__ = [
     "Sampled",
     "Scores",
     "Wish",
-    "check_decoder",
+    "check_designs",
     "conditional",
     "design",
     "forced",

@@ -15,6 +15,7 @@ from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding
 from protgraph.model.build import GraphModel
 from protgraph.structure import Residues
+from protgraph.task.builtin import BACKBONE_ALONE
 
 __all__ = ["encode", "grouped", "joined", "noisy"]
 
@@ -23,9 +24,10 @@ T = TypeVar("T")
 
 @torch.no_grad()
 def encode(model: GraphModel, some: Sequence[Residues]) -> Decoding:
-    """Proteins up to the decoder."""
+    """Proteins up to the decoder; featurizers see of each what is known before its sequence is."""
     device = next(model.parameters()).device
-    return Decoding.of(model, collate([model.plan.stored(r) for r in some]).to(device))
+    graphs = [model.plan.stored(r.hide(BACKBONE_ALONE), aatype=r.aatype) for r in some]
+    return Decoding.of(model, collate(graphs).to(device))
 
 
 def noisy(some: Sequence[Residues], noise: float, seed: int, copy: int = 0) -> list[Residues]:

@@ -15,12 +15,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from protgraph.data.edges import Proteins
+from protgraph.design.oneshot import AllAtOnce, tells_types, told_at_once
 from protgraph.errors import WiringError
 from protgraph.featurize.build import inputs
 from protgraph.model.build import GraphModel
 from protgraph.nn.decoder import Decoder, DecoderState
 
-__all__ = ["Decoding", "check_decoder", "conditional", "forced", "unconditional"]
+__all__ = ["Decoding", "check_designs", "conditional", "forced", "unconditional"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class Decoding:
 
     Parameters
     ----------
-    decoder : Decoder
+    decoder : Decoder or AllAtOnce
     head : callable
         Rows ``(R, C)`` of the decoder to logits ``(R, types)``.
     f : mapping
@@ -38,10 +39,10 @@ class Decoding:
     aatype : Tensor
         ``(N,)`` types in the structures.
     known : Tensor
-        ``(N,)`` bool, which residues have neighbours, that is, a backbone to be decoded from.
+        ``(N,)`` bool, which residues have neighbours, that is, a backbone to be decoded from; all without a decoder.
     """
 
-    decoder: Decoder
+    decoder: Decoder | AllAtOnce
     head: Callable[[Tensor], Tensor]
     f: Mapping[str, Any]
     proteins: Proteins
@@ -55,20 +56,27 @@ class Decoding:
         Raises
         ------
         WiringError
-            The model's last layer is no decoder, or its head reads more than the decoder's result.
+            See :func:`check_designs`.
         """
-        decoder, last = check_decoder(model), model.wires[-1]
+        check_designs(model)
+        if model.decoder is None:
+            told, given = told_at_once(model, batch), inputs(batch)
+            return cls(
+                decoder=AllAtOnce(),
+                head=lambda h: h,
+                f=told,
+                proteins=given["proteins"],
+                aatype=given["aatype"],
+                known=torch.ones_like(given["aatype"], dtype=torch.bool),
+            )
+        last = model.wires[-1]
         local = next(iter(model.head_reads))
-        f = {
-            k: v.to(model.dtype) if isinstance(v, Tensor) and v.is_floating_point() else v
-            for k, v in inputs(batch).items()
-        }
-        f = model.plan.expand(f)
+        f = model.fields_of(batch)
         for w, layer in zip(model.wires[:-1], model.layers[:-1], strict=True):
             made = layer({here: f[field] for here, field in w.reads.items()})
             f |= {field: made[here] for here, field in w.writes.items()}
         return cls(
-            decoder=decoder,
+            decoder=model.decoder,
             head=lambda h: model.head({local: h})["logits"],
             f={here: f[field] for here, field in last.reads.items()},
             proteins=f["proteins"],
@@ -81,22 +89,21 @@ class Decoding:
         return self.decoder.start(self.f, copies=copies)
 
 
-def check_decoder(model: GraphModel) -> Decoder:
-    """The decoder that a model ends with.
+def check_designs(model: GraphModel) -> None:
+    """That a model tells residue types, by a decoder or all at once.
 
     Raises
     ------
     WiringError
-        The model's last layer is none, or its head reads more than the decoder's result.
+        It predicts something else, or its head reads more than its decoder's result.
     """
-    if model.decoder is not None:
-        return model.decoder
-    name, last = model.graph.name, model.wires[-1].node.name if model.wires else "none"
-    if not (len(model.layers) and isinstance(model.layers[-1], Decoder)):
+    name = model.graph.name
+    if not tells_types(model.target):
         raise WiringError(
-            f"model {name!r} decodes no residue types: its last layer, {last}, is no protgraph.nn.decoder.Decoder"
+            f"model {name!r} predicts {model.target.name!r}, not the types of residues: it designs nothing"
         )
-    raise WiringError(f"model {name!r}: its head reads {model.head_reads}, not the decoder alone")
+    if model.decoder is None and len(model.layers) and isinstance(model.layers[-1], Decoder):
+        raise WiringError(f"model {name!r}: its head reads {model.head_reads}, not the decoder alone")
 
 
 def forced(decoding: Decoding, rank: Tensor, aatype: Tensor | None = None) -> Tensor:

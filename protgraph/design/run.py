@@ -12,7 +12,7 @@ from torch import Tensor
 
 from protgraph.design.batch import encode, grouped, noisy
 from protgraph.design.constraint import Constraints
-from protgraph.design.decode import Decoding, check_decoder, conditional, forced, unconditional
+from protgraph.design.decode import Decoding, check_designs, conditional, forced, unconditional
 from protgraph.design.draw import Request, draw
 from protgraph.design.fasta import aatype_of
 from protgraph.design.order import random_order, ranks
@@ -57,7 +57,7 @@ def design(
     Parameters
     ----------
     model : GraphModel
-        With a decoder; :func:`protgraph.model.pretrained` gives one.
+        That tells residue types, all at once or with a decoder; :func:`protgraph.model.pretrained` gives one.
     proteins : iterable of Residues
     wish : Wish, optional
     copies : int
@@ -81,7 +81,7 @@ def design(
     OptionError, SelectionError
         Numbers out of range; see ``refused``.
     WiringError
-        The model has no decoder.
+        The model predicts something else.
     """
     wish = wish or Wish()
     temperatures = [temperature] if isinstance(temperature, (int, float)) else list(temperature)
@@ -90,7 +90,7 @@ def design(
     for one in temperatures:
         check_temperature(one)
     _check_seed_and_noise(seed, noise)
-    check_decoder(model)
+    check_designs(model)
     request = Request(copies, temperatures, seed, noise, details, batch_residues, batch_decoded)
 
     def wished(residues: Residues) -> tuple[Residues, Constraints]:
@@ -124,7 +124,7 @@ def score(
     Parameters
     ----------
     model : GraphModel
-        With a decoder.
+        That tells residue types; one without a decoder says the same in every mode.
     proteins : iterable of Residues
     chains : sequence of str
         Chains to score; types and places of the others are told first. All where there are none.
@@ -149,12 +149,12 @@ def score(
     OptionError, SelectionError
         An unknown mode, numbers out of range; see ``refused``.
     WiringError
-        The model has no decoder.
+        The model predicts something else.
     """
     _check(mode in MODES, f"mode={mode!r} is none of {', '.join(MODES)}")
     _check(orders >= 1, f"orders={orders}: 1 order or more")
     _check_seed_and_noise(seed, noise)
-    check_decoder(model)
+    check_designs(model)
 
     def fitting(residues: Residues) -> tuple[Residues, Residues, list[np.ndarray]]:
         own = residues.chains(chains) if chains else residues

@@ -144,6 +144,6 @@ def test_wrong_wishes_are_told(model, proteins):
         sample(found, Constraints(everything, groups=[[0, 1], [1, 2]]))
     with pytest.raises(OptionError, match="pssm and pssm_weight"):
         Constraints(everything, pssm=torch.ones(1, 21))
-    gcn = build_model("gcn", TARGET, seed=0)
-    with pytest.raises(WiringError, match=r"decodes no residue types: its last layer, .*, is no protgraph.nn.decoder"):
-        Decoding.of(gcn, collate([gcn.plan.stored(proteins[0])]))
+    other = build_model("proteinmpnn.small", Target("class", "node", "classes", 2, ("a", "b")), seed=0)
+    with pytest.raises(WiringError, match="predicts 'class', not the types of residues"):
+        Decoding.of(other, collate([other.plan.stored(proteins[0])]))

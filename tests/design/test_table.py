@@ -11,7 +11,8 @@ from protgraph.errors import OptionError, SelectionError
 
 def test_rows_are_residues_ranges_and_chains_and_empty_cells_say_nothing(two_chains, tmp_path):
     path = tmp_path / "table.csv"
-    path.write_text("\ufeffchain,res_id,ins_code,note,A,X,C\nA,5,A,x,0.25,1,0.75\nA,8-,,,2,,\nB,,,,,,-3\n", encoding="utf-8")
+    rows = "chain,res_id,ins_code,note,A,X,C\nA,5,A,x,0.25,1,0.75\nA,8-,,,2,,\nB,,,,,,-3\n"
+    path.write_text("\ufeff" + rows, encoding="utf-8")
     table = read_table(path).of(two_chains, 20)
     want = np.full((19, 20), np.nan)
     want[5, :2] = 0.25, 0.75
