@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 
@@ -93,6 +97,60 @@ def test_tied_residues_are_alike(model, proteins):
     assert torch.equal(made.order.sort()[0], torch.arange(len(everything)).expand(3, -1))
 
 
+def test_weights_of_ties_multiply_logits_before_they_are_averaged(model, proteins):
+    found = encoded(model, proteins)
+    n, groups = len(found.aatype), [[0, 4, 10], [5, 6]]
+    weights = torch.ones(n, dtype=torch.float64)
+    weights[[0, 4, 10]] = torch.tensor([2.0, -0.5, 0.0], dtype=torch.float64)
+    wanted = Constraints(torch.ones(n, dtype=torch.bool), groups=groups, tie_weight=weights)
+    made = sample(found, wanted, temperature=0.7, seed=2)
+    assert wanted.tie_weight.tolist()[:5] == [2.0, 1.0, 1.0, 1.0, -0.5]  # not changed on the way
+    with torch.no_grad():  # tied rows see each other's place, no type: the one of log_probs, up to a constant
+        told = made.log_probs[0, [0, 4, 10]]
+    want = ((2.0 * told[0] - 0.5 * told[1]) / 3 / 0.7).softmax(0)
+    torch.testing.assert_close(made.probabilities[0, 4], want)
+    assert not torch.allclose(want, sample(found, Constraints(wanted.designed, groups=groups)).probabilities[0, 4])
+
+
+def test_a_tied_residue_without_a_backbone_gets_the_type_of_the_others(model, proteins):
+    backbone = proteins[1].backbone.copy()
+    backbone[[6, 9], 3] = np.nan
+    found = encoded(model, [replace(proteins[1], backbone=backbone)])
+    n = len(found.aatype)
+    assert found.known.logical_not().nonzero().flatten().tolist() == [6, 9]
+    everything = torch.ones(n, dtype=torch.bool)
+    for group in ([2, 6], [6, 2], [9, 2, 6, 3]):
+        omit = torch.zeros(n, 21, dtype=torch.bool)
+        omit[6, :15] = True  # a wish for one that has none of its own
+        made = sample(found, Constraints(everything, omit=omit, groups=[group]), copies=3, temperature=1.0, seed=4)
+        types = made.aatype[:, group]
+        assert (types == types[:, :1]).all() and (types >= 15).all()
+    both = sample(found, Constraints(everything, groups=[[6, 9]]), temperature=1.0)
+    assert torch.equal(both.aatype[0, [6, 9]], found.aatype[[6, 9]])  # nobody can tell
+
+
+def test_the_last_number_below_one_draws_no_omitted_type(model, proteins):
+    found = encoded(copy.deepcopy(model).float(), proteins)
+    n = len(found.aatype)
+    wanted = Constraints(torch.ones(n, dtype=torch.bool), omit=torch.arange(21) > 17)
+    uniform = torch.full((1, n), 1 - 2.0**-53, dtype=torch.float64)
+    assert uniform.float().max() == 1.0  # rounded
+    made = sample(found, wanted, temperature=1.0, uniform=uniform)
+    assert (made.aatype == 17).all()
+
+
+def test_an_order_in_which_a_designed_residue_precedes_a_fixed_one_is_refused(model, proteins):
+    found = encoded(model, proteins)
+    n = len(found.aatype)
+    designed = torch.arange(n) != 5
+    order = torch.arange(n)[None]
+    with pytest.raises(OptionError, match="a designed residue comes before a fixed one"):
+        sample(found, Constraints(designed), order=order)
+    noise = torch.zeros(1, n)  # a deviate of 0 comes first of the designed ones alone
+    noise[:, 5] = 3.0
+    assert random_order(designed, found.proteins, noise)[0, 0] == 5
+
+
 def test_a_profile_takes_its_share(model, proteins):
     found = encoded(model, proteins)
     n = len(found.aatype)
@@ -136,6 +194,9 @@ def test_wrong_wishes_are_told(model, proteins):
     everything = torch.ones(len(found.aatype), dtype=torch.bool)
     with pytest.raises(OptionError, match="copies=0"):
         sample(found, Constraints(everything), copies=0)
+    for temperature in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(OptionError, match=f"temperature={temperature:g}: a number from 0"):
+            sample(found, Constraints(everything), temperature=temperature)
     with pytest.raises(OptionError, match="every type is left out at residue 0"):
         Constraints(everything, omit=torch.ones(21, dtype=torch.bool))
     with pytest.raises(OptionError, match="some are designed and some are fixed"):

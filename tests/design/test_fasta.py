@@ -1,0 +1,89 @@
+"""FASTA in and out: the published program's headers, gzipped or not, whole files or none."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+import protgraph as pg
+from protgraph.design import Design, read_sequences, records, write_fasta
+from protgraph.errors import OptionError
+
+
+def test_samples_are_counted_at_each_temperature(structures_dir):
+    residues = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
+    residues = residues.select(residues.res_id <= 3)
+    aatype = np.array([residues.aatype, residues.aatype, [0, 0, 0]])
+    numbers = np.array([0.1, 0.2, 0.3])
+    made = Design(
+        residues, np.array([True, True, False]), aatype, np.array([0.1, 0.1, 0.25]), numbers, numbers, 1.5, 2.5
+    )
+    (native, first), *others = records(made, model="m", seed=7)
+    assert first == "MQI"
+    assert native == (
+        "1ubq, score=1.5000, global_score=2.5000, fixed_chains=[], designed_chains=['A'], model_name=m, "
+        f"protgraph={pg.__version__}, seed=7"
+    )
+    assert [header for header, _ in others] == [
+        "T=0.1, sample=1, score=0.1000, global_score=0.1000, seq_recovery=1.0000",
+        "T=0.1, sample=2, score=0.2000, global_score=0.2000, seq_recovery=1.0000",
+        "T=0.25, sample=1, score=0.3000, global_score=0.3000, seq_recovery=0.0000",
+    ]
+    assert others[2][1] == "AAA"
+
+
+@pytest.mark.parametrize("name", ["designs.fasta", "designs.fasta.gz"])
+def test_what_is_written_is_read(tmp_path, name):
+    found = [("native, score=1", "MKV/LL"), ("T=0.1 -> a", "MKV/LA")]
+    path = tmp_path / "new" / name
+    assert write_fasta(path, found) == 2
+    assert path.read_bytes().startswith(b"\x1f\x8b" if name.endswith("gz") else b">native")
+    assert read_sequences(path) == found
+    assert [p.name for p in path.parent.iterdir()] == [name]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "designs.fasta"
+    path.write_text("before")
+
+    def failing():
+        yield "a", "MK"
+        raise OptionError("here")
+
+    with pytest.raises(OptionError, match="here"):
+        write_fasta(path, failing())
+    assert write_fasta(path, []) == 0
+    assert path.read_text() == "before" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_sequences_may_be_of_any_case_and_system(tmp_path):
+    path = tmp_path / "odd.fasta"
+    path.write_bytes(b"\xef\xbb\xbf\r\n>one two\r\nmk v\r\nll*\r\n\r\n>\r\nX/a\r\n")
+    assert read_sequences(path) == [("one two", "MKVLL"), ("", "X/A")]
+
+
+@pytest.mark.parametrize(
+    "content, told",
+    [
+        (b"", "there is no sequence in it"),
+        (b"\n \n", "there is no sequence in it"),
+        (b"MKV\n", "is no FASTA file: it begins with no '>'"),
+        (b">a\nMK-V\n", "record 'a': '-' is no residue type: a residue that is not in the structure has no letter"),
+        (b">a\nMKB\n", "record 'a': 'B' is no residue type: ACDEF"),
+        (b">a\nMK\n>b\n", "record 'b' has no sequence"),
+        (b"\x83\xff", "is no FASTA file: it is no text"),
+        (gzip.compress(b">a\nMK")[:-6], "cannot be read"),
+    ],
+)
+def test_what_is_no_fasta_is_told(tmp_path, content, told):
+    path = tmp_path / "x.fasta"
+    path.write_bytes(content)
+    with pytest.raises(OptionError, match=told):
+        read_sequences(path)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(OptionError, match="cannot be read: No such file or directory"):
+        read_sequences(tmp_path / "nowhere.fasta")
