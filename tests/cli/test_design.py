@@ -1,76 +1,190 @@
-"""``protgraph design`` and ``protgraph score`` on a real file."""
+"""``protgraph design`` and ``protgraph score`` on real files, as a person types them."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import re
+import shutil
 
 import numpy as np
 import pytest
 
-from protgraph.cli.app import main
+import protgraph as pg
+from protgraph.structure import ALPHABET
 
 
 @pytest.fixture(autouse=True)
 def weights(shared_data, monkeypatch):
-    monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(shared_data / "weights" / "proteinmpnn"))
+    folder = shared_data / "weights" / "proteinmpnn"
+    monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(folder))
+    return folder
 
 
-def run(*words) -> int:
-    with pytest.raises(SystemExit) as left:
-        main([str(word) for word in words])
-    return left.value.code
+@pytest.fixture
+def file(structures_dir):
+    return structures_dir / "1ubq.bcif"
 
 
-def test_designs_are_fasta_with_scores_and_recovery(structures_dir, tmp_path, capsys):
-    file, out = structures_dir / "1ubq.bcif", tmp_path / "designs.fasta"
-    wishes = ("--fixed", "A:10-20", "--omit", "C", "--seed", 1)
-    assert run("design", file, "--n", 2, *wishes, "-o", out) == 0
-    assert "2 sequences for 1 protein " in capsys.readouterr().out
-    lines = out.read_text().splitlines()
-    headers, native, designs = lines[::2], lines[1], lines[3::2]
+def fasta(path) -> list[tuple[str, str]]:
+    lines = path.read_text().splitlines()
+    return list(zip((line.removeprefix(">") for line in lines[::2]), lines[1::2], strict=True))
+
+
+def test_designs_are_fasta_with_scores_and_recovery(run, file, tmp_path):
+    out = tmp_path / "designs.fasta"
+    wishes = ("--fixed", "A:10-20", "--omit", "C", "--seed", 1, "--temperature", "0.1,0.5")
+    done = run("design", file, "--n", 2, *wishes, "-o", out)
+    assert done.code == 0 and "4 sequences for 1 protein → " in done.out
+    (header, native), *designs = fasta(out)
     assert re.fullmatch(
-        r">1ubq, score=\d\.\d{4}, global_score=\d\.\d{4}, fixed_chains=\[\], designed_chains=\['A'\], "
+        r"1ubq, score=\d\.\d{4}, global_score=\d\.\d{4}, fixed_chains=\[\], designed_chains=\['A'\], "
         r"model_name=proteinmpnn.v_48_020, protgraph=\S+, seed=1",
-        headers[0],
+        header,
     )
-    for number, (header, design) in enumerate(zip(headers[1:], designs, strict=True), 1):
-        told = re.fullmatch(
-            rf">T=0.1, sample={number}, score=(\S+), global_score=(\S+), seq_recovery=(\S+)", header
-        )
+    for (told, design), (t, number) in zip(designs, [(t, n) for t in (0.1, 0.5) for n in (1, 2)], strict=True):
+        found = re.fullmatch(rf"T={t}, sample={number}, score=(\S+), global_score=(\S+), seq_recovery=(\S+)", told)
         same = [a == b for a, b in zip(native, design, strict=True)]
         assert design[9:20] == native[9:20] and "C" not in design
-        assert float(told[3]) == pytest.approx(np.mean(same[:9] + same[20:]), abs=1e-4)
-        assert 0.3 < float(told[1]) < float(headers[0].split("score=")[1].split(",")[0])
+        assert float(found[3]) == pytest.approx(np.mean(same[:9] + same[20:]), abs=1e-4)
+        assert 0.3 < float(found[1]) and (t > 0.1 or float(found[1]) < float(re.search(r"score=([\d.]+)", header)[1]))
     scored = tmp_path / "scores.npz"
-    assert run("score", file, "--sequences", out, "-o", scored) == 0
+    assert run("score", file, "--sequences", out, "-o", scored).code == 0
     with np.load(scored) as z:
-        assert z["log_probs"].shape == (3 * 76, 21) and z["ptr"].tolist() == [0, 76, 152, 228]
-    assert run("design", file, "--n", 2, *wishes, "-o", tmp_path / "again.fasta") == 0
-    assert (tmp_path / "again.fasta").read_text() == out.read_text()
+        assert z["log_probs"].shape == (5 * 76, 21) and z["ptr"].tolist() == list(range(0, 381, 76))
+    assert run("design", file, "--n", 2, *wishes, "-o", tmp_path / "again.fasta.gz").code == 0
+    assert gzip.decompress((tmp_path / "again.fasta.gz").read_bytes()) == out.read_bytes()
 
 
-def test_scores_are_rows_of_residues(structures_dir, tmp_path, capsys):
+def test_scores_are_rows_of_residues(run, file, tmp_path):
     out = tmp_path / "scores.csv"
-    assert run("score", structures_dir / "1ubq.bcif", "--mode", "unconditional", "-o", out) == 0
+    done = run("score", file, "--mode", "unconditional", "-o", out)
+    assert done.code == 0
     rows = list(csv.DictReader(out.open()))
     assert "".join(row["type"] for row in rows).startswith("MQIFVKTLTGK")
     for row in rows[::10]:
-        assert sum(np.exp(float(row[t])) for t in "ACDEFGHIKLMNPQRSTVWYX") == pytest.approx(1, abs=1e-5)
+        assert sum(np.exp(float(row[t])) for t in ALPHABET) == pytest.approx(1, abs=1e-5)
         assert row["log_p"] == row[row["type"]]
     mean = np.mean([float(row["log_p"]) for row in rows])
-    assert f"1ubq: {-mean:.4f}" in capsys.readouterr().out
+    assert f"1ubq: {-mean:.4f}" in done.out
 
 
-def test_what_fails_is_listed_and_the_others_go_on(structures_dir, tmp_path, capsys):
-    broken = tmp_path / "broken.pdb"
+def test_designs_of_a_chain_are_scored_as_they_were_when_they_were_drawn(run, structures_dir, tmp_path):
+    file, designs, out = structures_dir / "1a19.bcif", tmp_path / "designs.fasta", tmp_path / "scores.csv"
+    assert run("design", file, "--chains", "A", "--n", 1, "--seed", 3, "-o", designs).code == 0
+    done = run("score", file, "--chains", "A", "--sequences", designs, "--seed", 3, "-o", out)
+    for header, sequence in fasta(designs)[:2]:
+        assert len(sequence) == 89
+        assert f"{header}: {re.search(r'score=([0-9.]+)', header)[1]}" in done.out  # the first copy's order
+    rows = list(csv.DictReader(out.open()))
+    assert {row["chain"] for row in rows} == {"A"} and len(rows) == 2 * 89
+    wrong = run("score", file, "--sequences", designs, "-o", out)
+    assert wrong.code == 2 and "has 89 residues; 1a19 has 178 with a CA (A: 89, B: 89)" in wrong.err
+
+
+def test_tied_chains_are_alike_and_arrays_hold_what_was_drawn(run, structures_dir, tmp_path):
+    out, save = tmp_path / "designs.fasta", tmp_path / "new" / "designs.npz"
+    options = ("--tied", "A,B", "--n", 2, "--temperature", "0.1,1", "--save", save)
+    done = run("design", structures_dir / "1hf9.bcif", *options, "-o", out)
+    assert done.code == 0 and f"arrays → {save}" in done.out
+    (_, native), *designs = fasta(out)
+    assert native.split("/")[0] == native.split("/")[1]
+    with np.load(save) as z:
+        found = dict(z)
+    assert found["aatype"].shape == (4, 82) and found["temperature"].tolist() == [0.1, 0.1, 1.0, 1.0]
+    assert found["probabilities"].shape == found["log_probs"].shape == (4, 82, 21)
+    np.testing.assert_allclose(found["probabilities"].sum(2), 1, atol=1e-5)
+    for copy, (header, sequence) in enumerate(designs):
+        a, b = sequence.split("/")
+        assert a == b == "".join(ALPHABET[t] for t in found["aatype"][copy, :41])
+        told = np.take_along_axis(found["log_probs"][copy], found["aatype"][copy][:, None], 1)
+        assert found["score"][copy, 0] == pytest.approx(-told.mean(), abs=1e-5)
+        assert f"score={found['score'][copy, 0]:.4f}, " in header
+    assert found["proteins"].tolist() == ["1hf9"] and found["ptr"].tolist() == [0, 82] and found["designed"].all()
+
+
+def test_what_fails_is_listed_and_the_others_go_on(run, file, tmp_path):
+    broken, out = tmp_path / "broken.pdb", tmp_path / "designs.fasta"
     broken.write_text("nothing\n")
+    assert run("design", file, broken, "-o", out).code == 1
+    listed = tmp_path / "designs.fasta.failures.csv"
+    assert "broken.pdb" in listed.read_text()
+    assert run("design", file, "-o", out).code == 0
+    assert not listed.exists()  # of the run before
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (("--chains", "Q"), "no chain 'Q'; protein chains here: 'A'"),
+        (("--fixed", "A:10-900"), "goes on behind chain 'A', which ends at 76: write 'A:10-' for all from 10 on"),
+        (("--tied", "A:1-5,A:3-7"), "A:3 is tied twice"),
+        (("--omit", "ACDEFGHIKLMNPQRSTVWY"), "omit leaves no type to be chosen at A:1"),
+        (("--omit", "AB"), "omit 'AB': give letters of ACDEFGHIKLMNPQRSTVWYX, or the file of a table"),
+        (("--bias", "A=nan"), "bias 'A=nan': give a letter and a number"),
+        (("--temperature", "0.1,warm"), "temperature='0.1,warm': give a number, or several"),
+        (("--temperature", "-1"), "temperature=-1: a number from 0"),
+        (("--n", "0"), "copies=0: 1 sequence or more"),
+        (("--seed", "-1"), "seed=-1: a whole number from 0 on"),
+        (("--noise", "nan"), "noise=nan: a number of Å from 0 on"),
+        (("--pssm-weight", "2"), "pssm_weight=2: from 0"),
+        (("--save", "x.csv"), "this is written as .npz; got 'x.csv'"),
+        (("--model", "gat"), "model 'gat' has no published weights: give the .safetensors file"),
+        (("--model", "paragraph.chinery2023"), "predicts "),
+        (("--model", "m.safetensors", "--weights", "w.pt"), "'m.safetensors' has its own weights; leave --weights"),
+        (("--weights", "nowhere.pt"), "weights 'nowhere.pt' cannot be read: No such file"),
+    ],
+)
+def test_wrong_requests_are_told_in_one_message(run, file, tmp_path, options, told):
+    done = run("design", file, *options, "-o", tmp_path / "designs.fasta")
+    assert done.code == 2 and told in done.err
+    assert not (tmp_path / "designs.fasta").exists()
+
+
+def test_weights_of_the_other_kind_of_model_are_told(run, file, weights, tmp_path):
     out = tmp_path / "designs.fasta"
-    assert run("design", structures_dir / "1ubq.bcif", broken, "-o", out) == 1
-    assert "broken.pdb" in (tmp_path / "designs.fasta.failures.csv").read_text()
-    assert run("design", structures_dir / "1ubq.bcif", "--chains", "Q", "-o", tmp_path / "none.fasta") == 2
-    assert "no chain 'Q'" in capsys.readouterr().err
-    assert run("design", broken, "--model", "gat", "-o", out) == 2
-    assert "has no published weights" in capsys.readouterr().err
-    assert run("score", structures_dir / "1ubq.bcif", "--mode", "all", "-o", tmp_path / "s.csv") == 2
-    assert "mode='all' is none of forced" in capsys.readouterr().err
+    trace = run("design", file, "--weights", weights / "ca_v_48_020.pt", "-o", out)
+    assert trace.code == 2 and "has weights for CA alone, and proteinmpnn.v_48_020 is none" in trace.err
+    whole = run(
+        "design", file, "--model", "proteinmpnn.ca_v_48_020", "--weights", weights / "vanilla_v_48_020.pt", "-o", out
+    )
+    assert whole.code == 2 and "has weights for whole backbones" in whole.err
+    other = run("design", file, "--weights", weights.parent / "paragraph" / "pretrained_weights.pt", "-o", out)
+    assert other.code == 2 and "holds no weights of ProteinMPNN" in other.err
+
+
+@pytest.mark.parametrize("command", ["design", "score"])
+def test_files_of_one_name_are_told_apart_and_fasta_files_in_folders_are_no_structures(run, file, tmp_path, command):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(file, tmp_path / folder / "x.bcif")
+    (tmp_path / "a" / "old.fasta").write_text(">old\nMKV\n")
+    out = tmp_path / "new" / "deep" / ("out.fasta" if command == "design" else "out.csv")
+    assert run(command, tmp_path / "a", tmp_path / "b", "-o", out).code == 0
+    text = out.read_text()
+    assert all(str(tmp_path / folder / "x.bcif") in text for folder in ("a", "b"))
+    folder = run(command, tmp_path / "a", "-o", tmp_path / "a")
+    assert folder.code == 2
+
+
+@pytest.mark.parametrize("command", ["design", "score"])
+def test_a_trace_needs_a_model_for_traces(run, file, tmp_path, command):
+    residues = pg.clean(pg.load_structure(file))
+    trace, out = tmp_path / "trace.pdb", tmp_path / ("out.fasta" if command == "design" else "out.csv")
+    trace.write_text("".join(
+        f"ATOM  {n:5d}  CA  {name} A{n:4d}    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00           C\n"
+        for n, (name, (x, y, z)) in enumerate(zip(residues.res_name, residues.pos, strict=True), 1)
+    ))  # fmt: skip
+    done = run(command, trace, "-o", out)
+    assert done.code == 2
+    assert "sees none of the residues" in done.err and "0 of 76 have all of N, CA, C and O" in done.err
+    done = run(command, trace, "--model", "proteinmpnn.ca_v_48_020", "-o", out)
+    assert done.code == 0 and "warning: the features that proteinmpnn.ca_v_48_020" in done.err
+    assert out.exists()
+
+
+@pytest.mark.parametrize("name", ["nucleic__1bna.pdb", "no-protein__ions.pdb", "empty__zero.cif"])
+def test_files_without_a_protein_are_told(run, shared_data, tmp_path, name):
+    done = run("design", shared_data / "robustness" / name, "-o", tmp_path / "out.fasta")
+    assert done.code == 2 and "no protein residue" in done.err or "no atom" in done.err
+    assert name in (tmp_path / "out.fasta.failures.csv").read_text()

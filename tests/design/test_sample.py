@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -130,7 +130,7 @@ def test_a_tied_residue_without_a_backbone_gets_the_type_of_the_others(model, pr
 
 
 def test_the_last_number_below_one_draws_no_omitted_type(model, proteins):
-    found = encoded(copy.deepcopy(model).float(), proteins)
+    found = encoded(deepcopy(model).float(), proteins)
     n = len(found.aatype)
     wanted = Constraints(torch.ones(n, dtype=torch.bool), omit=torch.arange(21) > 17)
     uniform = torch.full((1, n), 1 - 2.0**-53, dtype=torch.float64)
