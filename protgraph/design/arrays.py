@@ -16,16 +16,18 @@ def write_designs(path: str | Path, designs: Sequence[Design]) -> Path:
     """All that is known of designs: S sequences for R residues of P proteins.
 
     ``aatype`` and, where they were kept, ``log_probs`` and ``probabilities`` ``(S, R, types)``; ``score``,
-    ``global_score`` and ``recovery`` ``(S, P)``; ``native_score`` and ``native_global_score`` ``(P,)``; ``temperature``
-    ``(S,)``; ``designed`` and ``native`` (types) ``(R,)``; ``ptr`` ``(P + 1,)``, where each protein's residues begin;
-    ``proteins`` and ``residues``, their names.
+    ``global_score``, ``recovery`` and, of residues about ligands, ``ligand_score`` ``(S, P)``; ``native_score`` and
+    ``native_global_score`` ``(P,)``; ``temperature`` ``(S,)``; ``designed`` and ``native`` (types) ``(R,)``; ``ptr``
+    ``(P + 1,)``, where each protein's residues begin; ``proteins`` and ``residues``, their names.
     """
     residues = [d.residues for d in designs]
     arrays = {"aatype": np.concatenate([d.aatype for d in designs], 1)}
     for name in ("log_probs", "probabilities"):
         if all(getattr(d, name) is not None for d in designs):
             arrays[name] = np.concatenate([getattr(d, name) for d in designs], 1)
-    arrays |= {name: np.stack([getattr(d, name) for d in designs], 1) for name in ("score", "global_score", "recovery")}
+    of_copies = ["score", "global_score", "recovery"]
+    of_copies += ["ligand_score"] * all(d.ligand_score is not None for d in designs)
+    arrays |= {name: np.stack([getattr(d, name) for d in designs], 1) for name in of_copies}
     arrays |= {name: np.array([getattr(d, name) for d in designs]) for name in ("native_score", "native_global_score")}
     arrays["designed"] = np.concatenate([d.designed for d in designs])
     arrays["native"] = np.concatenate([r.aatype for r in residues])

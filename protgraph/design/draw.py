@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from protgraph.design.batch import encode, joined, noisy
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding, forced
+from protgraph.design.ligand import near_ligands
 from protgraph.design.order import random_order, ranks
 from protgraph.design.result import Design
 from protgraph.design.sample import Sampled, deviates, sample
@@ -45,6 +47,7 @@ def draw(model: GraphModel, some: Sequence[Residues], wishes: Sequence[Constrain
     drawn: list[list[dict[str, Tensor]]] = [[] for _ in request.temperatures]
     decoding, constraints = None, joined(wishes, device)
     native: Tensor | None = None
+    near = torch.from_numpy(np.concatenate([near_ligands(r) for r in some])).to(device)
     for chunk in request.chunks(n):
         if request.noise:
             seen = [r for copy in chunk for r in noisy(some, request.noise, request.seed, copy)]
@@ -61,7 +64,8 @@ def draw(model: GraphModel, some: Sequence[Residues], wishes: Sequence[Constrain
             made = sample(decoding, constraints, **how)
             if native is None:
                 native = _native(decoding, constraints, made)[:, : len(some)]
-            drawn[number].append(_told(decoding, constraints, made, len(chunk), request.details))
+            about = near.repeat(len(decoding.known) // n)
+            drawn[number].append(_told(decoding, constraints, made, len(chunk), request.details, about))
     parts = [part for at_one in drawn for part in at_one]
     whole = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     temperatures = torch.tensor(request.temperatures, dtype=torch.float64).repeat_interleave(request.copies)
@@ -82,10 +86,13 @@ def _scores(decoding: Decoding, constraints: Constraints, made: Sampled) -> list
     return [made.score(mask, decoding.proteins) for mask in masks]
 
 
-def _told(decoding: Decoding, constraints: Constraints, made: Sampled, copies: int, details: bool) -> dict[str, Tensor]:
+def _told(
+    decoding: Decoding, constraints: Constraints, made: Sampled, copies: int, details: bool, about: Tensor
+) -> dict[str, Tensor]:
     """What is kept of one pass, on the CPU, a row a copy."""
     score, global_score = _scores(decoding, constraints, made)
     kept = {"aatype": made.aatype, "score": score.double(), "global_score": global_score.double()}
+    kept["ligand_score"] = made.score(constraints.designed & decoding.known & about, decoding.proteins).double()
     if details:
         unseen = ~decoding.known[:, None]
         kept |= {"log_probs": made.log_probs.masked_fill(unseen, torch.nan), "probabilities": made.probabilities}
@@ -112,6 +119,7 @@ def _designs(
                 temperature=temperatures.numpy(),
                 score=whole["score"][:, b].numpy(),
                 global_score=whole["global_score"][:, b].numpy(),
+                ligand_score=whole["ligand_score"][:, b].numpy(),
                 native_score=float(native[0, b]),
                 native_global_score=float(native[1, b]),
                 **of_residues,

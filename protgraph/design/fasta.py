@@ -24,7 +24,8 @@ def records(design: Design, *, model: str, seed: int) -> Iterator[tuple[str, str
 
     The first header says ``score``, ``global_score`` (mean of ``-log p`` over designed residues, and over all),
     ``fixed_chains``, ``designed_chains``, ``model_name``, ``seed``; the others ``T``, ``sample``, ``score``,
-    ``global_score``, ``seq_recovery``. Samples are counted from 1 at each temperature.
+    ``global_score``, ``seq_recovery`` and, where designed residues lie about ligands, ``ligand_confidence``, which is
+    exp of minus their score. Samples are counted from 1 at each temperature.
     """
     residues = design.residues
     chosen, others = chosen_chains(residues, design.designed)
@@ -38,9 +39,11 @@ def records(design: Design, *, model: str, seed: int) -> Iterator[tuple[str, str
         temperature = float(design.temperature[copy])
         number = number + 1 if temperature == before else 1
         before = temperature
+        confidence = design.ligand_confidence[copy]
+        about = "" if np.isnan(confidence) else f", ligand_confidence={confidence:.4f}"
         yield (
             f"T={temperature:g}, sample={number}, score={design.score[copy]:.4f}, "
-            f"global_score={design.global_score[copy]:.4f}, seq_recovery={recovery[copy]:.4f}",
+            f"global_score={design.global_score[copy]:.4f}, seq_recovery={recovery[copy]:.4f}{about}",
             _joined(design, types, chosen),
         )
 

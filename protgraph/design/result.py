@@ -32,6 +32,9 @@ class Design:
         ``(S, N, types)``, what the model said of each residue from those before it; NaN without a backbone.
     probabilities : ndarray, optional
         ``(S, N, types)``, what types were drawn from; 0 where none was.
+    ligand_score : ndarray, optional
+        ``(S,)`` mean of ``-log p`` over the designed residues about ligands (:mod:`protgraph.design.ligand`); NaN, or
+        None, without any.
     """
 
     residues: Residues
@@ -44,11 +47,17 @@ class Design:
     native_global_score: float
     log_probs: np.ndarray | None = None
     probabilities: np.ndarray | None = None
+    ligand_score: np.ndarray | None = None
 
     @property
     def recovery(self) -> np.ndarray:
         """``(S,)`` share of designed residues that have the type in the structure."""
         return (self.aatype == self.residues.aatype)[:, self.designed].mean(1)
+
+    @property
+    def ligand_confidence(self) -> np.ndarray:
+        """``(S,)`` ``exp(-ligand_score)``, from 0 to 1; NaN without residues about ligands."""
+        return np.full(len(self.aatype), np.nan) if self.ligand_score is None else np.exp(-self.ligand_score)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from torch.nn.functional import gelu, layer_norm
 
 import protgraph as pg
 from protgraph.data.fields import FieldSpec
-from protgraph.design import Decoding, unconditional
+from protgraph.design import Decoding, Wish, design, records, unconditional
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError, WiringError
 from protgraph.featurize.build import FeaturePlan
 from protgraph.model import build_model, pretrained
@@ -255,6 +255,22 @@ def test_where_the_ligand_lies_counts_and_that_it_is_there(bound):
     moved = [replace(bound, ligands=replace(bound.ligands, atom_pos=bound.ligands.atom_pos + s)) for s in (0.0, 0.5)]
     assert (told(moved[0]) - told(moved[1])).abs().max() > 1e-3
     assert (told(moved[0]) - told(replace(bound, ligands=None))).abs().max() > 1e-3
+
+
+def test_ligand_confidence_is_that_of_designed_residues_within_8_angstroms(bound):
+    model = build_model("ligandmpnn.small", TARGET, seed=0).eval()
+    (made,) = design(model, [bound], Wish(fixed="A:10-30"), copies=2, temperature=1.0, details=True)
+    cb = [virtual_cb(*atoms[:3]) for atoms in bound.backbone.astype("f8")]
+    near = [min(math.dist(p, atom) for atom in bound.ligands.atom_pos) < 8.0 for p in cb]
+    chosen = np.flatnonzero(near & made.designed)
+    assert 0 < len(chosen) < made.designed.sum()
+    for copy, types in enumerate(made.aatype):
+        p = [math.exp(made.log_probs[copy, i, types[i]]) for i in chosen]
+        assert abs(made.ligand_confidence[copy] - np.prod(p) ** (1 / len(p))) < 1e-6
+    headers = [header for header, _ in records(made, model="x", seed=0)]
+    assert [f"ligand_confidence={c:.4f}" in h for c, h in zip(made.ligand_confidence, headers[1:], strict=True)]
+    (alone,) = design(model, [replace(bound, ligands=None)], copies=1)
+    assert not any("ligand" in header for header, _ in records(alone, model="x", seed=0))
 
 
 def test_weights_that_are_not_here_are_told_with_the_command_that_brings_them(monkeypatch, tmp_path):
