@@ -18,7 +18,7 @@ __all__ = ["BACKBONE", "HIDEABLE", "Residues"]
 BACKBONE = ("N", "CA", "C", "O")
 """Order of the atoms in ``Residues.backbone``."""
 
-HIDEABLE = frozenset({"residue_type", "sidechain", "b_factor", "coordinates"})
+HIDEABLE = frozenset({"residue_type", "sidechain", "b_factor", "coordinates", "ligands"})
 """What :meth:`Residues.hide` can take away."""
 
 _LETTERS = np.array(list(ALPHABET))
@@ -173,8 +173,8 @@ class Residues:
         ----------
         what : collection of str
             "residue_type" (all become unknown), "sidechain" (only N, CA, C, O atoms stay), "b_factor" (zeros;
-            occupancies go too) and "coordinates" (the protein is only a sequence, as if it came from FASTA; its
-            numbering stays).
+            occupancies go too), "ligands" and "coordinates" (the protein is only a sequence, as if it came from FASTA;
+            its numbering stays).
         """
         what = {what} if isinstance(what, str) else set(what)
         if what - HIDEABLE:
@@ -188,6 +188,8 @@ class Residues:
             changes.update(self._atoms(np.isin(self.atom_name, BACKBONE), np.arange(len(self))))
         if {"b_factor", "coordinates"} & what:
             changes |= {"b_factor": np.zeros_like(self.b_factor), "occupancy": None, "predicted": False}
+        if "ligands" in what:
+            changes["ligands"] = None
         if "coordinates" in what:
             changes |= {name: np.full_like(getattr(self, name), np.nan) for name in ("pos", "backbone")}
             changes |= self._atoms(np.zeros(len(self.atom_name), bool), np.arange(len(self)))

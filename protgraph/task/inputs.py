@@ -31,8 +31,8 @@ class Inputs:
     Parameters
     ----------
     hides : collection of str
-        Of ``residue_type``, ``sidechain``, ``b_factor`` and ``coordinates``: removed from the structure before any
-        featurizer runs, so that no component can show the label to the model.
+        Of ``residue_type``, ``sidechain``, ``b_factor``, ``ligands`` and ``coordinates``: removed from the structure
+        before any featurizer runs, so that no component can show the label to the model.
     noise : float
         Å, by how much every coordinate of what a model sees is off, as a standard deviation. It is added before any
         featurizer runs, and is the same for a protein each time it is prepared.

@@ -19,10 +19,13 @@ import numpy as np
 
 from protgraph.structure import clean, load_structure
 from protgraph.structure.fetch import cache_dir
+from protgraph.structure.ligand import Ligands
 from protgraph.structure.report import LossReport
 from protgraph.structure.residue import Residues
 
 __all__ = ["cache_dir", "cached_residues", "code_digest", "component_digest", "digest", "stamps"]
+
+_LIGANDS = "ligands."  # what their arrays are called, beside those of residues
 
 
 def digest(*parts: object) -> str:
@@ -59,7 +62,7 @@ def component_digest(component: object) -> str | None:
         return None
 
 
-def cached_residues(path: Path, cache: Path) -> Residues:
+def cached_residues(path: Path, cache: Path, *, ligands: bool = False) -> Residues:
     """The residues of all protein chains of a file, read once as long as its bytes and the reader stay the same.
 
     Parameters
@@ -68,18 +71,21 @@ def cached_residues(path: Path, cache: Path) -> Residues:
         Structure file.
     cache : Path
         Folder of prepared data.
+    ligands : bool
+        Whether ligands and nucleotides are kept.
     """
+    what = {"ligands": ligands, "nucleic": ligands}
     try:
-        key = digest(path.read_bytes(), path.name, code_digest("protgraph.structure"))
+        key = digest(path.read_bytes(), path.name, code_digest("protgraph.structure"), *["ligands"] * ligands)
     except OSError:
-        return clean(load_structure(path))  # which says what is wrong with the file
+        return clean(load_structure(path), **what)  # which says what is wrong with the file
     kept = cache / "residues" / key[:2] / f"{key}.npz"
     if kept.is_file():
         try:
             return _read(kept)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             pass  # a damaged entry is made again
-    residues = clean(load_structure(path))
+    residues = clean(load_structure(path), **what)
     _write(kept, residues)
     return residues
 
@@ -88,6 +94,8 @@ def _write(path: Path, residues: Residues) -> None:
     """Keep residues in one file, which appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {f.name: value for f in fields(residues) if (value := getattr(residues, f.name)) is not None}
+    if (ligands := arrays.pop("ligands", None)) is not None:
+        arrays |= {f"{_LIGANDS}{f.name}": getattr(ligands, f.name) for f in fields(ligands)}
     arrays["report"] = np.array(json.dumps(residues.report.to_dict()))
     arrays["name"] = np.array(residues.name)
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
@@ -98,6 +106,8 @@ def _write(path: Path, residues: Residues) -> None:
 def _read(path: Path) -> Residues:
     with np.load(path, allow_pickle=False) as file:
         arrays: dict[str, object] = {f.name: file[f.name] for f in fields(Residues) if f.name in file}
+        if f"{_LIGANDS}chain" in file:
+            arrays["ligands"] = Ligands(**{f.name: file[_LIGANDS + f.name] for f in fields(Ligands)})
     arrays["predicted"] = bool(arrays["predicted"])
     arrays["report"] = LossReport.from_dict(json.loads(str(arrays["report"])))
     return Residues(**{**arrays, "name": str(arrays["name"])})

@@ -52,7 +52,9 @@ def test_a_chain_keeps_its_own(residues):
     for name in residues.chain_names:
         one = residues.chains([name])
         assert one.ligands.ids == [i for i in residues.ligands.ids if i.startswith(f"{name}:")]
-    assert residues.hide("coordinates").ligands is None
+    hidden = residues.hide("ligands")
+    assert residues.hide("coordinates").ligands is None and hidden.ligands is None
+    assert np.array_equal(hidden.atom_pos, residues.atom_pos)
 
 
 def test_graphs_of_atoms_have_them_behind_the_protein(residues):

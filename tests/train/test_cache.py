@@ -24,6 +24,18 @@ def test_kept_residues_are_the_ones_that_were_read(structures_dir, tmp_path):
         assert (made.name, made.report) == (expected.name, expected.report)
 
 
+def test_ligands_are_kept_where_they_are_asked_for(structures_dir, tmp_path):
+    path = structures_dir / "1lcd.bcif"
+    expected = clean(load_structure(path), ligands=True, nucleic=True)
+    assert cache.cached_residues(path, tmp_path).ligands is None
+    for _ in range(2):
+        made = cache.cached_residues(path, tmp_path, ligands=True)
+        for f in fields(expected.ligands):
+            np.testing.assert_array_equal(getattr(made.ligands, f.name), getattr(expected.ligands, f.name))
+        assert made.report == expected.report and len(made.ligands) == len(expected.ligands) > 20
+    assert cache.cached_residues(path, tmp_path).ligands is None
+
+
 def test_a_file_is_read_again_only_when_its_bytes_change(structures_dir, tmp_path, monkeypatch):
     path = tmp_path / "1crn.bcif"
     path.write_bytes((structures_dir / "1crn.bcif").read_bytes())
