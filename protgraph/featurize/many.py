@@ -123,7 +123,8 @@ def featurize_files(
         A process died; what is done is kept.
     """
     wanted = [as_node(n) for n in features]
-    FeaturePlan(wanted, nodes=nodes)  # a wrong request is an error before anything is read
+    plan = FeaturePlan(wanted, nodes=nodes)  # a wrong request is an error before anything is read
+    ligands, nucleic = ligands or plan.wants_ligands, nucleic or plan.wants_ligands
     plain = json.dumps([n.to_dict() for n in wanted], sort_keys=True)
     only = None if chains is None else tuple(chains)
     request = _Request(plain, nodes, only, altloc, assembly, ligands, nucleic, str(parts))

@@ -11,7 +11,7 @@ from protgraph.bench.speed.case import Case
 def test_plugins_offer_layers_to_be_measured(monkeypatch):
     monkeypatch.setattr(layers, "RESIDUES", 12)
     monkeypatch.setattr(layers, "DEGREE", 4)
-    assert {"gearnet", "gearnet_edge"} <= set(layers.CASES)
+    assert {"gearnet", "gearnet_edge", "context_atom_encoder"} <= set(layers.CASES)
     for name in layers.CASES:
         case = layers.CASES.get(name)(layers._scene())
         assert isinstance(case, Case)
