@@ -11,6 +11,7 @@ from torch import Tensor
 
 from protgraph.data.block import Layout
 from protgraph.data.gather import Dot, GatherSum, PairSum
+from protgraph.data.order import check_edges
 from protgraph.data.segment import Backend, Segments
 from protgraph.errors import FieldError
 
@@ -81,10 +82,10 @@ class Edges:
         """The edges of a graph or batch (``edge_index`` and, where there are any, ``degree`` and ``max_degree``)."""
         if "edge_index" not in graph:
             raise FieldError("the graph has no edges: add an edge featurizer such as 'knn'")
-        degree = graph.degree if "degree" in graph else None
-        if isinstance(degree, Tensor):  # PyG's own batching makes a tensor of each protein's
-            degree = None
-        most = graph.max_degree if "max_degree" in graph else None
+        if "sizes" not in graph:  # no batch of ours, whose edges were looked at
+            check_edges(graph)
+        given, most = graph.get("degree"), graph.get("max_degree")
+        degree = None if isinstance(given, Tensor) else given  # PyG's own batching makes a tensor of each protein's
         return cls(graph.edge_index, graph.num_nodes, degree=degree, max_degree=most, backend=backend)
 
     @property

@@ -16,7 +16,8 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from protgraph.data.fields import field, is_registered
-from protgraph.errors import FieldError
+from protgraph.data.order import check_edges
+from protgraph.errors import FieldError, UnknownNameError
 
 __all__ = ["ProteinGraph", "collate", "fill", "make_batch", "shared_fields"]
 
@@ -75,14 +76,16 @@ class ProteinGraph(Data):
         ------
         FieldError
             Naming the field, the protein and the first row at fault.
+        UnknownNameError
+            A tensor is no field of the table.
         """
         try:
             for key, value in self.items():
                 if isinstance(value, Tensor) and key not in _NOT_FIELDS:
                     _check_field(self, key, value)
             if "edge_index" in self:
-                _check_edges(self)
-        except FieldError:
+                check_edges(self)
+        except (FieldError, UnknownNameError):
             if raise_on_error:
                 raise
             return False
@@ -116,29 +119,16 @@ def _fits(shape: tuple[int, ...], fixed: tuple[int | None, ...]) -> bool:
     return len(shape) == len(fixed) and all(b in (None, a) for a, b in zip(shape, fixed, strict=True))
 
 
-def _check_edges(graph: ProteinGraph) -> None:
-    index, name = graph.edge_index, graph.name if "name" in graph else "a graph"
-    if index.dim() != 2 or index.size(0) != 2 or index.dtype != torch.long:
-        raise FieldError(f"edge_index of {name!r} is {tuple(index.shape)} {index.dtype}; it must be (2, E) int64")
-    if index.numel() == 0:
-        return
-    if int(index.min()) < 0 or int(index.max()) >= graph.num_nodes:
-        raise FieldError(f"edge_index of {name!r} names node {int(index.max())}; there are {graph.num_nodes}")
-    if bool((index[1].diff() < 0).any()):
-        raise FieldError(f"edge_index of {name!r} is not sorted by target (row 1); sort it before making a graph")
-    degree = graph.degree if "degree" in graph else None
-    if degree is None:
-        return
-    regular = torch.arange(graph.num_nodes, device=index.device).repeat_interleave(degree)
-    if index.size(1) != regular.numel() or not bool((index[1] == regular).all()):
-        raise FieldError(f"graph {name!r} says degree {degree}, but its nodes do not all have that many edges")
-
-
 def collate(graphs: Sequence[ProteinGraph]) -> Batch:
     """Join proteins to one batch; same values as PyG's ``Batch.from_data_list``, without its guesses.
 
     Adds ``batch`` ``(N,)``, ``ptr`` ``(B + 1,)``, ``sizes`` (nodes of each protein, on the host) and ``degree``
     (where all proteins share one) or ``max_degree`` (the largest there is).
+
+    Raises
+    ------
+    FieldError
+        There is no graph, they differ in fields, or edges are not in the order of targets.
     """
     if not graphs:
         raise FieldError("an empty list of graphs makes no batch")
@@ -157,7 +147,10 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
         if is_registered(key) and field(key).irreps == "index":
             values = [v + start for v, start in zip(values, starts, strict=False)]
         tensors[key] = torch.cat(values, dim)
-    return make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
+    batch = make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
+    if "edge_index" in batch:
+        check_edges(batch)
+    return batch
 
 
 def shared_fields(graphs: Sequence[ProteinGraph]) -> list[str]:

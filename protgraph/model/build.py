@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from protgraph import registry
 from protgraph.data.target import Target
-from protgraph.errors import WiringError
+from protgraph.errors import FieldError, WiringError
 from protgraph.featurize.build import COORDINATES, FeaturePlan, inputs
 from protgraph.model.attention import AttentionMap, attention_maps
 from protgraph.model.graph import ModelGraph, wire
@@ -54,6 +54,7 @@ class GraphModel(nn.Module):
             self.fields |= {name: layer.out[local].as_(name) for local, name in w.writes.items()}
             self.layers.append(layer)
         self.head, self.head_reads = self._make_head()
+        self._needs = self._fields_needed()
 
     def _make_head(self) -> tuple[Head, dict[str, str]]:
         name = self.target.head_name
@@ -66,6 +67,18 @@ class GraphModel(nn.Module):
         given = {local: self.fields[f] for local, f in reads.items()}
         options = self.graph.heads.get(name, {})
         return registry.heads.create(name, given, self.target, path=f"head ({name})", options=options), reads
+
+    def _fields_needed(self) -> tuple[str, ...]:
+        """What is read of the graphs that are given, everything else being made here."""
+        tensor = self.plan.tensor
+        parts = [({n.reads.get(r, r) for r in t.reads}, {n.writes.get(w, w) for w in t.out}) for n, t in tensor]
+        parts += [(set(w.reads.values()), set(w.writes.values())) for w in self.wires]
+        parts.append((set(self.head_reads.values()), set()))
+        needed, made = {"pos"}, set()
+        for reads, writes in parts:
+            needed |= reads - made
+            made |= writes
+        return tuple(sorted(needed))
 
     @property
     def needs_coordinates(self) -> str | None:
@@ -93,9 +106,21 @@ class GraphModel(nn.Module):
         return sum(p.numel() for p in self.parameters() if p.requires_grad)
 
     def fields_of(self, batch: Data) -> dict[str, Any]:
-        """Every field before the first layer, by name, for a graph or batch of stored fields."""
+        """Every field before the first layer, by name, for a graph or batch of stored fields.
+
+        Raises
+        ------
+        FieldError
+            It is no graph, or one of other features than the model's.
+        """
+        takes = f"model {self.graph.name!r} takes graphs as model.plan.stored(residues) makes them, or a batch of those"
+        if not isinstance(batch, Data):
+            raise FieldError(f"{takes}; got {type(batch).__name__}")
         dtype = self.dtype
         f = {k: v.to(dtype) if isinstance(v, Tensor) and v.is_floating_point() else v for k, v in inputs(batch).items()}
+        missing = [name for name in self._needs if name not in f]
+        if missing:
+            raise FieldError(f"{takes}; this one has no {', '.join(map(repr, missing))}")
         return self.plan.expand(f)
 
     def embed(self, batch: Data) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from torch_geometric.data import Batch
+from torch_geometric.transforms import AddSelfLoops, ToUndirected
 
 from protgraph.data.edges import Edges, Proteins
 from protgraph.data.graph import ProteinGraph, collate
@@ -134,6 +135,35 @@ def test_a_batch_gives_the_edges_and_proteins_of_its_graphs(join):
     assert edges.count.tolist() == [1] * 7
     if join is collate:
         assert edges.degree == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [ToUndirected(), AddSelfLoops(), lambda g: g.update({"edge_index": g.edge_index.flip(1)})],
+    ids=["undirected", "self_loops", "flipped"],
+)
+@pytest.mark.parametrize("join", [lambda graphs: graphs[0], Batch.from_data_list, collate], ids=["one", "pyg", "ours"])
+def test_edges_that_others_reordered_are_refused_not_summed_wrong(change, join):
+    """PyG's transforms know nothing of our order; sums over slices of such edges would be sums of something else."""
+    graph = change(ring(5, "a"))
+    with pytest.raises(FieldError, match=r"graph.sort\(sort_by_row=False\)"):
+        Edges.of(join([graph, graph]))
+
+
+@pytest.mark.parametrize("join", [lambda graphs: graphs[0], collate], ids=["one", "ours"])
+def test_a_degree_that_is_no_longer_true_is_refused(join):
+    graph = ring(5, "a").subgraph(torch.tensor([0, 1, 2]))
+    with pytest.raises(FieldError, match="del graph.degree"):
+        Edges.of(join([graph, graph]))
+
+
+def test_what_the_error_says_to_do_helps():
+    graph = ToUndirected()(ring(5, "a"))
+    assert not graph.validate(raise_on_error=False)
+    del graph.degree
+    edges = Edges.of(graph.sort(sort_by_row=False))
+    x = torch.arange(5.0).unsqueeze(1)
+    assert edges.sum(edges.source(x)).flatten().tolist() == [1 + 4, 0 + 2, 1 + 3, 2 + 4, 3 + 0]
 
 
 def test_a_single_graph_is_one_protein():

@@ -80,6 +80,7 @@ def test_unregistered_tensor_is_refused(graphs):
     graphs[0].hydropathyy = torch.zeros(20)
     with pytest.raises(UnknownNameError, match="register_field"):
         graphs[0].validate()
+    assert not graphs[0].validate(raise_on_error=False)
 
 
 @pytest.mark.parametrize(

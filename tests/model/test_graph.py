@@ -14,7 +14,7 @@ from protgraph import registry
 from protgraph.data.graph import ProteinGraph, collate
 from protgraph.data.node import node
 from protgraph.data.target import Target
-from protgraph.errors import OptionError, UnknownNameError, WiringError
+from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.base import TensorFeaturizer
 from protgraph.model import ModelGraph, build_model, describe, draw
 from protgraph.nn.base import GraphLayer, Head
@@ -137,6 +137,26 @@ def test_unknown_keys_of_a_dict_are_refused():
 def test_logits_have_one_row_a_node_and_the_targets_width(batch):
     model = build_model(graph([LIFT, MIX]), TARGET, seed=0)
     assert model(batch)["logits"].shape == (8, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda b: [b], "got list"),
+        (lambda b: {"pos": b.pos}, "got dict"),
+        (lambda b: without(b, "aatype", "pos"), "has no 'aatype', 'pos'"),
+    ],
+)
+def test_what_is_no_graph_of_the_models_features_is_said(batch, given, words):
+    with pytest.raises(FieldError, match=rf"takes graphs as model.plan.stored.*{words}"):
+        build_model(graph([node("model_test_lift", reads=["aatype"])]), TARGET, seed=0)(given(batch))
+
+
+def without(batch, *names):
+    left = batch.clone()
+    for name in names:
+        del left[name]
+    return left
 
 
 def test_equals_the_same_layers_called_by_hand(batch):
