@@ -64,6 +64,9 @@ def design(
       protgraph design dimer.pdb --chains A --fixed A:10-20 --omit C --temperature 0.1,0.3 -o designs.fasta
       protgraph design trimer.pdb --tied A,B,C --save designs.npz -o designs.fasta
     """
+    from rich.console import Console
+    from rich.progress import Progress
+
     from protgraph.design import Wish, records, write_designs, write_fasta
     from protgraph.design import design as run
 
@@ -87,10 +90,11 @@ def design(
     made = run(network, proteins.residues, wish, **how, details=save is not None, refused=refused)
 
     def written() -> Iterator[tuple[str, str]]:
-        for one in made:
-            if save is not None:
-                kept.append(one)
-            yield from records(one, model=model, seed=seed)
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            for one in progress.track(made, total=len(proteins.residues), description="proteins"):
+                if save is not None:
+                    kept.append(one)
+                yield from records(one, model=model, seed=seed)
 
     count = write_fasta(out, written())
     if count:

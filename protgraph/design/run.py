@@ -89,6 +89,7 @@ def design(
     _check(len(temperatures) > 0, "there is no temperature")
     for one in temperatures:
         check_temperature(one)
+        _check(temperatures.count(one) == 1, f"temperature {one:g} is given twice; ask for more copies")
     _check_seed_and_noise(seed, noise)
     check_designs(model)
     request = Request(copies, temperatures, seed, noise, details, batch_residues, batch_decoded)

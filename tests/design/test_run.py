@@ -144,6 +144,7 @@ def test_sequences_are_of_all_chains_that_are_scored(model, proteins):
         ({"copies": 0}, "copies=0: 1 sequence or more"),
         ({"temperature": [0.1, -1.0]}, "temperature=-1: a number from 0"),
         ({"temperature": []}, "there is no temperature"),
+        ({"temperature": [0.1, 0.2, 0.1]}, "temperature 0.1 is given twice"),
         ({"seed": -1}, "seed=-1: a whole number from 0 on"),
         ({"noise": float("nan")}, "noise=nan: a number of Å from 0 on"),
         ({"noise": -0.1}, "noise=-0.1"),
