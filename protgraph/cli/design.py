@@ -48,6 +48,9 @@ def design(
             help="'A,B': chains that are alike; 'A:1-9,B:1-9': residues; 'A=1,B=-0.5': weighted. Again: more."
         ),
     ] = None,
+    side_chains: Annotated[
+        bool, typer.Option("--side-chains", help="Show side chains of residues that stay, if the model looks at any.")
+    ] = False,
     save: Annotated[Path | None, typer.Option(help="Also write types, scores, probabilities: a .npz.")] = None,
     seed: Seed = 0,
     noise: Annotated[float, typer.Option(help="Å, standard deviation on every coordinate, anew a sequence.")] = 0.0,
@@ -87,10 +90,14 @@ def design(
     network = load_model(model, weights, device)
     proteins, refused = Proteins(files, network), []
     kept: list[Design] = []
-    made = run(network, proteins.residues, wish, **how, details=save is not None, refused=refused)
+    made = run(
+        network, proteins.residues, wish, **how, details=save is not None, sidechains=side_chains, refused=refused
+    )
+
+    console = Console(stderr=True)
 
     def written() -> Iterator[tuple[str, str]]:
-        with Progress(console=Console(stderr=True), transient=True) as progress:
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
             for one in progress.track(made, total=len(proteins.residues), description="proteins"):
                 if save is not None:
                     kept.append(one)

@@ -136,14 +136,14 @@ def check_temperature(temperature: float) -> None:
 
 def _check_order(order: Tensor, designed: Tensor, decoding: Decoding) -> None:
     """Designed residues come after fixed ones in every protein; those without a backbone are nobody's neighbours."""
-    kind = designed[order].long()  # (S, N)
-    counts = decoding.known[order]
-    batch = decoding.proteins.batch[order]
-    for row in range(len(order)):
-        seen = counts[row]
-        step, same = kind[row, seen].diff(), batch[row, seen].diff() == 0
-        if bool(((step < 0) & same).any()):
-            raise OptionError("in this order a designed residue comes before a fixed one; fixed ones are first")
+    rank, n = ranks(order, decoding.proteins), len(designed)  # (S, N)
+    protein = decoding.proteins.batch.expand_as(rank)
+    last = rank.masked_fill(designed | ~decoding.known, -1)
+    first = rank.masked_fill(~designed, n)
+    last = last.new_full((len(rank), len(decoding.proteins.sizes)), -1).scatter_reduce(1, protein, last, "amax")
+    first = first.new_full(last.shape, n).scatter_reduce(1, protein, first, "amin")
+    if bool((last > first).any()):
+        raise OptionError("in this order a designed residue comes before a fixed one; fixed ones are first")
 
 
 class _Run:
