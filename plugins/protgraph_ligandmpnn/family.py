@@ -13,7 +13,11 @@ VARIANTS = {f"v_32_{level}_25": f"ligandmpnn_v_32_{level}_25.pt" for level in ("
 UNSEEN = "MO"
 
 
-def _features(k: int, atoms: int, omit: str) -> list[Node | str]:
+#: Residues whose side chains, where they are known, are context of a residue.
+SIDECHAINS = 16
+
+
+def _features(k: int, atoms: int, **context: object) -> list[Node | str]:
     own = {"k": atoms}
     return [
         node("backbone_knn", k=k),
@@ -21,7 +25,7 @@ def _features(k: int, atoms: int, omit: str) -> list[Node | str]:
         "atom_pair_rbf",
         "relative_position",
         "decoding_rank",
-        node("context_atoms", **own, omit=omit),
+        node("context_atoms", **own, **context),
         node("context_rbf", **own),
         node("context_pair_rbf", **own),
         node("context_direction", **own),
@@ -38,9 +42,9 @@ def _network(
     atoms: int = 25,
     rounds: int = 2,
     dropout: float = 0.1,
-    omit: str = "",
     weights: str = "",
     doc: str = PAPER,
+    **context: object,
 ) -> ModelGraph:
     elements = ["context_element", "context_group", "context_period"]
     seen = ["context_rbf", "context_direction", *elements]
@@ -50,7 +54,7 @@ def _network(
     ]
     return ModelGraph(
         name,
-        features=_features(k, atoms, omit),
+        features=_features(k, atoms, **context),
         layers=[
             node("embed", reads=["relative_position"], dim=16, writes={"h": "edge_position"}),
             node("embed", reads=["edge_position", "atom_pair_rbf"], dim=dim, writes={"h": "edge_attr"}),
@@ -76,6 +80,7 @@ def _published(variant: str) -> ModelGraph:
     return _network(
         f"ligandmpnn.{variant}",
         omit=UNSEEN,
+        sidechains=SIDECHAINS,
         weights="protgraph_ligandmpnn.weights:published",
         doc=f"{PAPER}: trained on PDB assemblies with noise of 0.{variant.split('_')[2][1:]} Å; published weights.",
     )

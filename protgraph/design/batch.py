@@ -7,6 +7,7 @@ from dataclasses import fields
 from itertools import accumulate
 from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,10 +24,17 @@ T = TypeVar("T")
 
 
 @torch.no_grad()
-def encode(model: GraphModel, some: Sequence[Residues]) -> Decoding:
-    """Proteins up to the decoder; featurizers see of each what is known before its sequence is."""
+def encode(model: GraphModel, some: Sequence[Residues], *, known: Sequence[np.ndarray] = ()) -> Decoding:
+    """Proteins up to the decoder; featurizers see of each what is known before its sequence is.
+
+    Where ``known`` ``(N,)`` bool is given for each, side chains of these residues are seen too.
+    """
     device = next(model.parameters()).device
-    graphs = [model.plan.stored(r.hide(BACKBONE_ALONE), aatype=r.aatype) for r in some]
+    seen = [r.hide(BACKBONE_ALONE) for r in some]
+    if known:
+        shown = [r.hide(BACKBONE_ALONE - {"sidechain"}) for r in some]
+        seen = [r.without_sidechains(~rows) for r, rows in zip(shown, known, strict=True)]
+    graphs = [model.plan.stored(shows, aatype=r.aatype) for shows, r in zip(seen, some, strict=True)]
     return Decoding.of(model, collate(graphs).to(device))
 
 

@@ -33,6 +33,7 @@ class Request:
     details: bool
     batch_residues: int
     batch_decoded: int
+    sidechains: bool = False
 
     def chunks(self, residues: int) -> Iterator[range]:
         """Numbers of the copies that are drawn at a time. Each is encoded by itself where there is noise."""
@@ -47,13 +48,15 @@ def draw(model: GraphModel, some: Sequence[Residues], wishes: Sequence[Constrain
     drawn: list[list[dict[str, Tensor]]] = [[] for _ in request.temperatures]
     decoding, constraints = None, joined(wishes, device)
     native: Tensor | None = None
+    stays = [~c.designed.numpy() for c in wishes] if request.sidechains else []
     near = torch.from_numpy(np.concatenate([near_ligands(r) for r in some])).to(device)
     for chunk in request.chunks(n):
         if request.noise:
             seen = [r for copy in chunk for r in noisy(some, request.noise, request.seed, copy)]
-            decoding, constraints = encode(model, seen), joined([*wishes] * len(chunk), device)
+            decoding = encode(model, seen, known=stays * len(chunk))
+            constraints = joined([*wishes] * len(chunk), device)
         elif decoding is None:
-            decoding = encode(model, some)
+            decoding = encode(model, some, known=stays)
         known, sizes = decoding.known[:n], decoding.proteins.sizes[: len(some)]
         normal, uniform = (
             x.view(-1, len(decoding.aatype)).to(device) for x in deviates(sizes, chunk, seed=request.seed)

@@ -48,6 +48,7 @@ def design(
     seed: int = 0,
     noise: float = 0.0,
     details: bool = False,
+    sidechains: bool = False,
     refused: Refused | None = None,
     batch_residues: int = BATCH_RESIDUES,
     batch_decoded: int = BATCH_DECODED,
@@ -70,6 +71,8 @@ def design(
         Å, standard deviation of what is added to every coordinate, anew for each sequence.
     details : bool
         Keep log-probabilities, and the probabilities that types were drawn from.
+    sidechains : bool
+        Show the side chains of residues that are not designed, to models that look at side chains.
     refused : list, optional
         Proteins for which the wish makes no sense, or that the model sees nothing of, are appended here with the error,
         and the others go on; without a list, the first of them raises.
@@ -92,7 +95,7 @@ def design(
         _check(temperatures.count(one) == 1, f"temperature {one:g} is given twice; ask for more copies")
     _check_seed_and_noise(seed, noise)
     check_designs(model)
-    request = Request(copies, temperatures, seed, noise, details, batch_residues, batch_decoded)
+    request = Request(copies, temperatures, seed, noise, details, batch_residues, batch_decoded, sidechains)
 
     def wished(residues: Residues) -> tuple[Residues, Constraints]:
         return residues, wish.constraints(residues, model.target.size)

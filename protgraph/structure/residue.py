@@ -196,6 +196,11 @@ class Residues:
             changes |= {"report": LossReport(), "ligands": None}  # its counts tell of the structure
         return replace(self, **changes)
 
+    def without_sidechains(self, rows: np.ndarray) -> Residues:
+        """These residues, and only N, CA, C and O of those in ``rows`` ``(N,)`` bool."""
+        keep = np.isin(self.atom_name, BACKBONE) | ~rows[self.atom_residue]
+        return replace(self, **self._atoms(keep, np.arange(len(self))))
+
     def with_noise(self, sigma: float, *, seed: int) -> Residues:
         """These residues with each coordinate of each atom off by a normal deviate of its own, of ``sigma`` Å.
 

