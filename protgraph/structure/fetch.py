@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from protgraph.errors import FetchError, NotInArchiveError, OfflineError, StructureFileError
 from protgraph.structure.archive import Accession, parse_accession
-from protgraph.structure.formats import detect_format, read_content
+from protgraph.structure.content import detect_format, read_content
 
 __all__ = ["cache_dir", "fetch", "is_offline"]
 

@@ -1,17 +1,15 @@
-"""The one place that knows file formats and calls biotite's readers: a path in, an ``AtomArray`` out.
+"""The one place that calls biotite's readers: a path in, an ``AtomArray`` out.
 
-A format is recognised by content, never by suffix. Whatever a reader raises becomes a
-:class:`~protgraph.errors.StructureFileError`, and what it warns of is handed on, not printed.
+Whatever a reader raises becomes a :class:`~protgraph.errors.StructureFileError`, and what it warns of is handed on, not
+printed.
 """
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import re
 import warnings
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,12 +25,13 @@ from biotite.structure.io import pdb, pdbx
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
 from protgraph.structure.binary import unpack_categories
 from protgraph.structure.columns import count_models, read_model
+from protgraph.structure.content import detect_format, read_content
 from protgraph.structure.records import check_last_record, complete_records, decode_hexadecimal, strip_indent
+from protgraph.structure.site import Site
 
-__all__ = ["Parsed", "detect_format", "normalise", "read_atoms", "read_content"]
+__all__ = ["Parsed", "normalise", "read_atoms"]
 
 _FIELDS = ["b_factor", "occupancy"]
-_NO_ALTLOC = (" ", ".", "?")
 _NO_ELEMENT = ("", ".", "?")
 
 # Of mmCIF: what is read at all, and what of atom_site for one model; the label's where the author's is missing.
@@ -45,10 +44,7 @@ _COLUMNS = frozenset(
     }
 )
 
-_CIF = re.compile(rb"^[ \t]*data_\S", re.MULTILINE | re.IGNORECASE)
-_PDB = re.compile(rb"^(ATOM  |HETATM|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1)", re.MULTILINE)
 _PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # of the AlphaFold database's PDB files
-_MSGPACK_MAP = tuple(bytes([b]) for b in (*range(0x80, 0x90), 0xDE, 0xDF))
 
 
 @dataclass(frozen=True)
@@ -113,29 +109,6 @@ def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | 
         raise EmptyStructureError(f"{path}: model {model} holds no atoms")
     texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
     return Parsed(atoms, reader.format, models, tuple(texts), reader.predicted())
-
-
-def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> str:
-    """The format of an uncompressed file by what is in it: "pdb", "mmcif" or "bcif".
-
-    Raises
-    ------
-    StructureFileError
-        Where it is none of them.
-    """
-    known = "protgraph reads PDB, mmCIF and BinaryCIF, each also gzipped."
-    if not content.strip():
-        raise StructureFileError(f"{path}: the file is empty")
-    if content.startswith(_MSGPACK_MAP) and b"dataBlocks" in content:
-        return "bcif"
-    if content.startswith(_MSGPACK_MAP) and b"mmtfVersion" in content:
-        raise StructureFileError(f"{path}: an MMTF file, a format that the PDB gave up in 2024.\n{known}")
-    if b"\0" not in content:
-        if b"data_" in content.lower() and _CIF.search(content):
-            return "mmcif"
-        if _PDB.search(content):
-            return "pdb"
-    raise StructureFileError(f"{path}: not a structure file (it begins {bytes(content[:24])!r}).\n{known}")
 
 
 class _Reader(ABC):
@@ -275,24 +248,19 @@ class _BinaryCIFReader(_CIFReader):
     format = "bcif"
 
     def open(self, content: bytes) -> None:
-        self._choose(pdbx.BinaryCIFFile.deserialize(unpack_categories(content, _CATEGORIES)))
+        file = unpack_categories(content, _CATEGORIES)
+        self._choose(pdbx.BinaryCIFFile.deserialize(file))
+        blocks = [b for b in file["dataBlocks"] if any(c["name"] == "_atom_site" for c in b["categories"])]
+        self.site = Site(blocks[0])
+
+    def models(self) -> int:
+        return len(self.site.starts) if self.site.is_plain else super().models()
+
+    def atoms(self, model: int, fields: list[str]) -> AtomArray:
+        return self.site.atoms(model) if self.site.is_plain else super().atoms(model, fields)
 
 
 _READERS: dict[str, type[_Reader]] = {reader.format: reader for reader in (_PDBReader, _CIFReader, _BinaryCIFReader)}
-
-
-def read_content(path: Path) -> bytes:
-    """The bytes of a file, decompressed where they are gzipped."""
-    try:
-        content = path.read_bytes()
-    except OSError as e:
-        raise StructureFileError(f"{path}: {e.strerror or e}") from e
-    if not content.startswith(b"\x1f\x8b"):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, OSError, zlib.error) as e:
-        raise StructureFileError(f"{path}: the gzip stream is damaged or cut off ({e})") from e
 
 
 def _decode(content: bytes) -> str:
@@ -338,7 +306,8 @@ def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
 def normalise(atoms: AtomArray) -> None:
     """The same spelling of the same thing in all formats."""
     # biotite 2 hands out read-only arrays
-    atoms.set_annotation("altloc_id", np.where(np.isin(atoms.altloc_id, _NO_ALTLOC), "", atoms.altloc_id))
+    is_none = (atoms.altloc_id == " ") | (atoms.altloc_id == ".") | (atoms.altloc_id == "?")
+    atoms.set_annotation("altloc_id", np.where(is_none, "", atoms.altloc_id))
     symbols = set(np.unique(atoms.element).tolist())
     if any(symbol in _NO_ELEMENT or symbol != symbol.upper() for symbol in symbols):
         from biotite.structure import infer_elements

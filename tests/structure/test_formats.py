@@ -11,7 +11,8 @@ import pytest
 
 from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
 from protgraph.structure import clean, load_structure
-from protgraph.structure.formats import detect_format, read_atoms
+from protgraph.structure.content import detect_format
+from protgraph.structure.formats import read_atoms
 
 ENTRIES = ("1aki", "1dix", "1igy", "1k6p", "1l2y", "1o1z", "2d0f", "3o5r", "3wip", "5h73", "5zng")  # 4p5j is RNA
 FORMATS = {"pdb": "pdb", "cif": "mmcif", "bcif": "bcif"}
