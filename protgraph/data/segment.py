@@ -87,7 +87,7 @@ class Segments:
 
     def expand(self, x: Tensor) -> Tensor:
         """Each segment's value on each of its rows, ``(S, …)`` to ``(R, …)``."""
-        return _Expand.apply(self, x) if self._in_bags(x) else self._expand(x)
+        return _Expand.apply(self, x) if x.requires_grad and self._in_bags(x) else self._expand(x)
 
     def sum(self, m: Tensor) -> Tensor:
         """Sum over each segment, ``(R, …)`` to ``(S, …)``; 0 for an empty one."""

@@ -39,11 +39,10 @@ class Dihedral(StructureFeaturizer):
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         angles = backbone_dihedrals(residues)  # (N, 3)
+        defined = ~np.isnan(angles)
         on_circle = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)  # (N, 6)
-        return {
-            "dihedral": np.nan_to_num(on_circle).astype(residues.pos.dtype),
-            "dihedral_mask": ~np.isnan(angles),
-        }
+        on_circle[~np.concatenate([defined, defined], axis=1)] = 0.0
+        return {"dihedral": on_circle.astype(residues.pos.dtype), "dihedral_mask": defined}
 
 
 class Orientation(StructureFeaturizer):

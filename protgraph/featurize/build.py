@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor
 from protgraph import registry
 from protgraph.data.edges import Edges, Proteins
 from protgraph.data.fields import FieldSpec, field
-from protgraph.data.graph import ProteinGraph
+from protgraph.data.graph import ProteinGraph, fill
 from protgraph.data.node import Node, as_node
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
@@ -166,7 +167,8 @@ class FeaturePlan:
             if residues.ligands is not None:
                 arrays = _with_ligands(arrays, residues, residues.ligands)
             arrays = _of_atoms(arrays, nodes)
-        graph = ProteinGraph(**{name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
+        graph = ProteinGraph()
+        fill(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
         if self.edges:
             _add_edges(graph, [_edges(featurizer, residues, nodes) for _, featurizer in self.edges])
         graph.name = residues.name
@@ -192,10 +194,8 @@ class FeaturePlan:
     def whole(self, graph: ProteinGraph) -> ProteinGraph:
         """The graph (or batch) with the fields of both stages as tensors; the given one stays as it is."""
         f = self.expand(inputs(graph))
-        whole = graph.clone()
-        for name in self.fields:
-            if isinstance(f.get(name), Tensor):
-                whole[name] = f[name]
+        whole = copy(graph)
+        fill(whole, {name: f[name] for name in self.fields if isinstance(f.get(name), Tensor)})
         return whole
 
 

@@ -12,7 +12,7 @@ from biotite.structure import AtomArray
 
 from protgraph.errors import EmptyStructureError
 from protgraph.structure.alphabet import THREE_LETTER, UNKNOWN, aatype, kind
-from protgraph.structure.geometry import CA_BOND, PEPTIDE_BOND, linked_to_next
+from protgraph.structure.geometry import CA_BOND, PEPTIDE_BOND, length, linked_to_next
 from protgraph.structure.io import Structure, residue_starts, select_chains
 from protgraph.structure.ligand import gather_ligands
 from protgraph.structure.repeats import Untangled, untangle
@@ -144,7 +144,7 @@ def _in_chain(atoms: AtomArray, table: _Runs) -> np.ndarray:
         return candidate
     chain = atoms.chain_id[table.start[rows]]
     n, ca, c, _ = np.moveaxis(table.backbone[rows].astype(np.float64), 1, 0)
-    bond, trace = (np.linalg.norm(b - a, axis=-1) for a, b in ((c[:-1], n[1:]), (ca[:-1], ca[1:])))
+    bond, trace = (length(b - a) for a, b in ((c[:-1], n[1:]), (ca[:-1], ca[1:])))
     bonded = np.where(np.isnan(bond), trace <= CA_BOND, bond <= PEPTIDE_BOND) & (chain[1:] == chain[:-1])
     linked = np.zeros(len(rows), bool)
     linked[1:] |= bonded

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from protgraph.structure.neighbors import squared
 from protgraph.structure.residue import Residues
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "PEPTIDE_BOND",
     "backbone_dihedrals",
     "dihedral_angle",
+    "length",
     "linked_to_next",
     "unit",
     "virtual_cb",
@@ -47,11 +49,16 @@ def linked_to_next(residues: Residues) -> np.ndarray:
     """
     linked = np.zeros(len(residues), dtype=bool)
     backbone, ca = residues.backbone.astype(np.float64), residues.pos.astype(np.float64)
-    bond = np.linalg.norm(backbone[1:, 0] - backbone[:-1, 2], axis=-1)  # (N - 1,)
-    trace = np.linalg.norm(ca[1:] - ca[:-1], axis=-1)
+    bond = length(backbone[1:, 0] - backbone[:-1, 2])  # (N - 1,)
+    trace = length(ca[1:] - ca[:-1])
     near = np.where(np.isnan(bond), trace <= CA_BOND, bond <= PEPTIDE_BOND)
     linked[:-1] = near & (residues.chain[1:] == residues.chain[:-1])
     return linked
+
+
+def length(v: np.ndarray) -> np.ndarray:
+    """``|v|`` along the last axis, ``(…, 3)`` to ``(…)``: what ``np.linalg.norm`` gives, in a third of the time."""
+    return np.sqrt(squared(v))
 
 
 def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -79,12 +86,10 @@ def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -
     """
     b1, b2, b3 = (np.asarray(end, np.float64) - start for start, end in ((a, b), (b, c), (c, d)))
     n1, n2 = np.cross(b1, b2), np.cross(b2, b3)
-    length = [np.linalg.norm(b, axis=-1) for b in (b1, b2, b3)]
-    defined = (np.linalg.norm(n1, axis=-1) > _STRAIGHT * length[0] * length[1]) & (
-        np.linalg.norm(n2, axis=-1) > _STRAIGHT * length[1] * length[2]
-    )
+    l1, l2, l3 = length(b1), length(b2), length(b3)
+    defined = (length(n1) > _STRAIGHT * l1 * l2) & (length(n2) > _STRAIGHT * l2 * l3)
     # (n1 × n2)·b2 = |b2|² (b1·n2), which needs no third cross product
-    y = length[1] * np.einsum("...i,...i->...", b1, n2)
+    y = l2 * np.einsum("...i,...i->...", b1, n2)
     x = np.einsum("...i,...i->...", n1, n2)
     return np.where(defined, np.arctan2(y, x), np.nan)
 
