@@ -67,6 +67,7 @@ _HOME = {
     "BenchSpec": "protgraph.bench",
     "FitConfig": "protgraph.train",
     "GraphModel": "protgraph.model",
+    "as_dataset": "protgraph.train",
     "build_model": "protgraph.model",
     "fit": "protgraph.train",
     "generate": "protgraph.train",

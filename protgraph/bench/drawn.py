@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,9 @@ from protgraph.bench.rows import Job, Row
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
+    from protgraph.data.dataset import Dataset, Example
     from protgraph.model.build import GraphModel
+    from protgraph.structure import Residues
     from protgraph.task.task import Task
 
 __all__ = ["evaluate_published", "with_drawn"]
@@ -30,11 +32,12 @@ def evaluate_published(job: Job) -> Row:
     import torch
 
     from protgraph.model import pretrained
+    from protgraph.train.lookup import as_task
     from protgraph.train.memory import peak_memory, reset_peak_memory
-    from protgraph.train.prepare import as_dataset, as_task
 
     start = time.perf_counter()
-    task = as_task(job.task, as_dataset(job.dataset))
+    dataset = job.data()
+    task = as_task(job.task, dataset)
     _check(job.model, task)
     reset_peak_memory(torch.device("cpu"))
     model = pretrained(job.graph)
@@ -44,7 +47,7 @@ def evaluate_published(job: Job) -> Row:
         modes={metric.name: metric.mode for metric in task.metrics},
         parameters=model.num_parameters,
     )
-    row, residues, seconds = with_drawn(row, model, without=("train", "val"))
+    row, residues, seconds = with_drawn(row, dataset, model, without=("train", "val"))
     return replace(
         row,
         residues_per_second=residues / seconds,
@@ -53,7 +56,7 @@ def evaluate_published(job: Job) -> Row:
     )
 
 
-def with_drawn(row: Row, model: GraphModel, *, without: Collection[str]) -> tuple[Row, int, float]:
+def with_drawn(row: Row, dataset: Dataset, model: GraphModel, *, without: Collection[str]) -> tuple[Row, int, float]:
     """The row with metrics and confusion as :func:`protgraph.design.assess` gives them, for a model with a decoder.
 
     Sequences are drawn at a temperature of 0.1, residue after residue.
@@ -61,6 +64,8 @@ def with_drawn(row: Row, model: GraphModel, *, without: Collection[str]) -> tupl
     Parameters
     ----------
     row : Row
+    dataset : Dataset
+        Proteins that cannot be read, or that the model cannot take, are added to those that the row leaves out.
     model : GraphModel
     without : collection of str
         Splits that are left out.
@@ -71,19 +76,37 @@ def with_drawn(row: Row, model: GraphModel, *, without: Collection[str]) -> tupl
         The row, how many residues were drawn, and seconds.
     """
     from protgraph.design.assess import assess
-    from protgraph.train.prepare import as_dataset
 
-    dataset = as_dataset(row.dataset)
+    left_out = list(row.left_out)
     metrics, confusion, residues = {}, {}, 0
     start = time.perf_counter()
     for split in dataset.splits(row.task):
         if split in without:
             continue
-        proteins = [dataset.read(example) for example in dataset.examples(row.task, split)]
+        proteins = _usable(dataset, dataset.examples(row.task, split), model, left_out)
+        if not proteins:
+            continue
         found = assess(model, proteins, seed=row.seed)
         residues += found.residues
         metrics[split], confusion[split] = found.metrics, found.confusion.tolist()
-    return replace(row, metrics=metrics, confusion=confusion), residues, time.perf_counter() - start
+    row = replace(row, metrics=metrics, confusion=confusion, left_out=tuple(dict.fromkeys(left_out)))
+    return row, residues, time.perf_counter() - start
+
+
+def _usable(dataset: Dataset, examples: Sequence[Example], model: GraphModel, left_out: list[str]) -> list[Residues]:
+    """The proteins that the model can take; the others are noted with the reason."""
+    from protgraph.train import Failure
+
+    found = []
+    for example in examples:
+        try:
+            residues = dataset.read(example)
+            model.plan.stored(residues)
+        except Exception as e:  # noqa: BLE001 -- parsers and foreign featurizers raise many things; the others go on
+            left_out.append(f"{example.id}: {Failure.of(example.path, example.id, e).reason}")
+            continue
+        found.append(residues)
+    return found
 
 
 def _check(model: str, task: Task) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import time
 from itertools import product
@@ -12,7 +13,7 @@ import protgraph
 from protgraph import registry
 from protgraph.bench.rows import Job, Row
 from protgraph.bench.spec import BenchSpec
-from protgraph.errors import PluginLoadError, ProtgraphError, UnknownNameError
+from protgraph.errors import DatasetError, LabelError, PluginLoadError, ProtgraphError, UnknownNameError
 from protgraph.registry import Registry
 
 if TYPE_CHECKING:
@@ -46,16 +47,18 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[Job], dict[str, Row]]:
     """
     from protgraph.model.build import as_graph
     from protgraph.train.config import FitConfig
-    from protgraph.train.prepare import as_dataset, as_task
+    from protgraph.train.lookup import as_task
+    from protgraph.train.own import refuse_unasked
 
     spec.check(FitConfig)
-    dataset = as_dataset(spec.dataset)
-    tasks = {}
+    datasets, tasks = {}, {}
     for name in spec.tasks:
         try:
-            tasks[name] = as_task(name, dataset)
-        except UnknownNameError as e:
-            raise UnknownNameError(f"{spec.where}: tasks: {e}") from None
+            datasets[name] = spec.data(name)
+            tasks[name] = as_task(name, datasets[name])
+        except (UnknownNameError, DatasetError, LabelError) as e:
+            raise type(e)(f"{spec.where}: tasks: {e}") from None
+    refuse_unasked(list(datasets.values()))
     graphs, errors = {}, {}
     for name in spec.models:
         try:
@@ -70,11 +73,13 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[Job], dict[str, Row]]:
         job = Job(
             model=model,
             task=task,
-            dataset=spec.dataset,
+            dataset=datasets[task].name if spec.is_folder else spec.dataset,
             seed=seed,
             graph=graph.to_dict() if graph else {},
             config=spec.options(model, task),
-            dataset_version=str(dataset.version),
+            dataset_version=str(datasets[task].version),
+            folder=os.path.abspath(spec.dataset) if spec.is_folder else "",
+            labels=os.path.abspath(spec.labels) if spec.labels else "",
             sources=_sources(spec, graph, tasks[task]),
         )
         jobs.append(job)
@@ -87,7 +92,8 @@ def _sources(spec: BenchSpec, graph: ModelGraph | None, task: Task) -> dict[str,
     from protgraph.train.cache import code_digest
 
     core = code_digest(*(f"protgraph.{room}" for room in _CORE))
-    named = [(registry.datasets, spec.dataset), (registry.tasks, task.name), (registry.heads, task.target.head_name)]
+    named = [(registry.tasks, task.name), (registry.heads, task.target.head_name)]
+    named += [] if spec.is_folder else [(registry.datasets, spec.dataset)]
     if graph is not None:
         named += [(registry.featurizers, n.name) for n in graph.features]
         named += [(registry.layers, n.name) for n in graph.layers]

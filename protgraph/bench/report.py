@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,10 @@ def _page(
     for task, paths in figures.items():
         parts += [f"![{task}: {path.stem}]({path.name})" for path in paths]
     parts += _types(rows)
+    if spec.is_folder:
+        parts += ["## Data", _data(spec)]
+    if left_out := _left_out(rows):
+        parts += ["## Proteins left out", left_out]
     if failed:
         lines = (f"- {row.model}, {row.task}, seed {row.seed}: `{_line(row.error)}`" for row in failed)
         parts += ["## Failed runs", "\n".join(lines)]
@@ -123,6 +128,25 @@ def _legend(spec: BenchSpec) -> str:
         f"better; the best mean is bold. The first metric chooses the epoch, on validation.{floors} Residues per "
         "second: training only, one thread. Memory: largest resident set of the process, libraries included; on a GPU, "
         "of tensors."
+    )
+
+
+def _data(spec: BenchSpec) -> str:
+    """The files of a folder of one's own: how many are in which split, and what to know of that."""
+    dataset = spec.data(spec.tasks[0])
+    sizes = ", ".join(f"{split} {count.proteins}" for split, count in dataset.card.splits.items())
+    first = f"Proteins of `{spec.dataset}`, {dataset.version}: {sizes}. Splits: {dataset.card.split_rule}."
+    return "\n".join([first, *(f"- {note}." for note in getattr(dataset, "notes", ()))])
+
+
+def _left_out(rows: Sequence[Row]) -> str:
+    """Which proteins could not be used, and in how many runs."""
+    done = [row for row in rows if not row.error]
+    often = Counter((row.task, line) for row in done for line in row.left_out)
+    runs = Counter(row.task for row in done)
+    return "\n".join(
+        f"- {task}, {number} of {_count(range(runs[task]), 'run')}: `{_line(line)}`"
+        for (task, line), number in sorted(often.items())
     )
 
 

@@ -9,7 +9,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from protgraph.errors import DatasetError
+
+if TYPE_CHECKING:
+    from protgraph.data.dataset import Dataset
 
 __all__ = ["Job", "Row", "append_row", "read_rows"]
 
@@ -20,14 +25,19 @@ class Job:
 
     Parameters
     ----------
-    model, task, dataset : str
-        Registry names.
+    model, task : str
+        Registry names; a task may be a label column of one's own.
+    dataset : str
+        Registry name, or the name of a folder of one's own.
     seed : int
     graph : mapping
         The model graph as plain data.
     config : mapping
         Options of ``FitConfig``, the seed left out.
     dataset_version : str
+    folder, labels : str
+        Where the files of a folder of one's own lie, and its table; empty otherwise. Where that is decides no number:
+        ``dataset_version`` has what is in them.
     sources : mapping of str to str
         Where each component comes from, down to its code; see :func:`protgraph.bench.plan.plan_jobs`.
     """
@@ -39,6 +49,8 @@ class Job:
     graph: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
     dataset_version: str = ""
+    folder: str = ""
+    labels: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -48,9 +60,28 @@ class Job:
 
     @property
     def key(self) -> str:
-        """First 16 hexadecimal digits of the SHA-256 of all of the above: a row with this key need not run again."""
-        text = json.dumps(asdict(self), sort_keys=True, default=str)
+        """First 16 hexadecimal digits of the SHA-256 of all that decides its numbers.
+
+        A row with this key need not run again.
+        """
+        told = {name: value for name, value in asdict(self).items() if name not in ("folder", "labels")}
+        text = json.dumps(told, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def data(self) -> Dataset:
+        """The dataset.
+
+        Raises
+        ------
+        DatasetError
+            Files or labels of one's own are no longer what they were when the job was planned.
+        """
+        from protgraph.train import as_dataset
+
+        found = as_dataset(self.folder or self.dataset, labels=self.labels or None, task=self.task)
+        if self.folder and found.version != self.dataset_version:
+            raise DatasetError(f"files or labels of {self.folder!r} changed while the benchmark ran; start it again")
+        return found
 
 
 @dataclass(frozen=True)
@@ -62,7 +93,7 @@ class Row:
     key : str
         Key of its :class:`Job`.
     model, task, dataset : str
-        Registry names.
+        As in the job.
     seed : int
     config : mapping
         Options of ``FitConfig``.
@@ -89,6 +120,8 @@ class Row:
     confusion : mapping of str to sequence
         Split → how often each native residue type was drawn as each other, 20 × 20, or
         taken for it by models that tell all at once.
+    left_out : sequence of str
+        Proteins that could not be used, each with the reason.
     """
 
     key: str
@@ -109,9 +142,11 @@ class Row:
     best_epoch: int = 0
     history: Sequence[Mapping[str, float]] = ()
     confusion: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
+    left_out: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "history", tuple(self.history))
+        object.__setattr__(self, "left_out", tuple(self.left_out))
 
     @property
     def mode(self) -> str:

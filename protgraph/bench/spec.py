@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from protgraph import registry
 from protgraph.errors import OptionError, UnknownNameError
 
+if TYPE_CHECKING:
+    from protgraph.data.dataset import Dataset
+
 __all__ = ["BenchSpec"]
 
 _LISTS = {"tasks": str, "models": str, "seeds": int, "floors": str}
-_PLAIN = {"name": str, "dataset": str, "jobs": int, "out": str}
+_PLAIN = {"name": str, "dataset": str, "labels": str, "jobs": int, "out": str}
 _FOLDER = resources.files("protgraph.bench")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -33,9 +36,12 @@ class BenchSpec:
     name : str
         Name of the benchmark and of its folder ``<out>/<name>``.
     dataset : str
-        Registry name.
+        Registry name, or a folder of structure or FASTA files. In a TOML file, folders are relative to that file.
+    labels : Path, optional
+        Table of labels or splits of a folder; see :mod:`protgraph.data.folder`. In a TOML file, relative to that.
     tasks, models : tuple of str
-        Registry names, in the order of the tables.
+        Registry names, in the order of the tables. Of a folder, a task may be a label column; its random split is that
+        of seed 0, whatever the seeds of the runs.
     seeds : tuple of int
         One run each, for every model and task.
     floors : tuple of str
@@ -68,6 +74,7 @@ class BenchSpec:
     fit: Mapping[str, Any] = field(default_factory=dict)
     fit_tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fit_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    labels: Path | None = None
     jobs: int = 0
     out: Path = Path("runs")
     where: str = field(default="bench spec", compare=False)
@@ -78,6 +85,7 @@ class BenchSpec:
         for key in ("fit", "fit_tasks", "fit_models"):
             object.__setattr__(self, key, MappingProxyType(dict(getattr(self, key))))
         object.__setattr__(self, "out", Path(self.out))
+        object.__setattr__(self, "labels", None if self.labels is None else Path(self.labels))
         if not _NAME.fullmatch(self.name):
             raise OptionError(f"{self.where}: name {self.name!r} names a folder: letters, digits, '.', '_' and '-'")
         if self.jobs < 0:
@@ -98,6 +106,17 @@ class BenchSpec:
     def folder(self) -> Path:
         """Where rows, tables, figures and report lie."""
         return self.out / self.name
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the dataset is a folder of files, and no registered one."""
+        return self.dataset not in registry.datasets
+
+    def data(self, task: str) -> Dataset:
+        """The dataset for one of the tasks."""
+        from protgraph.train import as_dataset
+
+        return as_dataset(self.dataset, labels=self.labels, task=task)
 
     def options(self, model: str, task: str) -> dict[str, Any]:
         """The ``FitConfig`` options of one model on one task, without the seed."""
@@ -138,6 +157,9 @@ class BenchSpec:
             raise OptionError(f"bench spec {str(path)!r} cannot be read: {e.strerror}") from e
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
             raise OptionError(f"bench spec {str(path)!r} is no TOML: {e}") from e
+        for key in ("dataset", "labels"):
+            if isinstance(data.get(key), str) and (key == "labels" or data[key] not in registry.datasets):
+                data[key] = str(path.parent / data[key])
         return cls.from_dict(data, where=str(path))
 
     @classmethod
@@ -161,6 +183,7 @@ class BenchSpec:
         fit = dict(self.fit) | {key: {n: dict(v) for n, v in t.items()} for key, t in tables.items() if t}
         lists = {key: list(getattr(self, key)) for key in _LISTS}
         plain = {"name": self.name, "dataset": self.dataset, "jobs": self.jobs, "out": str(self.out)}
+        plain |= {"labels": str(self.labels)} if self.labels else {}
         return plain | lists | {"fit": fit}
 
     def replace(self, **changes: Any) -> BenchSpec:
@@ -180,10 +203,12 @@ class BenchSpec:
         UnknownNameError, OptionError
             With the file and the key at fault.
         """
-        asked = [("dataset", registry.datasets, self.dataset), *(("models", registry.models, m) for m in self.models)]
-        for path, kind, name in asked:
+        from protgraph.train.own import find_folder
+
+        asked = [("dataset", find_folder, self.dataset)] if self.is_folder else []
+        for path, find, name in (*asked, *(("models", registry.models.entry, m) for m in self.models)):
             try:
-                kind.entry(name)
+                find(name)
             except UnknownNameError as e:
                 raise UnknownNameError(f"{self.where}: {path}: {e}") from None
         known = [f.name for f in dataclasses.fields(config) if f.init and f.name != "seed"]

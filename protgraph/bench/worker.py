@@ -43,7 +43,7 @@ def train_job(job: Job) -> Row:
 
     if job.graph.get("weights"):
         return evaluate_published(job)
-    result = fit(job.graph, job.dataset, job.task, config=FitConfig(**job.config, seed=job.seed))
+    result = fit(job.graph, job.data(), job.task, config=FitConfig(**job.config, seed=job.seed))
     row = replace(
         Row.of(job),
         metrics=result.metrics,
@@ -57,9 +57,10 @@ def train_job(job: Job) -> Row:
         best_epoch=result.best_epoch,
         history=result.history,
         confusion=_of_types(result),
+        left_out=[f"{failure.id}: {failure.reason}" for failure in result.failures],
     )
     if result.model.decoder is not None and result.task.decoder_inputs is not None:
-        row, _, seconds = with_drawn(row, result.model, without=("train",))
+        row, _, seconds = with_drawn(row, job.data(), result.model, without=("train",))
         row = replace(row, seconds=row.seconds + seconds)
     return row
 

@@ -23,6 +23,9 @@ def bench(
     Finished rows are kept: a run that was stopped goes on where it was. Exit code 1 means that some runs failed; their
     rows say why.
 
+    The dataset may be a folder of one's own files, with a table of labels or without (see 'protgraph train --help');
+    both are relative to the spec. Changed files or labels make its rows stale.
+
     \b
     A spec names what to compare:
       name = "mine"
@@ -33,6 +36,12 @@ def bench(
       seeds = [0, 1, 2]
       [fit]
       epochs = 20
+
+    \b
+    On one's own files, with a label column 'site':
+      dataset = "my_structures"
+      labels = "labels.csv"
+      tasks = ["site", "inverse_folding"]
 
     \b
     Examples:
@@ -54,6 +63,9 @@ def bench(
     typer.echo("\n" + (chosen.folder / "table.md").read_text(encoding="utf-8"))
     for line in verdict(summarise(rows), chosen.floors):
         typer.echo(line)
+    left_out = {line for row in rows for line in row.left_out}
+    if left_out:
+        typer.echo(f"{len(left_out)} proteins could not be used; the report says why")
     typer.echo(f"\nreport: {report}")
     if any(row.error for row in rows):
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``protgraph train``: a model on a dataset, or on a folder of structures with a table of labels."""
+"""``protgraph train``: a model on a dataset, or on a folder of one's own files, with a table of labels or without."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.errors import DatasetError, OptionError
+from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from protgraph.data.dataset import Dataset
+    from protgraph.train import Failure
 
 __all__ = ["train"]
 
 
 def train(
     model: Annotated[str, typer.Argument(help="Model by name: 'gat', 'gat.v1'.")],
-    data: Annotated[str, typer.Option(help="Dataset by name, or a folder of structure files (then give --labels).")],
-    task: Annotated[str | None, typer.Option(help="Task of the dataset; needed unless it has just one.")] = None,
-    labels: Annotated[Path | None, typer.Option(help="CSV of labels per residue or per protein, for a folder.")] = None,
+    data: Annotated[str, typer.Option(help="Dataset by name, or a folder of structure or FASTA files.")],
+    task: Annotated[
+        str | None, typer.Option(help="Task of the dataset, or label column of the table; needed unless there is one.")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="CSV of labels or splits, for a folder.")] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(help="Label column of the table; again for more. All that are no keys by default."),
@@ -46,14 +51,20 @@ def train(
 ) -> None:
     """Train a model; the best epoch on validation is kept, tested once, and written as a checkpoint.
 
-    A table of labels has a header. One label a residue: columns file, chain, res_id (ins_code where there are any) and
-    a label. One a protein: file and a label. Texts are classes, 0/1 are yes/no labels, other numbers are values; blank
-    is unknown. A column 'split' (train, val, test) or 'cluster' is respected.
+    On a folder of one's own files some tasks need no labels: they follow from the structures (inverse_folding,
+    secondary_structure, contact, b_factor, structure_denoising, structure_prediction) or the sequences (masked_lm,
+    next_residue). For others, give a table with a header. One label a residue: columns file, chain, res_id (ins_code
+    where there are any) and a label. One a protein: file and a label. Texts are classes, 0/1 are yes/no labels, other
+    numbers are values; blank is unknown. A column 'split' (train, val, test) or 'cluster' is respected, also in a
+    table without labels; else files are divided at random, by --seed, and those that share a sequence stay together.
+
+    Files that cannot be used are listed in OUT.failures.csv; the exit code is 1 then.
 
     \b
     Examples:
       protgraph train gat --data pdb_core --task secondary_structure --epochs 2
       protgraph train gcn --data structures/ --labels labels.csv -o mine.safetensors
+      protgraph train proteinmpnn --data structures/ --task inverse_folding
       protgraph train gcn --data structures/ --labels labels.csv --column ph --column kd
       protgraph train proteinmpnn --data pdb_core --task inverse_folding --noise 0.02 -o mine.safetensors
     """
@@ -70,7 +81,7 @@ def train(
         noise=noise,
         max_time=max_time,
     )
-    dataset = _dataset(data, labels, task, seed, column, kind)
+    dataset = _dataset(data, labels, task, column, kind, seed)
     tasks = list(dataset.tasks())
     if task is None and len(tasks) > 1:
         raise OptionError(f"dataset {data!r} has several tasks; give --task: {', '.join(tasks)}")
@@ -79,28 +90,34 @@ def train(
     typer.echo(result.summary())
     path = result.save(out or Path(f"{model}-{task}.safetensors"))
     typer.echo(f"checkpoint: {path}")
+    _finish(result.failures, path.parent / f"{path.name}.failures.csv")
 
 
 def _dataset(
-    data: str, labels: Path | None, task: str | None, seed: int, columns: list[str] | None, kind: str | None
+    data: str, labels: Path | None, task: str | None, columns: list[str] | None, kind: str | None, seed: int
 ) -> Dataset:
-    from protgraph.data.folder import FolderDataset
-    from protgraph.train.prepare import as_dataset
+    from protgraph.train import as_dataset
+    from protgraph.train.own import refuse_unasked
 
-    if not Path(data).is_dir():
-        if labels is not None:
-            raise DatasetError(f"--labels is for a folder of structures, and {data!r} is none")
-        if columns or kind:
-            raise OptionError("--column and --kind are of a table of labels; give it with --labels")
-        return as_dataset(data)
-    if labels is None:
-        raise DatasetError(f"{data!r} is a folder: give its labels with --labels FILE.csv")
-    dataset = FolderDataset(data, labels, task=task or "labels", columns=columns or None, kind=kind, seed=seed)
-    if dataset.unlabelled_files:
-        number = len(dataset.unlabelled_files)
-        left_out = "1 structure file has" if number == 1 else f"{number} structure files have"
-        typer.echo(f"{left_out} no labels and take{'s' * (number == 1)} no part", err=True)
+    if labels is None and (columns or kind):
+        raise OptionError("--column and --kind are of a table of labels; give it with --labels")
+    dataset = as_dataset(data, labels=labels, task=task, columns=columns or None, kind=kind, seed=seed)
+    refuse_unasked([dataset])
+    for note in getattr(dataset, "notes", ()):
+        typer.echo(note, err=True)
     return dataset
+
+
+def _finish(failures: Sequence[Failure], path: Path) -> None:
+    """List what could not be used beside the checkpoint, and leave with exit code 1; an earlier run's list goes."""
+    if not failures:
+        path.unlink(missing_ok=True)
+        return
+    from protgraph.train.files import write_failures
+
+    write_failures(path, failures)
+    typer.echo(f"{len(failures)} failed; {path} says why", err=True)
+    raise typer.Exit(1)
 
 
 def _weight(text: str | None) -> float | str | None:

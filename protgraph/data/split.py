@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 
 from protgraph.errors import DatasetError
 
-__all__ = ["FRACTIONS", "connected_groups", "group_split", "random_split"]
+__all__ = ["FRACTIONS", "connected_groups", "group_split", "linked_groups", "random_split"]
 
 FRACTIONS: Mapping[str, float] = {"train": 0.8, "val": 0.1, "test": 0.1}
 
@@ -98,3 +98,22 @@ def connected_groups(*columns: Sequence[Hashable | None]) -> list[int]:
                 parent[root(row)] = root(first.setdefault(value, row))
     number: dict[int, int] = {}
     return [number.setdefault(root(row), len(number)) for row in range(len(parent))]
+
+
+def linked_groups(links: Sequence[Collection[Hashable]]) -> list[int]:
+    """Number the connected components of things that share any link, from 0 in order of appearance.
+
+    Parameters
+    ----------
+    links : sequence of collection of hashable
+        What may tie each thing to others: its cluster, the sequences of its chains. One without any is alone.
+
+    Examples
+    --------
+    >>> linked_groups([{"a"}, {"b"}, {"a", "c"}, (), {"c"}])
+    [0, 1, 0, 2, 0]
+    """
+    pairs = [(thing, link) for thing, own in enumerate(links) for link in (None, *own)]
+    group = connected_groups(*zip(*pairs, strict=True)) if pairs else []
+    first = {thing: g for (thing, _), g in zip(reversed(pairs), reversed(group), strict=True)}
+    return [first[thing] for thing in range(len(links))]

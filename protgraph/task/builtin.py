@@ -8,6 +8,7 @@ import numpy as np
 
 from protgraph.data.target import Target
 from protgraph.structure.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.dssp import dssp, three_states
 from protgraph.task import metric as m
 from protgraph.task.inputs import Inputs, random_order
 from protgraph.task.loss import binary_cross_entropy, cross_entropy, squared_error
@@ -26,6 +27,7 @@ __all__ = [
     "STRUCTURE_DENOISING",
     "displacement",
     "residue_type",
+    "secondary_structure",
     "standard_b_factor",
 ]
 
@@ -37,6 +39,15 @@ BACKBONE_ALONE = frozenset({"residue_type", "sidechain", "b_factor"})
 def residue_type(residues: Residues) -> np.ndarray:
     """Which of the 20 amino acids each residue is, ``(N,)`` int64; −1 for X."""
     return np.where(residues.aatype == UNKNOWN, -1, residues.aatype)
+
+
+def secondary_structure(residues: Residues) -> np.ndarray:
+    """Helix 0, strand 1 or coil 2 by DSSP of all chains that are there, ``(N,)`` int64.
+
+    −1 where N, CA, C or O is missing.
+    """
+    place = {"H": 0, "E": 1, "C": 2, "-": -1}
+    return np.array([place[state] for state in three_states(dssp(residues)).tolist()], np.int64)
 
 
 def displacement(residues: Residues, seen: Residues) -> np.ndarray:
@@ -62,6 +73,7 @@ SECONDARY_STRUCTURE = Task(
     (m.accuracy, m.macro_f1),
     "accuracy",
     Inputs(answers={"dssp"}),
+    derive=secondary_structure,
     doc="Helix (DSSP H, G, I), strand (E, B) or coil of each residue, as DSSP sees it.",
 )
 
@@ -71,6 +83,7 @@ LIGAND_BINDING = Task(
     binary_cross_entropy,
     (m.auprc, m.auroc, m.mcc),
     "auprc",
+    Inputs(hides={"ligands"}),
     doc="Whether a heavy atom of the residue lies within 4.5 Å of a ligand's.",
 )
 

@@ -94,6 +94,11 @@ class Task:
         return self.target.kind == "labels" and self.target.level != "pair"
 
     @property
+    def needs_no_labels(self) -> bool:
+        """Whether labels follow from the structure or sequence, where a dataset gives none."""
+        return self.derive is not None or self.restore is not None
+
+    @property
     def kept(self) -> Target:
         """What the labels of a prepared protein are."""
         return self.keeps or self.target

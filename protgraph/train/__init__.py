@@ -6,6 +6,7 @@ from protgraph.train.embed import Embeddings, embed
 from protgraph.train.evaluate import evaluate
 from protgraph.train.fit import FitResult, fit
 from protgraph.train.generate import Sample, generate
+from protgraph.train.lookup import as_dataset
 from protgraph.train.predict import Predictions, predict
 from protgraph.train.prepare import Failure, Prepared, prepare
 
@@ -18,6 +19,7 @@ __all__ = [
     "Predictions",
     "Prepared",
     "Sample",
+    "as_dataset",
     "embed",
     "evaluate",
     "fit",

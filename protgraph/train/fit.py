@@ -28,9 +28,10 @@ from protgraph.train.causal import check_causal
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.evaluate import Batches, outcome
+from protgraph.train.lookup import as_dataset, as_task
 from protgraph.train.memory import peak_memory, reset_peak_memory
 from protgraph.train.noise import refuse_exact
-from protgraph.train.prepare import Failure, Prepared, as_dataset, as_task, prepare
+from protgraph.train.prepare import Failure, Prepared, prepare
 
 if TYPE_CHECKING:
     from protgraph.train.module import FitModule
@@ -149,7 +150,7 @@ class FitResult:
 
 def fit(
     model: str | ModelGraph | Mapping[str, Any],
-    dataset: str | Dataset,
+    dataset: str | Path | Dataset,
     task: str | Task,
     *,
     config: FitConfig | None = None,
@@ -164,8 +165,10 @@ def fit(
     ----------
     model : str, ModelGraph or dict
         Registry name or the model graph itself.
-    dataset : str or Dataset
-        Registry name or the dataset itself; it needs the splits ``train`` and ``val``.
+    dataset : str, Path or Dataset
+        Registry name, a folder of files for a task that needs no labels, or the dataset itself
+        (:func:`protgraph.train.as_dataset` makes one of a folder and a table of labels). It needs the splits ``train``
+        and ``val``.
     task : str or Task
         A task of the dataset.
     config : FitConfig, optional
@@ -187,7 +190,7 @@ def fit(
     config = config or FitConfig()
     device = config.torch_device()
     reset_peak_memory(device)
-    dataset = as_dataset(dataset)
+    dataset = as_dataset(dataset, task=task, cache=cache)
     task = as_task(task, dataset)
     built = build_model(model, task.target, seed=config.seed)
     if config.noise:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from protgraph import __version__, registry
+from protgraph import __version__
 from protgraph.data.dataset import Dataset, Example
 from protgraph.data.granularity import on_residues
 from protgraph.data.graph import ProteinGraph
@@ -25,10 +25,11 @@ from protgraph.errors import DatasetError, LabelError, LeakError, ProtgraphError
 from protgraph.featurize.build import FeaturePlan
 from protgraph.structure.fasta import Record, read_fasta
 from protgraph.structure.residue import Residues
-from protgraph.task.task import Task, task_for
+from protgraph.task.loss import known
+from protgraph.task.task import Task
 from protgraph.train.cache import cache_dir, cached_residues, code_digest, component_digest, digest, stamps
 
-__all__ = ["Failure", "Prepared", "as_dataset", "as_task", "prepare"]
+__all__ = ["Failure", "Prepared", "prepare"]
 
 MANIFEST = "prepared.json"
 CODE = ("protgraph.structure", "protgraph.data", "protgraph.featurize", "protgraph.task")
@@ -80,41 +81,6 @@ class Prepared:
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Proteins and residues of each split."""
         return {name: (len(store), store.num_residues) for name, store in self.splits.items()}
-
-
-def as_dataset(dataset: str | Dataset) -> Dataset:
-    """The dataset of a registry name, or the one given."""
-    if isinstance(dataset, Dataset):
-        return dataset
-    found = registry.datasets.create(dataset)
-    if not isinstance(found, Dataset):
-        raise DatasetError(f"dataset {dataset!r} is a {type(found).__name__}, not a protgraph Dataset")
-    return found
-
-
-def as_task(task: str | Task, dataset: Dataset) -> Task:
-    """The task of a name: the registered one, or the usual one of the target that the dataset says it has.
-
-    Raises
-    ------
-    DatasetError
-        The dataset means something else by a registered name.
-    """
-    if isinstance(task, Task):
-        return task
-    target = dataset.target(task)
-    if task not in registry.tasks:
-        return task_for(target)
-    found = registry.tasks.get(task)
-    if not isinstance(found, Task):
-        raise DatasetError(f"task {task!r} is a {type(found).__name__}, not a protgraph Task")
-    ours, theirs = ((t.level, t.kind, t.size) for t in (found.target, target))
-    if ours != theirs:
-        raise DatasetError(
-            f"dataset {dataset.name!r} has {theirs} for {task!r}, a registered task with {ours} (level, kind, size).\n"
-            "Call the dataset's task something else."
-        )
-    return found
 
 
 def prepare(
@@ -176,7 +142,7 @@ def prepare(
         if (kept := _open(folder)) is not None:
             return kept
     if jobs > 1 and type(dataset).read is Dataset.read:
-        _read_ahead(sorted({e.path for e in examples if e.record is None}), cache, jobs)
+        _read_ahead(sorted({e.path for e in examples if e.record is None}), cache, jobs, plan.wants_ligands)
     made, failures = _make(dataset, task, plan, examples, labels, cache, progress)
     _write(folder, made, failures)
     opened = _open(folder)
@@ -225,7 +191,7 @@ def _make(
     graphs: dict[int, ProteinGraph] = {}
     failures: list[Failure] = []
     absent: list[tuple[str, ResidueLabels, np.ndarray]] = []
-    for done, (i, residues) in enumerate(_read(dataset, examples, cache), 1):
+    for done, (i, residues) in enumerate(_read(dataset, examples, cache, plan.wants_ligands), 1):
         example, given = examples[i], labels[i]
         try:
             if isinstance(residues, Exception):
@@ -255,13 +221,18 @@ def _graph(example: Example, residues: Residues, task: Task, plan: FeaturePlan, 
     """One protein: labels from everything, features from what the task lets be seen."""
     seen = task.inputs.seen(residues, example.id)
     y = torch.from_numpy(task.labels(residues, labels, seen=seen))
+    if labels is None and not known(y).any():
+        why = "no residue of it has one" if residues.has_coordinates else "there is only the sequence of it"
+        raise DatasetError(f"task {task.name!r} finds no label in {example.id!r}: {why}")
     graph = plan.stored(seen, aatype=residues.aatype if task.inputs.shows_types else None)
     graph.name, graph.y, graph.y_level = example.id, on_residues(y, graph, task.kept), task.kept.level
     graph.validate()
     return graph
 
 
-def _read(dataset: Dataset, examples: Sequence[Example], cache: Path) -> Iterable[tuple[int, Residues | Exception]]:
+def _read(
+    dataset: Dataset, examples: Sequence[Example], cache: Path, ligands: bool
+) -> Iterable[tuple[int, Residues | Exception]]:
     """Residues of every example, each file read once; an error in place of residues that cannot be had."""
     if type(dataset).read is not Dataset.read:  # it has its own way to its proteins
         for i, example in enumerate(examples):
@@ -272,7 +243,7 @@ def _read(dataset: Dataset, examples: Sequence[Example], cache: Path) -> Iterabl
         by_file.setdefault(example.path, []).append(i)
     for path, members in by_file.items():
         sequences = any(examples[i].record is not None for i in members)
-        found = _tried(lambda p=path, s=sequences: _records(p) if s else cached_residues(p, cache))
+        found = _tried(lambda p=path, s=sequences: _records(p) if s else cached_residues(p, cache, ligands=ligands))
         for i in members:
             yield i, found if isinstance(found, Exception) else _tried(lambda f=found, e=examples[i]: _part(f, e))
 
@@ -294,14 +265,14 @@ def _tried(read: Callable[[], Residues]) -> Residues | Exception:
         return e
 
 
-def _read_ahead(paths: Sequence[Path], cache: Path, jobs: int) -> None:
+def _read_ahead(paths: Sequence[Path], cache: Path, jobs: int, ligands: bool) -> None:
     """Read files in several processes, which leave the residues in the cache."""
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(_cache_one, paths, [cache] * len(paths), chunksize=8))
+        list(pool.map(_cache_one, paths, [cache] * len(paths), [ligands] * len(paths), chunksize=8))
 
 
-def _cache_one(path: Path, cache: Path) -> None:
-    _tried(lambda: cached_residues(path, cache))
+def _cache_one(path: Path, cache: Path, ligands: bool) -> None:
+    _tried(lambda: cached_residues(path, cache, ligands=ligands))
 
 
 def _write(folder: Path, made: Mapping[str, list[ProteinGraph]], failures: Sequence[Failure]) -> None:

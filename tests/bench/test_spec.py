@@ -69,6 +69,24 @@ def test_dict_round_trip(tmp_path: Path) -> None:
     assert BenchSpec.from_dict(read.to_dict()) == read
 
 
+def test_folder_and_table_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = 'name = "own"\ndataset = "structures"\nlabels = "tables/labels.csv"\ntasks = ["t"]\nmodels = ["m"]\n'
+    (tmp_path / "own.toml").write_text(told)
+    read = BenchSpec.from_toml(tmp_path / "own.toml")
+    assert read.is_folder and read.dataset == str(tmp_path / "structures")
+    assert read.labels == tmp_path / "tables" / "labels.csv"
+    assert BenchSpec.from_dict(read.to_dict()) == read
+    monkeypatch.chdir(tmp_path)
+    assert BenchSpec.from_toml("own.toml").dataset == "structures"
+
+
+def test_a_registered_name_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(WHOLE)
+    (tmp_path / "pdb_core").mkdir()
+    read = BenchSpec.from_toml(tmp_path / "mine.toml")
+    assert read.dataset == "pdb_core" and not read.is_folder and "labels" not in read.to_dict()
+
+
 def test_default_spec_compares_two_tasks_with_two_floors() -> None:
     default = BenchSpec.default()
     assert {"secondary_structure", "ligand_binding"} <= set(default.tasks)
@@ -100,6 +118,7 @@ def test_an_unknown_built_in_spec_lists_those_there_are() -> None:
         ({"tasks": "interface"}, OptionError, "must be a list of str"),
         ({"jobs": -1}, OptionError, "jobs = -1"),
         ({"jobs": "2"}, OptionError, "must be int"),
+        ({"labels": 3}, OptionError, "labels = 3 must be str"),
         ({"name": "../up"}, OptionError, "names a folder"),
         ({"floors": ["n"]}, UnknownNameError, "floors: unknown 'n'"),
         ({"fit": {"models": {"n": {}}}}, UnknownNameError, "fit.models: unknown 'n'"),

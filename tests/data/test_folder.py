@@ -11,7 +11,7 @@ from protgraph.data.card import Count
 from protgraph.data.dataset import align
 from protgraph.data.folder import FolderDataset
 from protgraph.data.target import Target
-from protgraph.errors import DatasetError, LabelError, SelectionError
+from protgraph.errors import DatasetError, LabelError, SelectionError, StructureFileError
 from protgraph.structure import clean, load_structure
 
 NAMES = ("1ubq", "2d7t", "1orc", "5cq2")
@@ -82,7 +82,7 @@ def test_residues_without_a_label_are_unknown_and_counted(folder, table):
     y = align(data.labels("labels", data.examples("labels")[0]), data.read(data.examples("labels")[0]))
     assert y.shape == (76, 1) and np.flatnonzero(~np.isnan(y[:, 0])).tolist() == [7, 43]
     assert data.check("labels") == {"train": Count(1, 76, 2, (1,))}
-    assert data.unlabelled_files == ["1orc.bcif", "2d7t.bcif", "5cq2.bcif"]
+    assert data.unnamed_files == ["1orc.bcif", "2d7t.bcif", "5cq2.bcif"]
 
 
 def test_one_error_names_absent_residues_of_all_files(folder, table):
@@ -208,7 +208,7 @@ def test_each_fault_of_a_table_is_named(folder, table, header, rows, message):
 @pytest.mark.parametrize(
     ("header", "rows", "message"),
     [
-        ("file,x,split", ["1ubq,1,train", "1orc,2,"], r"label 2 has the splits \[''\]"),
+        ("file,x,split", ["1ubq,1,train", "1orc,2,"], r"row 2 has the splits \[''\]"),
         ("file,chain,res_id,x,split", ["1ubq,A,1,1,train", "1ubq,A,2,2,test"], r"\['test', 'train'\]"),
         ("file,x,split", ["1ubq,2,training"], "no protein is in split 'train'"),
     ],
@@ -255,7 +255,7 @@ def test_records_of_fasta_are_named_as_files_are(sequences, table, names):
         "b_long": ("two.fasta", "b_long", "GGGG"),
         "c|Chain": ("one.fa", "c|Chain", "AYAY"),
     }
-    assert data.unlabelled_files == []
+    assert data.unnamed_files == []
 
 
 def test_labels_per_residue_of_a_record_count_from_one(sequences, table):
@@ -270,3 +270,99 @@ def test_a_fasta_file_of_several_records_is_no_protein(sequences, table):
         FolderDataset(sequences, table("file,size", ["two.fasta,1.5", "one.fa,2"]))
     with pytest.raises(LabelError, match="1 files that are not in .*: 'd'"):
         FolderDataset(sequences, table("file,size", ["d,1.5", "one.fa,2"]))
+
+
+RESIDUE_TYPE = Target("type", "node", "classes", 20)
+
+
+def test_without_a_table_every_file_and_record_takes_part(folder, sequences):
+    for path in sequences.iterdir():
+        shutil.copy(path, folder)
+    data = FolderDataset(folder, task="type", target=RESIDUE_TYPE)
+    assert [e.id for e in data.examples("type")] == ["1orc", "1ubq", "2d7t", "5cq2", "c|Chain", "a", "b_long"]
+    assert data.target("type") == RESIDUE_TYPE and not data.has_labels
+    assert {data.labels("type", e) for e in data.examples("type")} == {None}
+    assert data.splits("type") == ["train", "val", "test"] and data.unnamed_files == []
+    assert {split: count.proteins for split, count in data.check("type").items()} == {"train": 5, "val": 1, "test": 1}
+
+
+def test_a_table_without_labels_chooses_files_chains_and_splits(folder, table):
+    path = table("file,chain,split", ["2d7t,H,train", "2d7t,L,val", "1ubq,,test"])
+    data = FolderDataset(folder, path, task="type", target=RESIDUE_TYPE)
+    assert [(e.id, e.split) for e in data.examples("type")] == [
+        ("2d7t_H", "train"),
+        ("2d7t_L", "val"),
+        ("1ubq", "test"),
+    ]
+    assert data.unnamed_files == ["1orc.bcif", "5cq2.bcif"]
+    assert data.notes == [f"2 files are not named in {path} and take no part"]
+    with pytest.raises(LabelError, match="no label column; its columns are file, chain, split"):
+        FolderDataset(folder, path)
+
+
+def test_label_columns_are_left_alone_by_a_task_that_needs_none(folder, table):
+    path = table("file,x,cluster", ["1ubq,always the same,a", "1orc,always the same,a", "5cq2,,b"])
+    data = FolderDataset(folder, path, task="type", target=RESIDUE_TYPE, fractions={"train": 0.5, "test": 0.5})
+    assert data.unused_columns == ["x"]
+    split = {e.id: e.split for e in data.examples("type")}
+    assert split["1ubq"] == split["1orc"] != split["5cq2"]
+
+
+def test_files_of_one_sequence_are_never_divided(folder, table):
+    for copy in range(6):
+        shutil.copy(folder / "1ubq.bcif", folder / f"ubq{copy}.cif")
+    sequence = clean(load_structure(folder / "1ubq.bcif")).sequence
+    (folder / "ubq.fasta").write_text(f">ubq\n{sequence}\n>other\nMKT\n")
+    path = table("file,x", [f"{p.name},{i}" for i, p in enumerate(sorted(folder.glob("*cif")))])
+    for seed in range(5):
+        data = FolderDataset(folder, task="type", target=RESIDUE_TYPE, seed=seed)
+        assert len({e.split for e in data.examples("type") if "ubq" in e.id}) == 1
+        assert data.notes == ["8 of 12 proteins share a sequence with another one and are in one split with it"]
+        labelled = FolderDataset(folder, path, seed=seed)
+        assert len({e.split for e in labelled.examples("labels") if "ubq" in e.id}) == 1
+
+
+def test_a_given_split_that_divides_a_sequence_is_told(folder, table):
+    shutil.copy(folder / "1ubq.bcif", folder / "twin.bcif")
+    path = table("file,x,split", ["1ubq,1,train", "twin,2,test", "1orc,3,val"])
+    told = FolderDataset(folder, path).notes
+    assert told[1:] == [f"1 sequence is in more than one split (test, train), as {path} has it"]
+
+
+def test_broken_files_are_left_to_whoever_reads_them(folder):
+    (folder / "text.cif").write_text("no structure")
+    (folder / "twice.fa").write_text(">a\nMK\n>a\nMK\n")
+    data = FolderDataset(folder, task="type", target=RESIDUE_TYPE)
+    found = {e.id: e for e in data.examples("type")}
+    assert found["text"].split == found["twice"].split == "train"
+    with pytest.raises(StructureFileError, match="has this name already"):
+        data.read(found["twice"])
+
+
+def test_the_version_follows_files_table_and_splits_and_nothing_else(folder, table, tmp_path):
+    path = table("file,x", ["1ubq,1", "1orc,2", "5cq2,3"])
+
+    def version(where=folder, labels=path, seed=0):
+        return FolderDataset(where, labels, seed=seed, target=None if labels else RESIDUE_TYPE).version
+
+    first, bare = version(), version(labels=None)
+    assert len({first, bare}) == 2
+    moved = tmp_path / "moved"
+    shutil.copytree(folder, moved)
+    (moved / "1ubq.bcif").touch()
+    assert version(moved) == first and version(moved, None) == bare
+    (moved / "2d7t.bcif").unlink()  # not in the table
+    assert version(moved) == first and version(moved, None) != bare
+    shutil.copy(moved / "1orc.bcif", moved / "5cq2.bcif")
+    assert version(moved) != first
+    path.write_text(path.read_text().replace(",3", ",4"))
+    assert version() != first
+    assert len({version(seed=seed) for seed in range(8)}) > 1
+
+
+def test_without_labels_and_without_a_target_there_is_nothing_to_learn(folder, tmp_path):
+    with pytest.raises(DatasetError, match="give a table of labels, or a target that needs none"):
+        FolderDataset(folder)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DatasetError, match="holds no structure or FASTA file"):
+        FolderDataset(tmp_path / "empty", target=RESIDUE_TYPE)

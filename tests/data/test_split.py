@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protgraph.data.split import connected_groups, group_split, random_split
+from protgraph.data.split import connected_groups, group_split, linked_groups, random_split
 from protgraph.errors import DatasetError
 
 IDS = [f"p{i:04d}" for i in range(1000)]
@@ -59,3 +59,22 @@ def test_connected_groups_are_the_components_that_networkx_finds(rows):
 def test_fractions_that_are_no_shares_are_refused(fractions):
     with pytest.raises(DatasetError, match="add up to 1"):
         random_split(IDS, fractions=fractions)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sets(st.integers(0, 12), max_size=3), max_size=25))
+def test_linked_groups_are_the_connected_components_of_things_and_links(links):
+    graph = nx.Graph()
+    graph.add_nodes_from(("thing", i) for i in range(len(links)))
+    graph.add_edges_from((("thing", i), ("link", link)) for i, own in enumerate(links) for link in own)
+    group = linked_groups(links)
+    same = {
+        (i, j)
+        for part in nx.connected_components(graph)
+        for k, i in part
+        if k == "thing"
+        for m, j in part
+        if m == "thing"
+    }
+    assert {(i, j) for i in range(len(links)) for j in range(len(links)) if group[i] == group[j]} == same
+    assert list(dict.fromkeys(group)) == list(range(len(set(group))))

@@ -17,8 +17,8 @@ from protgraph.model import ModelGraph, build_model
 from protgraph.task import Outcome, binary_cross_entropy, builtin
 from protgraph.train import FitConfig, evaluate, fit, prepare
 from protgraph.train.evaluate import outcome
+from protgraph.train.lookup import as_task
 from protgraph.train.module import learning_rate_factor
-from protgraph.train.prepare import as_task
 
 fit_module = sys.modules["protgraph.train.fit"]
 

@@ -20,7 +20,8 @@ from protgraph.featurize.build import FeaturePlan
 from protgraph.structure import clean, load_structure
 from protgraph.task import builtin
 from protgraph.train import cache as cache_module
-from protgraph.train.prepare import as_dataset, as_task, prepare
+from protgraph.train.lookup import as_dataset, as_task
+from protgraph.train.prepare import prepare
 
 FEATURES = ["dihedral", node("knn", k=8)]
 

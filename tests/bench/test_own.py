@@ -1,0 +1,155 @@
+"""Benchmarks on a folder of one's own files: with labels and without, in worker processes, resumed, and made stale."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protgraph.bench.plan import plan_jobs
+from protgraph.bench.report import write_report
+from protgraph.bench.rows import Job
+from protgraph.bench.run import run_bench
+from protgraph.bench.spec import BenchSpec
+from protgraph.errors import DatasetError, LabelError, UnknownNameError
+from protgraph.structure import clean, load_structure
+
+SMALL = ("1ajj", "1crn", "1vii", "2erl", "1fas", "1bx8", "1orc")
+SPEC = """
+name = "mine"
+dataset = "my_structures"
+{labels}
+tasks = {tasks}
+models = ["majority", "gcn"]
+floors = ["majority"]
+seeds = [0]
+jobs = 2
+[fit]
+epochs = 1
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, structures_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of seven structures, and labels.csv: site (0 or 1 a residue)."""
+    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path / "cache"))
+    found = tmp_path / "data" / "my_structures"
+    found.mkdir(parents=True)
+    rows = ["file,chain,res_id,ins_code,site"]
+    for name in SMALL:
+        shutil.copy(structures_dir / f"{name}.bcif", found)
+        r = clean(load_structure(found / f"{name}.bcif"))
+        keys = zip(r.chain, r.res_id, r.ins_code, np.arange(len(r)) % 3 == 0, strict=True)
+        rows += [f"{name},{chain},{number},{code},{int(site)}" for chain, number, code, site in keys]
+    (found.parent / "labels.csv").write_text("\n".join(rows) + "\n")
+    return found
+
+
+def spec_of(folder: Path, tasks: list[str], labels: str = "") -> BenchSpec:
+    path = folder.parent / "spec.toml"
+    path.write_text(SPEC.format(tasks=tasks, labels=f'labels = "{labels}"' if labels else ""))
+    return replace(BenchSpec.from_toml(path), out=folder.parent / "runs")
+
+
+def keys(spec: BenchSpec) -> set[str]:
+    return {job.key for job in plan_jobs(spec)[0]}
+
+
+def test_a_folder_runs_in_worker_processes_and_goes_on_where_it_was(folder, monkeypatch, tmp_path):
+    spec = spec_of(folder, ["site", "inverse_folding"], "labels.csv")
+    (folder.parent / "elsewhere").mkdir()
+    monkeypatch.chdir(folder.parent / "elsewhere")  # paths are relative to the spec
+    rows = run_bench(spec)
+    assert [row.error for row in rows] == [""] * 4
+    assert [(row.model, row.task, row.dataset) for row in rows] == [
+        (model, task, "my_structures") for task in ("site", "inverse_folding") for model in ("majority", "gcn")
+    ]
+    assert rows[0].monitor == "auprc" and rows[2].monitor == "perplexity"
+    assert all(set(row.metrics) == {"val", "test"} and row.left_out == () for row in rows)
+    assert run_bench(spec, train="no.such:function") == rows  # nothing is left to run
+
+
+def test_what_cannot_be_used_is_in_the_rows_and_the_report(folder):
+    (folder / "broken.cif").write_text("no structure")
+    shutil.copy(folder / "1crn.bcif", folder / "twin.bcif")
+    spec = spec_of(folder, ["secondary_structure"])
+    rows = run_bench(spec)
+    assert [row.error for row in rows] == ["", ""]
+    for row in rows:
+        assert len(row.left_out) == 1
+        assert row.left_out[0].startswith("broken: ") and "not a structure file" in row.left_out[0]
+    text = write_report(spec, rows).read_text()
+    assert "train 7, val 1, test 1. Splits: random, seed 0" in text
+    assert "- 2 of 9 proteins share a sequence with another one and are in one split with it." in text
+    assert "- secondary_structure, 2 of 2 runs: `broken: " in text
+
+
+def test_models_that_draw_leave_out_what_training_leaves_out(folder):
+    (folder / "broken.cif").write_text("no structure")
+    (folder / "some.fasta").write_text(">seq\nMKTAYIAKQRQISFVK\n")
+    (folder.parent / "splits.csv").write_text(
+        "file,split\n1crn,train\n1ajj,train\n1vii,val\n2erl,test\nseq,test\nbroken.cif,test\n"
+    )
+    [row] = run_bench(spec_of(folder, ["inverse_folding"], "splits.csv").replace(models=("proteinmpnn",), floors=()))
+    assert row.error == "" and set(row.metrics) == {"val", "test"}
+    assert sorted(line.split(":")[0] for line in row.left_out) == ["broken", "seq"]
+    assert sum(map(sum, row.confusion["test"])) == 40  # residues of 2erl
+
+
+@pytest.mark.parametrize("what", ["file", "more", "labels", "split", "nothing", "place", "times"])
+def test_rows_are_stale_when_files_or_labels_change(folder, what, tmp_path):
+    before = keys(spec_of(folder, ["site"], "labels.csv"))
+    table = folder.parent / "labels.csv"
+    if what == "file":
+        shutil.copy(folder / "1crn.bcif", folder / "1vii.bcif")
+    elif what == "more":
+        shutil.copy(folder / "1crn.bcif", folder / "9crn.bcif")
+    elif what == "labels":
+        table.write_text(table.read_text().replace("1crn,A,1,,1", "1crn,A,1,,0"))
+    elif what == "split":
+        lines = table.read_text().splitlines()
+        splits = dict(zip(SMALL, ["val", "test", *["train"] * 5], strict=True))
+        table.write_text("\n".join([lines[0] + ",split", *(f"{row},{splits[row[:4]]}" for row in lines[1:])]))
+    elif what == "place":
+        folder.parent.rename(tmp_path / "moved")
+        folder = tmp_path / "moved" / folder.name
+    elif what == "times":
+        for path in folder.iterdir():
+            path.touch()
+    after = keys(spec_of(folder, ["site"], "labels.csv"))
+    assert (before == after) == (what in ("nothing", "place", "times", "more"))  # the table does not name the one more
+    if what == "more":
+        first = keys(spec_of(folder, ["contact"]))
+        (folder / "9crn.bcif").unlink()
+        assert keys(spec_of(folder, ["contact"])).isdisjoint(first)
+
+
+def test_a_job_refuses_files_that_changed_after_it_was_planned(folder):
+    job = plan_jobs(spec_of(folder, ["site"], "labels.csv"))[0][0]
+    carried = Job.from_dict(job.__dict__)
+    assert carried.data().version == job.dataset_version
+    assert Path(job.folder) == folder and Path(job.labels) == folder.parent / "labels.csv"
+    (folder.parent / "labels.csv").write_text((folder.parent / "labels.csv").read_text().replace(",1\n", ",0\n", 1))
+    with pytest.raises(DatasetError, match="changed while the benchmark ran; start it again"):
+        carried.data()
+
+
+def test_the_seed_of_a_run_does_not_change_the_split(folder):
+    jobs = plan_jobs(spec_of(folder, ["contact"]).replace(seeds=(0, 1)))[0]
+    assert len({job.dataset_version for job in jobs}) == 1 and len({job.key for job in jobs}) == 4
+
+
+def test_wrong_requests_say_where_and_what(folder):
+    with pytest.raises(DatasetError, match=r"spec.toml: tasks: .*task 'site' needs labels, and there is no table"):
+        plan_jobs(spec_of(folder, ["site"]))
+    with pytest.raises(LabelError, match=r"spec.toml: tasks: no table of labels at '.*data/nothing.csv'"):
+        plan_jobs(spec_of(folder, ["site"], "nothing.csv"))
+    with pytest.raises(DatasetError, match="has site, and contact finds its labels itself"):
+        plan_jobs(spec_of(folder, ["contact"], "labels.csv"))
+    with pytest.raises(UnknownNameError, match=r"spec.toml: dataset: no dataset '.*your_structures', and no folder"):
+        plan_jobs(spec_of(folder, ["contact"]).replace(dataset=str(folder.parent / "your_structures")))
+    with pytest.raises(DatasetError, match="'pdb_core' is a dataset with its own"):
+        plan_jobs(spec_of(folder, ["contact"], "labels.csv").replace(dataset="pdb_core"))
