@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -207,7 +207,8 @@ def write_store(
         raise DatasetError(f"{path} exists already {hint}")
     arrays, meta = _flatten(list(graphs))
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    temporary = path.parent / f".{path.name}-{secrets.token_hex(4)}"
+    temporary.mkdir()  # for those who may read other folders too, which mkdtemp's are not
     try:
         for name, array in arrays.items():
             np.save(temporary / f"{name}.npy", array, allow_pickle=False)

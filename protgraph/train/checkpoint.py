@@ -5,10 +5,11 @@ Nothing is pickled, so a file from a stranger runs no code but that of the plugi
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
-import tempfile
+import secrets
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -103,11 +104,15 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
         "trained": dict(checkpoint.trained),
     }
     weights = {name: value.detach().cpu().clone().contiguous() for name, value in model.state_dict().items()}
+    told = json.loads(json.dumps(told, allow_nan=False))  # as it is read again
+    told["sha256"] = _digest(told, weights)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-        temporary = Path(file.name)
+    temporary = path.parent / f".{path.name}-{secrets.token_hex(4)}"
     try:
-        save_file(weights, temporary, metadata={KEY: json.dumps(told, allow_nan=False)})
+        temporary.touch(exist_ok=False)
+        readers = temporary.stat().st_mode  # as umask has it; safetensors lets nobody else read
+        save_file(weights, temporary, metadata={KEY: json.dumps(told)})
+        temporary.chmod(readers)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -121,8 +126,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     Raises
     ------
     CheckpointError
-        It is no checkpoint of ours, a component that it needs is not installed (the error names the distribution), or
-        the components and fields installed here do not fit it.
+        It is no checkpoint of ours or a damaged one, a component that it needs is not installed (the error names the
+        distribution), or the components and fields installed here do not fit it.
     """
     path = Path(path)
     told, weights = _read(path)
@@ -161,13 +166,31 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
                     f"{path} is a {told['format']} of version {told['format_version']}, written by protgraph "
                     f"{told.get('version')}; here is {__version__}, which reads up to {VERSION}. Upgrade protgraph."
                 )
-            return told, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- not a mapping
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- not a mapping
     except OSError as e:
-        raise CheckpointError(f"checkpoint {str(path)!r} cannot be read: {e.strerror or e}") from e
+        reason = "it is a folder" if path.is_dir() else e.strerror or e
+        hint = f"; {str(path)!r} is a model: 'protgraph train' makes a checkpoint of it"
+        named = str(path) in registry.models and not path.exists()
+        raise CheckpointError(f"checkpoint {str(path)!r} cannot be read: {reason}{hint if named else ''}") from e
     except (SafetensorError, KeyError, TypeError, ValueError) as e:
         if isinstance(e, CheckpointError):
             raise
-        raise CheckpointError(f"{path} is no protgraph checkpoint; `protgraph train` writes one") from e
+        raise CheckpointError(
+            f"{path} is no protgraph checkpoint, or one that was cut off; `protgraph train` writes one"
+        ) from e
+    if told.get("sha256") not in (None, _digest(told, weights)):  # older files have none
+        raise CheckpointError(f"{path} is damaged: it does not hold what was written (checksum); copy it again")
+    return told, weights
+
+
+def _digest(told: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
+    """SHA-256 of all that a checkpoint says and of every weight."""
+    said = {key: value for key, value in told.items() if key != "sha256"}
+    whole = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    for name, weight in sorted(weights.items()):
+        whole.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
+        whole.update(weight.reshape(-1).view(torch.uint8).numpy())
+    return whole.hexdigest()
 
 
 def _components(model: GraphModel) -> Iterable[dict[str, str]]:

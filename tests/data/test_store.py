@@ -121,6 +121,12 @@ def test_a_store_that_could_not_be_finished_is_not_there(make_graph, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_everybody_reads_it_who_may_read_other_folders(make_graph, tmp_path):
+    (tmp_path / "other").mkdir()
+    write_store(tmp_path / "s", [make_graph(5)])
+    assert (tmp_path / "s").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
 def test_only_a_store_is_ever_replaced_and_only_when_asked(make_graph, tmp_path):
     write_store(tmp_path / "s", [make_graph(5)])
     with pytest.raises(DatasetError, match="overwrite=True"):

@@ -33,9 +33,10 @@ def told(path) -> dict:
 
 
 def edited(path, **changes):
-    """A copy of a checkpoint that says something else of itself."""
+    """A copy of a checkpoint that says something else of itself, without the checksum."""
     other = path.with_name("edited.safetensors")
-    save_file(load_file(path), other, metadata={KEY: json.dumps(told(path) | changes)})
+    description = {key: value for key, value in told(path).items() if key != "sha256"}
+    save_file(load_file(path), other, metadata={KEY: json.dumps(description | changes)})
     return other
 
 
@@ -131,7 +132,7 @@ def test_a_field_that_means_something_else_now_is_refused(saved):
 
 @pytest.mark.parametrize("change", ["wider", "fewer", "option"])
 def test_weights_that_do_not_fit_are_refused(change, saved):
-    weights, description = load_file(saved), told(saved)
+    weights, description = load_file(saved), told(edited(saved))
     first = next(iter(weights))
     if change == "wider":
         weights[first] = torch.zeros(3, 3)
@@ -155,10 +156,39 @@ def test_what_is_no_checkpoint_says_so(saved, tmp_path):
     half = tmp_path / "half.safetensors"
     half.write_bytes(saved.read_bytes()[:500])
     for path in (text, foreign, half):
-        with pytest.raises(CheckpointError, match="is no protgraph checkpoint"):
+        with pytest.raises(CheckpointError, match="is no protgraph checkpoint, or one that was cut off"):
             load_checkpoint(path)
-    with pytest.raises(CheckpointError, match="cannot be read|no protgraph checkpoint"):
+    with pytest.raises(CheckpointError, match="cannot be read: it is a folder"):
         load_checkpoint(tmp_path)
+
+
+def test_a_model_by_name_is_no_checkpoint_yet():
+    with pytest.raises(CheckpointError, match="'gat' is a model: 'protgraph train' makes"):
+        load_checkpoint("gat")
+
+
+@pytest.mark.parametrize("part", ["description", "weights"])
+def test_one_changed_bit_is_seen(saved, part):
+    whole = bytearray(saved.read_bytes())
+    place = len(whole) - 3 if part == "weights" else whole.index(b"helix")
+    whole[place] ^= 1
+    damaged = saved.with_name("damaged.safetensors")
+    damaged.write_bytes(whole)
+    with pytest.raises(CheckpointError, match="damaged: it does not hold what was written"):
+        load_checkpoint(damaged)
+
+
+def test_a_file_of_before_checksums_is_read(saved):
+    assert "sha256" in told(saved)
+    older = edited(saved)
+    assert "sha256" not in told(older)
+    load_checkpoint(older)
+
+
+def test_everybody_reads_it_who_may_read_other_files(trained, tmp_path):
+    (tmp_path / "other.txt").write_text("")
+    trained.save(tmp_path / "m.safetensors")
+    assert (tmp_path / "m.safetensors").stat().st_mode == (tmp_path / "other.txt").stat().st_mode
 
 
 def test_one_of_a_later_format_asks_for_an_upgrade(saved):
