@@ -1,0 +1,47 @@
+"""Models that look at ligands are shown them in training, but where ligands are what is asked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protgraph.design import design
+from protgraph.featurize.build import FeaturePlan
+from protgraph.structure import clean, load_structure
+from protgraph.task import builtin
+from protgraph.train import FitConfig, fit
+from protgraph.train.lookup import as_task
+from protgraph.train.prepare import prepare
+
+
+def test_files_are_read_with_ligands_for_a_plan_that_looks_at_them(small, structures_dir, tmp_path):
+    task = as_task("inverse_folding", small)
+    for jobs in (1, 2):
+        prepared = prepare(small, task, FeaturePlan(["context_atoms"]), cache=tmp_path / str(jobs), jobs=jobs)
+        store = prepared.splits["train"]
+        graph = store[store.names.index("2erl_A")]
+        residues = clean(load_structure(structures_dir / "2erl.bcif"), chains=["A"], ligands=True, nucleic=True)
+        atoms = residues.ligands.atom_pos
+        assert len(atoms) > 0 and graph.context_mask.sum(1).tolist() == [len(atoms)] * len(residues)
+        own = {tuple(row) for row in atoms.tolist()}
+        assert {tuple(row) for row in graph.context_pos[graph.context_mask].tolist()} == own
+        alone = store[store.names.index("1ubq_A")]  # its ligands are waters
+        assert not alone.context_mask.any()
+
+
+def test_the_ligand_binding_task_hides_them(structures_dir):
+    residues = clean(load_structure(structures_dir / "2erl.bcif"), ligands=True)
+    assert len(residues.ligands) and builtin.LIGAND_BINDING.inputs.seen(residues, "2erl").ligands is None
+    assert builtin.INVERSE_FOLDING.inputs.seen(residues, "2erl").ligands is residues.ligands
+
+
+def test_a_network_with_context_atoms_learns_from_them_and_designs(small, structures_dir, tmp_path):
+    found = fit("ligandmpnn", small, "inverse_folding", config=FitConfig(epochs=1, lr=3e-3), cache=tmp_path)
+    layer = next(x for x in found.model.layers if type(x).__name__ == "ContextAtomEncoder")
+    store = prepare(small, found.task.for_decoder(), found.model.plan, cache=tmp_path).splits["train"]
+    for name, teaches in (("2erl_A", True), ("1ubq_A", False)):  # with a ligand, and without
+        found.model.zero_grad()
+        found.model(store[store.names.index(name)])["logits"].square().sum().backward()
+        assert bool(layer.pair.weight.grad is not None and layer.pair.weight.grad.any()) == teaches
+    bound = clean(load_structure(structures_dir / "1lcd.bcif"), ligands=True, nucleic=True)
+    (made,) = design(found.model, [bound], copies=2)
+    assert made.aatype.shape == (2, len(bound)) and np.isfinite(made.ligand_confidence).all()
