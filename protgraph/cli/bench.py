@@ -51,6 +51,7 @@ def bench(
     """
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
     from protgraph.bench.table import summarise, verdict
+    from protgraph.cli.count import counted
 
     is_file = spec.endswith(".toml") or Path(spec).exists()
     chosen = BenchSpec.from_toml(spec) if is_file else BenchSpec.built_in(spec)
@@ -65,7 +66,7 @@ def bench(
         typer.echo(line)
     left_out = {line for row in rows for line in row.left_out}
     if left_out:
-        typer.echo(f"{len(left_out)} proteins could not be used; the report says why")
+        typer.echo(f"{counted(len(left_out), 'protein')} could not be used; the report says why")
     typer.echo(f"\nreport: {report}")
     if any(row.error for row in rows):
         raise typer.Exit(1)

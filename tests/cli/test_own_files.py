@@ -136,6 +136,70 @@ def test_columns_of_a_table_are_chosen_and_their_kind_is_said(run, folder, tmp_p
     assert result.code == 2 and "--labels" in result.err
 
 
+def test_structures_alone_are_enough_for_inverse_folding(run, folder, tmp_path):
+    path = tmp_path / "mine.safetensors"
+    args = ["--data", folder / "structures", "--task", "inverse_folding", "--epochs", 1, "-o", path]
+    result = run("train", "proteinmpnn", *args)
+    assert result.code == 0, result.err
+    assert "proteinmpnn on inverse_folding of structures" in result.out and "recovery" in result.out
+    assert "2 of 6 proteins share a sequence with another one" in result.err  # 1crn and 3u7t are crambin
+
+
+def test_sequences_alone_are_enough_for_language_models(run, tmp_path):
+    letters = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
+    (tmp_path / "sequences").mkdir()
+    with (tmp_path / "sequences" / "made.fasta").open("w") as file:
+        for i in range(12):
+            file.write(f">p{i}\n{''.join(np.random.default_rng(i).choice(letters, 40))}\n")
+    for model, task in (("bert", "masked_lm"), ("gpt", "next_residue")):
+        path = tmp_path / f"{model}.safetensors"
+        result = run("train", model, "--data", tmp_path / "sequences", "--task", task, "--epochs", 1, "-o", path)
+        assert result.code == 0, result.err
+        assert "train 10 proteins 400 residues  val 1 proteins 40 residues  test 1 proteins" in result.out
+
+
+def test_training_goes_on_past_broken_files_and_lists_them(run, folder, tmp_path):
+    shutil.copytree(folder / "structures", tmp_path / "mixed")
+    (tmp_path / "mixed" / "broken.cif").write_text("data_x\n_cell.length_a 1\n")
+    (tmp_path / "mixed" / "water.pdb").write_text(
+        "HETATM    1  O   HOH A   1       0.000   0.000   0.000  1.00  0.00           O\nEND\n"
+    )
+    path = tmp_path / "gcn.safetensors"
+    args = ["--data", tmp_path / "mixed", "--task", "secondary_structure", "--epochs", 1, "-q", "-o", path]
+    result = run("train", "gcn", *args)
+    listed = tmp_path / "gcn.safetensors.failures.csv"
+    assert result.code == 1 and path.exists() and f"2 failed; {listed} says why" in result.err
+    failures = {f["id"]: f["reason"] for f in csv.DictReader(listed.open())}
+    assert "atom_site" in failures["broken"] and "protein" in failures["water"] and len(failures) == 2
+    for name in ("broken.cif", "water.pdb"):
+        (tmp_path / "mixed" / name).unlink()
+    assert run("train", "gcn", *args).code == 0 and not listed.exists()
+
+
+def test_a_table_of_splits_divides_a_folder(run, folder, tmp_path):
+    (tmp_path / "splits.csv").write_text("file,split\n1crn,train\n1vii,train\n2erl,val\n3u7t,test\n")
+    args = ["--data", folder / "structures", "--labels", tmp_path / "splits.csv", "--task", "contact", "--epochs", 1]
+    result = run("train", "sequence_mlp", *args, "-o", tmp_path / "m.safetensors")
+    assert result.code == 0, result.err
+    assert "train 2 proteins 82 residues  val 1 proteins 40 residues  test 1 proteins 46 residues" in result.out
+    assert "2 files are not named in" in result.err
+    assert "1 sequence is in more than one split (test, train)" in result.err
+
+
+def test_labels_that_are_not_asked_for_are_an_error(run, folder):
+    args = ["--data", folder / "structures", "--labels", folder / "residues.csv"]
+    result = run("train", "gcn", *args, "--task", "secondary_structure")
+    assert result.code == 2 and "has kind, and secondary_structure finds its labels itself" in result.err
+
+
+def test_a_folder_without_labels_says_which_tasks_need_none(run, folder):
+    for args in ([], ["--task", "ligand_binding"]):
+        result = run("train", "gcn", "--data", folder / "structures", *args)
+        assert result.code == 2 and "Tasks that need none: b_factor, contact, inverse_folding" in result.err
+    result = run("train", "gcn", "--data", folder / "structures", "--task", "contact", "--kind", "classes")
+    assert result.code == 2 and "give it with --labels" in result.err
+
+
 def test_labels_of_absent_residues_are_one_error_that_names_them(run, folder, tmp_path):
     text = (folder / "residues.csv").read_text() + "1crn.bcif,A,999,,odd\n"
     (tmp_path / "wrong.csv").write_text(text)
