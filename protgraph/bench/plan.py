@@ -58,7 +58,7 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[Job], dict[str, Row]]:
             tasks[name] = as_task(name, datasets[name])
         except (UnknownNameError, DatasetError, LabelError) as e:
             raise type(e)(f"{spec.where}: tasks: {e}") from None
-    refuse_unasked(list(datasets.values()))
+    refuse_unasked(list(datasets.values()), where=f"{spec.where}: ")
     graphs, errors = {}, {}
     for name in spec.models:
         try:

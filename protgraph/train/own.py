@@ -95,8 +95,15 @@ def own_dataset(
     )
 
 
-def refuse_unasked(datasets: Sequence[Dataset]) -> None:
+def refuse_unasked(datasets: Sequence[Dataset], *, where: str = "") -> None:
     """Take it for a slip where a table has labels, and every task that is asked finds its labels itself.
+
+    Parameters
+    ----------
+    datasets : sequence of Dataset
+        One for each task that is asked.
+    where : str
+        What an error begins with.
 
     Raises
     ------
@@ -105,9 +112,10 @@ def refuse_unasked(datasets: Sequence[Dataset]) -> None:
     """
     own = [dataset for dataset in datasets if isinstance(dataset, FolderDataset)]
     if own and not any(dataset.has_labels for dataset in own) and own[0].unused_columns:
+        columns, asked = ", ".join(own[0].unused_columns), ", ".join(t for dataset in own for t in dataset.tasks())
         raise DatasetError(
-            f"the table of labels has {', '.join(own[0].unused_columns)}, and {', '.join(own[0].tasks())} finds its "
-            "labels itself.\nName the column to use it, or give a table of files and splits or clusters alone."
+            f"{where}no task asks for the labels of the table ({columns}): those of {asked} are found without it.\n"
+            "Name the column to use it, or give a table of files and splits or clusters alone."
         )
 
 

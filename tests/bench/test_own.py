@@ -147,7 +147,9 @@ def test_wrong_requests_say_where_and_what(folder):
         plan_jobs(spec_of(folder, ["site"]))
     with pytest.raises(LabelError, match=r"spec.toml: tasks: no table of labels at '.*data/nothing.csv'"):
         plan_jobs(spec_of(folder, ["site"], "nothing.csv"))
-    with pytest.raises(DatasetError, match="has site, and contact finds its labels itself"):
+    with pytest.raises(
+        DatasetError, match=r"spec.toml: no task asks for the labels of the table \(site\): those of contact are"
+    ):
         plan_jobs(spec_of(folder, ["contact"], "labels.csv"))
     with pytest.raises(UnknownNameError, match=r"spec.toml: dataset: no dataset '.*your_structures', and no folder"):
         plan_jobs(spec_of(folder, ["contact"]).replace(dataset=str(folder.parent / "your_structures")))

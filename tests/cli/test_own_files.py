@@ -189,7 +189,7 @@ def test_a_table_of_splits_divides_a_folder(run, folder, tmp_path):
 def test_labels_that_are_not_asked_for_are_an_error(run, folder):
     args = ["--data", folder / "structures", "--labels", folder / "residues.csv"]
     result = run("train", "gcn", *args, "--task", "secondary_structure")
-    assert result.code == 2 and "has kind, and secondary_structure finds its labels itself" in result.err
+    assert result.code == 2 and "no task asks for the labels of the table (kind)" in result.err
 
 
 def test_a_folder_without_labels_says_which_tasks_need_none(run, folder):

@@ -102,7 +102,9 @@ def test_classes_of_other_names_are_another_task(folder, tmp_path):
 
 def test_a_table_that_nobody_asks_is_taken_for_a_slip(folder, table):
     derived, given = get(folder, table, "secondary_structure"), get(folder, table, "kind")
-    with pytest.raises(DatasetError, match="has size, kind, and secondary_structure finds its labels itself"):
+    with pytest.raises(
+        DatasetError, match=r"labels of the table \(size, kind\): those of secondary_structure are found without it"
+    ):
         own.refuse_unasked([derived])
     own.refuse_unasked([derived, given])
     own.refuse_unasked([get(folder, task="secondary_structure"), as_dataset("pdb_core")])
