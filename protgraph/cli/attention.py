@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from protgraph.cli.reading import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.view.attention_report import AttentionReport
@@ -17,13 +19,15 @@ __all__ = ["attention"]
 _SHOWN = 12
 
 
+@reads_structures()
 def attention(
     model: Annotated[str, typer.Argument(help="Model by name ('transformer', 'gat.v1'), or a checkpoint file.")],
     file: Annotated[Path, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or FASTA.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")],
-    chain: Annotated[list[str] | None, typer.Option(help="Author chain id to use; again for more.")] = None,
     separation: Annotated[int, typer.Option(help="Contacts count from this many residues apart.")] = 6,
     seed: Annotated[int, typer.Option(help="Of the weights of a model by name, which is untrained.")] = 0,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Draw the attention of every layer and head with the contacts of the structure, and say how far they agree.
 
@@ -51,7 +55,7 @@ def attention(
         built, name = trained.model, f"{trained.model.graph.name} ({Path(model).name})"
         given = {"hides": trained.hides, "one_chain": trained.one_chain, "shows_types": trained.shows_types}
     failures: list = []
-    proteins = list(read_proteins([file], built.plan, failures, chains=chain, **given))
+    proteins = list(read_proteins([file], built.plan, failures, **reading, **given))
     if failures:
         raise StructureFileError(f"{failures[0].file} {failures[0].id}".rstrip() + f": {failures[0].reason}")
     for number, p in enumerate(proteins, 1):

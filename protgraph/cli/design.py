@@ -5,9 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from protgraph.cli.reading import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.design import Design
@@ -25,6 +27,7 @@ Seed = Annotated[int, typer.Option(help="Of orders and types: the same one gives
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 
 
+@reads_structures(chains=False)
 def design(
     files: Files,
     out: Annotated[Path, typer.Option("--out", "-o", help="FASTA file to write; .gz is gzipped.")],
@@ -55,6 +58,8 @@ def design(
     seed: Seed = 0,
     noise: Annotated[float, typer.Option(help="Å, standard deviation on every coordinate, anew a sequence.")] = 0.0,
     device: Device = "auto",
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Draw sequences for backbones, and say how likely they are and how much of the native sequence they recover.
 
@@ -88,7 +93,7 @@ def design(
     )
     how = {"copies": n, "temperature": _temperatures(temperature), "seed": seed, "noise": noise}
     network = load_model(model, weights, device)
-    proteins, refused = Proteins(files, network), []
+    proteins, refused = Proteins(files, network, **reading), []
     kept: list[Design] = []
     made = run(
         network, proteins.residues, wish, **how, details=save is not None, sidechains=side_chains, refused=refused
@@ -211,9 +216,11 @@ class Proteins:
         Structure files and folders; FASTA files in a folder are none.
     model : GraphModel
         What they are for.
+    **reading
+        How files are read; see :func:`protgraph.train.files.read_proteins`.
     """
 
-    def __init__(self, files: Sequence[Path], model: GraphModel) -> None:
+    def __init__(self, files: Sequence[Path], model: GraphModel, /, **reading: Any) -> None:
         from dataclasses import replace
 
         from protgraph.cli.files import structure_files
@@ -223,7 +230,7 @@ class Proteins:
         self.failures: list[Failure] = []
         paths = structure_files(files)
         fasta = {p for p in paths if p not in files and str(p).removesuffix(".gz").endswith(FASTA_SUFFIXES)}
-        read = list(read_proteins([p for p in paths if p not in fasta], model.plan, self.failures))
+        read = list(read_proteins([p for p in paths if p not in fasta], model.plan, self.failures, **reading))
         given = [p.residues.name for p in read]
         self.residues: list[Residues] = [
             replace(p.residues, name=p.file) if given.count(p.residues.name) > 1 else p.residues for p in read

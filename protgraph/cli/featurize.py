@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from protgraph.cli.reading import reads_structures
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ DEFAULT = ("dihedral", "knn:k=30", "edge_distance", "edge_rbf")
 BETWEEN_ATOMS = ("radius:radius=4.5", "covalent_bond", "edge_distance", "edge_rbf")
 
 
+@reads_structures()
 def featurize(
     files: Annotated[
         list[Path],
@@ -33,15 +35,6 @@ def featurize(
         typer.Option("--feature", "-f", help=f"Featurizer, 'name' or 'name:option=value,…'; again for more. {DEFAULT}"),
     ] = None,
     model: Annotated[str | None, typer.Option(help="The featurizers of this model instead.")] = None,
-    chain: Annotated[
-        list[str] | None, typer.Option(help="Author chain id to keep; again for more. All by default.")
-    ] = None,
-    altloc: Annotated[
-        str, typer.Option(help="Alternate location of a residue: occupancy (the highest), first, or an id such as B.")
-    ] = "occupancy",
-    assembly: Annotated[
-        str | None, typer.Option(help="Biological assembly to build, 1 say; its copies of chain A are A, A-2, …")
-    ] = None,
     nodes: Annotated[
         str | None, typer.Option(help="What nodes are: residue, backbone (N, CA, C, O) or atom (all heavy atoms).")
     ] = None,
@@ -54,6 +47,8 @@ def featurize(
         Path | None, typer.Option(help="Table of what became of each file, .tsv, .csv or .json. OUT.manifest.tsv")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graphs that lie in the folder.")] = False,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Turn structure files into graphs, kept in flat arrays in one folder, with a manifest of what became of each file.
 
@@ -91,8 +86,7 @@ def featurize(
         raise OptionError("ligands and nucleic acids are atoms: give --nodes atom too")
     parts = out.parent / f".{out.name}.parts"
     processes = jobs or max(1, min(os.cpu_count() or 1, len(paths) // FILES_A_PROCESS))
-    options = {"chains": chain, "altloc": altloc, "assembly": assembly, "nodes": node_kind}
-    options |= {"ligands": ligands, "nucleic": nucleic}
+    options = {**reading, "nodes": node_kind, "ligands": ligands, "nucleic": nucleic}
     made = featurize_files(paths, features, parts, **options, jobs=processes)
     outcomes = [o for found in _followed(made, len(paths)) for o in found]
     table = write_manifest(manifest or out.parent / f"{out.name}.manifest.tsv", outcomes)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from protgraph.cli.reading import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.train import Embeddings, Predictions
@@ -14,18 +16,19 @@ __all__ = ["embed", "predict"]
 
 Checkpoint = Annotated[Path, typer.Argument(help="What 'protgraph train' wrote.")]
 Files = Annotated[list[Path], typer.Argument(help="Structure or FASTA files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
-Chain = Annotated[list[str] | None, typer.Option(help="Author chain id to use; again for more. All by default.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 
 
+@reads_structures()
 def predict(
     checkpoint: Checkpoint,
     files: Files,
     out: Annotated[Path, typer.Option("--out", "-o", help="CSV file to write.")],
-    chain: Chain = None,
     device: Device = "auto",
+    *,
+    reading: dict[str, Any],
 ) -> None:
-    """Predict for structure files: a CSV row per residue, per protein or per pair of residues, with probabilities.
+    """Predict for structure files: a CSV row per residue, protein, edge or pair of residues, with probabilities.
 
     Of a FASTA file every record is a protein, for models that need no coordinates.
 
@@ -41,7 +44,7 @@ def predict(
     from protgraph.train import predict as run
 
     paths = structure_files(files)
-    found = run(checkpoint, paths, chains=chain, device=device)
+    found = run(checkpoint, paths, device=device, **reading)
     if found.rows:
         out.parent.mkdir(parents=True, exist_ok=True)
         found.write_csv(out)
@@ -59,12 +62,14 @@ def _files_read(found: Predictions, paths: list[Path]) -> str:
     return counted(read, "file") if read == len(paths) else f"{read} of {counted(len(paths), 'file')}"
 
 
+@reads_structures()
 def embed(
     checkpoint: Checkpoint,
     files: Files,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .npz, or .parquet.")],
-    chain: Chain = None,
     device: Device = "auto",
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Write the vectors that a trained model makes of residues and proteins, before its head.
 
@@ -84,7 +89,7 @@ def embed(
     if out.suffix not in (".npz", ".parquet"):
         raise OptionError(f"vectors are written as .npz or .parquet; got {str(out)!r}")
     paths = structure_files(files)
-    found = run(checkpoint, paths, chains=chain, device=device)
+    found = run(checkpoint, paths, device=device, **reading)
     if found.files:
         out.parent.mkdir(parents=True, exist_ok=True)
         written = ", ".join(map(str, found.write(out)))

@@ -6,11 +6,12 @@ import csv
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from protgraph.cli.design import Device, Files, Model, Proteins, Weights, load_model, names, writable
+from protgraph.cli.reading import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.design import Scores
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["score"]
 
 
+@reads_structures(chains=False)
 def score(
     files: Files,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv, or .npz.")],
@@ -34,6 +36,8 @@ def score(
     seed: Annotated[int, typer.Option(help="Of the orders.")] = 0,
     noise: Annotated[float, typer.Option(help="Å, standard deviation on every coordinate.")] = 0.0,
     device: Device = "auto",
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Write the log-probability of every type at every residue, natural logarithm.
 
@@ -53,7 +57,7 @@ def score(
     writable(out, ".csv", ".npz")
     given = read_sequences(sequences) if sequences else ()
     network = load_model(model, weights, device)
-    proteins, refused = Proteins(files, network), []
+    proteins, refused = Proteins(files, network, **reading), []
     how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise, "sequences": given}
     found = _told(run(network, proteins.residues, **how, refused=refused))
     if out.suffix == ".csv":

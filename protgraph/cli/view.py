@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from protgraph.cli.reading import reads_structures
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["view"]
 
 
+@reads_structures()
 def view(
     file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq, af:P69905.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, .html or .mvsj.")],
@@ -28,8 +30,9 @@ def view(
     ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Show what this trained model predicts.")] = None,
     attention: Annotated[bool, typer.Option("--attention", help="Its strongest attention as edges, by width.")] = False,
-    chain: Annotated[list[str] | None, typer.Option(help="Author chain id to show; again for more.")] = None,
     form: Annotated[str, typer.Option("--format", help="html, or molviewspec for Mol*.")] = "html",
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Write a protein graph as a page that needs no network, to turn, to zoom and to point at.
 
@@ -56,19 +59,21 @@ def view(
         raise OptionError(f"format {form!r} is neither html nor molviewspec")
     if attention and checkpoint is None:
         raise OptionError("--attention is of a trained model; give --checkpoint")
+    if form == "molviewspec" and (reading["assembly"] is not None or reading["model"] != 1):
+        raise OptionError("MolViewSpec shows the file as it is: leave --assembly and --model-number, or take html")
     accession = as_accession(file)
     path = Path(file) if accession is None else fetch(accession)
-    structure = load_structure(path)
-    residues = clean(structure, chains=chain)
+    structure = load_structure(path, **reading)
+    residues = clean(structure)
     nodes = parse_edges(edges)
-    columns: dict[str, Color] = {} if checkpoint is None else predicted(checkpoint, path, residues, chains=chain)
+    columns: dict[str, Color] = {} if checkpoint is None else predicted(checkpoint, path, residues, reading=reading)
     chosen = color or next(iter(columns), "chain")
     if columns and chosen not in columns and not is_color(chosen):
         raise OptionError(f"--color {chosen!r} is no featurizer, nor does the model say it: {', '.join(columns)}")
     scene = make_scene(residues, edges=nodes, color=columns.pop(chosen, chosen), shown=list(columns.values()))
     drawn: tuple[EdgeSet, ...] = scene.edges
     if attention:
-        drawn = (*drawn, attended(checkpoint, path, residues, chains=chain))
+        drawn = (*drawn, attended(checkpoint, path, residues, reading=reading))
     scene = Scene(residues, scene.color, scene.shown, drawn)
     if form == "html":
         write_page(scene, out)

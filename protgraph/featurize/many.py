@@ -74,6 +74,7 @@ class _Request:
     features: str
     nodes: str
     chains: tuple[str, ...] | None
+    model: int
     altloc: str
     assembly: str | None
     ligands: bool
@@ -87,6 +88,7 @@ def featurize_files(
     parts: str | Path,
     *,
     chains: Sequence[str] | None = None,
+    model: int = 1,
     altloc: str = "occupancy",
     assembly: str | None = None,
     ligands: bool = False,
@@ -105,7 +107,7 @@ def featurize_files(
     parts : str or Path
         Folder for the graphs that are done. A protein whose graph is there already, made of a file of the same bytes by
         the same featurizers and version, is not made again.
-    chains, altloc, assembly, ligands, nucleic
+    chains, model, altloc, assembly, ligands, nucleic
         See :func:`protgraph.structure.entry.entries`.
     nodes : {"residue", "backbone", "atom"}
         What the nodes of the graphs are.
@@ -127,7 +129,7 @@ def featurize_files(
     ligands, nucleic = ligands or plan.wants_ligands, nucleic or plan.wants_ligands
     plain = json.dumps([n.to_dict() for n in wanted], sort_keys=True)
     only = None if chains is None else tuple(chains)
-    request = _Request(plain, nodes, only, altloc, assembly, ligands, nucleic, str(parts))
+    request = _Request(plain, nodes, only, model, altloc, assembly, ligands, nucleic, str(parts))
     Path(parts).mkdir(parents=True, exist_ok=True)
     if jobs <= 1:
         yield from ((i, _file(str(file), request)) for i, file in enumerate(files))
@@ -170,6 +172,7 @@ def _file(file: str, request: _Request) -> list[Outcome]:
         found = entries(
             path,
             chains=request.chains,
+            model=request.model,
             altloc=request.altloc,
             assembly=request.assembly,
             ligands=request.ligands,

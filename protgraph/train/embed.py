@@ -85,6 +85,9 @@ def embed(
     files: Iterable[str | Path],
     *,
     chains: Sequence[str] | None = None,
+    model: int = 1,
+    altloc: str = "occupancy",
+    assembly: str | None = None,
     device: str = "auto",
     batch_residues: int = EVALUATION_RESIDUES,
 ) -> Embeddings:
@@ -92,7 +95,7 @@ def embed(
 
     Parameters
     ----------
-    checkpoint, files, chains, device, batch_residues
+    checkpoint, files, chains, model, altloc, assembly, device, batch_residues
         See :func:`protgraph.train.predict`.
 
     Returns
@@ -101,26 +104,29 @@ def embed(
         The field that the model's head reads as ``h``, whatever its irreps.
     """
     checkpoint = as_checkpoint(checkpoint)
-    model = checkpoint.model.to(find_device(device))
-    field = model.graph.readout.get("h", "h")
+    network = checkpoint.model.to(find_device(device))
+    field = network.graph.readout.get("h", "h")
     failures: list[Failure] = []
     proteins = read_proteins(
         files,
-        model.plan,
+        network.plan,
         failures,
         hides=checkpoint.hides,
         one_chain=checkpoint.one_chain,
         shows_types=checkpoint.shows_types,
         chains=chains,
+        model=model,
+        altloc=altloc,
+        assembly=assembly,
     )
     told: list[tuple[str, str, str]] = []
     ids: list[str] = []
-    node, protein = [torch.empty(0, model.fields[field].dim)], [torch.empty(0, model.fields[field].dim)]
+    node, protein = [torch.empty(0, network.fields[field].dim)], [torch.empty(0, network.fields[field].dim)]
     sizes = [0]
-    with evaluating(model) as where:
+    with evaluating(network) as where:
         for members in in_batches(proteins, batch_residues):
             batch = collate([p.graph for p in members]).to(where)
-            f = model.embed(batch)
+            f = network.embed(batch)
             node.append(f[field][residue_nodes(batch)].float().cpu())
             protein.append(f["proteins"].mean(f[field]).float().cpu())
             told += [(p.file, p.residues.name, p.chains) for p in members]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from protgraph.data.graph import ProteinGraph
 from protgraph.featurize.build import FeaturePlan
@@ -57,6 +58,8 @@ def read_proteins(
     shows_types: bool = False,
     chains: Sequence[str] | None = None,
     model: int = 1,
+    altloc: str = "occupancy",
+    assembly: str | None = None,
 ) -> Iterator[Protein]:
     """Read proteins one after the other.
 
@@ -75,13 +78,13 @@ def read_proteins(
     shows_types : bool
         Show residue types to the model, though they may be hidden from featurizers; unknown ones (X) are masked, for
         the model to guess.
-    chains : sequence of str, optional
-        Only these chains of every file.
-    model : int
-        Which model of a file with several.
+    chains, model, altloc, assembly
+        How every file is read; see :func:`protgraph.structure.entry.entries`.
     """
+    how = {"chains": chains, "model": model, "altloc": altloc, "assembly": assembly}
+    how |= dict.fromkeys(("ligands", "nucleic"), plan.wants_ligands)
     for file in files:
-        for label, whole in _wholes(file, chains, model, failures, ligands=plan.wants_ligands):
+        for label, whole in _wholes(file, how, failures):
             for names in [(name,) for name in whole.chain_names] if one_chain else [whole.chain_names]:
                 try:
                     residues = whole.chains(names) if one_chain else whole  # ligands have chains of their own
@@ -93,12 +96,10 @@ def read_proteins(
                     failures.append(Failure.of(label, ",".join(names), e))
 
 
-def _wholes(
-    file: str | Path, chains: Sequence[str] | None, model: int, failures: list[Failure], *, ligands: bool
-) -> Iterator[tuple[str, Residues]]:
+def _wholes(file: str | Path, how: Mapping[str, Any], failures: list[Failure]) -> Iterator[tuple[str, Residues]]:
     """The proteins of a file with all their chains, each with its label."""
     try:
-        found = entries(file, chains=chains, model=model, ligands=ligands, nucleic=ligands)
+        found = entries(file, **how)
     except Exception as e:  # noqa: BLE001 -- parsers raise many things on broken files; the others go on
         failures.append(Failure.of(file, "", e))
         return

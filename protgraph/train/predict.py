@@ -1,4 +1,4 @@
-"""Predictions of a trained model for one's own files, as rows per residue, per protein or per pair of residues."""
+"""Predictions of a trained model for one's own files, as rows per residue, protein, edge or pair of residues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from torch import Tensor
 from protgraph.data.granularity import residue_nodes
 from protgraph.data.graph import collate
 from protgraph.data.target import Target
-from protgraph.errors import OptionError
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluating, unordered
@@ -37,9 +36,9 @@ class Predictions:
     Parameters
     ----------
     columns : tuple of str
-        What identifies a residue, protein or pair, then what is predicted: for classes ``predicted`` (its name) and the
-        probability ``p_<class>`` of each; for yes/no labels ``p_<label>`` and ``predicted_<label>`` (0 or 1, at the
-        threshold chosen in training); for values one column each, for vectors and coordinates three.
+        What identifies a residue, protein, pair or edge, then what is predicted: for classes ``predicted`` (its name)
+        and the probability ``p_<class>`` of each; for yes/no labels ``p_<label>`` and ``predicted_<label>`` (0 or 1, at
+        the threshold chosen in training); for values one column each, for vectors and coordinates three.
     rows : list of tuple
         In the order of files, chains and residues.
     failures : list of Failure
@@ -65,13 +64,17 @@ def predict(
     files: Iterable[str | Path],
     *,
     chains: Sequence[str] | None = None,
+    model: int = 1,
+    altloc: str = "occupancy",
+    assembly: str | None = None,
     device: str = "auto",
     batch_residues: int = EVALUATION_RESIDUES,
 ) -> Predictions:
     """Predict for structure files; what cannot be read is listed, and the others go on.
 
     A model that was trained on single chains is given single chains. A pair of residues is one row, from the separation
-    on that the target asks about; its logits are the mean of both orders.
+    on that the target asks about; its logits are the mean of both orders. An edge is one row, from residue 1 (its
+    source) to residue 2 (its target), in the order of the graph.
 
     Parameters
     ----------
@@ -79,8 +82,9 @@ def predict(
         What :meth:`protgraph.train.FitResult.save` wrote.
     files : iterable of str or Path
         PDB, mmCIF, BinaryCIF or FASTA, gzipped or not.
-    chains : sequence of str, optional
-        Only these chains of every file.
+    chains, model, altloc, assembly
+        How every file is read: which chains, which model, which alternate locations, which biological assembly; see
+        :func:`protgraph.structure.entry.entries`.
     device : str
         "auto", "cpu", "cuda", "cuda:1".
     batch_residues : int
@@ -92,27 +96,26 @@ def predict(
         The checkpoint cannot be used here.
     """
     checkpoint = as_checkpoint(checkpoint)
-    model, target = checkpoint.model.to(find_device(device)), checkpoint.model.target
-    if target.level not in _IDENTITY:
-        raise OptionError(
-            f"predictions are rows per residue, protein or pair; {target.name!r} is predicted per {target.level}"
-        )
+    network, target = checkpoint.model.to(find_device(device)), checkpoint.model.target
     columns, identify = _IDENTITY[target.level]
     failures: list[Failure] = []
     proteins = read_proteins(
         files,
-        model.plan,
+        network.plan,
         failures,
         hides=checkpoint.hides,
         one_chain=checkpoint.one_chain,
         shows_types=checkpoint.shows_types,
         chains=chains,
+        model=model,
+        altloc=altloc,
+        assembly=assembly,
     )
     rows: list[Row] = []
-    with evaluating(model) as where:
+    with evaluating(network) as where:
         for members in in_batches(proteins, batch_residues if target.level != "pair" else 1):
             batch = collate([p.graph for p in members])
-            logits = model(batch.to(where))["logits"].float().cpu()
+            logits = network(batch.to(where))["logits"].float().cpu()
             if target.level == "pair":
                 logits = unordered(logits, members[0].graph)
                 logits = logits.logits[logits.pairs.separation >= target.separation]
@@ -141,11 +144,23 @@ def _pairs(members: Sequence[Protein], target: Target) -> Iterator[Row]:
                 yield (p.file, *keys[i], *keys[j])
 
 
+def _edges(members: Sequence[Protein], target: Target) -> Iterator[Row]:
+    for p in members:
+        keys = _keys(p)
+        for source, end in p.graph.edge_index.T.tolist():
+            yield (p.file, *keys[source], *keys[end])
+
+
 def _proteins(members: Sequence[Protein], target: Target) -> Iterator[Row]:
     return ((p.file, p.residues.name, p.chains, len(p.residues)) for p in members)
 
 
-_IDENTITY = {"node": (RESIDUE, _residues), "pair": (PAIR, _pairs), "graph": (PROTEIN, _proteins)}
+_IDENTITY = {
+    "node": (RESIDUE, _residues),
+    "pair": (PAIR, _pairs),
+    "edge": (PAIR, _edges),
+    "graph": (PROTEIN, _proteins),
+}
 
 
 def _names(target: Target) -> tuple[str, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,13 +19,17 @@ from protgraph.view.scene import Color, EdgeSet, edge_set
 __all__ = ["attended", "predicted"]
 
 _KEYS = ("file", "chain", "res_id", "ins_code", "res_name")
+_AS_USUAL: Mapping[str, Any] = MappingProxyType({})
 _SEPARATION = 3  # residues; nearer ones lie under the backbone
 
 
 def predicted(
-    checkpoint: str | Path, path: str | Path, residues: Residues, *, chains: Sequence[str] | None = None
+    checkpoint: str | Path, path: str | Path, residues: Residues, *, reading: Mapping[str, Any] = _AS_USUAL
 ) -> dict[str, Color]:
     """Every column that a model predicts a residue, by name; NaN for residues that it says nothing of.
+
+    ``reading`` says how the residues were read from the file: ``chains``, ``model``, ``altloc``, ``assembly`` of
+    :func:`protgraph.train.predict`.
 
     Raises
     ------
@@ -32,7 +38,7 @@ def predicted(
     SelectionError
         The file cannot be predicted for.
     """
-    found = predict(checkpoint, [path], chains=chains)
+    found = predict(checkpoint, [path], **reading)
     if found.failures and not found.rows:
         raise SelectionError(f"{path}: {found.failures[0].reason}")
     if found.columns[: len(_KEYS)] != _KEYS:
@@ -50,9 +56,11 @@ def _color(name: str, values: list[object]) -> Color:
 
 
 def attended(
-    checkpoint: str | Path, path: str | Path, residues: Residues, *, chains: Sequence[str] | None = None
+    checkpoint: str | Path, path: str | Path, residues: Residues, *, reading: Mapping[str, Any] = _AS_USUAL
 ) -> EdgeSet:
     """As many pairs as there are residues, those with the most attention: the mean over layers and heads of A + Aᵀ.
+
+    ``reading`` is as :func:`predicted` has it.
 
     Raises
     ------
@@ -63,7 +71,7 @@ def attended(
     """
     trained = load_checkpoint(checkpoint)
     failures: list[Failure] = []
-    given = {"hides": trained.hides, "one_chain": trained.one_chain, "chains": chains}
+    given = {"hides": trained.hides, "one_chain": trained.one_chain, **reading}
     proteins = list(read_proteins([path], trained.model.plan, failures, **given))
     if failures:
         raise SelectionError(f"{path} {failures[0].id}: {failures[0].reason}")

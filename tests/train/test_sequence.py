@@ -14,7 +14,7 @@ from protgraph.data.folder import FolderDataset
 from protgraph.data.graph import collate
 from protgraph.data.node import node
 from protgraph.data.target import Target
-from protgraph.errors import MissingCoordinatesError, OptionError
+from protgraph.errors import MissingCoordinatesError
 from protgraph.featurize.build import FeaturePlan
 from protgraph.model import ModelGraph, build_model
 from protgraph.structure import clean, load_structure
@@ -208,7 +208,7 @@ def test_labels_of_fasta_records_train_a_model(window, tmp_path):
     assert result.failures == ()
 
 
-def test_labels_along_edges_train_and_are_not_predicted(derived, structures_dir):
+def test_labels_along_edges_train_and_are_predicted(derived, structures_dir):
     """A task may keep points of nodes and label the edges that a graph has."""
 
     def near(graph, generator):
@@ -224,8 +224,20 @@ def test_labels_along_edges_train_and_are_not_predicted(derived, structures_dir)
     model = replace(model, readout={"edge_attr": "edge_dist"})
     result = fit(model, derived, task, config=replace(EPOCH, epochs=8, lr=0.02))
     assert result.test["auroc"] > 0.8
-    with pytest.raises(OptionError, match="predicted per edge"):
-        predict(result.checkpoint(), [structures_dir / "5pti.bcif"], device="cpu")
+    files = [structures_dir / "5pti.bcif", structures_dir / "1crn.bcif"]
+    found = predict(result.checkpoint(), files, device="cpu")
+    assert found.columns == ("file", "chain_1", "res_id_1", "ins_code_1", "res_name_1", "chain_2", "res_id_2",
+                             "ins_code_2", "res_name_2", "p_near", "predicted_near")  # fmt: skip
+    trained, expected = result.checkpoint().model.eval(), []
+    for file in files:
+        r = clean(load_structure(file))
+        graph = trained.plan.stored(r)
+        probability = trained(graph)["logits"].sigmoid()[:, 0].tolist()
+        for (source, end), p in zip(graph.edge_index.T.tolist(), probability, strict=True):
+            keys = [(r.chain[i], r.res_id[i], r.ins_code[i], r.res_name[i]) for i in (source, end)]
+            expected.append((str(file), *keys[0], *keys[1], p))
+    assert [row[:9] for row in found.rows] == [row[:9] for row in expected]
+    assert [row[9] for row in found.rows] == pytest.approx([row[9] for row in expected], abs=1e-6)
 
 
 def test_unknown_types_are_masked_for_a_model_that_guesses_types(window, tmp_path):
