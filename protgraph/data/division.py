@@ -76,8 +76,11 @@ def random_division(proteins: Sequence[Tied], *, fractions: Mapping[str, float],
     rule = f"random, seed {seed}, {dict(fractions)}; proteins that share {by} are in one split"
     often = Counter(sequence for protein in proteins for sequence in protein.sequences)
     tied = sum(any(often[s] > 1 for s in protein.sequences) for protein in proteins)
-    notes = (f"{tied} of {len(proteins)} proteins share a sequence with another one and are in one split with it",)
-    return Division(tuple(where.get(i, "train") for i in range(len(proteins))), rule, notes if tied else ())
+    shared = [f"{tied} of {len(proteins)} proteins share a sequence with another one and are in one split with it"]
+    empty = [name for name, share in fractions.items() if share > 0 and name not in drawn]
+    few = f"nothing is left for {' and '.join(empty)}: give more proteins, or a table with a column 'split'"
+    told = (*(shared if tied else ()), *([few] if empty else ()))
+    return Division(tuple(where.get(i, "train") for i in range(len(proteins))), rule, told)
 
 
 def given_division(given: Sequence[str], proteins: Sequence[Tied], where: str) -> Division:

@@ -66,6 +66,16 @@ def test_what_cannot_be_read_takes_no_other_proteins_place():
         assert sorted(splits[20:]) == ["test", "train", "val"]
 
 
+def test_too_few_to_divide_is_told():
+    same = [Tied(name, frozenset("x")) for name in "abcdef"]
+    division = random_division(same, fractions=SHARES, seed=0)
+    assert set(division.splits) == {"train"}
+    assert division.notes[1:] == (
+        "nothing is left for val and test: give more proteins, or a table with a column 'split'",
+    )
+    assert len(random_division([*same, Tied("g"), Tied("h")], fractions=SHARES, seed=0).notes) == 1
+
+
 def test_a_given_split_is_followed_and_what_crosses_it_is_told():
     proteins = [Tied("a", frozenset("x")), Tied("b", frozenset("xy")), Tied("c", frozenset("z"))]
     division = given_division(["train", "test", "val"], proteins, "t.csv")
