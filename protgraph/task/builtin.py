@@ -72,7 +72,7 @@ SECONDARY_STRUCTURE = Task(
     cross_entropy,
     (m.accuracy, m.macro_f1),
     "accuracy",
-    Inputs(answers={"dssp"}),
+    Inputs(answers={"dssp", "dssp_hydrogen_bond"}),
     derive=secondary_structure,
     doc="Helix (DSSP H, G, I), strand (E, B) or coil of each residue, as DSSP sees it.",
 )

@@ -37,7 +37,7 @@ class Inputs:
         Å, by how much every coordinate of what a model sees is off, as a standard deviation. It is added before any
         featurizer runs, and is the same for a protein each time it is prepared.
     answers : collection of str
-        Featurizers that compute the label itself; training refuses a model that has one.
+        Featurizers that compute the label itself, or what defines it; training refuses a model that has one.
     shows_types : bool
         Whether graphs hold the residue types though they are hidden from featurizers: ``present`` hides them then, or
         the model is causal.

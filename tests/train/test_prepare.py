@@ -121,9 +121,10 @@ class SpyForPrepare(StructureFeaturizer):
         return {"b_factor": residues.b_factor[:, None]}
 
 
-def test_a_feature_that_is_the_answer_is_refused(small, tmp_path):
-    with pytest.raises(LeakError, match="'secondary_structure' asks for what featurizer 'dssp' computes"):
-        prepare(small, builtin.SECONDARY_STRUCTURE, FeaturePlan(["dihedral", "dssp"]), cache=tmp_path)
+@pytest.mark.parametrize("feature", ["dssp", "dssp_hydrogen_bond"])
+def test_a_feature_that_is_the_answer_is_refused(small, tmp_path, feature):
+    with pytest.raises(LeakError, match=f"'secondary_structure' asks for what featurizer '{feature}' computes"):
+        prepare(small, builtin.SECONDARY_STRUCTURE, FeaturePlan(["dihedral", feature]), cache=tmp_path)
 
 
 def test_a_foreign_featurizer_never_sees_what_the_task_hides(small, tmp_path):
