@@ -14,15 +14,12 @@ from protgraph.data.node import Node
 from protgraph.featurize import FeaturePlan
 from protgraph.featurize.build import ALWAYS
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.testing.ligand import with_ligands
 
 
 @pytest.fixture(scope="session")
 def proteins(structures_dir) -> list[Residues]:
-    """Twelve committed entries, of one chain and of several, with their ligands; or with some by rule, without any."""
-    paths = sorted(structures_dir.glob("*.bcif"))[::22]
-    found = [clean(load_structure(path), ligands=True, nucleic=True) for path in paths]
-    return [residues if len(residues.ligands) else with_ligands(residues, 30, seed=0) for residues in found]
+    """Twelve committed entries, of one chain and of several."""
+    return [clean(load_structure(path)) for path in sorted(structures_dir.glob("*.bcif"))[::22]]
 
 
 @pytest.fixture(scope="session")
@@ -32,8 +29,10 @@ def move() -> Callable[..., Residues]:
     def moved(residues: Residues, q: np.ndarray, shift: float = 0.0) -> Residues:
         coordinates = ("pos", "backbone", "atom_pos")
         taken = {c: getattr(residues, c).astype(np.float64) @ q + shift for c in coordinates}
-        atoms = residues.ligands.atom_pos.astype(np.float64) @ q + shift
-        return replace(residues, **taken, ligands=replace(residues.ligands, atom_pos=atoms))
+        if residues.ligands is not None:
+            atoms = residues.ligands.atom_pos.astype(np.float64) @ q + shift
+            taken["ligands"] = replace(residues.ligands, atom_pos=atoms)
+        return replace(residues, **taken)
 
     return moved
 

@@ -14,9 +14,16 @@ from protgraph.data.conformity import Conformity
 from protgraph.data.graph import collate
 from protgraph.featurize import EdgeFeaturizer, Featurizer
 from protgraph.featurize.build import inputs
+from protgraph.testing.ligand import with_ligands
 
 NAMES = sorted(featurizers.names())
 SHIFT = 100.0
+
+
+@pytest.fixture(scope="module")
+def proteins(proteins):
+    """The committed entries, with made-up molecules about them for what looks at ligands."""
+    return [with_ligands(residues, 30, seed=0) for residues in proteins]
 
 
 def test_the_built_in_featurizers_are_registered():
