@@ -63,8 +63,9 @@ def design(
 ) -> None:
     """Draw sequences for backbones, and say how likely they are and how much of the native sequence they recover.
 
-    Tables are CSV: chain, res_id (10, 10-20, 10- or empty), maybe ins_code, and one-letter codes. Files that fail do
-    not stop the others: OUT.failures.csv lists them, and the exit code is 1 (2 if all fail).
+    Tables are CSV: chain, res_id (10, 10-20, 10- or empty), maybe ins_code, and one-letter codes.
+
+    Files that fail do not stop the others: they are listed in OUT.failures.csv, and the exit code is 1 (2 if all fail).
 
     \b
     Examples:

@@ -42,8 +42,12 @@ def score(
     """Write the log-probability of every type at every residue, natural logarithm.
 
     A CSV has a row a residue: protein, sequence, chain, res_id, ins_code, type, its log-probability, then all types.
-    An .npz holds log_probs (R, types), aatype (R,), ptr, proteins, sequences and residues. Residues that lack an atom
-    of the backbone keep their row, without numbers. Prints the mean of -log p of each sequence.
+
+    An .npz holds log_probs (R, types), aatype (R,), ptr, proteins, sequences and residues.
+
+    Residues that lack an atom of the backbone keep their row, without numbers.
+
+    Prints the mean of -log p of each sequence.
 
     \b
     Examples:
