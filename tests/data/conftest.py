@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,3 +81,35 @@ def make_residues() -> Callable[..., Residues]:
         )
 
     return make
+
+
+@pytest.fixture
+def folder(tmp_path, structures_dir) -> Path:
+    """Four real structures in a folder of one's own."""
+    found = tmp_path / "structures"
+    found.mkdir()
+    for name in ("1ubq", "2d7t", "1orc", "5cq2"):
+        shutil.copy(structures_dir / f"{name}.bcif", found)
+    return found
+
+
+@pytest.fixture
+def table(tmp_path):
+    """``table("file,chain", ["1ubq,A", …])`` writes them and gives the path."""
+
+    def write(header: str, rows: list[str]) -> Path:
+        path = tmp_path / "labels.csv"
+        path.write_text("\n".join([header, *rows]) + "\n")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def sequences(tmp_path) -> Path:
+    """Three records in two FASTA files."""
+    found = tmp_path / "sequences"
+    found.mkdir()
+    (found / "two.fasta").write_text(">a\nMKT\n>b_long name\nGGGG\n")
+    (found / "one.fa").write_text(">c|Chain D|x\nAYAY\n")
+    return found

@@ -17,27 +17,6 @@ from protgraph.structure import clean, load_structure
 NAMES = ("1ubq", "2d7t", "1orc", "5cq2")
 
 
-@pytest.fixture
-def folder(tmp_path, structures_dir) -> Path:
-    found = tmp_path / "structures"
-    found.mkdir()
-    for name in NAMES:
-        shutil.copy(structures_dir / f"{name}.bcif", found)
-    return found
-
-
-@pytest.fixture
-def table(tmp_path):
-    """``table("file,chain", ["1ubq,A", …])`` writes them and gives the path."""
-
-    def write(header: str, rows: list[str]) -> Path:
-        path = tmp_path / "labels.csv"
-        path.write_text("\n".join([header, *rows]) + "\n")
-        return path
-
-    return write
-
-
 def residue_rows(folder: Path, names=NAMES) -> list[tuple[str, str, int, str, str]]:
     """File, chain, number, insertion code and one-letter code of every residue."""
     rows = []
@@ -218,14 +197,6 @@ def test_each_fault_of_a_split_is_named(folder, table, header, rows, message):
         FolderDataset(folder, table(header, rows))
 
 
-def test_two_files_of_one_stem_need_their_whole_names(folder, table):
-    shutil.copy(folder / "1ubq.bcif", folder / "1ubq.cif")  # formats are told by content
-    with pytest.raises(LabelError, match=r"'1ubq' may be any of 1ubq.bcif, 1ubq.cif"):
-        FolderDataset(folder, table("file,x", ["1ubq,1"]))
-    data = FolderDataset(folder, table("file,x", ["1ubq.cif,1", "1ubq.bcif,2"]))
-    assert {e.id for e in data.examples("labels")} == {"1ubq.bcif", "1ubq.cif"}
-
-
 def test_missing_folders_and_tables_are_named(folder, table, tmp_path):
     with pytest.raises(DatasetError, match="no folder of structures"):
         FolderDataset(tmp_path / "nothing", table("file,x", ["1ubq,1"]))
@@ -236,40 +207,11 @@ def test_missing_folders_and_tables_are_named(folder, table, tmp_path):
         FolderDataset(folder, tmp_path / "binary.csv")
 
 
-@pytest.fixture
-def sequences(tmp_path) -> Path:
-    found = tmp_path / "sequences"
-    found.mkdir()
-    (found / "two.fasta").write_text(">a\nMKT\n>b_long name\nGGGG\n")
-    (found / "one.fa").write_text(">c|Chain D|x\nAYAY\n")
-    return found
-
-
-@pytest.mark.parametrize("names", [("a", "b_long", "one"), ("two.fasta#a", "two.fasta#b_long", "one.fa")])
-def test_records_of_fasta_are_named_as_files_are(sequences, table, names):
-    rows = [f"{name},{value}" for name, value in zip(names, (1.5, 2.5, 3.5), strict=True)]
-    data = FolderDataset(sequences, table("id,size", rows), task="size")
-    found = {e.id: (e.path.name, e.record, data.read(e).sequence) for e in data.examples("size")}
-    assert found == {
-        "a": ("two.fasta", "a", "MKT"),
-        "b_long": ("two.fasta", "b_long", "GGGG"),
-        "c|Chain": ("one.fa", "c|Chain", "AYAY"),
-    }
-    assert data.unnamed_files == []
-
-
 def test_labels_per_residue_of_a_record_count_from_one(sequences, table):
     labels = table("file,chain,res_id,kind", ["c|Chain,D,1,x", "c|Chain,D,3,y", "a,A,2,x", "b_long,A,1,x"])
     data = FolderDataset(sequences, labels, task="kind")
     [example] = [e for e in data.examples("kind") if e.record == "c|Chain"]
     assert align(data.labels("kind", example), data.read(example)).tolist() == [0, -1, 1, -1]
-
-
-def test_a_fasta_file_of_several_records_is_no_protein(sequences, table):
-    with pytest.raises(LabelError, match="'two.fasta' may be any of two.fasta#a, two.fasta#b_long"):
-        FolderDataset(sequences, table("file,size", ["two.fasta,1.5", "one.fa,2"]))
-    with pytest.raises(LabelError, match="1 files that are not in .*: 'd'"):
-        FolderDataset(sequences, table("file,size", ["d,1.5", "one.fa,2"]))
 
 
 RESIDUE_TYPE = Target("type", "node", "classes", 20)
