@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -161,3 +162,17 @@ def test_large_seeds_are_seeds(model, proteins):
             next(design(model, proteins[:1], temperature=1.0, seed=s, noise=noise)) for s in (10**25, 10**25 + 1)
         )
         assert not np.array_equal(one.aatype, other.aatype)
+
+
+@pytest.mark.cuda
+def test_designs_and_scores_are_the_same_on_cuda(model, proteins):
+    wish = Wish(tied=("A:1-5,A:6-10",), omit="C", bias="A=0.5", fixed="A:20")
+    there = deepcopy(model).cuda()
+    for noise in (0.0, 0.2):
+        how = {"copies": 3, "temperature": [0.5, 1.0], "noise": noise, "details": True}
+        for one, other in zip(design(model, proteins, wish, **how), design(there, proteins, wish, **how), strict=True):
+            same(one, other)
+    for mode in ("forced", "conditional", "unconditional"):
+        told = [list(score(m, proteins, mode=mode, chains=["A"])) for m in (model, there)]
+        for one, other in zip(*told, strict=True):
+            np.testing.assert_allclose(one.log_probs, other.log_probs, rtol=1e-9, atol=1e-10)

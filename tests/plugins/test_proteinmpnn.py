@@ -230,6 +230,23 @@ def test_weights_that_are_not_here_are_told_with_the_command_that_brings_them(mo
         pretrained("proteinmpnn")
 
 
+@pytest.mark.parametrize(
+    "held, told",
+    [
+        ({"num_edges": 32, "model_state_dict": {}}, "is of a network with 32 neighbours; the variants here have 48"),
+        ({"model_state_dict": {"linear.weight": torch.zeros(2)}}, "holds the weights of another network"),
+        ({"state": {}}, "holds no weights of ProteinMPNN .KeyError.: 'model_state_dict'"),
+    ],
+)
+def test_weights_of_another_network_are_told(tmp_path, held, told):
+    path = tmp_path / "other.pt"
+    torch.save(held, path)
+    with pytest.raises(CheckpointError, match=told):
+        pretrained("proteinmpnn.v_48_020", file=path)
+    with pytest.raises(CheckpointError, match="weights '.*nowhere.pt' cannot be read: No such file"):
+        pretrained("proteinmpnn.v_48_020", file=tmp_path / "nowhere.pt")
+
+
 def test_published_weights_come_from_a_folder_or_a_file(monkeypatch, weights):
     monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(weights))
     by_name = pretrained("proteinmpnn.v_48_002").state_dict()
