@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu
 
 from protgraph import Edges, FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.decoder import Decoder, DecoderState
 from protgraph.nn.update import Update
-from protgraph_proteinmpnn.layers import EDGES
+from protgraph_proteinmpnn.blocks import Block, blocks, joined
+from protgraph_proteinmpnn.layers import PairMLP
 
 __all__ = ["ProteinMPNNDecoder", "State"]
 
@@ -27,10 +27,11 @@ class State(DecoderState):
     ----------
     h : Tensor
         ``(N, C)``, what the encoder says of each residue.
-    edges : Edges
+    edge : Tensor
+        ``(N · K, D)``, what it says of each edge. Fewer than K neighbours are filled up.
     copies, num_nodes : int
     of_edge : list of Tensor
-        For each layer ``(N, K, C)``: what edges add to messages. Fewer than K neighbours are filled up.
+        For each layer ``(N, K, C)``: what edges add to messages; empty without copies.
     neighbour : Tensor
         ``(N, K)`` int64.
     there : Tensor or None
@@ -46,7 +47,7 @@ class State(DecoderState):
     """
 
     h: Tensor
-    edges: Edges
+    edge: Tensor
     copies: int
     num_nodes: int
     of_edge: list[Tensor]
@@ -58,20 +59,13 @@ class State(DecoderState):
     table: list[Tensor]
 
 
-class _Layer(nn.Module):
-    """One round of messages ``W₃ g(W₂ g(A h_i + B e_ij + C s_j + D h_j + b₁) + b₂) + b₃`` and the node's update."""
+class _Layer(PairMLP):
+    """One round of messages ``W₃ g(W₂ g(A h_i + B e_ij + C h_j + D s_j + b₁) + b₂) + b₃`` and the node's update."""
 
     def __init__(self, dim: int, edge: int, scale: float, dropout: float) -> None:
-        super().__init__()
-        self.target = nn.Linear(dim, dim, bias=False)
-        self.edge = nn.Linear(edge, dim)
+        super().__init__(dim, edge, dim)
         self.of_type = nn.Linear(dim, dim, bias=False)
-        self.source = nn.Linear(dim, dim, bias=False)
-        self.middle = nn.Linear(dim, dim)
         self.update = Update(dim, scale, dropout)
-
-    def message(self, z: Tensor) -> Tensor:
-        return gelu(self.middle(gelu(z)))
 
 
 class ProteinMPNNDecoder(Decoder):
@@ -96,7 +90,8 @@ class ProteinMPNNDecoder(Decoder):
     Reads: h ``(N, C)`` and edge_attr ``(E, D)`` scalars, edges, aatype ``(N,)``, decoding_rank ``(N,)``.
     Writes: h ``(N, C)``.
 
-    All four products of a message's first map are worked out once: on nodes, or for edges before decoding begins.
+    The products of h and s in a message's first map are worked out on nodes; where types are chosen one after the
+    other, those of e before decoding begins.
 
     References
     ----------
@@ -124,12 +119,13 @@ class ProteinMPNNDecoder(Decoder):
         h, edges, e = f["h"], f["edges"], f["edge_attr"]
         undecoded = [layer.source(h) for layer in self.layers]
         neighbour, there = _padded(edges)
+        edge = _filled(e, there)
         return State(
             h=h,
-            edges=edges,
+            edge=edge,
             copies=copies,
             num_nodes=edges.num_nodes,
-            of_edge=[_rows(layer.edge(e), edges, there) for layer in self.layers],
+            of_edge=[layer.edge(edge).view(*neighbour.shape, -1) for layer in self.layers] if copies else [],
             neighbour=neighbour,
             there=None if there is None else there[..., None].to(h.dtype),
             count=edges.count[:, None].to(h.dtype),
@@ -140,17 +136,17 @@ class ProteinMPNNDecoder(Decoder):
 
     def teach(self, state: State, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
         n, h = state.num_nodes, state.h
-        before = rank[state.neighbour] < rank[:, None]  # (N, K)
-        place = state.neighbour + n * ~before
+        later = rank[state.neighbour] >= rank[:, None]  # (N, K)
+        parts = blocks(_from(state.neighbour + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
         for number, layer in enumerate(self.layers):
             told = layer.source(h) + state.table[number][aatype]
-            both = torch.cat([told, state.undecoded[number]])
-            target, parts = layer.target(h)[:, None], []
-            for rows in _row_blocks(place):
-                z = both.index_select(0, place[rows].flatten()).view(*place[rows].shape, both.size(1))  # (N', K, C)
-                z = z.add_(state.of_edge[number][rows]).add_(target[rows])
-                parts.append(self._total(layer.message(z), state, rows))
-            h = layer.update(h, torch.cat(parts), state.count)
+            nodes = layer.of_target(h), torch.cat([told, state.undecoded[number]])
+
+            def total(part: Block, layer: _Layer = layer, nodes: tuple[Tensor, Tensor] = nodes) -> Tensor:
+                m = layer(state.edge[part.rows], nodes, part)
+                return self._total(m.view(*state.neighbour[part.nodes].shape, m.size(1)), state, part.nodes)
+
+            h = layer.update(h, joined(parts, total, n), state.count)
             if state.copies:
                 state.of_source[number][copy * n : (copy + 1) * n] = told
         return h
@@ -167,7 +163,7 @@ class ProteinMPNNDecoder(Decoder):
             z = of_source.index_select(0, around.flatten()).view(*around.shape, of_source.size(1))  # (R, K, C)
             z.add_(of_edge.index_select(0, node)).add_(layer.target(h)[:, None])
             own = layer.source(h)
-            h = layer.update(h, self._total(layer.message(z), state, node), state.count[node])
+            h = layer.update(h, self._total(layer.inner(z), state, node), state.count[node])
             of_source.index_copy_(0, rows, own)
         return h
 
@@ -181,11 +177,11 @@ class ProteinMPNNDecoder(Decoder):
         return m.sum(1) if state.there is None else (m * state.there[node]).sum(1)
 
 
-def _row_blocks(place: Tensor) -> list[slice]:
-    """Slices of N rows of K neighbours with some 1500 edges each, on the CPU without gradients; else one."""
+def _from(place: Tensor, sources: int) -> Edges:
+    """Edges from ``(N, K)`` rows of a table of so many."""
     n, k = place.shape
-    step = n if torch.is_grad_enabled() or place.is_cuda else max(EDGES // max(k, 1), 1)
-    return [slice(start, min(start + step, n)) for start in range(0, n, max(step, 1))]
+    target = torch.arange(n, device=place.device).repeat_interleave(k)
+    return Edges(torch.stack([place.flatten(), target]), n, degree=k, num_sources=sources)
 
 
 def _padded(edges: Edges) -> tuple[Tensor, Tensor | None]:
@@ -199,9 +195,8 @@ def _padded(edges: Edges) -> tuple[Tensor, Tensor | None]:
     return neighbour.masked_scatter(there, edges.index[0]), there
 
 
-def _rows(e: Tensor, edges: Edges, there: Tensor | None) -> Tensor:
-    """``(E, C)`` as ``(N, K, C)``, 0 where filled up."""
+def _filled(e: Tensor, there: Tensor | None) -> Tensor:
+    """``(E, D)`` as ``(N · K, D)``, 0 where filled up."""
     if there is None:
-        return e.view(edges.num_nodes, edges.degree, e.size(1))
-    rows = e.new_zeros(*there.shape, e.size(1))
-    return rows.masked_scatter(there[..., None], e)
+        return e
+    return e.new_zeros(there.numel(), e.size(1)).masked_scatter(there.flatten()[:, None], e)

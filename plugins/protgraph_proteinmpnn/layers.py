@@ -7,53 +7,13 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu
+from torch.nn.functional import gelu, linear
 
-from protgraph import Edges, FieldSpec, GraphLayer
+from protgraph import FieldSpec, GraphLayer
 from protgraph.nn.update import Update
+from protgraph_proteinmpnn.blocks import Block, blocks, joined
 
-__all__ = ["EDGES", "Block", "PairMLP", "ProteinMPNNEncoder", "blocks"]
-
-#: Edges that are worked on at once without gradients: 1536 × 128 float32 are 0.8 MB and stay in a core's cache.
-EDGES = 1536
-
-
-class Block:
-    """Some nodes, each with its K neighbours; or all nodes, where they have not the same number.
-
-    Parameters
-    ----------
-    edges : Edges
-    nodes : slice
-        Of N.
-    """
-
-    def __init__(self, edges: Edges, nodes: slice) -> None:
-        k = edges.degree
-        self.all, self.nodes, self.count = edges, nodes, nodes.stop - nodes.start
-        self.degree = k
-        self.edges = slice(None) if k is None else slice(nodes.start * k, nodes.stop * k)
-        self.source = edges.index[0, self.edges]
-
-    def add(self, z: Tensor, of_target: Tensor, of_source: Tensor) -> Tensor:
-        """``z_ij + a_i + b_j`` into z ``(E', C)``, from ``(N, C)`` twice."""
-        z = z.add_(of_source.index_select(0, self.source))
-        if self.degree is None:
-            return z.add_(self.all.target(of_target))
-        z.view(self.count, self.degree, z.size(1)).add_(of_target[self.nodes].unsqueeze(1))
-        return z
-
-    def sum(self, m: Tensor) -> Tensor:
-        """``(E', C)`` to ``(N', C)``."""
-        return self.all.sum(m) if self.degree is None else m.view(self.count, self.degree, m.size(1)).sum(1)
-
-
-def blocks(edges: Edges, device: torch.device) -> list[Block]:
-    """Blocks of at most some 1500 edges on the CPU, without gradients; else one."""
-    n, k = edges.num_nodes, edges.degree
-    whole = k is None or torch.is_grad_enabled() or device.type != "cpu"
-    step = n if whole else max(EDGES // max(k, 1), 1)
-    return [Block(edges, slice(start, min(start + step, n))) for start in range(0, n, max(step, 1))]
+__all__ = ["PairMLP", "ProteinMPNNEncoder"]
 
 
 class PairMLP(nn.Module):
@@ -77,13 +37,26 @@ class PairMLP(nn.Module):
         self.middle = nn.Linear(dim, dim)
 
     def of_nodes(self, h: Tensor | None) -> tuple[Tensor, Tensor] | None:
-        """``A h`` and ``C h``, ``(N, dim)`` each."""
-        return None if self.target is None or self.source is None else (self.target(h), self.source(h))
+        """``A h + b₁`` and ``C h``, ``(N, dim)`` each."""
+        return None if self.source is None else (self.of_target(h), self.source(h))
+
+    def of_target(self, h: Tensor) -> Tensor:
+        """``A h + b₁``, ``(…, dim)``."""
+        return linear(h, self.target.weight, self.edge.bias)
 
     def forward(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, block: Block) -> Tensor:
-        z = self.edge(e)  # (E', dim)
-        if nodes is not None:
-            z = block.add(z, *nodes)
+        """``(E', dim)`` from e ``(E', D)`` of a block and ``A h + b₁`` and ``C h`` of nodes; in room 1."""
+        w = self.edge.weight
+        if nodes is None:
+            z = torch.addmm(self.edge.bias, e, w.t(), out=block.room(0, len(w)))
+        else:
+            z = block.pair(*nodes)
+            z = torch.addmm(z, e, w.t(), out=block.over(z))
+        z, w = block.gelu(z), self.middle.weight
+        return block.gelu(torch.addmm(self.middle.bias, z, w.t(), out=block.room(1, len(w))))
+
+    def inner(self, z: Tensor) -> Tensor:
+        """``g(W₂ g(z) + b₂)``, ``(…, dim)``."""
         return gelu(self.middle(gelu(z)))
 
 
@@ -135,12 +108,13 @@ class ProteinMPNNEncoder(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         edges, e, h = f["edges"], f["edge_attr"], f.get("h")
-        parts = blocks(edges, e.device)
-        nodes = self.message.of_nodes(h)
-        total = torch.cat([part.sum(self.message(e[part.edges], nodes, part)) for part in parts])
+        parts, nodes = blocks(edges, e, max(e.size(1), self.edge_out.in_features)), self.message.of_nodes(h)
+        total = joined(parts, lambda part: part.sum(self.message(e[part.rows], nodes, part)), edges.num_nodes)
         h = self.update(h, total, edges.count[:, None].to(e.dtype))
         nodes = self.edge_message.of_nodes(h)
-        return {"h": h, "edge_attr": torch.cat([self._edges(e[part.edges], nodes, part) for part in parts])}
+        return {"h": h, "edge_attr": joined(parts, lambda part: self._edges(e[part.rows], nodes, part), len(e))}
 
     def _edges(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, part: Block) -> Tensor:
-        return self.edge_norm(e + self.dropout(self.edge_out(self.edge_message(e, nodes, part))))
+        m, w = self.edge_message(e, nodes, part), self.edge_out.weight
+        step = self.dropout(torch.addmm(self.edge_out.bias, m, w.t(), out=part.room(0, len(w))))
+        return self.edge_norm(torch.add(e, step, out=part.over(step)))

@@ -1,0 +1,89 @@
+"""Edges block by block in memory that is used again, against all edges at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from protgraph_proteinmpnn import blocks as module
+from protgraph_proteinmpnn import featurizers
+from protgraph_proteinmpnn.blocks import blocks, joined
+
+import protgraph as pg
+from protgraph.data.graph import collate
+from protgraph.data.target import Target
+from protgraph.design import Decoding, forced
+from protgraph.model import build_model
+from protgraph.structure import ALPHABET
+
+TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return build_model("proteinmpnn", TARGET, seed=0).double().eval()
+
+
+def batch(model, residues, kind):
+    """One protein whose residues all have K neighbours; one with a residue that has none; two, one of them tiny."""
+    backbone = residues.backbone.copy()
+    backbone[[3, 40], 2] = np.nan
+    proteins = {
+        "regular": [residues],
+        "missing atoms": [replace(residues, backbone=backbone)],
+        "tiny": [residues.select(np.arange(76) < 5), residues],
+        "no edges": [replace(residues, backbone=np.full_like(backbone, np.nan))],
+    }[kind]
+    return collate([model.plan.stored(r) for r in proteins])
+
+
+def told(model, graphs):
+    found = Decoding.of(model, graphs)
+    return forced(found, torch.arange(len(found.aatype)).flip(0)), found.f["edge_attr"]
+
+
+@pytest.mark.parametrize("size", [1, 100, 1000])
+@pytest.mark.parametrize("kind", ["regular", "missing atoms", "tiny", "no edges"])
+def test_blocks_give_what_all_edges_at_once_give(model, residues, monkeypatch, kind, size):
+    graphs = batch(model, residues, kind)
+    whole = told(model, graphs)  # with gradients: one block, nothing overwritten
+    assert all(x.requires_grad or not x.numel() for x in whole)
+    monkeypatch.setattr(module, "EDGES", size)
+    monkeypatch.setattr(featurizers, "EDGES", size)
+    with torch.no_grad():
+        pieces = told(model, graphs)
+    for a, b in zip(pieces, whole, strict=True):
+        torch.testing.assert_close(a, b.detach(), rtol=0, atol=1e-12)
+
+
+def test_the_fields_that_a_layer_reads_stay_as_they_are(model, residues, monkeypatch):
+    monkeypatch.setattr(module, "EDGES", 100)
+    with torch.no_grad():
+        f = model.fields_of(batch(model, residues, "regular"))
+        for w, layer in zip(model.wires, model.layers, strict=True):
+            given = {here: f[field] for here, field in w.reads.items()}
+            before = {k: v.clone() for k, v in given.items() if isinstance(v, torch.Tensor)}
+            made = layer(given)
+            assert all(torch.equal(given[k], v) for k, v in before.items())
+            f |= {field: made[here] for here, field in w.writes.items()}
+
+
+@pytest.mark.parametrize("degree", [3, None])
+def test_blocks_have_every_node_and_edge_once_and_in_order(degree, monkeypatch):
+    count = torch.full((50,), 3) if degree else torch.arange(50) % 5
+    target = torch.arange(50).repeat_interleave(count)
+    index = torch.stack([torch.arange(len(target)) % 50, target])
+    edges = pg.Edges(index, 50, degree=degree)
+    monkeypatch.setattr(module, "EDGES", 10)
+    assert len(blocks(edges, torch.zeros(1), 4)) == 1  # gradients may be wanted
+    with torch.no_grad():
+        parts = blocks(edges, torch.zeros(1), 4)
+    assert len(parts) > 3
+    again = [torch.stack([p.edges.index[0], index[1, p.rows]]) for p in parts]
+    assert torch.equal(torch.cat(again, 1), index)
+    rows = torch.arange(len(target), dtype=torch.float64)[:, None]
+    sums = joined(parts, lambda p: p.edges.sum(rows[p.rows]), 50)
+    assert torch.equal(sums, edges.sum(rows))
+    assert max(len(p.edges.index[0]) for p in parts) <= 10 * torch.get_num_threads() + 5
