@@ -11,7 +11,14 @@ from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.structure import neighbors
 from protgraph.structure.atom import Nodes
-from protgraph.structure.bond import DISULFIDE, covalent_bonds, disulfide_bonds, ligand_bonds, peptide_bonds
+from protgraph.structure.bond import (
+    DISULFIDE,
+    covalent_bonds,
+    disulfide_bonds,
+    ligand_bonds,
+    ligand_links,
+    peptide_bonds,
+)
 from protgraph.structure.geometry import linked_to_next
 from protgraph.structure.residue import Residues
 
@@ -64,8 +71,9 @@ class CovalentBond(AtomPairs):
 
     Notes
     -----
-    Between atoms, those of the Chemical Component Dictionary besides:
-    :func:`protgraph.structure.bond.covalent_bonds`.
+    Between atoms, those of the Chemical Component Dictionary besides and, where ligands are nodes, theirs to the
+    protein and to each other: :func:`protgraph.structure.bond.covalent_bonds`,
+    :func:`~protgraph.structure.bond.ligand_links`.
     """
 
     def pairs(self, residues: Residues) -> np.ndarray:
@@ -75,7 +83,9 @@ class CovalentBond(AtomPairs):
         ends, ligands = super()._ends(residues, nodes), residues.ligands
         if ligands is None or not nodes.is_ligand.any():
             return ends
-        return np.concatenate([ends, np.flatnonzero(nodes.is_ligand)[ligand_bonds(ligands)]], axis=1)
+        own = np.flatnonzero(nodes.is_ligand)
+        everyone = np.concatenate([nodes.of_atoms(np.arange(len(residues.atom_name))), own])
+        return np.concatenate([ends, own[ligand_bonds(ligands)], everyone[ligand_links(residues)]], axis=1)
 
 
 class Disulfide(AtomPairs):

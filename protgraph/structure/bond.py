@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from protgraph.structure.alphabet import THREE_LETTER, UNKNOWN
 from protgraph.structure.geometry import linked_to_next
@@ -12,12 +13,38 @@ from protgraph.structure.ligand import Ligands
 from protgraph.structure.neighbors import close_pairs
 from protgraph.structure.residue import Residues
 
-__all__ = ["DISULFIDE", "bonds_by_name", "covalent_bonds", "disulfide_bonds", "ligand_bonds", "peptide_bonds"]
+__all__ = [
+    "DISULFIDE",
+    "bonds_by_name",
+    "covalent_bonds",
+    "disulfide_bonds",
+    "ligand_bonds",
+    "ligand_links",
+    "peptide_bonds",
+]
 
 DISULFIDE = 2.2
 """Longest SG–SG distance of a disulfide bond, Å (Tina et al. 2007, doi:10.1093/nar/gkm423; 2.05 Å on average)."""
 
 _PHOSPHODIESTER = 2.0  # Å; 1.6 in nucleic acids
+# Covalent radii, Å, of what ligands are made of but metals, to which bonds are coordination: Cordero et al. 2008,
+# doi:10.1039/b801115j, table 2.
+_RADII = {
+    "B": 0.84,
+    "C": 0.76,
+    "N": 0.71,
+    "O": 0.66,
+    "F": 0.57,
+    "SI": 1.11,
+    "P": 1.07,
+    "S": 1.05,
+    "CL": 1.02,
+    "AS": 1.19,
+    "SE": 1.20,
+    "BR": 1.20,
+    "I": 1.39,
+}
+_TOLERANCE = 0.4  # Å, of the Cambridge Structural Database, either way
 _BACKBONE = (("N", "CA"), ("CA", "C"), ("C", "O"))
 
 
@@ -37,7 +64,8 @@ def covalent_bonds(residues: Residues) -> np.ndarray:
     -----
     Within a residue the Chemical Component Dictionary says which atom names are bonded, whatever their distance; of a
     name that it lacks or gives to another molecule (Amber's HID), the parent amino acid. Where it knows none, only
-    N–CA, CA–C and C–O are. Bonds to ligands and other links between residues are none of these.
+    N–CA, CA–C and C–O are. Bonds to ligands (:func:`ligand_links`) and other links between residues are none
+    of these.
     """
     own = bonds_by_name(_names(residues), residues.atom_residue, residues.atom_name)
     pairs = np.concatenate([own, peptide_bonds(residues), disulfide_bonds(residues)], axis=1)
@@ -68,7 +96,7 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(2, P)`` int64 atoms. Other bonds between two molecules, or to the protein, are none of these.
+        ``(2, P)`` int64 atoms. Other bonds between two molecules, and to the protein, are :func:`ligand_links`.
     """
     own = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
     ends = np.flatnonzero(np.isin(ligands.atom_name, ("O3'", "P")))
@@ -76,6 +104,44 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
     between = ligands.atom_molecule[links[0]] != ligands.atom_molecule[links[1]]
     named = ligands.atom_name[links[0]] != ligands.atom_name[links[1]]
     return np.concatenate([own, links[:, between & named]], axis=1)
+
+
+def ligand_links(residues: Residues) -> np.ndarray:
+    """Covalent bonds of ligands to the protein and to each other: glycans, inhibitors on a serine, haem on cysteines.
+
+    Parameters
+    ----------
+    residues : Residues
+        With A atoms, maybe with ligands.
+
+    Returns
+    -------
+    ndarray
+        ``(2, P)`` int64 atoms a < b; those of ligands count from A.
+
+    Notes
+    -----
+    Bonded are two atoms, neither of a metal, whose distance differs from the sum of their covalent radii by at most
+    0.4 Å, the rule of the Cambridge Structural Database. A residue and a molecule, or two molecules, of which two atoms
+    are closer than that lie in each other's place, as alternatives do: they have no bond. All files give the same,
+    whether they have LINK or struct_conn records or not.
+    """
+    ligands, n = residues.ligands, len(residues.atom_name)
+    if ligands is None or not len(ligands):
+        return np.zeros((2, 0), np.int64)
+    pos = np.concatenate([residues.atom_pos, ligands.atom_pos]).astype(np.float64)
+    owner = np.concatenate([residues.atom_residue, len(residues) + ligands.atom_molecule])
+    element, kind = np.unique(np.concatenate([residues.atom_element, ligands.atom_element]), return_inverse=True)
+    radius = np.array([_RADII.get(str(e), np.nan) for e in element])[kind]
+    reach = 2 * max(_RADII.values()) + _TOLERANCE
+    near = cKDTree(pos[n:]).sparse_distance_matrix(cKDTree(pos), reach, output_type="coo_matrix")
+    a, b = near.col.astype(np.int64), near.row + n
+    other = (a < b) & (owner[a] != owner[b])
+    a, b = a[other], b[other]
+    gap = np.linalg.norm(pos[a] - pos[b], axis=1) - radius[a] - radius[b]  # NaN of a metal
+    which = owner[a] * (owner[-1] + 1) + owner[b]
+    bonded = (abs(gap) <= _TOLERANCE) & ~np.isin(which, which[gap < -_TOLERANCE])
+    return np.stack([a[bonded], b[bonded]])
 
 
 def bonds_by_name(res_name: np.ndarray, atom_residue: np.ndarray, atom_name: np.ndarray) -> np.ndarray:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from biotite.structure.io import pdbx
 
 from protgraph.data.granularity import residue_nodes
 from protgraph.data.graph import collate
 from protgraph.data.node import node
+from protgraph.errors import ProtgraphError
 from protgraph.featurize import featurize
 from protgraph.structure import Residues, Structure, clean, load_structure
-from protgraph.structure.bond import ligand_bonds
+from protgraph.structure.bond import ligand_bonds, ligand_links
+from protgraph.structure.ligand import Ligands
 
 ENTRY = "10sb"
 
@@ -69,7 +74,9 @@ def test_graphs_of_atoms_have_them_behind_the_protein(residues):
     assert set(graph.chain[protein:].tolist()) <= set(range(len(residues.chain_names) + len(residues.ligands)))
     bonds = graph.edge_index[:, graph.edge_kind[:, 1] == 1]
     inside = graph.is_ligand[bonds].all(0)
-    assert inside.any() and (graph.residue[bonds[0, inside]] == graph.residue[bonds[1, inside]]).all()
+    across = bonds[:, inside & (graph.residue[bonds[0]] != graph.residue[bonds[1]])]
+    linked = {tuple(pair) for pair in ligand_links(residues).T.tolist() if min(pair) >= protein}
+    assert inside.sum() > across.shape[1] and {tuple(sorted(pair)) for pair in across.T.tolist()} == linked
     contacts = graph.edge_index[:, graph.edge_kind[:, 0] == 1]
     assert (graph.is_ligand[contacts].sum(0) == 1).any()
     assert collate([graph, graph]).num_nodes == 2 * graph.num_nodes
@@ -101,3 +108,98 @@ def test_noise_moves_them_as_it_moves_the_protein_without_them(structure, residu
     assert np.array_equal(moved.atom_pos, without.atom_pos)
     step = moved.ligands.atom_pos - residues.ligands.atom_pos
     assert 0.05 < step.std() < 0.2 and (step != 0).all() and moved.ligands.atom_pos.dtype == np.float32
+
+
+def _told(path) -> set[frozenset]:
+    """Pairs of atoms of one asymmetric unit that a file's ``struct_conn`` calls covalent."""
+    text = path.suffix != ".bcif"
+    file = (pdbx.CIFFile if text else pdbx.BinaryCIFFile).read(path)
+    block = next(iter(file.values()))
+    if "struct_conn" not in block:
+        return set()
+    columns = block["struct_conn"]
+    ends = [list(zip(*(columns[f"ptnr{side}_{c}"].as_array(str) for c in _CONN), strict=True)) for side in (1, 2)]
+    kinds = columns["conn_type_id"].as_array(str)
+    rows = zip(*ends, kinds, strict=True)
+    return {frozenset([a[:3], b[:3]]) for a, b, kind in rows if kind == "covale" and a[3] == b[3]}
+
+
+_CONN = ("auth_asym_id", "auth_seq_id", "label_atom_id", "symmetry")
+
+
+def _names(residues):
+    """Chain, number and name of every atom of the protein, then of the ligands."""
+    atoms = zip(residues.atom_residue, residues.atom_name, strict=True)
+    found = [(str(residues.chain[n]), str(residues.res_id[n]), str(name)) for n, name in atoms]
+    own = residues.ligands
+    atoms = zip(own.atom_molecule, own.atom_name, strict=True)
+    return found + [(str(own.chain[m]), str(own.res_id[m]), str(name)) for m, name in atoms]
+
+
+def test_links_of_ligands_are_those_that_struct_conn_names(shared_data):
+    total = 0
+    for path in sorted(p for d in ("formats", "robustness") for p in (shared_data / d).rglob("*.?cif")):
+        try:
+            residues, told = clean(load_structure(path), ligands=True), _told(path)
+        except (ProtgraphError, ValueError, LookupError):
+            continue  # broken on purpose
+        if not told or len(residues.ligands) == 0:
+            continue
+        names, protein = _names(residues), len(residues.atom_name)
+        ligand = set(names[protein:])
+        found = [frozenset([names[a], names[b]]) for a, b in ligand_links(residues).T.tolist()]
+        assert set(found) == {pair for pair in told if pair & ligand and pair <= set(names)}, path.name
+        assert len(set(found)) == len(found)
+        total += len(found)
+    assert total >= 20
+
+
+def test_links_are_edges_between_atoms_both_ways(structures_dir):
+    """Haem c: each vinyl carbon is bonded to a cysteine's sulphur; the iron to nothing."""
+    residues = clean(load_structure(structures_dir / "2e84.bcif"), ligands=True)
+    names, links = _names(residues), ligand_links(residues)
+    protein = len(residues.atom_name)
+    haem = [tuple(names[i][2] for i in pair) for pair in links.T.tolist() if pair[0] < protein]
+    assert set(haem) == {("SG", "CAB"), ("SG", "CAC")}
+    assert len(haem) == 2 * (residues.ligands.res_name == "HEM").sum()
+    graph = featurize(residues, ["covalent_bond"], nodes="atom")
+    edges = set(map(tuple, graph.edge_index.T.tolist()))
+    assert {(int(a), int(b)) for a, b in links.T} | {(int(b), int(a)) for a, b in links.T} <= edges
+    inside = graph.is_ligand[graph.edge_index].all(0)
+    assert len(edges) == graph.num_edges
+    assert int((~inside & graph.is_ligand[graph.edge_index].any(0)).sum()) == 2 * len(haem)
+
+
+@pytest.mark.parametrize(
+    ("element", "distance", "is_bonded"),
+    [("C", 1.43, True), ("C", 1.81, True), ("C", 1.83, False), ("C", 1.03, True), ("C", 1.01, False),
+     ("ZN", 1.9, False), ("P", 1.6, True), ("BR", 2.2, True), ("BR", 2.3, False)],
+)  # fmt: skip
+def test_atoms_are_linked_at_the_sum_of_their_radii(structures_dir, element, distance, is_bonded):
+    """One atom of a ligand, straight out from the oxygen of one residue: C 0.76, O 0.66, P 1.07, Br 1.20 Å."""
+    whole = clean(load_structure(structures_dir / "1crn.bcif"))
+    residues = whole.select(np.arange(len(whole)) == 0)
+    atom = residues.atom_name.tolist().index("O")
+    away = residues.backbone[0, 3] - residues.backbone[0, 2]
+    pos = residues.atom_pos[atom] + distance * away / np.linalg.norm(away)
+    one = {"chain": ["A"], "ins_code": [""], "res_name": ["LIG"], "atom_name": ["X1"], "atom_element": [element]}
+    rows = {name: np.array(value) for name, value in one.items()}
+    ligands = Ligands(
+        **rows, res_id=np.array([900]), atom_pos=pos[None].astype(np.float32), atom_molecule=np.array([0])
+    )
+    found = ligand_links(replace(residues, ligands=ligands)).T.tolist()
+    assert found == ([[atom, len(residues.atom_name)]] if is_bonded else [])
+
+
+def test_molecules_in_each_others_place_are_not_bonded(structures_dir):
+    residues = clean(load_structure(structures_dir / "3g32.bcif"), ligands=True)
+    own, links = residues.ligands, ligand_links(residues) - len(residues.atom_name)
+    between = {tuple(own.res_name[own.atom_molecule[pair]]) for pair in links.T if pair.min() >= 0}
+    assert ("3G3", "PO4") not in between
+    assert ("PO4", "3G3") not in between
+
+
+def test_without_ligands_there_are_no_links(structures_dir):
+    residues = clean(load_structure(structures_dir / "1crn.bcif"))
+    assert ligand_links(residues).shape == (2, 0)
+    assert ligand_links(clean(load_structure(structures_dir / "1crn.bcif"), ligands=True)).shape == (2, 0)
