@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -81,6 +82,8 @@ class BenchSpec:
 
     def __post_init__(self) -> None:
         for key in _LISTS:
+            if isinstance(getattr(self, key), str):
+                raise OptionError(f"{self.where}: {key} are a list; write {key} = [{getattr(self, key)!r}]")
             object.__setattr__(self, key, tuple(getattr(self, key)))
         for key in ("fit", "fit_tasks", "fit_models"):
             object.__setattr__(self, key, MappingProxyType(dict(getattr(self, key))))
@@ -96,6 +99,9 @@ class BenchSpec:
         self._check_members("floors", self.floors, "models")
         self._check_members("fit.tasks", self.fit_tasks, "tasks")
         self._check_members("fit.models", self.fit_models, "models")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(BenchSpec.from_dict, where=self.where), (self.to_dict(),)
 
     def _check_members(self, path: str, given: Iterable[str], of: str) -> None:
         for name in given:

@@ -10,7 +10,7 @@ from typing import Any
 
 from protgraph.errors import WiringError
 
-__all__ = ["Node", "as_node", "node"]
+__all__ = ["Node", "as_node", "as_nodes", "node"]
 
 _EMPTY: Mapping[str, str] = MappingProxyType({})
 
@@ -115,3 +115,16 @@ def as_node(given: Node | str | Mapping[str, Any]) -> Node:
     if isinstance(given, Mapping):
         return Node.from_dict(given)
     raise WiringError(f"a node is a name, a dict or node(...); got {given!r}")
+
+
+def as_nodes(given: Sequence[Node | str | Mapping[str, Any]], what: str) -> tuple[Node, ...]:
+    """Nodes from a list of names, dicts and nodes.
+
+    Raises
+    ------
+    WiringError
+        It is one of them and no list: of a name, every letter would be taken for one.
+    """
+    if isinstance(given, str | Mapping | Node):
+        raise WiringError(f"{what} are a list; write {what}=[{given!r}]")
+    return tuple(as_node(n) for n in given)

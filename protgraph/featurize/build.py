@@ -15,7 +15,7 @@ from protgraph import registry
 from protgraph.data.edges import Edges, Proteins
 from protgraph.data.fields import FieldSpec, field
 from protgraph.data.graph import ProteinGraph, fill
-from protgraph.data.node import Node, as_node
+from protgraph.data.node import Node, as_nodes
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.structure import Residues, Structure, clean
@@ -63,7 +63,7 @@ class FeaturePlan:
         if nodes not in NODE_KINDS:
             raise OptionError(f"nodes are one of {', '.join(map(repr, NODE_KINDS))}, got {nodes!r}")
         self.node_kind = nodes
-        self.nodes: tuple[Node, ...] = tuple(as_node(n) for n in features)
+        self.nodes: tuple[Node, ...] = as_nodes(features, "features")
         self.structure: list[tuple[Node, StructureFeaturizer]] = []
         self.edges: list[tuple[Node, EdgeFeaturizer]] = []
         self.tensor: list[tuple[Node, TensorFeaturizer]] = []

@@ -15,8 +15,8 @@ from protgraph.data.target import Target
 from protgraph.errors import FieldError, WiringError
 from protgraph.featurize.build import COORDINATES, FeaturePlan, inputs
 from protgraph.model.attention import AttentionMap, attention_maps
-from protgraph.model.graph import ModelGraph, wire
-from protgraph.nn.base import Head
+from protgraph.model.graph import ModelGraph, Wire, wire
+from protgraph.nn.base import GraphLayer, Head
 from protgraph.nn.decoder import Decoder
 from protgraph.nn.recorder import record
 
@@ -127,9 +127,29 @@ class GraphModel(nn.Module):
         """Every field after the last layer, by name, for a graph or batch of stored fields."""
         f = self.fields_of(batch)
         for w, layer in zip(self.wires, self.layers, strict=True):
-            made = layer({local: f[name] for local, name in w.reads.items()})
-            f |= {name: made[local] for local, name in w.writes.items()}
+            f |= self._made(w, layer, f)
         return f
+
+    def _made(self, w: Wire, layer: GraphLayer, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """What one layer writes, by its name in the model; a fault in it says where it stands."""
+        path = f"{w.path} ({w.node.name}) of model {self.graph.name!r}"
+        try:
+            made = layer({local: f[name] for local, name in w.reads.items()})
+        except Exception as e:
+            e.add_note(f"in {path}, which is given {', '.join(w.reads)}")
+            raise
+        if not isinstance(made, Mapping) or set(w.writes) - set(made):
+            got = sorted(made) if isinstance(made, Mapping) else f"a {type(made).__name__}"
+            raise WiringError(f"{path} gives {got}; its writes are {sorted(w.writes)}")
+        nodes = f["proteins"].batch.numel()
+        for local, value in made.items():
+            spec = layer.out.get(local)
+            if spec is None or spec.level != "node":
+                continue
+            shape, trailing = tuple(value.shape), spec.trailing_shape
+            if shape[:1] != (nodes,) or not _fits(shape[1:], trailing):
+                raise WiringError(f"{path} gives {local!r} of shape {shape}; it declares {(nodes, *trailing)}")
+        return {name: made[local] for local, name in w.writes.items()}
 
     def attention(self, batch: Data) -> dict[str, list[AttentionMap]]:
         """The weights of every attention layer for a graph or batch, one map a protein, by the layer's path.
@@ -149,6 +169,11 @@ class GraphModel(nn.Module):
         """``{"logits": (N, C)}`` for a graph or batch; what N counts and C are, the target says."""
         f = self.embed(batch)
         return self.head({local: f[name] for local, name in self.head_reads.items()})
+
+
+def _fits(shape: tuple[int, ...], declared: tuple[int | None, ...]) -> bool:
+    """Whether a shape is the declared one, None standing for any width."""
+    return len(shape) == len(declared) and all(b in (None, a) for a, b in zip(shape, declared, strict=True))
 
 
 def as_graph(model: str | ModelGraph | Mapping[str, Any]) -> ModelGraph:

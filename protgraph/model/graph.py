@@ -17,7 +17,7 @@ import networkx as nx
 
 from protgraph import registry
 from protgraph.data.fields import is_registered
-from protgraph.data.node import Node, as_node
+from protgraph.data.node import Node, as_nodes
 from protgraph.errors import WiringError
 from protgraph.featurize.build import FeaturePlan
 from protgraph.nn.base import GraphLayer
@@ -68,8 +68,8 @@ class ModelGraph:
     nodes: str = "residue"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", tuple(as_node(n) for n in self.features))
-        object.__setattr__(self, "layers", tuple(as_node(n) for n in self.layers))
+        object.__setattr__(self, "features", as_nodes(self.features, "features"))
+        object.__setattr__(self, "layers", as_nodes(self.layers, "layers"))
         object.__setattr__(self, "readout", MappingProxyType(dict(self.readout)))
         object.__setattr__(self, "heads", MappingProxyType({k: dict(v) for k, v in self.heads.items()}))
 

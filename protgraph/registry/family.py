@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 
 from protgraph.errors import OptionError
@@ -42,6 +43,9 @@ class Family:
     def default(self) -> str:
         """Name of the first variant."""
         return next(iter(self.variants))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(Family, doc=self.doc), (dict(self.variants),)
 
     def __repr__(self) -> str:
         return f"Family({', '.join(self.variants)})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -257,7 +258,7 @@ def _train(
     if start is not None:
         model.head.start_at(start)
     module = FitModule(model, task, config, batches, prepared.splits["val"], loss, on_epoch=on_epoch)
-    with _quiet(), _reproducible(config, device):
+    with _quiet(), _reproducible(config, device), _interruptible():
         pl.Trainer(
             max_epochs=config.epochs,
             accelerator="gpu" if device.type == "cuda" else "cpu",
@@ -311,6 +312,22 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         log.setLevel(before)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C stays KeyboardInterrupt, and is heard the next time too.
+
+    Lightning makes it SystemExit, which ends a notebook's kernel, and switches the signal off for good.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    except SystemExit as e:
+        if not isinstance(e.__context__, KeyboardInterrupt):
+            raise
+        signal.signal(signal.SIGINT, before)
+        raise KeyboardInterrupt from e
 
 
 @contextmanager

@@ -141,7 +141,8 @@ class FitModule(pl.LightningModule):
         val_loss = float(self.loss(said.logits, said.y)) if said.loss is None else said.loss
         row = {"epoch": len(self.history) + 1, "train_loss": train_loss, "val_loss": val_loss, **metrics}
         self.history.append(row)
-        self._keep_best(metrics, threshold)
+        if math.isfinite(val_loss):  # a model of NaN predicts the first class, which a metric may call good
+            self._keep_best(metrics, threshold)
         stale = len(self.history) - (self.best.epoch if self.best else 0)
         if not math.isfinite(train_loss) or (self.config.patience is not None and stale >= self.config.patience):
             self.trainer.should_stop = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,8 @@ def test_dict_round_trip(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WHOLE)
     read = BenchSpec.from_toml(tmp_path / "mine.toml")
     assert BenchSpec.from_dict(read.to_dict()) == read
+    again = pickle.loads(pickle.dumps(read))  # as processes get it
+    assert again == read and again.where == read.where
 
 
 def test_folder_and_table_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +109,11 @@ def test_built_in_specs_name_what_there_is(name: str) -> None:
 def test_an_unknown_built_in_spec_lists_those_there_are() -> None:
     with pytest.raises(OptionError, match="contacts, pdb_core, sequences, ts50"):
         BenchSpec.built_in("sequence")
+
+
+def test_one_name_is_no_list_of_names() -> None:
+    with pytest.raises(OptionError, match=re.escape("tasks are a list; write tasks = ['interface']")):
+        BenchSpec(name="n", dataset="pdb_core", tasks="interface", models=["gcn"])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 
 import networkx as nx
 import pytest
@@ -42,6 +43,15 @@ class Lift(GraphLayer):
     def forward(self, f):
         parts = [nn.functional.one_hot(v, 21).to(torch.get_default_dtype()) if v.dim() == 1 else v for v in f.values()]
         return {"h": self.linear(torch.cat(parts, 1))}
+
+
+class Faulty(Lift):
+    """What a test makes of it."""
+
+    variadic, reads = False, ("h",)
+
+    def forward(self, f):
+        return self.gives(f, self.linear(f["h"]))
 
 
 class Mix(GraphLayer):
@@ -88,6 +98,7 @@ COMPONENTS = (
     (registry.featurizers, "model_test_height", Height),
     (registry.layers, "model_test_lift", Lift),
     (registry.layers, "model_test_mix", Mix),
+    (registry.layers, "model_test_faulty", Faulty),
     (registry.layers, "model_test_undeclared", Undeclared),
     (registry.heads, "model_test_head", LinearHead),
 )
@@ -129,6 +140,12 @@ def test_survives_json_and_pickle():
     assert pickle.loads(pickle.dumps(one)) == one
 
 
+def test_a_name_alone_is_no_list_of_nodes():
+    for parts in ({"features": "knn"}, {"layers": "gcn"}, {"layers": {"name": "gcn"}}):
+        with pytest.raises(WiringError, match=rf"{next(iter(parts))} are a list; write"):
+            ModelGraph("test", **parts)
+
+
 def test_unknown_keys_of_a_dict_are_refused():
     with pytest.raises(WiringError, match="layer"):
         ModelGraph.from_dict({"name": "x", "layer": []})
@@ -150,6 +167,25 @@ def test_logits_have_one_row_a_node_and_the_targets_width(batch):
 def test_what_is_no_graph_of_the_models_features_is_said(batch, given, words):
     with pytest.raises(FieldError, match=rf"takes graphs as model.plan.stored.*{words}"):
         build_model(graph([node("model_test_lift", reads=["aatype"])]), TARGET, seed=0)(given(batch))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        (lambda f, h: {"hh": h}, WiringError, r"layers\[1\] \(model_test_faulty\) of model 'test' gives \['hh'\]"),
+        (lambda f, h: h, WiringError, "gives a Tensor; its writes are"),
+        (lambda f, h: {"h": h[1:]}, WiringError, r"gives 'h' of shape \(7, 8\); it declares \(8, 8\)"),
+        (lambda f, h: {"h": h.repeat(1, 2)}, WiringError, r"gives 'h' of shape \(8, 16\); it declares \(8, 8\)"),
+        (lambda f, h: {"h": h + f["pos"]}, KeyError, r"in layers\[1\] .* of model 'test', which is given h"),
+        (lambda f, h: {"h": h @ h[1:]}, RuntimeError, r"in layers\[1\]"),
+    ],
+)
+def test_a_fault_of_a_layer_says_where_it_stands(batch, given, error, words, monkeypatch):
+    monkeypatch.setattr(Faulty, "gives", staticmethod(given), raising=False)
+    layers = [node("model_test_lift", reads=["aatype"]), "model_test_faulty"]
+    with pytest.raises(error) as raised:
+        build_model(graph(layers), TARGET, seed=0)(batch)
+    assert re.search(words, "\n".join([str(raised.value), *getattr(raised.value, "__notes__", ())]))
 
 
 def without(batch, *names):

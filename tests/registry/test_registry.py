@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import warnings
 from collections.abc import Callable
@@ -119,6 +120,11 @@ def test_first_variant_is_the_default(shapes: Registry) -> None:
     assert shapes.where("solid.riemann1854").rpartition(":")[0] == __file__
     with pytest.raises(UnknownNameError, match="no variant 'cantor'.*euclid300, riemann1854"):
         shapes.get("solid.cantor")
+
+
+def test_a_family_survives_pickle() -> None:
+    family = pickle.loads(pickle.dumps(Family({"euclid300": Box, "riemann1854": Ball}, doc="shapes")))
+    assert dict(family.variants) == {"euclid300": Box, "riemann1854": Ball} and family.doc == "shapes"
 
 
 def test_a_component_without_variants_has_no_dotted_names(filled: Registry) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import signal
 import sys
 from dataclasses import replace
 
@@ -188,11 +189,24 @@ def test_a_dataset_without_validation_is_refused(small, tiny, quick):
         fit(tiny, type(small)(folder, {"train": ("1crn_A",), "test": ("1ubq_A",)}), "helix", config=quick)
 
 
-def test_training_that_diverges_says_so(small, quick):
+@pytest.mark.parametrize("task", ["size", "helix"])  # of classes, NaN is the first one, which has an accuracy
+def test_training_that_diverges_says_so(small, quick, task):
     wild = ModelGraph("wild", layers=[node("embed", reads=["aatype"], dim=8), node("linear", dim=8)])
     config = replace(quick, lr=1e38, gradient_clip=None, epochs=4, schedule="constant")
     with pytest.raises(ProtgraphError, match="smaller lr"):
-        fit(wild, small, "size", config=config)
+        fit(wild, small, task, config=config)
+
+
+def test_an_interruption_stays_one_and_later_ones_are_heard(small, tiny, quick):
+    """Lightning would leave with SystemExit, which kills a notebook's kernel, and switch Ctrl-C off."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(row):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(tiny, small, "helix", config=quick, on_epoch=stop)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize(
