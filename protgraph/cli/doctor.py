@@ -37,6 +37,8 @@ def doctor() -> None:
         typer.echo(f"  {label:<16} {value}")
     typer.echo(f"  {'cuda':<16} {_cuda()}")
     problems = [*_check_extras(), *unreadable_distributions()]
+    typer.secho("cache", bold=True)
+    typer.echo(f"  {_cache()}")
     typer.secho("components", bold=True)
     for plural, registry in registries.items():
         broken = registry.problems(load=True)
@@ -67,6 +69,17 @@ def _cuda() -> str:
     return f"{torch.version.cuda}, {torch.cuda.device_count()} × {torch.cuda.get_device_name(0)}"
 
 
+def _cache() -> str:
+    """Where prepared and fetched files lie, and how much of them."""
+    from protgraph.structure.fetch import cache_dir
+
+    folder = cache_dir()
+    size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+    return (
+        f"{folder}: {size / 2**20:,.0f} MiB; what is deleted there is made or fetched again ($PROTGRAPH_CACHE moves it)"
+    )
+
+
 def _check_extras() -> list[PluginProblem]:
     """Print the optional parts; one that is there but does not import is a problem (built for another torch, say)."""
     typer.secho("optional", bold=True)
@@ -82,5 +95,5 @@ def _check_extras() -> list[PluginProblem]:
                 state = "broken"
                 message = f"{type(e).__name__}: {e}\nReinstall it against this torch: pip install --no-build-isolation"
                 problems.append(PluginProblem("extra", extra, distribution, message))
-        typer.echo(f"  {distribution:<16} {state}")
+        typer.echo(f"  {distribution:<20} {state}")
     return problems

@@ -82,7 +82,7 @@ class Embeddings:
 
 def embed(
     checkpoint: str | Path | Checkpoint,
-    files: Iterable[str | Path],
+    files: str | Path | Iterable[str | Path],
     *,
     chains: Sequence[str] | None = None,
     model: int = 1,

@@ -49,7 +49,7 @@ def as_checkpoint(given: str | Path | Checkpoint) -> Checkpoint:
 
 
 def read_proteins(
-    files: Iterable[str | Path],
+    files: str | Path | Iterable[str | Path],
     plan: FeaturePlan,
     failures: list[Failure],
     *,
@@ -65,8 +65,8 @@ def read_proteins(
 
     Parameters
     ----------
-    files : iterable of str or Path
-        Structure or FASTA files.
+    files : str, Path or iterable of those
+        Structure or FASTA files, or one of them.
     plan : FeaturePlan
         What to make of them.
     failures : list of Failure
@@ -83,7 +83,7 @@ def read_proteins(
     """
     how = {"chains": chains, "model": model, "altloc": altloc, "assembly": assembly}
     how |= dict.fromkeys(("ligands", "nucleic"), plan.wants_ligands)
-    for file in files:
+    for file in [files] if isinstance(files, str | Path) else files:
         for label, whole in _wholes(file, how, failures):
             for names in [(name,) for name in whole.chain_names] if one_chain else [whole.chain_names]:
                 try:

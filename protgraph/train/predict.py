@@ -61,7 +61,7 @@ class Predictions:
 
 def predict(
     checkpoint: str | Path | Checkpoint,
-    files: Iterable[str | Path],
+    files: str | Path | Iterable[str | Path],
     *,
     chains: Sequence[str] | None = None,
     model: int = 1,
@@ -80,7 +80,7 @@ def predict(
     ----------
     checkpoint : str, Path or Checkpoint
         What :meth:`protgraph.train.FitResult.save` wrote.
-    files : iterable of str or Path
+    files : str, Path or iterable of those
         PDB, mmCIF, BinaryCIF or FASTA, gzipped or not.
     chains, model, altloc, assembly
         How every file is read: which chains, which model, which alternate locations, which biological assembly; see

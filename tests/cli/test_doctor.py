@@ -9,10 +9,14 @@ import torch
 from protgraph.registry import registries
 
 
-def test_a_healthy_house_is_exit_code_0(run) -> None:
+def test_a_healthy_house_is_exit_code_0(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
+    (tmp_path / "graphs").mkdir()
+    (tmp_path / "graphs" / "pos.npy").write_bytes(bytes(3 * 2**20))
     result = run("doctor")
     assert result.code == 0, result.out
     assert "all well" in result.out and torch.__version__ in result.out
+    assert f"{tmp_path}: 3 MiB" in result.out
     for plural, registry in registries.items():
         assert f"  {plural:<16} {len(registry)} of {len(registry)} load" in result.out
 

@@ -33,6 +33,7 @@ def test_rows_are_residues_and_probabilities_the_models_own(trained, one):
     assert said.columns == ("file", "chain", "res_id", "ins_code", "res_name", "predicted", "p_no", "p_yes")
     assert said.failures == []
     assert said.exit_code == 0
+    assert predict(trained.checkpoint(), str(one), device="cpu").rows == said.rows  # a path, not its letters
     assert len(said.rows) == len(residues)
     for i, row in enumerate(said.rows):
         assert row[:5] == (str(one), residues.chain[i], residues.res_id[i], residues.ins_code[i], residues.res_name[i])
