@@ -47,6 +47,8 @@ def score(
 
     Residues that lack an atom of the backbone keep their row, without numbers.
 
+    In a FASTA file of 'protgraph design', sequences are those of the protein in the header before them.
+
     Prints the mean of -log p of each sequence.
 
     \b
@@ -55,13 +57,14 @@ def score(
       protgraph score 1ubq.cif --mode conditional --orders 4 -o scores.npz
       protgraph score dimer.cif --chains A --sequences designs.fasta -o scores.csv
     """
-    from protgraph.design import read_sequences, write_scores
+    from protgraph.design import by_protein, read_sequences, write_scores
     from protgraph.design import score as run
 
     writable(out, ".csv", ".npz")
-    given = read_sequences(sequences) if sequences else ()
+    read = read_sequences(sequences) if sequences else ()
     network = load_model(model, weights, device)
     proteins, refused = Proteins(files, network, **reading), []
+    given = by_protein(read, [r.name for r in proteins.residues])
     how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise, "sequences": given}
     found = _told(run(network, proteins.residues, **how, refused=refused))
     if out.suffix == ".csv":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protgraph.design.arrays import write_designs, write_scores
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding, check_designs, conditional, forced, unconditional
-from protgraph.design.fasta import read_sequences, records, write_fasta
+from protgraph.design.fasta import by_protein, read_sequences, records, write_fasta
 from protgraph.design.order import forward_order, random_order, ranks
 from protgraph.design.result import Design, Scores
 from protgraph.design.run import MODES, design, score
@@ -20,6 +20,7 @@ __all__ = [
     "Sampled",
     "Scores",
     "Wish",
+    "by_protein",
     "check_designs",
     "conditional",
     "design",

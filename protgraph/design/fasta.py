@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,11 @@ from protgraph.design.wish import chosen_chains, letters_of
 from protgraph.errors import OptionError
 from protgraph.structure import ALPHABET, Residues
 
-__all__ = ["aatype_of", "read_sequences", "records", "write_fasta"]
+__all__ = ["aatype_of", "by_protein", "read_sequences", "records", "write_fasta"]
+
+
+#: What stands before a protein's designs.
+_NATIVE = re.compile(r"(.+?), score=.*designed_chains=")
 
 
 def records(design: Design, *, model: str, seed: int) -> Iterator[tuple[str, str]]:
@@ -97,6 +101,25 @@ def read_sequences(path: str | Path) -> list[tuple[str, str]]:
             raise OptionError(f"{path}, record {header!r} has no sequence")
         found.append((header, letters))
     return found
+
+
+def by_protein(
+    sequences: Sequence[tuple[str, str]], proteins: Collection[str]
+) -> Sequence[tuple[str, str]] | dict[str, list[tuple[str, str]]]:
+    """Sequences by protein: from its own, with the first header of :func:`records`, up to the next such header.
+
+    Sequences before the first such header are for all proteins; and all are, where no header is of one of them.
+    """
+    found: dict[str, list[tuple[str, str]]] = {}
+    of_all: list[tuple[str, str]] = []
+    behind = of_all
+    for header, letters in sequences:
+        if native := _NATIVE.match(header):
+            behind = found.setdefault(native[1], [])
+        behind.append((header, letters))
+    if not set(found) & set(proteins):
+        return sequences
+    return {name: [*of_all, *found.get(name, ())] for name in proteins}
 
 
 def _text(path: str | Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -119,7 +119,7 @@ def score(
     orders: int = 1,
     seed: int = 0,
     noise: float = 0.0,
-    sequences: Sequence[tuple[str, str]] = (),
+    sequences: Sequence[tuple[str, str]] | Mapping[str, Sequence[tuple[str, str]]] = (),
     refused: Refused | None = None,
     batch_residues: int = BATCH_RESIDUES,
 ) -> Iterator[Scores]:
@@ -140,7 +140,7 @@ def score(
         Of the orders.
     noise : float
         Å, standard deviation of what is added to every coordinate.
-    sequences : sequence of (str, str)
+    sequences : sequence of (str, str), or a mapping to such from names of proteins
         Names and letters to score in place of those in the structures, of the chains to score; "/" may part chains.
     refused : list, optional
         Proteins that cannot be scored, or that a sequence does not fit, are appended here with the error, and the
@@ -160,9 +160,11 @@ def score(
     _check_seed_and_noise(seed, noise)
     check_designs(model)
 
-    def fitting(residues: Residues) -> tuple[Residues, Residues, list[np.ndarray]]:
+    def fitting(residues: Residues) -> tuple[Residues, Residues, list[tuple[str, np.ndarray]]]:
         own = residues.chains(chains) if chains else residues
-        return residues, own, [aatype_of(own, name, letters) for name, letters in sequences]
+        given = sequences.get(residues.name, ()) if isinstance(sequences, Mapping) else sequences
+        _check(bool(given) or not sequences, f"{residues.name}: none of the sequences is of this protein")
+        return residues, own, [(name, aatype_of(own, name, text)) for name, text in given] or [("", own.aatype)]
 
     for some in grouped(_allowed(proteins, fitting, refused), batch_residues, lambda item: len(item[0])):
         whole = [residues for residues, _, _ in some]
@@ -171,19 +173,20 @@ def score(
         asked = asked.to(decoding.aatype.device)
         drawn = deviates(decoding.proteins.sizes, range(orders), seed=seed)[0].to(asked.device)
         rank = ranks(random_order(asked, decoding.proteins, drawn), decoding.proteins)
-        for number, name in enumerate([name for name, _ in sequences] or [""]):
+        for number in range(max(len(given) for _, _, given in some)):
             aatype = decoding.aatype.clone()
-            if sequences:
-                given = np.concatenate([types[number] for _, _, types in some])
-                aatype[asked] = torch.from_numpy(given).to(asked.device)
+            types = np.concatenate([given[min(number, len(given) - 1)][1] for _, _, given in some])
+            aatype[asked] = torch.from_numpy(types).to(asked.device)
             told = _log_probs(decoding, mode, rank, aatype, asked).double()
             parts = _parts(decoding, asked, aatype, told.masked_fill(~decoding.known[asked, None], torch.nan))
-            for (_, own, _), (types, log_probs) in zip(some, parts, strict=True):
-                one = Scores(own, types, log_probs, name)
+            for (residues, own, given), (types, log_probs) in zip(some, parts, strict=True):
+                if number >= len(given):
+                    continue
+                one = Scores(own, types, log_probs, given[number][0])
                 if not np.isnan(one.each).all():
                     yield one
                 elif number == 0:
-                    _refuse(own, _unseen(own, "to be scored"), refused)
+                    _refuse(residues, _unseen(own, "to be scored"), refused)
 
 
 @torch.no_grad()

@@ -82,6 +82,15 @@ def test_designs_of_a_chain_are_scored_as_they_were_when_they_were_drawn(run, st
     assert wrong.code == 2 and "has 89 residues; 1a19 has 178 with a CA (A: 89, B: 89)" in wrong.err
 
 
+def test_designs_of_several_proteins_are_scored_each_with_its_own(run, file, structures_dir, tmp_path):
+    files, designs = (file, structures_dir / "1hf9.bcif"), tmp_path / "designs.fasta"
+    assert run("design", *files, "--n", 1, "-o", designs).code == 0
+    done = run("score", *files, "--sequences", designs, "-o", tmp_path / "scores.csv")
+    assert done.code == 0 and f"{2 * (76 + 82)} residues → " in done.out
+    for name, (header, _) in zip(("1ubq", "1ubq", "1hf9", "1hf9"), fasta(designs), strict=True):
+        assert f"{name} {header}: {re.search(r'score=([0-9.]+)', header)[1]}" in done.out
+
+
 def test_tied_chains_are_alike_and_arrays_hold_what_was_drawn(run, structures_dir, tmp_path):
     out, save = tmp_path / "designs.fasta", tmp_path / "new" / "designs.npz"
     options = ("--tied", "A,B", "--n", 2, "--temperature", "0.1,1", "--save", save)

@@ -10,7 +10,6 @@ from protgraph.design import design, score, write_designs, write_scores
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 
-
 TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import protgraph as pg
-from protgraph.design import Design, read_sequences, records, write_fasta
+from protgraph.design import Design, by_protein, read_sequences, records, write_fasta
 from protgraph.errors import OptionError
 
 
@@ -32,6 +32,16 @@ def test_samples_are_counted_at_each_temperature(structures_dir):
         "T=0.25, sample=1, score=0.3000, global_score=0.3000, seq_recovery=0.0000",
     ]
     assert others[2][1] == "AAA"
+
+
+def test_designs_are_of_the_protein_in_the_header_before_them():
+    native = "{}, score=1.0000, global_score=1.0000, fixed_chains=[], designed_chains=['A'], model_name=m"
+    first, second = native.format("a, b"), native.format("c")
+    every = [("mine", "M"), (first, "A"), ("T=0.1, sample=1", "B"), (second, "C"), ("T=0.1, sample=1", "D")]
+    assert by_protein(every, ["a, b", "c"]) == {"a, b": every[:3], "c": [every[0], *every[3:]]}
+    assert by_protein(every, ["c", "d"]) == {"c": [every[0], *every[3:]], "d": every[:1]}
+    assert by_protein(every, ["elsewhere"]) == every
+    assert by_protein(every[:1], ["c"]) == every[:1]
 
 
 @pytest.mark.parametrize("name", ["designs.fasta", "designs.fasta.gz"])

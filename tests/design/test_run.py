@@ -99,9 +99,10 @@ def test_what_cannot_be_designed_or_scored_is_told_and_the_others_go_on(model, p
         refused = []
         found = list(run([trace, proteins[1]], refused=refused))
         assert [f.residues.name for f in found] == ["pair"]
-        assert [r.name for r, _ in refused] == ["trace"]
-    with pytest.raises(OptionError, match="trace: the model sees none of the residues to be scored; 0 of 30 have all"):
-        list(score(model, [trace]))
+        assert refused[0][0] is trace and len(refused) == 1
+    for run, what in ((score, "scored"), (design, "designed")):  # alone, without an edge
+        with pytest.raises(OptionError, match=f"trace: the model sees none of the residues to be {what}; 0 of 30 have"):
+            list(run(model, [trace]))
     refused = []
     assert [d.residues.name for d in design(model, proteins, Wish(fixed="B"), refused=refused)] == ["pair"]
     assert isinstance(refused[0][1], SelectionError)
@@ -137,6 +138,20 @@ def test_sequences_are_of_all_chains_that_are_scored(model, proteins):
                           (f"{whole[:19]}/{whole[19:]}", "has 19 / 21 residues")):  # fmt: skip
         with pytest.raises(OptionError, match=told):
             list(score(model, [pair], sequences=[("wrong", letters)]))
+
+
+def test_sequences_may_be_of_some_proteins(model, proteins):
+    first = proteins[0]
+    letters = {first.name: [("a", "A" * 30), ("c", "C" * 30)], "pair": [("g", "G" * 40)]}
+    told = list(score(model, proteins, sequences=letters, mode="unconditional"))
+    assert [(s.residues.name, s.name) for s in told] == [(first.name, "a"), ("pair", "g"), (first.name, "c")]
+    for s, letter in zip(told, (0, 5, 1), strict=True):
+        assert (s.aatype == letter).all()
+        (alone,) = score(model, [s.residues], mode="unconditional")
+        np.testing.assert_allclose(s.log_probs, alone.log_probs)
+    refused = []
+    assert len(list(score(model, proteins, sequences={"pair": letters["pair"]}, refused=refused))) == 1
+    assert "none of the sequences is of this protein" in str(refused[0][1])
 
 
 @pytest.mark.parametrize(
