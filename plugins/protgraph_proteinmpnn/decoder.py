@@ -125,7 +125,7 @@ class ProteinMPNNDecoder(Decoder):
             edge=edge,
             copies=copies,
             num_nodes=edges.num_nodes,
-            of_edge=[layer.edge(edge).view(*neighbour.shape, -1) for layer in self.layers] if copies else [],
+            of_edge=[layer.edge(edge).view(*neighbour.shape, h.size(1)) for layer in self.layers] if copies else [],
             neighbour=neighbour,
             there=None if there is None else there[..., None].to(h.dtype),
             count=edges.count[:, None].to(h.dtype),
