@@ -19,6 +19,7 @@ from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringEr
 from protgraph.featurize.base import TensorFeaturizer
 from protgraph.model import ModelGraph, build_model, describe, draw
 from protgraph.nn.base import GraphLayer, Head
+from protgraph.testing.protein import make_protein
 
 
 class Height(TensorFeaturizer):
@@ -186,6 +187,18 @@ def test_a_fault_of_a_layer_says_where_it_stands(batch, given, error, words, mon
     with pytest.raises(error) as raised:
         build_model(graph(layers), TARGET, seed=0)(batch)
     assert re.search(words, "\n".join([str(raised.value), *getattr(raised.value, "__notes__", ())]))
+
+
+def test_a_compiled_model_says_the_same():
+    """A single graph too, whose edges are checked where nothing is traced."""
+    residues = make_protein((12,), seed=0)
+    layers = [node("embed", reads=["aatype"], dim=8), node("gcn", dim=8)]
+    model = build_model(ModelGraph("test", [node("knn", k=3)], layers), TARGET, seed=0).eval()
+    one = model.plan.stored(residues)
+    for given in (one, collate([one, one])):
+        with torch.no_grad():
+            said = model(given)["logits"]
+            torch.testing.assert_close(torch.compile(model, backend="eager")(given)["logits"], said)
 
 
 def without(batch, *names):
