@@ -64,6 +64,8 @@ def test_unknown_names_and_options_are_told(specs):
         PygConv(given(specs), conv="SAGConv")
     with pytest.raises(OptionError, match="got option 'dims'; SAGEConv takes aggr, normalize"):
         PygConv(given(specs), conv="SAGEConv", options={"dims": 3})
+    with pytest.raises(OptionError, match="its out_channels is our option dim"):
+        PygConv(given(specs), conv="SAGEConv", options={"out_channels": 8})
     with pytest.raises(OptionError, match="GINConv needs nn: give a network as its widths"):
         PygConv(given(specs), conv="GINConv")
     with pytest.raises(WiringError, match=r"GINConv cannot run on h, edges: RuntimeError: .*shapes"):

@@ -112,7 +112,8 @@ def _make(kind: type[nn.Module], widths: Mapping[str, int], dim: int, options: d
     known = [*allowed, *(["aggr"] if "kwargs" in takes and "aggr" not in allowed else [])]
     odd = [n for n in options if n not in known]
     if odd:
-        raise OptionError(f"pyg_conv: got option {odd[0]!r}; {kind.__name__} takes {', '.join(known)}")
+        hint = "; its out_channels is our option dim" if odd[0] == "out_channels" else ""
+        raise OptionError(f"pyg_conv: got option {odd[0]!r}; {kind.__name__} takes {', '.join(known)}{hint}")
     given = {"in_channels": widths["h"], "out_channels": dim, "channels": widths["h"]}
     if "edge_attr" in widths:
         given["edge_dim"] = widths["edge_attr"]
