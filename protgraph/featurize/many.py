@@ -16,7 +16,7 @@ from pathlib import Path
 from protgraph import __version__
 from protgraph.data.graph import ProteinGraph
 from protgraph.data.node import Node, as_node
-from protgraph.data.store import Store, write_store
+from protgraph.data.part import read_info, read_part, write_part
 from protgraph.errors import DatasetError, ProtgraphError
 from protgraph.featurize.build import FeaturePlan
 from protgraph.structure.archive import as_accession
@@ -48,7 +48,7 @@ class Outcome:
     error : str
         Why there is no graph; "" where there is one.
     part : str
-        Folder of the graph until all are done.
+        File of the graph until all are done.
     """
 
     file: str
@@ -149,7 +149,7 @@ def featurize_files(
 
 def graphs_of(outcomes: Iterable[Outcome]) -> Iterator[ProteinGraph]:
     """The graphs of all outcomes that have one, in their order."""
-    return (Store(o.part)[0] for o in outcomes if o.part)
+    return (read_part(o.part) for o in outcomes if o.part)
 
 
 def _one_thread() -> None:
@@ -184,12 +184,12 @@ def _file(file: str, request: _Request) -> list[Outcome]:
 
 
 def _protein(entry: Entry, label: str, sha256: str, request: _Request) -> Outcome:
-    """The graph of one protein, in a folder of its own named after everything that it depends on."""
+    """The graph of one protein, in a file of its own named after everything that it depends on."""
     begun = time.perf_counter()
     key = [__version__, sha256, label, *(value for name, value in asdict(request).items() if name != "parts")]
     part = Path(request.parts) / hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
-    if part.is_dir():
-        return Outcome(**Store(part).info, part=str(part))
+    if part.is_file():
+        return Outcome(**read_info(part), part=str(part))
     try:
         plan = _plan(request.features, request.nodes)
         residues = entry.read()
@@ -200,7 +200,7 @@ def _protein(entry: Entry, label: str, sha256: str, request: _Request) -> Outcom
     loss, seconds = residues.report.to_dict(), time.perf_counter() - begun
     made = Outcome(label, residues.name, len(residues), graph.num_edges, seconds, sha256, loss)
     info = {name: value for name, value in asdict(made).items() if name != "part"}
-    write_store(part, [graph], info=info)
+    write_part(part, graph, info=info)
     return Outcome(**info, part=str(part))
 
 
