@@ -41,12 +41,12 @@ def predict(
     """
     from protgraph.cli.count import counted
     from protgraph.cli.files import structure_files
+    from protgraph.cli.out import check_out
     from protgraph.train import predict as run
 
-    paths = structure_files(files)
+    paths, out = structure_files(files), check_out(out)
     found = run(checkpoint, paths, device=device, **reading)
     if found.rows:
-        out.parent.mkdir(parents=True, exist_ok=True)
         found.write_csv(out)
         typer.echo(f"{counted(len(found.rows), 'row')} of {_files_read(found, paths)} → {out}")
     _finish(found, out)
@@ -83,15 +83,15 @@ def embed(
     """
     from protgraph.cli.count import counted
     from protgraph.cli.files import structure_files
+    from protgraph.cli.out import check_out
     from protgraph.errors import OptionError
     from protgraph.train import embed as run
 
     if out.suffix not in (".npz", ".parquet"):
         raise OptionError(f"vectors are written as .npz or .parquet; got {str(out)!r}")
-    paths = structure_files(files)
+    paths, out = structure_files(files), check_out(out)
     found = run(checkpoint, paths, device=device, **reading)
     if found.files:
-        out.parent.mkdir(parents=True, exist_ok=True)
         written = ", ".join(map(str, found.write(out)))
         residues, width = found.node.shape
         said = f"{counted(residues, 'residue')} of {counted(len(found.files), 'protein')}"

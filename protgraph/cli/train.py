@@ -68,6 +68,7 @@ def train(
       protgraph train gcn --data structures/ --labels labels.csv --column ph --column kd
       protgraph train proteinmpnn --data pdb_core --task inverse_folding --noise 0.02 -o mine.safetensors
     """
+    from protgraph.cli.out import check_out
     from protgraph.train import FitConfig, fit
 
     config = FitConfig(
@@ -86,9 +87,10 @@ def train(
     if task is None and len(tasks) > 1:
         raise OptionError(f"dataset {data!r} has several tasks; give --task: {', '.join(tasks)}")
     task = task or tasks[0]
+    out = check_out(out or Path(f"{model}-{task}.safetensors"))
     result = fit(model, dataset, task, config=config, on_epoch=None if quiet else _print_epoch)
     typer.echo(result.summary())
-    path = result.save(out or Path(f"{model}-{task}.safetensors"))
+    path = result.save(out)
     typer.echo(f"checkpoint: {path}")
     _finish(result.failures, path.parent / f"{path.name}.failures.csv")
 
