@@ -172,7 +172,13 @@ def load_model(name: str, weights: Path | None, device: str) -> GraphModel:
     if name.endswith(".safetensors"):
         if weights is not None:
             raise OptionError(f"{name!r} has its own weights; leave --weights, or name a model of the registry")
-        model = load_checkpoint(name).model
+        trained = load_checkpoint(name)
+        model = trained.model
+        if model.decoder is None and (trained.shows_types or "residue_type" not in trained.hides):
+            raise OptionError(
+                f"{name!r} was trained on {trained.task!r}, where it is shown the types of other residues; here it would "
+                "see none of them.\nTrain it on inverse_folding."
+            )
     elif as_graph(name).weights:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")

@@ -12,6 +12,8 @@ import pytest
 
 import protgraph as pg
 from protgraph.structure import ALPHABET
+from protgraph.task.language import MASKED_LM
+from protgraph.train import Checkpoint, save_checkpoint
 
 
 @pytest.fixture(autouse=True)
@@ -173,6 +175,16 @@ def test_files_of_one_name_are_told_apart_and_fasta_files_in_folders_are_no_stru
     assert all(str(tmp_path / folder / "x.bcif") in text for folder in ("a", "b"))
     folder = run(command, tmp_path / "a", "-o", tmp_path / "a")
     assert folder.code == 2
+
+
+@pytest.mark.parametrize("command", ["design", "score"])
+def test_a_model_of_masked_residues_does_not_design(run, file, tmp_path, command):
+    model = pg.build_model("bert", MASKED_LM.target, seed=0).eval()
+    given = MASKED_LM.inputs
+    checkpoint = Checkpoint(model, MASKED_LM.name, hides=given.hides, shows_types=given.shows_types)
+    save_checkpoint(tmp_path / "bert.safetensors", checkpoint)
+    done = run(command, file, "--model", tmp_path / "bert.safetensors", "-o", tmp_path / "out.csv")
+    assert done.code == 2 and "was trained on 'masked_lm', where it is shown the types of other residues" in done.err
 
 
 @pytest.mark.parametrize("command", ["design", "score"])
