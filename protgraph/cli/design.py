@@ -176,8 +176,8 @@ def load_model(name: str, weights: Path | None, device: str) -> GraphModel:
         model = trained.model
         if model.decoder is None and (trained.shows_types or "residue_type" not in trained.hides):
             raise OptionError(
-                f"{name!r} was trained on {trained.task!r}, where it is shown the types of other residues; here it would "
-                "see none of them.\nTrain it on inverse_folding."
+                f"{name!r} was trained on {trained.task!r}, where it is shown the types of other residues; here it "
+                "would see none of them.\nTrain it on inverse_folding."
             )
     elif as_graph(name).weights:
         with warnings.catch_warnings(record=True) as told:
