@@ -7,6 +7,8 @@ coordinates. Ranges have no upper bound here: 12 means 12 positions or more, whe
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
 from torch import Generator, Tensor
@@ -110,9 +112,7 @@ def precision(o: Outcome, *, part: int, separation: int) -> float:
 
 
 def _metric(part: int, separation: int) -> Metric:
-    def function(o: Outcome) -> float:
-        return precision(o, part=part, separation=separation)
-
+    function = partial(precision, part=part, separation=separation)
     most = "L" if part == 1 else f"L/{part}"
     function.__doc__ = (
         f"Precision of the {most} most probable contacts at least {separation} apart, mean over proteins."

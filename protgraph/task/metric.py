@@ -6,8 +6,10 @@ torchmetrics takes a second to import: those who score pay for it, a command tha
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pkgutil import resolve_name
 from typing import Literal
 
 import torch
@@ -107,6 +109,12 @@ class Metric:
     name: str
     mode: Literal["max", "min"]
     function: Callable[[Outcome], float] = field(repr=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """By its place in its module, where :func:`as_metric` has put it for the function."""
+        of = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
+        found = getattr(sys.modules.get(of[0]), of[1], None) is self
+        return (resolve_name, (":".join(of),)) if found else (Metric, (self.name, self.mode, self.function))
 
     @property
     def doc(self) -> str:
@@ -260,12 +268,9 @@ def mcc(o: Outcome) -> float:
     cuts = o.logits.new_zeros(o.y.size(1)) if o.threshold is None else o.threshold
     values = []
     for (logits, y), cut in zip(o.columns(), cuts, strict=True):
-        if len(y) == 0:
-            values.append(math.nan)
-            continue
         said, true = logits >= cut, y == 1
         counts = [(said & true), (said & ~true), (~said & true), (~said & ~true)]
-        values.append(float(_matthews(*(c.sum().double() for c in counts))))
+        values.append(float(_matthews(*(c.sum().double() for c in counts))) if len(y) else math.nan)
     return _mean(values)
 
 

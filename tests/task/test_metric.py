@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import torchmetrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protgraph import registry
 from protgraph.task.metric import METRICS, Metric, Outcome, as_metric, best_threshold, score
 
 
@@ -184,3 +186,23 @@ def test_a_function_becomes_a_metric_of_its_name():
     assert isinstance(worst, Metric)
     assert (worst.name, worst.mode, worst.doc) == ("worst", "min", "Largest absolute error.")
     assert score([worst], Outcome(torch.zeros(2, 1), torch.tensor([[1.0], [-3.0]]))) == {"worst": 3.0}
+
+
+@as_metric("min")
+def own_metric(o: Outcome) -> float:
+    """Largest absolute error."""
+    return (o.logits - o.y).abs().max()
+
+
+@pytest.mark.parametrize("metric", [*METRICS.values(), own_metric, *registry.tasks.get("contact").metrics])
+def test_a_metric_survives_pickle(metric):
+    """With it a task does, which other processes are given."""
+    again = pickle.loads(pickle.dumps(metric))
+    assert (again.name, again.mode, again.doc) == (metric.name, metric.mode, metric.doc) and again.doc
+
+
+@pytest.mark.parametrize("name", registry.tasks)
+def test_every_task_survives_pickle(name):
+    task = registry.tasks.get(name)
+    again = pickle.loads(pickle.dumps(task))
+    assert again.target == task.target and [m.name for m in again.metrics] == [m.name for m in task.metrics]
