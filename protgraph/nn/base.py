@@ -141,10 +141,13 @@ class Head(GraphLayer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("logits",)
+    #: ``(C,)``, how much 1 of the last linear map is in the target's unit; None where logits are taken as they are.
+    scale: Tensor | None
 
     def __init__(self, fields: Mapping[str, FieldSpec], target: Target) -> None:
         super().__init__(fields)
         self.target = target
+        self.register_buffer("scale", None)
 
     @property
     def last(self) -> nn.Linear | None:
@@ -160,4 +163,8 @@ class Head(GraphLayer):
         if self.last is not None:
             with torch.no_grad():
                 self.last.weight.zero_()
-                self.last.bias.copy_(logits)
+                self.last.bias.copy_(logits if self.scale is None else logits / self.scale)
+
+    def in_units(self, out: Tensor) -> Tensor:
+        """What the last linear map gives, in the target's unit."""
+        return out if self.scale is None else out * self.scale

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["binary_cross_entropy", "cross_entropy", "known", "prior", "squared_error", "tally"]
+__all__ = ["binary_cross_entropy", "cross_entropy", "known", "prior", "spread", "squared_error", "tally"]
 
 UNKNOWN = -1  # class number of an entry without a label
 
@@ -97,19 +97,28 @@ def tally(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | None:
     -------
     Tensor, optional
         float64. Of classes how many there are of each, ``(C,)``; of yes/no labels how many are 1 and how many 0, of
-        values their sum and their number, ``(2, C)``; None for any other kind.
+        values their sum, their number and the sum of their squares, ``(3, C)``; None for any other kind.
     """
     if kind not in ("classes", "labels", "values"):
         return None
-    total = torch.zeros(size if kind == "classes" else (2, size), dtype=torch.float64)
+    shape = {"classes": (size,), "labels": (2, size), "values": (3, size)}[kind]
+    total = torch.zeros(shape, dtype=torch.float64)
     for y in labels:
         if kind == "classes":
             total += torch.bincount(y[known(y)], minlength=size)
         elif kind == "labels":
             total += torch.stack([(y == 1).sum(0), (y == 0).sum(0)])
         else:
-            total += torch.stack([y.double().nansum(0), known(y).sum(0)])
+            total += torch.stack([y.double().nansum(0), known(y).sum(0), y.double().square().nansum(0)])
     return total
+
+
+def spread(found: Tensor) -> Tensor:
+    """``(C,)`` standard deviations of values, of what :func:`tally` gives; 1 of those that are all the same."""
+    count = found[1].clamp(min=1)
+    mean = found[0] / count
+    variance = found[2] / count - mean.square()
+    return variance.where(variance > 1e-12 * mean.square(), 1.0).sqrt().float()
 
 
 def prior(found: Tensor | None, kind: str, *, pos_weight: Tensor | float | None = None) -> Tensor | None:

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +17,9 @@ import torch
 from torch import Tensor
 
 from protgraph.data.dataset import Dataset
-from protgraph.data.store import Store
-from protgraph.errors import DatasetError, MissingCoordinatesError, OptionError, ProtgraphError
+from protgraph.errors import DatasetError, MissingCoordinatesError, ProtgraphError
 from protgraph.model.build import GraphModel, build_model
 from protgraph.model.graph import ModelGraph
-from protgraph.task.loss import binary_cross_entropy, prior, tally
 from protgraph.task.metric import confusion, score
 from protgraph.task.task import Task
 from protgraph.train.causal import check_causal
@@ -33,6 +30,7 @@ from protgraph.train.lookup import as_dataset, as_task
 from protgraph.train.memory import peak_memory, reset_peak_memory
 from protgraph.train.noise import refuse_exact
 from protgraph.train.prepare import Failure, Prepared, prepare
+from protgraph.train.start import start_head
 
 if TYPE_CHECKING:
     from protgraph.train.module import FitModule
@@ -254,9 +252,7 @@ def _train(
 
     train = prepared.splits["train"]
     batches = Batches(train, max_nodes=config.batch_residues, shuffle=True, seed=config.seed)
-    loss, start = _loss(task, config, train)
-    if start is not None:
-        model.head.start_at(start)
+    loss = start_head(model.head, task, config, train)
     module = FitModule(model, task, config, batches, prepared.splits["val"], loss, on_epoch=on_epoch)
     with _quiet(), _reproducible(config, device), _interruptible():
         pl.Trainer(
@@ -282,21 +278,6 @@ def _train(
             "A loss that is not finite asks for a smaller lr; an undefined metric, for labels of both kinds in 'val'."
         )
     return module
-
-
-def _loss(task: Task, config: FitConfig, train: Store) -> tuple[Callable[[Tensor, Tensor], Tensor], Tensor | None]:
-    """The loss, and the constant logits of least loss."""
-    kind, generator = task.target.kind, torch.Generator().manual_seed(config.seed)
-    labels = (task.inputs.asked(protein, generator, training=True)[1] for protein in train)
-    found = tally(labels, kind, task.target.size)
-    if config.pos_weight is None:
-        return task.loss, prior(found, kind)
-    if task.target.kind != "labels" or task.loss is not binary_cross_entropy:
-        raise OptionError(f"FitConfig: pos_weight is for yes/no labels; task {task.name!r} has {task.target.kind}")
-    weight = config.pos_weight
-    if weight == "balanced":
-        weight = (found[1] / found[0].clamp(min=1)).float()
-    return partial(binary_cross_entropy, pos_weight=weight), prior(found, kind, pos_weight=weight)
 
 
 @contextmanager

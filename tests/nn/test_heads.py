@@ -117,6 +117,19 @@ def test_heads_start_at_given_logits(scene, specs, head, level):
     assert made.last.weight.grad.abs().sum() > 0  # and learn from there
 
 
+@pytest.mark.parametrize(("head", "level"), [(NodeHead, "node"), (GraphHead, "graph")])
+def test_values_are_outputs_times_their_scale(scene, specs, head, level):
+    s = scene(SIZES)
+    made = head({n: specs[n] for n in head.reads}, target(level, "values"))
+    usual = made(s.inputs(head.reads))["logits"]
+    made.scale.copy_(torch.tensor([1.0, 10.0, 1000.0]))
+    torch.testing.assert_close(made(s.inputs(head.reads))["logits"], usual * made.scale)
+    start = torch.tensor([0.5, -100.0, 2e4])
+    made.start_at(start)
+    torch.testing.assert_close(made(s.inputs(head.reads))["logits"], start.expand_as(usual))
+    assert head({n: specs[n] for n in head.reads}, target(level, "labels")).scale is None
+
+
 def test_contacts_start_at_given_logits(scene, specs):
     s = scene(SIZES)
     made = ContactHead({n: specs[n] for n in ContactHead.reads}, target("pair", "labels"))

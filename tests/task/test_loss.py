@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from protgraph.task.loss import binary_cross_entropy, cross_entropy, known, prior, squared_error, tally
+from protgraph.task.loss import binary_cross_entropy, cross_entropy, known, prior, spread, squared_error, tally
 
 
 def test_cross_entropy_of_a_uniform_guess_is_the_log_of_the_number_of_classes():
@@ -102,3 +102,9 @@ def test_no_constant_has_less_loss_than_the_prior(kind, loss, y):
 
 def test_vectors_have_no_prior():
     assert prior(tally([torch.zeros(4, 1, 3)], "vectors", 1), "vectors") is None
+
+
+def test_spread_is_the_standard_deviation_of_known_values_and_1_of_constants():
+    y = torch.tensor([[1.0, 5.0, torch.nan], [3.0, 5.0, 2.0], [torch.nan, 5.0, 1000.0]])
+    found = spread(tally(y.split(1), "values", 3))
+    assert found.tolist() == pytest.approx([1.0, 1.0, 499.0])

@@ -8,18 +8,21 @@ import signal
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from protgraph.data.folder import FolderDataset
 from protgraph.data.node import node
+from protgraph.data.target import Target
 from protgraph.errors import DatasetError, OptionError, ProtgraphError
 from protgraph.model import ModelGraph, build_model
-from protgraph.task import Outcome, binary_cross_entropy, builtin
+from protgraph.task import Outcome, binary_cross_entropy, builtin, task_for
 from protgraph.train import FitConfig, evaluate, fit, prepare
 from protgraph.train.evaluate import outcome
 from protgraph.train.lookup import as_task
 from protgraph.train.module import learning_rate_factor
+from protgraph.train.start import start_head
 
 fit_module = sys.modules["protgraph.train.fit"]
 
@@ -169,13 +172,14 @@ def test_bfloat16_trains_and_keeps_float32_weights(small, tiny, quick):
 def test_balanced_weights_are_negatives_over_positives(small, tiny):
     task = as_task("buried", small)
     store = prepare(small, task, build_model(tiny, task.target).plan).splits["train"]
-    loss, start = fit_module._loss(task, FitConfig(pos_weight="balanced"), store)
+    head = build_model(tiny, task.target).head
+    loss = start_head(head, task, FitConfig(pos_weight="balanced"), store)
     y = torch.cat([g.y for g in store])
     logits = torch.randn_like(y)
     weight = float((y == 0).sum() / (y == 1).sum())
     torch.testing.assert_close(loss(logits, y), binary_cross_entropy(logits, y, pos_weight=weight))
-    assert start.abs().max() < 0.01  # balanced: even odds
-    assert fit_module._loss(task, FitConfig(), store)[0] is binary_cross_entropy
+    assert head.last.bias.abs().max() < 0.01  # balanced: even odds
+    assert start_head(head, task, FitConfig(), store) is binary_cross_entropy
 
 
 def test_weights_of_positives_are_for_yes_no_labels(small, tiny, quick):
@@ -264,3 +268,19 @@ def test_a_folder_with_a_table_of_labels_trains(structures_dir, tiny, quick, tmp
     assert (result.task.name, result.task.monitor, result.task.target.level) == ("score", "rmse", "graph")
     assert math.isfinite(result.test["rmse"])
     assert {split: proteins for split, (proteins, _) in result.sizes.items()} == {"train": 4, "val": 1, "test": 1}
+
+
+def test_values_are_learned_whatever_their_unit(small, tiny, quick):
+    def crowding(unit):
+        def derive(residues):
+            distance = np.linalg.norm(residues.pos[:, None] - residues.pos, axis=-1)
+            return (unit * (distance < 10).sum(1, keepdims=True)).astype(np.float32)
+
+        target = Target("crowding", "node", "values", 1)
+        return replace(task_for(target), name="inverse_folding", derive=derive)  # a task that brings no labels
+
+    config = replace(quick, epochs=10)
+    usual, large = (fit(tiny, small, crowding(unit), config=config) for unit in (1.0, 4096.0))
+    assert large.test["rmse"] == pytest.approx(4096 * usual.test["rmse"], rel=1e-3)
+    for told in (usual, large):
+        assert told.history[-1]["train_loss"] < 0.6 * told.history[0]["train_loss"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from protgraph.data.fields import FieldSpec
@@ -37,6 +38,8 @@ class GraphHead(Head):
     Notes
     -----
     Reads: h ``(N, D)``, any irreps; proteins. Writes: logits ``(B, C)``.
+
+    Values are the network's outputs times ``scale`` ``(C,)``, the standard deviation of the labels it is trained on.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
@@ -52,6 +55,8 @@ class GraphHead(Head):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields, target)
+        if target.kind == "values":
+            self.register_buffer("scale", torch.ones(target.size))
         width = invariant_width(fields["h"])
         self.pool = Pool(width, pool)
         self.mlp = mlp([width, *hidden, target.size], act=act, dropout=dropout)
@@ -63,4 +68,4 @@ class GraphHead(Head):
         return self.mlp[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {"logits": self.mlp(self.pool(invariants(f["h"], self.fields["h"]), f["proteins"]))}
+        return {"logits": self.in_units(self.mlp(self.pool(invariants(f["h"], self.fields["h"]), f["proteins"])))}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from protgraph.data.fields import FieldSpec
@@ -37,6 +38,8 @@ class NodeHead(Head):
     Notes
     -----
     Reads: h ``(N, D)``, any irreps: scalars as they are, of each vector channel its norm. Writes: logits ``(N, C)``.
+
+    Values are the network's outputs times ``scale`` ``(C,)``, the standard deviation of the labels it is trained on.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h",)
@@ -51,6 +54,8 @@ class NodeHead(Head):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields, target)
+        if target.kind == "values":
+            self.register_buffer("scale", torch.ones(target.size))
         self.mlp = mlp([invariant_width(fields["h"]), *hidden, target.size], act=act, dropout=dropout)
         chiral = invariants_are_chiral(fields["h"])
         self.declare(logits=FieldSpec("logits", "node", f"{target.size}x0e", chiral=chiral))
@@ -60,4 +65,4 @@ class NodeHead(Head):
         return self.mlp[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {"logits": self.mlp(invariants(f["h"], self.fields["h"]))}
+        return {"logits": self.in_units(self.mlp(invariants(f["h"], self.fields["h"])))}
