@@ -290,9 +290,12 @@ def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
         names = f"assemblies here: {', '.join(map(repr, there))}" if there else "the file describes none"
         raise SelectionError(f"{reader.path}: no assembly {assembly!r}; {names}")
     atoms = reader.assembly(assembly, model, [*_FIELDS, "atom_id"])
-    # the nth time that an atom appears, it belongs to the nth copy of its chain
-    order = np.lexsort((np.arange(len(atoms)), atoms.atom_id))
-    first = np.flatnonzero(np.diff(atoms.atom_id[order], prepend=atoms.atom_id[order[:1]] - 1))
+    # the nth time that an atom appears, it is of the nth copy of its chain; serials alone repeat in large PDB files
+    names = ("chain_id", "res_id", "ins_code", "res_name", "atom_name", "altloc_id", "atom_id")
+    told = [atoms.get_annotation(name) for name in names]
+    order = np.lexsort((np.arange(len(atoms)), *told))
+    other = np.any([column[order][1:] != column[order][:-1] for column in told], axis=0)
+    first = np.flatnonzero(np.concatenate([[True], other]))
     copy = np.empty(len(atoms), np.int64)
     copy[order] = np.arange(len(atoms)) - np.repeat(first, np.diff(first, append=len(atoms)))
     number = np.char.add("-", (copy + 1).astype(str))

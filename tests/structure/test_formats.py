@@ -119,6 +119,14 @@ def test_copies_of_a_chain_get_chain_ids_of_their_own(shared_data):
     assert np.abs(first.pos - second.pos).max() > 5
 
 
+def test_copies_are_told_apart_where_serial_numbers_repeat(shared_data, tmp_path, assert_same):
+    whole = shared_data / "robustness" / "missing__1BHL.pdb"
+    lines = whole.read_text().splitlines(keepends=True)
+    other = tmp_path / whole.name
+    other.write_text("".join(f"{x[:6]}{1:5}{x[11:]}" if x.startswith(("ATOM", "HETATM")) else x for x in lines))
+    assert_same(*(clean(load_structure(path, assembly="1")) for path in (whole, other)))
+
+
 def test_warnings_of_the_reader_travel_and_are_not_printed(write_pdb, made):
     path = write_pdb([line[:66] for line in made[1]("GLY", "A", 1, 0.0)])
     with warnings.catch_warnings():
