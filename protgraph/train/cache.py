@@ -48,11 +48,14 @@ def code_digest(*packages: str) -> str:
 
 
 def component_digest(component: object) -> str | None:
-    """Digest of the code that a component comes with: its top-level package, or the module or class alone.
+    """Digest of the code that a component or function comes with: its top-level package, or the module or class alone.
 
-    None where there is no source to read (a class typed at a prompt): what it makes cannot be kept.
+    None where that does not say what it does: there is no source to read (a class typed at a prompt), or it is a
+    function of the running script or one with variables of another around it. What it makes cannot be kept.
     """
-    own = type(component)
+    own = component if inspect.isfunction(component) else type(component)
+    if inspect.isfunction(own) and (own.__closure__ or own.__module__ == "__main__"):
+        return None
     top = own.__module__.partition(".")[0]
     try:
         if top != "__main__" and hasattr(sys.modules[top], "__path__"):

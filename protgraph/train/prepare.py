@@ -131,9 +131,11 @@ def prepare(
     cache = cache_dir(cache)
     examples = dataset.examples(task.name)
     labels = [dataset.labels(task.name, example) for example in examples]
-    code = [component_digest(featurizer) for _, featurizer in (*plan.structure, *plan.edges)]
+    used = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
+    used += [dataset, *(function for function in (task.derive, task.restore) if function is not None)]
+    code = [component_digest(one) for one in used]
     temporary = None
-    if None in code:  # a featurizer without source: it may be another one next time
+    if None in code:  # without source: it may be another one next time
         temporary = tempfile.TemporaryDirectory(prefix="protgraph-")
         folder = Path(temporary.name) / "graphs"
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,11 +15,12 @@ from protgraph import registry
 from protgraph.data.dataset import Example
 from protgraph.data.labels import ResidueLabels
 from protgraph.data.node import node
+from protgraph.data.target import Target
 from protgraph.errors import DatasetError, LabelError, LeakError
 from protgraph.featurize.base import StructureFeaturizer
 from protgraph.featurize.build import FeaturePlan
 from protgraph.structure import clean, load_structure
-from protgraph.task import builtin
+from protgraph.task import builtin, task_for
 from protgraph.train import cache as cache_module
 from protgraph.train.lookup import as_dataset, as_task
 from protgraph.train.prepare import prepare
@@ -266,3 +268,16 @@ def test_several_processes_read_the_same_residues(small, plan, tmp_path, monkeyp
     for a, b in zip(alone.splits["train"], several.splits["train"], strict=True):
         assert torch.equal(a.pos, b.pos)
         assert torch.equal(a.y, b.y)
+
+
+def test_a_task_whose_labels_are_derived_otherwise_is_prepared_anew(small, tiny, tmp_path):
+    def counting(by):
+        def derive(residues):
+            return np.full((len(residues), 1), by, np.float32)
+
+        return derive
+
+    plan = FeaturePlan(tiny.features)
+    usual = replace(task_for(Target("count", "node", "values", 1)), name="inverse_folding")
+    found = [prepare(small, replace(usual, derive=counting(by)), plan, cache=tmp_path).splits["train"] for by in (1, 2)]
+    assert [float(store[0].y[0, 0]) for store in found] == [1.0, 2.0]
