@@ -21,7 +21,7 @@ def _shared(part: str) -> Path:
 @pytest.fixture(scope="session")
 def structures_dir() -> Path:
     """Folder of the 259 committed PDB entries, BinaryCIF."""
-    return ROOT / "datasets" / "protgraph_pdb_core" / "structures"
+    return ROOT / "datasets" / "pdb_core" / "structures"
 
 
 @pytest.fixture(scope="session")

@@ -239,10 +239,10 @@ def test_layers_are_short_with_their_docstring(name: str) -> None:
 @pytest.mark.parametrize(
     ("line", "room"),
     [
-        ("import protgraph.structure.io", "structure"),
+        ("import protgraph.structure.io.load", "structure"),
         ("from protgraph import structure", "structure"),
         ("from protgraph.structure import io", "structure"),
-        ("def f():\n    from protgraph.structure.io import load_structure", "structure"),
+        ("def f():\n    from protgraph.structure.io.load import load_structure", "structure"),
         ("if TYPE_CHECKING:\n    import protgraph.structure as s", "structure"),
         ("import protgraph as pg", "__init__"),
         ("import protgraph\nprint(protgraph.__version__, protgraph.layers)", "__init__"),

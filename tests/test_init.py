@@ -29,7 +29,7 @@ def test_dir_is_what_star_import_gives() -> None:
 
 def test_a_public_name_stays_itself_whatever_was_imported_before() -> None:
     assert not set(pg._HOME) & set(pg._ROOMS)
-    import_module("protgraph.featurize.build")
+    import_module("protgraph.featurize.plan")
     assert callable(pg.build_graph) and isinstance(pg.featurize, ModuleType)
 
 

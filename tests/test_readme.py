@@ -32,7 +32,7 @@ def commands() -> list[list[str]]:
 
 @pytest.mark.parametrize("number", range(len(PYTHON)))
 def test_every_python_block_runs(number, tmp_path):
-    shutil.copy(ROOT / "datasets" / "protgraph_pdb_core" / "structures" / "1ubq.bcif", tmp_path)
+    shutil.copy(ROOT / "datasets" / "pdb_core" / "structures" / "1ubq.bcif", tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", PYTHON[number]],
         cwd=tmp_path,

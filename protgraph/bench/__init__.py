@@ -5,6 +5,6 @@ from protgraph.bench.report import write_report
 from protgraph.bench.rows import Row, read_rows
 from protgraph.bench.run import run_bench
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.table import Summary, summarise
+from protgraph.bench.summary_table import Summary, summarise
 
 __all__ = ["BenchSpec", "ProgressBar", "Row", "Summary", "read_rows", "run_bench", "summarise", "write_report"]

@@ -17,7 +17,7 @@ from protgraph.errors import DatasetError, LabelError, PluginLoadError, Protgrap
 from protgraph.registry import Registry
 
 if TYPE_CHECKING:
-    from protgraph.model.graph import ModelGraph
+    from protgraph.model.spec import ModelGraph
     from protgraph.task.task import Task
 
 __all__ = ["SESSION", "plan_jobs"]
@@ -47,8 +47,8 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[Job], dict[str, Row]]:
     """
     from protgraph.model.build import as_graph
     from protgraph.train.config import FitConfig
-    from protgraph.train.lookup import as_task
-    from protgraph.train.own import refuse_unasked
+    from protgraph.train.resolve import as_task
+    from protgraph.train.user_dataset import refuse_unasked
 
     spec.check(FitConfig)
     datasets, tasks = {}, {}

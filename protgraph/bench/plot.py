@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from protgraph.bench.rows import Row
-from protgraph.bench.table import Summary, summarise
+from protgraph.bench.summary_table import Summary, summarise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from protgraph.bench.environment import environment
 from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import Row
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.table import Summary, csv_table, markdown_table, summarise, verdict
+from protgraph.bench.summary_table import Summary, csv_table, markdown_table, summarise, verdict
 
 __all__ = ["write_report"]
 

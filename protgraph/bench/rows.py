@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from protgraph.errors import DatasetError
 
 if TYPE_CHECKING:
-    from protgraph.data.dataset import Dataset
+    from protgraph.data.datasets.dataset import Dataset
 
 __all__ = ["Job", "Row", "append_row", "read_rows"]
 
@@ -112,7 +112,7 @@ class Row:
     seconds : float
         The whole run: load, train, validate, test.
     peak_memory_mib : float
-        Largest during the run; see :func:`protgraph.train.memory.peak_memory`.
+        Largest during the run; see :func:`protgraph.train.peak_memory.peak_memory`.
     epochs, best_epoch : int
         Epochs run, and the one that was kept, both counted from 1.
     history : sequence of mapping

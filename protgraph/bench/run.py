@@ -8,11 +8,11 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Protocol
 
-from protgraph.bench.lanes import run_in_processes
 from protgraph.bench.plan import SESSION, plan_jobs
 from protgraph.bench.rows import Job, Row, append_row, read_rows
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.worker import TRAIN, perform
+from protgraph.bench.worker_pool import run_in_processes
 
 __all__ = ["Watch", "run_bench"]
 

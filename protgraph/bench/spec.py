@@ -18,7 +18,7 @@ from protgraph import registry
 from protgraph.errors import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
-    from protgraph.data.dataset import Dataset
+    from protgraph.data.datasets.dataset import Dataset
 
 __all__ = ["BenchSpec"]
 
@@ -39,7 +39,7 @@ class BenchSpec:
     dataset : str
         Registry name, or a folder of structure or FASTA files. In a TOML file, folders are relative to that file.
     labels : Path, optional
-        Table of labels or splits of a folder; see :mod:`protgraph.data.folder`. In a TOML file, relative to that.
+        Table of labels or splits of a folder; see :mod:`protgraph.data.datasets.folder`. In a TOML file, relative to that.
     tasks, models : tuple of str
         Registry names, in the order of the tables. Of a folder, a task may be a label column; its random split is that
         of seed 0, whatever the seeds of the runs.
@@ -209,7 +209,7 @@ class BenchSpec:
         UnknownNameError, OptionError
             With the file and the key at fault.
         """
-        from protgraph.train.own import find_folder
+        from protgraph.train.user_dataset import find_folder
 
         asked = [("dataset", find_folder, self.dataset)] if self.is_folder else []
         for path, find, name in (*asked, *(("models", registry.models.entry, m) for m in self.models)):

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from protgraph.bench.drawn import evaluate_published, with_drawn
 from protgraph.bench.rows import Job, Row
+from protgraph.bench.sequence_design import evaluate_published, with_drawn
 from protgraph.errors import ProtgraphError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def train_job(job: Job) -> Row:
     """Train, choose the best epoch on validation, and test that one once; see :func:`protgraph.train.fit`.
 
     A model with published weights is not trained. One that ends in a decoder and is asked for residue types draws them
-    in the end: its figures are those of :func:`protgraph.design.assess`.
+    in the end: its figures are those of :func:`protgraph.design.evaluate`.
     """
     from protgraph.train import FitConfig, fit
 
@@ -67,7 +67,7 @@ def train_job(job: Job) -> Row:
 
 def _of_types(result: FitResult) -> dict[str, list[list[int]]]:
     """What residue types are taken for, where the task asks for them."""
-    from protgraph.structure.alphabet import ALPHABET, UNKNOWN
+    from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
 
     asked = result.task.target.names == tuple(ALPHABET[:UNKNOWN])
     return {split: counts.tolist() for split, counts in result.confusion.items()} if asked else {}

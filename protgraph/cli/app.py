@@ -20,8 +20,8 @@ __all__ = ["COMMANDS", "app", "main"]
 
 #: Subcommand → the function behind it. Its docstring is the help, its module imports nothing heavy at the top.
 COMMANDS = {
-    "list": "protgraph.cli.listing:list_components",
-    "info": "protgraph.cli.listing:info",
+    "list": "protgraph.cli.list_info:list_components",
+    "info": "protgraph.cli.list_info:info",
     "doctor": "protgraph.cli.doctor:doctor",
     "describe": "protgraph.cli.describe:describe",
     "fetch": "protgraph.cli.fetch:fetch",

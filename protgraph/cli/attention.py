@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protgraph.cli.reading import reads_structures
+from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.view.attention_report import AttentionReport
@@ -41,7 +41,7 @@ def attention(
       protgraph attention trained.safetensors 1ubq.cif --chain A -o attention
     """
     from protgraph import registry
-    from protgraph.cli.model import find_checkpoint
+    from protgraph.cli.model_argument import find_checkpoint
     from protgraph.errors import StructureFileError
     from protgraph.model import build_model
     from protgraph.train.files import read_proteins

@@ -50,8 +50,8 @@ def bench(
       protgraph bench spec.toml --jobs 4
     """
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
-    from protgraph.bench.table import summarise, verdict
-    from protgraph.cli.count import counted
+    from protgraph.bench.summary_table import summarise, verdict
+    from protgraph.cli.wording import counted
 
     is_file = spec.endswith(".toml") or Path(spec).exists()
     chosen = BenchSpec.from_toml(spec) if is_file else BenchSpec.built_in(spec)

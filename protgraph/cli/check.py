@@ -114,7 +114,7 @@ def _print(result: Result) -> None:
 def _write_table(chosen: Sequence[Subject], path: Path) -> None:
     import sys
 
-    from protgraph.testing.table import markdown, measure
+    from protgraph.testing.equivariance_table import markdown, measure
 
     rows = {subject: measure(subject) for subject in chosen}
     command = " ".join(["protgraph", *sys.argv[1:]])

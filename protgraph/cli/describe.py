@@ -30,7 +30,7 @@ def describe(
       protgraph describe gat --task ligand_binding --draw gat.png
     """
     from protgraph import registry
-    from protgraph.cli.model import find_checkpoint
+    from protgraph.cli.model_argument import find_checkpoint
     from protgraph.model import build_model
     from protgraph.model import describe as rows_of
     from protgraph.model import draw as draw_graph

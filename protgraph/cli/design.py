@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protgraph.cli.reading import reads_structures
+from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.design import Design
@@ -230,8 +230,8 @@ class Proteins:
     def __init__(self, files: Sequence[Path], model: GraphModel, /, **reading: Any) -> None:
         from dataclasses import replace
 
-        from protgraph.cli.files import structure_files
-        from protgraph.structure.fasta import FASTA_SUFFIXES
+        from protgraph.cli.source_files import structure_files
+        from protgraph.structure.io.fasta import FASTA_SUFFIXES
         from protgraph.train.files import read_proteins
 
         self.failures: list[Failure] = []

@@ -8,7 +8,7 @@ from importlib import metadata, util
 import typer
 
 from protgraph.registry import PluginProblem, registries
-from protgraph.registry.claim import unreadable_distributions
+from protgraph.registry.discovery import unreadable_distributions
 
 __all__ = ["doctor"]
 
@@ -71,7 +71,7 @@ def _cuda() -> str:
 
 def _cache() -> str:
     """Where prepared and fetched files lie, and how much of them."""
-    from protgraph.structure.fetch import cache_dir
+    from protgraph.structure.io.fetch import cache_dir
 
     folder = cache_dir()
     size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())

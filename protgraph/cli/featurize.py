@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protgraph.cli.reading import reads_structures
+from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from protgraph.data.node import Node
-    from protgraph.featurize.many import Outcome
+    from protgraph.featurize.pipeline import Outcome
+    from protgraph.registry.component import Node
 
 __all__ = ["featurize", "parse_feature"]
 
@@ -29,7 +29,7 @@ def featurize(
         list[Path],
         typer.Argument(help="Structure or FASTA files, folders, '**/*.cif', @list.txt, pdb:1ubq, af:P69905."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to make; protgraph.data.store.Store reads it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to make; protgraph.data.store.graph_store.Store reads it.")],
     feature: Annotated[
         list[str] | None,
         typer.Option("--feature", "-f", help=f"Featurizer, 'name' or 'name:option=value,…'; again for more. {DEFAULT}"),
@@ -63,16 +63,16 @@ def featurize(
       protgraph featurize *.pdb -f dihedral -f knn:k=16 -f edge_rbf:bins=32 -o graphs
       protgraph featurize 4hhb.cif --assembly 1 --nodes atom --ligands -f radius:radius=4.5 -f covalent_bond -o graphs
       protgraph featurize sequences.fasta.gz -f sequence:k=2 -f edge_offset -o graphs
-      python -c "from protgraph.data.store import Store; print(Store('graphs')[0])"
+      python -c "from protgraph.data.store.graph_store import Store; print(Store('graphs')[0])"
     """
     import os
     import shutil
 
-    from protgraph.cli.count import counted
-    from protgraph.cli.files import finish, structure_files, write_manifest
-    from protgraph.data.store import META, write_store
+    from protgraph.cli.source_files import finish, structure_files, write_manifest
+    from protgraph.cli.wording import counted
+    from protgraph.data.store.graph_store import META, write_store
     from protgraph.errors import DatasetError
-    from protgraph.featurize.many import featurize_files, graphs_of
+    from protgraph.featurize.pipeline import featurize_files, graphs_of
 
     if model is not None and feature:
         raise OptionError("give --feature or --model, not both")
@@ -148,7 +148,7 @@ def parse_feature(text: str) -> Node:
     """
     import json
 
-    from protgraph.data.node import Node
+    from protgraph.registry.component import Node
 
     name, _, rest = text.partition(":")
     options = {}

@@ -36,10 +36,10 @@ def fetch(
     """
     from rich.console import Console
 
-    from protgraph.cli.files import expand_lists
+    from protgraph.cli.source_files import expand_lists
     from protgraph.errors import ProtgraphError
-    from protgraph.structure.fetch import fetch as run
-    from protgraph.structure.fetch import is_offline
+    from protgraph.structure.io.fetch import fetch as run
+    from protgraph.structure.io.fetch import is_offline
 
     names = expand_lists(ids)
     failed = 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protgraph.cli.reading import reads_structures
+from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.train import Embeddings, Predictions
@@ -39,9 +39,9 @@ def predict(
       protgraph predict gat.safetensors 1ubq.cif -o out.csv
       protgraph predict gat.safetensors structures/ --chain A -o out.csv
     """
-    from protgraph.cli.count import counted
-    from protgraph.cli.files import structure_files
-    from protgraph.cli.out import check_out
+    from protgraph.cli.output_path import check_out
+    from protgraph.cli.source_files import structure_files
+    from protgraph.cli.wording import counted
     from protgraph.train import predict as run
 
     paths, out = structure_files(files), check_out(out)
@@ -54,7 +54,7 @@ def predict(
 
 def _files_read(found: Predictions, paths: list[Path]) -> str:
     """``2 files``, or ``1 of 2 files`` where the other one has no row."""
-    from protgraph.cli.count import counted
+    from protgraph.cli.wording import counted
 
     labels = {row[0] for row in found.rows}
     labels |= {label.rpartition("#")[0] for label in labels}
@@ -81,9 +81,9 @@ def embed(
       protgraph embed gat.safetensors structures/ -o vectors.npz
       protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
     """
-    from protgraph.cli.count import counted
-    from protgraph.cli.files import structure_files
-    from protgraph.cli.out import check_out
+    from protgraph.cli.output_path import check_out
+    from protgraph.cli.source_files import structure_files
+    from protgraph.cli.wording import counted
     from protgraph.errors import OptionError
     from protgraph.train import embed as run
 

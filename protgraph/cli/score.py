@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from protgraph.cli.design import Device, Files, Model, Proteins, Weights, load_model, names, writable
-from protgraph.cli.reading import reads_structures
+from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.design import Scores

@@ -33,8 +33,8 @@ def speed(
     from rich.console import Console
     from rich.table import Table
 
-    from protgraph.bench.speed import MEASUREMENTS, measure
-    from protgraph.cli.files import structure_files
+    from benchmarks import MEASUREMENTS, measure
+    from protgraph.cli.source_files import structure_files
 
     console = Console()
     paths = structure_files(files) if files else ()

@@ -12,7 +12,7 @@ from protgraph.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from protgraph.data.dataset import Dataset
+    from protgraph.data.datasets.dataset import Dataset
     from protgraph.train import Failure
 
 __all__ = ["train"]
@@ -68,7 +68,7 @@ def train(
       protgraph train gcn --data structures/ --labels labels.csv --column ph --column kd
       protgraph train proteinmpnn --data pdb_core --task inverse_folding --noise 0.02 -o mine.safetensors
     """
-    from protgraph.cli.out import check_out
+    from protgraph.cli.output_path import check_out
     from protgraph.train import FitConfig, fit
 
     config = FitConfig(
@@ -99,7 +99,7 @@ def _dataset(
     data: str, labels: Path | None, task: str | None, columns: list[str] | None, kind: str | None, seed: int
 ) -> Dataset:
     from protgraph.train import as_dataset
-    from protgraph.train.own import refuse_unasked
+    from protgraph.train.user_dataset import refuse_unasked
 
     if labels is None and (columns or kind):
         raise OptionError("--column and --kind are of a table of labels; give it with --labels")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protgraph.cli.reading import reads_structures
+from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
-    from protgraph.data.node import Node
+    from protgraph.registry.component import Node
     from protgraph.structure import Residues
     from protgraph.view.scene import Color, EdgeSet
 
@@ -48,9 +48,9 @@ def view(
       protgraph view 1ubq.cif --color b_factor --format molviewspec -o 1ubq.mvsj
     """
     from protgraph.structure import clean, load_structure
-    from protgraph.structure.archive import as_accession
-    from protgraph.structure.fetch import fetch
-    from protgraph.view.model import attended, predicted
+    from protgraph.structure.io.accession import as_accession
+    from protgraph.structure.io.fetch import fetch
+    from protgraph.view.model_colors import attended, predicted
     from protgraph.view.molviewspec import write_molviewspec
     from protgraph.view.page import write_page
     from protgraph.view.scene import Scene, is_color, make_scene
@@ -84,7 +84,7 @@ def view(
 
 
 def _named(residues: Residues) -> str:
-    from protgraph.cli.count import counted
+    from protgraph.cli.wording import counted
 
     return f"{residues.name}: {counted(len(residues), 'residue')} of {counted(len(residues.chain_names), 'chain')}"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from protgraph.design.arrays import write_designs, write_scores
+from protgraph.design.autoregressive import Sampled, sample
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding, check_designs, conditional, forced, unconditional
-from protgraph.design.fasta import by_protein, read_sequences, records, write_fasta
-from protgraph.design.order import forward_order, random_order, ranks
+from protgraph.design.decoding_order import forward_order, random_order, ranks
+from protgraph.design.design_fasta import by_protein, read_sequences, records, write_fasta
 from protgraph.design.result import Design, Scores
 from protgraph.design.run import MODES, design, score
-from protgraph.design.sample import Sampled, sample
-from protgraph.design.wish import Wish
+from protgraph.design.spec import Wish
 
 __all__ = [
     "MODES",

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from protgraph.data.edges import Proteins
-from protgraph.design.oneshot import AllAtOnce, tells_types, told_at_once
+from protgraph.design.one_shot import AllAtOnce, tells_types, told_at_once
 from protgraph.errors import WiringError
-from protgraph.featurize.build import inputs
+from protgraph.featurize.plan import inputs
 from protgraph.model.build import GraphModel
 from protgraph.nn.decoder import Decoder, DecoderState
+from protgraph.ops.edges import Proteins
 
 __all__ = ["Decoding", "check_designs", "conditional", "forced", "unconditional"]
 

@@ -33,7 +33,7 @@ class Design:
     probabilities : ndarray, optional
         ``(S, N, types)``, what types were drawn from; 0 where none was.
     ligand_score : ndarray, optional
-        ``(S,)`` mean of ``-log p`` over the designed residues about ligands (:mod:`protgraph.design.ligand`); NaN, or
+        ``(S,)`` mean of ``-log p`` over the designed residues about ligands (:mod:`protgraph.design.ligand_contacts`); NaN, or
         None, without any.
     """
 

@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protgraph.design.batch import encode, grouped, noisy
+from protgraph.design.autoregressive import check_temperature, deviates
+from protgraph.design.batched_sampling import Request, draw
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding, check_designs, conditional, forced, unconditional
-from protgraph.design.draw import Request, draw
-from protgraph.design.fasta import aatype_of
-from protgraph.design.order import random_order, ranks
+from protgraph.design.decoding_order import random_order, ranks
+from protgraph.design.design_fasta import aatype_of
+from protgraph.design.encode import encode, grouped, noisy
 from protgraph.design.result import Design, Scores
-from protgraph.design.sample import check_temperature, deviates
-from protgraph.design.wish import Wish
+from protgraph.design.spec import Wish
 from protgraph.errors import OptionError, ProtgraphError
 from protgraph.model.build import GraphModel
 from protgraph.structure import Residues

@@ -8,7 +8,7 @@ radial bases). Every plan of features, in order, is a :class:`FeaturePlan`; :fun
 from __future__ import annotations
 
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
-from protgraph.featurize.build import FeaturePlan, featurize
+from protgraph.featurize.plan import FeaturePlan, featurize
 
 __all__ = [
     "EdgeFeaturizer",

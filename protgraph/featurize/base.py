@@ -15,10 +15,10 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.structure.atom import Nodes
-from protgraph.structure.residue import Residues
+from protgraph.structure.residues.atoms import Nodes
+from protgraph.structure.residues.residues import Residues
 
 __all__ = ["EdgeFeaturizer", "EdgeList", "Featurizer", "StructureFeaturizer", "TensorFeaturizer"]
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from protgraph.data.fields import FieldSpec, register_field
+from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.structure.residue import Residues
+from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Occupancy", "Plddt"]
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.linalg import cross, vector_norm
 
-from protgraph.data.conformity import Conformity
-from protgraph.data.fields import FieldSpec, register_field
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import TensorFeaturizer
 
 __all__ = ["EdgeQuaternion", "EdgeTrRosetta"]
@@ -99,7 +99,7 @@ class EdgeTrRosetta(TensorFeaturizer):
     Notes
     -----
     CB is the virtual one of every residue, glycine or not, so that the angles tell nothing of the type
-    (:func:`protgraph.structure.geometry.virtual_cb`). Its formula is that of L-amino acids, hence chiral. There is no
+    (:func:`protgraph.structure.descriptors.backbone_geometry.virtual_cb`). Its formula is that of L-amino acids, hence chiral. There is no
     limit of distance; the paper has 20 Å.
 
     References

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from protgraph.data.fields import FieldSpec, register_field
+from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
 

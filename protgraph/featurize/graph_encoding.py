@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from protgraph.data.edges import Edges, Proteins
-from protgraph.data.fields import FieldSpec, register_field
+from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
+from protgraph.ops.edges import Edges, Proteins
 
 __all__ = ["LaplacianEncoding", "RandomWalkEncoding"]
 

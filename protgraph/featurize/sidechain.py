@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from protgraph.data.fields import FieldSpec, register_field
+from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.structure.residue import BACKBONE, Residues
+from protgraph.structure.residues.residues import BACKBONE, Residues
 
 __all__ = ["SidechainCentroid"]
 

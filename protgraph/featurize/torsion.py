@@ -9,12 +9,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from protgraph.data.conformity import Conformity
-from protgraph.data.fields import FieldSpec, register_field
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.structure.internal import SYMMETRIC_CHI, bond_angles, bond_lengths, sidechain_dihedrals
-from protgraph.structure.residue import Residues
-from protgraph.structure.trace import trace_angles
+from protgraph.structure.descriptors.ca_trace import trace_angles
+from protgraph.structure.descriptors.internal_coordinates import (
+    SYMMETRIC_CHI,
+    bond_angles,
+    bond_lengths,
+    sidechain_dihedrals,
+)
+from protgraph.structure.residues.residues import Residues
 
 __all__ = ["BondGeometry", "SidechainDihedral", "TraceAngle"]
 
@@ -44,7 +49,7 @@ class SidechainDihedral(StructureFeaturizer):
 
     References
     ----------
-    See :func:`protgraph.structure.internal.sidechain_dihedrals`; the symmetric angles: Jumper et al. 2021,
+    See :func:`protgraph.structure.descriptors.internal_coordinates.sidechain_dihedrals`; the symmetric angles: Jumper et al. 2021,
     doi:10.1038/s41586-021-03819-2, supplement, table 2.
     """
 
@@ -69,7 +74,7 @@ class TraceAngle(StructureFeaturizer):
 
     References
     ----------
-    See :func:`protgraph.structure.trace.trace_angles`.
+    See :func:`protgraph.structure.descriptors.ca_trace.trace_angles`.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("trace_angle", "trace_angle_mask")

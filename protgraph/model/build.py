@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from protgraph import registry
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
 from protgraph.errors import FieldError, WiringError
-from protgraph.featurize.build import COORDINATES, FeaturePlan, inputs
-from protgraph.model.attention import AttentionMap, attention_maps
-from protgraph.model.graph import ModelGraph, Wire, wire
-from protgraph.nn.base import GraphLayer, Head
+from protgraph.featurize.plan import COORDINATES, FeaturePlan, inputs
+from protgraph.model.attention_maps import AttentionMap, attention_maps
+from protgraph.model.spec import ModelGraph, Wire, wire
+from protgraph.nn.attention_recorder import record
 from protgraph.nn.decoder import Decoder
-from protgraph.nn.recorder import record
+from protgraph.nn.module import GraphLayer, Head
 
 __all__ = ["GraphModel", "as_graph", "build_model"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from torch import Tensor
 
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
 from protgraph.errors import CheckpointError, WiringError
 from protgraph.model.build import GraphModel, as_graph, build_model
-from protgraph.model.graph import ModelGraph
+from protgraph.model.spec import ModelGraph
 
 __all__ = ["Published", "pretrained"]
 

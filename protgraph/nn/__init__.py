@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from protgraph.nn.base import GraphLayer, Head
+from protgraph.nn.module import GraphLayer, Head
 
 __all__ = ["GraphLayer", "Head"]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from protgraph.nn.base import GraphLayer
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["Decoder", "DecoderState"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 
 __all__ = ["invariant_width", "invariants", "invariants_are_chiral"]
 

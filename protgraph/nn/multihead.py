@@ -1,4 +1,4 @@
-"""Attention with heads, as layers have it: projections around :class:`protgraph.nn.attention.DotProductAttention`."""
+"""Attention with heads, as layers have it: projections around :class:`protgraph.nn.dot_product_attention.DotProductAttention`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.edges import Proteins
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.attention import DotProductAttention, PairTerm, pair_term
-from protgraph.nn.cache import State, next_place, remember, so_far
-from protgraph.nn.dense import one_of, split_heads
-from protgraph.nn.position import CHAINS_IN_ORDER, OffsetBias, PositionCode, rotary_code, rotate, sequence_place
+from protgraph.nn.dot_product_attention import DotProductAttention, PairTerm, pair_term
+from protgraph.nn.kv_cache import State, next_place, remember, so_far
+from protgraph.nn.mlp import one_of, split_heads
+from protgraph.nn.positional_encoding import (
+    CHAINS_IN_ORDER,
+    OffsetBias,
+    PositionCode,
+    rotary_code,
+    rotate,
+    sequence_place,
+)
+from protgraph.ops.edges import Proteins
 
 __all__ = ["CAUSAL", "LearnedQueries", "MultiHeadAttention"]
 
@@ -37,8 +44,8 @@ class MultiHeadAttention(nn.Module):
         Channels of the result and of all heads together.
     heads : int
     position : {"rotary", "offset"}, optional
-        How ``seq_pos`` is used where it is wired: :func:`protgraph.nn.position.rotate` (the default) or
-        :class:`protgraph.nn.position.OffsetBias`.
+        How ``seq_pos`` is used where it is wired: :func:`protgraph.nn.positional_encoding.rotate` (the default) or
+        :class:`protgraph.nn.positional_encoding.OffsetBias`.
     gate : bool
         Whether there is ``g = sigmoid(W_g h + b_g)``; else g = 1.
     causal : bool

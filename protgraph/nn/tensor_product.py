@@ -13,8 +13,8 @@ from e3nn import o3
 from torch import Tensor, nn
 from torch.nn.functional import linear as linear_map
 
-from protgraph.data.edges import Edges
 from protgraph.errors import MissingExtraError, OptionError
+from protgraph.ops.edges import Edges
 
 __all__ = ["ChannelwiseProduct", "Path", "TensorProductBackend", "neighbour_sum"]
 

@@ -6,11 +6,11 @@ itself. Built-in components come through the same doors as a stranger's.
 
 from __future__ import annotations
 
-from protgraph.registry.claim import Claim, Entry, PluginProblem
+from protgraph.registry.discovery import Claim, Entry, PluginProblem
 from protgraph.registry.family import Family
-from protgraph.registry.kinds import datasets, featurizers, heads, layers, models, registries, tasks
+from protgraph.registry.options import Option, options_of
+from protgraph.registry.registries import datasets, featurizers, heads, layers, models, registries, tasks
 from protgraph.registry.registry import Registry
-from protgraph.registry.signature import Option, options_of
 
 __all__ = [
     "Claim",

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import TypeVar, overload
 
 from protgraph.errors import DuplicateNameError, OptionError, PluginLoadError, ProtgraphError, UnknownNameError
-from protgraph.registry.claim import Claim, Entry, PluginProblem, installed_claims, installed_renames
+from protgraph.registry.discovery import Claim, Entry, PluginProblem, installed_claims, installed_renames
 from protgraph.registry.family import Family
-from protgraph.registry.signature import check_options, refuse_open_signature
+from protgraph.registry.options import check_options, refuse_open_signature
 
 __all__ = ["Registry"]
 

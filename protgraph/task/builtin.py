@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from protgraph.data.target import Target
-from protgraph.structure.alphabet import ALPHABET, UNKNOWN
-from protgraph.structure.dssp import dssp, three_states
-from protgraph.task import metric as m
-from protgraph.task.inputs import Inputs, random_order
-from protgraph.task.loss import binary_cross_entropy, cross_entropy, squared_error
+from protgraph.data.datasets.target import Target
+from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.descriptors.dssp import dssp, three_states
+from protgraph.task import metrics as m
+from protgraph.task.input_masking import Inputs, random_order
+from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
 from protgraph.task.task import Task
 
 if TYPE_CHECKING:
-    from protgraph.structure.residue import Residues
+    from protgraph.structure.residues.residues import Residues
 
 __all__ = [
     "BACKBONE_ALONE",

@@ -11,17 +11,17 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from protgraph.data.edges import Proteins
-from protgraph.data.labels import Labels, align
-from protgraph.data.target import Target
+from protgraph.data.datasets.labels import Labels, align
+from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
-from protgraph.task import metric as m
-from protgraph.task.inputs import Inputs
-from protgraph.task.loss import binary_cross_entropy, cross_entropy, squared_error
-from protgraph.task.metric import Metric, Outcome
+from protgraph.ops.edges import Proteins
+from protgraph.task import metrics as m
+from protgraph.task.input_masking import Inputs
+from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
+from protgraph.task.metrics import Metric, Outcome
 
 if TYPE_CHECKING:
-    from protgraph.structure.residue import Residues
+    from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Task", "task_for"]
 

@@ -11,10 +11,10 @@ For plugin authors, as ``protgraph check NAME`` or in their own tests::
 
 from __future__ import annotations
 
-from protgraph.data.conformity import Conformity
-from protgraph.testing.offline import offline
+from protgraph.data.graph.conformity import Conformity
+from protgraph.testing.offline_models import offline
 from protgraph.testing.parametrize import parametrize_with_checks
-from protgraph.testing.protein import degenerate_proteins, make_protein
+from protgraph.testing.protein_fixtures import degenerate_proteins, make_protein
 from protgraph.testing.subject import Subject, subjects
 from protgraph.testing.suite import CHECKS, Check, Result, check
 from protgraph.testing.trial import ConformityError

@@ -14,16 +14,16 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from protgraph.data.fields import FieldSpec
-from protgraph.data.graph import collate, make_batch
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.protein_graph import collate, make_batch
 from protgraph.featurize import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer
-from protgraph.featurize.build import FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import GraphModel, ModelGraph, build_model
 from protgraph.structure import Residues
 from protgraph.testing.draw import degenerate_scenes, draw_scene, scene_of_graph
-from protgraph.testing.packed import packed_proteins
-from protgraph.testing.protein import copied, degenerate_proteins, proteins
+from protgraph.testing.packed_fixtures import packed_proteins
+from protgraph.testing.protein_fixtures import copied, degenerate_proteins, proteins
 from protgraph.testing.scene import Scene, StructureScene, TensorScene
 
 __all__ = ["Case", "LayerCase", "ModelCase", "StructureCase", "Written"]

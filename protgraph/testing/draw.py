@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from protgraph import registry
-from protgraph.data.fields import FieldSpec, field, is_registered
-from protgraph.data.graph import collate
-from protgraph.data.node import Node
+from protgraph.data.graph.fields import FieldSpec, field, is_registered
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import ProtgraphError
 from protgraph.featurize import EdgeFeaturizer, Featurizer
-from protgraph.featurize.build import ALWAYS, FeaturePlan, inputs
+from protgraph.featurize.plan import ALWAYS, FeaturePlan, inputs
+from protgraph.registry.component import Node
 from protgraph.structure import Residues
-from protgraph.testing.protein import copied, degenerate_proteins, proteins
+from protgraph.testing.protein_fixtures import copied, degenerate_proteins, proteins
 from protgraph.testing.scene import TensorScene
 
 __all__ = ["degenerate_scenes", "draw_scene", "known_spec", "level_of", "plan_of", "scene_of_graph"]
@@ -47,7 +47,7 @@ def draw_scene(
     specs : mapping of str to FieldSpec
         By local name. A name of the field table holds what its featurizer computes; any other is drawn at random.
     of : sequence of Residues, optional
-        The proteins; :func:`protgraph.testing.protein.proteins` by default, with ligands where they are looked at.
+        The proteins; :func:`protgraph.testing.protein_fixtures.proteins` by default, with ligands where they are looked at.
     nonnegative : iterable of str
         Names to draw from (0.1, 1.1).
     """

@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 
 from protgraph import registry
-from protgraph.data.graph import ProteinGraph
-from protgraph.data.node import Node, node
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import OptionError, WiringError
 from protgraph.model import GraphModel, ModelGraph, build_model
 from protgraph.nn.invariant import invariants
+from protgraph.registry.component import Node, node
 from protgraph.structure import Residues
-from protgraph.testing import cloud
-from protgraph.testing.cloud import PointCloud
+from protgraph.testing import point_clouds as cloud
+from protgraph.testing.point_clouds import PointCloud
 
 __all__ = ["Block", "Card", "block_of", "card", "separates"]
 

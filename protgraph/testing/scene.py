@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protgraph.data.edges import Edges, Proteins
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.ops.edges import Edges, Proteins
 from protgraph.structure import Residues
-from protgraph.structure.atom import nodes_of
-from protgraph.testing.motion import Motions
+from protgraph.structure.residues.atoms import nodes_of
+from protgraph.testing.rigid_transforms import Motions
 
 __all__ = ["Order", "Scene", "StructureScene", "TensorScene", "pair_order"]
 
@@ -60,7 +60,7 @@ class StructureScene(Scene):
     ----------
     residues : tuple of Residues
     nodes : str
-        What the nodes of their graphs are, see :data:`protgraph.structure.atom.NODE_KINDS`.
+        What the nodes of their graphs are, see :data:`protgraph.structure.residues.atoms.NODE_KINDS`.
     """
 
     residues: tuple[Residues, ...]

@@ -12,17 +12,17 @@ from typing import Literal, get_args
 import torch
 
 from protgraph import registry
-from protgraph.data.conformity import Conformity
-from protgraph.data.fields import FieldSpec, field, is_registered
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec, field, is_registered
 from protgraph.errors import DatasetError, ProtgraphError, UnknownNameError, WiringError
 from protgraph.featurize import Featurizer, TensorFeaturizer
 from protgraph.model import ModelGraph
-from protgraph.nn.base import GraphLayer, Head
+from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry import Registry
 from protgraph.testing.case import Case, LayerCase, ModelCase, StructureCase
 from protgraph.testing.draw import known_spec, level_of
-from protgraph.testing.offline import offline
+from protgraph.testing.offline_models import offline
 
 __all__ = ["Kind", "Subject", "subjects"]
 

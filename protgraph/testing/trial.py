@@ -10,11 +10,11 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.conformity import Conformity
+from protgraph.data.graph.conformity import Conformity
 from protgraph.errors import ProtgraphError
 from protgraph.symmetry import ComparisonError, relative_error
 from protgraph.testing.case import Case, Written
-from protgraph.testing.motion import Motions
+from protgraph.testing.rigid_transforms import Motions
 from protgraph.testing.scene import Order, Scene
 from protgraph.testing.subject import Subject
 

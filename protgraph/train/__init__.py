@@ -6,9 +6,9 @@ from protgraph.train.embed import Embeddings, embed
 from protgraph.train.evaluate import evaluate
 from protgraph.train.fit import FitResult, fit
 from protgraph.train.generate import Sample, generate
-from protgraph.train.lookup import as_dataset
 from protgraph.train.predict import Predictions, predict
 from protgraph.train.prepare import Failure, Prepared, prepare
+from protgraph.train.resolve import as_dataset
 
 __all__ = [
     "Checkpoint",

@@ -21,12 +21,12 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from protgraph import __version__, registry
-from protgraph.data import fields as table
-from protgraph.data.fields import FieldSpec
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph import fields as table
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, ProtgraphError
 from protgraph.model.build import GraphModel, build_model
-from protgraph.model.graph import ModelGraph
+from protgraph.model.spec import ModelGraph
 
 __all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from protgraph.data.granularity import residue_nodes
-from protgraph.data.graph import collate
+from protgraph.data.graph.node_level import residue_nodes
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import OptionError
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device

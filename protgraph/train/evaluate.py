@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from protgraph.data.graph import collate
-from protgraph.data.loader import ProteinBatches
-from protgraph.data.store import Store
+from protgraph.data.graph.protein_graph import collate
+from protgraph.data.store.graph_store import Store
+from protgraph.data.store.loader import ProteinBatches
 from protgraph.model.build import GraphModel
-from protgraph.task.loss import known
-from protgraph.task.metric import OTHER_CHAIN, Outcome, Pairs, score
+from protgraph.task.losses import known
+from protgraph.task.metrics import OTHER_CHAIN, Outcome, Pairs, score
 from protgraph.task.task import Task
 
 __all__ = ["Batches", "evaluate", "evaluating", "examined", "outcome", "pair_outcome", "unordered"]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from protgraph.data.graph import ProteinGraph
-from protgraph.featurize.build import FeaturePlan
+from protgraph.data.graph.protein_graph import ProteinGraph
+from protgraph.featurize.plan import FeaturePlan
 from protgraph.structure import Residues
-from protgraph.structure.alphabet import UNKNOWN
-from protgraph.structure.entry import entries
+from protgraph.structure.chemistry.alphabet import UNKNOWN
+from protgraph.structure.io.sources import entries
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint
 from protgraph.train.prepare import Failure
 
@@ -79,7 +79,7 @@ def read_proteins(
         Show residue types to the model, though they may be hidden from featurizers; unknown ones (X) are masked, for
         the model to guess.
     chains, model, altloc, assembly
-        How every file is read; see :func:`protgraph.structure.entry.entries`.
+        How every file is read; see :func:`protgraph.structure.io.sources.entries`.
     """
     how = {"chains": chains, "model": model, "altloc": altloc, "assembly": assembly}
     how |= dict.fromkeys(("ligands", "nucleic"), plan.wants_ligands)

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from protgraph.data.dataset import Dataset
+from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import DatasetError, MissingCoordinatesError, ProtgraphError
 from protgraph.model.build import GraphModel, build_model
-from protgraph.model.graph import ModelGraph
-from protgraph.task.metric import confusion, score
+from protgraph.model.spec import ModelGraph
+from protgraph.task.metrics import confusion, score
 from protgraph.task.task import Task
-from protgraph.train.causal import check_causal
+from protgraph.train.causality_check import check_causal
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
+from protgraph.train.coordinate_noise import refuse_exact
 from protgraph.train.evaluate import Batches, outcome
-from protgraph.train.lookup import as_dataset, as_task
-from protgraph.train.memory import peak_memory, reset_peak_memory
-from protgraph.train.noise import refuse_exact
+from protgraph.train.head_init import start_head
+from protgraph.train.peak_memory import peak_memory, reset_peak_memory
 from protgraph.train.prepare import Failure, Prepared, prepare
-from protgraph.train.start import start_head
+from protgraph.train.resolve import as_dataset, as_task
 
 if TYPE_CHECKING:
     from protgraph.train.module import FitModule
@@ -70,7 +70,7 @@ class FitResult:
     residues_per_second : float
         In training, validation left out.
     peak_memory : float
-        MiB; see :func:`protgraph.train.memory.peak_memory`.
+        MiB; see :func:`protgraph.train.peak_memory.peak_memory`.
     seconds : float
         The whole run, preparation included.
     """

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
-from protgraph.data.graph import collate
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionError
 from protgraph.model.build import GraphModel
-from protgraph.model.step import Progress, beginning, step
+from protgraph.model.incremental import Progress, beginning, step
 from protgraph.nn.sampling import check_sampling, sample
-from protgraph.structure.alphabet import ALPHABET, UNKNOWN
-from protgraph.structure.fasta import Record
-from protgraph.train.causal import refuse_leak
+from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.io.fasta import Record
+from protgraph.train.causality_check import refuse_leak
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import evaluating

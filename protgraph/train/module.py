@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
-from protgraph.data.store import Store
+from protgraph.data.store.graph_store import Store
 from protgraph.model.build import GraphModel
-from protgraph.task.loss import known
-from protgraph.task.metric import best_threshold, score
+from protgraph.task.losses import known
+from protgraph.task.metrics import best_threshold, score
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
+from protgraph.train.coordinate_noise import blurred
 from protgraph.train.evaluate import Batches, outcome
-from protgraph.train.noise import blurred
 
 __all__ = ["Best", "FitModule"]
 

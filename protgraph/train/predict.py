@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from protgraph.data.granularity import residue_nodes
-from protgraph.data.graph import collate
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.node_level import residue_nodes
+from protgraph.data.graph.protein_graph import collate
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluating, unordered
@@ -84,7 +84,7 @@ def predict(
         PDB, mmCIF, BinaryCIF or FASTA, gzipped or not.
     chains, model, altloc, assembly
         How every file is read: which chains, which model, which alternate locations, which biological assembly; see
-        :func:`protgraph.structure.entry.entries`.
+        :func:`protgraph.structure.io.sources.entries`.
     device : str
         "auto", "cpu", "cuda", "cuda:1".
     batch_residues : int

@@ -16,16 +16,16 @@ import numpy as np
 import torch
 
 from protgraph import __version__
-from protgraph.data.dataset import Dataset, Example
-from protgraph.data.granularity import on_residues
-from protgraph.data.graph import ProteinGraph
-from protgraph.data.labels import Labels, ResidueLabels, absent_residues
-from protgraph.data.store import Store, write_store
+from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues
+from protgraph.data.graph.node_level import on_residues
+from protgraph.data.graph.protein_graph import ProteinGraph
+from protgraph.data.store.graph_store import Store, write_store
 from protgraph.errors import DatasetError, LabelError, LeakError, ProtgraphError, WiringError
-from protgraph.featurize.build import FeaturePlan
-from protgraph.structure.fasta import Record, read_fasta
-from protgraph.structure.residue import Residues
-from protgraph.task.loss import known
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.structure.io.fasta import Record, read_fasta
+from protgraph.structure.residues.residues import Residues
+from protgraph.task.losses import known
 from protgraph.task.task import Task
 from protgraph.train.cache import cache_dir, cached_residues, code_digest, component_digest, digest, stamps
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from protgraph.model.attention import AttentionMap
+from protgraph.model.attention_maps import AttentionMap
 from protgraph.structure import Residues
-from protgraph.view.attention import HeadReport
+from protgraph.view.attention_heads import HeadReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from protgraph.data.graph import ProteinGraph
+from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.model import GraphModel
 from protgraph.structure import Residues
-from protgraph.view.attention import HeadReport, contacts, on_residues, report_heads, write_heads
+from protgraph.view.attention_heads import HeadReport, contacts, on_residues, report_heads, write_heads
 from protgraph.view.attention_plot import draw_heads, draw_overview, file_name
 from protgraph.view.position_plot import draw_positions, position_codes
 

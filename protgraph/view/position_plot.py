@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from protgraph.featurize.residue import SequencePosition
+from protgraph.featurize.residue_identity import SequencePosition
 from protgraph.model import GraphModel
-from protgraph.nn.position import PositionCode
+from protgraph.nn.positional_encoding import PositionCode
 from protgraph.view.attention_plot import make_figure, save
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from protgraph import registry
-from protgraph.data.node import Node
 from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.featurize.base import EdgeFeaturizer
-from protgraph.featurize.build import FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.registry.component import Node
 from protgraph.structure import ALPHABET, Residues
-from protgraph.structure.geometry import linked_to_next
+from protgraph.structure.descriptors.backbone_geometry import linked_to_next
 
 __all__ = ["Color", "EdgeSet", "Scene", "color_of", "edge_set", "is_color", "make_scene"]
 

@@ -18,10 +18,10 @@ from protgraph.bench.report import write_report
 from protgraph.bench.rows import Job, Row, read_rows
 from protgraph.bench.run import run_bench
 from protgraph.bench.spec import BenchSpec
-from protgraph.data.dataset import Dataset
-from protgraph.data.target import Target
+from protgraph.data.datasets.dataset import Dataset
+from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError, PluginLoadError, UnknownNameError
-from protgraph.model.graph import ModelGraph
+from protgraph.model.spec import ModelGraph
 from protgraph.train.cache import code_digest
 
 TRAIN = """

@@ -12,7 +12,7 @@ import pytest
 
 import protgraph as pg
 from protgraph.structure import ALPHABET
-from protgraph.task.language import MASKED_LM
+from protgraph.task.language_modeling import MASKED_LM
 from protgraph.train import Checkpoint, save_checkpoint
 
 

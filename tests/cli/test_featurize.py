@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from protgraph.data.store import Store
+from protgraph.data.store.graph_store import Store
 from protgraph.structure import LossReport, clean, load_structure
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import protgraph as pg
-from protgraph.structure.fasta import load_fasta, read_fasta
-from protgraph.task import language
+from protgraph.structure.io.fasta import load_fasta, read_fasta
+from protgraph.task import language_modeling as language
 from protgraph.train import Checkpoint, save_checkpoint
 
 

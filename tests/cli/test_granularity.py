@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph.data.store import Store
+from protgraph.data.store.graph_store import Store
 from protgraph.structure import clean, load_structure
 
 

@@ -59,7 +59,7 @@ def test_a_name_that_is_no_package_is_refused(run, tmp_path: Path, name: str) ->
         ("class", "of Python itself"),
         ("json", "of Python itself"),
         ("torch", "here already"),
-        ("protgraph_gat", "here already"),  # in-tree
+        ("protgraph_plugins.gat", "here already"),  # in-tree
         ("gcn", "another model 'gcn' beside protgraph-pyg"),
         ("protgraph-graph-transformer", "here already"),
     ],

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from protgraph.cli.train import train
-from protgraph.data.store import Store
+from protgraph.data.store.graph_store import Store
 from protgraph.structure import clean, load_structure
 from protgraph.train import FitConfig
 

@@ -8,7 +8,7 @@ import gzip
 import numpy as np
 import pytest
 
-from protgraph.data.store import Store
+from protgraph.data.store.graph_store import Store
 
 
 @pytest.fixture

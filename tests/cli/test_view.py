@@ -22,7 +22,7 @@ def checkpoint(structures_dir, tmp_path_factory):
         rows += [f"{path.name},{c},{n},{'odd' if n % 2 else 'even'}" for c, n in
                  zip(residues.chain, residues.res_id, strict=True)]  # fmt: skip
     (folder / "labels.csv").write_text("\n".join(dict.fromkeys(rows)) + "\n")
-    from protgraph.data.folder import FolderDataset
+    from protgraph.data.datasets.folder import FolderDataset
 
     result = pg.fit("transformer", FolderDataset(folder / "in", folder / "labels.csv"), "labels",
                     config=pg.FitConfig(epochs=1))  # fmt: skip

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.graph import ProteinGraph
-from protgraph.structure.report import LossReport
-from protgraph.structure.residue import Residues
+from protgraph.data.graph.protein_graph import ProteinGraph
+from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.residues import Residues
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ import biotite.structure.io.pdbx as pdbx
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from protgraph_pdb_core import PdbCore
-from protgraph_pdb_core.prepare import FOLDER, entry_labels, read_tables, write_labels
+from protgraph_datasets.pdb_core import PdbCore
+from protgraph_datasets.pdb_core.prepare import FOLDER, entry_labels, read_tables, write_labels
 
 from protgraph import tasks as registered
-from protgraph.data.card import Count
-from protgraph.data.dataset import align
+from protgraph.data.datasets.card import Count
+from protgraph.data.datasets.dataset import align
 from protgraph.errors import DatasetError, UnknownNameError
 
 LABELLED = ("secondary_structure", "ligand_binding", "interface")

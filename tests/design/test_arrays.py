@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
 from protgraph.design import design, score, write_designs, write_scores
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
 from protgraph.design import Wish, design, score
 from protgraph.errors import OptionError, SelectionError
 from protgraph.model import build_model

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from protgraph import featurizers
-from protgraph.data.conformity import Conformity
-from protgraph.data.node import Node
+from protgraph.data.graph.conformity import Conformity
 from protgraph.featurize import FeaturePlan
-from protgraph.featurize.build import ALWAYS
+from protgraph.featurize.plan import ALWAYS
+from protgraph.registry.component import Node
 from protgraph.structure import Residues, clean, load_structure
 
 

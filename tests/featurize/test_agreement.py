@@ -12,10 +12,10 @@ import biotite.structure as struc
 import numpy as np
 import pytest
 
-from protgraph.data.node import node
 from protgraph.featurize import featurize
+from protgraph.registry.component import node
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.alphabet import THREE_LETTER
+from protgraph.structure.chemistry.alphabet import THREE_LETTER
 
 RADII = {"C": 1.7, "N": 1.55, "O": 1.52, "S": 1.8, "SE": 1.9, "P": 1.8, "AS": 1.85}  # Bondi 1964
 # donor and its two neighbours; donor, its neighbour X and a neighbour Y of X; donor that turns, its neighbour, D–H

@@ -10,11 +10,11 @@ import pytest
 import torch
 from scipy.spatial.transform import Rotation
 
-from protgraph.data.edges import Edges
-from protgraph.data.node import node
 from protgraph.featurize import featurize
 from protgraph.featurize.edge_orientation import EdgeQuaternion, EdgeTrRosetta
-from protgraph.structure.geometry import virtual_cb
+from protgraph.ops.edges import Edges
+from protgraph.registry.component import node
+from protgraph.structure.descriptors.backbone_geometry import virtual_cb
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import math
 import pytest
 import torch
 
-from protgraph.data.edges import Edges
 from protgraph.errors import OptionError
 from protgraph.featurize.edge_sequence import EdgeSameChain, EdgeSinusoid
+from protgraph.ops.edges import Edges
 
 
 @pytest.fixture

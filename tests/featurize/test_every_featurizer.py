@@ -10,11 +10,11 @@ import torch
 from scipy.spatial.transform import Rotation
 
 from protgraph import featurizers
-from protgraph.data.conformity import Conformity
-from protgraph.data.graph import collate
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.protein_graph import collate
 from protgraph.featurize import EdgeFeaturizer, Featurizer
-from protgraph.featurize.build import inputs
-from protgraph.testing.ligand import with_ligands
+from protgraph.featurize.plan import inputs
+from protgraph.testing.ligand_fixtures import with_ligands
 
 NAMES = sorted(featurizers.names())
 SHIFT = 100.0

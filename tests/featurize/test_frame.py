@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.node import node
 from protgraph.featurize import featurize
 from protgraph.featurize.frame import axes
+from protgraph.registry.component import node
 
 F64 = torch.float64
 

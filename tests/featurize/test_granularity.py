@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.edges import Proteins
-from protgraph.data.granularity import on_residues, residue_nodes
-from protgraph.data.graph import collate
-from protgraph.data.node import node
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.node_level import on_residues, residue_nodes
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.featurize import FeaturePlan, featurize
 from protgraph.model import ModelGraph, build_model
-from protgraph.structure import neighbors
-from protgraph.structure.bond import covalent_bonds
+from protgraph.ops.edges import Proteins
+from protgraph.registry.component import node
+from protgraph.structure.chemistry.bonds import covalent_bonds
+from protgraph.structure.neighbors import search as neighbors
 
 KINDS = ["backbone", "atom"]
 PER_RESIDUE = Target("state", "node", "classes", 3)

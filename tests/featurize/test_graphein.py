@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 from biotite.structure.io.pdb import PDBFile
 
-from protgraph.data.node import node
 from protgraph.featurize import featurize
+from protgraph.registry.component import node
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.group import atoms_between, rings, sidechains
-from protgraph.structure.neighbors import close_pairs
-from protgraph.structure.packing import atom_radii
+from protgraph.structure.chemistry.functional_groups import atoms_between, rings, sidechains
+from protgraph.structure.chemistry.vdw import atom_radii
+from protgraph.structure.neighbors.search import close_pairs
 
 pytestmark = pytest.mark.slow
 STRUCTURES, LONGEST = 60, 400

@@ -6,9 +6,9 @@ import pytest
 import torch
 from e3nn.o3 import Irreps, rand_matrix
 
-from protgraph.data.edges import Edges
 from protgraph.errors import OptionError
 from protgraph.featurize.harmonics import EdgeHarmonics, NeighborHarmonics
+from protgraph.ops.edges import Edges
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import torch
 from protgraph import featurizers
 from protgraph.errors import MissingCoordinatesError
 from protgraph.structure import Residues
-from protgraph.structure.residue import BACKBONE, HIDEABLE
+from protgraph.structure.residues.residues import BACKBONE, HIDEABLE
 
 NAMES = sorted(featurizers.names())
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.node import node
 from protgraph.featurize import featurize
+from protgraph.registry.component import node
 from protgraph.structure import Residues
-from protgraph.structure.geometry import virtual_cb
-from protgraph.structure.report import LossReport
+from protgraph.structure.descriptors.backbone_geometry import virtual_cb
+from protgraph.structure.io.loss_report import LossReport
 
 
 def chain_of(backbone: np.ndarray) -> Residues:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from protgraph.data.node import node
 from protgraph.errors import OptionError
 from protgraph.featurize import featurize
+from protgraph.registry.component import node
 
 RELATIONS = [
     *(node("sequence_offset", offset=k) for k in (-2, -1, 1, 2)),

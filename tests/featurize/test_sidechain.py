@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from protgraph.featurize.sidechain import SidechainCentroid
-from protgraph.structure.residue import BACKBONE
+from protgraph.structure.residues.residues import BACKBONE
 
 
 def test_centroids_equal_loops(proteins):

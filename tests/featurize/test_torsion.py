@@ -7,8 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from protgraph.featurize.torsion import BondGeometry, SidechainDihedral, TraceAngle
-from protgraph.structure.internal import SYMMETRIC_CHI, bond_angles, bond_lengths, sidechain_dihedrals
-from protgraph.structure.trace import trace_angles
+from protgraph.structure.descriptors.ca_trace import trace_angles
+from protgraph.structure.descriptors.internal_coordinates import (
+    SYMMETRIC_CHI,
+    bond_angles,
+    bond_lengths,
+    sidechain_dihedrals,
+)
 
 PAIRS = {"D": ("OD1", "OD2"), "E": ("OE1", "OE2"), "F": ("CD1", "CD2"), "Y": ("CD1", "CD2")}
 

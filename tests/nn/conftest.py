@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from protgraph.data.edges import Edges, Proteins
-from protgraph.data.fields import FieldSpec
-from protgraph.data.fields import field as known
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.fields import field as known
+from protgraph.ops.edges import Edges, Proteins
 
 WIDTH, EDGE_WIDTH = 12, 5
 

@@ -8,15 +8,15 @@ import torch
 from torch import nn
 from torch_geometric.nn import TransformerConv
 
-from protgraph.data.edges import Proteins
-from protgraph.data.fields import FieldSpec, field
-from protgraph.data.token import AATYPE_TOKENS, MASK, TOKENS
+from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, MASK, TOKENS
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError, WiringError
-from protgraph.nn.attention import DotProductAttention, pair_term
+from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.heads.pool import Pool
 from protgraph.nn.layers import Attention, Encoder, GlobalAttention, GraphTransformer, PostNormBlock, PreNormBlock
 from protgraph.nn.layers.evoformer import EvoformerPair
-from protgraph.structure.alphabet import ALPHABET
+from protgraph.ops.edges import Proteins
+from protgraph.structure.chemistry.alphabet import ALPHABET
 
 
 def vectors(folder, name):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.bench.speed.plain import PlainEGCL
-from protgraph.data.edges import Edges
-from protgraph.data.fields import field
+from benchmarks.plain import PlainEGCL
+from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.egnn import EGNN
+from protgraph.ops.edges import Edges
 from protgraph.symmetry import random_reflections, random_rotations, relative_error
 
 

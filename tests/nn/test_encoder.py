@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from protgraph.data.edges import Proteins
-from protgraph.data.fields import FieldSpec, field
-from protgraph.data.token import AATYPE_TOKENS, END, MASK, START
+from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError
 from protgraph.nn.layers import Encoder, Position
-from protgraph.nn.position import CHAIN_GAP, sinusoid
+from protgraph.nn.positional_encoding import CHAIN_GAP, sinusoid
+from protgraph.ops.edges import Proteins
 
 TYPES = torch.tensor([0, 4, 20, 3, 3, 17, 8])
 SIZES = (4, 3)

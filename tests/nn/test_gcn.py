@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch_geometric.nn import GCNConv
 
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers import GCN
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from e3nn import o3
 
-from protgraph.data.fields import FieldSpec
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
 from protgraph.nn.heads import ContactHead, EdgeHead, GraphHead, NodeHead, Pool
 

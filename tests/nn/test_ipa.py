@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.bench.speed.plain import PlainIPA
-from protgraph.data.edges import Edges, Proteins
-from protgraph.data.fields import FieldSpec, field
+from benchmarks.plain import PlainIPA
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.featurize.frame import axes
-from protgraph.nn.layers.backbone import BackboneUpdate, PlaceBackbone
+from protgraph.nn.layers.backbone_frames import BackboneUpdate, PlaceBackbone
 from protgraph.nn.layers.ipa import IPA
-from protgraph.structure.geometry import dihedral_angle
+from protgraph.ops.edges import Edges, Proteins
+from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
 from protgraph.symmetry import random_rotations, relative_error
 
 F64 = torch.float64

@@ -6,7 +6,7 @@ import pytest
 import torch
 from e3nn import o3
 
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.layers.irreps import IrrepsLinear, IrrepsNorm
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error

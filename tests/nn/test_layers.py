@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
 from protgraph.nn.heads import ContactHead, EdgeHead, GraphHead, NodeHead
 from protgraph.nn.layers import (
     GAT,

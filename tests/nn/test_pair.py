@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.edges import Proteins
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.layers import EvoformerPair, OuterProductMean, PairEmbed, TriangleAttention, TriangleMultiplication
+from protgraph.ops.edges import Proteins
 
 TRIANGLES = {
     "tri_mul_out": lambda w: TriangleMultiplication.from_reference(w, edges="outgoing"),

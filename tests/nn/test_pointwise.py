@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.nn import functional
 
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.dense import activation, mlp
 from protgraph.nn.layers import GRU, MLP, Add, Concat, LayerNorm, Linear, Residual
+from protgraph.nn.mlp import activation, mlp
 
 VECTORS = FieldSpec("v", "node", "4x0e+2x1o")
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from e3nn import o3
 
-from protgraph.bench.speed.steerable import PlainProductBasis
-from protgraph.data.fields import FieldSpec
+from benchmarks.steerable import PlainProductBasis
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
 from protgraph.nn.layers.product_basis import ProductBasis
 from protgraph.nn.polynomial import bombieri, count, equivariant_polynomials, monomials, ordered

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch_geometric import nn as pyg
 
-from protgraph.data.fields import field
+from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError, UnknownNameError, WiringError
 from protgraph.nn.layers import PygConv
 

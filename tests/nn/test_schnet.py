@@ -10,11 +10,11 @@ import torch
 from torch import nn
 from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 
-from protgraph.data.edges import Edges
-from protgraph.data.fields import field
+from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError
-from protgraph.nn.filter import filtered_sum
+from protgraph.nn.continuous_filter import filtered_sum
 from protgraph.nn.layers.schnet import SchNet
+from protgraph.ops.edges import Edges
 from protgraph.symmetry import relative_error
 
 PARTS = {"filter.0": "mlp.0", "filter.1": "mlp.2", "lin1": "conv.lin1", "lin2": "conv.lin2", "lin": "lin"}

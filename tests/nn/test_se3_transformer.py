@@ -8,14 +8,14 @@ import torch
 from e3nn import o3
 from torch.nn.functional import layer_norm
 
-from protgraph.bench.speed.steerable import PlainSE3Conv, PlainSE3Transformer
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec, field
+from benchmarks.steerable import PlainSE3Conv, PlainSE3Transformer
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.nn.layers.norm_relu import NormReLU
 from protgraph.nn.layers.se3_conv import SE3Conv, _Kernel
 from protgraph.nn.layers.se3_reference import from_reference
 from protgraph.nn.layers.se3_transformer import SE3Transformer
+from protgraph.ops.edges import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}

@@ -8,12 +8,12 @@ import pytest
 import torch
 from e3nn import o3
 
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import MissingExtraError, OptionError
 from protgraph.nn.layers.se3_transformer import SE3Transformer
 from protgraph.nn.layers.tfn import TFN
 from protgraph.nn.tensor_product import ChannelwiseProduct
+from protgraph.ops.edges import Edges
 from protgraph.symmetry import relative_error
 
 IRREPS = "8x0e+4x1o+4x1e+2x2e"

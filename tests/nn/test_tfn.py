@@ -7,13 +7,13 @@ import pytest
 import torch
 from e3nn import o3
 
-from protgraph.bench.speed.steerable import PlainTFN
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec, field
+from benchmarks.steerable import PlainTFN
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.gate import Gate
 from protgraph.nn.layers.radial import BesselBasis
 from protgraph.nn.layers.tfn import TFN
+from protgraph.ops.edges import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 
 F64 = torch.float64

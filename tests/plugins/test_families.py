@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data.graph import collate
+from protgraph.data.graph.protein_graph import collate
 from protgraph.symmetry import act, random_rotations, relative_error
 
 FAMILIES = ("majority", "sequence_mlp", "gcn", "gat", "mpnn", "transformer", "tfn", "hybrid")

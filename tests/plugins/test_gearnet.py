@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from protgraph_gearnet.layers import GearNet, GearNetEdge
-from protgraph_gearnet.line_graph import angle, kinds_of_turn, turn_sum
-from protgraph_gearnet.reference import from_reference
+from protgraph_plugins.gearnet.layers import GearNet, GearNetEdge
+from protgraph_plugins.gearnet.line_graph import angle, kinds_of_turn, turn_sum
+from protgraph_plugins.gearnet.reference import from_reference
 
 import protgraph as pg
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec, field
-from protgraph.data.graph import collate
+from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, WiringError
+from protgraph.ops.edges import Edges
 from protgraph.symmetry import relative_error
 from protgraph.testing import make_protein
 
@@ -144,7 +144,7 @@ def test_turns_are_of_all_pairs_of_edges_that_meet(degree):
 
 @pytest.mark.parametrize("degree", [None, 3])
 def test_an_edge_hears_those_before_it_by_their_angle(degree, monkeypatch):
-    from protgraph_gearnet import line_graph
+    from protgraph_plugins.gearnet import line_graph
 
     edges = some_edges(degree=degree)
     g = torch.Generator().manual_seed(2)
@@ -181,7 +181,7 @@ def test_a_batch_knows_its_largest_degree_so_that_no_layer_has_to_ask_the_device
 
 
 def test_the_way_of_cuda_without_asking_the_device_gives_the_same(monkeypatch):
-    from protgraph_gearnet import layers
+    from protgraph_plugins.gearnet import layers
 
     edges = some_edges()
     kind = (torch.rand(edges.num_edges, 3) < 0.5).double()

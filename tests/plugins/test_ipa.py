@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data.graph import collate
+from protgraph.data.graph.protein_graph import collate
 from protgraph.symmetry import random_rotations, relative_error
 from protgraph.testing import make_protein
 

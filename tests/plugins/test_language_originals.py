@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data.token import AATYPE_TOKENS, END, MASK, START
-from protgraph.model.step import beginning, step
-from protgraph.task import language
-from protgraph.testing.protein import make_protein
+from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START
+from protgraph.model.incremental import beginning, step
+from protgraph.task import language_modeling as language
+from protgraph.testing.protein_fixtures import make_protein
 
 transformers = pytest.importorskip("transformers")
 

@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_ligandmpnn.atoms import nearest_points
-from protgraph_ligandmpnn.family import VARIANTS
-from protgraph_ligandmpnn.featurizers import group_and_period
-from protgraph_ligandmpnn.layers import ContextAtomEncoder, ContextEmbed, ContextEncoder
+from protgraph_plugins.ligandmpnn.atoms import nearest_points
+from protgraph_plugins.ligandmpnn.family import VARIANTS
+from protgraph_plugins.ligandmpnn.featurizers import group_and_period
+from protgraph_plugins.ligandmpnn.layers import ContextAtomEncoder, ContextEmbed, ContextEncoder
 from torch.nn.functional import gelu, layer_norm
 
 import protgraph as pg
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.design import Decoding, Wish, design, records, unconditional
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError, WiringError
-from protgraph.featurize.build import FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import build_model, pretrained
 from protgraph.structure import ALPHABET
-from protgraph.structure.atom import ELEMENTS
+from protgraph.structure.residues.atoms import ELEMENTS
 from protgraph.train.files import read_proteins
 
 TARGET = pg.Target("residue_type", "node", "classes", 21, tuple(ALPHABET))

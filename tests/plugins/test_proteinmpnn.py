@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from protgraph_proteinmpnn.family import VARIANTS
-from protgraph_proteinmpnn.weights import from_reference, read
+from protgraph_plugins.proteinmpnn.family import VARIANTS
+from protgraph_plugins.proteinmpnn.weights import from_reference, read
 
 import protgraph as pg
-from protgraph.data.graph import collate
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.protein_graph import collate
 from protgraph.design import Constraints, Decoding, conditional, forced, random_order, ranks, sample, unconditional
 from protgraph.errors import CheckpointError, MissingExtraError, WiringError
-from protgraph.featurize.build import inputs
+from protgraph.featurize.plan import inputs
 from protgraph.model import ModelGraph, build_model, pretrained
 from protgraph.structure import ALPHABET, LossReport, Residues
 

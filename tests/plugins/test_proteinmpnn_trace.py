@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_proteinmpnn.family import VARIANTS
-from protgraph_proteinmpnn.trace import QUATERNION
-from protgraph_proteinmpnn.weights import from_reference, published, read
+from protgraph_plugins.proteinmpnn.family import VARIANTS
+from protgraph_plugins.proteinmpnn.trace import QUATERNION
+from protgraph_plugins.proteinmpnn.weights import from_reference, published, read
 
 import protgraph as pg
-from protgraph.data.graph import collate
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.protein_graph import collate
 from protgraph.design import Decoding, forced, unconditional
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET, LossReport, Residues

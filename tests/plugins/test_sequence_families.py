@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.structure.fasta import load_fasta
-from protgraph.task import language
-from protgraph.testing.protein import make_protein
+from protgraph.structure.io.fasta import load_fasta
+from protgraph.task import language_modeling as language
+from protgraph.testing.protein_fixtures import make_protein
 
 TYPES = language.MASKED_LM.target
 

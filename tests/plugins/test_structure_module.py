@@ -6,14 +6,14 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data.edges import Proteins
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.model import GraphModel
-from protgraph.nn.layers.backbone import BackboneUpdate, PlaceBackbone
+from protgraph.nn.layers.backbone_frames import BackboneUpdate, PlaceBackbone
 from protgraph.nn.layers.ipa import IPA
-from protgraph.task.metric import Outcome
-from protgraph.task.structure import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed
+from protgraph.ops.edges import Proteins
+from protgraph.task.metrics import Outcome
+from protgraph.task.structure_prediction import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed
 from protgraph.testing import make_protein
 
 F64 = torch.float64

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 from biotite.structure.io import pdbx
 
-from protgraph.data.node import node
 from protgraph.errors import ProtgraphError
-from protgraph.featurize.build import FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.registry.component import node
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.formats import read_atoms
+from protgraph.structure.io.readers import read_atoms
 
 TRIALS = int(os.environ.get("PROTGRAPH_MUTATIONS", "600"))
 ENTRIES = ("1l2y", "1k6p", "1o1z", "5zng", "1igy")

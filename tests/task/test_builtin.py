@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from protgraph_pdb_core import PdbCore
+from protgraph_datasets.pdb_core import PdbCore
 
 from protgraph.structure import clean, load_fasta, load_structure
 from protgraph.task import builtin

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.node import node
-from protgraph.data.target import Target
+from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError, WiringError
-from protgraph.featurize.build import FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelGraph, build_model
+from protgraph.registry.component import node
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.task import METRICS, Inputs, Outcome, builtin, squared_error, task_for
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from protgraph import tasks as registered
-from protgraph.data.dataset import ProteinLabels, ResidueLabels
-from protgraph.data.target import Target
+from protgraph.data.datasets.dataset import ProteinLabels, ResidueLabels
+from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
-from protgraph.structure.report import LossReport
-from protgraph.structure.residue import Residues
+from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.residues import Residues
 from protgraph.task import METRICS, Task, builtin, task_for
 
 TASKS = [registered.get(name) for name in registered.names()]

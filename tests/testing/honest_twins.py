@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import protgraph as pg
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 
 # Twin → the check that must catch it, and the one that is the first to.
 BROKEN: dict[type, tuple[str, str]] = {}

@@ -8,7 +8,7 @@ from honest_twins import HonestEdges, HonestExpansion, HonestHead, HonestMeasure
 from torch import nn
 
 import protgraph as pg
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 
 
 @twin("rotation")

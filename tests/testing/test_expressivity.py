@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from protgraph.errors import OptionError, UnknownNameError, WiringError
-from protgraph.testing import cloud
+from protgraph.testing import point_clouds as cloud
 from protgraph.testing.expressivity import block_of, card, separates
 
 INVARIANT = ("gat", "mpnn", "schnet", "edge_network", "gearnet", "gcn")  # pass on features and distances alone

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data.fields import FieldSpec
-from protgraph.structure.geometry import backbone_dihedrals, linked_to_next, virtual_cb
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.structure.descriptors.backbone_geometry import backbone_dihedrals, linked_to_next, virtual_cb
 from protgraph.testing.draw import draw_scene, known_spec
-from protgraph.testing.motion import reflections, rotations
-from protgraph.testing.protein import copied, degenerate_proteins, make_protein, proteins
+from protgraph.testing.protein_fixtures import copied, degenerate_proteins, make_protein, proteins
+from protgraph.testing.rigid_transforms import reflections, rotations
 from protgraph.testing.scene import StructureScene
 
 NAMES = ("pos", "aatype", "edge_vec", "edge_dist", "orientation", "edges", "proteins")

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protgraph.data.card import parse_card
-from protgraph.data.dataset import Dataset, Example
-from protgraph.data.labels import Labels, ProteinLabels, ResidueLabels
-from protgraph.data.node import node
+from protgraph.data.datasets.card import parse_card
+from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
 from protgraph.model import ModelGraph
+from protgraph.registry.component import node
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.train import FitConfig
 

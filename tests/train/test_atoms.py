@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from protgraph import registry
-from protgraph.data.node import node
 from protgraph.errors import WiringError
 from protgraph.featurize import FeaturePlan
 from protgraph.model import ModelGraph
+from protgraph.registry.component import node
 from protgraph.task import task_for
 from protgraph.train import embed, fit, predict
 from protgraph.train.evaluate import examined

@@ -14,9 +14,9 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from protgraph import registry
-from protgraph.data.node import node
 from protgraph.errors import CheckpointError
 from protgraph.model import ModelGraph
+from protgraph.registry.component import node
 from protgraph.testing import offline
 from protgraph.train import Checkpoint, fit, load_checkpoint, predict, save_checkpoint
 from protgraph.train.checkpoint import KEY

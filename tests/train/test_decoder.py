@@ -9,14 +9,14 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data.graph import collate
+from protgraph.data.graph.protein_graph import collate
 from protgraph.design import design
 from protgraph.errors import LeakError, OptionError
 from protgraph.model.build import as_graph, build_model
 from protgraph.structure import clean, load_structure
 from protgraph.task.builtin import BACKBONE_ALONE, INVERSE_FOLDING
 from protgraph.train import FitConfig, evaluate, fit, load_checkpoint, predict, prepare
-from protgraph.train.noise import blurred
+from protgraph.train.coordinate_noise import blurred
 
 SMALL = replace(as_graph("proteinmpnn"), name="decoder")
 CONFIG = FitConfig(epochs=12, lr=3e-3, seed=0, batch_residues=512)

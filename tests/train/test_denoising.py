@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.node import node
-from protgraph.featurize.build import FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelGraph
+from protgraph.registry.component import node
 from protgraph.task import Inputs
 from protgraph.task.builtin import STRUCTURE_DENOISING
 from protgraph.train import FitConfig, fit, predict

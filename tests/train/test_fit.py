@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.folder import FolderDataset
-from protgraph.data.node import node
-from protgraph.data.target import Target
+from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, OptionError, ProtgraphError
 from protgraph.model import ModelGraph, build_model
+from protgraph.registry.component import node
 from protgraph.task import Outcome, binary_cross_entropy, builtin, task_for
 from protgraph.train import FitConfig, evaluate, fit, prepare
 from protgraph.train.evaluate import outcome
-from protgraph.train.lookup import as_task
+from protgraph.train.head_init import start_head
 from protgraph.train.module import learning_rate_factor
-from protgraph.train.start import start_head
+from protgraph.train.resolve import as_task
 
 fit_module = sys.modules["protgraph.train.fit"]
 

@@ -9,12 +9,12 @@ import torch
 from scipy.stats import chisquare
 
 import protgraph as pg
-from protgraph.data.graph import collate
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, LeakError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.nn.sampling import probabilities
-from protgraph.structure.alphabet import ALPHABET
-from protgraph.structure.fasta import load_fasta, read_fasta
-from protgraph.task import language
+from protgraph.structure.chemistry.alphabet import ALPHABET
+from protgraph.structure.io.fasta import load_fasta, read_fasta
+from protgraph.task import language_modeling as language
 from protgraph.train import Checkpoint, generate
 from protgraph.train.generate import write_samples
 

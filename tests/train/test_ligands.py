@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from protgraph.design import design
-from protgraph.featurize.build import FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
 from protgraph.structure import clean, load_structure
 from protgraph.task import builtin
 from protgraph.train import FitConfig, fit
-from protgraph.train.lookup import as_task
 from protgraph.train.prepare import prepare
+from protgraph.train.resolve import as_task
 
 
 def test_files_are_read_with_ligands_for_a_plan_that_looks_at_them(small, structures_dir, tmp_path):

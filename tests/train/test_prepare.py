@@ -12,18 +12,18 @@ import pytest
 import torch
 
 from protgraph import registry
-from protgraph.data.dataset import Example
-from protgraph.data.labels import ResidueLabels
-from protgraph.data.node import node
-from protgraph.data.target import Target
+from protgraph.data.datasets.dataset import Example
+from protgraph.data.datasets.labels import ResidueLabels
+from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError, LeakError
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.featurize.build import FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.registry.component import node
 from protgraph.structure import clean, load_structure
 from protgraph.task import builtin, task_for
 from protgraph.train import cache as cache_module
-from protgraph.train.lookup import as_dataset, as_task
 from protgraph.train.prepare import prepare
+from protgraph.train.resolve import as_dataset, as_task
 
 FEATURES = ["dihedral", node("knn", k=8)]
 

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.card import parse_card
-from protgraph.data.dataset import Dataset, Example
-from protgraph.data.folder import FolderDataset
-from protgraph.data.graph import collate
-from protgraph.data.node import node
-from protgraph.data.target import Target
+from protgraph.data.datasets.card import parse_card
+from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import MissingCoordinatesError
-from protgraph.featurize.build import FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelGraph, build_model
+from protgraph.registry.component import node
 from protgraph.structure import clean, load_structure
 from protgraph.task import Inputs, Task, binary_cross_entropy
-from protgraph.task import metric as m
-from protgraph.task.contact import CONTACT, beta_carbons, contact_labels
-from protgraph.task.language import MASKED_LM
+from protgraph.task import metrics as m
+from protgraph.task.contact_prediction import CONTACT, beta_carbons, contact_labels
+from protgraph.task.language_modeling import MASKED_LM
 from protgraph.train import FitConfig, embed, evaluate, fit, predict, prepare
 from protgraph.train.evaluate import examined, outcome, unordered
 from protgraph.train.files import read_proteins

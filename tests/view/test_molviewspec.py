@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from protgraph.data.node import node
 from protgraph.errors import OptionError
+from protgraph.registry.component import node
 from protgraph.structure import clean, load_structure
 from protgraph.view.molviewspec import write_molviewspec
 from protgraph.view.scene import make_scene

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from protgraph.data.node import node
+from protgraph.registry.component import node
 from protgraph.structure import clean, load_structure
 from protgraph.view.page import write_page
 from protgraph.view.scene import Color, Scene, edge_set, make_scene

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protgraph.data.node import node
 from protgraph.errors import MissingCoordinatesError, OptionError
-from protgraph.featurize.build import featurize
+from protgraph.featurize.plan import featurize
+from protgraph.registry.component import node
 from protgraph.structure import clean, load_fasta, load_structure
 from protgraph.view.scene import color_of, edge_set, make_scene
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
-from protgraph.data.target import Target
-from protgraph.nn.base import Head
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
+from protgraph.nn.module import Head
 
 __all__ = ["ContactHead"]
 

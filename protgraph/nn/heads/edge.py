@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
-from protgraph.data.target import Target
-from protgraph.nn.base import Head
-from protgraph.nn.dense import activation
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
+from protgraph.nn.mlp import activation
+from protgraph.nn.module import Head
 
 __all__ = ["EdgeHead"]
 

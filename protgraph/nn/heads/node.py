@@ -11,11 +11,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
-from protgraph.data.target import Target
-from protgraph.nn.base import Head
-from protgraph.nn.dense import mlp
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
+from protgraph.nn.mlp import mlp
+from protgraph.nn.module import Head
 
 __all__ = ["NodeHead"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from protgraph.data.edges import Proteins
-from protgraph.nn.dense import one_of
+from protgraph.nn.mlp import one_of
 from protgraph.nn.multihead import LearnedQueries
+from protgraph.ops.edges import Proteins
 
 __all__ = ["Pool"]
 

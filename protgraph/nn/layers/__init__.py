@@ -6,7 +6,6 @@ Only what needs no e3nn is imported here; ``tfn`` lives in :mod:`protgraph.nn.la
 from __future__ import annotations
 
 from protgraph.nn.layers.attention import Attention, GlobalAttention
-from protgraph.nn.layers.block import PostNormBlock, PreNormBlock
 from protgraph.nn.layers.edge_network import EdgeNetwork
 from protgraph.nn.layers.egnn import EGNN
 from protgraph.nn.layers.embed import Constant, Embed
@@ -25,6 +24,7 @@ from protgraph.nn.layers.position import Position
 from protgraph.nn.layers.pyg_conv import PygConv
 from protgraph.nn.layers.schnet import SchNet
 from protgraph.nn.layers.transformer import Transformer
+from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
 from protgraph.nn.layers.triangle import TriangleAttention, TriangleMultiplication
 from protgraph.nn.layers.window import Window
 

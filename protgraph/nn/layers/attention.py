@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.conformity import Conformity
-from protgraph.data.fields import FieldSpec, field
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.cache import State
-from protgraph.nn.dense import split_heads
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.nn.kv_cache import State
+from protgraph.nn.mlp import split_heads
+from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention
 
 __all__ = ["Attention", "GlobalAttention"]

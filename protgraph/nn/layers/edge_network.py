@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import activation
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.nn.mlp import activation
+from protgraph.nn.module import GraphLayer
+from protgraph.ops.edges import Edges
 
 __all__ = ["EdgeNetwork"]
 

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import activation, one_of
+from protgraph.nn.mlp import activation, one_of
+from protgraph.nn.module import GraphLayer
+from protgraph.ops.edges import Edges
 
 __all__ = ["EGNN"]
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.cache import State
+from protgraph.nn.kv_cache import State
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["Constant", "Embed"]
 

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.conformity import Conformity
-from protgraph.data.edges import Proteins
-from protgraph.data.fields import FieldSpec, field
-from protgraph.data.token import AATYPE_TOKENS, END, MASK, START, TOKENS
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START, TOKENS
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError, WiringError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import one_of
-from protgraph.nn.layers.block import PostNormBlock, PreNormBlock
-from protgraph.nn.position import CHAINS_IN_ORDER, PlaceTable, PositionCode, sequence_place, sinusoid
+from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
+from protgraph.nn.mlp import one_of
+from protgraph.nn.module import GraphLayer
+from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, PlaceTable, PositionCode, sequence_place, sinusoid
+from protgraph.ops.edges import Proteins
 
 __all__ = ["Encoder"]
 
@@ -54,7 +54,7 @@ class Encoder(GraphLayer):
 
     Notes
     -----
-    Reads: aatype ``(N,)``, of 21 residue types or of the 33 tokens of :mod:`protgraph.data.token`; seq_pos ``(N,)``,
+    Reads: aatype ``(N,)``, of 21 residue types or of the 33 tokens of :mod:`protgraph.data.graph.esm_vocabulary`; seq_pos ``(N,)``,
     proteins; optionally chain ``(N,)``, so that chains follow each other with a gap between them, and masked ``(N,)``
     bool, where ``<mask>`` stands in place of the residue's own token. Writes: h ``(N, dim)``, ``dim x 0e``.
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import mlp
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.layers.pair import OuterProductMean
 from protgraph.nn.layers.triangle import TriangleAttention, TriangleMultiplication, pair_width
+from protgraph.nn.mlp import mlp
+from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention
 
 __all__ = ["EvoformerPair"]

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import split_heads
-from protgraph.nn.recorder import Attends, EdgeWeights
+from protgraph.nn.attention_recorder import Attends, EdgeWeights
+from protgraph.nn.mlp import split_heads
+from protgraph.nn.module import GraphLayer
+from protgraph.ops.edges import Edges
 
 __all__ = ["GAT"]
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.conformity import Conformity
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import one_of
+from protgraph.nn.mlp import one_of
+from protgraph.nn.module import GraphLayer
+from protgraph.ops.edges import Edges
 
 __all__ = ["GCN"]
 

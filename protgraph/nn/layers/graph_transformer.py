@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import split_heads
-from protgraph.nn.recorder import Attends, EdgeWeights
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.nn.attention_recorder import Attends, EdgeWeights
+from protgraph.nn.mlp import split_heads
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["GraphTransformer"]
 

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.gvp import GVP, Pair, PairDropout, PairNorm, Widths, norm
+from protgraph.nn.gvp_modules import GVP, Pair, PairDropout, PairNorm, Widths, norm
+from protgraph.nn.module import GraphLayer
+from protgraph.ops.edges import Edges
 
 __all__ = ["GVPConv", "GVPLayer"]
 
@@ -33,7 +33,7 @@ class GVPLayer(GraphLayer):
     irreps : str
         Of the result, ``"64x0e+16x1o"``.
     act : str
-        Activation of scalars; see :class:`protgraph.nn.gvp.GVP`.
+        Activation of scalars; see :class:`protgraph.nn.gvp_modules.GVP`.
     gate : {"norm", "scalar"}
         What scales vectors.
     norm : bool
@@ -100,7 +100,7 @@ class GVPConv(GraphLayer):
     act : str
         Activation of scalars.
     gate : {"norm", "scalar"}
-        What scales vectors; see :class:`protgraph.nn.gvp.GVP`.
+        What scales vectors; see :class:`protgraph.nn.gvp_modules.GVP`.
     dropout : float
         Probability, of scalars and of whole vectors.
 

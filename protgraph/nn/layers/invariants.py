@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from protgraph.data.fields import FieldSpec
-from protgraph.nn.base import GraphLayer
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["Invariants"]
 

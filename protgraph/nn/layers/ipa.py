@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.attention import DotProductAttention, pair_term
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import one_of
-from protgraph.nn.layers.backbone import rigid_irreps
+from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
+from protgraph.nn.layers.backbone_frames import rigid_irreps
+from protgraph.nn.mlp import one_of
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["IPA"]
 

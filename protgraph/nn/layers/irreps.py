@@ -9,9 +9,9 @@ import torch
 from e3nn import o3
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.base import GraphLayer
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["IrrepsLinear", "IrrepsNorm"]
 

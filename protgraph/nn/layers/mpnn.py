@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import activation, mlp, one_of
+from protgraph.nn.mlp import activation, mlp, one_of
+from protgraph.nn.module import GraphLayer
+from protgraph.ops.edges import Edges
 
 __all__ = ["MPNN"]
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
-from protgraph.nn.base import GraphLayer
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["NormReLU"]
 

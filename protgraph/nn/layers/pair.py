@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.position import offset_bins
+from protgraph.nn.module import GraphLayer
+from protgraph.nn.positional_encoding import offset_bins
 
 __all__ = ["OuterProductMean", "PairEmbed"]
 

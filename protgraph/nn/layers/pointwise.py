@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
-from protgraph.nn import dense
-from protgraph.nn.base import GraphLayer
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.nn import mlp as dense
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["MLP", "LayerNorm", "Linear"]
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from protgraph.data.conformity import Conformity
-from protgraph.data.fields import FieldSpec
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.cache import State, next_place
-from protgraph.nn.dense import one_of
-from protgraph.nn.position import CHAINS_IN_ORDER, PlaceTable, PositionCode, sequence_place, sinusoid
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.nn.kv_cache import State, next_place
+from protgraph.nn.mlp import one_of
+from protgraph.nn.module import GraphLayer
+from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, PlaceTable, PositionCode, sequence_place, sinusoid
 
 __all__ = ["Position"]
 
@@ -32,7 +32,7 @@ class Position(GraphLayer):
     Notes
     -----
     Reads: h ``(N, C)`` scalars, seq_pos ``(N,)`` int64, proteins; optionally chain ``(N,)``, so that chains follow each
-    other with :data:`protgraph.nn.position.CHAIN_GAP` places between them. Unresolved residues count. Writes: h
+    other with :data:`protgraph.nn.positional_encoding.CHAIN_GAP` places between them. Unresolved residues count. Writes: h
     ``(N, C)``, ``C x 0e``.
 
     Rotary places and offset biases are options of attention.

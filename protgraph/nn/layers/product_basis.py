@@ -10,10 +10,10 @@ import torch
 from e3nn import o3
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
-from protgraph.nn.base import GraphLayer
 from protgraph.nn.layers.irreps import IrrepsLinear
+from protgraph.nn.module import GraphLayer
 from protgraph.nn.polynomial import bombieri, count, equivariant_polynomials, monomials, ordered
 
 __all__ = ["ProductBasis"]

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, UnknownNameError, WiringError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import mlp
+from protgraph.nn.mlp import mlp
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["PygConv"]
 

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.filter import filtered_sum
+from protgraph.nn.continuous_filter import filtered_sum
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["SchNet"]
 

@@ -10,13 +10,13 @@ import torch
 from e3nn import o3
 from torch import Tensor, nn
 
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import one_of
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.layers.radial import BesselBasis, polar
+from protgraph.nn.mlp import one_of
+from protgraph.nn.module import GraphLayer
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
+from protgraph.ops.edges import Edges
 
 __all__ = ["PairwiseKernel", "RadialNets", "SE3Conv"]
 

@@ -25,7 +25,7 @@ import torch
 from e3nn import o3
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.layers.norm_relu import NormReLU

@@ -10,17 +10,17 @@ import torch
 from e3nn import o3
 from torch import Tensor, nn
 
-from protgraph.data.edges import Edges
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import one_of
+from protgraph.nn.attention_recorder import Attends, EdgeWeights
 from protgraph.nn.layers.gate import Gate
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.layers.radial import BesselBasis, polar
 from protgraph.nn.layers.se3_conv import PairwiseKernel, RadialNets
-from protgraph.nn.recorder import Attends, EdgeWeights
+from protgraph.nn.mlp import one_of
+from protgraph.nn.module import GraphLayer
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
+from protgraph.ops.edges import Edges
 
 __all__ = ["SE3Transformer"]
 

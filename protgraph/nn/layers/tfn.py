@@ -10,11 +10,11 @@ import torch
 from e3nn import o3
 from torch import Tensor, nn
 
-from protgraph.data.fields import FieldSpec, field
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import one_of
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.layers.gate import Gate
 from protgraph.nn.layers.radial import BesselBasis, polar
+from protgraph.nn.mlp import one_of
+from protgraph.nn.module import GraphLayer
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbour_sum
 
 __all__ = ["TFN"]

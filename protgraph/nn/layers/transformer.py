@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from protgraph.data.conformity import Conformity
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.attention import DotProductAttention
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.cache import State, remember, so_far
-from protgraph.nn.dense import split_heads
+from protgraph.nn.dot_product_attention import DotProductAttention
+from protgraph.nn.kv_cache import State, remember, so_far
+from protgraph.nn.mlp import split_heads
+from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import CAUSAL
 
 __all__ = ["Transformer"]

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from protgraph.data.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.attention import in_parts
-from protgraph.nn.base import GraphLayer
-from protgraph.nn.dense import one_of, split_heads
+from protgraph.nn.dot_product_attention import in_parts
+from protgraph.nn.mlp import one_of, split_heads
+from protgraph.nn.module import GraphLayer
 
 __all__ = ["TriangleAttention", "TriangleMultiplication", "pair_width"]
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from protgraph.data.edges import Proteins
-from protgraph.data.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
-from protgraph.nn.base import GraphLayer
+from protgraph.nn.module import GraphLayer
+from protgraph.ops.edges import Proteins
 
 __all__ = ["Window"]
 

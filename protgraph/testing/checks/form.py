@@ -13,7 +13,7 @@ from torch import Tensor
 
 from protgraph.featurize import EdgeFeaturizer, EdgeList
 from protgraph.model import ModelGraph
-from protgraph.nn.base import Head
+from protgraph.nn.module import Head
 from protgraph.registry import options_of
 from protgraph.testing.case import Case, LayerCase, StructureCase
 from protgraph.testing.trial import ConformityError, Trial

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.testing.case import Case
-from protgraph.testing.motion import rotations
+from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.scene import Scene
 from protgraph.testing.trial import ConformityError, NotApplicable, Trial, at_most, difference
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from protgraph.testing.case import Case
-from protgraph.testing.motion import reflections, rotations
+from protgraph.testing.rigid_transforms import reflections, rotations
 from protgraph.testing.scene import Scene
 from protgraph.testing.trial import EXACT, ConformityError, NotApplicable, Trial, at_most, difference, reorder
 

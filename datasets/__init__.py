@@ -1,0 +1,1 @@
+"""Datasets of protgraph: one package per dataset, registered through entry points."""

@@ -1,5 +1,0 @@
-"""pdb_core: 259 real PDB entries with homology-aware splits and labels for nine tasks; see README.md."""
-
-from protgraph_pdb_core.dataset import PdbCore
-
-__all__ = ["PdbCore"]

@@ -1,0 +1,1 @@
+"""Model families of protgraph: one package per family, registered through entry points."""

@@ -1,0 +1,87 @@
+"""Residue embeddings of an ESM-2 checkpoint, computed once and stored: ``esm_embedding``."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from protgraph_plugins.esm.alignment import EMPTY, chain_rows, check_options, tokens_of
+from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width
+from protgraph_plugins.esm.embedding import Embedder
+
+from protgraph import Conformity, FieldSpec, Residues, StructureFeaturizer, register_field
+
+__all__ = ["EsmEmbedding"]
+
+register_field(FieldSpec("esm_embedding", "node", "320x0e", doc="hidden state of a protein language model, ESM-2"))
+
+
+class EsmEmbedding(StructureFeaturizer):
+    """The hidden state that ESM-2 has of each residue, from the residue types of its chain alone.
+
+    Each chain is a sequence of its own, ``<cls>``, residues, ``<eos>``, in the order of ``seq_pos``. A modified residue
+    is its parent, one without a parent X.
+
+    Parameters
+    ----------
+    checkpoint : str
+        Name on the Hugging Face hub, local folder, or ``"random:tiny"``, which knows nothing; see
+        :func:`protgraph_plugins.esm.checkpoint.load_esm`.
+    revision : str, optional
+        Branch, tag or commit of a name on the hub.
+    layer : int
+        Which hidden state, as transformers counts them: 0 is the embedding of tokens, -1 the last, normalised.
+    gaps : {"join", "mask", "unknown"}
+        Unresolved residues inside a chain: left out, so that their neighbours follow each other; or, as many as
+        ``seq_pos`` counts, ``<mask>`` or X, so that ESM sees the chain at its full length.
+    max_len : int
+        Residues that are read at once.
+    long : {"error", "chunk"}
+        What becomes of longer chains: an error, or windows that overlap by half.
+
+    Writes
+    ------
+    esm_embedding : (N, D), D x 0e, dimensionless
+        float32.
+
+    Notes
+    -----
+    Equal sequences are computed once, in a protein and ever: embeddings are kept in the cache, by checkpoint and
+    sequence (:class:`protgraph_plugins.esm.embedding.Embedder`).
+
+    References
+    ----------
+    Lin et al. 2023, doi:10.1126/science.ade2574.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("esm_embedding",)
+    needs_coordinates: ClassVar[bool] = False
+    conformity = Conformity(offline={"checkpoint": "random:tiny"})
+
+    def __init__(
+        self,
+        *,
+        checkpoint: str = DEFAULT,
+        revision: str | None = None,
+        layer: int = -1,
+        gaps: str = "join",
+        max_len: int = 1022,
+        long: str = "error",
+    ) -> None:
+        super().__init__()
+        check_options(gaps, long, max_len)
+        self.gaps = gaps
+        self.embedder = Embedder(checkpoint, revision, layer, max_len, long)
+        self.declare(esm_embedding=f"{checkpoint_width(checkpoint, revision=revision)}x0e")
+
+    def depends_on(self) -> str:
+        return checkpoint_digest(self.embedder.checkpoint, revision=self.embedder.revision)
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        n = len(residues)
+        chains = chain_rows(np.zeros(n, np.int64), residues.chain_number, residues.seq_pos, gaps=self.gaps)
+        tokens = [tokens_of(rows, residues.aatype, gaps=self.gaps) for rows in chains]
+        made = np.empty((n, self.out["esm_embedding"].dim), np.float32)
+        for rows, states in zip(chains, self.embedder(tokens, what=f"a chain of {residues.name}"), strict=True):
+            made[rows[rows != EMPTY]] = states[rows != EMPTY]
+        return {"esm_embedding": made}

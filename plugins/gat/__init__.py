@@ -1,0 +1,7 @@
+"""Graph attention networks on proteins; see :mod:`protgraph_plugins.gat.family`."""
+
+from __future__ import annotations
+
+from protgraph_plugins.gat.family import FAMILY
+
+__all__ = ["FAMILY"]

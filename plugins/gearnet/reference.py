@@ -1,0 +1,100 @@
+"""Weights of TorchDrug's GearNet as layers of ours: :func:`from_reference`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from protgraph_plugins.gearnet.layers import GearNet, GearNetEdge
+from torch import Tensor, nn
+
+from protgraph import FieldSpec, field
+from protgraph.errors import CheckpointError
+
+__all__ = ["from_reference"]
+
+
+def from_reference(
+    state_dict: Mapping[str, Tensor], *, shortcut: bool = True, reduce: str = "sum"
+) -> list[GearNet | GearNetEdge]:
+    """The layers of a network, in the order in which they run.
+
+    Parameters
+    ----------
+    state_dict : mapping of str to Tensor
+        Of TorchDrug's ``GearNet``: ``layers.k``, where it has them ``edge_layers.k`` and ``batch_norms.k``; or of one
+        ``GeometricRelationalGraphConv`` or ``RelationalGraphConv``.
+    shortcut : bool
+        Its ``short_cut``, which it applies where a layer's widths agree.
+    reduce : {"sum", "mean"}
+        "mean" for a ``RelationalGraphConv``.
+
+    Returns
+    -------
+    list of GearNet and GearNetEdge
+        In the type of the weights and in evaluation mode. An edge layer writes the edge_h that the node layer after it
+        reads. Output is each node layer's h, or all of them joined with ``concat_hidden``.
+
+    Raises
+    ------
+    CheckpointError
+        Where names or shapes are others.
+    """
+    if "linear.weight" in state_dict:
+        if "batch_norm.weight" in state_dict:
+            raise CheckpointError("a single convolution with batch normalisation: give the state of the whole GearNet")
+        return [_nodes(state_dict, {}, edges=False, shortcut=False, reduce=reduce)]
+    layers: list[GearNet | GearNetEdge] = []
+    for k in sorted({int(found[1]) for name in state_dict if (found := re.match(r"layers\.(\d+)\.", name))}):
+        conv, on_edges, norm = (_part(state_dict, f"{kind}.{k}.") for kind in ("layers", "edge_layers", "batch_norms"))
+        if on_edges:
+            layers.append(_edges(on_edges))
+        layers.append(_nodes(conv, norm, edges=bool(on_edges), shortcut=shortcut, reduce=reduce))
+    if not layers:
+        raise CheckpointError(f"no relational convolution among {sorted(state_dict)[:4]} …: no GearNet")
+    return layers
+
+
+def _nodes(
+    conv: Mapping[str, Tensor], norm: Mapping[str, Tensor], *, edges: bool, shortcut: bool, reduce: str
+) -> GearNet:
+    dim, width, relations = _shape(conv)
+    fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "edges": field("edges")}
+    fields["edge_kind"] = FieldSpec("edge_kind", "edge", f"{relations}x0e")
+    if edges:
+        fields["edge_h"] = FieldSpec("edge_h", "edge", f"{width}x0e")
+    layer = GearNet(
+        fields, dim=dim, norm="batch" if norm else "none", shortcut=shortcut and width == dim, reduce=reduce
+    )
+    _load(layer.conv, conv)
+    if layer.norm is not None:
+        _load(layer.norm, norm)
+    return layer.eval()
+
+
+def _edges(conv: Mapping[str, Tensor]) -> GearNetEdge:
+    dim, width, bins = _shape(conv)
+    fields = {"edge_h": FieldSpec("edge_h", "edge", f"{width}x0e")} | {n: field(n) for n in ("edge_vec", "edges")}
+    layer = GearNetEdge(fields, dim=dim, bins=bins, norm="batch" if "batch_norm.weight" in conv else "none")
+    _load(layer.conv, conv)
+    return layer.eval()
+
+
+def _shape(conv: Mapping[str, Tensor]) -> tuple[int, int, int]:
+    """Widths of output and input, and the number of relations."""
+    dim, width = conv["self_loop.weight"].shape
+    return dim, width, conv["linear.weight"].size(1) // width
+
+
+def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
+    try:
+        module.to(next(v.dtype for v in state.values() if v.is_floating_point())).load_state_dict(state)
+    except RuntimeError as e:
+        says = " ".join(str(e).split())
+        raise CheckpointError(
+            f"weights that ours has no place for (features of edges go through gearnet_edge): {says}"
+        ) from e
+
+
+def _part(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

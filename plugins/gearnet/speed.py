@@ -1,0 +1,79 @@
+"""GearNet for ``protgraph speed layers``: beside sparse products of adjacency and features, as TorchDrug has them."""
+
+from __future__ import annotations
+
+import torch
+from protgraph_plugins.gearnet.layers import GearNet, GearNetEdge, RelationalConv
+from protgraph_plugins.gearnet.line_graph import kinds_of_turn
+from torch import Tensor, nn
+
+from benchmarks import Case, Scene
+from protgraph import Edges, FieldSpec, field
+
+__all__ = ["SparseConv", "gearnet", "gearnet_edge"]
+
+KINDS = 6  # of edges, as the paper's network has
+BINS = 8  # of angles
+EDGE_WIDTH = 16  # of features of edges: an edge has 30 before it
+
+
+class SparseConv(nn.Module):
+    """``σ( W [A_1 x, …, A_R x] + W_0 x + b )``: sums over neighbours first, one sparse matrix for all relations."""
+
+    def __init__(self, ours: RelationalConv) -> None:
+        super().__init__()
+        self.ours = ours
+
+    def forward(self, x: Tensor, source: Tensor, target: Tensor, relation: Tensor, weight: Tensor) -> Tensor:
+        rows = len(x) * self.ours.relations
+        entries = torch.stack([target * self.ours.relations + relation, source])
+        adjacency = torch.sparse_coo_tensor(entries, weight, (rows, len(x)), check_invariants=False)
+        summed = torch.sparse.mm(adjacency, x).view(len(x), -1)  # (N, R C)
+        return self.ours.act(self.ours.linear(summed) + self.ours.self_loop(x))
+
+
+def _kinds(edges: Edges) -> Tensor:
+    """One kind of each edge, ``(E, R)``."""
+    kind = torch.randint(KINDS, (edges.num_edges,), device=edges.device)
+    return torch.nn.functional.one_hot(kind, KINDS).float()
+
+
+def gearnet(s: Scene) -> Case:
+    """GearNet, six kinds of edges."""
+    width, kind = s.h.size(1), _kinds(s.edges)
+    given = {"h": FieldSpec("h", "node", f"{width}x0e"), "edges": field("edges")}
+    ours = GearNet(given | {"edge_kind": FieldSpec("edge_kind", "edge", f"{KINDS}x0e")}, dim=width)
+    plain, (source, target), ones = SparseConv(ours.conv), s.edges.index, torch.ones(s.edges.num_edges)
+    relation = kind.argmax(1)
+    return Case(
+        lambda x: ours({"h": x, "edges": s.edges, "edge_kind": kind})["h"],
+        ours,
+        "TorchDrug's way: sparse adjacency of all relations",
+        lambda x: plain(x, source, target, relation, ones),
+        plain,
+        s.h.detach().clone().requires_grad_(),
+        f"{width} channels",
+        ((KINDS + 1) * width**2, width, "W_r and W_0 on nodes; a sum on edges"),
+    )
+
+
+def gearnet_edge(s: Scene) -> Case:
+    """GearNetEdge, eight bins of angles, on edges that 30 edges come before."""
+    given = {"edge_h": FieldSpec("edge_h", "edge", f"{EDGE_WIDTH}x0e")} | {n: field(n) for n in ("edge_vec", "edges")}
+    ours, vec = GearNetEdge(given, dim=EDGE_WIDTH, bins=BINS), s.vec
+    plain = SparseConv(ours.conv)
+
+    after, slot, relation = kinds_of_turn(s.edges, vec, BINS).nonzero().unbind(1)  # the line graph, made once
+    before = s.edges.ptr[:-1][s.edges.index[0][after]] + slot
+    ones = torch.ones(len(after))
+    each = s.edges.max_degree
+    return Case(
+        lambda x: ours({"edge_h": x, "edge_vec": vec, "edges": s.edges})["edge_h"],
+        ours,
+        "TorchDrug's way: sparse adjacency of all relations",
+        lambda x: plain(x, before, after, relation, ones),
+        plain,
+        s.e.detach().clone().requires_grad_(),
+        f"{EDGE_WIDTH} channels of edges",
+        (0, (BINS + 1) * EDGE_WIDTH**2 + each * EDGE_WIDTH, "W_b and W_0 on edges; a sum on pairs of edges"),
+    )

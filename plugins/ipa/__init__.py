@@ -1,0 +1,7 @@
+"""Invariant point attention on proteins; see :mod:`protgraph_plugins.ipa.family`."""
+
+from __future__ import annotations
+
+from protgraph_plugins.ipa.family import FAMILY
+
+__all__ = ["FAMILY"]

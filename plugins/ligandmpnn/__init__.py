@@ -1,0 +1,7 @@
+"""LigandMPNN with its published weights; see :mod:`protgraph_plugins.ligandmpnn.family`."""
+
+from __future__ import annotations
+
+from protgraph_plugins.ligandmpnn.family import FAMILY
+
+__all__ = ["FAMILY"]

@@ -1,0 +1,98 @@
+"""LigandMPNN as a model graph: ProteinMPNN's encoders, two rounds of hearing from context atoms, its decoder."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, Node, node
+
+__all__ = ["FAMILY", "VARIANTS"]
+
+PAPER = "Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1"
+#: Variant → file of the distribution ``ligandmpnn``.
+VARIANTS = {f"v_32_{level}_25": f"ligandmpnn_v_32_{level}_25.pt" for level in ("005", "010", "020", "030")}
+#: An element that the published program never shows its network: its table of symbols has "Mb" at 42.
+UNSEEN = "MO"
+
+
+#: Residues whose side chains, where they are known, are context of a residue.
+SIDECHAINS = 16
+
+
+def _features(k: int, atoms: int, **context: object) -> list[Node | str]:
+    own = {"k": atoms}
+    return [
+        node("backbone_knn", k=k),
+        "virtual_cb",
+        "atom_pair_rbf",
+        "relative_position",
+        "decoding_rank",
+        node("context_atoms", **own, **context),
+        node("context_rbf", **own),
+        node("context_pair_rbf", **own),
+        node("context_direction", **own),
+        node("context_periodic", **own),
+    ]
+
+
+def _network(
+    name: str,
+    *,
+    dim: int = 128,
+    depth: int = 3,
+    k: int = 32,
+    atoms: int = 25,
+    rounds: int = 2,
+    dropout: float = 0.1,
+    weights: str = "",
+    doc: str = PAPER,
+    **context: object,
+) -> ModelGraph:
+    elements = ["context_element", "context_group", "context_period"]
+    seen = ["context_rbf", "context_direction", *elements]
+    hears = [
+        node("context_atom_encoder", dropout=dropout),
+        node("context_encoder", dropout=dropout, reads={"h": "hears"}, writes={"h": "hears"}),
+    ]
+    return ModelGraph(
+        name,
+        features=_features(k, atoms, **context),
+        layers=[
+            node("embed", reads=["relative_position"], dim=16, writes={"h": "edge_position"}),
+            node("embed", reads=["edge_position", "atom_pair_rbf"], dim=dim, writes={"h": "edge_attr"}),
+            node("layer_norm", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}),
+            node("linear", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}, dim=dim),
+            node("proteinmpnn_encoder", dim=dim, dropout=dropout),
+            *(depth - 1) * [node("proteinmpnn_encoder", dropout=dropout, reads={"h": "h"})],
+            node("context_embed", reads=seen, dim=dim, writes={"context": "context_attr"}),
+            node("context_embed", reads=elements, dim=dim, writes={"context": "context_h"}),
+            node("linear", dim=dim, writes={"h": "hears"}),
+            *rounds * hears,
+            node("linear", dim=dim, bias=False, reads={"h": "hears"}, writes={"h": "hears"}),
+            node("layer_norm", reads={"h": "hears"}, writes={"h": "hears"}),
+            node("add", reads=["h", "hears"], writes={"h": "h"}),
+            node("proteinmpnn_decoder", depth=depth, dropout=dropout),
+        ],
+        weights=weights,
+        doc=doc,
+    )
+
+
+def _published(variant: str) -> ModelGraph:
+    return _network(
+        f"ligandmpnn.{variant}",
+        omit=UNSEEN,
+        sidechains=SIDECHAINS,
+        weights="protgraph_plugins.ligandmpnn.weights:published",
+        doc=f"{PAPER}: trained on PDB assemblies with noise of 0.{variant.split('_')[2][1:]} Å; published weights.",
+    )
+
+
+FAMILY = Family(
+    {
+        "small": _network(
+            "ligandmpnn", dim=64, depth=2, k=24, atoms=12, doc=f"{PAPER}: half as wide, 24 neighbours, 12 atoms."
+        ),
+        "dauparas2025": _network("ligandmpnn.dauparas2025"),
+        **{variant: _published(variant) for variant in VARIANTS},
+    },
+    doc="ProteinMPNN that also sees the 25 atoms of ligands, ions and nucleotides nearest to each residue.",
+)

@@ -1,0 +1,253 @@
+"""What the network sees of context atoms: distances, directions, groups and periods; on the device, no parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from protgraph_plugins.ligandmpnn.fields import (
+    CONTEXT_DIRECTION,
+    CONTEXT_GROUP,
+    CONTEXT_PAIR_RBF,
+    CONTEXT_PERIOD,
+    CONTEXT_RBF,
+    pairs,
+)
+from torch import Tensor
+
+from protgraph import Conformity, TensorFeaturizer
+from protgraph.errors import OptionError
+from protgraph.featurize.frame import axes
+from protgraph.featurize.gaussian import SOFTEN, gaussians
+
+__all__ = ["ContextDirection", "ContextPairRbf", "ContextPeriodic", "ContextRbf", "group_and_period"]
+
+PAPER_K = 25
+_ATOMS = 5  # N, CA, C, O, CB
+_FLAT = 1e-8  # Å², added to the squared distance from the frame's axis; and Å, to the distance from CA
+#: Elements of each period.
+_PERIODS = (2, 8, 8, 18, 18, 32, 32)
+_NUMBER_OF_ELEMENTS = sum(_PERIODS)
+
+
+class _OfContext(TensorFeaturizer):
+    """Radial bases: ``bins`` centres from ``low`` to ``high``, of k context atoms."""
+
+    def __init__(self, *, k: int, bins: int, low: float, high: float) -> None:
+        super().__init__()
+        name = self.writes[0]
+        if not all(isinstance(x, int) for x in (k, bins)) or k < 1 or bins < 2:
+            raise OptionError(
+                f"{name} takes whole numbers, k of at least 1 and bins of at least 2; got {k!r}, {bins!r}"
+            )
+        if not high > low:
+            raise OptionError(f"{name} takes centres from low to high, got {low!r} to {high!r} Å")
+        self.k, self.bins, self.low, self.high = k, bins, low, high
+
+    def _declare(self, rows: int, width: int) -> None:
+        name = self.writes[0]
+        self.out[name] = self.out[name].as_(name, irreps=f"{rows * width}x0e", shape=(rows, width))
+
+
+class ContextRbf(_OfContext):
+    """Gaussian radial bases of the distances from N, CA, C, O and CB of a residue to its context atoms.
+
+    ``exp(-((sqrt(|x_a - y|² + 1e-6) - μ_k) / σ)²)``, μ_k evenly spaced, both ends included.
+
+    Parameters
+    ----------
+    k : int
+        Context atoms of each residue, as ``context_atoms`` has them.
+    bins : int
+        Number of centres.
+    low, high : float
+        First and last centre, Å; ``σ = (high - low) / bins``.
+
+    Reads
+    -----
+    backbone : (N, 4, 3), point, Å
+    cb : (N, 3), point, Å
+    context_pos : (N, k, 3), point, Å
+    context_mask : (N, k)
+
+    Writes
+    ------
+    context_rbf : (N, k, 5·bins), 0e, dimensionless
+        Atom of the residue slowest, then the bins; 0 where no context atom is.
+
+    References
+    ----------
+    Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1, Methods.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("backbone", "cb", "context_pos", "context_mask")
+    writes: ClassVar[tuple[str, ...]] = (CONTEXT_RBF.name,)
+
+    def __init__(self, *, k: int = PAPER_K, bins: int = 16, low: float = 2.0, high: float = 22.0) -> None:
+        super().__init__(k=k, bins=bins, low=low, high=high)
+        self._declare(k, _ATOMS * bins)
+
+    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        mask = f["context_mask"]
+        backbone = f["backbone"].masked_fill(~mask.any(1)[:, None, None], 0.0)  # no NaN where nothing is asked
+        atoms = torch.cat([backbone, f["cb"][:, None]], 1)  # (N, 5, 3)
+        distance = (f["context_pos"][:, :, None] - atoms[:, None]).square().sum(-1).add(SOFTEN).sqrt()  # (N, k, 5)
+        basis = gaussians(distance, self.bins, self.low, self.high).flatten(2)  # (N, k, 5 bins)
+        return {CONTEXT_RBF.name: basis * mask[..., None]}
+
+
+class ContextPairRbf(_OfContext):
+    """Gaussian radial bases of the distances between the context atoms of each residue.
+
+    Parameters
+    ----------
+    k : int
+        Context atoms of each residue, as ``context_atoms`` has them.
+    bins : int
+        Number of centres.
+    low, high : float
+        First and last centre, Å; ``σ = (high - low) / bins``.
+
+    Reads
+    -----
+    context_pos : (N, k, 3), point, Å
+    context_mask : (N, k)
+
+    Writes
+    ------
+    context_pair_rbf : (N, k (k + 1) / 2, bins), 0e, dimensionless
+        Pairs (a, b) with a ≤ b, row-major, an atom with itself among them; 0 where one is missing.
+
+    References
+    ----------
+    Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1, Methods.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("context_pos", "context_mask")
+    writes: ClassVar[tuple[str, ...]] = (CONTEXT_PAIR_RBF.name,)
+
+    def __init__(self, *, k: int = PAPER_K, bins: int = 16, low: float = 2.0, high: float = 22.0) -> None:
+        super().__init__(k=k, bins=bins, low=low, high=high)
+        self._declare(pairs(k), bins)
+
+    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        pos, mask = f["context_pos"], f["context_mask"]
+        a, b = torch.triu_indices(self.k, self.k, device=pos.device)
+        distance = (pos[:, a] - pos[:, b]).square().sum(-1).add(SOFTEN).sqrt()  # (N, P)
+        basis = gaussians(distance, self.bins, self.low, self.high)  # (N, P, bins)
+        return {CONTEXT_PAIR_RBF.name: basis * (mask[:, a] & mask[:, b])[..., None]}
+
+
+class ContextDirection(TensorFeaturizer):
+    """Where each context atom lies, seen from the residue's frame: e₁ along N − CA, e₂ towards C, e₃ = e₁ × e₂.
+
+    With (x, y, z) the step from CA to the atom in this frame and ``ρ² = x² + y²``: x/ρ, y/ρ, ρ/r and z/r.
+
+    Parameters
+    ----------
+    k : int
+        Context atoms of each residue, as ``context_atoms`` has them.
+
+    Reads
+    -----
+    backbone : (N, 4, 3), point, Å
+    backbone_mask : (N, 4)
+    context_pos : (N, k, 3), point, Å
+    context_mask : (N, k)
+
+    Writes
+    ------
+    context_direction : (N, k, 4), 3x0e+1x0o each, dimensionless
+        0 where no atom is, where it lies on CA, and where N, CA and C are no frame.
+
+    Notes
+    -----
+    ``ρ² + 1e-8 Å²`` stands for ρ², and ``r + 1e-8 Å`` for r, as in the published program.
+
+    References
+    ----------
+    Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1, Methods (angles of context atoms).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("backbone", "backbone_mask", "context_pos", "context_mask")
+    writes: ClassVar[tuple[str, ...]] = (CONTEXT_DIRECTION.name,)
+    # Coordinates of 300 Å round to 1.5e-5 Å, which is much of the ρ of an atom that lies along the axis.
+    conformity: ClassVar[Conformity] = Conformity(tolerance=3e-4)
+
+    def __init__(self, *, k: int = PAPER_K) -> None:
+        super().__init__()
+        if not (isinstance(k, int) and k >= 1):
+            raise OptionError(f"context_direction takes a whole number k of at least 1, got {k!r}")
+        name = CONTEXT_DIRECTION.name
+        self.out[name] = CONTEXT_DIRECTION.as_(name, irreps="+".join(k * ["3x0e+1x0o"]), shape=(k, 4))
+
+    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        known = f["backbone_mask"][:, :3].all(1)[:, None, None]
+        n, ca, c = f["backbone"][:, :3].masked_fill(~known, 0.0).unbind(1)
+        local = torch.einsum("nax,nkx->nka", axes(n - ca, c - ca), f["context_pos"] - ca[:, None])  # (N, k, 3)
+        squared = local.square().sum(-1, keepdim=True)
+        none = (squared == 0) | ~f["context_mask"][..., None]
+        r = squared.masked_fill(none, 1.0).sqrt() + _FLAT
+        rho = (local[..., :2].square().sum(-1, keepdim=True) + _FLAT).sqrt()
+        seen = torch.cat([local[..., :2] / rho, rho / r, local[..., 2:] / r], -1)  # (N, k, 4)
+        return {CONTEXT_DIRECTION.name: seen.masked_fill(none, 0.0)}
+
+
+class ContextPeriodic(TensorFeaturizer):
+    """Group and period of the element of each context atom.
+
+    Parameters
+    ----------
+    k : int
+        Context atoms of each residue, as ``context_atoms`` has them.
+
+    Reads
+    -----
+    context_element : (N, k) int64
+
+    Writes
+    ------
+    context_group : (N, k) int64, 19 classes
+        1 to 18, lanthanides and actinides 3; 0 where no atom is.
+    context_period : (N, k) int64, 8 classes
+        1 to 7; 0 where no atom is.
+
+    References
+    ----------
+    Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1, Methods (element, group and period of context atoms).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("context_element",)
+    writes: ClassVar[tuple[str, ...]] = (CONTEXT_GROUP.name, CONTEXT_PERIOD.name)
+
+    def __init__(self, *, k: int = PAPER_K) -> None:
+        super().__init__()
+        if not (isinstance(k, int) and k >= 1):
+            raise OptionError(f"context_periodic takes a whole number k of at least 1, got {k!r}")
+        for spec in (CONTEXT_GROUP, CONTEXT_PERIOD):
+            self.out[spec.name] = spec.as_(spec.name, irreps=f"{k}x0e", shape=(k,))
+
+    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        element = f["context_element"]
+        table = torch.tensor([group_and_period(z) for z in range(_NUMBER_OF_ELEMENTS + 1)], device=element.device)
+        group, period = table[element].unbind(-1)
+        return {CONTEXT_GROUP.name: group, CONTEXT_PERIOD.name: period}
+
+
+def group_and_period(number: int) -> tuple[int, int]:
+    """Group (lanthanides and actinides: 3) and period of an atomic number; 0 and 0 of 0.
+
+    Examples
+    --------
+    >>> group_and_period(26), group_and_period(2), group_and_period(92)
+    ((8, 4), (18, 1), (3, 7))
+    """
+    first = 1
+    for period, size in enumerate(_PERIODS, 1):
+        place = number - first  # from 0 along the period
+        if 0 <= place < size:
+            s_block = place < min(2, size - 1)  # helium is a noble gas
+            return place + 1 if s_block else max(place + 19 - size, 3), period
+        first += size
+    return 0, 0

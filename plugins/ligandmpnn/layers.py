@@ -1,0 +1,229 @@
+"""Layers on context atoms: ``context_embed``, ``context_atom_encoder`` and ``context_encoder``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+import torch
+from protgraph_plugins.ligandmpnn.fields import CONTEXT_GROUP, CONTEXT_RBF, pairs
+from torch import Tensor, nn
+from torch.nn.functional import gelu
+
+from protgraph import Conformity, FieldSpec, GraphLayer
+from protgraph.errors import WiringError
+from protgraph.nn.node_update import Update
+
+__all__ = ["ContextAtomEncoder", "ContextEmbed", "ContextEncoder"]
+
+#: Pairs of atoms that are worked on at once without gradients: 2048 × 128 float32 are 1 MB and stay in a core's cache.
+PAIRS = 2048
+_CHECKED = FieldSpec("context_h", "node", "400x0e", shape=(25, 16), chiral=True)  # as conformity tests feed them
+_FED = {"context_h": _CHECKED, "context_attr": _CHECKED.as_("context_attr")}
+
+
+def _atoms_of(layer: GraphLayer, name: str) -> tuple[int, int]:
+    """k and the width of a field ``(N, k, C)``."""
+    spec = layer.fields[name]
+    if len(spec.trailing_shape) != 2 or not spec.is_scalar:
+        raise WiringError(
+            f"{type(layer).__name__} reads {name!r} as scalars of k context atoms, (N, k, C); {spec.name!r} is "
+            f"{spec.irreps} of shape (N, {', '.join(map(str, spec.trailing_shape))})"
+        )
+    return spec.trailing_shape[0], spec.trailing_shape[1]
+
+
+def _blocks(rows: Tensor, each: int) -> Iterator[Tensor]:
+    """Rows ``(R,)`` in blocks, ``each`` pairs a row, on the CPU without gradients; else all at once."""
+    whole = torch.is_grad_enabled() or rows.device.type != "cpu"
+    yield from rows.split(len(rows) if whole else max(PAIRS // each, 1)) if len(rows) else ()
+
+
+class ContextEmbed(GraphLayer):
+    """``W₂ norm(W₁ [one-hot(c_1), …, x_1, x_2, …] + b₁) + b₂`` for each context atom of each residue.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Categories ``(N, k)`` and scalars ``(N, k, F)`` of context atoms.
+    dim : int
+        Width of the result.
+
+    Notes
+    -----
+    Reads (variadic): any such fields. Writes: context ``(N, k, dim)``, scalars.
+
+    The columns of W₁ for a category are an embedding table. Places without an atom hold numbers too, which layers that
+    know ``context_mask`` pass over.
+
+    References
+    ----------
+    Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1, Methods.
+    """
+
+    variadic: ClassVar[bool] = True
+    writes: ClassVar[tuple[str, ...]] = ("context",)
+    conformity: ClassVar[Conformity] = Conformity(
+        inputs={
+            "context_group": CONTEXT_GROUP.as_("context_group", shape=(25,)),
+            "context_rbf": CONTEXT_RBF.as_("context_rbf", shape=(25, 80)),
+        }
+    )
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 128) -> None:
+        super().__init__(fields)
+        shapes = {name: spec.trailing_shape for name, spec in fields.items() if spec.is_tensor and spec.is_scalar}
+        wrong = [n for n, spec in fields.items() if len(shapes.get(n, ())) != (1 if spec.is_category else 2)]
+        if wrong or not fields or len({shape[0] for shape in shapes.values()}) > 1:
+            told = ", ".join(f"{n} (N, {', '.join(map(str, s.trailing_shape))})" for n, s in fields.items())
+            raise WiringError(
+                "context_embed reads categories (N, k) and scalars (N, k, F) of the same k context atoms, such as\n"
+                f"'context_element' and 'context_rbf'; got {told or 'nothing'}"
+            )
+        self.tables = nn.ModuleDict({n: nn.Embedding(s.classes, dim) for n, s in fields.items() if s.is_category})
+        self.real = tuple(name for name in fields if name not in self.tables)
+        width = sum(shapes[name][1] for name in self.real)
+        self.linear = nn.Linear(width, dim) if width else None
+        self.norm, self.out_map = nn.LayerNorm(dim), nn.Linear(dim, dim)
+        k = next(iter(shapes.values()))[0]
+        self.declare(context=FieldSpec("context", "node", f"{k * dim}x0e", shape=(k, dim)))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        parts = [table(f[name]) for name, table in self.tables.items()]
+        if self.linear is not None:
+            parts.append(self.linear(torch.cat([f[name].to(self.linear.weight.dtype) for name in self.real], -1)))
+        return {"context": self.out_map(self.norm(sum(parts[1:], start=parts[0])))}
+
+
+class ContextAtomEncoder(GraphLayer):
+    """The context atoms of a residue hear from their distances to each other, each residue's by themselves.
+
+    With ``e_ab = norm(V r_ab + c)`` of the radial bases r of all atoms b of the residue, a itself among them:
+    ``y_a ← norm(y_a + 1/30 Σ_b W₃ g(W₂ g(A y_a + B e_ab + b₁) + b₂) + b₃)``, ``y_a ← norm(y_a + FFN(y_a))``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    scale : float
+        What sums of messages are divided by: a constant, not the number of atoms.
+    dropout : float
+        Probability.
+
+    Notes
+    -----
+    Reads: context_h ``(N, k, C)`` and context_pair_rbf ``(N, k (k + 1) / 2, D)`` scalars, context_mask ``(N, k)``.
+    Writes: context_h ``(N, k, C)``, 0 where no atom is.
+
+    Each pair's e is worked out once for both directions, W₃ after the sum. Only residues with context atoms are worked
+    on, and only the columns that hold one.
+
+    In the published network all rounds share V, c, the norm and a linear map before B; weights are converted.
+
+    References
+    ----------
+    Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1, Methods (ligand graph encoder).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("context_h", "context_pair_rbf", "context_mask")
+    writes: ClassVar[tuple[str, ...]] = ("context_h",)
+    conformity: ClassVar[Conformity] = Conformity(inputs=_FED)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, scale: float = 30.0, dropout: float = 0.1) -> None:
+        super().__init__(fields)
+        (k, dim), (rows, basis) = _atoms_of(self, "context_h"), _atoms_of(self, "context_pair_rbf")
+        if rows != pairs(k):
+            raise WiringError(
+                f"context_atom_encoder reads {rows} pairs, and {k} atoms have {pairs(k)}: give all featurizers one k"
+            )
+        self.pair = nn.Linear(basis, dim)
+        self.pair_norm = nn.LayerNorm(dim)
+        self.edge = nn.Linear(dim, dim)
+        self.target = nn.Linear(dim, dim, bias=False)
+        self.middle = nn.Linear(dim, dim)
+        self.update = Update(dim, scale, dropout)
+        place = torch.zeros(k, k, dtype=torch.long)
+        a, b = torch.triu_indices(k, k)
+        place[a, b] = place[b, a] = torch.arange(rows)
+        self.register_buffer("place", place, persistent=False)
+        self.declare(context_h=FieldSpec("context_h", "node", f"{k * dim}x0e", shape=(k, dim)))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        y, basis, mask = f["context_h"], f["context_pair_rbf"], f["context_mask"]
+        held = mask.any(1).nonzero().flatten()
+        columns = mask.any(0).nonzero().flatten()
+        whole = y.new_zeros(len(y), len(columns), y.size(2))
+        parts = [
+            self._round(y[r][:, columns], basis[r], mask[r][:, columns], columns)
+            for r in _blocks(held, mask.size(1) ** 2)
+        ]
+        if parts:
+            whole = whole.index_copy(0, held, torch.cat(parts))
+        return {"context_h": y.new_zeros(y.shape).index_copy(1, columns, whole)}
+
+    def _round(self, y: Tensor, basis: Tensor, mask: Tensor, columns: Tensor) -> Tensor:
+        """``(R, c, C)`` of R residues and c places of atoms, from bases ``(R, P, D)`` of the pairs of all places."""
+        c = len(columns)
+        a, b = torch.triu_indices(c, c, device=y.device)
+        chosen = self.place[columns[a], columns[b]]  # (p,) the pairs of these places
+        e = self.edge(self.pair_norm(self.pair(basis[:, chosen])))  # (R, p, C)
+        where = torch.zeros(c, c, dtype=torch.long, device=y.device)
+        where[a, b] = where[b, a] = torch.arange(len(a), device=y.device)
+        z = e.index_select(1, where.flatten()).view(len(y), c, c, -1) + self.target(y)[:, :, None]
+        m = gelu(self.middle(gelu(z))) * mask[:, None, :, None]  # (R, c, c, C)
+        count = mask.sum(1, keepdim=True)[:, None].to(y.dtype)  # (R, 1, 1)
+        return self.update(y, m.sum(2), count) * mask[..., None]
+
+
+class ContextEncoder(GraphLayer):
+    """Residues hear from their context atoms.
+
+    ``h_i ← norm(h_i + 1/30 Σ_a W₃ g(W₂ g(A h_i + B e_ia + C y_a + b₁) + b₂) + b₃)``, ``h_i ← norm(h_i + FFN(h_i))``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    scale : float
+        What sums of messages are divided by: a constant, not the number of atoms.
+    dropout : float
+        Probability.
+
+    Notes
+    -----
+    Reads: h ``(N, C)``; context_attr ``(N, k, D)``, e of residues and atoms; context_h ``(N, k, Y)``, y of atoms;
+    context_mask ``(N, k)``. Writes: h ``(N, C)``. All scalars.
+
+    A residue without context atoms is updated too, by itself.
+
+    References
+    ----------
+    Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1, Methods (protein–ligand graph encoder).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "context_attr", "context_h", "context_mask")
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity: ClassVar[Conformity] = Conformity(inputs=_FED)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, scale: float = 30.0, dropout: float = 0.1) -> None:
+        super().__init__(fields)
+        dim, (k, edge), (other, atom) = self.scalar_width("h"), *(_atoms_of(self, n) for n in self.reads[1:3])
+        if k != other:
+            raise WiringError(f"context_encoder reads {k} and {other} context atoms: give all featurizers one k")
+        self.target = nn.Linear(dim, dim, bias=False)
+        self.edge = nn.Linear(edge, dim)
+        self.source = nn.Linear(atom, dim, bias=False)
+        self.middle = nn.Linear(dim, dim)
+        self.update = Update(dim, scale, dropout)
+        self.declare(h=f"{dim}x0e")
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        h, e, y, mask = f["h"], f["context_attr"], f["context_h"], f["context_mask"]
+        held, total = mask.any(1).nonzero().flatten(), torch.zeros_like(h)
+        parts = [self._sum(h[r], e[r], y[r], mask[r]) for r in _blocks(held, mask.size(1))]
+        if parts:
+            total = total.index_copy(0, held, torch.cat(parts))
+        return {"h": self.update(h, total, mask.sum(1, keepdim=True).to(h.dtype))}
+
+    def _sum(self, h: Tensor, e: Tensor, y: Tensor, mask: Tensor) -> Tensor:
+        """``(R, C)``, sums of the messages of R residues."""
+        z = self.edge(e) + self.source(y) + self.target(h)[:, None]  # (R, k, C)
+        return (gelu(self.middle(gelu(z))) * mask[..., None]).sum(1)

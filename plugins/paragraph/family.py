@@ -1,0 +1,46 @@
+"""Paragraph as a model graph: six layers of messages between all residues of the binding loops, and a small network."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY", "FILES"]
+
+PAPER = "Chinery et al. 2023, doi:10.1093/bioinformatics/btac732"
+#: Variant → file of published weights.
+FILES = {
+    "paired": "pretrained_weights.pt",
+    "heavy": "pretrained_weights_heavy.pt",
+    "light": "pretrained_weights_light.pt",
+}
+
+
+def _network(name: str, *, weights: str = "", doc: str = PAPER) -> ModelGraph:
+    dense = {"hidden": [10, 10], "act": "hardtanh"}
+    return ModelGraph(
+        name,
+        features=["antibody_residue", "every_pair", "edge_near"],
+        layers=[
+            node("paragraph_layer", reads={"h": "antibody_residue", "edge_attr": "edge_near"}),
+            *5 * [node("paragraph_layer", reads={"edge_attr": "edge_near"})],
+        ],
+        heads={f"node_{kind}": dense for kind in ("classifier", "multilabel", "regressor")},
+        weights=weights,
+        doc=doc,
+    )
+
+
+FAMILY = Family(
+    {
+        "chinery2023": _network("paragraph"),
+        **{
+            variant: _network(
+                f"paragraph.{variant}",
+                weights="protgraph_plugins.paragraph.weights:published",
+                doc=f"{PAPER}: published weights ({variant}).",
+            )
+            for variant in FILES
+        },
+    },
+    doc="Which residues of an antibody's binding loops touch the antigen.",
+)

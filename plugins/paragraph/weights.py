@@ -1,0 +1,64 @@
+"""Paragraph's published weights under our names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from protgraph_plugins.paragraph.family import FILES
+from torch import Tensor
+
+from protgraph import Target
+from protgraph.errors import CheckpointError, MissingExtraError
+from protgraph.model import Published, read_weights
+
+__all__ = ["FOLDER_VARIABLE", "from_reference", "published"]
+
+#: Environment variable with the folder ``Paragraph/trained_model`` of a copy of the program.
+FOLDER_VARIABLE = "PROTGRAPH_PARAGRAPH"
+
+
+def published(name: str, file: str | Path | None = None) -> Published:
+    """The weights of ``"paragraph.paired"``, say, for whether a residue touches the antigen.
+
+    Raises
+    ------
+    MissingExtraError
+        They are not on this machine.
+    CheckpointError
+        The file is damaged or of another program.
+    """
+    wanted = FILES[name.rpartition(".")[2]]
+    path = Path(file) if file else Path(os.environ.get(FOLDER_VARIABLE, "")) / wanted
+    if not path.is_file():
+        raise MissingExtraError(
+            f"the weights of {name} are not here ({path}).\n"
+            f"Get Paragraph/trained_model of github.com/oxpig/Paragraph and set {FOLDER_VARIABLE} to that folder."
+        )
+    held = read_weights(path, "Paragraph")
+    try:
+        state = from_reference(held)
+    except (RuntimeError, KeyError, TypeError, ValueError) as e:
+        raise CheckpointError(f"{path} holds no weights of Paragraph ({e.__class__.__name__}): {e}") from e
+    return Published(Target("paratope", "node", "labels", 1, ("paratope",)), state)
+
+
+def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Our model's state from the program's: the first map of each message is parted by what it reads."""
+    ours: dict[str, Tensor] = {}
+    layers = 1 + max(int(k.split(".")[1]) for k in state if k.startswith("graph_layers."))
+    for n in range(layers):
+        theirs, mine = f"graph_layers.{n}.", f"layers.{n}."
+        joined, dim = state[f"{theirs}edge_mlp.0.weight"], state[f"{theirs}node_mlp.3.weight"].size(0)
+        parts = joined.split([dim, dim, joined.size(1) - 2 * dim], 1)
+        ours |= {f"{mine}{k}.weight": v for k, v in zip(("target", "source", "edge"), parts, strict=True)}
+        ours[f"{mine}target.bias"] = state[f"{theirs}edge_mlp.0.bias"]
+        for kind in ("weight", "bias"):
+            ours[f"{mine}message.{kind}"] = state[f"{theirs}edge_mlp.3.{kind}"]
+            ours[f"{mine}node.0.{kind}"] = state[f"{theirs}node_mlp.0.{kind}"]
+            ours[f"{mine}node.2.{kind}"] = state[f"{theirs}node_mlp.3.{kind}"]
+    for n in range(3):
+        for kind in ("weight", "bias"):
+            ours[f"head.mlp.{3 * n}.{kind}"] = state[f"linear_layers.{n}.{kind}"]
+    return ours

@@ -1,0 +1,7 @@
+"""ProteinMPNN with its published weights; see :mod:`protgraph_plugins.proteinmpnn.family`."""
+
+from __future__ import annotations
+
+from protgraph_plugins.proteinmpnn.family import FAMILY
+
+__all__ = ["FAMILY"]

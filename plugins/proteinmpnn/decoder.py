@@ -1,0 +1,202 @@
+"""ProteinMPNN's autoregressive decoder: ``proteinmpnn_decoder``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from protgraph_plugins.proteinmpnn.blocks import Block, blocks, joined
+from protgraph_plugins.proteinmpnn.layers import PairMLP
+from torch import Tensor, nn
+
+from protgraph import Edges, FieldSpec
+from protgraph.errors import OptionError, WiringError
+from protgraph.nn.decoder import Decoder, DecoderState
+from protgraph.nn.node_update import Update
+
+__all__ = ["ProteinMPNNDecoder", "State"]
+
+
+@dataclass
+class State(DecoderState):
+    """Parts of messages.
+
+    Parameters
+    ----------
+    h : Tensor
+        ``(N, C)``, what the encoder says of each residue.
+    edge : Tensor
+        ``(N · K, D)``, what it says of each edge. Fewer than K neighbours are filled up.
+    copies, num_nodes : int
+    of_edge : list of Tensor
+        For each layer ``(N, K, C)``: what edges add to messages; empty without copies.
+    neighbour : Tensor
+        ``(N, K)`` int64.
+    there : Tensor or None
+        ``(N, K, 1)``, 0 where filled up; None where all have K.
+    count : Tensor
+        ``(N, 1)`` neighbours.
+    undecoded : list of Tensor
+        For each layer ``(N, C)``: what a residue adds to messages before it is decoded.
+    of_source : list of Tensor
+        For each layer ``(copies · N, C)``: what it adds now; empty without copies, where nothing is to be chosen.
+    table : list of Tensor
+        For each layer ``(types, C)``: what its type adds besides.
+    """
+
+    h: Tensor
+    edge: Tensor
+    copies: int
+    num_nodes: int
+    of_edge: list[Tensor]
+    neighbour: Tensor
+    there: Tensor | None
+    count: Tensor
+    undecoded: list[Tensor]
+    of_source: list[Tensor]
+    table: list[Tensor]
+
+
+class _Layer(PairMLP):
+    """One round of messages ``W₃ g(W₂ g(A h_i + B e_ij + C h_j + D s_j + b₁) + b₂) + b₃`` and the node's update."""
+
+    def __init__(self, dim: int, edge: int, scale: float, dropout: float) -> None:
+        super().__init__(dim, edge, dim)
+        self.of_type = nn.Linear(dim, dim, bias=False)
+        self.update = Update(dim, scale, dropout)
+
+
+class ProteinMPNNDecoder(Decoder):
+    """Residue types one after the other: i hears types and states of those decoded before it, of others the encoding.
+
+    With s the type's embedding, h⁰ the encoder's result and i ← j decoded before i:
+    ``h_i ← norm(h_i + 1/30 Σ_j MLP[h_i, e_ij, s_j, h_j])`` for those, ``MLP[h_i, e_ij, 0, h⁰_j]`` for the others, and
+    ``h_i ← norm(h_i + FFN(h_i))``; ``depth`` times. A residue does not see its own type.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    depth : int
+        Rounds.
+    scale : float
+        What sums of messages are divided by: a constant, not the number of neighbours.
+    dropout : float
+        Probability.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` and edge_attr ``(E, D)`` scalars, edges, aatype ``(N,)``, decoding_rank ``(N,)``.
+    Writes: h ``(N, C)``.
+
+    The products of h and s in a message's first map are worked out on nodes; where types are chosen one after the
+    other, those of e before decoding begins.
+
+    References
+    ----------
+    Dauparas et al. 2022, doi:10.1126/science.add2187, supplement, algorithm 3.
+    """
+
+    def __init__(
+        self, fields: Mapping[str, FieldSpec], *, depth: int = 3, scale: float = 30.0, dropout: float = 0.1
+    ) -> None:
+        super().__init__(fields)
+        if depth < 1:
+            raise OptionError(f"depth={depth}: a decoder has 1 round of messages or more")
+        types = fields["aatype"].classes
+        if types is None:
+            raise WiringError(f"proteinmpnn_decoder reads aatype from {fields['aatype'].name!r}, which is no category")
+        dim, edge = self.scalar_width("h"), self.scalar_width("edge_attr")
+        self.embed = nn.Embedding(types, dim)
+        self.layers = nn.ModuleList(_Layer(dim, edge, scale, dropout) for _ in range(depth))
+        self.declare(h=f"{dim}x0e")
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        return {"h": self.teach(self.start(f, copies=0), f["aatype"], f["decoding_rank"])}
+
+    def start(self, f: Mapping[str, Any], *, copies: int = 1) -> State:
+        h, edges, e = f["h"], f["edges"], f["edge_attr"]
+        undecoded = [layer.source(h) for layer in self.layers]
+        neighbour, there = _padded(edges)
+        edge = _filled(e, there)
+        return State(
+            h=h,
+            edge=edge,
+            copies=copies,
+            num_nodes=edges.num_nodes,
+            of_edge=[layer.edge(edge).view(*neighbour.shape, h.size(1)) for layer in self.layers] if copies else [],
+            neighbour=neighbour,
+            there=None if there is None else there[..., None].to(h.dtype),
+            count=edges.count[:, None].to(h.dtype),
+            undecoded=undecoded,
+            of_source=[part.repeat(copies, 1) for part in undecoded] if copies else [],
+            table=[layer.of_type(self.embed.weight) for layer in self.layers],
+        )
+
+    def teach(self, state: State, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
+        n, h = state.num_nodes, state.h
+        later = rank[state.neighbour] >= rank[:, None]  # (N, K)
+        parts = blocks(_from(state.neighbour + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
+        for number, layer in enumerate(self.layers):
+            told = layer.source(h) + state.table[number][aatype]
+            nodes = layer.of_target(h), torch.cat([told, state.undecoded[number]])
+
+            def total(part: Block, layer: _Layer = layer, nodes: tuple[Tensor, Tensor] = nodes) -> Tensor:
+                m = layer(state.edge[part.rows], nodes, part)
+                return self._total(m.view(*state.neighbour[part.nodes].shape, m.size(1)), state, part.nodes)
+
+            h = layer.update(h, joined(parts, total, n), state.count)
+            if state.copies:
+                state.of_source[number][copy * n : (copy + 1) * n] = told
+        return h
+
+    def forget(self, state: State, rows: Tensor) -> None:
+        for now, before in zip(state.of_source, state.undecoded, strict=True):
+            now[rows] = before[rows % state.num_nodes]
+
+    def step(self, state: State, rows: Tensor) -> Tensor:
+        node = rows % state.num_nodes
+        around = state.neighbour.index_select(0, node) + (rows - node)[:, None]  # (R, K)
+        h = state.h.index_select(0, node)
+        for layer, of_edge, of_source in zip(self.layers, state.of_edge, state.of_source, strict=True):
+            z = of_source.index_select(0, around.flatten()).view(*around.shape, of_source.size(1))  # (R, K, C)
+            z.add_(of_edge.index_select(0, node)).add_(layer.target(h)[:, None])
+            own = layer.source(h)
+            h = layer.update(h, self._total(layer.inner(z), state, node), state.count[node])
+            of_source.index_copy_(0, rows, own)
+        return h
+
+    def tell(self, state: State, rows: Tensor, types: Tensor) -> None:
+        for of_source, table in zip(state.of_source, state.table, strict=True):
+            of_source.index_add_(0, rows, table.index_select(0, types))
+
+    @staticmethod
+    def _total(m: Tensor, state: State, node: Tensor | slice) -> Tensor:
+        """Sums ``(R, C)`` of the messages ``(R, K, C)`` of some nodes."""
+        return m.sum(1) if state.there is None else (m * state.there[node]).sum(1)
+
+
+def _from(place: Tensor, sources: int) -> Edges:
+    """Edges from ``(N, K)`` rows of a table of so many."""
+    n, k = place.shape
+    target = torch.arange(n, device=place.device).repeat_interleave(k)
+    return Edges(torch.stack([place.flatten(), target]), n, degree=k, num_sources=sources)
+
+
+def _padded(edges: Edges) -> tuple[Tensor, Tensor | None]:
+    """``(N, K)`` neighbours of each node, filled up with node 0, and where there is one; None where all have K."""
+    if edges.degree is not None:
+        return edges.index[0].view(edges.num_nodes, edges.degree), None
+    count = edges.count
+    widest = int(count.max()) if count.numel() else 0
+    there = torch.arange(widest, device=count.device) < count[:, None]
+    neighbour = torch.zeros(edges.num_nodes, widest, dtype=torch.long, device=count.device)
+    return neighbour.masked_scatter(there, edges.index[0]), there
+
+
+def _filled(e: Tensor, there: Tensor | None) -> Tensor:
+    """``(E, D)`` as ``(N · K, D)``, 0 where filled up."""
+    if there is None:
+        return e
+    return e.new_zeros(there.numel(), e.size(1)).masked_scatter(there.flatten()[:, None], e)

@@ -1,0 +1,81 @@
+"""ProteinMPNN as a model graph: distances of atoms → edges; three encoders; a decoder of residue types."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelGraph, node
+
+__all__ = ["FAMILY", "VARIANTS"]
+
+PAPER = "Dauparas et al. 2022, doi:10.1126/science.add2187"
+LEVELS = ("002", "010", "020", "030")
+#: Variant → folder of the distribution ``proteinmpnn``, and file.
+VARIANTS = {f"v_48_{level}": f"vanilla_model_weights/v_48_{level}.pt" for level in LEVELS}
+CA_VARIANTS = {f"ca_v_48_{level}": f"ca_model_weights/v_48_{level}.pt" for level in LEVELS[:3]}
+VARIANTS |= {f"soluble_v_48_{level}": f"soluble_model_weights/v_48_{level}.pt" for level in LEVELS}
+VARIANTS |= CA_VARIANTS | {name.replace("ca_", "ca_corrected_"): file for name, file in CA_VARIANTS.items()}
+
+
+def _network(
+    name: str,
+    *,
+    dim: int = 128,
+    depth: int = 3,
+    k: int = 48,
+    dropout: float = 0.1,
+    trace: str = "",
+    weights: str = "",
+    doc: str = PAPER,
+) -> ModelGraph:
+    """The network on whole backbones; on CA alone where ``trace`` is "published" or "corrected"."""
+    options = {"corrected": trace == "corrected"}
+    seen, read = ["virtual_cb", "atom_pair_rbf"], ["atom_pair_rbf"]
+    if trace:
+        read = ["ca_pair_rbf", "ca_orientation"]
+        seen = [node(name, **options) for name in read]
+    first, *rest = [node("proteinmpnn_encoder", dim=dim, dropout=dropout)] + (depth - 1) * [
+        node("proteinmpnn_encoder", dropout=dropout, reads={"h": "h"})
+    ]
+    return ModelGraph(
+        name,
+        features=[
+            node("backbone_knn", k=k, atoms="ca" if trace else "backbone"),
+            *seen,
+            "relative_position",
+            "decoding_rank",
+        ],
+        layers=[
+            node("embed", reads=["relative_position"], dim=16, writes={"h": "edge_position"}),
+            node("embed", reads=["edge_position", *read], dim=dim, writes={"h": "edge_attr"}),
+            node("layer_norm", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}),
+            node("linear", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}, dim=dim),
+            first,
+            *rest,
+            node("proteinmpnn_decoder", depth=depth, dropout=dropout),
+        ],
+        weights=weights,
+        doc=doc,
+    )
+
+
+def _published(variant: str) -> ModelGraph:
+    kind = "SolubleMPNN, trained on soluble proteins" if variant.startswith("soluble") else "trained on PDB assemblies"
+    trace = ""
+    if variant.startswith("ca_"):
+        trace = "corrected" if "corrected" in variant else "published"
+        kind += f", on CA alone, features {'as published, with their defects' if trace == 'published' else 'corrected'}"
+    return _network(
+        f"proteinmpnn.{variant}",
+        trace=trace,
+        weights="protgraph_plugins.proteinmpnn.weights:published",
+        doc=f"{PAPER}: {kind} with noise of 0.{variant[-2:]} Å; published weights.",
+    )
+
+
+FAMILY = Family(
+    {
+        "small": _network("proteinmpnn", dim=64, depth=2, k=24, doc=f"{PAPER}: half as wide, 24 neighbours."),
+        "dauparas2022": _network("proteinmpnn.dauparas2022"),
+        **{variant: _published(variant) for variant in VARIANTS},
+    },
+    doc="Message passing on the 48 nearest residues, and a decoder that tells residue types one after the other.",
+)

@@ -1,7 +1,0 @@
-"""The floors that every model must beat; see :mod:`protgraph_baseline.family`."""
-
-from __future__ import annotations
-
-from protgraph_baseline.family import MAJORITY, SEQUENCE_MLP
-
-__all__ = ["MAJORITY", "SEQUENCE_MLP"]

@@ -1,7 +1,0 @@
-"""Relational networks over typed edges on proteins; see :mod:`protgraph_gearnet.family`."""
-
-from __future__ import annotations
-
-from protgraph_gearnet.family import EDGE_FAMILY, FAMILY
-
-__all__ = ["EDGE_FAMILY", "FAMILY"]

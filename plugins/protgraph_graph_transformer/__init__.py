@@ -1,7 +1,0 @@
-"""Graph transformers on proteins; see :mod:`protgraph_graph_transformer.family`."""
-
-from __future__ import annotations
-
-from protgraph_graph_transformer.family import FAMILY
-
-__all__ = ["FAMILY"]

@@ -1,7 +1,0 @@
-"""A transformer and an equivariant network side by side on proteins; see :mod:`protgraph_hybrid.family`."""
-
-from __future__ import annotations
-
-from protgraph_hybrid.family import FAMILY
-
-__all__ = ["FAMILY"]

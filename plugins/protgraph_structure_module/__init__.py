@@ -1,7 +1,0 @@
-"""From a sequence to backbone frames; see :mod:`protgraph_structure_module.family`."""
-
-from __future__ import annotations
-
-from protgraph_structure_module.family import FAMILY
-
-__all__ = ["FAMILY"]

@@ -1,0 +1,7 @@
+"""Tensor field networks on proteins; see :mod:`protgraph_plugins.tfn.family`."""
+
+from __future__ import annotations
+
+from protgraph_plugins.tfn.family import FAMILY
+
+__all__ = ["FAMILY"]

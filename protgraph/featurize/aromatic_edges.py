@@ -1,0 +1,167 @@
+"""Edges of interactions with aromatic rings, by the rings' centres and planes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from protgraph.data.graph.conformity import Conformity
+from protgraph.errors import OptionError
+from protgraph.featurize.base import EdgeFeaturizer, EdgeList
+from protgraph.structure.chemistry.functional_groups import atoms_of, points_between, rings
+from protgraph.structure.descriptors.backbone_geometry import unit
+from protgraph.structure.neighbors import search as neighbors
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["Aromatic", "AromaticSulphur", "CationPi", "PiStacking"]
+
+_PI = ("PHE", "TYR", "TRP")
+_STACKED, _UPRIGHT, _OVER = np.cos(np.radians([30.0, 60.0, 45.0]))
+
+
+class _RingPairs(EdgeFeaturizer):
+    """Base: pairs of residues, symmetric."""
+
+    conformity = Conformity(proteins="packed")
+
+    @abstractmethod
+    def pairs(self, residues: Residues) -> np.ndarray:
+        """``(2, P)`` int64 residues; pairs may come twice, or within one residue."""
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        n, ends = len(residues), np.sort(self.pairs(residues), axis=0)
+        codes = np.unique((ends[0] * n + ends[1])[ends[0] != ends[1]])
+        return EdgeList(*neighbors.both_ways(residues.pos, np.stack(np.divmod(codes, n))))
+
+
+class Aromatic(_RingPairs):
+    """Edges between residues with aromatic rings whose centres are ``low`` to ``high`` apart; symmetric.
+
+    Parameters
+    ----------
+    low, high : float
+        Å, inclusive.
+
+    Notes
+    -----
+    Rings of Phe, Tyr, His, and both of Trp; Graphein's ``add_aromatic_interactions`` has the six-membered ring of Trp
+    only.
+
+    References
+    ----------
+    Burley & Petsko 1985, doi:10.1126/science.3892686 (4.5–7 Å); Tina et al. 2007, doi:10.1093/nar/gkm423.
+    """
+
+    def __init__(self, *, low: float = 4.5, high: float = 7.0) -> None:
+        super().__init__()
+        if not (isinstance(low, int | float) and isinstance(high, int | float) and 0 <= low < high < 100):
+            raise OptionError(f"aromatic takes 0 ≤ low < high < 100 Å, got low={low!r}, high={high!r}")
+        self.low, self.high = low, high
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        found = rings(residues)
+        i, j = points_between(found.centre, found.centre, self.high)
+        far = neighbors.squared(found.centre[i] - found.centre[j]) >= self.low * self.low
+        return found.residue[np.stack([i[far], j[far]])]
+
+
+class PiStacking(_RingPairs):
+    """Edges between residues with stacked aromatic rings of Phe, Tyr or Trp; symmetric.
+
+    Parameters
+    ----------
+    shape : {"any", "parallel", "t_shaped"}
+        Parallel: normals less than 30° apart, and both less than 45° from the line of centres. T-shaped: normals more
+        than 60° apart, and one of them less than 45° from the line of centres.
+    cutoff : float
+        Å between centres, inclusive.
+
+    Notes
+    -----
+    Graphein's ``add_t_stacking`` wants *both* normals within 45° of the line of centres, which an upright T (0° and
+    90°) is not; its ``add_pi_stacking_interactions`` is "parallel", but for normals that point away from each other,
+    whose sign it takes as it comes.
+
+    References
+    ----------
+    McGaughey, Gagné & Rappé 1998, doi:10.1074/jbc.273.25.15458; angles and 7 Å as in Graphein (Jamasb et al. 2022,
+    NeurIPS 35).
+    """
+
+    def __init__(self, *, shape: str = "any", cutoff: float = 7.0) -> None:
+        super().__init__()
+        if shape not in ("any", "parallel", "t_shaped"):
+            raise OptionError(f"pi_stacking takes a shape 'any', 'parallel' or 't_shaped', got {shape!r}")
+        self.shape, self.cutoff = shape, _cutoff("pi_stacking", cutoff)
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        found = rings(residues, _PI)
+        i, j = points_between(found.centre, found.centre, self.cutoff)
+        i, j = i[i < j], j[i < j]
+        line = unit(found.centre[j] - found.centre[i])
+        tilt = np.abs((found.normal[i] * found.normal[j]).sum(1))  # cosines; the sign of a normal means nothing
+        over = np.abs(np.stack([(found.normal[k] * line).sum(1) for k in (i, j)])) > _OVER
+        parallel, upright = (tilt > _STACKED) & over.all(0), (tilt < _UPRIGHT) & over.any(0)
+        kept = {"any": parallel | upright, "parallel": parallel, "t_shaped": upright}[self.shape]
+        return found.residue[np.stack([i[kept], j[kept]])]
+
+
+class CationPi(_RingPairs):
+    """Edges between Lys or Arg and Phe, Tyr or Trp with NZ or CZ at most ``cutoff`` from a ring's centre; symmetric.
+
+    Parameters
+    ----------
+    cutoff : float
+        Å, inclusive.
+
+    Notes
+    -----
+    Graphein's ``add_cation_pi_interactions`` measures between any side-chain atoms.
+
+    References
+    ----------
+    Gallivan & Dougherty 1999, doi:10.1073/pnas.96.17.9459; 6 Å as in Tina et al. 2007, doi:10.1093/nar/gkm423.
+    """
+
+    def __init__(self, *, cutoff: float = 6.0) -> None:
+        super().__init__()
+        self.cutoff = _cutoff("cation_pi", cutoff)
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        return _to_rings(residues, {"LYS": ("NZ",), "ARG": ("CZ",)}, self.cutoff)
+
+
+class AromaticSulphur(_RingPairs):
+    """Edges between Cys or Met and Phe, Tyr or Trp with S at most ``cutoff`` from a ring's centre; symmetric.
+
+    Parameters
+    ----------
+    cutoff : float
+        Å, inclusive.
+
+    References
+    ----------
+    Reid, Lindley & Thornton 1985, FEBS Letters 190, 209; 5.3 Å as in Tina et al. 2007,
+    doi:10.1093/nar/gkm423.
+    """
+
+    def __init__(self, *, cutoff: float = 5.3) -> None:
+        super().__init__()
+        self.cutoff = _cutoff("aromatic_sulphur", cutoff)
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        return _to_rings(residues, {"CYS": ("SG",), "MET": ("SD",)}, self.cutoff)
+
+
+def _to_rings(residues: Residues, names: dict[str, tuple[str, ...]], cutoff: float) -> np.ndarray:
+    """``(2, P)`` residues of atoms and of rings whose centres are near."""
+    found, atoms = rings(residues, _PI), np.flatnonzero(atoms_of(residues, names))
+    i, j = points_between(residues.atom_pos[atoms], found.centre, cutoff)
+    return np.stack([residues.atom_residue[atoms[i]], found.residue[j]])
+
+
+def _cutoff(name: str, cutoff: float) -> float:
+    if not (isinstance(cutoff, int | float) and 0 < cutoff < 100):
+        raise OptionError(f"{name} takes a cutoff above 0 and below 100 Å, got {cutoff!r}")
+    return cutoff

@@ -1,0 +1,95 @@
+"""Features of the backbone's shape: dihedral angles and directions at each residue.
+
+They have the floating type of the coordinates: float32 from files, float64 where exactness is put to the test.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from protgraph.data.graph.conformity import Conformity
+from protgraph.featurize.base import StructureFeaturizer
+from protgraph.structure.descriptors.backbone_geometry import backbone_dihedrals, linked_to_next, unit, virtual_cb
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["Dihedral", "Orientation", "SidechainDirection"]
+
+
+class Dihedral(StructureFeaturizer):
+    """Backbone dihedral angles on the circle: ``[cos φ, cos ψ, cos ω, sin φ, sin ψ, sin ω]``.
+
+    Writes
+    ------
+    dihedral : (N, 6) float32, 3x0e+3x0o, dimensionless
+        Both 0 where an angle is undefined: an atom is missing, or the chain ends or has a gap. A mirror image
+        keeps the cosines and turns the sign of the sines.
+    dihedral_mask : (N, 3) bool
+        Which of φ, ψ, ω are defined.
+
+    References
+    ----------
+    See :func:`protgraph.structure.descriptors.backbone_geometry.backbone_dihedrals`; as node features in Ingraham et al. 2019,
+    "Generative models for graph-based protein design", NeurIPS 32.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("dihedral", "dihedral_mask")
+    conformity = Conformity(tolerance=1e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        angles = backbone_dihedrals(residues)  # (N, 3)
+        defined = ~np.isnan(angles)
+        on_circle = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)  # (N, 6)
+        on_circle[~np.concatenate([defined, defined], axis=1)] = 0.0
+        return {"dihedral": on_circle.astype(residues.pos.dtype), "dihedral_mask": defined}
+
+
+class Orientation(StructureFeaturizer):
+    """Unit vectors along the chain, to the next and to the previous CA.
+
+    Writes
+    ------
+    orientation : (N, 2, 3) float32, 2x1o, dimensionless
+        Row 0 ``(CA_{i+1} - CA_i) / |…|``, row 1 ``(CA_{i-1} - CA_i) / |…|``; 0 at chain ends and gaps.
+
+    References
+    ----------
+    Jing et al. 2021, arXiv:2009.01411 (node features: "forward and reverse unit vectors").
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("orientation",)
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        step = np.diff(residues.pos.astype(np.float64), axis=0)  # (N - 1, 3)
+        step = unit(step) * linked_to_next(residues)[:-1, None]
+        orientation = np.zeros((len(residues), 2, 3), residues.pos.dtype)
+        orientation[:-1, 0] = step
+        orientation[1:, 1] = -step
+        return {"orientation": orientation}
+
+
+class SidechainDirection(StructureFeaturizer):
+    """Unit vector from CA to the virtual CB, which N, CA and C alone determine: glycine has one too.
+
+    Writes
+    ------
+    sidechain_direction : (N, 3) float32, 1x1o under rotations (chiral), dimensionless
+        0 where N or C is missing, or N, CA, C coincide.
+
+    Notes
+    -----
+    The formula has a cross product: in a mirror image it points to the L form's CB of that image, not to the
+    mirrored CB, hence the field is marked chiral.
+
+    References
+    ----------
+    See :func:`protgraph.structure.descriptors.backbone_geometry.virtual_cb`.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("sidechain_direction",)
+    conformity = Conformity(tolerance=1e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        cb = virtual_cb(residues.backbone)
+        return {"sidechain_direction": unit(cb - residues.backbone[:, 1]).astype(residues.pos.dtype)}

@@ -1,0 +1,111 @@
+"""Edges along covalent bonds."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from protgraph.data.graph.conformity import Conformity
+from protgraph.errors import OptionError
+from protgraph.featurize.base import EdgeFeaturizer, EdgeList
+from protgraph.structure.chemistry.bonds import (
+    DISULFIDE,
+    covalent_bonds,
+    disulfide_bonds,
+    ligand_bonds,
+    ligand_links,
+    peptide_bonds,
+)
+from protgraph.structure.descriptors.backbone_geometry import linked_to_next
+from protgraph.structure.neighbors import search as neighbors
+from protgraph.structure.residues.atoms import Nodes
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["AtomPairs", "CovalentBond", "Disulfide", "PeptideBond"]
+
+
+class AtomPairs(EdgeFeaturizer):
+    """Base of what pairs of atoms have: two residues are joined where any two of their atoms are; symmetric."""
+
+    conformity = Conformity(proteins="packed")
+
+    @abstractmethod
+    def pairs(self, residues: Residues) -> np.ndarray:
+        """``(2, P)`` int64 atoms, each pair once or in both orders; pairs within a residue may be among them."""
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        n, ends = len(residues), np.sort(residues.atom_residue[self.pairs(residues)], axis=0)
+        codes = np.unique((ends[0] * n + ends[1])[ends[0] != ends[1]])
+        return EdgeList(*neighbors.both_ways(residues.pos, np.stack(np.divmod(codes, n))))
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        pairs = np.unique(np.sort(self._ends(residues, nodes), axis=0), axis=1)
+        return EdgeList(*neighbors.both_ways(nodes.pos, pairs))
+
+    def _ends(self, residues: Residues, nodes: Nodes) -> np.ndarray:
+        """``(2, P)`` int64 nodes of the pairs of which both atoms are nodes."""
+        ends = nodes.of_atoms(self.pairs(residues))
+        return ends[:, (ends >= 0).all(0)]
+
+
+class PeptideBond(AtomPairs):
+    """Edges between residues that follow each other in a chain without a gap; symmetric.
+
+    Notes
+    -----
+    Bonded are C and N at most 2.5 Å apart; in traces without them, CA at most 4.3 Å apart
+    (:func:`protgraph.structure.descriptors.backbone_geometry.linked_to_next`).
+    """
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        return peptide_bonds(residues)
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        i = np.flatnonzero(linked_to_next(residues))
+        return EdgeList(*neighbors.both_ways(residues.pos, np.stack([i, i + 1])))
+
+
+class CovalentBond(AtomPairs):
+    """Edges along covalent bonds: between residues peptide bonds and disulfides; symmetric.
+
+    Notes
+    -----
+    Between atoms, those of the Chemical Component Dictionary besides and, where ligands are nodes, theirs to the
+    protein and to each other: :func:`protgraph.structure.chemistry.bonds.covalent_bonds`,
+    :func:`~protgraph.structure.chemistry.bonds.ligand_links`.
+    """
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        return covalent_bonds(residues)
+
+    def _ends(self, residues: Residues, nodes: Nodes) -> np.ndarray:
+        ends, ligands = super()._ends(residues, nodes), residues.ligands
+        if ligands is None or not nodes.is_ligand.any():
+            return ends
+        own = np.flatnonzero(nodes.is_ligand)
+        everyone = np.concatenate([nodes.of_atoms(np.arange(len(residues.atom_name))), own])
+        return np.concatenate([ends, own[ligand_bonds(ligands)], everyone[ligand_links(residues)]], axis=1)
+
+
+class Disulfide(AtomPairs):
+    """Edges between cysteines whose SG are at most ``cutoff`` apart; symmetric.
+
+    Parameters
+    ----------
+    cutoff : float
+        Å, inclusive.
+
+    References
+    ----------
+    Tina, Bhadra & Srinivasan 2007, doi:10.1093/nar/gkm423 (2.2 Å), as in Graphein's ``add_disulfide_interactions``.
+    """
+
+    def __init__(self, *, cutoff: float = DISULFIDE) -> None:
+        super().__init__()
+        if not (isinstance(cutoff, int | float) and cutoff > 0):
+            raise OptionError(f"disulfide takes a cutoff above 0 Å, got {cutoff!r}")
+        self.cutoff = cutoff
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        return disulfide_bonds(residues, self.cutoff)

@@ -1,0 +1,144 @@
+"""How buried a residue is, by counting what is around it: numbers of CA, all about or on either side; protrusion."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec, register_field
+from protgraph.errors import OptionError
+from protgraph.featurize.base import StructureFeaturizer
+from protgraph.structure.descriptors.ca_trace import trace_side
+from protgraph.structure.descriptors.solvent_exposure import cb_side, contact_number, half_sphere_exposure, protrusion
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["ContactNumber", "HalfSphereExposure", "Protrusion"]
+
+for _spec in (
+    FieldSpec("contact_number", "node", "1x0e", unit="CA atoms", doc="CA within 10 Å"),
+    FieldSpec("half_sphere_ca", "node", "2x0e", unit="CA atoms", doc="half-sphere exposure HSE-alpha, up and down"),
+    FieldSpec("half_sphere_ca_mask", "node", "1x0e", "bool", doc="whether both neighbours in the chain are there"),
+    FieldSpec(
+        "half_sphere_cb",
+        "node",
+        "2x0e",
+        unit="CA atoms",
+        chiral=True,
+        doc="half-sphere exposure HSE-beta, up and down (chiral where CB is a virtual one)",
+    ),
+    FieldSpec("half_sphere_cb_mask", "node", "1x0e", "bool", doc="whether CB is there, or N and C are"),
+    FieldSpec("protrusion", "node", "2x0e", doc="index CX of the residue's heavy atoms, mean and greatest"),
+):
+    register_field(_spec)
+
+
+class ContactNumber(StructureFeaturizer):
+    """How many other CA lie near that of the residue.
+
+    Parameters
+    ----------
+    radius : float
+        Å, inclusive.
+
+    Writes
+    ------
+    contact_number : (N, 1) float32, 1x0e, CA atoms
+        All chains that are there count.
+
+    References
+    ----------
+    See :func:`protgraph.structure.descriptors.solvent_exposure.contact_number`.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("contact_number",)
+
+    def __init__(self, *, radius: float = 10.0) -> None:
+        super().__init__()
+        self.radius = _radius("contact_number", radius)
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        return {"contact_number": contact_number(residues, radius=self.radius)[:, None].astype(np.float32)}
+
+
+class HalfSphereExposure(StructureFeaturizer):
+    """How many CA lie on the side chain's side of a CA, and how many on the other.
+
+    Parameters
+    ----------
+    radius : float
+        Å, inclusive.
+
+    Writes
+    ------
+    half_sphere_ca : (N, 2) float32, 2x0e, CA atoms
+        HSEα, up and down: the side chain's direction from the CA before and after. 0 where one is missing.
+    half_sphere_ca_mask : (N, 1) bool
+    half_sphere_cb : (N, 2) float32, 2x0e under rotations (chiral), CA atoms
+        HSEβ, up and down: from CA to the file's CB, or to the virtual one (glycine, hidden side chains). 0 where there
+        is neither.
+    half_sphere_cb_mask : (N, 1) bool
+
+    References
+    ----------
+    See :func:`protgraph.structure.descriptors.solvent_exposure.half_sphere_exposure`.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = (
+        *("half_sphere_ca", "half_sphere_ca_mask"),
+        *("half_sphere_cb", "half_sphere_cb_mask"),
+    )
+
+    def __init__(self, *, radius: float = 13.0) -> None:
+        super().__init__()
+        self.radius = _radius("half_sphere_exposure", radius)
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        made = {}
+        for name, side in (("half_sphere_ca", trace_side(residues)), ("half_sphere_cb", cb_side(residues))):
+            mask = side.any(1, keepdims=True)
+            made[name] = (half_sphere_exposure(residues, side, radius=self.radius) * mask).astype(np.float32)
+            made[f"{name}_mask"] = mask
+        return made
+
+
+class Protrusion(StructureFeaturizer):
+    """Whether a residue sticks out: free over filled volume about its heavy atoms, the index CX.
+
+    Parameters
+    ----------
+    radius : float
+        Of the sphere about each atom, Å.
+
+    Writes
+    ------
+    protrusion : (N, 2) float32, 2x0e, dimensionless
+        Mean and greatest CX of the residue's heavy atoms; some 0 to 1 inside, up to 15 at protruding ends. Where side
+        chains are hidden, only backbone atoms count, and fill the spheres.
+
+    References
+    ----------
+    See :func:`protgraph.structure.descriptors.solvent_exposure.protrusion`.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("protrusion",)
+    conformity = Conformity(tolerance=1e-2)  # an atom more or less, on the sphere, where coordinates are rounded
+
+    def __init__(self, *, radius: float = 10.0) -> None:
+        super().__init__()
+        self.radius = _radius("protrusion", radius)
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        index, owner = protrusion(residues, radius=self.radius), residues.atom_residue
+        mean = np.bincount(owner, index, len(residues)) / np.maximum(np.bincount(owner, minlength=len(residues)), 1)
+        greatest = np.full(len(residues), -np.inf)
+        np.maximum.at(greatest, owner, index)
+        greatest[np.isinf(greatest)] = 0.0  # a residue without atoms
+        return {"protrusion": np.stack([mean, greatest], 1).astype(np.float32)}
+
+
+def _radius(name: str, radius: float) -> float:
+    if not (isinstance(radius, int | float) and radius > 0):
+        raise OptionError(f"{name} takes a radius above 0 Å, got {radius!r}")
+    return radius

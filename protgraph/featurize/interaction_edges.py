@@ -1,0 +1,245 @@
+"""Edges of non-covalent interactions between atoms of two residues: hydrogen bonds, charges, packing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protgraph.errors import OptionError
+from protgraph.featurize.base import EdgeList
+from protgraph.featurize.bond_edges import AtomPairs
+from protgraph.structure.chemistry.dssp_hbond import backbone_bonds
+from protgraph.structure.chemistry.functional_groups import (
+    ANIONS,
+    CATIONS,
+    HYDROPHOBIC,
+    atoms_between,
+    atoms_by_name,
+    atoms_of,
+    sidechains,
+)
+from protgraph.structure.chemistry.hbond import hydrogen_bonds
+from protgraph.structure.chemistry.vdw import touching
+from protgraph.structure.neighbors import search as neighbors
+from protgraph.structure.residues.atoms import Nodes
+from protgraph.structure.residues.residues import Residues
+
+__all__ = [
+    "Clash",
+    "DsspHydrogenBond",
+    "HydrogenBond",
+    "Hydrophobic",
+    "Ionic",
+    "SaltBridge",
+    "VanDerWaals",
+]
+
+
+class _Donated(AtomPairs):
+    """Base of hydrogen bonds: pairs are (donor, acceptor).
+
+    Parameters
+    ----------
+    is_directed : bool
+        Edges from donor to acceptor only, in place of both ways.
+    """
+
+    def __init__(self, *, is_directed: bool = False) -> None:
+        super().__init__()
+        self.is_directed = is_directed
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        if not self.is_directed:
+            return super().__call__(residues)
+        ends = np.unique(residues.atom_residue[self.pairs(residues)], axis=1)
+        return EdgeList(*neighbors.resorted(residues.pos, ends[:, ends[0] != ends[1]]))
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        if not self.is_directed:
+            return super().among(residues, nodes)
+        return EdgeList(*neighbors.resorted(nodes.pos, np.unique(self._ends(residues, nodes), axis=1)))
+
+
+class HydrogenBond(_Donated):
+    """Edges between residues joined by a hydrogen bond D–H…A: H…A < 2.5 Å and an angle at H above 120°.
+
+    Parameters
+    ----------
+    is_directed : bool
+        Edges from donor to acceptor only, in place of both ways.
+
+    Notes
+    -----
+    Backbone and side chains. Hydrogens are put where the heavy atoms leave them; those of the file are not asked. What
+    counts as donor and acceptor, and freely turning hydrogens: :func:`protgraph.structure.chemistry.hbond.hydrogen_bonds`.
+
+    References
+    ----------
+    Baker & Hubbard 1984, doi:10.1016/0079-6107(84)90007-5.
+    """
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        return hydrogen_bonds(residues)
+
+
+class DsspHydrogenBond(_Donated):
+    """Edges between residues whose backbones are hydrogen-bonded by DSSP: electrostatic energy below −0.5 kcal/mol.
+
+    Parameters
+    ----------
+    is_directed : bool
+        Edges from donor (N–H) to acceptor (C=O) only, in place of both ways.
+    best : int, optional
+        Bonds of each donor that count, the strongest ones, as in the program; None keeps all.
+
+    References
+    ----------
+    Kabsch & Sander 1983, doi:10.1002/bip.360221211. See :func:`protgraph.structure.chemistry.dssp_hbond.backbone_bonds`.
+    """
+
+    def __init__(self, *, is_directed: bool = False, best: int | None = 2) -> None:
+        super().__init__(is_directed=is_directed)
+        if not (best is None or (isinstance(best, int) and best >= 1)):
+            raise OptionError(f"dssp_hydrogen_bond takes a whole number best of at least 1 or none, got {best!r}")
+        self.best = best
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        bonds = backbone_bonds(residues, best=self.best)
+        n, o = atoms_by_name(residues, np.arange(len(residues)), ("N", "O")).T
+        pairs = np.stack([n[bonds.donor], o[bonds.acceptor]])
+        return pairs[:, (pairs >= 0).all(0)]
+
+
+class SaltBridge(AtomPairs):
+    """Edges between Asp or Glu and Lys, Arg or His with a charged O and N at most ``cutoff`` apart; symmetric.
+
+    Parameters
+    ----------
+    cutoff : float
+        Å, inclusive, between side-chain oxygens and nitrogens.
+    histidine : bool
+        Whether histidine, whose protonation is unknown, counts as charged.
+
+    Notes
+    -----
+    Graphein's ``add_salt_bridges`` leaves out His and the NE of Arg.
+
+    References
+    ----------
+    Barlow & Thornton 1983, doi:10.1016/S0022-2836(83)80079-5 (4.0 Å, with histidine).
+    """
+
+    def __init__(self, *, cutoff: float = 4.0, histidine: bool = True) -> None:
+        super().__init__()
+        self.cutoff, self.histidine = _cutoff("salt_bridge", cutoff), histidine
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        cations = {name: atoms for name, atoms in CATIONS.items() if self.histidine or name != "HIS"}
+        return atoms_between(residues, atoms_of(residues, ANIONS), atoms_of(residues, cations), self.cutoff)
+
+
+class Ionic(AtomPairs):
+    """Edges between Asp or Glu and Lys, Arg or His with any side-chain atoms at most ``cutoff`` apart; symmetric.
+
+    Parameters
+    ----------
+    cutoff : float
+        Å, inclusive.
+
+    References
+    ----------
+    Tina, Bhadra & Srinivasan 2007, doi:10.1093/nar/gkm423 (6 Å), as in Graphein's ``add_ionic_interactions``.
+    """
+
+    def __init__(self, *, cutoff: float = 6.0) -> None:
+        super().__init__()
+        self.cutoff = _cutoff("ionic", cutoff)
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        return atoms_between(residues, sidechains(residues, ANIONS), sidechains(residues, CATIONS), self.cutoff)
+
+
+class Hydrophobic(AtomPairs):
+    """Edges between residues of AVLIMFWPY with any side-chain atoms at most ``cutoff`` apart; symmetric.
+
+    Parameters
+    ----------
+    cutoff : float
+        Å, inclusive.
+
+    References
+    ----------
+    Tina, Bhadra & Srinivasan 2007, doi:10.1093/nar/gkm423 (5 Å), as in Graphein's ``add_hydrophobic_interactions``.
+    """
+
+    def __init__(self, *, cutoff: float = 5.0) -> None:
+        super().__init__()
+        self.cutoff = _cutoff("hydrophobic", cutoff)
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        own = sidechains(residues, HYDROPHOBIC)
+        return atoms_between(residues, own, own, self.cutoff)
+
+
+class VanDerWaals(AtomPairs):
+    """Edges between residues with touching atoms, ``−0.4 Å < d − (r_a + r_b) ≤ tolerance``; symmetric.
+
+    Parameters
+    ----------
+    tolerance : float
+        Å, the largest gap between the spheres.
+
+    Notes
+    -----
+    Heavy atoms more than three bonds apart. Radii are Bondi's; atoms that overlap more are a ``clash``. Graphein's
+    ``add_vdw_interactions`` (0.5 Å too) counts bonded and overlapping atoms.
+
+    References
+    ----------
+    Bondi 1964, doi:10.1021/j100785a001 (radii).
+    """
+
+    def __init__(self, *, tolerance: float = 0.5) -> None:
+        super().__init__()
+        if not (isinstance(tolerance, int | float) and 0 <= tolerance < 100):
+            raise OptionError(f"van_der_waals takes a tolerance from 0 to 100 Å, got {tolerance!r}")
+        self.tolerance = tolerance
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        return touching(residues, -_OVERLAP, self.tolerance)
+
+
+class Clash(AtomPairs):
+    """Edges between residues with atoms that overlap by at least ``overlap``, ``d ≤ r_a + r_b − overlap``; symmetric.
+
+    Parameters
+    ----------
+    overlap : float
+        Å.
+
+    Notes
+    -----
+    Heavy atoms more than three bonds apart, radii of Bondi; MolProbity's clashes are those of all atoms with its own
+    radii. Hydrogen-bonded N and O overlap by some 0.2 Å and are none.
+
+    References
+    ----------
+    Word et al. 1999, doi:10.1006/jmbi.1998.2400 (0.4 Å); Bondi 1964, doi:10.1021/j100785a001 (radii).
+    """
+
+    def __init__(self, *, overlap: float = 0.4) -> None:
+        super().__init__()
+        if not (isinstance(overlap, int | float) and 0 <= overlap < 4):
+            raise OptionError(f"clash takes an overlap from 0 to 4 Å, got {overlap!r}")
+        self.overlap = overlap
+
+    def pairs(self, residues: Residues) -> np.ndarray:
+        return touching(residues, -np.inf, -self.overlap)
+
+
+_OVERLAP = 0.4  # Å, from which on atoms clash
+
+
+def _cutoff(name: str, cutoff: float) -> float:
+    if not (isinstance(cutoff, int | float) and 0 < cutoff < 100):
+        raise OptionError(f"{name} takes a cutoff above 0 and below 100 Å, got {cutoff!r}")
+    return cutoff

@@ -1,0 +1,152 @@
+"""Edges that nearest neighbours in space miss: far along the chain, drawn at random, by triangulation, or all."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from protgraph.data.graph.conformity import Conformity
+from protgraph.errors import OptionError
+from protgraph.featurize.base import EdgeFeaturizer, EdgeList
+from protgraph.structure.neighbors import search as neighbors
+from protgraph.structure.neighbors.atom_distance import distant_knn
+from protgraph.structure.neighbors.delaunay import delaunay
+from protgraph.structure.neighbors.random_neighbors import random_neighbors
+from protgraph.structure.residues.atoms import Nodes
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["Complete", "Delaunay", "DistantKnn", "RandomLongRange"]
+
+
+class Complete(EdgeFeaturizer):
+    """Edges between all nodes; symmetric.
+
+    Notes
+    -----
+    N² − N of them: for layers that attend to everything without edges, see ``transformer``.
+    """
+
+    needs_coordinates: ClassVar[bool] = False
+    conformity = Conformity(expected_failures={"non_trivial": "all nodes are joined, whatever the structure"})
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        return _complete(residues.pos)
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        return _complete(nodes.pos)
+
+
+class Delaunay(EdgeFeaturizer):
+    """Edges of the Delaunay triangulation of the nodes: pairs through which some empty sphere passes; symmetric.
+
+    Parameters
+    ----------
+    cutoff : float, optional
+        Å, inclusive; longer edges, as between residues on the surface, are left out. None keeps all.
+
+    References
+    ----------
+    Of proteins: Singh, Tropsha & Vaisman 1996, doi:10.1089/cmb.1996.3.213. See
+    :func:`protgraph.structure.neighbors.delaunay.delaunay` for points that fill no volume.
+    """
+
+    def __init__(self, *, cutoff: float | None = None) -> None:
+        super().__init__()
+        if not (cutoff is None or (isinstance(cutoff, int | float) and cutoff > 0)):
+            raise OptionError(f"delaunay takes a cutoff above 0 Å or none, got {cutoff!r}")
+        self.cutoff = cutoff
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        return _triangulated(residues.pos, self.cutoff)
+
+    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+        return _triangulated(nodes.pos, self.cutoff)
+
+
+class DistantKnn(EdgeFeaturizer):
+    """Edges from the k nearest residues among those of other chains or at least ``separation`` positions away.
+
+    Parameters
+    ----------
+    k : int
+        Neighbours of each residue; all that are allowed where there are fewer.
+    separation : int
+        ``|seq_pos[i] - seq_pos[j]|`` from which on a residue of the same chain counts.
+
+    Notes
+    -----
+    Directed. Not ``knn`` with a separation, which leaves out some of the k.
+    """
+
+    def __init__(self, *, k: int = 8, separation: int = 6) -> None:
+        super().__init__()
+        if not (isinstance(k, int) and k >= 1):
+            raise OptionError(f"distant_knn takes a whole number k of at least 1, got {k!r}")
+        self.k, self.separation = k, _separation("distant_knn", separation)
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        return EdgeList(*distant_knn(residues, self.k, self.separation))
+
+
+class RandomLongRange(EdgeFeaturizer):
+    """Edges from k residues drawn at random, with probabilities ∝ ``d^-exponent``.
+
+    Parameters
+    ----------
+    k : int
+        Draws for each residue, without replacement.
+    separation : int
+        Residues of the same chain that are fewer positions away are not drawn.
+    exponent : float
+        Of the distance of the CA atoms; 0 draws all alike.
+    seed : int
+        Same seed, same edges.
+
+    Notes
+    -----
+    Directed. How edges are drawn: :func:`protgraph.structure.neighbors.random_neighbors.random_neighbors`.
+
+    References
+    ----------
+    Ingraham et al. 2023, doi:10.1038/s41586-023-06728-8, supplement (random graph neural networks: inverse cubic
+    distance).
+    """
+
+    def __init__(self, *, k: int = 8, separation: int = 6, exponent: float = 3.0, seed: int = 0) -> None:
+        super().__init__()
+        if not (isinstance(k, int) and k >= 1):
+            raise OptionError(f"random_long_range takes a whole number k of at least 1, got {k!r}")
+        if not (isinstance(exponent, int | float) and 0 <= exponent < 100):
+            raise OptionError(f"random_long_range takes an exponent from 0 to 100, got {exponent!r}")
+        if not (isinstance(seed, int) and 0 <= seed < 2**63):
+            raise OptionError(f"random_long_range takes a whole number seed of at least 0, got {seed!r}")
+        self.k, self.separation = k, _separation("random_long_range", separation)
+        self.exponent, self.seed = float(exponent), seed
+
+    def __call__(self, residues: Residues) -> EdgeList:
+        found = random_neighbors(
+            residues, self.k, separation=self.separation, exponent=self.exponent, seed=self.seed
+        )
+        return EdgeList(*found)
+
+
+def _complete(pos: np.ndarray) -> EdgeList:
+    n = len(pos)
+    target, source = np.nonzero(~np.eye(n, dtype=bool))
+    return EdgeList(*neighbors.resorted(pos, np.stack([source, target])), degree=max(n - 1, 0))
+
+
+def _triangulated(pos: np.ndarray, cutoff: float | None) -> EdgeList:
+    source, target = neighbors.both_ways(pos, delaunay(pos))
+    if cutoff is None:
+        return EdgeList(source, target)
+    exact = np.asarray(pos, np.float64)
+    near = neighbors.squared(exact[source] - exact[target]) <= cutoff * cutoff
+    return EdgeList(source[near], target[near])
+
+
+def _separation(name: str, separation: int) -> int:
+    if not (isinstance(separation, int) and separation >= 1):
+        raise OptionError(f"{name} takes a whole number separation of at least 1, got {separation!r}")
+    return separation

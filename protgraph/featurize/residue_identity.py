@@ -1,0 +1,102 @@
+"""Features of single residues that need no geometry: type, place in the sequence, B factor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from protgraph.data.graph.fields import field
+from protgraph.errors import OptionError
+from protgraph.featurize.base import StructureFeaturizer, TensorFeaturizer
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["BFactor", "ResidueOneHot", "SequencePosition"]
+
+
+class ResidueOneHot(TensorFeaturizer):
+    """The residue type, one-hot: ``residue_one_hot[i, t] = 1`` where ``t = aatype[i]``, else 0.
+
+    Reads
+    -----
+    aatype : (N,) int64
+
+    Writes
+    ------
+    residue_one_hot : (N, 21), 21x0e, dimensionless
+        Columns ACDEFGHIKLMNPQRSTVWYX, torch's default floating type.
+
+    Notes
+    -----
+    The token form, for embeddings, is ``aatype`` itself, which every graph has.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("aatype",)
+    writes: ClassVar[tuple[str, ...]] = ("residue_one_hot",)
+
+    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        aatype = f["aatype"]
+        types = torch.arange(field("aatype").classes, device=aatype.device)
+        return {"residue_one_hot": (aatype[:, None] == types).to(torch.get_default_dtype())}  # (N, 21)
+
+
+class SequencePosition(TensorFeaturizer):
+    """Sinusoidal code of the position p along the chain, ``sin(p ω_c)`` and ``cos(p ω_c)``, ``ω_c = 10000^(-2c/dim)``.
+
+    Parameters
+    ----------
+    dim : int
+        Width, even.
+
+    Reads
+    -----
+    seq_pos : (N,) int64
+        It counts unresolved residues, so a gap in the model is a gap in the code.
+
+    Writes
+    ------
+    sequence_position : (N, dim), dim x 0e, dimensionless
+        Column 2c is the sine, 2c + 1 the cosine; torch's default floating type.
+
+    References
+    ----------
+    Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("seq_pos",)
+    writes: ClassVar[tuple[str, ...]] = ("sequence_position",)
+
+    def __init__(self, *, dim: int = 16) -> None:
+        super().__init__()
+        if not (isinstance(dim, int) and dim >= 2 and dim % 2 == 0):
+            raise OptionError(f"sequence_position takes an even dim of at least 2 (sine and cosine), got {dim!r}")
+        self.dim = dim
+        self.declare(sequence_position=f"{dim}x0e")
+
+    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        position = f["seq_pos"].to(torch.get_default_dtype())
+        exponent = torch.arange(0, self.dim, 2, dtype=position.dtype, device=position.device) / self.dim
+        angle = position[:, None] * 10000.0**-exponent  # (N, dim / 2)
+        code = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)  # (N, dim)
+        return {"sequence_position": code}
+
+
+class BFactor(StructureFeaturizer):
+    """The isotropic B factor of each residue's CA, as the file has it.
+
+    Writes
+    ------
+    b_factor : (N, 1) float32, 1x0e, Å²
+
+    Notes
+    -----
+    Predicted structures keep a confidence in this column (pLDDT in AlphaFold's); it is passed on unchanged.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("b_factor",)
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        return {"b_factor": residues.b_factor[:, None].astype(np.float32)}

@@ -1,0 +1,72 @@
+"""A model as a table: each node with what it reads, what it writes, in which shape, and how much it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import nn
+
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.model.build import GraphModel
+
+__all__ = ["Row", "describe"]
+
+_ROWS = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: ``path`` ("layers[2]"), registry ``name``, options, fields, numbers learnt."""
+
+    path: str
+    name: str
+    options: tuple[str, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    parameters: int
+
+
+def describe(model: GraphModel) -> list[Row]:
+    """One row per feature, layer and head of a built model.
+
+    Reads and writes are written ``field`` or ``local=field``; writes carry their shape and irreps, such as
+    ``h (N, 80) 32x0e+16x1o``.
+    """
+    rows = []
+    plan = model.plan
+    made = {id(n): f for n, f in (*plan.structure, *plan.edges, *plan.tensor)}
+    for i, n in enumerate(plan.nodes):
+        featurizer = made[id(n)]
+        reads = _names({local: n.reads.get(local, local) for local in featurizer.reads}) or ("structure",)
+        writes = tuple(_shape(spec, n.writes.get(local, local)) for local, spec in featurizer.out.items())
+        rows.append(Row(f"features[{i}]", n.name, _options(n.options), reads, writes, 0))
+    for w, layer in zip(model.wires, model.layers, strict=True):
+        writes = tuple(_shape(layer.out[local], name) for local, name in w.writes.items())
+        rows.append(Row(w.path, w.node.name, _options(w.node.options), _names(w.reads), writes, _count(layer)))
+    target = model.target
+    count = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}[target.level]
+    options = _options(model.graph.heads.get(target.head_name, {}))
+    logits = f"logits ({', '.join(map(str, (count, *target.shape)))})"
+    rows.append(Row("head", target.head_name, options, _names(model.head_reads), (logits,), _count(model.head)))
+    return rows
+
+
+def _options(options: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(f"{k}={v!r}" for k, v in options.items())
+
+
+def _names(reads: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name if local == name else f"{local}={name}" for local, name in reads.items())
+
+
+def _shape(spec: FieldSpec, name: str) -> str:
+    if name == "edge_index":
+        return "edge_index (2, E)"
+    shape = (_ROWS[spec.level], *map(str, spec.trailing_shape))
+    kind = f"{spec.classes} classes" if spec.is_category else spec.irreps
+    return f"{name} ({', '.join(shape)}{',' if len(shape) == 1 else ''}) {kind}"
+
+
+def _count(module: nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters() if p.requires_grad)

@@ -1,0 +1,223 @@
+"""The one attention of the house: every node of a protein over the nodes of the same protein, with its N² pairs unmade.
+
+Layers project, turn, gate; the scalar products, the softmax and the sum over values happen here, through torch's fused
+kernels, and are the same numbers as a softmax written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add, and_
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
+
+from protgraph.nn.attention_recorder import Attends, PairWeights
+from protgraph.ops.edges import Proteins
+from protgraph.ops.ragged import Block, Layout, Side
+
+__all__ = ["DotProductAttention", "PairTerm", "in_parts", "pair_term"]
+
+#: Part of the logits: a block and a range of l rows to ``(b, H, l, M)``, asked for when it is needed.
+PairTerm = Callable[[Block, slice], Tensor]
+_Seen = tuple[Sequence[PairTerm], Tensor | None, Tensor | None]  # terms, mask, key_mask
+
+# Logits that are held at once where a kernel has to be given them: 2^24 float32 are 64 MiB.
+_ENTRIES = 2**24
+
+
+class DotProductAttention(Attends):
+    """``o_i = Σ_j softmax_j( q_i·k_j / √d + Σ_t t_ij ) v_j``, j over the nodes of i's protein that i may see.
+
+    Parameters
+    ----------
+    causal : bool
+        Node i sees the nodes of its protein up to itself, in their order in the batch. Where others answer than those
+        that ask, those that ask are the last of them: of M nodes, the L last.
+    dropout : float
+        Probability of leaving out an attention weight.
+    entries : int
+        Logits that are held at once where there are terms.
+
+    Notes
+    -----
+    Without terms and masks a kernel goes over keys in pieces (Rabe & Staats 2021, arXiv:2112.05682; Dao et al. 2022,
+    arXiv:2205.14135): memory is linear in N. Terms and masks are quadratic by themselves; they are asked for in ranges
+    of rows of at most ``entries`` logits, and again for the backward pass, so that no more than one range is held.
+
+    Proteins share a call where they have one length; on a GPU, where they have about one (see
+    :class:`protgraph.ops.ragged.Layout`). A node that may see nothing gets 0.
+
+    References
+    ----------
+    Vaswani et al. 2017, arXiv:1706.03762, eq. 1.
+
+    Examples
+    --------
+    >>> proteins = Proteins(torch.tensor([0, 0, 1]), (2, 1))
+    >>> x = torch.tensor([[1.0], [1.0], [5.0]]).unsqueeze(1)
+    >>> DotProductAttention()(0 * x, 0 * x, x, proteins).flatten().tolist()
+    [1.0, 1.0, 5.0]
+    """
+
+    def __init__(self, *, causal: bool = False, dropout: float = 0.0, entries: int = _ENTRIES) -> None:
+        super().__init__()
+        self.causal, self.dropout, self.entries = causal, dropout, entries
+
+    def forward(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        proteins: Proteins,
+        *,
+        keys: Proteins | None = None,
+        terms: Sequence[PairTerm] = (),
+        mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+    ) -> Tensor:
+        """The weighted sums of values.
+
+        Parameters
+        ----------
+        q, k, v : Tensor
+            ``(N, H, D)``, ``(M, H, D)`` and ``(M, H, C)``.
+        proteins : Proteins
+            The N nodes that ask.
+        keys : Proteins, optional
+            The M nodes that answer, where they are others: as many proteins.
+        terms : sequence of PairTerm
+            Added to the logits. Pairs are those of (asking, answering) nodes, laid out as in ``Proteins``. -inf hides.
+        mask : Tensor, optional
+            ``(P,)`` bool: which pairs may see each other.
+        key_mask : Tensor, optional
+            ``(M,)`` bool: which nodes may be seen.
+
+        Returns
+        -------
+        Tensor
+            ``(N, H, C)``.
+        """
+        if self.is_heard:
+            self.weights(q, k, proteins, keys=keys, terms=terms, mask=mask, key_mask=key_mask)
+        layout = _layout(proteins, keys)
+        if not layout.blocks:
+            return q.new_zeros(q.size(0), q.size(1), v.size(2)) + 0 * (q.sum() + k.sum() + v.sum())
+        p = self.dropout if self.training else 0.0
+        seen = (terms, mask, key_mask)
+        parts = [self._attend(block, _heads(block.rows, q), _heads(block.columns, k), _heads(block.columns, v), seen, p)
+                 for block in layout.blocks]  # fmt: skip
+        return layout.join([part.transpose(1, 2) for part in parts])
+
+    def weights(
+        self,
+        q: Tensor,
+        k: Tensor,
+        proteins: Proteins,
+        *,
+        keys: Proteins | None = None,
+        terms: Sequence[PairTerm] = (),
+        mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+    ) -> list[Tensor]:
+        """``(H, L, M)`` of each protein: the weights that :meth:`forward` sums with, written out."""
+        sizes = (keys or proteins).sizes
+        made = [q.new_zeros(q.size(1), n, m) for n, m in zip(proteins.sizes, sizes, strict=True)]
+        # One protein a block: nothing to cut out of a padded one.
+        layout = Layout(proteins.sizes, sizes, q.device, padded=False)
+        nonempty = iter([b for b, w in enumerate(made) if w.numel()])
+        for block in layout.blocks:
+            scaled = _heads(block.rows, q) / q.size(-1) ** 0.5
+            logits = scaled @ _heads(block.columns, k).mT  # (b, H, L, M)
+            extra = self._extra(block, slice(None), (terms, mask, key_mask), q)
+            if extra is not None:
+                logits = logits.masked_fill(~extra, -torch.inf) if extra.dtype == torch.bool else logits + extra
+            for weight in logits.softmax(-1).nan_to_num(0.0):  # NaN: a row that sees nothing
+                made[next(nonempty)] = weight
+        self.tell(PairWeights(made))
+        return made
+
+    def _attend(self, block: Block, q: Tensor, k: Tensor, v: Tensor, seen: _Seen, p: float) -> Tensor:
+        """``(b, H, L, D)``, ``(b, H, M, D)`` and ``(b, H, M, C)`` to ``(b, H, L, C)``."""
+        terms, mask, key_mask = seen
+        # In a causal block nobody sees padding: it comes after all that is real.
+        padded = block.columns.real is not None and not self.causal
+        causal = self.causal and not _sees_all(block)
+        square = not causal or _earlier(block) is None  # what the kernel means by causal
+        if not terms and mask is None and key_mask is None and not padded and square:
+            return scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=causal)
+
+        def some(q: Tensor, k: Tensor, v: Tensor, rows: slice) -> Tensor:
+            extra = self._extra(block, rows, seen, q)
+            return scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=extra, dropout_p=p)
+
+        each = k.size(0) * k.size(1) * k.size(2)
+        return torch.cat(in_parts(some, (q, k, v), q.size(2), each, self.entries), 2)
+
+    def _extra(self, block: Block, rows: slice, seen: _Seen, like: Tensor) -> Tensor | None:
+        """What is added to logits or, where there are no terms, whether each counts: ``(b, 1 or H, 1 or l, M)``."""
+        terms, mask, key_mask = seen
+        allowed = []
+        if self.causal:
+            i, earlier = torch.arange(block.rows.length, device=like.device)[rows, None], _earlier(block)
+            i = i if earlier is None else i + earlier  # (…, l, 1)
+            allowed.append(i >= torch.arange(block.columns.length, device=i.device))  # (…, l, M)
+        elif block.columns.real is not None:
+            allowed.append(block.columns.real[:, None, None])
+        if key_mask is not None:
+            allowed.append(block.columns.take(key_mask)[:, None, None])
+        if mask is not None:
+            allowed.append(block.pairs(mask.unsqueeze(0), rows))
+        keep = reduce(and_, allowed) if allowed else None
+        if not terms:
+            return keep
+        total = reduce(add, [term(block, rows) for term in terms]).to(like.dtype)
+        return total if keep is None else total.masked_fill(~keep, -torch.inf)
+
+
+def pair_term(values: Tensor) -> PairTerm:
+    """The term of values ``(H, P)`` or ``(1, P)`` that are there already."""
+    return lambda block, rows: block.pairs(values, rows)
+
+
+def in_parts(
+    run: Callable[..., Tensor], tensors: tuple[Tensor, ...], count: int, each: int, entries: int = _ENTRIES
+) -> list[Tensor]:
+    """``run(*tensors, rows)`` for ranges of ``count`` rows that hold at most ``entries`` numbers, ``each`` a row.
+
+    With several ranges, each is computed again for the backward pass in place of being kept.
+    """
+    step = max(1, entries // max(each, 1))
+    ranges = [slice(first, min(first + step, count)) for first in range(0, count, step)]
+    if len(ranges) == 1 or not torch.is_grad_enabled():
+        return [run(*tensors, rows) for rows in ranges]
+    return [checkpoint(run, *tensors, rows, use_reentrant=False) for rows in ranges]
+
+
+def _layout(proteins: Proteins, keys: Proteins | None) -> Layout:
+    if keys is None or keys is proteins:
+        return proteins.layout
+    return Layout(proteins.sizes, keys.sizes, proteins.batch.device, padded=proteins.padded)
+
+
+def _earlier(block: Block) -> Tensor | int | None:
+    """How many nodes answer before the first that asks: a number, or ``(b, 1, 1, 1)``; None where none does."""
+    rows, columns = block.rows, block.columns
+    if rows is columns:
+        return None
+    if rows.real is None or columns.real is None:
+        return columns.length - rows.length or None
+    return (columns.real.sum(1) - rows.real.sum(1)).view(-1, 1, 1, 1)
+
+
+def _sees_all(block: Block) -> bool:
+    """Whether one node of each protein asks, the last of those that answer."""
+    return block.rows.length == 1 and block.columns.real is None
+
+
+def _heads(side: Side, x: Tensor) -> Tensor:
+    """``(N, H, D)`` to ``(b, H, L, D)``."""
+    return side.take(x).transpose(1, 2)

@@ -1,0 +1,148 @@
+"""Residues as rigid bodies: ``backbone_update`` turns and shifts them, ``place_backbone`` gives their atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.errors import WiringError
+from protgraph.nn.module import GraphLayer
+
+__all__ = ["BackboneUpdate", "PlaceBackbone", "rigid_irreps"]
+
+#: N, CA and C in the frame of a residue, Å: alanine of the Jumper et al. 2021 supplement, table 2 (rigid groups).
+_RIGID = ((-0.525, 1.363, 0.0), (0.0, 0.0, 0.0), (1.526, 0.0, 0.0))
+#: O about the bond CA–C, from C: how far along it and how far from it, Å (same table: 0.627 and 1.062).
+_ALONG, _ACROSS = 0.627, 1.062
+
+
+def rigid_irreps(layer: GraphLayer) -> tuple[str, str]:
+    """Irreps of frames and points that a layer makes of its frame and pos: in space, or in a frame of the model's own.
+
+    A model that reads no coordinates puts residues where it likes: its frames (``9x0e``) and points (``3x0e``) are
+    numbers that stay as they are where the protein that it looks at is turned.
+    """
+    own, (frame, pos) = ("9x0e", "3x0e"), (layer.fields.get(name) for name in ("frame", "pos"))
+    if frame is None and pos is None:
+        return own
+    if frame is not None and pos is not None and (frame.trailing_shape, pos.trailing_shape) == ((3, 3), (3,)):
+        if (frame.irreps, pos.irreps) == own:
+            return own
+        if not frame.is_scalar and pos.irreps == "point":
+            return "3x1o", "point"
+    raise WiringError(
+        f"{type(layer).__name__} reads frames (N, 3, 3) and points (N, 3), both in space (featurizer 'residue_frame', "
+        f"'pos')\nor both of layer 'backbone_update'; got frame: {frame and frame.irreps}, pos: {pos and pos.irreps}"
+    )
+
+
+class BackboneUpdate(GraphLayer):
+    """``T'_i = T_i ∘ (R(q), t)`` with the quaternion ``q ∝ (1, b, c, d)`` and ``[b c d t] = W h_i + w``.
+
+    Each residue turns and shifts in its own frame.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+    unit : float
+        Å, the unit of length of t.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` scalars; optionally frame ``(N, 3, 3)`` with the axes as rows and pos ``(N, 3)`` Å, without
+    which all residues begin unturned at the origin. Writes: frame and pos, of the same shapes; motion ``(N, 3)``,
+    ``1x1o``, Å: the new pos less the old one, without the rounding of a difference. All turn with the protein but are
+    chiral: a turn mixes axes of different parity. What begins at the origin stays in a frame of the model's own, and
+    says so in its irreps (:func:`rigid_irreps`).
+
+    A residue without a frame stays where it is. W starts near 0 (the paper's: at 0), so that hardly anything moves at
+    first.
+
+    References
+    ----------
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithm 23; composed as in algorithm 20, line 10.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h",)
+    optional: ClassVar[tuple[str, ...]] = ("frame", "pos")
+    writes: ClassVar[tuple[str, ...]] = ("frame", "pos", "motion")
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, unit: float = 10.0) -> None:
+        super().__init__(fields)
+        self.unit = unit
+        self.linear = nn.Linear(self.scalar_width("h"), 6)
+        nn.init.normal_(self.linear.weight, std=0.02)
+        nn.init.zeros_(self.linear.bias)
+        frame, pos = rigid_irreps(self)
+        self.declare(
+            frame=FieldSpec("frame", "node", frame, shape=(3, 3), chiral=True),
+            pos=FieldSpec("pos", "node", pos, unit="Å", chiral=True),
+            motion=FieldSpec("motion", "node", "1x1o" if pos == "point" else pos, unit="Å", chiral=True),
+        )
+
+    @classmethod
+    def from_reference(cls, state_dict: Mapping[str, Tensor], *, unit: float = 10.0) -> BackboneUpdate:
+        """The layer of a ``BackboneUpdate`` of OpenFold."""
+        width = state_dict["linear.weight"].size(1)
+        fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "frame": field("frame"), "pos": field("pos")}
+        layer = cls(fields, unit=unit)
+        layer.load_state_dict(state_dict)
+        return layer.to(state_dict["linear.weight"].dtype)
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        imaginary, shift = self.linear(f["h"]).chunk(2, -1)  # (N, 3) each
+        turn = _rotation(imaginary)  # (N, 3, 3)
+        if "frame" not in f:
+            return {"frame": turn.mT.contiguous(), "pos": self.unit * shift, "motion": self.unit * shift}
+        frame = torch.einsum("nlk,nlx->nkx", turn, f["frame"])  # rows of (R U)ᵀ = Uᵀ Rᵀ
+        motion = self.unit * torch.einsum("nk,nkx->nx", shift, f["frame"])
+        return {"frame": frame, "pos": f["pos"] + motion, "motion": motion}
+
+
+class PlaceBackbone(GraphLayer):
+    """``x_ia = T_i ∘ r_a`` for the atoms N, CA, C and, about the bond CA–C by the angle ψ that h tells, O.
+
+    Notes
+    -----
+    Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å. Writes: backbone
+    ``(N, 4, 3)`` points, Å, chiral: always an L amino acid; ``12x0e`` where pos is none in space. Finite: a residue
+    without a frame has all atoms at its CA. Bond lengths and angles are alanine's.
+
+    References
+    ----------
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithms 24 and 25, the backbone's part.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "frame", "pos")
+    writes: ClassVar[tuple[str, ...]] = ("backbone",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
+        super().__init__(fields)
+        self.angle = nn.Linear(self.scalar_width("h"), 2)
+        self.register_buffer("rigid", torch.tensor(_RIGID), persistent=False)
+        in_space = rigid_irreps(self)[1] == "point"
+        spec = field("backbone").as_("backbone", chiral=True)
+        self.declare(backbone=spec if in_space else spec.as_("backbone", irreps="12x0e"))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        cosine, sine = normalize(self.angle(f["h"]), dim=-1, eps=1e-6).unbind(-1)  # of ψ
+        along = torch.full_like(cosine, _RIGID[2][0] + _ALONG)
+        oxygen = torch.stack([along, -_ACROSS * cosine, -_ACROSS * sine], -1)  # (N, 3), opposite to the next N
+        local = torch.cat([self.rigid.expand(len(oxygen), -1, -1), oxygen[:, None]], 1)  # (N, 4, 3)
+        return {"backbone": f["pos"][:, None] + local @ f["frame"]}
+
+
+def _rotation(imaginary: Tensor) -> Tensor:
+    """The rotation of the unit quaternion ∝ (1, b, c, d), ``(N, 3)`` to ``(N, 3, 3)``, as in algorithm 23."""
+    a, b, c, d = normalize(torch.cat([torch.ones_like(imaginary[:, :1]), imaginary], 1), dim=1).unbind(1)
+    rows = [
+        (a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)),
+        (2 * (b * c + a * d), a * a - b * b + c * c - d * d, 2 * (c * d - a * b)),
+        (2 * (b * d - a * c), 2 * (c * d + a * b), a * a - b * b - c * c + d * d),
+    ]
+    return torch.stack([torch.stack(row, -1) for row in rows], -2)

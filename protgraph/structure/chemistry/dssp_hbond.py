@@ -1,0 +1,128 @@
+"""Hydrogens that files lack: the one on each backbone N, from the peptide bond's own atoms; and the bonds they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from protgraph.structure.chemistry.alphabet import ALPHABET
+from protgraph.structure.descriptors.backbone_geometry import linked_to_next, unit
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["HBOND_ENERGY", "BackboneBonds", "amide_hydrogen", "backbone_bonds"]
+
+HBOND_ENERGY = -0.5
+"""An energy below this, in kcal/mol, is a hydrogen bond (Kabsch & Sander 1983, doi:10.1002/bip.360221211)."""
+
+# Partial charges 0.42 e on C and O, 0.20 e on N and H; f = 332 Å kcal/(mol e²) (there).
+_COUPLING = 332.0 * 0.42 * 0.20
+_REACH = 9.0  # Å between CA atoms, from where on no energy comes near −0.5 kcal/mol (their program's limit)
+_CLASH = 0.5  # Å; atoms nearer than this bond with the least energy, −9.9 kcal/mol (their program)
+_LEAST = -9.9
+_BEST = 2  # bonds of each donor that count (their program)
+_DECIMALS = 3  # to which their program rounds energies
+_PROLINE = ALPHABET.index("P")
+
+
+def amide_hydrogen(residues: Residues) -> np.ndarray:
+    """The hydrogen on the backbone N of each residue i, ``H_i = N_i + (C_{i-1} − O_{i-1}) / |C_{i-1} − O_{i-1}|``.
+
+    Parameters
+    ----------
+    residues : Residues
+
+    Returns
+    -------
+    ndarray
+        ``(N, 3)`` float64, Å, 1 Å from N and antiparallel to the C=O before it. NaN for proline, which has none, at the
+        start of a chain, after a gap, and where an atom is missing.
+
+    Notes
+    -----
+    Prolines are told by ``aatype``: where a task hides it, they have a hydrogen as all others do.
+
+    References
+    ----------
+    Kabsch & Sander 1983, doi:10.1002/bip.360221211, section "Definition of the hydrogen bond".
+    """
+    n, c, o = (residues.backbone[:, i].astype(np.float64) for i in (0, 2, 3))
+    hydrogen = np.full((len(residues), 3), np.nan)
+    away = c - o
+    bonded = linked_to_next(residues)[:-1] & (np.linalg.norm(away[:-1], axis=1) > 0)
+    hydrogen[1:][bonded] = (n[1:] + unit(away[:-1]))[bonded]
+    hydrogen[residues.aatype == _PROLINE] = np.nan
+    return hydrogen
+
+
+@dataclass(frozen=True, eq=False)
+class BackboneBonds:
+    """N–H…O=C hydrogen bonds of a protein's backbone, ``(P,)`` each, by donor, then by energy.
+
+    Parameters
+    ----------
+    donor, acceptor : ndarray
+        Residue whose N–H, and residue whose C=O it is, int64.
+    energy : ndarray
+        float64, kcal/mol, below :data:`HBOND_ENERGY`.
+    """
+
+    donor: np.ndarray
+    acceptor: np.ndarray
+    energy: np.ndarray
+
+
+def backbone_bonds(residues: Residues, *, best: int | None = _BEST) -> BackboneBonds:
+    """Hydrogen bonds by their electrostatic energy, ``E = q₁q₂f (1/r_ON + 1/r_CH − 1/r_OH − 1/r_CN) < −0.5 kcal/mol``.
+
+    ``q₁ = 0.42 e``, ``q₂ = 0.20 e``, ``f = 332 Å kcal/(mol e²)``.
+
+    Parameters
+    ----------
+    residues : Residues
+    best : int, optional
+        Bonds of each donor that count, the strongest ones; None keeps all. The published definition has no such limit,
+        its program has two.
+
+    Returns
+    -------
+    BackboneBonds
+
+    Notes
+    -----
+    As in the program: only residues whose CA atoms are less than 9 Å apart; no bond to the C=O that the N itself is
+    bound to; energies to 0.001 kcal/mol; −9.9 kcal/mol where any of the four distances is below 0.5 Å. A residue
+    without one of its atoms takes part in no bond that needs it.
+
+    References
+    ----------
+    Kabsch & Sander 1983, doi:10.1002/bip.360221211, section "Definition of the hydrogen bond".
+    """
+    ca = residues.pos.astype(np.float64)
+    i, j = cKDTree(ca).query_pairs(_REACH, output_type="ndarray").T
+    near = np.linalg.norm(ca[i] - ca[j], axis=1) < _REACH
+    donor, acceptor = np.concatenate([i[near], j[near]]), np.concatenate([j[near], i[near]])
+    bound = linked_to_next(residues)[acceptor] & (donor == acceptor + 1)
+    donor, acceptor = donor[~bound], acceptor[~bound]
+    n, c, o = (residues.backbone[:, k].astype(np.float64) for k in (0, 2, 3))
+    energy = _energy(n[donor], amide_hydrogen(residues)[donor], c[acceptor], o[acceptor])
+    bond = energy < HBOND_ENERGY  # False for NaN
+    donor, acceptor, energy = donor[bond], acceptor[bond], energy[bond]
+    order = np.lexsort((acceptor, energy, donor))
+    donor, acceptor, energy = donor[order], acceptor[order], energy[order]
+    if best is not None:
+        rank = np.arange(len(donor)) - np.searchsorted(donor, donor)
+        kept = rank < best
+        donor, acceptor, energy = donor[kept], acceptor[kept], energy[kept]
+    return BackboneBonds(donor, acceptor, energy)
+
+
+def _energy(n: np.ndarray, h: np.ndarray, c: np.ndarray, o: np.ndarray) -> np.ndarray:
+    """Energies ``(P,)``, kcal/mol, of N–H and O=C at ``(P, 3)`` each; NaN where an atom is missing."""
+    ends = ((o, n), (c, h), (o, h), (c, n))
+    r = np.stack([np.linalg.norm(a - b, axis=1) for a, b in ends])  # (4, P)
+    inverse = 1 / np.maximum(r, _CLASH)
+    energy = _COUPLING * (inverse[0] + inverse[1] - inverse[2] - inverse[3])
+    energy = np.maximum(np.round(energy, _DECIMALS), _LEAST)
+    return np.where((r < _CLASH).any(0) & ~np.isnan(r).any(0), _LEAST, energy)

@@ -1,0 +1,62 @@
+"""Atoms that touch, and atoms that overlap more than atoms can: pairs that no three bonds hold together."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import coo_array
+
+from protgraph.structure.chemistry.bonds import covalent_bonds
+from protgraph.structure.neighbors.search import close_pairs, squared
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["RADIUS", "atom_radii", "touching"]
+
+RADIUS = {
+    "C": 1.70, "N": 1.55, "O": 1.52, "S": 1.80, "P": 1.80, "SE": 1.90, "F": 1.47, "CL": 1.75, "BR": 1.85, "I": 1.98,
+    "SI": 2.10, "AS": 1.85, "TE": 2.06,
+}  # fmt: skip
+"""Van der Waals radii of elements, Å (Bondi 1964, doi:10.1021/j100785a001, table I)."""
+
+_BONDS = 3  # atoms at most so many bonds apart are where they are by their bonds
+
+
+def atom_radii(residues: Residues) -> np.ndarray:
+    """``(A,)`` float64, Å; an element that Bondi lacks has carbon's."""
+    elements, which = np.unique(residues.atom_element, return_inverse=True)
+    return np.array([RADIUS.get(str(e), RADIUS["C"]) for e in elements])[which]
+
+
+def touching(residues: Residues, low: float, high: float) -> np.ndarray:
+    """Atoms of two residues with a gap ``low < d − (r_a + r_b) ≤ high``, Å, that are more than three bonds apart.
+
+    Parameters
+    ----------
+    residues : Residues
+    low, high : float
+        Å; below 0 the spheres overlap.
+
+    Returns
+    -------
+    ndarray
+        ``(2, P)`` int64 atoms a < b.
+    """
+    pos, radius = residues.atom_pos.astype(np.float64), atom_radii(residues)
+    a, b = close_pairs(pos, 2 * radius.max(initial=0) + max(high, 0))
+    other = residues.atom_residue[a] != residues.atom_residue[b]
+    a, b = a[other], b[other]
+    gap = np.sqrt(squared(pos[a] - pos[b])) - (radius[a] + radius[b])
+    a, b = (x[(gap > low) & (gap <= high)] for x in (a, b))
+    n = len(pos)
+    free = ~np.isin(a * n + b, _bonded(covalent_bonds(residues), n))
+    return np.stack([a[free], b[free]])
+
+
+def _bonded(bonds: np.ndarray, n: int) -> np.ndarray:
+    """Codes ``a n + b`` of atoms a and b at most three bonds apart."""
+    i, j = bonds
+    step = coo_array((np.ones(2 * len(i), np.int32), (np.r_[i, j], np.r_[j, i])), shape=(n, n)).tocsr()
+    reach = step
+    for _ in range(_BONDS - 1):
+        reach = reach @ step + reach
+    reach = reach.tocoo()
+    return reach.row.astype(np.int64) * n + reach.col

@@ -1,0 +1,152 @@
+"""Backbone geometry on plain arrays: chain continuity, dihedral angles, directions, the virtual CB.
+
+Everything is computed in float64 from the float32 coordinates of :class:`~protgraph.structure.Residues`; an
+atom that is missing is NaN and makes NaN of whatever needs it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protgraph.structure.neighbors.search import squared
+from protgraph.structure.residues.residues import Residues
+
+__all__ = [
+    "CA_BOND",
+    "PEPTIDE_BOND",
+    "backbone_dihedrals",
+    "dihedral_angle",
+    "length",
+    "linked_to_next",
+    "unit",
+    "virtual_cb",
+]
+
+PEPTIDE_BOND = 2.5
+"""Longest C–N distance of a peptide bond, Å (DSSP: Kabsch & Sander 1983, doi:10.1002/bip.360221211)."""
+
+CA_BOND = 4.3
+"""Longest CA–CA distance of neighbours in a chain, Å (Biopython's ``CaPPBuilder``; 3.8 if trans, 2.9 if cis)."""
+
+_STRAIGHT = 1e-4  # sines below it are rounding error of float32 coordinates: three atoms in a line
+
+
+def linked_to_next(residues: Residues) -> np.ndarray:
+    """Whether the chain goes on from each residue i to i + 1: same chain, and ``|N_{i+1} - C_i| ≤ 2.5 Å``.
+
+    Parameters
+    ----------
+    residues : Residues
+
+    Returns
+    -------
+    ndarray
+        ``(N,)`` bool, False at chain ends and gaps.
+
+    Notes
+    -----
+    Where C or N is missing (CA traces), ``|CA_{i+1} - CA_i| ≤ 4.3 Å`` decides.
+    """
+    linked = np.zeros(len(residues), dtype=bool)
+    backbone, ca = residues.backbone.astype(np.float64), residues.pos.astype(np.float64)
+    bond = length(backbone[1:, 0] - backbone[:-1, 2])  # (N - 1,)
+    trace = length(ca[1:] - ca[:-1])
+    near = np.where(np.isnan(bond), trace <= CA_BOND, bond <= PEPTIDE_BOND)
+    linked[:-1] = near & (residues.chain[1:] == residues.chain[:-1])
+    return linked
+
+
+def length(v: np.ndarray) -> np.ndarray:
+    """``|v|`` along the last axis, ``(…, 3)`` to ``(…)``: what ``np.linalg.norm`` gives, in a third of the time."""
+    return np.sqrt(squared(v))
+
+
+def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """Angle between the planes (a, b, c) and (b, c, d), ``atan2((n1 × n2)·b̂2, n1·n2)`` with ``n1 = b1 × b2``.
+
+    Parameters
+    ----------
+    a, b, c, d : ndarray
+        ``(…, 3)`` positions, Å.
+
+    Returns
+    -------
+    ndarray
+        ``(…)`` float64 in (−π, π], radians: 0 for cis, positive where, looking along b → c, the far bond is
+        turned clockwise. NaN where an atom is missing or three neighbours lie in a line.
+
+    References
+    ----------
+    IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 1 (sign).
+
+    Examples
+    --------
+    >>> dihedral_angle(*np.array([[1.0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1]])).round(4).item()
+    1.5708
+    """
+    b1, b2, b3 = (np.asarray(end, np.float64) - start for start, end in ((a, b), (b, c), (c, d)))
+    n1, n2 = np.cross(b1, b2), np.cross(b2, b3)
+    l1, l2, l3 = length(b1), length(b2), length(b3)
+    defined = (length(n1) > _STRAIGHT * l1 * l2) & (length(n2) > _STRAIGHT * l2 * l3)
+    # (n1 × n2)·b2 = |b2|² (b1·n2), which needs no third cross product
+    y = l2 * np.einsum("...i,...i->...", b1, n2)
+    x = np.einsum("...i,...i->...", n1, n2)
+    return np.where(defined, np.arctan2(y, x), np.nan)
+
+
+def backbone_dihedrals(residues: Residues) -> np.ndarray:
+    """The angles φ, ψ, ω of every residue: about N–CA, CA–C and C–N of the next residue.
+
+    Parameters
+    ----------
+    residues : Residues
+
+    Returns
+    -------
+    ndarray
+        ``(N, 3)`` float64, radians. NaN where an atom is missing; φ also after, ψ and ω also before, a chain
+        end or gap.
+
+    References
+    ----------
+    IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 3.2.1.
+    """
+    atoms = residues.backbone[:, :3].reshape(-1, 3).astype(np.float64)  # (3N, 3): N, CA, C, N, …
+    about = dihedral_angle(atoms[:-3], atoms[1:-2], atoms[2:-1], atoms[3:]).reshape(-1, 3)  # ψ, ω, φ of the next
+    about[~linked_to_next(residues)[:-1]] = np.nan
+    angles = np.full((len(residues), 3), np.nan)
+    angles[:-1, 1:] = about[:, :2]
+    angles[1:, 0] = about[:, 2]
+    return angles
+
+
+def virtual_cb(backbone: np.ndarray) -> np.ndarray:
+    """The CB that ideal geometry puts on a backbone: ``-0.58273431 a + 0.56802827 b - 0.54067466 c + CA``.
+
+    Here ``b = CA - N``, ``c = C - CA`` and ``a = b × c``.
+
+    Parameters
+    ----------
+    backbone : ndarray
+        ``(N, ≥ 3, 3)`` positions of N, CA, C, Å.
+
+    Returns
+    -------
+    ndarray
+        ``(N, 3)`` float64, Å; NaN where N, CA or C is missing.
+
+    References
+    ----------
+    Dauparas et al. 2022, doi:10.1126/science.add2187, supplement (constants of their program, which has them
+    from trRosetta: Yang et al. 2020, doi:10.1073/pnas.1914677117).
+    """
+    n, ca, c = (backbone[:, i].astype(np.float64) for i in range(3))
+    b, c = ca - n, c - ca
+    a = np.cross(b, c)
+    return -0.58273431 * a + 0.56802827 * b - 0.54067466 * c + ca
+
+
+def unit(v: np.ndarray) -> np.ndarray:
+    """``v / |v|`` along the last axis, ``(…, 3)`` to ``(…, 3)``; 0 where v is 0 or NaN."""
+    length = np.linalg.norm(v, axis=-1, keepdims=True)
+    return np.divide(v, length, out=np.zeros_like(v), where=length > 0)

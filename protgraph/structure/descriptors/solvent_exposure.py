@@ -1,0 +1,115 @@
+"""How buried a residue is, by counting neighbours: contact number, half-sphere exposure, protrusion."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from protgraph.structure.descriptors.backbone_geometry import unit, virtual_cb
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["cb_side", "contact_number", "half_sphere_exposure", "protrusion"]
+
+_ATOM_VOLUME = 20.1  # Å³, mean volume of a heavy atom of a protein (Pintar et al. 2002)
+
+
+def contact_number(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
+    """How many other CA lie at most ``radius`` from that of each residue.
+
+    Parameters
+    ----------
+    residues : Residues
+    radius : float
+        Å, inclusive.
+
+    Returns
+    -------
+    ndarray
+        ``(N,)`` int64; all chains count.
+
+    References
+    ----------
+    Pollastri, Baldi, Fariselli & Casadio 2002, Proteins 47, 142.
+    """
+    i, _, _ = _neighbours(residues, radius)
+    return np.bincount(i, minlength=len(residues))
+
+
+def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float = 13.0) -> np.ndarray:
+    """How many CA lie in each half of the sphere about a CA, cut by the plane across ``side``.
+
+    Parameters
+    ----------
+    residues : Residues
+    side : ndarray
+        ``(N, 3)`` direction of the side chain, of :func:`~protgraph.structure.descriptors.ca_trace.trace_side` (HSEα) or
+        :func:`cb_side` (HSEβ); 0 where undefined.
+    radius : float
+        Å, inclusive.
+
+    Returns
+    -------
+    ndarray
+        ``(N, 2)`` int64: up, at less than 90° from ``side``, and down, the rest. All chains count.
+
+    References
+    ----------
+    Hamelryck 2005, "An amino acid has two sides", doi:10.1002/prot.20379.
+    """
+    i, _, vec = _neighbours(residues, radius)
+    up = (vec * side[i]).sum(1) > 0
+    return np.stack([np.bincount(i[half], minlength=len(residues)) for half in (up, ~up)], 1)
+
+
+def cb_side(residues: Residues) -> np.ndarray:
+    """Unit vectors from CA to CB, the file's or, where there is none, the virtual one.
+
+    Parameters
+    ----------
+    residues : Residues
+
+    Returns
+    -------
+    ndarray
+        ``(N, 3)`` float64; 0 where CB, and N or C too, are missing.
+    """
+    cb = virtual_cb(residues.backbone)
+    own = residues.atom_name == "CB"
+    cb[residues.atom_residue[own]] = residues.atom_pos[own]
+    return unit(cb - residues.pos)
+
+
+def protrusion(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
+    """The index CX of each heavy atom: free over filled volume in a sphere, ``(V − n v) / (n v)``.
+
+    n counts the heavy atoms at most ``radius`` away, the atom itself among them; v = 20.1 Å³, V = 4/3 π radius³.
+
+    Parameters
+    ----------
+    residues : Residues
+    radius : float
+        Å.
+
+    Returns
+    -------
+    ndarray
+        ``(A,)`` float64, dimensionless: some 0 to 1 inside, up to 15 at protruding ends.
+
+    References
+    ----------
+    Pintar, Carugo & Pongor 2002, "CX, an algorithm that identifies protruding atoms in proteins",
+    doi:10.1093/bioinformatics/18.7.980.
+    """
+    pos = residues.atom_pos.astype(np.float64)
+    if len(pos) == 0:
+        return np.zeros(0)
+    filled = _ATOM_VOLUME * cKDTree(pos).query_ball_point(pos, radius, return_length=True)
+    return (4 / 3 * np.pi * radius**3 - filled) / filled
+
+
+def _neighbours(residues: Residues, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs i, j of residues, both ways ``(P,)``, and the vectors from CA_i to CA_j ``(P, 3)``."""
+    ca = residues.pos.astype(np.float64)
+    i, j = cKDTree(ca).query_pairs(radius, output_type="ndarray").T
+    i, j = np.concatenate([i, j]), np.concatenate([j, i])
+    return i, j, ca[j] - ca[i]

@@ -1,0 +1,322 @@
+"""The one place that calls biotite's readers: a path in, an ``AtomArray`` out.
+
+Whatever a reader raises becomes a :class:`~protgraph.errors.StructureFileError`, and what it warns of is handed on, not
+printed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from biotite.structure import AtomArray
+from biotite.structure.io import pdb, pdbx
+
+from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
+from protgraph.structure.io.bcif import unpack_categories
+from protgraph.structure.io.bcif_atoms import Site
+from protgraph.structure.io.pdb import count_models, read_model
+from protgraph.structure.io.repair import check_last_record, complete_records, decode_hexadecimal, strip_indent
+from protgraph.structure.io.sniff import detect_format, read_content
+
+__all__ = ["Parsed", "normalise", "read_atoms"]
+
+_FIELDS = ["b_factor", "occupancy"]
+_NO_ELEMENT = ("", ".", "?")
+
+# Of mmCIF: what is read at all, and what of atom_site for one model; the label's where the author's is missing.
+_CATEGORIES = ("_atom_site", "_cell", "_ma_qa_metric", "_pdbx_struct_assembly_gen", "_pdbx_struct_oper_list")
+_COLUMNS = frozenset(
+    {
+        *("group_PDB", "type_symbol", "label_alt_id", "pdbx_PDB_ins_code", "pdbx_PDB_model_num"),
+        *("Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv"),
+        *("auth_asym_id", "auth_seq_id", "auth_comp_id", "auth_atom_id"),
+    }
+)
+
+_PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # of the AlphaFold database's PDB files
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """One model or assembly of a file, with all alternate locations.
+
+    Parameters
+    ----------
+    atoms : AtomArray
+        With annotations ``b_factor``, ``occupancy`` and ``altloc_id`` ("" where the atom has one location).
+    format : str
+        "pdb", "mmcif" or "bcif".
+    models : int
+        Models in the file.
+    warnings : tuple of str
+        What the reader warned of.
+    predicted : bool
+        Whether the file says that it is a prediction with its confidence, pLDDT, in place of B factors: by the metric
+        of that name in ``ma_qa_metric`` (ModelCIF, AlphaFold), or the TITLE of the AlphaFold database's PDB files.
+    """
+
+    atoms: AtomArray
+    format: str
+    models: int
+    warnings: tuple[str, ...]
+    predicted: bool
+
+
+def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | None = None) -> Parsed:
+    """Read one model of a PDB, mmCIF or BinaryCIF file, gzipped or not.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The file.
+    model : int
+        Model by its place in the file, from 1.
+    assembly : str, optional
+        Build this biological assembly; its copies of chain "A" are "A", "A-2", "A-3", ….
+
+    Raises
+    ------
+    StructureFileError
+        Where the file is missing or cannot be read.
+    SelectionError
+        Where the model or assembly is not there.
+    EmptyStructureError
+        Where the file holds no atoms.
+    """
+    path = Path(path)
+    content = read_content(path)
+    reader = _READERS[detect_format(content, path)](path)
+    with warnings.catch_warnings(record=True) as caught, _as_structure_error(path, reader.format):
+        warnings.simplefilter("always")
+        reader.open(content)
+        models = reader.models()
+        if not 1 <= model <= models:
+            raise SelectionError(f"{path}: no model {model}; it has {models}, counted from 1")
+        atoms = _assemble(reader, model, assembly) if assembly is not None else reader.atoms(model, _FIELDS)
+        normalise(atoms)
+    if len(atoms) == 0:
+        raise EmptyStructureError(f"{path}: model {model} holds no atoms")
+    texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
+    return Parsed(atoms, reader.format, models, tuple(texts), reader.predicted())
+
+
+class _Reader(ABC):
+    """One format: ``open`` parses, the others answer."""
+
+    format: ClassVar[str]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: tuple[str, ...] = ()
+
+    @abstractmethod
+    def open(self, content: bytes) -> None: ...
+
+    @abstractmethod
+    def models(self) -> int: ...
+
+    @abstractmethod
+    def predicted(self) -> bool: ...
+
+    @abstractmethod
+    def atoms(self, model: int, fields: list[str]) -> AtomArray: ...
+
+    @abstractmethod
+    def assemblies(self) -> list[str]: ...
+
+    @abstractmethod
+    def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray: ...
+
+
+class _PDBReader(_Reader):
+    format = "pdb"
+
+    def open(self, content: bytes) -> None:
+        self.text, self.notes = decode_hexadecimal(_decode(content))
+        check_last_record(self.text, self.path)
+
+    @cached_property
+    def file(self) -> pdb.PDBFile:
+        return pdb.PDBFile.read(io.StringIO(self.text))
+
+    def models(self) -> int:
+        if (count := count_models(self.text)) == 0:
+            raise EmptyStructureError(f"{self.path}: a PDB file without ATOM or HETATM records")
+        return count
+
+    def predicted(self) -> bool:
+        return _PREDICTED.search(self.text) is not None
+
+    def atoms(self, model: int, fields: list[str]) -> AtomArray:
+        found = read_model(self.text, model)
+        return found or self._complete(lambda: self.file.get_structure(model, altloc="all", extra_fields=fields))
+
+    def _complete(self, read: Callable[[], AtomArray]) -> AtomArray:
+        """What ``read`` returns, if need be after filling in what atom records leave out."""
+        try:
+            return read()
+        except Exception:
+            text, notes = complete_records(self.text, self.path)
+            if text == self.text:
+                raise
+            self.notes = (*self.notes, *notes)
+            self.file = pdb.PDBFile.read(io.StringIO(text))
+            return read()
+
+    def assemblies(self) -> list[str]:
+        return re.findall(r"^REMARK 350 BIOMOLECULE:\s*(\S+)", self.text, re.MULTILINE)
+
+    def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray:
+        return self._complete(lambda: self.file.get_assembly(name, model=model, altloc="all", extra_fields=fields))
+
+
+class _CIFReader(_Reader):
+    format = "mmcif"
+
+    def open(self, content: bytes) -> None:
+        self._choose(pdbx.CIFFile.read(io.StringIO(strip_indent(_decode(content)))))
+
+    def _choose(self, file: pdbx.CIFFile | pdbx.BinaryCIFFile) -> None:
+        """Take the block with coordinates and add the columns that biotite needs and the standard does not."""
+        names = [name for name in file if "atom_site" in file[name]]
+        if not names:
+            raise EmptyStructureError(
+                f"{self.path}: no atom_site category, hence no coordinates of a macromolecule\n"
+                "(a small-molecule, restraint or header-only CIF)"
+            )
+        if len(names) > 1:
+            self.notes = (f"data blocks {', '.join(map(repr, names[1:]))} hold atoms too; {names[0]!r} was read",)
+        self.block = file[names[0]]
+        site = self.block["atom_site"]
+        for column in ("comp_id", "atom_id"):  # the author's names are the label's but for number and chain
+            if f"auth_{column}" not in site and f"label_{column}" in site:
+                site[f"auth_{column}"] = site[f"label_{column}"]
+        defaults = {"pdbx_PDB_model_num": "1", "pdbx_PDB_ins_code": "?", "group_PDB": "ATOM", "label_alt_id": "."}
+        for column, value in defaults.items():
+            if column not in site:
+                site[column] = np.full(site.row_count, value)
+        if "type_symbol" not in site:
+            from biotite.structure import infer_elements
+
+            site["type_symbol"] = infer_elements(site["auth_atom_id"].as_array(str))
+
+    def models(self) -> int:
+        return pdbx.get_model_count(self.block)
+
+    def predicted(self) -> bool:
+        metrics = self.block.get("ma_qa_metric", {})
+        return "name" in metrics and any("plddt" in name.lower() for name in metrics["name"].as_array(str))
+
+    def atoms(self, model: int, fields: list[str]) -> AtomArray:
+        return pdbx.get_structure(
+            self._needed(), model=model, altloc="all", extra_fields=fields, use_author_fields=True
+        )
+
+    def _needed(self) -> pdbx.CIFBlock | pdbx.BinaryCIFBlock:
+        """The block without the columns of ``atom_site`` that one model needs not; biotite filters every column."""
+        site = self.block["atom_site"]
+        wanted = {c for c in ("label_asym_id", "label_seq_id") if c.replace("label", "auth") not in site} | _COLUMNS
+        columns = {name: site[name] for name in site if name in wanted}
+        if len({len(column) for column in columns.values()}) > 1:
+            raise StructureFileError(f"{self.path}: the columns of atom_site have different lengths")
+        others = {name: self.block[name] for name in ("cell",) if name in self.block}
+        return type(self.block)({**others, "atom_site": type(site)(columns)})
+
+    def assemblies(self) -> list[str]:
+        if "pdbx_struct_assembly_gen" not in self.block:
+            return []
+        return list(dict.fromkeys(self.block["pdbx_struct_assembly_gen"]["assembly_id"].as_array(str).tolist()))
+
+    def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray:
+        return pdbx.get_assembly(
+            self.block, name, model=model, altloc="all", extra_fields=fields, use_author_fields=True
+        )
+
+
+class _BinaryCIFReader(_CIFReader):
+    format = "bcif"
+
+    def open(self, content: bytes) -> None:
+        file = unpack_categories(content, _CATEGORIES)
+        self._choose(pdbx.BinaryCIFFile.deserialize(file))
+        blocks = [b for b in file["dataBlocks"] if any(c["name"] == "_atom_site" for c in b["categories"])]
+        self.site = Site(blocks[0])
+
+    def models(self) -> int:
+        return len(self.site.starts) if self.site.is_plain else super().models()
+
+    def atoms(self, model: int, fields: list[str]) -> AtomArray:
+        return self.site.atoms(model) if self.site.is_plain else super().atoms(model, fields)
+
+
+_READERS: dict[str, type[_Reader]] = {reader.format: reader for reader in (_PDBReader, _CIFReader, _BinaryCIFReader)}
+
+
+def _decode(content: bytes) -> str:
+    """UTF-8 as the standard says, Latin-1 (which takes every byte) as old programs write."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+@contextmanager
+def _as_structure_error(path: Path, name: str) -> Iterator[None]:
+    """Whatever a third-party reader raises on a broken file is a broken file."""
+    try:
+        yield
+    except ProtgraphError:
+        raise
+    except Exception as e:
+        text = str(e).splitlines()[0][:200] if str(e) else "no reason given"
+        raise StructureFileError(f"{path}: cannot be read as {name} ({type(e).__name__}: {text})") from e
+
+
+def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
+    """A biological assembly, each copy of a chain under an id of its own."""
+    there = reader.assemblies()
+    if assembly not in there:
+        names = f"assemblies here: {', '.join(map(repr, there))}" if there else "the file describes none"
+        raise SelectionError(f"{reader.path}: no assembly {assembly!r}; {names}")
+    atoms = reader.assembly(assembly, model, [*_FIELDS, "atom_id"])
+    # the nth time that an atom appears, it is of the nth copy of its chain; serials alone repeat in large PDB files
+    names = ("chain_id", "res_id", "ins_code", "res_name", "atom_name", "altloc_id", "atom_id")
+    told = [atoms.get_annotation(name) for name in names]
+    order = np.lexsort((np.arange(len(atoms)), *told))
+    other = np.any([column[order][1:] != column[order][:-1] for column in told], axis=0)
+    first = np.flatnonzero(np.concatenate([[True], other]))
+    copy = np.empty(len(atoms), np.int64)
+    copy[order] = np.arange(len(atoms)) - np.repeat(first, np.diff(first, append=len(atoms)))
+    number = np.char.add("-", (copy + 1).astype(str))
+    atoms.set_annotation("chain_id", np.char.add(atoms.chain_id, np.where(copy > 0, number, "")))
+    for name in ("atom_id", "label_asym_id", "sym_id"):
+        if name in atoms.get_annotation_categories():
+            atoms.del_annotation(name)
+    return atoms
+
+
+def normalise(atoms: AtomArray) -> None:
+    """The same spelling of the same thing in all formats."""
+    # biotite 2 hands out read-only arrays
+    is_none = (atoms.altloc_id == " ") | (atoms.altloc_id == ".") | (atoms.altloc_id == "?")
+    atoms.set_annotation("altloc_id", np.where(is_none, "", atoms.altloc_id))
+    symbols = set(np.unique(atoms.element).tolist())
+    if any(symbol in _NO_ELEMENT or symbol != symbol.upper() for symbol in symbols):
+        from biotite.structure import infer_elements
+
+        element = np.char.upper(atoms.element)
+        unnamed = np.isin(element, _NO_ELEMENT)
+        if unnamed.any():
+            element[unnamed] = np.char.upper(infer_elements(atoms.atom_name[unnamed]))
+        atoms.element = element

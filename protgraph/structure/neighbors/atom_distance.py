@@ -1,0 +1,98 @@
+"""Nearest residues by something else than one point each: the two nearest atoms, or with a distance in the sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from protgraph.structure.neighbors.search import close_pairs, knn, resorted, squared
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["distant_knn", "nearest_by_atoms"]
+
+_BLOCK = 2**21  # distances held at once
+
+
+def distant_knn(residues: Residues, k: int, separation: int) -> np.ndarray:
+    """The k nearest CA of each residue among those of other chains or at least ``separation`` positions away.
+
+    Parameters
+    ----------
+    residues : Residues
+    k : int
+        Neighbours of each; all that are allowed where there are no more.
+    separation : int
+        Positions along the chain.
+
+    Returns
+    -------
+    ndarray
+        ``(2, E)`` int64, in the order of :mod:`protgraph.structure.neighbors.search`. Of several neighbours at the k-th
+        distance, the lower numbers are taken.
+    """
+    # positions along a chain are unique: at most 2 (separation - 1) residues are too near
+    source, target = knn(residues.pos, k + 2 * max(separation - 1, 0))
+    chain, seq_pos = residues.chain_number, residues.seq_pos
+    apart = (chain[source] != chain[target]) | (np.abs(seq_pos[source] - seq_pos[target]) >= separation)
+    source, target = source[apart], target[apart]
+    rank = np.arange(len(target)) - np.searchsorted(target, target)
+    return np.stack([source, target])[:, rank < k]
+
+
+def nearest_by_atoms(
+    pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, k: int, *, reach: float = 8.0
+) -> np.ndarray:
+    """The k residues nearest to each, by the distance of the two nearest atoms.
+
+    Parameters
+    ----------
+    pos : ndarray
+        ``(N, 3)`` positions of the residues, Å, whose distance orders the edges.
+    atom_pos, atom_residue : ndarray
+        ``(A, 3)`` Å and ``(A,)`` int64 ascending, atoms of every residue.
+    k : int
+        Neighbours of each; all N − 1 others where N is not above k.
+    reach : float
+        Å, where the search begins; it changes no edge.
+
+    Returns
+    -------
+    ndarray
+        ``(2, N·min(k, N − 1))`` int64. Of several neighbours at the k-th distance, the lower numbers are taken.
+    """
+    n, atom_pos = len(pos), np.asarray(atom_pos, np.float64)
+    k = min(k, n - 1)
+    if k < 1:
+        return np.zeros((2, 0), np.int64)
+    a, b = close_pairs(atom_pos, reach)  # a < b, so the residue of a is not after that of b
+    a, b = (x[atom_residue[a] != atom_residue[b]] for x in (a, b))
+    code = atom_residue[a] * n + atom_residue[b]
+    order = np.argsort(code, kind="stable")
+    code, d2 = code[order], squared(atom_pos[a] - atom_pos[b])[order]
+    first = np.flatnonzero(np.diff(code, prepend=-1))
+    (one, other), d2 = np.divmod(code[first], n), np.minimum.reduceat(d2, first) if len(first) else d2
+    source, target, d2 = np.concatenate([one, other]), np.concatenate([other, one]), np.concatenate([d2, d2])
+    alone = np.flatnonzero(np.bincount(target, minlength=n) < k)  # fewer within reach than asked for
+    kept = ~np.isin(target, alone)
+    parts = [(source[kept], target[kept], d2[kept]), *_atom_distances(atom_pos, atom_residue, alone, n)]
+    source, target, d2 = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((source, d2, target))
+    source, target = source[order], target[order]
+    rank = np.arange(len(target)) - np.searchsorted(target, target)
+    return resorted(pos, np.stack([source, target])[:, rank < k])
+
+
+def _atom_distances(
+    atom_pos: np.ndarray, atom_residue: np.ndarray, rows: np.ndarray, n: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Sources, targets and squared distances of the nearest atoms, from the residues ``rows`` to all others."""
+    start = np.searchsorted(atom_residue, np.arange(n))
+    step = max(1, _BLOCK // (len(atom_pos) * max(1, int(np.bincount(atom_residue, minlength=n).max()))))
+    for begin in range(0, len(rows), step):
+        block = rows[begin : begin + step]
+        own = np.flatnonzero(np.isin(atom_residue, block))
+        d2 = squared(atom_pos[own, None] - atom_pos[None])  # (own atoms, A)
+        d2 = np.minimum.reduceat(np.minimum.reduceat(d2, start, 1), np.searchsorted(atom_residue[own], block), 0)
+        target, source = np.nonzero(np.arange(n) != block[:, None])
+        yield source, block[target], d2[target, source]

@@ -1,0 +1,218 @@
+"""The protein part of a structure: which residues are in a chain, their atoms, and a report of the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+from biotite.structure import AtomArray
+
+from protgraph.errors import EmptyStructureError
+from protgraph.structure.chemistry.alphabet import THREE_LETTER, UNKNOWN, aatype, kind
+from protgraph.structure.descriptors.backbone_geometry import CA_BOND, PEPTIDE_BOND, length, linked_to_next
+from protgraph.structure.io.load import Structure, residue_starts, select_chains
+from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.duplicates import Untangled, untangle
+from protgraph.structure.residues.ligands import gather_ligands
+from protgraph.structure.residues.residues import BACKBONE, Residues
+
+__all__ = ["clean"]
+
+_CA = BACKBONE.index("CA")
+
+
+def clean(
+    structure: Structure, *, chains: Sequence[str] | None = None, ligands: bool = False, nucleic: bool = False
+) -> Residues:
+    """The protein residues of a structure and their heavy atoms.
+
+    Parameters
+    ----------
+    structure : Structure
+        As :func:`~protgraph.structure.load_structure` gives it.
+    chains : sequence of str, optional
+        Author chain ids to keep; None keeps all.
+    ligands : bool
+        Whether molecules that are neither polymer nor water are kept, as ``Residues.ligands``, for graphs of atoms.
+    nucleic : bool
+        Whether nucleotides are kept there too, or alone.
+
+    Returns
+    -------
+    Residues
+        Chains in order of appearance, residues in file order. The report is the structure's, extended.
+
+    Raises
+    ------
+    EmptyStructureError
+        Where no protein residue with a CA atom is there.
+    SelectionError
+        Where a chain is not there.
+
+    Notes
+    -----
+    A residue is protein if the Chemical Component Dictionary calls it peptide-linking, or if it has atoms N, CA
+    and C and is no nucleotide, saccharide or water. One in HETATM records has to be part of a chain: bonded to
+    another protein residue (C–N at most 2.5 Å, or CA–CA at most 4.3 Å where those are missing), or before the last
+    residue of the chain in ATOM records. A free amino acid is a ligand.
+
+    Examples
+    --------
+    >>> residues = clean(load_structure(path))  # doctest: +SKIP
+    >>> residues.sequence, residues.report.lines()  # doctest: +SKIP
+    ('NLYIQWLKDGGPSSGRPPPS', ['37 other models left out', '150 hydrogen atoms left out'])
+    """
+    if chains is not None:
+        structure = select_chains(structure, chains)
+    atoms = structure.atoms
+    slot = _backbone_slots(atoms)
+    table = _tabulate(atoms, slot)
+    polymer = _in_chain(atoms, table)
+    in_polymer = polymer[table.run]
+    heavy = (atoms.element != "H") & (atoms.element != "D") & (atoms.element != "T")
+    untangled = untangle(atoms, np.flatnonzero(in_polymer & heavy), table.run)
+    residues = _residues(structure.name, atoms, untangled, slot)
+    hydrogens = LossReport(hydrogens=int((in_polymer & ~heavy).sum()))
+    parts = (_rest(table, polymer), hydrogens, untangled.report, residues.report)
+    report = reduce(LossReport.merge, parts, structure.report)
+    if len(residues) == 0:
+        found = "; ".join(report.without("warnings").lines()) or "nothing that is known"
+        raise EmptyStructureError(
+            f"{structure.source or structure.name}: no protein residue with a CA atom among {len(atoms)} atoms: {found}"
+        )
+    if ligands or nucleic:
+        other, is_nucleic = ~polymer & (table.kind != "water"), table.kind == "nucleic"
+        chosen = other & ((nucleic & is_nucleic) | (ligands & ~is_nucleic))
+        report = report.without(*("ligands",) * ligands, *("nucleic",) * nucleic)
+        residues = replace(residues, ligands=gather_ligands(atoms, table.start, table.run, chosen))
+    return _finish(replace(residues, report=report, predicted=structure.predicted))
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """One row for each run of atoms of one residue.
+
+    ``start`` ``(R,)`` first atom; ``run`` ``(A,)`` run of each atom; ``name`` and ``kind`` ``(R,)`` str;
+    ``backbone`` ``(R, 4, 3)`` N, CA, C, O, NaN where missing; ``hetero`` ``(R,)`` bool.
+    """
+
+    start: np.ndarray
+    run: np.ndarray
+    name: np.ndarray
+    kind: np.ndarray
+    backbone: np.ndarray
+    hetero: np.ndarray
+
+
+def _tabulate(atoms: AtomArray, slot: np.ndarray) -> _Runs:
+    start = residue_starts(atoms)
+    run = np.repeat(np.arange(len(start)), np.diff(start, append=len(atoms)))
+    name = atoms.res_name[start]
+    names, inverse = np.unique(name, return_inverse=True)
+    kinds = np.array([kind(str(n)) for n in names], dtype="U10")[inverse]
+    backbone = _backbone(atoms.coord, slot, run, len(start))
+    return _Runs(start, run, name, kinds, backbone, atoms.hetero[start])
+
+
+def _backbone_slots(atoms: AtomArray) -> np.ndarray:
+    """``(A,)`` int64, place of each atom in :data:`BACKBONE`, -1 for others. Calcium is no CA."""
+    slot = np.full(len(atoms), -1)
+    for i, name in enumerate(BACKBONE):
+        slot[atoms.atom_name == name] = i
+    slot[(slot == _CA) & (atoms.element == "CA")] = -1
+    return slot
+
+
+def _backbone(coord: np.ndarray, slot: np.ndarray, residue: np.ndarray, size: int) -> np.ndarray:
+    """``(size, 4, 3)`` float32, Å: N, CA, C, O of each residue, NaN where missing; the first of a name counts."""
+    backbone = np.full((size, len(BACKBONE), 3), np.nan, np.float32)
+    found = np.flatnonzero(slot >= 0)[::-1]  # backwards, so that the first is written last
+    backbone[residue[found], slot[found]] = coord[found]
+    return backbone
+
+
+def _in_chain(atoms: AtomArray, table: _Runs) -> np.ndarray:
+    """``(R,)`` bool, which runs are residues of a protein chain (see :func:`clean`)."""
+    complete = ~np.isnan(table.backbone[:, :3, 0]).any(axis=1)
+    candidate = (table.kind == "protein") | ((table.kind == "other") & complete)
+    rows = np.flatnonzero(candidate)
+    hetero = table.hetero[rows]
+    if not hetero.any():
+        return candidate
+    chain = atoms.chain_id[table.start[rows]]
+    n, ca, c, _ = np.moveaxis(table.backbone[rows].astype(np.float64), 1, 0)
+    bond, trace = (length(b - a) for a, b in ((c[:-1], n[1:]), (ca[:-1], ca[1:])))
+    bonded = np.where(np.isnan(bond), trace <= CA_BOND, bond <= PEPTIDE_BOND) & (chain[1:] == chain[:-1])
+    linked = np.zeros(len(rows), bool)
+    linked[1:] |= bonded
+    linked[:-1] |= bonded
+    names, number = np.unique(chain, return_inverse=True)
+    last = np.full(len(names), -1)
+    np.maximum.at(last, number[~hetero], np.flatnonzero(~hetero))
+    linked |= np.arange(len(rows)) < last[number]
+    polymer = np.zeros(len(candidate), bool)
+    polymer[rows[~hetero | linked]] = True
+    return polymer
+
+
+def _rest(table: _Runs, polymer: np.ndarray) -> LossReport:
+    """Counts of the molecules that are no protein."""
+    water, nucleic = table.kind == "water", table.kind == "nucleic"
+    ligands = Counter(table.name[~(polymer | water | nucleic)].tolist())
+    return LossReport(waters=int(water.sum()), nucleic=int(nucleic.sum()), ligands=dict(sorted(ligands.items())))
+
+
+def _residues(name: str, atoms: AtomArray, untangled: Untangled, slot: np.ndarray) -> Residues:
+    """Arrays of the residues that have a CA; ``seq_pos`` is still 0."""
+    rows, residue, start = untangled.rows, untangled.residue, untangled.start
+    coord, slot = atoms.coord[rows].astype(np.float32, copy=False), slot[rows]
+    backbone = _backbone(coord, slot, residue, len(start))
+    has_ca = ~np.isnan(backbone[:, _CA, 0])
+    res_name = atoms.res_name[start]
+    names, inverse = np.unique(res_name, return_inverse=True)
+    alpha = np.flatnonzero(slot == _CA)
+    of_alpha = {"b_factor": np.zeros(len(start), np.float32), "occupancy": np.ones(len(start), np.float32)}
+    for column, values in of_alpha.items():
+        if column in atoms.get_annotation_categories():
+            value = atoms.get_annotation(column)[rows[alpha]]
+            values[residue[alpha]] = np.where(np.abs(value) < np.finfo(np.float32).max, value, 0.0)  # NaN too
+    whole = Residues(
+        name=name,
+        chain=untangled.chain,
+        res_id=atoms.res_id[start].astype(np.int64),
+        ins_code=atoms.ins_code[start],
+        res_name=res_name,
+        aatype=np.array([aatype(str(n)) for n in names], np.int64)[inverse],
+        pos=backbone[:, _CA],
+        backbone=backbone,
+        **of_alpha,
+        seq_pos=np.zeros(len(start), np.int64),
+        atom_pos=coord,
+        atom_name=atoms.atom_name[rows],
+        atom_element=atoms.element[rows],
+        atom_residue=residue,
+        report=LossReport(without_ca=int((~has_ca).sum())),
+    )
+    return whole if has_ca.all() else whole.select(has_ca)
+
+
+def _finish(residues: Residues) -> Residues:
+    """Number the positions along each chain and count what is special about the residues."""
+    same_chain = residues.chain[1:] == residues.chain[:-1]
+    linked = linked_to_next(residues)[:-1]
+    step = np.where(linked, 1, np.maximum(np.diff(residues.res_id), 1))
+    place = np.concatenate([[0], np.cumsum(np.where(same_chain, step, 0))])
+    first = np.concatenate([[0], np.flatnonzero(~same_chain) + 1])
+    seq_pos = place - np.repeat(place[first], np.diff(first, append=len(residues)))
+    counts = Counter(residues.res_name.tolist())
+    odd = {name: n for name, n in sorted(counts.items()) if name not in THREE_LETTER[:UNKNOWN]}
+    special = LossReport(
+        modified={name: n for name, n in odd.items() if aatype(name) != UNKNOWN},
+        unknown={name: n for name, n in odd.items() if aatype(name) == UNKNOWN},
+        missing_backbone=int((~residues.backbone_mask.all(axis=1)).sum()),
+        gaps=int((same_chain & ~linked).sum()),
+    )
+    return replace(residues, seq_pos=seq_pos, report=residues.report.merge(special))

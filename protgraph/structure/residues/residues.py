@@ -1,0 +1,230 @@
+"""The protein part of a structure as arrays, one row a residue."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from protgraph.errors import OptionError, SelectionError
+from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.ligands import Ligands
+
+__all__ = ["BACKBONE", "HIDEABLE", "Residues"]
+
+BACKBONE = ("N", "CA", "C", "O")
+"""Order of the atoms in ``Residues.backbone``."""
+
+HIDEABLE = frozenset({"residue_type", "sidechain", "b_factor", "coordinates", "ligands"})
+"""What :meth:`Residues.hide` can take away."""
+
+_LETTERS = np.array(list(ALPHABET))
+
+
+@dataclass(frozen=True, eq=False)
+class Residues:
+    """N residues of a protein and their A heavy atoms, in file order.
+
+    Chain, ``res_id`` and ``ins_code`` together identify a residue; no two rows share them. A protein that is only a
+    sequence has no atoms, and NaN for every position.
+
+    Parameters
+    ----------
+    name : str
+        Name of the structure, "1ubq".
+    chain : ndarray
+        ``(N,)`` str, author chain id; "" where the file has none.
+    res_id : ndarray
+        ``(N,)`` int64, author residue number.
+    ins_code : ndarray
+        ``(N,)`` str, insertion code, "" where none.
+    res_name : ndarray
+        ``(N,)`` str, as in the file (MSE stays MSE).
+    aatype : ndarray
+        ``(N,)`` int64, place in :data:`ALPHABET`; a modified residue has its parent's.
+    pos : ndarray
+        ``(N, 3)`` float32, Å, CA.
+    backbone : ndarray
+        ``(N, 4, 3)`` float32, Å, atoms N, CA, C, O; NaN where missing.
+    b_factor : ndarray
+        ``(N,)`` float32, Å², isotropic B factor of CA; 0 where the file has none.
+    seq_pos : ndarray
+        ``(N,)`` int64, position along the chain from 0: one more to the next residue, the numbering's jump over
+        an unresolved gap.
+    atom_pos : ndarray
+        ``(A, 3)`` float32, Å, heavy atoms, sorted by residue.
+    atom_name : ndarray
+        ``(A,)`` str.
+    atom_element : ndarray
+        ``(A,)`` str, upper case.
+    atom_residue : ndarray
+        ``(A,)`` int64, residue of each atom, ascending.
+    report : LossReport
+        What was left out or changed on the way here.
+    occupancy : ndarray, optional
+        ``(N,)`` float32, occupancy of CA; None where nothing says it, as good as 1 everywhere.
+    predicted : bool
+        Whether the file says that ``b_factor`` holds a prediction's confidence (pLDDT, 0 to 100).
+    ligands : Ligands, optional
+        Molecules about the protein; None where :func:`protgraph.structure.residues.clean` was not asked for them.
+    """
+
+    name: str
+    chain: np.ndarray
+    res_id: np.ndarray
+    ins_code: np.ndarray
+    res_name: np.ndarray
+    aatype: np.ndarray
+    pos: np.ndarray
+    backbone: np.ndarray
+    b_factor: np.ndarray
+    seq_pos: np.ndarray
+    atom_pos: np.ndarray
+    atom_name: np.ndarray
+    atom_element: np.ndarray
+    atom_residue: np.ndarray
+    report: LossReport
+    occupancy: np.ndarray | None = None
+    predicted: bool = False
+    ligands: Ligands | None = None
+
+    def __len__(self) -> int:
+        return len(self.res_id)
+
+    def __repr__(self) -> str:
+        chains = ", ".join(repr(str(name)) for name in self.chain_names)
+        return f"Residues({self.name!r}, {len(self)} residues of {chains}, {len(self.atom_name)} atoms)"
+
+    @property
+    def backbone_mask(self) -> np.ndarray:
+        """``(N, 4)`` bool, which of N, CA, C, O are there."""
+        return ~np.isnan(self.backbone[..., 0])
+
+    @property
+    def has_coordinates(self) -> bool:
+        """False for a protein that is only a sequence."""
+        return not np.isnan(self.pos).all()
+
+    @property
+    def sequence(self) -> str:
+        """One-letter codes of all residues, chain after chain as in the file."""
+        return "".join(_LETTERS[self.aatype])
+
+    @cached_property
+    def chain_names(self) -> tuple[str, ...]:
+        """Chain ids by order of appearance."""
+        return tuple(dict.fromkeys(self.chain.tolist()))
+
+    @property
+    def chain_number(self) -> np.ndarray:
+        """``(N,)`` int64, number of each residue's chain by order of appearance."""
+        names, first, inverse = np.unique(self.chain, return_index=True, return_inverse=True)
+        rank = np.empty(len(names), np.int64)
+        rank[np.argsort(first)] = np.arange(len(names))
+        return rank[inverse]
+
+    @property
+    def atom_ptr(self) -> np.ndarray:
+        """``(N + 1,)`` int64: residue n has the atoms ``atom_ptr[n]:atom_ptr[n + 1]``."""
+        return np.searchsorted(self.atom_residue, np.arange(len(self) + 1))
+
+    @property
+    def ids(self) -> list[str]:
+        """Readable ids, "A:42", with insertion code "A:42A"."""
+        columns = (self.chain.tolist(), self.res_id.tolist(), self.ins_code.tolist())
+        return [f"{chain}:{number}{code}" for chain, number, code in zip(*columns, strict=True)]
+
+    def select(self, keep: np.ndarray) -> Residues:
+        """The residues where ``keep`` ``(N,)`` bool is True, with their atoms; the report stays as it is."""
+        rows = ("chain", "res_id", "ins_code", "res_name", "aatype", "pos", "backbone", "b_factor", "seq_pos")
+        taken = {name: getattr(self, name)[keep] for name in rows}
+        if self.occupancy is not None:
+            taken["occupancy"] = self.occupancy[keep]
+        number = np.cumsum(keep) - 1  # (N,) new number of each kept residue
+        return replace(self, **taken, **self._atoms(keep[self.atom_residue], number))
+
+    def chains(self, names: Sequence[str]) -> Residues:
+        """The residues of the named chains, in file order; the report counts the others.
+
+        Raises
+        ------
+        SelectionError
+            Where a chain is not there.
+        """
+        unknown = [name for name in names if name not in self.chain_names]
+        if unknown:
+            raise SelectionError(
+                f"{self.name}: no chain {unknown[0]!r}; protein chains here: {', '.join(map(repr, self.chain_names))}"
+            )
+        keep = np.isin(self.chain, list(names))
+        others, counts = np.unique(self.chain[~keep], return_counts=True)
+        excluded = dict(zip(others.tolist(), counts.tolist(), strict=True))
+        ligands = self.ligands and self.ligands.select(np.isin(self.ligands.chain, list(names)))
+        report = self.report.merge(LossReport(excluded_chains=excluded))
+        return replace(self.select(keep), report=report, ligands=ligands)
+
+    def hide(self, what: Collection[str]) -> Residues:
+        """These residues without some information, so that nothing computed from them can leak it.
+
+        Parameters
+        ----------
+        what : collection of str
+            "residue_type" (all become unknown), "sidechain" (only N, CA, C, O atoms stay), "b_factor" (zeros;
+            occupancies go too), "ligands" and "coordinates" (the protein is only a sequence, as if it came from FASTA;
+            its numbering stays).
+        """
+        what = {what} if isinstance(what, str) else set(what)
+        if what - HIDEABLE:
+            raise OptionError(f"cannot hide {sorted(what - HIDEABLE)}; what can be hidden: {sorted(HIDEABLE)}")
+        changes: dict[str, object] = {}
+        if "residue_type" in what:
+            changes["aatype"] = np.full_like(self.aatype, UNKNOWN)
+            changes["res_name"] = np.full(len(self), "UNK")
+            changes["report"] = self.report.without("modified", "unknown")
+        if "sidechain" in what:
+            changes.update(self._atoms(np.isin(self.atom_name, BACKBONE), np.arange(len(self))))
+        if {"b_factor", "coordinates"} & what:
+            changes |= {"b_factor": np.zeros_like(self.b_factor), "occupancy": None, "predicted": False}
+        if "ligands" in what:
+            changes["ligands"] = None
+        if "coordinates" in what:
+            changes |= {name: np.full_like(getattr(self, name), np.nan) for name in ("pos", "backbone")}
+            changes |= self._atoms(np.zeros(len(self.atom_name), bool), np.arange(len(self)))
+            changes |= {"report": LossReport(), "ligands": None}  # its counts tell of the structure
+        return replace(self, **changes)
+
+    def without_sidechains(self, rows: np.ndarray) -> Residues:
+        """These residues, and only N, CA, C and O of those in ``rows`` ``(N,)`` bool."""
+        keep = np.isin(self.atom_name, BACKBONE) | ~rows[self.atom_residue]
+        return replace(self, **self._atoms(keep, np.arange(len(self))))
+
+    def with_noise(self, sigma: float, *, seed: int) -> Residues:
+        """These residues with each coordinate of each atom off by a normal deviate of its own, of ``sigma`` Å.
+
+        ``pos``, ``backbone`` and ``atom_pos`` agree afterwards as before; the atoms of ligands move too. The same seed
+        gives the same noise.
+        """
+        rng = np.random.default_rng(seed)
+        backbone, atoms = (sigma * rng.standard_normal(x.shape) for x in (self.backbone, self.atom_pos))
+        for column, name in enumerate(BACKBONE):
+            own = self.atom_name == name
+            atoms[own] = backbone[self.atom_residue[own], column]
+        ligands = self.ligands
+        if ligands is not None:
+            step = sigma * rng.standard_normal(ligands.atom_pos.shape)
+            ligands = replace(ligands, atom_pos=(ligands.atom_pos + step).astype(ligands.atom_pos.dtype))
+        return replace(
+            self,
+            ligands=ligands,
+            pos=(self.pos + backbone[:, 1]).astype(self.pos.dtype),
+            backbone=(self.backbone + backbone).astype(self.backbone.dtype),
+            atom_pos=(self.atom_pos + atoms).astype(self.atom_pos.dtype),
+        )
+
+    def _atoms(self, keep: np.ndarray, number: np.ndarray) -> dict[str, np.ndarray]:
+        """The kept atoms' arrays, their residues renumbered by ``number`` ``(N,)``."""
+        taken = {name: getattr(self, name)[keep] for name in ("atom_pos", "atom_name", "atom_element")}
+        return {**taken, "atom_residue": number[self.atom_residue[keep]]}

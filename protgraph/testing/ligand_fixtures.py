@@ -1,0 +1,46 @@
+"""Small molecules about a protein that is made by rule, for what looks at ligands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from protgraph.structure import Residues
+from protgraph.structure.descriptors.backbone_geometry import unit
+from protgraph.structure.residues.ligands import Ligands
+
+__all__ = ["with_ligands"]
+
+_ELEMENTS = ("C", "N", "O", "S", "P", "ZN", "FE", "CL")
+_MOLECULE = 10  # atoms of each but the last
+
+
+def with_ligands(residues: Residues, atoms: int, *, seed: int) -> Residues:
+    """A protein with atoms of ligands 4 to 9 Å from its CA, in its own floating type.
+
+    Parameters
+    ----------
+    residues : Residues
+    atoms : int
+        How many; ten make a molecule.
+    seed : int
+        Chooses places and elements.
+    """
+    rng = np.random.default_rng(seed)
+    beside = residues.pos[rng.integers(0, len(residues), atoms)]
+    pos = beside + rng.uniform(4, 9, (atoms, 1)) * unit(rng.normal(size=(atoms, 3)))
+    molecule = np.arange(atoms) // _MOLECULE
+    count = int(molecule.max(initial=-1)) + 1
+    element = rng.choice(_ELEMENTS, atoms)
+    ligands = Ligands(
+        chain=np.full(count, residues.chain[0]),
+        res_id=1000 + np.arange(count),
+        ins_code=np.full(count, ""),
+        res_name=np.full(count, "LIG"),
+        atom_pos=pos.astype(residues.pos.dtype),
+        atom_name=element.copy(),
+        atom_element=element,
+        atom_molecule=molecule,
+    )
+    return replace(residues, ligands=ligands)

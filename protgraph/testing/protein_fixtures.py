@@ -1,0 +1,161 @@
+"""Small proteins made by rule, with helices, strands and side chains, without any file; and degenerate ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import torch
+from biotite.sequence import ProteinSequence
+
+from protgraph.structure import LossReport, Residues
+from protgraph.structure.chemistry.alphabet import ALPHABET
+from protgraph.structure.descriptors.backbone_geometry import unit, virtual_cb
+from protgraph.testing.ligand_fixtures import with_ligands
+
+__all__ = ["copied", "degenerate_proteins", "make_protein", "proteins"]
+
+# Bond lengths (Å) and angles (degrees) of the peptide unit: Engh & Huber 1991, doi:10.1107/S0108767391001071.
+_N_CA, _CA_C, _C_N, _C_O = 1.458, 1.525, 1.329, 1.231
+_N_CA_C, _CA_C_N, _C_N_CA, _CA_C_O = 111.2, 116.2, 121.7, 120.8
+#: φ and ψ of α-helix, β-strand and polyproline II, in degrees.
+_SHAPES = ((-60.0, -45.0), (-120.0, 130.0), (-75.0, 145.0))
+#: Every atom is moved by a normal deviate of this width (Å): no two distances of an ideal helix stay equal.
+_JITTER = 0.1
+
+
+@cache
+def proteins(*, ligands: bool = False) -> tuple[Residues, ...]:
+    """Two proteins, one of two chains (11 and 8 residues) and one of a single chain (7), the same in every process.
+
+    With ``ligands``, 28 atoms of small molecules lie about the first, and 9 about the second.
+    """
+    both = make_protein((11, 8), seed=160), make_protein((7,), seed=361)  # no atoms too near, no distances alike
+    return (with_ligands(both[0], 28, seed=2044), with_ligands(both[1], 9, seed=1963)) if ligands else both
+
+
+def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
+    """Residues of a protein-like structure, in float64.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Residues of each chain.
+    seed : int
+        Chooses types, shapes, jitter and how the chains lie.
+    """
+    rng = np.random.default_rng(seed)
+    backbone = np.concatenate([_place(_chain(n, rng), rng) for n in lengths])  # (N, 4, 3)
+    n = len(backbone)
+    backbone += rng.normal(0, _JITTER, backbone.shape)
+    aatype = rng.integers(0, 20, n)
+    seq_pos = np.concatenate([np.arange(length) for length in lengths])
+    cb = virtual_cb(backbone)
+    cg = cb + 1.52 * unit(rng.normal(size=(n, 3)) + unit(cb - backbone[:, 1]))
+    atoms = np.concatenate([backbone, cb[:, None], cg[:, None]], 1)  # (N, 6, 3)
+    names = np.array(["N", "CA", "C", "O", "CB", "CG"])
+    there = np.ones((n, 6), bool)
+    there[:, 4:] = rng.random((n, 1)) < 0.9  # some residues have no side chain, as glycine
+    return Residues(
+        name=f"made{seed}",
+        chain=np.repeat(np.array([chr(65 + c) for c in range(len(lengths))]), lengths),
+        res_id=seq_pos + 1,
+        ins_code=np.full(n, ""),
+        res_name=np.array([ProteinSequence.convert_letter_1to3(ALPHABET[t]) for t in aatype]),
+        aatype=aatype,
+        pos=backbone[:, 1].copy(),
+        backbone=backbone,
+        b_factor=rng.uniform(10, 60, n),
+        occupancy=rng.uniform(0.5, 1, n),
+        predicted=True,  # so that confidences are there
+        seq_pos=seq_pos,
+        atom_pos=atoms[there],
+        atom_name=np.broadcast_to(names, (n, 6))[there],
+        atom_element=np.broadcast_to(np.array([name[0] for name in names]), (n, 6))[there],
+        atom_residue=np.nonzero(there)[0],
+        report=LossReport(),
+    )
+
+
+def copied(residues: Residues, dtype: torch.dtype = torch.float64) -> Residues:
+    """The same in other memory, coordinates and B factors in float64 or else, as from files, in float32."""
+    kind = np.float64 if dtype == torch.float64 else np.float32
+    ligands = residues.ligands
+    if ligands is not None:
+        ligands = replace(ligands, atom_pos=ligands.atom_pos.astype(kind), atom_element=ligands.atom_element.copy())
+    arrays = {name: x.copy() for name, x in vars(residues).items() if isinstance(x, np.ndarray)}
+    arrays = {name: x.astype(kind) if x.dtype.kind == "f" else x for name, x in arrays.items()}
+    return replace(residues, **arrays, ligands=ligands)
+
+
+def degenerate_proteins(*, ligands: bool = False) -> dict[str, Residues]:
+    """Proteins that make formulas divide by zero, by what they are; with ``ligands``, 3 atoms lie on one place of each.
+
+    One more protein has no atom of a ligand then.
+    """
+    made = _degenerate()
+    if not ligands:
+        return made
+    bound = {name: with_ligands(residues, 3, seed=0) for name, residues in made.items()}
+    for residues in bound.values():
+        residues.ligands.atom_pos[:] = residues.pos[0]
+    return {**bound, "no ligand": made["several chains"]}
+
+
+def _degenerate() -> dict[str, Residues]:
+    whole, many = make_protein((6,), seed=3), make_protein((1, 2, 3), seed=4)
+    at_one_place = {name: np.ones_like(getattr(whole, name)) for name in ("pos", "backbone", "atom_pos")}
+    line = np.arange(len(whole))[:, None] * np.array([3.8, 0.0, 0.0])
+    on_a_line = {
+        "pos": line,
+        "backbone": line[:, None] + np.array([-1.0, 0.0, 1.0, 1.5])[:, None] * np.array([1.0, 0.0, 0.0]),
+        "atom_pos": line[whole.atom_residue],
+    }
+    gaps = whole.backbone.copy()
+    gaps[1:4, [0, 2, 3]] = np.nan
+    alone = np.arange(len(whole)) == 0
+    return {
+        "one residue": whole.select(alone),
+        "coincident atoms": replace(whole, **at_one_place),
+        "collinear atoms": replace(whole, **on_a_line),
+        "missing atoms": replace(whole, backbone=gaps),
+        "several chains": many,
+        "chain without a name": replace(whole, chain=np.full(len(whole), "")),
+        "residues far apart": replace(whole, pos=1e3 * line, backbone=whole.backbone + 1e3 * line[:, None]),
+    }
+
+
+def _chain(length: int, rng: np.random.Generator) -> np.ndarray:
+    """Atoms N, CA, C, O of one chain, ``(length, 4, 3)``, Å, from its dihedral angles."""
+    shape = np.repeat(rng.integers(0, len(_SHAPES), length // 4 + 1), 4)[:length]
+    phi, psi = np.array(_SHAPES)[shape].T
+    atoms = [np.zeros(3), np.array([_N_CA, 0.0, 0.0])]
+    bend = math.radians(180 - _N_CA_C)
+    atoms.append(atoms[1] + _CA_C * np.array([math.cos(bend), math.sin(bend), 0.0]))
+    for i in range(1, length):
+        atoms.append(_extend(atoms[-3:], _C_N, _CA_C_N, psi[i - 1]))  # N
+        atoms.append(_extend(atoms[-3:], _N_CA, _C_N_CA, 180.0))  # CA, ω = 180°
+        atoms.append(_extend(atoms[-3:], _CA_C, _N_CA_C, phi[i]))  # C
+    three = np.array(atoms).reshape(length, 3, 3)
+    oxygen = [_extend(three[i], _C_O, _CA_C_O, psi[i] + 180.0) for i in range(length)]
+    return np.concatenate([three, np.array(oxygen)[:, None]], 1)
+
+
+def _extend(last: Sequence[np.ndarray], length: float, angle: float, dihedral: float) -> np.ndarray:
+    """The atom after three others (NeRF: Parsons et al. 2005, doi:10.1002/jcc.20237)."""
+    a, b, c = last
+    bc = unit((c - b)[None])[0]
+    normal = unit(np.cross(b - a, bc)[None])[0]
+    theta, tau = math.radians(180 - angle), math.radians(dihedral)
+    local = np.array([math.cos(theta), math.sin(theta) * math.cos(tau), math.sin(theta) * math.sin(tau)])
+    return c + length * np.stack([bc, np.cross(normal, bc), normal], 1) @ local
+
+
+def _place(chain: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The chain turned about its centre and put some 8 Å from the origin."""
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    turn *= np.sign(np.linalg.det(turn))
+    return (chain - chain.mean((0, 1))) @ turn + 8.0 * unit(rng.normal(size=(1, 3)))

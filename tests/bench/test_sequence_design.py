@@ -1,0 +1,64 @@
+"""Published weights are evaluated without training, on test splits, and reported with what they take for what."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from protgraph_datasets.pdb_core import PdbCore
+
+import protgraph as pg
+from protgraph.bench.confusion import by_type, plot_confusion
+from protgraph.bench.rows import Job, Row
+from protgraph.bench.sequence_design import evaluate_published
+from protgraph.bench.spec import BenchSpec
+from protgraph.errors import OptionError
+from protgraph.model.build import as_graph
+from protgraph.structure import ALPHABET
+
+
+class TwoChains(PdbCore):
+    """Two short chains of one entry as a test split."""
+
+    def examples(self, task, split=None):
+        found = [e for e in super().examples(task) if e.id in ("1kd8_A", "1kd8_E")]
+        return [e for e in found if split in (None, e.split)]
+
+
+@pytest.fixture
+def weights(shared_data, monkeypatch):
+    monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(shared_data / "weights" / "proteinmpnn"))
+
+
+def job(task):
+    name = "proteinmpnn.v_48_002"
+    return Job(name, task, "two_chains", 0, graph=as_graph(name).to_dict())
+
+
+def test_a_row_says_how_well_native_sequences_are_told_and_drawn(weights, tmp_path):
+    pg.datasets.register("two_chains", TwoChains)
+    row = evaluate_published(job("inverse_folding"))
+    assert not row.history and row.epochs == 0 and list(row.metrics) == ["test"]
+    assert 1 < row.metrics["test"]["perplexity"] < 12 and 0.1 < row.metrics["test"]["recovery"] < 1
+    counts = np.array(row.confusion["test"])
+    assert np.trace(counts) / counts.sum() == pytest.approx(row.metrics["test"]["recovery"])
+    assert Row.from_dict(row.to_dict()).confusion["test"] == row.confusion["test"]
+    told = {"dataset": "two_chains", "tasks": ["inverse_folding"], "models": [row.model], "out": tmp_path}
+    spec = BenchSpec(name="published", **told)
+    page = pg.write_report(spec, [row]).read_text()
+    assert f"## {row.model}: residue types of test" in page
+    assert (tmp_path / "published" / f"confusion_{row.model}_inverse_folding.png").stat().st_size > 10_000
+
+
+def test_other_tasks_are_refused(weights):
+    pg.datasets.register("two_chains", TwoChains)
+    with pytest.raises(OptionError, match="tell residue types; task 'secondary_structure' asks for something else"):
+        evaluate_published(job("secondary_structure"))
+
+
+def test_types_are_counted_by_row(tmp_path):
+    counts = np.zeros((20, 20), int)
+    ala, leu, ile = (ALPHABET.index(letter) for letter in "ALI")
+    counts[leu, leu], counts[leu, ile], counts[ala, ala] = 6, 2, 1
+    table = by_type(counts)
+    assert "| L | 8 | 0.750 | I (0.25) |" in table and "| A | 1 | 1.000 |  |" in table
+    assert plot_confusion(counts, tmp_path / "c.png", title="made up").is_file()

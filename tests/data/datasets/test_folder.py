@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import csv
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protgraph.data.datasets.card import Count
+from protgraph.data.datasets.dataset import align
+from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.target import Target
+from protgraph.errors import DatasetError, LabelError, SelectionError, StructureFileError
+from protgraph.structure import clean, load_structure
+
+NAMES = ("1ubq", "2d7t", "1orc", "5cq2")
+
+
+def residue_rows(folder: Path, names=NAMES) -> list[tuple[str, str, int, str, str]]:
+    """File, chain, number, insertion code and one-letter code of every residue."""
+    rows = []
+    for name in names:
+        r = clean(load_structure(folder / f"{name}.bcif"))
+        rows += zip([name] * len(r), r.chain, r.res_id, r.ins_code, r.sequence, strict=True)
+    return rows
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+@pytest.mark.parametrize("name", ["{}", "{}.bcif"])
+def test_labels_per_residue_come_back_at_their_residues(folder, tmp_path, separator, name):
+    """The label of each residue is its amino acid, so the truth is the sequence; rows are in no order."""
+    rows = residue_rows(folder)
+    with open(tmp_path / "labels.txt", "w", newline="") as file:
+        writer = csv.writer(file, delimiter=separator)
+        writer.writerow(["file", "chain", "res_id", "ins_code", "amino_acid"])
+        order = np.random.default_rng(0).permutation(len(rows))
+        writer.writerows([name.format(rows[i][0]), *rows[i][1:]] for i in order)
+    data = FolderDataset(folder, tmp_path / "labels.txt", task="aa")
+    classes = sorted({row[4] for row in rows})
+    assert data.target("aa") == Target("aa", "node", "classes", len(classes), tuple(classes))
+    assert {e.id for e in data.examples("aa")} == set(NAMES)
+    for example in data.examples("aa"):
+        residues = data.read(example)
+        y = align(data.labels("aa", example), residues)
+        assert "".join(classes[k] for k in y) == residues.sequence
+
+
+def test_insertion_codes_may_stand_in_the_number(folder, table):
+    rows = [f"2d7t,{c},{n}{i},{k}" for k, (_, c, n, i, _) in enumerate(residue_rows(folder, ["2d7t"]))]
+    data = FolderDataset(folder, table("id,chain,res_id,depth", rows), fractions={"train": 1.0})
+    (example,) = data.examples("labels")
+    y = align(data.labels("labels", example), data.read(example))
+    assert y[:, 0].tolist() == list(range(len(rows))) and any(c.isalpha() for r in rows for c in r.split(",")[2])
+
+
+def test_residues_without_a_label_are_unknown_and_counted(folder, table):
+    path = table("file,chain,res_id,site,split", ["1ubq,A,8,1,train", "1ubq,A,44,0,train", "1ubq,A,70,,train"])
+    data = FolderDataset(folder, path)
+    assert data.target("labels") == Target("labels", "node", "labels", 1, ("site",))
+    y = align(data.labels("labels", data.examples("labels")[0]), data.read(data.examples("labels")[0]))
+    assert y.shape == (76, 1) and np.flatnonzero(~np.isnan(y[:, 0])).tolist() == [7, 43]
+    assert data.check("labels") == {"train": Count(1, 76, 2, (1,))}
+    assert data.unnamed_files == ["1orc.bcif", "2d7t.bcif", "5cq2.bcif"]
+
+
+def test_one_error_names_absent_residues_of_all_files(folder, table):
+    rows = [f"1ubq,A,{n},1" for n in (1, 76, 77, 900)] + [f"1orc,B,{n},0" for n in (3, 4, 5, 6)] + ["5cq2,A,8,1"]
+    data = FolderDataset(folder, table("file,chain,res_id,site", rows))
+    with pytest.raises(LabelError) as error:
+        data.check("labels")
+    shown = "1ubq.bcif A:77, 1ubq.bcif A:900, 1orc.bcif B:3, 1orc.bcif B:4, 1orc.bcif B:5, …"
+    assert str(error.value).startswith(f"6 labels name residues that are not there: {shown}\n")
+
+
+def test_labels_per_protein_are_one_row_each(folder, table):
+    rows = ["1ubq,2.5,-1", "1orc,,3", "5cq2.bcif,0.5,4"]
+    data = FolderDataset(folder, table("file,stability,charge", rows), task="both")
+    assert data.target("both") == Target("both", "graph", "values", 2, ("stability", "charge"))
+    known = {e.id: align(data.labels("both", e), data.read(e)) for e in data.examples("both")}
+    np.testing.assert_array_equal(known["1ubq"], np.float32([[2.5, -1]]))
+    np.testing.assert_array_equal(known["1orc"], np.float32([[np.nan, 3]]))
+
+
+def test_a_chain_narrows_a_protein_to_itself(folder, table):
+    data = FolderDataset(folder, table("file,chain,class", ["2d7t,H,heavy", "2d7t,L,light", "1ubq,,none"]))
+    assert [(e.id, e.chains) for e in data.examples("labels")] == [
+        ("2d7t_H", ("H",)),
+        ("2d7t_L", ("L",)),
+        ("1ubq", None),
+    ]
+    assert data.target("labels").names == ("heavy", "light", "none")
+    light = data.examples("labels")[1]
+    assert data.read(light).chain_names == ("L",)
+    assert align(data.labels("labels", light), data.read(light)).tolist() == [1]
+
+
+def test_an_absent_chain_is_named(folder, table):
+    data = FolderDataset(folder, table("file,chain,class", ["1ubq,Q,a", "1orc,A,b"]))
+    with pytest.raises(SelectionError, match="'Q'"):
+        data.check("labels")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected", "names"),
+    [
+        (["helix", "coil", "", "helix"], None, "classes", ("coil", "helix")),
+        (["0", "1", "1", ""], None, "labels", ("x",)),
+        (["0", "1", "2", ""], None, "values", ("x",)),
+        (["10", "9", "", "9"], "classes", "classes", ("9", "10")),
+        (["0", "1", "1", "0"], "values", "values", ("x",)),
+        (["-1.5", "nan", "1e3", "2"], None, "values", ("x",)),
+        (["-1.5", "NA", "1e3", ""], None, "values", ("x",)),
+        (["helix", "nan", "NaN", "coil"], None, "classes", ("coil", "helix")),
+        (["1", "1A", "2", "2"], "classes", "classes", ("1", "2", "1A")),
+    ],
+)
+def test_the_kind_of_labels_follows_from_what_they_are(folder, table, values, kind, expected, names):
+    path = table("file,x", [f"{n},{v}" for n, v in zip(NAMES, values, strict=True)])
+    target = FolderDataset(folder, path, kind=kind).target("labels")
+    assert (target.kind, target.names) == (expected, names)
+
+
+def test_semicolons_separate_where_the_decimal_sign_is_a_comma(folder, table):
+    """As spreadsheets write tables in most of Europe."""
+    data = FolderDataset(folder, table("file;tm;ph", ["1ubq;40,5;7", "1orc;-1,25e1;6,5"]))
+    assert data.target("labels").names == ("tm", "ph")
+    known = {e.id: align(data.labels("labels", e), data.read(e))[0].tolist() for e in data.examples("labels")}
+    assert known == {"1ubq": [40.5, 7.0], "1orc": [-12.5, 6.5]}
+    texts = FolderDataset(folder, table("file;x", ["1ubq;a, b", "1orc;c"])).target("labels")
+    assert texts.names == ("a, b", "c")
+
+
+def test_columns_choose_among_the_labels(folder, table):
+    path = table("file,name,ph,kd", ["1ubq,ubiquitin,7,1e-3", "1orc,cro,6,2e-3"])
+    assert FolderDataset(folder, path, columns=["kd"]).target("labels").names == ("kd",)
+    with pytest.raises(LabelError, match="choose one column"):
+        FolderDataset(folder, path)
+
+
+def test_a_split_column_is_followed(folder, table):
+    rows = ["1ubq,1,train", "2d7t,2,val", "1orc,3,test", "5cq2,4,far"]
+    data = FolderDataset(folder, table("file,x,split", rows))
+    assert data.splits("labels") == ["train", "val", "test", "far"]
+    assert [e.id for e in data.examples("labels", "far")] == ["5cq2"]
+
+
+def test_a_random_split_keeps_files_and_clusters_together(folder, table):
+    rows = ["2d7t,H,1,a", "2d7t,L,2,b", "1ubq,A,3,b", "1orc,A,4,", "5cq2,A,5,"]
+    path = table("file,chain,x,cluster", rows)
+    for seed in range(10):
+        data = FolderDataset(folder, path, seed=seed, fractions={"train": 0.5, "val": 0.25, "test": 0.25})
+        split = {e.id: e.split for e in data.examples("labels")}
+        assert split["2d7t_H"] == split["2d7t_L"] == split["1ubq_A"]
+        assert set(split.values()) == {"train", "val", "test"}
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [
+        ("file,x", ["1abc,1", "1ubq,2", "9xyz,3"], r"names 2 files that are not in .*: '1abc', '9xyz'"),
+        ("name,x", ["1ubq,1"], "one column 'file' or 'id'"),
+        ("file", ["1ubq"], "no label column; its columns are file"),
+        ("file,x,x", ["1ubq,1,1"], "column 'x' is there more than once"),
+        ("file,x", ["1ubq,1,2"], "row 2 has 3 columns, the header 2"),
+        ("file,x", [], "holds no labels"),
+        ("file,x", ["1ubq,", "1orc,"], "x are blank in every row"),
+        ("file,res_id,x", ["1ubq,1,2"], "need a 'chain' column"),
+        ("file,chain,res_id,x", ["1ubq,A,one,2"], "label 1 has res_id 'one'"),
+        ("file,chain,res_id,ins_code,x", ["1ubq,A,1A,B,2"], "has res_id '1A', ins_code 'B'"),
+        ("file,chain,res_id,x", ["1ubq,A,1,2", "1ubq.bcif,A,1,2"], "1 and 2 are both of 1ubq.bcif A:1 and say"),
+        ("file,chain,res_id,x", ["1ubq,A,1,2", "1ubq,A,1,3"], "both of 1ubq.bcif A:1 and contradict each other"),
+        ("file,x", ["1ubq,a", "1ubq,b"], "both of 1ubq.bcif and contradict"),
+        ("file,x", ["1ubq,1.5", "1orc,<5"], "x of label 2 is '<5', not a finite number; leave unknown ones blank, or"),
+        ("file,x", ["1ubq,0", "1orc,1", "5cq2,inf"], "x of label 3 is 'inf', not a finite number"),
+        ("file,x", ["1ubq,zinc", "1orc,NA"], "x of label 2 is 'NA', which may mean unknown or be a class"),
+        ("file,x", ["1ubq,loop", "1orc,loop", "5cq2,"], "x is 'loop' wherever it is known; there is nothing to tell"),
+        ("file,x", ["1ubq,0", "1orc,0"], "x is 0 wherever it is known"),
+    ],
+)
+def test_each_fault_of_a_table_is_named(folder, table, header, rows, message):
+    with pytest.raises(LabelError, match=message) as error:
+        FolderDataset(folder, table(header, rows))
+    assert str(error.value).count("\n") <= 2
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [
+        ("file,x,split", ["1ubq,1,train", "1orc,2,"], r"row 2 has the splits \[''\]"),
+        ("file,chain,res_id,x,split", ["1ubq,A,1,1,train", "1ubq,A,2,2,test"], r"\['test', 'train'\]"),
+        ("file,x,split", ["1ubq,2,training"], "no protein is in split 'train'"),
+    ],
+)
+def test_each_fault_of_a_split_is_named(folder, table, header, rows, message):
+    with pytest.raises(DatasetError, match=message):
+        FolderDataset(folder, table(header, rows))
+
+
+def test_missing_folders_and_tables_are_named(folder, table, tmp_path):
+    with pytest.raises(DatasetError, match="no folder of structures"):
+        FolderDataset(tmp_path / "nothing", table("file,x", ["1ubq,1"]))
+    with pytest.raises(LabelError, match="no table of labels"):
+        FolderDataset(folder, tmp_path / "nothing.csv")
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(LabelError, match="UTF-8"):
+        FolderDataset(folder, tmp_path / "binary.csv")
+
+
+def test_labels_per_residue_of_a_record_count_from_one(sequences, table):
+    labels = table("file,chain,res_id,kind", ["c|Chain,D,1,x", "c|Chain,D,3,y", "a,A,2,x", "b_long,A,1,x"])
+    data = FolderDataset(sequences, labels, task="kind")
+    [example] = [e for e in data.examples("kind") if e.record == "c|Chain"]
+    assert align(data.labels("kind", example), data.read(example)).tolist() == [0, -1, 1, -1]
+
+
+RESIDUE_TYPE = Target("type", "node", "classes", 20)
+
+
+def test_without_a_table_every_file_and_record_takes_part(folder, sequences):
+    for path in sequences.iterdir():
+        shutil.copy(path, folder)
+    data = FolderDataset(folder, task="type", target=RESIDUE_TYPE)
+    assert [e.id for e in data.examples("type")] == ["1orc", "1ubq", "2d7t", "5cq2", "c|Chain", "a", "b_long"]
+    assert data.target("type") == RESIDUE_TYPE and not data.has_labels
+    assert {data.labels("type", e) for e in data.examples("type")} == {None}
+    assert data.splits("type") == ["train", "val", "test"] and data.unnamed_files == []
+    assert {split: count.proteins for split, count in data.check("type").items()} == {"train": 5, "val": 1, "test": 1}
+
+
+def test_a_table_without_labels_chooses_files_chains_and_splits(folder, table):
+    path = table("file,chain,split", ["2d7t,H,train", "2d7t,L,val", "1ubq,,test"])
+    data = FolderDataset(folder, path, task="type", target=RESIDUE_TYPE)
+    assert [(e.id, e.split) for e in data.examples("type")] == [
+        ("2d7t_H", "train"),
+        ("2d7t_L", "val"),
+        ("1ubq", "test"),
+    ]
+    assert data.unnamed_files == ["1orc.bcif", "5cq2.bcif"]
+    assert data.notes == [f"2 files are not named in {path} and take no part"]
+    with pytest.raises(LabelError, match="no label column; its columns are file, chain, split"):
+        FolderDataset(folder, path)
+
+
+def test_label_columns_are_left_alone_by_a_task_that_needs_none(folder, table):
+    path = table("file,x,cluster", ["1ubq,always the same,a", "1orc,always the same,a", "5cq2,,b"])
+    data = FolderDataset(folder, path, task="type", target=RESIDUE_TYPE, fractions={"train": 0.5, "test": 0.5})
+    assert data.unused_columns == ["x"]
+    split = {e.id: e.split for e in data.examples("type")}
+    assert split["1ubq"] == split["1orc"] != split["5cq2"]
+
+
+def test_files_of_one_sequence_are_never_divided(folder, table):
+    for copy in range(6):
+        shutil.copy(folder / "1ubq.bcif", folder / f"ubq{copy}.cif")
+    sequence = clean(load_structure(folder / "1ubq.bcif")).sequence
+    (folder / "ubq.fasta").write_text(f">ubq\n{sequence}\n>other\nMKT\n")
+    path = table("file,x", [f"{p.name},{i}" for i, p in enumerate(sorted(folder.glob("*cif")))])
+    for seed in range(5):
+        data = FolderDataset(folder, task="type", target=RESIDUE_TYPE, seed=seed)
+        assert len({e.split for e in data.examples("type") if "ubq" in e.id}) == 1
+        assert data.notes == ["8 of 12 proteins share a sequence with another one and are in one split with it"]
+        labelled = FolderDataset(folder, path, seed=seed)
+        assert len({e.split for e in labelled.examples("labels") if "ubq" in e.id}) == 1
+
+
+def test_a_given_split_that_divides_a_sequence_is_told(folder, table):
+    shutil.copy(folder / "1ubq.bcif", folder / "twin.bcif")
+    path = table("file,x,split", ["1ubq,1,train", "twin,2,test", "1orc,3,val"])
+    told = FolderDataset(folder, path).notes
+    assert told[1:] == [f"1 sequence is in more than one split (test, train), as {path} has it"]
+
+
+def test_broken_files_are_left_to_whoever_reads_them(folder):
+    (folder / "text.cif").write_text("no structure")
+    (folder / "twice.fa").write_text(">a\nMK\n>a\nMK\n")
+    data = FolderDataset(folder, task="type", target=RESIDUE_TYPE)
+    found = {e.id: e for e in data.examples("type")}
+    assert found["text"].split == found["twice"].split == "train"
+    with pytest.raises(StructureFileError, match="has this name already"):
+        data.read(found["twice"])
+
+
+def test_the_version_follows_files_table_and_splits_and_nothing_else(folder, table, tmp_path):
+    path = table("file,x", ["1ubq,1", "1orc,2", "5cq2,3"])
+
+    def version(where=folder, labels=path, seed=0):
+        return FolderDataset(where, labels, seed=seed, target=None if labels else RESIDUE_TYPE).version
+
+    first, bare = version(), version(labels=None)
+    assert len({first, bare}) == 2
+    moved = tmp_path / "moved"
+    shutil.copytree(folder, moved)
+    (moved / "1ubq.bcif").touch()
+    assert version(moved) == first and version(moved, None) == bare
+    (moved / "2d7t.bcif").unlink()  # not in the table
+    assert version(moved) == first and version(moved, None) != bare
+    shutil.copy(moved / "1orc.bcif", moved / "5cq2.bcif")
+    assert version(moved) != first
+    path.write_text(path.read_text().replace(",3", ",4"))
+    assert version() != first
+    assert len({version(seed=seed) for seed in range(8)}) > 1
+
+
+def test_without_labels_and_without_a_target_there_is_nothing_to_learn(folder, tmp_path):
+    with pytest.raises(DatasetError, match="give a table of labels, or a target that needs none"):
+        FolderDataset(folder)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DatasetError, match="holds no structure or FASTA file"):
+        FolderDataset(tmp_path / "empty", target=RESIDUE_TYPE)

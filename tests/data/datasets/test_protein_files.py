@@ -1,0 +1,55 @@
+"""What proteins of a folder are called: files by their names, records of FASTA files as files are."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.protein_files import Source, folder_files, folder_sources, source_ids
+from protgraph.errors import DatasetError, LabelError
+
+
+def test_only_files_of_proteins_count_and_folders_below_do_not(folder, sequences):
+    (folder / "notes.txt").write_text("mine")
+    (folder / "below.pdb").mkdir()
+    shutil.copy(sequences / "two.fasta", folder / "two.fasta")
+    assert [p.name for p in folder_files(folder)] == ["1orc.bcif", "1ubq.bcif", "2d7t.bcif", "5cq2.bcif", "two.fasta"]
+    names = [source.name for source in folder_sources(folder)]
+    assert names == ["1orc.bcif", "1ubq.bcif", "2d7t.bcif", "5cq2.bcif", "two.fasta#a", "two.fasta#b_long"]
+    with pytest.raises(DatasetError, match="Files in folders below it do not count"):
+        folder_sources(folder / "below.pdb")
+
+
+def test_examples_are_called_by_the_shortest_name_that_is_unique(tmp_path):
+    sources = [Source(tmp_path / "x.cif"), Source(tmp_path / "y.pdb.gz"), Source(tmp_path / "a.fa", "x")]
+    assert source_ids(sources) == ["x.cif", "y", "a.fa#x"]
+
+
+def test_two_files_of_one_stem_need_their_whole_names(folder, table):
+    shutil.copy(folder / "1ubq.bcif", folder / "1ubq.cif")  # formats are told by content
+    with pytest.raises(LabelError, match=r"'1ubq' may be any of 1ubq.bcif, 1ubq.cif"):
+        FolderDataset(folder, table("file,x", ["1ubq,1"]))
+    data = FolderDataset(folder, table("file,x", ["1ubq.cif,1", "1ubq.bcif,2"]))
+    assert {e.id for e in data.examples("labels")} == {"1ubq.bcif", "1ubq.cif"}
+
+
+@pytest.mark.parametrize("names", [("a", "b_long", "one"), ("two.fasta#a", "two.fasta#b_long", "one.fa")])
+def test_records_of_fasta_are_named_as_files_are(sequences, table, names):
+    rows = [f"{name},{value}" for name, value in zip(names, (1.5, 2.5, 3.5), strict=True)]
+    data = FolderDataset(sequences, table("id,size", rows), task="size")
+    found = {e.id: (e.path.name, e.record, data.read(e).sequence) for e in data.examples("size")}
+    assert found == {
+        "a": ("two.fasta", "a", "MKT"),
+        "b_long": ("two.fasta", "b_long", "GGGG"),
+        "c|Chain": ("one.fa", "c|Chain", "AYAY"),
+    }
+    assert data.unnamed_files == []
+
+
+def test_a_fasta_file_of_several_records_is_no_protein(sequences, table):
+    with pytest.raises(LabelError, match="'two.fasta' may be any of two.fasta#a, two.fasta#b_long"):
+        FolderDataset(sequences, table("file,size", ["two.fasta,1.5", "one.fa,2"]))
+    with pytest.raises(LabelError, match="1 files that are not in .*: 'd'"):
+        FolderDataset(sequences, table("file,size", ["d,1.5", "one.fa,2"]))

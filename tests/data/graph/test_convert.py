@@ -1,0 +1,138 @@
+"""Every way to another library and back is an equality."""
+
+from __future__ import annotations
+
+import builtins
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn import GCNConv
+
+from protgraph.data.graph.convert import (
+    from_frames,
+    from_networkx,
+    from_pyg,
+    node_names,
+    to_frames,
+    to_networkx,
+    to_pyg,
+)
+from protgraph.data.graph.protein_graph import ProteinGraph
+from protgraph.errors import FieldError, MissingExtraError
+from protgraph.featurize.plan import featurize
+from protgraph.registry.component import node
+from protgraph.structure import clean, load_structure
+
+EDGES = (node("knn", k=12), node("sequence", k=2), "edge_distance", "edge_rbf")
+FEATURES = ("dihedral", "orientation", "b_factor", *EDGES)
+WAYS = {
+    "networkx": lambda g: from_networkx(to_networkx(g)),
+    "pyg": lambda g: from_pyg(to_pyg(g, x=["pos"])),
+    "pandas": lambda g: from_frames(*to_frames(g)),
+}
+
+
+@pytest.fixture(scope="module")
+def graphs(structures_dir) -> list[ProteinGraph]:
+    """A protein with several edge kinds, a constant degree, no edges, one residue, atoms for nodes."""
+    residues = [clean(load_structure(structures_dir / f"{name}.bcif")) for name in ("1crn", "1jk9")]
+    alone = residues[0].select(np.arange(len(residues[0])) == 3)
+    made = [featurize(residues[0], FEATURES), featurize(residues[1], ["dihedral", "knn", "edge_direction"])]
+    made += [featurize(residues[0], ["dihedral"]), featurize(alone, ["knn", "edge_distance"])]
+    made += [featurize(residues[0], ["covalent_bond", "edge_distance"], nodes="atom")]
+    made[0].y, made[0].y_level = torch.arange(46), "node"
+    made[1].y, made[1].y_level = torch.tensor([[0.25, -1.0]]), "graph"
+    return made
+
+
+def assert_equal(a: ProteinGraph, b: ProteinGraph) -> None:
+    assert type(a) is type(b) and set(a.keys()) == set(b.keys())
+    for key, value in a.items():
+        other = b[key]
+        if isinstance(value, torch.Tensor):
+            assert value.dtype == other.dtype and value.shape == other.shape, key
+            assert torch.equal(value.nan_to_num(1e9), other.nan_to_num(1e9)), key
+        elif isinstance(value, np.ndarray):
+            assert value.tolist() == other.tolist(), key
+        else:
+            assert value == other, key
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_round_trip_is_an_equality(graphs, way):
+    for graph in graphs:
+        assert_equal(WAYS[way](graph), graph)
+
+
+def test_nodes_have_readable_names(shared_data):
+    residues = clean(load_structure(shared_data / "formats" / "1igy.cif"))
+    names = node_names(featurize(residues, []))
+    expected = [f"{c}:{r}:{n}{i}" for c, r, n, i in zip(residues.chain, residues.res_name, residues.res_id,
+                                                        residues.ins_code, strict=True)]  # fmt: skip
+    assert names == expected and "B:SER:82A" in names and len(set(names)) == len(names)
+
+
+def test_atoms_have_names_too(graphs):
+    assert node_names(graphs[-1])[:2] == ["A:THR:1:N", "A:THR:1:CA"]
+
+
+def test_networkx_sees_the_graph(graphs):
+    g = to_networkx(graphs[0])
+    j, i = graphs[0].edge_index[:, 7].tolist()
+    names = node_names(graphs[0])
+    assert g.edges[names[j], names[i]]["edge_dist"][0] == pytest.approx(float(graphs[0].edge_dist[7]))
+    assert g.nodes["A:THR:1"]["aatype"] == 16 and g.graph["name"] == "1crn"
+    assert nx.number_weakly_connected_components(g) == 1
+
+
+def test_a_changed_networkx_graph_comes_back_changed(graphs):
+    g = to_networkx(graphs[0])
+    g.remove_node("A:THR:1")
+    back = from_networkx(nx.DiGraph(g))
+    assert back.num_nodes == 45 and back.residue_ids[0] == "A:2" and back.validate()
+
+
+def test_attributes_that_are_no_fields_or_incomplete_are_refused(graphs):
+    g = to_networkx(graphs[0])
+    g.nodes["A:THR:1"]["colour"] = 1.0
+    with pytest.raises(FieldError, match="45 of 46 nodes have no attribute 'colour'"):
+        from_networkx(g)
+    nx.set_node_attributes(g, 1.0, "colour")
+    with pytest.raises(FieldError, match="'colour' is no field"):
+        from_networkx(g)
+    with pytest.raises(FieldError, match="'colour' is no field"):
+        from_pyg(Data(pos=graphs[0].pos, colour=graphs[0].pos))
+    nodes, edges = to_frames(graphs[0])
+    with pytest.raises(FieldError, match="names a node that"):
+        from_frames(nodes.iloc[1:], edges)
+
+
+def test_any_pyg_layer_takes_the_joined_fields(graphs):
+    data = to_pyg(graphs[0], x=["dihedral", "dihedral_mask", "pos"], edge_attr=["edge_dist", "edge_kind"])
+    assert type(data) is Data and data.x.shape == (46, 12) and data.edge_attr.shape[1] == 3
+    assert GCNConv(12, 4)(data.x, data.edge_index).shape == (46, 4)
+    with pytest.raises(FieldError, match="no edge field 'dihedral'"):
+        to_pyg(graphs[0], edge_attr=["dihedral"])
+
+
+def test_tables_have_a_row_a_node_and_a_row_an_edge(graphs):
+    nodes, edges = to_frames(graphs[0])
+    assert nodes.loc["A:THR:1", "pos[0]"] == pytest.approx(float(graphs[0].pos[0, 0]))
+    assert "backbone[3,2]" in nodes and list(edges.columns[:2]) == ["source", "target"]
+    assert len(edges) == graphs[0].num_edges and nodes.attrs["name"] == "1crn"
+
+
+def test_without_pandas_the_error_says_what_to_install(graphs, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "pandas":
+            raise ImportError("No module named 'pandas'")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtraError, match=r"protgraph-pyg\[pandas\]"):
+        to_frames(graphs[0])

@@ -1,0 +1,137 @@
+"""Protein graphs batch by the field table, where PyG would guess."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch_geometric.data import Batch
+
+from protgraph.data.graph.fields import FieldSpec, register_field
+from protgraph.data.graph.protein_graph import ProteinGraph, collate
+from protgraph.errors import FieldError, UnknownNameError
+from protgraph.ops.edges import Edges, Proteins
+
+
+def ring(n: int, k: int, name: str, seed: int = 0) -> ProteinGraph:
+    """Each node hears from the k nodes before it on a ring."""
+    g = torch.Generator().manual_seed(seed)
+    source = (torch.arange(n).unsqueeze(1) - torch.arange(1, k + 1)) % n
+    graph = ProteinGraph(
+        pos=torch.randn(n, 3, generator=g),
+        aatype=torch.randint(0, 21, (n,), generator=g),
+        res_id=torch.arange(5, n + 5),
+        edge_index=torch.stack([source.flatten(), torch.arange(n).repeat_interleave(k)]),
+        y=torch.randint(0, 3, (n,), generator=g),
+    )
+    graph.name, graph.degree, graph.y_level = name, k, "node"
+    return graph
+
+
+@pytest.fixture
+def graphs():
+    return [ring(20, 3, "a", 1), ring(7, 3, "b", 2), ring(3, 2, "c", 3)]
+
+
+def test_collate_equals_pyg_where_pyg_is_right(graphs):
+    ours, theirs = collate(graphs), Batch.from_data_list(graphs)
+    for key in ("pos", "aatype", "res_id", "edge_index", "y", "batch", "ptr"):
+        assert torch.equal(ours[key], theirs[key]), key
+
+
+def test_residue_numbers_do_not_shift_on_batching(graphs):
+    batch = collate(graphs)
+    assert torch.equal(batch.res_id, torch.cat([g.res_id for g in graphs]))
+
+
+def test_batch_gives_its_proteins_back(graphs):
+    batch = collate(graphs)
+    for i, g in enumerate(graphs):
+        back = batch.get_example(i)
+        assert back.name == g.name
+        for key in ("pos", "aatype", "edge_index", "y"):
+            assert torch.equal(back[key], g[key]), key
+
+
+def test_graph_vector_of_node_length_is_no_node_attribute():
+    """PyG calls any tensor of N rows a node attribute; here only the table decides."""
+    graph = ring(21, 2, "a")
+    graph.y, graph.y_level = torch.zeros(21), "graph"
+    assert not graph.is_node_attr("y")
+    graph.y_level = "node"
+    assert graph.is_node_attr("y")
+
+
+def test_constant_degree_survives_only_where_all_share_it(graphs):
+    assert collate(graphs[:2]).degree == 3
+    assert "degree" not in collate(graphs)
+    assert Edges.of(collate(graphs)).num_edges == 20 * 3 + 7 * 3 + 3 * 2
+
+
+def test_sizes_lie_on_the_host(graphs):
+    proteins = Proteins.of(collate(graphs))
+    assert proteins.sizes == (20, 7, 3) and len(proteins) == 3
+
+
+def test_single_graph_is_one_protein(graphs):
+    assert Proteins.of(graphs[0]).sizes == (20,)
+
+
+def test_unregistered_tensor_is_refused(graphs):
+    graphs[0].hydropathyy = torch.zeros(20)
+    with pytest.raises(UnknownNameError, match="register_field"):
+        graphs[0].validate()
+    assert not graphs[0].validate(raise_on_error=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda g: g.update({"aatype": g.aatype[:-1]}), "rows"),
+        (lambda g: g.update({"aatype": g.aatype.float()}), "float32"),
+        (lambda g: g.update({"pos": g.pos * float("nan")}), "not finite in row 0"),
+        (lambda g: g.update({"pos": g.pos[:, :2]}), "trailing shape|rows"),
+        (lambda g: g.update({"edge_index": g.edge_index.flip(1)}), "not sorted"),
+        (lambda g: g.update({"edge_index": g.edge_index + 1}), "names node"),
+        (lambda g: g.update({"degree": 2}), "degree 2"),
+    ],
+)
+def test_validate_names_what_is_wrong(change, words):
+    graph = ring(20, 3, "1abc")
+    change(graph)
+    with pytest.raises(FieldError, match=words):
+        graph.validate()
+
+
+def test_a_width_that_the_table_leaves_open_is_any_and_the_others_are_not():
+    register_field(FieldSpec("open_width", "node", "point", shape=(None, 3), doc="some places"))
+    graph = ring(20, 3, "1abc")
+    for width in (2, 5):
+        graph.open_width = torch.zeros(20, width, 3)
+        assert graph.validate()
+    graph.open_width = torch.zeros(20, 2, 4)
+    with pytest.raises(FieldError, match="trailing shape"):
+        graph.validate()
+
+
+def test_validate_accepts_a_batch(graphs):
+    assert collate(graphs).validate()
+
+
+def test_graphs_with_different_fields_do_not_collate(graphs):
+    del graphs[1].res_id
+    with pytest.raises(FieldError, match="res_id"):
+        collate(graphs)
+
+
+def test_empty_list_does_not_collate():
+    with pytest.raises(FieldError, match="empty"):
+        collate([])
+
+
+def test_pad_and_unpad_are_inverse(graphs):
+    batch = collate(graphs)
+    proteins = Proteins.of(batch)
+    padded, mask = proteins.pad(batch.pos)
+    assert padded.shape == (3, 20, 3) and mask.sum(1).tolist() == [20, 7, 3]
+    assert torch.equal(proteins.unpad(padded), batch.pos)
+    assert padded[~mask].abs().sum() == 0

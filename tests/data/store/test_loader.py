@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protgraph.data.store.graph_store import write_store
+from protgraph.data.store.loader import ProteinBatches, loader
+from protgraph.errors import OptionError
+
+SIZES = st.lists(st.integers(1, 50), max_size=60)
+
+
+@settings(deadline=None, max_examples=60)
+@given(SIZES, st.booleans(), st.booleans(), st.integers(0, 3), st.integers(1, 80))
+def test_every_protein_comes_exactly_once(sizes, shuffle, bucket, epoch, most):
+    for how in ({"batch_size": most}, {"max_nodes": most}):
+        batches = list(ProteinBatches(sizes, shuffle=shuffle, bucket=bucket, epoch=epoch, **how))
+        assert sorted(i for batch in batches for i in batch) == list(range(len(sizes)))
+
+
+@settings(deadline=None, max_examples=60)
+@given(SIZES, st.booleans(), st.integers(1, 80))
+def test_batches_keep_within_max_nodes_unless_one_protein_is_larger(sizes, bucket, most):
+    for batch in ProteinBatches(sizes, max_nodes=most, shuffle=True, bucket=bucket):
+        assert sum(sizes[i] for i in batch) <= most or len(batch) == 1
+
+
+@settings(deadline=None, max_examples=60)
+@given(SIZES, st.booleans(), st.integers(1, 10))
+def test_all_batches_but_one_are_full(sizes, bucket, batch_size):
+    lengths = sorted(len(batch) for batch in ProteinBatches(sizes, batch_size=batch_size, shuffle=True, bucket=bucket))
+    assert lengths[1:] == [batch_size] * (len(lengths) - 1)
+
+
+def test_seed_and_epoch_decide_the_order():
+    sizes = list(range(1, 40))
+
+    def order(**options):
+        return list(ProteinBatches(sizes, batch_size=4, shuffle=True, **options))
+
+    assert order(seed=1, epoch=2) == order(seed=1, epoch=2)
+    assert len({str(order(seed=s, epoch=e)) for s in (0, 1) for e in (0, 1)}) == 4
+    again = ProteinBatches(sizes, batch_size=4, shuffle=True, seed=1)
+    again.set_epoch(2)
+    assert list(again) == order(seed=1, epoch=2)
+
+
+def test_without_shuffling_the_order_is_the_given_one():
+    assert list(ProteinBatches([9] * 6, indices=[5, 0, 3, 3, 1], batch_size=2)) == [[5, 0], [3, 3], [1]]
+
+
+def test_buckets_hold_similar_lengths():
+    sizes = np.random.default_rng(0).integers(20, 1000, 2000)
+
+    def waste(bucket: bool) -> float:
+        batches = list(ProteinBatches(sizes, batch_size=8, shuffle=True, bucket=bucket))
+        return sum(sizes[b].max() * len(b) for b in batches) / sizes.sum()
+
+    assert waste(bucket=True) < 1.1 < 1.6 < waste(bucket=False)
+
+
+def test_bucketed_batches_come_in_random_order_of_length():
+    sizes = np.arange(1, 257)
+    means = [np.mean(sizes[b]) for b in ProteinBatches(sizes, batch_size=8, shuffle=True, bucket=True)]
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.5
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_size": 4, "max_nodes": 100}, {"batch_size": 0}, {"max_nodes": 0}])
+def test_a_batch_has_one_limit_of_at_least_one(options):
+    with pytest.raises(OptionError, match="batch_size"):
+        loader([], **options)
+
+
+def test_a_store_and_a_list_give_the_same_batches(make_graph, tmp_path):
+    graphs = [make_graph(n, degree=5) for n in (4, 9, 17, 6, 30)]
+    store = write_store(tmp_path / "s", graphs)
+    options = {"max_nodes": 30, "shuffle": True, "seed": 3, "indices": [0, 1, 2, 4]}
+    pairs = list(zip(loader(store, **options), loader(graphs, **options), strict=True))
+    assert len(pairs) == len(loader(store, **options)) > 1
+    for a, b in pairs:
+        assert a.sizes == b.sizes and a.name == b.name
+        for key in ("pos", "edge_index", "y", "batch"):
+            assert torch.equal(a[key], b[key])
+
+
+def test_worker_processes_make_the_same_batches(make_graph, tmp_path):
+    store = write_store(tmp_path / "s", [make_graph(n) for n in (4, 9, 17, 6)])
+    alone, helped = (loader(store, batch_size=2, shuffle=True, num_workers=n) for n in (0, 2))
+    assert [b.name for b in alone] == [b.name for b in helped]
+
+
+def test_the_global_random_state_is_left_alone(make_graph):
+    graphs = [make_graph(n) for n in (4, 9, 17)]
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()
+    list(loader(graphs, batch_size=2, shuffle=True))
+    assert torch.equal(before[0], torch.get_rng_state()) and (before[1] == np.random.get_state()[1]).all()
+
+
+def test_lightning_moves_the_epoch_on(make_graph):
+    import lightning as L
+
+    seen = []
+
+    class Watch(L.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(1))
+
+        def training_step(self, batch, _):
+            seen.append((self.current_epoch, batch.name))
+            return self.weight.sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    graphs = [make_graph(n) for n in range(2, 12)]
+    off = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+    trainer = L.Trainer(max_epochs=2, accelerator="cpu", **dict.fromkeys(off, False))
+    trainer.fit(Watch(), loader(graphs, batch_size=5, shuffle=True, seed=1))
+    expected = [
+        (epoch, [graphs[i].name for i in batch])
+        for epoch in (0, 1)
+        for batch in ProteinBatches(range(2, 12), batch_size=5, shuffle=True, seed=1, epoch=epoch)
+    ]
+    assert seen == expected

@@ -1,0 +1,51 @@
+"""Tables are numbers a residue and type, and wrong ones are told with their line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from protgraph.design.residue_table import read_table
+from protgraph.errors import OptionError, SelectionError
+
+
+def test_rows_are_residues_ranges_and_chains_and_empty_cells_say_nothing(two_chains, tmp_path):
+    path = tmp_path / "table.csv"
+    rows = "chain,res_id,ins_code,note,A,X,C\nA,5,A,x,0.25,1,0.75\nA,8-,,,2,,\nB,,,,,,-3\n"
+    path.write_text("\ufeff" + rows, encoding="utf-8")
+    table = read_table(path).of(two_chains, 20)
+    want = np.full((19, 20), np.nan)
+    want[5, :2] = 0.25, 0.75
+    want[8:10, 0] = 2
+    want[10:, 1] = -3
+    np.testing.assert_array_equal(table, want)
+    assert read_table(path).of(two_chains, 21)[5, 20] == 1
+
+
+@pytest.mark.parametrize(
+    "text, error, told",
+    [
+        ("chain,A\nA,1\n", OptionError, "has the columns chain, res_id"),
+        ("chain,res_id,a\nA,1,1\n", OptionError, "has the columns chain, res_id"),
+        ("chain,res_id,A\n", OptionError, "has no row"),
+        ("chain,res_id,A\nA,99,1\n", SelectionError, r"table.csv, line 2: .*no residue 'A:99'"),
+        ("chain,res_id,A\nA,1,1\nQ,1,1\n", SelectionError, r"line 3: .*'Q:1' is of no chain here"),
+        ("chain,res_id,A\nA,1,much\n", OptionError, "line 2, column A: 'much' is no number"),
+        ("chain,res_id,A\nA,1,nan\n", OptionError, "line 2, column A: 'nan' is no finite number"),
+        ("chain,res_id,A\nA,1,inf\n", OptionError, "'inf' is no finite number"),
+        ("chain,res_id,A\nA,5,1\nB,1,2\nA,1-7,1\n", OptionError, "A:5 is in lines 2 and 4"),
+    ],
+)
+def test_wrong_tables_are_told(two_chains, tmp_path, text, error, told):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with pytest.raises(error, match=told):
+        read_table(path).of(two_chains, 21)
+
+
+def test_files_that_are_no_tables_are_told(tmp_path):
+    with pytest.raises(OptionError, match=r"nowhere.csv' cannot be read: No such file"):
+        read_table(tmp_path / "nowhere.csv")
+    (tmp_path / "binary").write_bytes(b"\x83\xff\x00")
+    with pytest.raises(OptionError, match="is no text"):
+        read_table(tmp_path / "binary")

@@ -1,0 +1,49 @@
+"""Counts as fields: masks at chain ends, means and maxima over atoms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from protgraph.errors import OptionError
+from protgraph.featurize.burial import ContactNumber, HalfSphereExposure, Protrusion
+from protgraph.structure.descriptors.ca_trace import trace_side
+from protgraph.structure.descriptors.solvent_exposure import cb_side, half_sphere_exposure, protrusion
+
+
+def test_halves_are_those_of_the_structure_or_masked(proteins):
+    for residues in proteins[:6]:
+        made = HalfSphereExposure(radius=11)(residues)
+        for name, side in (("half_sphere_ca", trace_side(residues)), ("half_sphere_cb", cb_side(residues))):
+            there = side.any(1)
+            assert (made[f"{name}_mask"][:, 0] == there).all()
+            expected = half_sphere_exposure(residues, side, radius=11)
+            assert (made[name][there] == expected[there]).all() and not made[name][~there].any()
+        assert not made["half_sphere_ca_mask"][[0, -1]].any()
+
+
+def test_halves_make_the_contact_number(proteins):
+    residues = proteins[0]
+    made = HalfSphereExposure(radius=10)(residues)
+    assert (made["half_sphere_cb"].sum(1, keepdims=True) == ContactNumber(radius=10)(residues)["contact_number"]).all()
+
+
+def test_protrusion_is_mean_and_greatest_of_the_atoms(proteins):
+    residues = proteins[0]
+    made, index = Protrusion()(residues)["protrusion"], protrusion(residues)
+    for row in range(0, len(residues), 7):
+        own = index[residues.atom_residue == row]
+        assert made[row] == pytest.approx([own.mean(), own.max()], rel=1e-5)
+
+
+def test_loops_and_ends_stick_out(proteins):
+    for residues in proteins:
+        exposed = ContactNumber()(residues)["contact_number"][:, 0]
+        stick = Protrusion()(residues)["protrusion"][:, 0]
+        assert np.corrcoef(exposed, stick)[0, 1] < -0.6
+
+
+@pytest.mark.parametrize("featurizer", [ContactNumber, HalfSphereExposure, Protrusion])
+def test_radii_are_checked(featurizer):
+    with pytest.raises(OptionError, match="radius above 0"):
+        featurizer(radius=0)

@@ -1,0 +1,126 @@
+"""Edge features equal their formulas, have gradients where nodes coincide, and turn with the protein."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from e3nn.o3 import rand_matrix
+
+from protgraph.errors import OptionError
+from protgraph.featurize.edge_geometry import EdgeDirection, EdgeDistance, EdgeOffset, EdgeRbf, EdgeVector
+from protgraph.ops.edges import Edges
+
+
+@pytest.fixture
+def f(float64):
+    torch.manual_seed(0)
+    index = torch.tensor([[1, 2, 0, 3, 0], [0, 0, 1, 2, 3]])
+    return {"pos": torch.randn(4, 3) * 5 + 100, "edges": Edges(index, 4)}
+
+
+def test_vectors_run_from_target_to_source(f):
+    out = EdgeVector()(f)["edge_vec"]
+    for row, (j, i) in zip(out, f["edges"].index.T.tolist(), strict=True):
+        assert torch.equal(row, f["pos"][j] - f["pos"][i])
+
+
+def test_distance_times_direction_is_the_vector(f):
+    distance, direction = EdgeDistance()(f)["edge_dist"], EdgeDirection()(f)["edge_direction"]
+    vector = EdgeVector()(f)["edge_vec"]
+    assert torch.allclose(distance * direction, vector, rtol=1e-14)
+    assert torch.allclose(distance[:, 0], torch.linalg.vector_norm(vector, dim=1), rtol=1e-14)
+    assert distance.shape == (5, 1)
+
+
+def test_vectors_turn_and_distances_keep(f):
+    q = rand_matrix()
+    for sign in (1.0, -1.0):
+        moved = {**f, "pos": f["pos"] @ (sign * q.T) + 100}
+        for featurizer in (EdgeVector, EdgeDirection):
+            (name,) = featurizer.writes
+            assert torch.allclose(featurizer()(moved)[name], featurizer()(f)[name] @ (sign * q.T), atol=1e-12)
+        assert torch.allclose(EdgeDistance()(moved)["edge_dist"], EdgeDistance()(f)["edge_dist"], atol=1e-12)
+
+
+def test_coincident_nodes_give_zero_and_finite_derivatives(f):
+    pos = torch.tensor([[1.0, 2, 3], [1, 2, 3], [4, 6, 3]]).requires_grad_()
+    given = {"pos": pos, "edges": Edges(torch.tensor([[1, 2, 0], [0, 0, 1]]), 3)}
+    distance, direction = EdgeDistance()(given)["edge_dist"], EdgeDirection()(given)["edge_direction"]
+    assert distance.flatten().tolist() == [0, 5, 0]
+    assert direction.tolist() == [[0, 0, 0], [0.6, 0.8, 0], [0, 0, 0]]
+    energy = (distance + distance**2).sum() + (direction * torch.arange(3.0)).sum()
+    (gradient,) = torch.autograd.grad(energy, pos, create_graph=True)
+    (second,) = torch.autograd.grad(gradient.square().sum(), pos)
+    assert torch.isfinite(gradient).all()
+    assert torch.isfinite(second).all()
+    assert gradient[1].tolist() == [0, 0, 0]  # node 1 meets only the node that it coincides with
+
+
+def test_gradients_equal_finite_differences(f):
+    pos = f["pos"].requires_grad_()
+    for featurizer in (EdgeVector, EdgeDistance, EdgeDirection):
+        (name,) = featurizer.writes
+        assert torch.autograd.gradcheck(lambda x, c=featurizer, n=name: c()({**f, "pos": x})[n], (pos,))
+
+
+@pytest.mark.parametrize(("bins", "cutoff"), [(16, 20.0), (1, 5.0), (50, 12)])
+def test_radial_basis_equals_the_formula(float64, bins, cutoff):
+    distances = [0.0, 3.8, 20.0, 55.5]
+    featurizer = EdgeRbf(bins=bins, cutoff=cutoff)
+    assert featurizer.out["edge_rbf"].irreps == f"{bins}x0e"
+    basis = featurizer({"edge_dist": torch.tensor(distances)[:, None]})["edge_rbf"]
+    assert basis.shape == (4, bins)
+    for row, d in zip(basis.tolist(), distances, strict=True):
+        for b, value in enumerate(row):
+            centre = cutoff * b / (bins - 1) if bins > 1 else 0.0
+            assert value == pytest.approx(math.exp(-(((d - centre) / (cutoff / bins)) ** 2)), rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_radial_basis_has_no_number_below_the_smallest_normal_one(dtype):
+    distance = torch.linspace(0.0, 200.0, 4001, dtype=dtype)[:, None].requires_grad_()
+    basis = EdgeRbf()({"edge_dist": distance})["edge_rbf"]
+    tiny, centre = torch.finfo(dtype).tiny, torch.linspace(0.0, 20.0, 16, dtype=torch.float64)
+    exact = torch.exp(-((distance.double() - centre) * 0.8).square())
+    assert ((basis == 0) == (exact < 4 * tiny)).all()
+    assert (basis - exact).abs().max() < 1e-5  # what float32 makes of it
+    (gradient,) = torch.autograd.grad(basis.sum(), distance)
+    assert torch.isfinite(gradient).all()
+
+
+def test_offset_columns_count_along_the_sequence_not_the_nodes():
+    seq_pos, chain = torch.tensor([0, 1, 40, 3]), torch.tensor([0, 0, 0, 1])  # 38 unresolved before node 2
+    index = torch.tensor([[1, 2, 3, 0, 0, 1], [0, 0, 0, 1, 2, 3]])
+    given = {"seq_pos": seq_pos, "chain": chain, "edges": Edges(index, 4)}
+    offset = EdgeOffset()(given)["edge_offset"]
+    assert offset.shape == (6, 66)
+    assert offset.sum(1).tolist() == [1] * 6
+    assert offset.argmax(1).tolist() == [32 + 1, 32 + 32, 65, 32 - 1, 0, 65]
+    narrow = EdgeOffset(clip=1)
+    assert narrow.out["edge_offset"].irreps == "4x0e"
+    assert narrow(given)["edge_offset"].argmax(1).tolist() == [2, 2, 3, 0, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("featurizer", "options"),
+    [(EdgeRbf, {"bins": 0}), (EdgeRbf, {"cutoff": 0}), (EdgeRbf, {"cutoff": None}), (EdgeOffset, {"clip": 0})],
+)
+def test_options_without_meaning_are_refused(featurizer, options):
+    with pytest.raises(OptionError, match=next(iter(options))):
+        featurizer(**options)
+
+
+def test_no_edges_give_empty_features():
+    given = {
+        "pos": torch.zeros(1, 3),
+        "seq_pos": torch.zeros(1, dtype=torch.long),
+        "chain": torch.zeros(1, dtype=torch.long),
+        "edges": Edges(torch.zeros(2, 0, dtype=torch.long), 1, degree=0),
+    }
+    for featurizer in (EdgeVector, EdgeDistance, EdgeDirection, EdgeOffset):
+        (name,) = featurizer.writes
+        out = featurizer()(given)[name]
+        assert out.shape == (0, featurizer().out[name].dim)
+    assert EdgeRbf()({"edge_dist": torch.zeros(0, 1)})["edge_rbf"].shape == (0, 16)

@@ -1,0 +1,40 @@
+"""GVP's node features equal those of its program, and stop at gaps, which the program does not know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from protgraph.featurize.backbone_shape import SidechainDirection
+from protgraph.featurize.gvp_features import GvpFeatures
+from protgraph.structure.descriptors import backbone_geometry as geometry
+
+
+def test_features_equal_gvp_pytorch(shared_reference, proteins):
+    with np.load(shared_reference / "gvp" / "features_6MRR.npz") as vectors:
+        backbone, scalars, directions = (vectors[name] for name in ("in/coords", "out/node_s", "out/node_v"))
+    n = len(backbone)
+    residues = next(r for r in proteins if len(r) >= n)
+    residues = residues.select(np.arange(len(residues)) < n)
+    residues = replace(residues, pos=backbone[:, 1], backbone=backbone, chain=np.full(n, "A"))
+    made = GvpFeatures()(residues)
+    assert np.abs(made["gvp_scalars"] - scalars).max() < 1e-5
+    assert np.abs(made["gvp_vectors"] - directions).max() < 1e-5
+
+
+def test_gaps_end_angles_and_directions(proteins):
+    for residues in proteins:
+        made, linked = GvpFeatures()(residues), geometry.linked_to_next(residues)
+        assert not made["gvp_vectors"][~linked, 0].any()
+        assert (made["gvp_scalars"][~linked][:, [1, 2, 4, 5]] == [1, 1, 0, 0]).all()
+
+
+def test_their_side_chain_is_near_the_virtual_cb(proteins):
+    for residues in proteins:
+        theirs, ours = (
+            GvpFeatures()(residues)["gvp_vectors"][:, 2],
+            SidechainDirection()(residues)["sidechain_direction"],
+        )
+        cosine = (theirs * ours).sum(1)[theirs.any(1)]
+        assert np.median(cosine) > 0.99

@@ -1,0 +1,63 @@
+"""Edge featurizers pass on what the neighbour search finds, in a form that graphs take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from protgraph.errors import OptionError
+from protgraph.featurize import FeaturePlan, featurize
+from protgraph.featurize.spatial_edges import Contact, Knn, Radius, Sequence
+from protgraph.structure.neighbors import search as neighbors
+
+ALL = [Knn, Radius, Contact, Sequence]
+
+
+def test_edges_are_those_of_the_search(proteins):
+    for residues in proteins:
+        pos, atoms, owner = residues.pos, residues.atom_pos, residues.atom_residue
+        for featurizer, expected in (
+            (Knn(k=9), neighbors.knn(pos, 9)),
+            (Radius(radius=7.5), neighbors.radius(pos, 7.5)),
+            (Contact(cutoff=4.0), neighbors.contact(pos, atoms, owner, 4.0)),
+            (Sequence(k=2), neighbors.sequence(pos, residues.chain_number, residues.seq_pos, 2)),
+        ):
+            found = featurizer(residues)
+            assert np.array_equal([found.source, found.target], expected)
+            assert found.degree == (9 if isinstance(featurizer, Knn) else None)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_short_chains_have_as_many_neighbours_as_there_are(proteins, n):
+    short = proteins[0].select(np.arange(len(proteins[0])) < n)
+    assert Knn()(short).degree == n - 1
+    for featurizer in ALL:
+        found = featurizer()(short)
+        assert len(found.source) == len(found.target) <= n * (n - 1)
+    graph = featurize(short, ["knn", "edge_distance", "edge_direction", "edge_rbf", "edge_offset"])
+    assert graph.num_edges == n * (n - 1)
+
+
+@pytest.mark.parametrize("name", ["knn", "radius", "contact", "sequence"])
+def test_every_kind_makes_a_valid_graph(proteins, name):
+    for residues in proteins:
+        graph = FeaturePlan([name]).stored(residues)
+        assert graph.validate()
+        assert graph.num_edges > 0
+
+
+@pytest.mark.parametrize(
+    ("featurizer", "options"),
+    [
+        (Knn, {"k": 0}),
+        (Knn, {"k": 2.5}),
+        (Radius, {"radius": 0.0}),
+        (Radius, {"radius": float("nan")}),
+        (Radius, {"radius": "10"}),
+        (Contact, {"cutoff": -1}),
+        (Sequence, {"k": 0}),
+    ],
+)
+def test_options_without_meaning_are_refused(featurizer, options):
+    with pytest.raises(OptionError, match=next(iter(options))):
+        featurizer(**options)

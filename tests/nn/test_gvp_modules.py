@@ -1,0 +1,184 @@
+"""Geometric vector perceptrons equal the authors' program: by its numbers, and by its formulas on every edge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.plain import PlainGVP, PlainGVPConv
+from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.errors import OptionError, WiringError
+from protgraph.nn.gvp_modules import GVP, Pair, PairDropout, PairNorm, Widths
+from protgraph.nn.layers.gvp import GVPConv, GVPLayer
+from protgraph.ops.edges import Edges
+from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
+
+NODE, EDGE = Widths(8, 4), Widths(6, 2)
+PARTS = {"first": "conv.message_func.0", "middle.0": "conv.message_func.1", "last": "conv.message_func.2"}
+PARTS |= {"feed_forward": "ff_func", "norms": "norm"}
+
+
+def flat(s, v):
+    return torch.cat([s, v.flatten(1)], 1)
+
+
+def fields_of(node=NODE, edge=EDGE):
+    edge_irreps = edge.irreps if edge.vectors else f"{edge.scalars}x0e"
+    return {
+        "h": FieldSpec("h", "node", node.irreps),
+        "edges": field("edges"),
+        "edge_attr": FieldSpec("edge_attr", "edge", edge_irreps),
+    }
+
+
+def load(folder, name, dtype):
+    z = {k: torch.from_numpy(v) for k, v in np.load(folder / "gvp" / f"{name}.npz").items()}
+    return {k: v.to(dtype) if v.is_floating_point() else v for k, v in z.items()}
+
+
+def weights(z):
+    return {k[2:]: v for k, v in z.items() if k.startswith("w/") and v.numel()}
+
+
+PRECISIONS = pytest.mark.parametrize("dtype, tol", [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+
+
+@PRECISIONS
+@pytest.mark.parametrize("name, gate", [("gvp_plain", "norm"), ("gvp_vgate", "scalar")])
+def test_perceptron_gives_reference_numbers(shared_reference, name, gate, dtype, tol):
+    z = load(shared_reference, name, dtype)
+    gvp = GVP(Widths(6, 3), Widths(8, 4), gate=gate).to(dtype)
+    gvp.load_state_dict(weights(z))
+    out = gvp(Pair(z["in/s"], z["in/V"].mT))
+    assert relative_error(out.s, z["out/s"]) <= tol
+    assert relative_error(out.v.mT, z["out/V"]) <= tol
+
+
+@PRECISIONS
+def test_norm_gives_reference_numbers(shared_reference, dtype, tol):
+    z = load(shared_reference, "layernorm", dtype)
+    norm = PairNorm(8).to(dtype)
+    norm.load_state_dict(weights(z))
+    out = norm(Pair(z["in/s"], z["in/V"].mT))
+    assert relative_error(out.s, z["out/s"]) <= tol
+    assert relative_error(out.v.mT, z["out/V"]) <= tol
+
+
+@PRECISIONS
+def test_reference_state_of_a_layer_gives_reference_numbers(shared_reference, dtype, tol):
+    z = load(shared_reference, "convlayer_plain", dtype)
+    layer = GVPConv.from_reference({k[2:]: v for k, v in z.items() if k.startswith("w/")})
+    s, v = z["in/s"].requires_grad_(), z["in/V"].requires_grad_()
+    order = z["in/edge_index"][1].argsort(stable=True)  # ours are sorted by target
+    edges = Edges(z["in/edge_index"][:, order], len(s))
+    out = layer({"h": flat(s, v), "edges": edges, "edge_attr": flat(z["in/edge_s"], z["in/edge_V"])[order]})["h"]
+    out_s, out_v = out[:, :8], out[:, 8:].unflatten(1, (4, 3))
+    loss = sum((x.flatten() * torch.linspace(-1, 1, x.numel(), dtype=dtype)).sum() for x in (out_s, out_v))
+    loss.backward()
+    assert relative_error(out_s, z["out/s"]) <= tol
+    assert relative_error(out_v, z["out/V"]) <= tol
+    assert relative_error(s.grad, z["grad/s"]) <= tol
+    assert relative_error(v.grad, z["grad/V"]) <= tol
+    for name, parameter in layer.named_parameters():
+        part = next(p for p in PARTS if name.startswith(p + "."))
+        assert relative_error(parameter.grad, z["grad/w/" + PARTS[part] + name.removeprefix(part)]) <= tol
+
+
+@pytest.mark.parametrize("degree", [None, 3])
+@pytest.mark.parametrize("gate", ["scalar", "norm"])
+@pytest.mark.parametrize("depth", [2, 4])
+@pytest.mark.parametrize("edge", [EDGE, Widths(5, 0)])
+def test_layer_equals_the_formula_on_every_edge(scene, agree, float64, degree, gate, depth, edge):
+    scn = scene(degree=degree)
+    layer = GVPConv(fields_of(edge=edge), depth=depth, gate=gate)
+    n, e = scn.num_nodes, scn.index.size(1)
+    s, v = torch.randn(n, 8, requires_grad=True), torch.randn(n, 4, 3, requires_grad=True)
+    es, ev = torch.randn(e, edge.scalars, requires_grad=True), torch.randn(e, edge.vectors, 3, requires_grad=True)
+    plain = PlainGVPConv(layer)
+    wrt = [s, v, es, *([ev] if edge.vectors else []), *layer.parameters()]
+
+    def ours():
+        return layer({"h": flat(s, v), "edges": scn.edges(), "edge_attr": flat(es, ev)})["h"]
+
+    agree(ours, lambda: flat(*plain(s, v, scn.index, es, ev)), wrt, tol=1e-11)
+
+
+@pytest.mark.parametrize("gate", ["scalar", "norm"])
+def test_vectors_turn_with_the_protein(scene, float64, gate):
+    s = scene(degree=4)
+    layer = GVPConv(fields_of(), gate=gate)
+    h, e = torch.randn(s.num_nodes, 8 + 12), torch.randn(s.index.size(1), 6 + 6)
+    there = layer({"h": h, "edges": s.edges(), "edge_attr": e})["h"]
+    for q in (*random_rotations(8), *random_reflections(2)):
+        turned = {"h": act(q, h, NODE.irreps), "edge_attr": act(q, e, EDGE.irreps), "edges": s.edges()}
+        assert relative_error(layer(turned)["h"], act(q, there, NODE.irreps), irreps=NODE.irreps) < 1e-12
+
+
+def test_embedding_joins_fields_in_their_order(float64):
+    fields = {
+        "s": FieldSpec("s", "node", "5x0e"),
+        "orientation": field("orientation"),
+        "m": FieldSpec("m", "node", "2x0e+1x1o"),
+    }
+    layer = GVPLayer(fields, irreps="7x0e+3x1o", act="relu", norm=False)
+    s, orientation, m = torch.randn(6, 5), torch.randn(6, 2, 3), torch.randn(6, 5)
+    got = layer({"s": s, "orientation": orientation, "m": m})["h"]
+    vectors = torch.cat([orientation, m[:, None, 2:]], 1)
+    want = flat(*PlainGVP(layer.gvp)(torch.cat([s, m[:, :2]], 1), vectors))
+    torch.testing.assert_close(got, want, rtol=1e-12, atol=1e-13)
+    assert layer.out["h"].irreps == "7x0e+3x1o" and not layer.out["h"].chiral
+
+
+def test_an_embedding_of_one_vector_keeps_its_length(float64):
+    fields = {"h": FieldSpec("h", "node", "5x0e"), "v": FieldSpec("v", "node", "1x1o")}
+    h, v = torch.randn(6, 5), torch.randn(6, 3)
+    for count, kept in ((1, True), (2, False)):
+        layer = GVPLayer(fields, irreps=f"7x0e+{count}x1o")
+        out, bare = layer({"h": h, "v": v})["h"], layer.gvp(Pair(h, v[:, :, None]))
+        assert torch.allclose(out[:, :7].mean(1), torch.zeros(6), atol=1e-12)
+        assert torch.allclose(out[:, 7:], bare.v.mT.flatten(1)) == kept
+
+
+def test_what_is_made_of_pseudoscalars_or_chiral_vectors_is_chiral():
+    h = FieldSpec("h", "node", "5x0e")
+    assert GVPLayer({"dihedral": field("dihedral"), "orientation": field("orientation")}).out["h"].chiral
+    assert GVPLayer({"h": h, "sidechain_direction": field("sidechain_direction")}).out["h"].chiral
+    assert GVPLayer({"m": FieldSpec("m", "node", "2x0e+1x0o+1x1o")}).out["h"].chiral
+    assert not GVPLayer({"h": h, "orientation": field("orientation")}).out["h"].chiral
+
+
+def test_no_neighbours_and_zero_vectors_stay_finite(scene):
+    s = scene((1, 3), degree=0)
+    for gate in ("norm", "scalar"):
+        layer = GVPConv(fields_of(), gate=gate)
+        h = torch.zeros(4, 20, requires_grad=True)
+        out = layer({"h": h, "edges": s.edges(), "edge_attr": torch.zeros(0, 12)})["h"]
+        out.sum().backward()
+        assert torch.isfinite(out).all()
+        assert torch.isfinite(h.grad).all()
+
+
+def test_dropout_leaves_out_whole_vectors():
+    torch.manual_seed(0)
+    drop = PairDropout(0.5)
+    out = drop(Pair(torch.ones(50, 8), torch.ones(50, 3, 4)))
+    assert set(out.s.unique().tolist()) == set(out.v.unique().tolist()) == {0.0, 2.0}
+    assert (out.v == out.v[:, :1]).all()
+    same = Pair(torch.ones(2, 8), torch.ones(2, 3, 4))
+    assert drop.eval()(same) is same
+
+
+def test_wrong_fields_and_options_are_told():
+    with pytest.raises(WiringError, match=r"reads 'h' as scalars, then vectors .*, but it is 4x1o\+8x0e"):
+        GVPConv(fields_of() | {"h": FieldSpec("h", "node", "4x1o+8x0e")})
+    with pytest.raises(OptionError, match="depth=1"):
+        GVPConv(fields_of(), depth=1)
+    with pytest.raises(OptionError, match="gate='none'"):
+        GVPConv(fields_of(), gate="none")
+    with pytest.raises(WiringError, match="holds no real features"):
+        GVPLayer({"aatype": field("aatype"), "orientation": field("orientation")})
+    with pytest.raises(WiringError, match="needs scalars and vectors on both sides"):
+        GVPLayer({"orientation": field("orientation")})
+    with pytest.raises(WiringError, match="2x2e"):
+        GVPLayer({"h": FieldSpec("h", "node", "4x0e+2x1o+2x2e")})

@@ -1,0 +1,211 @@
+"""``Edges``, ``Proteins`` and ``Segments`` equal loops over rows, in every way that they reduce."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import hypothesis.strategies as st
+import pytest
+import torch
+from hypothesis import given, settings
+from torch_geometric.data import Batch
+from torch_geometric.transforms import AddSelfLoops, ToUndirected
+
+from protgraph.data.graph.protein_graph import ProteinGraph, collate
+from protgraph.errors import FieldError, OptionError
+from protgraph.ops.edges import Edges, Proteins
+from protgraph.ops.segment import Segments
+
+BACKENDS = ["auto", "native"] + ["scatter"] * (importlib.util.find_spec("torch_scatter") is not None)
+LOOPS = {
+    "sum": lambda rows: rows.sum(0),
+    "mean": lambda rows: rows.mean(0) if len(rows) else rows.sum(0),
+    "max": lambda rows: rows.amax(0) if len(rows) else rows.sum(0),
+}
+
+
+@st.composite
+def edge_lists(draw):
+    """Sorted edges of up to 9 nodes, some without any, all with K, or none at all; and K or None."""
+    n = draw(st.integers(1, 9))
+    k = draw(st.one_of(st.none(), st.integers(0, 4)))
+    counts = [k] * n if k is not None else draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    sources = draw(st.lists(st.integers(0, n - 1), min_size=sum(counts), max_size=sum(counts)))
+    target = torch.arange(n).repeat_interleave(torch.tensor(counts))
+    return torch.stack([torch.tensor(sources, dtype=torch.long), target]), n, k
+
+
+def rows_of(edges, m, i):
+    return m[edges.index[1] == i]
+
+
+@settings(max_examples=60, deadline=None)
+@given(edge_lists(), st.sampled_from(BACKENDS), st.sampled_from([(), (3,), (2, 3)]))
+def test_reductions_equal_loops(graph, backend, trailing):
+    index, n, k = graph
+    edges = Edges(index, n, degree=k, backend=backend)
+    m = torch.randn(index.size(1), *trailing, dtype=torch.float64)
+    for name, loop in LOOPS.items():
+        expected = torch.stack([loop(rows_of(edges, m, i)) for i in range(n)])
+        torch.testing.assert_close(getattr(edges, name)(m), expected, rtol=1e-12, atol=1e-14)
+
+
+@settings(max_examples=60, deadline=None)
+@given(edge_lists(), st.sampled_from(BACKENDS))
+def test_softmax_sums_to_one_over_each_node_with_neighbours(graph, backend):
+    index, n, k = graph
+    edges = Edges(index, n, degree=k, backend=backend)
+    logits = 50 * torch.randn(index.size(1), 2, dtype=torch.float64)
+    alpha = edges.softmax(logits)
+    for i in range(n):
+        rows = rows_of(edges, logits, i)
+        torch.testing.assert_close(rows_of(edges, alpha, i), rows.softmax(0), rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(edges.sum(alpha), (edges.count > 0).double().unsqueeze(1).expand(n, 2))
+
+
+@settings(max_examples=60, deadline=None)
+@given(edge_lists(), st.sampled_from(BACKENDS))
+def test_gathers_pointers_and_counts_equal_their_definition(graph, backend):
+    index, n, k = graph
+    edges = Edges(index, n, degree=k, backend=backend)
+    x = torch.randn(n, 3)
+    assert torch.equal(edges.source(x), x[index[0]]) and torch.equal(edges.target(x), x[index[1]])
+    assert edges.count.tolist() == [int((index[1] == i).sum()) for i in range(n)]
+    assert edges.ptr.tolist() == [int((index[1] < i).sum()) for i in range(n + 1)]
+    assert edges.num_edges == index.size(1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(edge_lists())
+def test_every_backend_has_the_same_gradients(graph):
+    index, n, k = graph
+    m = torch.randn(index.size(1), 2, dtype=torch.float64)
+    for name in (*LOOPS, "softmax"):
+        grads = []
+        for backend in BACKENDS:
+            x = m.clone().requires_grad_()
+            out = getattr(Edges(index, n, degree=k, backend=backend), name)(x)
+            out.backward(torch.arange(out.numel(), dtype=x.dtype).sin().view_as(out))
+            grads.append(x.grad)
+        for other in grads[1:]:
+            torch.testing.assert_close(grads[0], other, rtol=1e-11, atol=1e-13)
+
+
+def test_large_logits_do_not_overflow():
+    index = torch.tensor([[0, 1, 2, 0], [0, 0, 0, 2]])
+    for backend in BACKENDS:
+        alpha = Edges(index, 3, backend=backend).softmax(torch.tensor([1e4, 1e4, -1e4, -1e30]))
+        assert alpha.tolist() == [0.5, 0.5, 0.0, 1.0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.sampled_from(BACKENDS))
+def test_proteins_reduce_split_and_pad_as_loops_do(sizes, backend):
+    batch = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
+    proteins = Proteins(batch, tuple(sizes), backend=backend)
+    x = torch.randn(sum(sizes), 2, dtype=torch.float64)
+    parts = x.split(sizes)
+    for name, loop in LOOPS.items():
+        torch.testing.assert_close(
+            getattr(proteins, name)(x), torch.stack([loop(p) for p in parts]), rtol=1e-12, atol=1e-14
+        )
+    torch.testing.assert_close(proteins.softmax(x), torch.cat([p.softmax(0) for p in parts]), rtol=1e-12, atol=1e-14)
+    assert all(torch.equal(a, b) for a, b in zip(proteins.split(x), parts, strict=True))
+    assert torch.equal(proteins.expand(torch.arange(len(sizes))), batch)
+    padded, real = proteins.pad(x, value=-7.0)
+    assert padded.shape == (len(sizes), max(sizes), 2) and real.sum(1).tolist() == sizes
+    assert (padded[~real] == -7).all()
+    assert torch.equal(padded[real], x) and torch.equal(proteins.unpad(padded), x)
+    assert proteins.ptr.tolist() == [sum(sizes[:b]) for b in range(len(sizes) + 1)]
+    assert len(proteins) == len(sizes)
+
+
+def ring(n: int, name: str) -> ProteinGraph:
+    graph = ProteinGraph(pos=torch.randn(n, 3), edge_index=torch.stack([(torch.arange(n) + 1) % n, torch.arange(n)]))
+    graph.name, graph.degree = name, 1
+    return graph
+
+
+@pytest.mark.parametrize("join", [collate, Batch.from_data_list])
+def test_a_batch_gives_the_edges_and_proteins_of_its_graphs(join):
+    batch = join([ring(3, "a"), ring(4, "b")])
+    edges = Edges.of(batch)
+    assert edges.index.tolist() == [[1, 2, 0, 4, 5, 6, 3], [0, 1, 2, 3, 4, 5, 6]]
+    assert Proteins.of(batch).sizes == (3, 4)
+    assert edges.count.tolist() == [1] * 7
+    if join is collate:
+        assert edges.degree == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [ToUndirected(), AddSelfLoops(), lambda g: g.update({"edge_index": g.edge_index.flip(1)})],
+    ids=["undirected", "self_loops", "flipped"],
+)
+@pytest.mark.parametrize("join", [lambda graphs: graphs[0], Batch.from_data_list, collate], ids=["one", "pyg", "ours"])
+def test_edges_that_others_reordered_are_refused_not_summed_wrong(change, join):
+    """PyG's transforms know nothing of our order; sums over slices of such edges would be sums of something else."""
+    graph = change(ring(5, "a"))
+    with pytest.raises(FieldError, match=r"graph.sort\(sort_by_row=False\)"):
+        Edges.of(join([graph, graph]))
+
+
+@pytest.mark.parametrize("join", [lambda graphs: graphs[0], collate], ids=["one", "ours"])
+def test_a_degree_that_is_no_longer_true_is_refused(join):
+    graph = ring(5, "a").subgraph(torch.tensor([0, 1, 2]))
+    with pytest.raises(FieldError, match="del graph.degree"):
+        Edges.of(join([graph, graph]))
+
+
+def test_what_the_error_says_to_do_helps():
+    graph = ToUndirected()(ring(5, "a"))
+    assert not graph.validate(raise_on_error=False)
+    del graph.degree
+    edges = Edges.of(graph.sort(sort_by_row=False))
+    x = torch.arange(5.0).unsqueeze(1)
+    assert edges.sum(edges.source(x)).flatten().tolist() == [1 + 4, 0 + 2, 1 + 3, 2 + 4, 3 + 0]
+
+
+def test_a_single_graph_is_one_protein():
+    assert Proteins.of(ring(5, "a")).sizes == (5,)
+
+
+def test_contradictions_are_told():
+    with pytest.raises(FieldError, match="edge featurizer"):
+        Edges.of(ProteinGraph(pos=torch.zeros(2, 3)))
+    with pytest.raises(FieldError, match="do not make 3 nodes"):
+        Proteins(torch.zeros(3, dtype=torch.long), (1, 1))
+    with pytest.raises(ValueError, match="not 2 segments of 2"):
+        Segments(torch.tensor([0, 0, 1]), 2, length=2)
+    with pytest.raises(OptionError, match="backend 'fast'"):
+        Segments(torch.tensor([0]), 1, backend="fast")
+
+
+def test_incoming_edges_stand_side_by_side_with_zeros_where_there_are_fewer():
+    edges = Edges(torch.tensor([[1, 2, 0, 0], [0, 0, 1, 3]]), num_nodes=4)
+    m = torch.tensor([[1.0], [2.0], [3.0], [4.0]])
+    assert edges.max_degree == 2
+    assert edges.incoming(m).squeeze(2).tolist() == [[1, 2], [3, 0], [0, 0], [4, 0]]
+    none = Edges(torch.zeros(2, 0, dtype=torch.long), num_nodes=2)
+    assert none.incoming(torch.zeros(0, 3)).shape == (2, 0, 3)
+
+
+def test_sources_may_be_another_table_than_targets():
+    edges = Edges(torch.tensor([[5, 0, 3], [0, 1, 1]]), num_nodes=2, num_sources=6)
+    x = torch.arange(6.0).unsqueeze(1).requires_grad_()
+    out = edges.gather_sum(x, torch.tensor([1.0, 2.0, 3.0]))
+    assert out.flatten().tolist() == [5.0, 9.0]
+    (grad,) = torch.autograd.grad(out @ torch.ones(1, 1), x, torch.tensor([[1.0], [10.0]]))
+    assert grad.flatten().tolist() == [20.0, 0.0, 0.0, 30.0, 0.0, 1.0]
+
+
+def test_what_is_found_out_once_is_kept_for_the_same_tensor():
+    edges = Edges(torch.tensor([[1], [0]]), num_nodes=2)
+    kind, calls = torch.ones(1, 1), []
+
+    def make() -> int:
+        calls.append(1)
+        return len(calls)
+
+    assert [edges.once("kinds", kind, make), edges.once("kinds", kind, make)] == [1, 1]
+    assert edges.once("kinds", kind.clone(), make) == 2

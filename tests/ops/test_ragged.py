@@ -1,0 +1,67 @@
+"""A ragged batch as blocks: nothing is lost, nothing is copied where it need not be, padding is bounded."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protgraph.ops.edges import Proteins
+from protgraph.ops.ragged import Layout
+
+CPU = torch.device("cpu")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 30), max_size=8), st.booleans())
+def test_taking_and_joining_gives_the_rows_back(sizes, padded):
+    layout = Layout(sizes, sizes, CPU, padded=padded)
+    x = torch.arange(1.0, sum(sizes) + 1).unsqueeze(1)
+    if layout.blocks:
+        assert torch.equal(layout.join([block.rows.take(x) for block in layout.blocks]), x)
+    else:
+        assert not sum(sizes)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=6), st.booleans())
+def test_pairs_stand_where_their_nodes_do(sizes, padded):
+    layout = Layout(sizes, sizes, CPU, padded=padded)
+    node = torch.arange(sum(sizes))
+    one = torch.cat([part.repeat_interleave(len(part)) for part in node.split(sizes)])
+    other = torch.cat([part.repeat(len(part)) for part in node.split(sizes)])
+    for block in layout.blocks:
+        i, j = block.pairs(torch.stack([one, other]), slice(1, None)).unbind(1)  # (b, L - 1, L)
+        real = torch.ones_like(i, dtype=torch.bool)
+        if block.rows.real is not None:
+            real = block.rows.real[:, 1:, None] & block.columns.real[:, None]
+        assert torch.equal(i[real], block.rows.take(node)[:, 1:, None].expand_as(i)[real])
+        assert torch.equal(j[real], block.columns.take(node)[:, None].expand_as(j)[real])
+
+
+def test_equal_neighbours_share_a_view():
+    layout = Layout((4, 4, 3, 3, 3), (4, 4, 3, 3, 3), CPU, padded=False)
+    x = torch.randn(17, 2)
+    taken = [block.rows.take(x) for block in layout.blocks]
+    assert [tuple(t.shape) for t in taken] == [(2, 4, 2), (3, 3, 2)]
+    assert all(t.untyped_storage().data_ptr() == x.untyped_storage().data_ptr() for t in taken)
+
+
+def test_one_huge_protein_does_not_pad_the_small_ones():
+    sizes = (50, 3000, 60, 55, 61)
+    layout = Layout(sizes, sizes, CPU, padded=True)
+    pairs = sum(block.rows.num * block.rows.length**2 for block in layout.blocks)
+    assert len(layout.blocks) == 2
+    assert pairs <= 1.25**2 * sum(size * size for size in sizes)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_number_of_a_pair(padded):
+    sizes = (3, 1, 4)
+    proteins = Proteins(torch.arange(3).repeat_interleave(torch.tensor(sizes)), sizes, padded=padded)
+    i, j = torch.tensor([0, 2, 3, 4, 7]), torch.tensor([0, 1, 3, 7, 5])
+    assert proteins.pair(i, j).tolist() == [0, 7, 9, 10 + 3, 10 + 3 * 4 + 1]
+    z = torch.arange(26.0).unsqueeze(1)
+    assert [tuple(p.shape) for p in proteins.split_pairs(z)] == [(3, 3, 1), (1, 1, 1), (4, 4, 1)]
+    assert proteins.num_pairs == 26

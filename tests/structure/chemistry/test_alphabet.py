@@ -1,0 +1,66 @@
+"""Residue names: the parent of the modified, the kind of the rest."""
+
+from __future__ import annotations
+
+import pytest
+from biotite.sequence import ProteinSequence
+from biotite.structure import info
+
+from protgraph.structure.chemistry.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype, kind
+
+
+def test_alphabet_is_the_sorted_one_letter_codes_then_x():
+    assert sorted(ALPHABET[:20]) == list(ALPHABET[:20]) and ALPHABET[20] == "X"
+
+
+def test_three_letter_names_agree_with_biotite():
+    assert [ProteinSequence.convert_letter_3to1(name) for name in THREE_LETTER[:20]] == list(ALPHABET[:20])
+
+
+@pytest.mark.parametrize(
+    ("name", "letter"),
+    [("MSE", "M"), ("SEP", "S"), ("TPO", "T"), ("PTR", "Y"), ("CSO", "C"), ("KCX", "K"), ("PCA", "Q"), ("M3L", "K")],
+)
+def test_modified_residues_have_the_parent_of_the_chemical_component_dictionary(name, letter):
+    assert ALPHABET[aatype(name)] == letter and kind(name) == "protein"
+
+
+@pytest.mark.parametrize(("name", "letter"), [("DAL", "A"), ("DVA", "V"), ("DPN", "F"), ("DLY", "K"), ("DTR", "W")])
+def test_d_amino_acids_have_their_mirror_image_as_parent(name, letter):
+    assert ALPHABET[aatype(name)] == letter and kind(name) == "protein"
+
+
+@pytest.mark.parametrize(("name", "letter"), [("HSD", "H"), ("HIE", "H"), ("CYX", "C"), ("ASH", "D"), ("SEC", "C")])
+def test_names_that_the_dictionary_lacks_come_from_the_table(name, letter):
+    assert ALPHABET[aatype(name)] == letter and kind(name) == "protein"
+
+
+@pytest.mark.parametrize("name", ["UNK", "CRO", "ASX", "GLX", "no such name", ""])
+def test_residues_without_a_single_parent_are_x(name):
+    assert aatype(name) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("HOH", "water"),
+        ("DOD", "water"),
+        ("DA", "nucleic"),
+        ("PSU", "nucleic"),
+        ("NAG", "saccharide"),
+        ("HEM", "other"),
+        ("CA", "other"),
+        ("ACE", "other"),
+        ("UNX", "other"),
+    ],
+)
+def test_kind_tells_the_rest_apart(name, what):
+    assert kind(name) == what
+
+
+def test_a_parent_never_contradicts_the_one_letter_code_of_the_dictionary():
+    known = [(str(n), info.one_letter_code(str(n))) for n in info.amino_acid_names()]
+    differ = {n for n, one in known if one and one in ALPHABET[:20] and ALPHABET[aatype(n)] != one}
+    # The dictionary contradicts itself here: parent and one-letter code name two amino acids.
+    assert len(differ) <= 10
+    assert len(known) > 1000

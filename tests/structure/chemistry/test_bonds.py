@@ -1,0 +1,82 @@
+"""Covalent bonds equal biotite's, residue by residue and between residues."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import biotite.structure as struc
+import numpy as np
+import pytest
+from biotite.structure import info
+
+from protgraph.structure import Residues, clean, load_structure
+from protgraph.structure.chemistry.bonds import covalent_bonds, disulfide_bonds, peptide_bonds
+
+
+@pytest.fixture(scope="module")
+def proteins(structures_dir) -> list[Residues]:
+    return [clean(load_structure(path)) for path in sorted(structures_dir.glob("*.bcif"))[::22]]
+
+
+def as_atoms(residues: Residues) -> struc.AtomArray:
+    """The atoms as biotite keeps them; ``res_id`` counts residues."""
+    atoms = struc.AtomArray(len(residues.atom_name))
+    atoms.coord = residues.atom_pos
+    owner = residues.atom_residue
+    atoms.chain_id, atoms.res_name = residues.chain[owner], residues.res_name[owner]
+    atoms.res_id = owner
+    atoms.atom_name, atoms.element = residues.atom_name, residues.atom_element
+    return atoms
+
+
+def as_set(pairs: np.ndarray) -> set[tuple[int, int]]:
+    return {(min(p), max(p)) for p in pairs.T.tolist()}
+
+
+def test_bonds_within_residues_equal_biotites(proteins):
+    for residues in proteins:
+        theirs = struc.connect_via_residue_names(as_atoms(residues), inter_residue=False).as_array()[:, :2].T
+        ours = covalent_bonds(residues)
+        own = ours[:, residues.atom_residue[ours[0]] == residues.atom_residue[ours[1]]]
+        known = np.array([bool(info.bonds_in_residue(str(name))) for name in residues.res_name])
+        own = own[:, known[residues.atom_residue[own[0]]]]  # where biotite knows none, ours has the backbone
+        assert as_set(own) == as_set(theirs.astype(np.int64)), residues.name
+
+
+def test_disulfides_are_among_biotites_and_differ_by_its_dihedral_only(proteins):
+    found = 0
+    for residues in proteins:
+        ours = as_set(disulfide_bonds(residues))
+        sulphur = residues.atom_pos.astype(np.float64)
+        expected = {
+            (i, j)
+            for i in np.flatnonzero(residues.atom_name == "SG")
+            for j in np.flatnonzero(residues.atom_name == "SG")
+            if i < j and np.linalg.norm(sulphur[i] - sulphur[j]) <= 2.2
+        }
+        assert ours == expected, residues.name
+        found += len(ours)
+    assert found > 10
+
+
+def test_peptide_bonds_join_c_to_the_next_n(proteins):
+    for residues in proteins:
+        c, n = peptide_bonds(residues)
+        assert (residues.atom_name[c] == "C").all() and (residues.atom_name[n] == "N").all()
+        assert (residues.atom_residue[n] == residues.atom_residue[c] + 1).all()
+        assert len(c) == len(residues) - len(residues.chain_names) - residues.report.gaps
+
+
+def test_names_of_other_programs_have_the_bonds_of_their_parent(proteins):
+    residues = proteins[0]
+    amber = residues.res_name.astype("U4")
+    amber[amber == "HIS"], amber[amber == "CYS"] = "HID", "CYX"  # the dictionary has another molecule as HID
+    assert (amber != residues.res_name).any()
+    assert np.array_equal(covalent_bonds(replace(residues, res_name=amber)), covalent_bonds(residues))
+
+
+def test_hidden_types_keep_the_bonds_of_the_backbone(proteins):
+    hidden = proteins[0].hide({"residue_type", "sidechain"})
+    bonds = covalent_bonds(hidden)
+    names = {frozenset(hidden.atom_name[pair].tolist()) for pair in bonds.T}
+    assert names == {frozenset(p) for p in (("N", "CA"), ("CA", "C"), ("C", "O"), ("C", "N"))}

@@ -1,0 +1,154 @@
+"""Backbone geometry agrees with biotite, with closed forms and with real side chains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import biotite
+import biotite.structure as struc
+import numpy as np
+import pytest
+
+from protgraph.structure import Residues, clean, load_structure
+from protgraph.structure.descriptors import backbone_geometry as geometry
+
+
+@pytest.fixture(scope="module")
+def proteins(structures_dir) -> list[Residues]:
+    """Every seventh of the committed entries: 36 real proteins."""
+    return [clean(load_structure(path)) for path in sorted(structures_dir.glob("*.bcif"))[::7][:36]]
+
+
+@pytest.fixture(scope="module")
+def unbroken(proteins) -> Residues:
+    """A protein of one chain without gaps and with a whole backbone."""
+    whole = [r for r in proteins if geometry.linked_to_next(r)[:-1].all() and r.backbone_mask.all()]
+    return min(whole, key=len)
+
+
+def backbone_atoms(residues: Residues) -> struc.AtomArray:
+    """N, CA, C of every residue as biotite's own object, missing atoms left out."""
+    there = ~np.isnan(residues.backbone[:, :3]).any(-1)
+    row, column = np.nonzero(there)
+    atoms = struc.AtomArray(len(row))
+    atoms.coord = residues.backbone[row, column]
+    atoms.atom_name = np.array(["N", "CA", "C"])[column]
+    atoms.res_id = row  # one number a residue, whatever the author's numbering
+    atoms.res_name = np.full(len(row), "ALA")
+    return atoms
+
+
+def turn_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.abs((a - b + np.pi) % (2 * np.pi) - np.pi)
+
+
+def test_dihedrals_equal_biotite(proteins):
+    compared = 0
+    for residues in proteins:
+        ours = geometry.backbone_dihedrals(residues)
+        theirs = np.stack(struc.dihedral_backbone(backbone_atoms(residues)), 1)  # knows neither chains nor gaps
+        linked = geometry.linked_to_next(residues)
+        after = np.r_[False, linked[:-1]]
+        theirs[~after, 0], theirs[~linked, 1:] = np.nan, np.nan
+        assert not (np.isnan(ours) & ~np.isnan(theirs)).any(), residues.name
+        strained = (~np.isnan(ours) & np.isnan(theirs)).sum()  # biotite 2 also leaves out bonds of unusual length
+        assert strained <= (9 if biotite.__version__ >= "2" else 0), residues.name
+        assert np.nanmax(turn_between(ours, theirs)) < 1e-4, residues.name  # biotite computes in float32
+        compared += np.isfinite(ours).sum()
+    assert compared > 10_000
+
+
+@pytest.mark.parametrize("angle", [-3.0, -1.2, -1e-3, 0.0, 1e-3, 0.7, 2.9, np.pi])
+def test_dihedral_of_a_constructed_turn_is_that_turn(angle):
+    # looking along b → c (the z axis, away from us), a positive angle turns clockwise
+    a, b, c = np.array([1.0, 0, 0]), np.zeros(3), np.array([0, 0, 2.0])
+    d = c + np.array([np.cos(angle), np.sin(angle), 0.3])
+    assert geometry.dihedral_angle(a, b, c, d) == pytest.approx(angle, abs=1e-12)
+
+
+def test_right_handed_helices_have_negative_phi_and_psi(proteins):
+    phi, psi, omega = np.concatenate([geometry.backbone_dihedrals(r) for r in proteins]).T
+    helical = (np.abs(np.degrees(phi) + 63) < 20) & (np.abs(np.degrees(psi) + 42) < 20)
+    assert np.nanmean(helical) > 0.2
+    assert np.nanmean(np.abs(omega) > np.radians(150)) > 0.98  # trans
+
+
+def test_dihedral_without_a_plane_is_undefined():
+    line = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0], [2, 1, 0]])
+    assert np.isnan(geometry.dihedral_angle(*line))
+    assert np.isnan(geometry.dihedral_angle(*np.zeros((4, 3))))
+    turned = line @ np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0] + 40.0
+    assert np.isnan(geometry.dihedral_angle(*turned.astype(np.float32)))
+
+
+def test_dihedrals_change_sign_in_a_mirror_and_only_there(unbroken):
+    angles = geometry.backbone_dihedrals(unbroken)
+    rotation = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
+    for sign in (1, -1):
+        q = rotation * (sign * np.linalg.det(rotation))
+        backbone, pos = (x.astype(np.float64) @ q for x in (unbroken.backbone, unbroken.pos))
+        moved = replace(unbroken, backbone=backbone, pos=pos)
+        assert np.nanmax(turn_between(geometry.backbone_dihedrals(moved), sign * angles)) < 1e-9
+
+
+def test_angles_are_undefined_at_both_ends_of_a_chain(unbroken):
+    undefined = np.isnan(geometry.backbone_dihedrals(unbroken))
+    assert undefined[0].tolist() == [True, False, False]
+    assert undefined[-1].tolist() == [False, True, True]
+    assert not undefined[1:-1].any()
+
+
+def test_angles_are_undefined_beside_a_gap(unbroken):
+    backbone, pos = unbroken.backbone.copy(), unbroken.pos.copy()
+    backbone[10:] += 5.0
+    pos[10:] += 5.0
+    broken = replace(unbroken, backbone=backbone, pos=pos)
+    assert np.flatnonzero(~geometry.linked_to_next(broken)).tolist() == [9, len(pos) - 1]
+    undefined = np.isnan(geometry.backbone_dihedrals(broken))
+    assert undefined[9].tolist() == [False, True, True]
+    assert undefined[10].tolist() == [True, False, False]
+    assert undefined.sum() == 6
+
+
+def test_chains_are_not_linked_even_where_they_touch(unbroken):
+    chain = np.array(["A"] * 7 + ["B"] * (len(unbroken) - 7))
+    split = replace(unbroken, chain=chain)
+    assert np.flatnonzero(~geometry.linked_to_next(split)).tolist() == [6, len(chain) - 1]
+
+
+def test_links_of_a_ca_trace_come_from_ca_distances(unbroken):
+    backbone = unbroken.backbone.copy()
+    backbone[:, [0, 2, 3]] = np.nan
+    trace = replace(unbroken, backbone=backbone)
+    assert np.array_equal(geometry.linked_to_next(trace), geometry.linked_to_next(unbroken))
+    assert np.isnan(geometry.backbone_dihedrals(trace)).all()
+
+
+@pytest.mark.parametrize("suffix", ["pdb", "cif", "bcif"])
+def test_links_cross_insertion_codes_and_stop_at_gaps(shared_data, suffix):
+    residues = clean(load_structure(shared_data / "formats" / f"1igy.{suffix}"))
+    linked = geometry.linked_to_next(residues)
+    inserted = np.flatnonzero(residues.ins_code[1:] != "")  # i, with an inserted residue i + 1
+    assert len(inserted) == 8  # 52A, 82A, 82B, 82C in both heavy chains
+    for i in range(len(residues) - 1):
+        bond = np.linalg.norm(residues.backbone[i + 1, 0] - residues.backbone[i, 2])
+        assert linked[i] == (residues.chain[i] == residues.chain[i + 1] and bond <= 2.5), residues.ids[i]
+    assert linked[inserted].mean() > 0.9
+    assert np.array_equal(linked[:-1], np.diff(residues.seq_pos) == 1)
+
+
+def test_virtual_cb_lies_on_the_real_one(proteins):
+    misses = []
+    for residues in proteins:
+        is_cb = residues.atom_name == "CB"
+        owner = residues.atom_residue[is_cb]
+        misses.append(np.linalg.norm(geometry.virtual_cb(residues.backbone)[owner] - residues.atom_pos[is_cb], axis=1))
+    miss = np.concatenate(misses)
+    assert len(miss) > 5000
+    assert np.nanmedian(miss) < 0.1
+    assert np.nanmean(miss < 0.3) > 0.98
+
+
+def test_unit_vectors_have_length_one_or_none():
+    v = np.array([[3.0, 4.0, 0.0], [0, 0, 0], [np.nan, 1, 1], [1e-30, 0, 0]])
+    assert geometry.unit(v).tolist() == [[0.6, 0.8, 0.0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]

@@ -1,0 +1,88 @@
+"""One conformation a residue, against a slow reference."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from protgraph.errors import OptionError
+from protgraph.structure import clean, load_structure
+from protgraph.structure.io.altloc import altloc_mask, group_residues
+from protgraph.structure.io.readers import read_atoms
+
+IDS = np.array(["", "A", "B", "A", "B", "A", "C", "C"])
+OCC = np.array([1.0, 0.4, 0.6, 0.4, 0.6, 0.5, 0.5, 0.0])
+RES = np.array([0, 0, 0, 0, 0, 1, 1, 1])
+
+
+def _slow(atoms, altloc):
+    """Atom for atom with dictionaries: total occupancy and first appearance of each id of each residue."""
+    total, order = defaultdict(lambda: defaultdict(float)), defaultdict(list)
+    keys = list(zip(atoms.chain_id, atoms.res_id, atoms.ins_code, strict=True))
+    for key, alt, occupancy in zip(keys, atoms.altloc_id, atoms.occupancy, strict=True):
+        if alt:
+            total[key][alt] += float(occupancy)
+            order[key].append(alt)
+    keep = []
+    for key, alt in zip(keys, atoms.altloc_id, strict=True):
+        best = sorted(total[key], key=lambda a: (-round(total[key][a], 3), a))
+        chosen = order[key][0] if altloc == "first" and best else altloc if altloc in total[key] else (best or [""])[0]
+        keep.append(alt in ("", chosen))
+    return np.array(keep)
+
+
+@pytest.mark.parametrize("altloc", ["occupancy", "first", "A", "B", "2"])
+@pytest.mark.parametrize("entry", ["1k6p", "1o1z", "3o5r", "3wip"])
+def test_choice_equals_a_slow_reference_on_real_entries(shared_data, entry, altloc):
+    atoms = read_atoms(shared_data / "formats" / f"{entry}.cif").atoms
+    residue = group_residues(atoms.chain_id, atoms.res_id, atoms.ins_code)
+    keep = altloc_mask(atoms.altloc_id, atoms.occupancy, residue, altloc=altloc)
+    assert not keep.all()
+    np.testing.assert_array_equal(keep, _slow(atoms, altloc))
+
+
+def test_highest_summed_occupancy_wins_and_ties_go_to_the_first_letter():
+    keep = altloc_mask(IDS, OCC, RES)
+    assert keep.tolist() == [True, False, True, False, True, True, False, False]
+
+
+def test_first_takes_the_order_of_the_file():
+    assert altloc_mask(IDS, OCC, RES, altloc="first").tolist() == [True, True, False, True, False, True, False, False]
+
+
+def test_an_id_falls_back_to_occupancy_where_a_residue_lacks_it():
+    assert altloc_mask(IDS, OCC, RES, altloc="C").tolist() == [True, False, True, False, True, False, True, True]
+
+
+def test_unknown_occupancies_count_as_zero():
+    keep = altloc_mask(np.array(["A", "B"]), np.array([np.nan, 0.1]), np.zeros(2, int))
+    assert keep.tolist() == [False, True]
+
+
+def test_a_policy_that_is_none_is_refused(structures_dir):
+    with pytest.raises(OptionError, match="'best'"):
+        load_structure(structures_dir / "1crn.bcif", altloc="best")
+
+
+def test_group_residues_is_identity_wherever_rows_stand():
+    number = group_residues(np.array(["A", "B", "A", "A"]), np.array([1, 1, 1, 1]), np.array(["", "", "", "A"]))
+    assert number[0] == number[2] and len(set(number.tolist())) == 3
+
+
+def test_numeric_altloc_ids_lose_no_residue(shared_data):
+    for suffix in ("pdb", "cif", "bcif"):
+        assert len(clean(load_structure(shared_data / "formats" / f"1k6p.{suffix}"))) == 198
+
+
+def test_all_atoms_of_a_residue_are_of_one_conformation(write_pdb, made):
+    _, residue = made
+    path = write_pdb(
+        residue("SER", "A", 22, 0.0, alt="A", occ=0.4),
+        residue("PRO", "A", 22, 0.5, alt="B", occ=0.6),
+        residue("GLU", "A", 23, 3.9),
+    )
+    chosen = clean(load_structure(path))
+    assert chosen.res_name.tolist() == ["PRO", "GLU"] and chosen.report.altloc_atoms == 4
+    assert clean(load_structure(path, altloc="A")).res_name.tolist() == ["SER", "GLU"]

@@ -1,0 +1,157 @@
+"""One entry is one structure, whatever the format; broken files are typed errors."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
+from protgraph.structure import clean, load_structure
+from protgraph.structure.io.readers import read_atoms
+from protgraph.structure.io.sniff import detect_format
+
+ENTRIES = ("1aki", "1dix", "1igy", "1k6p", "1l2y", "1o1z", "2d0f", "3o5r", "3wip", "5h73", "5zng")  # 4p5j is RNA
+FORMATS = {"pdb": "pdb", "cif": "mmcif", "bcif": "bcif"}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_three_formats_give_the_same_residues_bit_for_bit(shared_data, assert_same, entry):
+    found = [clean(load_structure(shared_data / "formats" / f"{entry}.{suffix}")) for suffix in FORMATS]
+    assert_same(found[0], found[1])
+    assert_same(found[0], found[2])
+
+
+def test_three_formats_give_the_same_assembly(shared_data, assert_same):
+    found = [clean(load_structure(shared_data / "formats" / f"3wip.{s}", assembly="1")) for s in FORMATS]
+    assert found[0].chain_names == ("A", "B", "C", "D", "E")
+    assert_same(found[0], found[1])
+    assert_same(found[0], found[2])
+
+
+def test_other_models_are_the_same_in_three_formats(shared_data, assert_same):
+    found = [clean(load_structure(shared_data / "formats" / f"1l2y.{suffix}", model=38)) for suffix in FORMATS]
+    assert_same(found[0], found[1])
+    assert_same(found[0], found[2])
+    assert not np.array_equal(found[0].pos, clean(load_structure(shared_data / "formats" / "1l2y.pdb")).pos)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_content_counts_not_the_suffix_and_gzip_changes_nothing(shared_data, tmp_path, assert_same, suffix):
+    source = shared_data / "formats" / f"1l2y.{suffix}"
+    (tmp_path / "1l2y.txt").write_bytes(gzip.compress(source.read_bytes()))
+    shutil.copy(source, tmp_path / "1l2y.gz")
+    for path in (tmp_path / "1l2y.txt", tmp_path / "1l2y.gz"):
+        structure = load_structure(path)
+        assert structure.format == FORMATS[suffix] and structure.source == str(path)
+        assert_same(clean(structure), clean(load_structure(source)))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b"Dear colleague,\nplease find enclosed", "not a structure file"),
+        (b"\x00\x01\x02", "not a structure file"),
+        (b"<?xml version='1.0'?>", "not a structure file"),
+        (b"\x87\xa8dataBlocks", "cannot be read as bcif"),
+        (b"\x87\xabmmtfVersion", "MMTF"),
+        (b"\x1f\x8b\x08\x00", "damaged or cut off"),
+    ],
+)
+def test_what_is_no_structure_file_is_said_so(tmp_path, content, reason):
+    (tmp_path / "x.cif").write_bytes(content)
+    with pytest.raises(StructureFileError, match=reason):
+        load_structure(tmp_path / "x.cif")
+
+
+def test_missing_files_and_folders_are_said_so(tmp_path):
+    with pytest.raises(StructureFileError, match="No such file"):
+        load_structure(tmp_path / "absent.pdb")
+    with pytest.raises(StructureFileError, match="directory"):
+        load_structure(tmp_path)
+
+
+def test_truncated_gzip_is_said_so(shared_data, tmp_path):
+    packed = gzip.compress((shared_data / "formats" / "1l2y.pdb").read_bytes())
+    (tmp_path / "cut.pdb.gz").write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(StructureFileError, match="gzip stream is damaged or cut off"):
+        load_structure(tmp_path / "cut.pdb.gz")
+
+
+def test_a_cif_without_coordinates_is_empty(tmp_path):
+    (tmp_path / "x.cif").write_text("data_x\n_cell.length_a 10\n")
+    with pytest.raises(EmptyStructureError, match="no atom_site"):
+        load_structure(tmp_path / "x.cif")
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("model", [0, 39, -1])
+def test_a_model_that_is_not_there_is_named_with_the_count(shared_data, suffix, model):
+    with pytest.raises(SelectionError, match=rf"no model {model}; it has 38"):
+        load_structure(shared_data / "formats" / f"1l2y.{suffix}", model=model)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_an_assembly_that_is_not_there_is_named_with_those_that_are(shared_data, suffix):
+    with pytest.raises(SelectionError, match="no assembly '9'; assemblies here: '1', '2'"):
+        load_structure(shared_data / "formats" / f"3wip.{suffix}", assembly="9")
+
+
+def test_a_file_without_assemblies_says_so(structures_dir):
+    with pytest.raises(SelectionError, match="describes none"):
+        load_structure(structures_dir / "1crn.bcif", assembly="1")
+
+
+def test_copies_of_a_chain_get_chain_ids_of_their_own(shared_data):
+    path = shared_data / "robustness" / "missing__1BHL.pdb"
+    one, two = clean(load_structure(path)), clean(load_structure(path, assembly="1"))
+    assert two.chain_names == ("A", "A-2") and len(two) == 2 * len(one)
+    first, second = two.chains(["A"]), two.chains(["A-2"])
+    np.testing.assert_array_equal(first.pos, one.pos)
+    np.testing.assert_array_equal(first.res_id, second.res_id)
+    between = [np.linalg.norm(r.pos[:, None] - r.pos, axis=-1) for r in (first, second)]
+    np.testing.assert_allclose(*between, atol=1e-3)  # a copy is a rigid image
+    assert np.abs(first.pos - second.pos).max() > 5
+
+
+def test_copies_are_told_apart_where_serial_numbers_repeat(shared_data, tmp_path, assert_same):
+    whole = shared_data / "robustness" / "missing__1BHL.pdb"
+    lines = whole.read_text().splitlines(keepends=True)
+    other = tmp_path / whole.name
+    other.write_text("".join(f"{x[:6]}{1:5}{x[11:]}" if x.startswith(("ATOM", "HETATM")) else x for x in lines))
+    assert_same(*(clean(load_structure(path, assembly="1")) for path in (whole, other)))
+
+
+def test_warnings_of_the_reader_travel_and_are_not_printed(write_pdb, made):
+    path = write_pdb([line[:66] for line in made[1]("GLY", "A", 1, 0.0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        structure = load_structure(path)
+    assert structure.report.warnings == ("4 elements were guessed from atom name",)
+    assert structure.atoms.element.tolist() == ["N", "C", "C", "O"]
+
+
+def test_a_minimal_cif_needs_no_optional_columns(tmp_path):
+    names = ("id", "label_atom_id", "label_comp_id", "label_asym_id", "label_seq_id", "Cartn_x", "Cartn_y", "Cartn_z")
+    rows = ["1 N GLY A 1 0 0 0", "2 CA GLY A 1 1.5 0 0", "3 C GLY A 1 2.5 0 0", "4 O GLY A 1 2.5 1 0"]
+    head = "data_x\nloop_\n" + "".join(f"_atom_site.{name}\n" for name in names)
+    (tmp_path / "x.cif").write_text(head + "\n".join(rows) + "\n")
+    residues = clean(load_structure(tmp_path / "x.cif"))
+    assert residues.ids == ["A:1"] and residues.backbone_mask.all() and residues.b_factor.tolist() == [0.0]
+
+
+def test_atoms_of_several_data_blocks_are_reported(tmp_path, shared_data):
+    text = (shared_data / "formats" / "1l2y.cif").read_text()
+    (tmp_path / "two.cif").write_text(text + "\n" + text.replace("data_1L2Y", "data_again"))
+    assert "'again'" in load_structure(tmp_path / "two.cif").report.warnings[0]
+
+
+def test_detect_format_and_read_atoms_agree(shared_data):
+    for suffix, name in FORMATS.items():
+        path = shared_data / "formats" / f"1aki.{suffix}"
+        assert detect_format(path.read_bytes()) == name == read_atoms(path).format

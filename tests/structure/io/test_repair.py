@@ -1,0 +1,91 @@
+"""Text repairs fill in what is missing and point at what is broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from protgraph.errors import StructureFileError
+from protgraph.structure import clean, load_structure
+from protgraph.structure.io.repair import complete_records, decode_hexadecimal, strip_indent
+
+
+def test_complete_text_is_not_touched(made):
+    text = "\n".join(made[1]("GLY", "A", 1, 0.0))
+    assert complete_records(text) == (text, ())
+
+
+def test_missing_occupancy_and_b_factor_are_filled_in_and_noted(write_pdb, made):
+    path = write_pdb([line[:54] for line in made[1]("GLY", "A", 1, 0.0)])
+    structure = load_structure(path)
+    assert structure.atoms.occupancy.tolist() == [1.0] * 4 and structure.atoms.b_factor.tolist() == [0.0] * 4
+    assert any("no occupancy in 4 atom records" in text for text in clean(structure).report.warnings)
+
+
+def test_a_record_that_is_cut_off_is_named_by_its_line(write_pdb, made):
+    lines = made[1]("GLY", "A", 1, 0.0)
+    with pytest.raises(StructureFileError, match="line 4, columns 39–46.*cut off"):
+        load_structure(write_pdb(lines[:3], lines[3][:40]))
+
+
+def test_words_in_place_of_coordinates_are_named(write_pdb, made):
+    lines = made[1]("GLY", "A", 1, 0.0)
+    broken = lines[0][:30] + "  banana" + lines[0][38:]
+    with pytest.raises(StructureFileError, match="'  banana' is no number for x"):
+        load_structure(write_pdb(broken, lines[1:]))
+
+
+def test_strip_indent_keeps_text_fields_apart():
+    text = "data_x\nloop_\n  _atom_site.id\n  1\n_note\n;\n  ; inside\n;\n"
+    assert strip_indent(text) == "data_x\nloop_\n_atom_site.id\n1\n_note\n;\n ; inside\n;\n"
+    assert strip_indent("data_x\n  kept") == "data_x\n  kept"
+
+
+def test_phenix_dialect_is_read(shared_data):
+    residues = clean(load_structure(shared_data / "robustness" / "no-header__4lup_phenix_output.cif.gz"))
+    assert len(residues) == 185 and residues.chain_names == ("A", "C")
+
+
+def test_hexadecimal_numbers_after_9999_are_read_where_they_go_on_counting(write_pdb, made):
+    numbers = [9998, 9999, "2710", "2711", "271a"]
+    lines = [line for i, n in enumerate(numbers[:4]) for line in made[1]("GLY", "A", n, 3.9 * i)]
+    residues = clean(load_structure(write_pdb(lines)))
+    assert residues.res_id.tolist() == [9998, 9999, 10000, 10001] and residues.report.gaps == 0
+    assert residues.report.warnings[0] == "residue numbers of 8 atom records after 9999 read as hexadecimal"
+    jump = [*lines[:8], *made[1]("GLY", "A", "271a", 7.8)]
+    with pytest.raises(StructureFileError, match="271a"):
+        load_structure(write_pdb(jump, name="jump.pdb"))
+
+
+def test_decimal_numbers_stay_what_they_are(made):
+    for numbers in ([9999, 1, 2710], [2710, 2711], [9998, 2710]):
+        text = "\n".join(line for n in numbers for line in made[1]("GLY", "A", n, 0.0))
+        assert decode_hexadecimal(text) == (text, ())
+
+
+def test_a_second_copy_counts_from_the_beginning_again(made):
+    text = "\n".join(line for n in [9999, "2710", 1, 2, "2710"] for line in made[1]("GLY", "A", n, 0.0))
+    found = decode_hexadecimal(text)[0].split("\n")[::4]
+    assert [line[22:26].strip() for line in found] == ["9999", "A000", "1", "2", "2710"]
+
+
+def test_the_file_of_charmm_is_read(shared_data):
+    path = shared_data / "robustness" / "numbering__pdb1tw7_step3_charmm2namd_doubled_hex.pdb"
+    residues = clean(load_structure(path))
+    assert len(residues) == 396 and residues.report.waters == 31450  # HIV protease, 2 × 2 × 99, in water
+
+
+def test_a_file_cut_anywhere_in_its_last_record_never_moves_an_atom(shared_data, tmp_path):
+    lines = (shared_data / "formats" / "1k6p.pdb").read_bytes().split(b"\n")
+    first = next(i for i, line in enumerate(lines) if line.startswith(b"ATOM"))
+    whole = clean(load_structure(shared_data / "formats" / "1k6p.pdb"))
+    begin = len(b"\n".join(lines[: first + 8])) + 1  # the second residue's CA
+    for length in range(81):
+        path = tmp_path / "cut.pdb"
+        path.write_bytes(b"\n".join(lines)[: begin + length])
+        try:
+            found = clean(load_structure(path))
+        except StructureFileError as e:
+            assert 4 <= length < 66 and "cut off" in str(e)
+            continue
+        assert (found.pos == whole.pos[: len(found)]).all() and found.b_factor[0] == whole.b_factor[0]
+        assert len(found) == 1 or found.b_factor[1] == (whole.b_factor[1] if length >= 66 else 0)

@@ -1,0 +1,209 @@
+"""Edges equal a brute-force search bit for bit, and biotite's cell list."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from biotite.structure import CellList
+
+from protgraph.structure import Residues, clean, load_structure
+from protgraph.structure.neighbors import search as neighbors
+
+STRUCTURES = 36
+
+
+@pytest.fixture(scope="module")
+def proteins(structures_dir) -> list[Residues]:
+    """Every seventh of the committed entries: 36 real proteins."""
+    paths = sorted(structures_dir.glob("*.bcif"))[::7][:STRUCTURES]
+    assert len(paths) == STRUCTURES
+    return [clean(load_structure(path)) for path in paths]
+
+
+def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    dx, dy, dz = (np.subtract.outer(a[:, i].astype(np.float64), b[:, i].astype(np.float64)) for i in range(3))
+    return dx * dx + dy * dy + dz * dz
+
+
+def brute_knn(pos: np.ndarray, k: int) -> np.ndarray:
+    d2 = squared_distances(pos, pos)
+    edges = []
+    for i in range(len(pos)):
+        others = sorted((d2[i, j], j) for j in range(len(pos)) if j != i)
+        edges += [(j, i) for _, j in others[:k]]
+    return np.array(edges, np.int64).reshape(-1, 2).T
+
+
+def brute_pairs(pos: np.ndarray, is_edge: np.ndarray) -> np.ndarray:
+    d2 = squared_distances(pos, pos)
+    edges = []
+    for i in range(len(pos)):
+        edges += [(j, i) for _, j in sorted((d2[i, j], j) for j in np.flatnonzero(is_edge[i]) if j != i)]
+    return np.array(edges, np.int64).reshape(-1, 2).T
+
+
+def brute_contact(residues: Residues, cutoff: float) -> np.ndarray:
+    n, touches = len(residues), np.zeros((len(residues), len(residues)), bool)
+    for i in range(n):
+        mine = residues.atom_residue == i
+        near = (squared_distances(residues.atom_pos[mine], residues.atom_pos) <= cutoff**2).any(0)
+        touches[i, residues.atom_residue[near]] = True
+    return brute_pairs(residues.pos, touches)
+
+
+def brute_sequence(residues: Residues, k: int) -> np.ndarray:
+    same = residues.chain[:, None] == residues.chain
+    near = np.abs(residues.seq_pos[:, None] - residues.seq_pos) <= k
+    return brute_pairs(residues.pos, same & near)
+
+
+@pytest.mark.parametrize("k", [1, 16, 30])
+def test_knn_equals_brute_force(proteins, k):
+    for residues in proteins:
+        assert np.array_equal(neighbors.knn(residues.pos, k), brute_knn(residues.pos, k)), residues.name
+
+
+@pytest.mark.parametrize("offset", [0.0, 9e4])
+@pytest.mark.parametrize("n", [neighbors._DENSE, neighbors._DENSE + 1])
+def test_knn_of_a_lattice_settles_ties_by_number_on_both_sides_of_the_switch(n, offset):
+    corner = np.stack(np.unravel_index(np.arange(n), (10, 10, 11)), 1) * 1.5
+    pos = (corner + offset).astype(np.float32)
+    d2 = squared_distances(pos, pos) + np.diag(np.full(n, np.inf))
+    source = np.argsort(d2, axis=1, kind="stable")[:, :16]
+    assert np.array_equal(neighbors.knn(pos, 16)[0].reshape(n, 16), source)
+
+
+def test_knn_with_one_position_far_away_equals_brute_force(proteins):
+    pos = proteins[0].pos[:60].copy()
+    pos[7] = 9e4
+    assert np.array_equal(neighbors.knn(pos, 16), brute_knn(pos, 16))
+
+
+@pytest.mark.parametrize("cutoff", [6.0, 10.0])
+def test_radius_equals_brute_force(proteins, cutoff):
+    for residues in proteins:
+        expected = brute_pairs(residues.pos, squared_distances(residues.pos, residues.pos) <= cutoff**2)
+        assert np.array_equal(neighbors.radius(residues.pos, cutoff), expected), residues.name
+
+
+def test_contact_equals_brute_force(proteins):
+    for residues in proteins:
+        found = neighbors.contact(residues.pos, residues.atom_pos, residues.atom_residue, 4.5)
+        assert np.array_equal(found, brute_contact(residues, 4.5)), residues.name
+
+
+def test_contact_equals_biotites_cell_list(proteins):
+    for residues in proteins:
+        atoms, owner, n = residues.atom_pos, residues.atom_residue, len(residues)
+        near = CellList(atoms, cell_size=4.5).get_atoms(atoms, radius=4.5)  # (A, M), -1 where none
+        first, column = np.nonzero(near >= 0)
+        theirs = np.zeros((n, n), bool)
+        theirs[owner[first], owner[near[first, column]]] = True
+        np.fill_diagonal(theirs, False)
+        source, target = neighbors.contact(residues.pos, atoms, owner, 4.5)
+        ours = np.zeros((n, n), bool)
+        ours[source, target] = True
+        # biotite computes in float32: it may differ where the nearest atoms are 4.5 Å apart to the last bits
+        for i, j in np.argwhere(ours != theirs):
+            nearest = np.sqrt(squared_distances(atoms[owner == i], atoms[owner == j]).min())
+            assert abs(nearest - 4.5) < 1e-5, (residues.name, i, j, nearest)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_sequence_equals_brute_force(proteins, k):
+    for residues in proteins:
+        found = neighbors.sequence(residues.pos, residues.chain_number, residues.seq_pos, k)
+        assert np.array_equal(found, brute_sequence(residues, k)), residues.name
+
+
+def test_sequence_counts_unresolved_residues_and_chains():
+    pos, chain, seq_pos = np.zeros((5, 3)), np.array([0, 0, 0, 1, 1]), np.array([0, 1, 4, 0, 1])
+    found = neighbors.sequence(pos, chain, seq_pos, 2)
+    assert found.T.tolist() == [[1, 0], [0, 1], [4, 3], [3, 4]]
+    assert neighbors.sequence(pos, chain, seq_pos, 3).T.tolist() == [[1, 0], [0, 1], [2, 1], [1, 2], [4, 3], [3, 4]]
+
+
+def test_sequence_takes_chains_whose_residues_are_interleaved():
+    found = neighbors.sequence(np.zeros((4, 3)), np.array([0, 1, 0, 1]), np.array([1, 0, 0, 1]), 1)
+    assert found.T.tolist() == [[2, 0], [3, 1], [0, 2], [1, 3]]
+
+
+@pytest.mark.parametrize("k", [1, 5, 6, 7, 18, 25, 26, 27, 200])
+def test_knn_takes_the_lower_numbers_of_a_tie(k):
+    lattice = np.stack(np.meshgrid(*[np.arange(5.0)] * 3), -1).reshape(-1, 3)  # nearly every distance is a tie
+    shuffled = lattice[np.random.default_rng(0).permutation(len(lattice))]
+    assert np.array_equal(neighbors.knn(shuffled, k), brute_knn(shuffled, k))
+
+
+@pytest.mark.parametrize("n", [2, 5, 60, 3000])
+def test_knn_of_coincident_nodes_takes_the_lowest_numbers(n):
+    source, target = neighbors.knn(np.ones((n, 3)), 3)
+    k = min(3, n - 1)
+    assert source.reshape(n, k)[-1].tolist() == list(range(k))
+    assert (source != target).all()
+    assert (np.diff(source.reshape(n, k)) > 0).all()
+
+
+def test_radius_is_inclusive_and_sees_coincident_nodes():
+    pos = np.array([[0.0, 0, 0], [0, 0, 0], [3, 4, 0], [3, 4, 1e-3]])
+    assert neighbors.radius(pos, 5.0).T.tolist() == [[1, 0], [2, 0], [0, 1], [2, 1], [3, 2], [0, 2], [1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_fewer_than_two_nodes_have_no_edges(n):
+    pos, number = np.zeros((n, 3)), np.zeros(n, np.int64)
+    for found in (
+        neighbors.knn(pos, 4),
+        neighbors.radius(pos, 4.0),
+        neighbors.contact(pos, pos, number, 4.0),
+        neighbors.sequence(pos, number, number, 4),
+    ):
+        assert found.shape == (2, 0)
+        assert found.dtype == np.int64
+
+
+def all_kinds(residues: Residues, shift: float = 0.0) -> dict[str, np.ndarray]:
+    pos, atoms = residues.pos.astype(np.float64) + shift, residues.atom_pos.astype(np.float64) + shift
+    return {
+        "knn": neighbors.knn(pos, 16),
+        "radius": neighbors.radius(pos, 10.0),
+        "contact": neighbors.contact(pos, atoms, residues.atom_residue, 4.5),
+        "sequence": neighbors.sequence(pos, residues.chain_number, residues.seq_pos, 2),
+    }
+
+
+def test_a_shift_of_1000_angstrom_changes_no_edge(proteins):
+    for residues in proteins:
+        here, there = all_kinds(residues), all_kinds(residues, 1000.0)
+        for kind in here:
+            assert np.array_equal(here[kind], there[kind]), (residues.name, kind)
+
+
+def test_edges_are_simple_sorted_and_symmetric(proteins):
+    for residues in proteins:
+        for kind, (source, target) in all_kinds(residues).items():
+            d2 = ((residues.pos.astype(np.float64)[source] - residues.pos[target]) ** 2).sum(1)
+            edges = set(zip(source.tolist(), target.tolist(), strict=True))
+            assert len(edges) == len(source), kind
+            assert (source != target).all(), kind
+            assert np.array_equal(np.lexsort((d2, target)), np.arange(len(source))), kind
+            if kind != "knn":
+                assert edges == {(j, i) for i, j in edges}, kind
+
+
+def test_edges_follow_a_permutation_of_the_nodes(proteins):
+    rng = np.random.default_rng(1)
+    for residues in proteins[:8]:
+        order = rng.permutation(len(residues))
+        for find in (lambda pos: neighbors.knn(pos, 8), lambda pos: neighbors.radius(pos, 8.0)):
+            before = {(int(j), int(i)) for j, i in find(residues.pos).T}
+            after = {(int(order[j]), int(order[i])) for j, i in find(residues.pos[order]).T}
+            assert before == after, residues.name
+
+
+def test_inputs_stay_as_they_are(proteins):
+    residues = proteins[0]
+    pos, atoms = residues.pos.copy(), residues.atom_pos.copy()
+    all_kinds(residues)
+    assert np.array_equal(pos, residues.pos)
+    assert np.array_equal(atoms, residues.atom_pos)

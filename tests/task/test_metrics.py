@@ -1,0 +1,208 @@
+"""Metrics against closed forms, brute force, scipy and torchmetrics' own classes."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+import torchmetrics
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protgraph import registry
+from protgraph.task.metrics import METRICS, Metric, Outcome, as_metric, best_threshold, score
+
+
+def _of(name: str, *args, **kwargs) -> float:
+    return METRICS[name](Outcome(*args, **kwargs))
+
+
+def _labels(n: int = 200, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    rng = torch.Generator().manual_seed(seed)
+    y = (torch.rand(n, 1, generator=rng) < 0.3).float()
+    return (torch.randn(n, 1, generator=rng) + y).round(decimals=1), y  # rounded: ties
+
+
+def _classes(n: int = 200, c: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
+    rng = torch.Generator().manual_seed(1)
+    return torch.randn(n, c, generator=rng), torch.randint(-1, c, (n,), generator=rng)
+
+
+def test_accuracy_and_recovery_are_the_fraction_right_among_the_known():
+    logits, y = _classes()
+    expected = (logits.argmax(1) == y)[y >= 0].float().mean().item()
+    assert _of("accuracy", logits, y) == pytest.approx(expected)
+    assert _of("recovery", logits, y) == pytest.approx(expected)
+
+
+def test_macro_f1_is_the_mean_of_2pr_over_p_plus_r():
+    logits, y = _classes()
+    said, f1 = logits.argmax(1)[y >= 0], []
+    for c in range(5):
+        tp = ((said == c) & (y[y >= 0] == c)).sum()
+        f1.append(2 * tp / ((said == c).sum() + (y[y >= 0] == c).sum()))
+    assert _of("macro_f1", logits, y) == pytest.approx(torch.stack(f1).mean().item(), rel=1e-6)
+
+
+def test_perplexity_of_a_uniform_guess_is_the_number_of_classes():
+    assert _of("perplexity", torch.zeros(9, 20), torch.arange(9)) == pytest.approx(20)
+
+
+def test_perplexity_is_the_inverse_geometric_mean_of_the_probabilities():
+    logits, y = _classes()
+    p = logits.double().softmax(1)[torch.arange(len(y)), y][y >= 0]
+    assert _of("perplexity", logits, y) == pytest.approx(1 / scipy.stats.gmean(p.numpy()), rel=1e-6)
+
+
+def test_recovery_median_is_over_chains():
+    y = torch.zeros(7, dtype=torch.long)
+    logits = torch.tensor([[1.0, 0], [0, 1], [1, 0], [1, 0], [0, 1], [0, 1], [0, 1]])
+    chain = torch.tensor([0, 0, 1, 1, 2, 2, 2])
+    assert _of("recovery_median", logits, y, chain) == pytest.approx(0.5)  # of 1/2, 1 and 0
+    y[5:] = -1
+    logits[4] = torch.tensor([1.0, 0])
+    assert _of("recovery_median", logits, y, chain) == pytest.approx(1.0)  # of 1/2, 1 and 1
+
+
+def test_average_precision_is_the_sum_of_precision_times_gained_recall():
+    logits, y = _labels()
+    expected, before = 0.0, 0.0
+    for cut in sorted(set(logits.flatten().tolist()), reverse=True):
+        said = logits >= cut
+        recall, precision = (said & (y == 1)).sum() / y.sum(), y[said].mean()
+        expected += float((recall - before) * precision)
+        before = recall
+    assert _of("auprc", logits, y) == pytest.approx(expected, rel=1e-5)
+
+
+def test_auroc_is_the_mann_whitney_statistic():
+    logits, y = _labels()
+    positive, negative = logits[y == 1].numpy(), logits[y == 0].numpy()
+    u = scipy.stats.mannwhitneyu(positive, negative).statistic
+    assert _of("auroc", logits, y) == pytest.approx(u / len(positive) / len(negative), rel=1e-6)
+
+
+def test_mcc_is_torchmetrics_and_the_correlation_of_two_binary_vectors():
+    logits, y = _labels()
+    cut = torch.tensor([0.45])
+    other = torchmetrics.MatthewsCorrCoef(task="binary", threshold=float(cut.sigmoid()))(logits.sigmoid(), y.int())
+    said = (logits >= cut).float().flatten().numpy()
+    value = _of("mcc", logits, y, threshold=cut)
+    assert value == pytest.approx(float(other), abs=1e-6)
+    assert value == pytest.approx(scipy.stats.pearsonr(said, y.flatten().numpy()).statistic, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=2, max_size=12))
+def test_best_threshold_is_never_worse_than_any_other(pairs):
+    logits = torch.tensor([[float(a)] for a, _ in pairs])
+    y = torch.tensor([[float(b)] for _, b in pairs])
+    best = METRICS["mcc"](Outcome(logits, y, threshold=best_threshold(Outcome(logits, y))))
+    for cut in np.arange(-4.5, 5):
+        assert best >= METRICS["mcc"](Outcome(logits, y, threshold=torch.tensor([cut]))) - 1e-9
+
+
+def test_the_threshold_that_is_given_is_the_one_that_is_used():
+    # Chosen on one outcome, applied to another: it is not chosen again to fit.
+    there = Outcome(torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([[0.0], [0], [1], [1]]))
+    other = Outcome(torch.tensor([[-3.0], [-2.0], [-1.0], [0.0]]), torch.tensor([[0.0], [0], [1], [1]]))
+    cut = best_threshold(there)
+    assert cut.tolist() == [1.5]
+    assert METRICS["mcc"](there.with_threshold(cut)) == 1
+    assert METRICS["mcc"](other.with_threshold(cut)) == 0
+    assert METRICS["mcc"](other.with_threshold(best_threshold(other))) == 1
+
+
+def test_ranking_metrics_of_one_class_only_are_undefined():
+    outcome = Outcome(torch.randn(5, 1), torch.zeros(5, 1))
+    assert math.isnan(METRICS["auprc"](outcome))
+    assert math.isnan(METRICS["auroc"](outcome))
+    assert METRICS["mcc"](outcome) == 0
+
+
+def test_several_labels_are_averaged_over_those_that_are_defined():
+    logits, y = _labels()
+    both = torch.cat([logits, logits], 1), torch.cat([y, torch.zeros_like(y)], 1)
+    assert _of("auroc", *both) == pytest.approx(_of("auroc", logits, y))
+
+
+def test_unknown_labels_take_no_part_in_ranking():
+    logits, y = _labels()
+    more = torch.cat([logits, torch.full((5, 1), 9.0)]), torch.cat([y, torch.full((5, 1), math.nan)])
+    for name in ("auprc", "auroc", "mcc"):
+        assert _of(name, *more) == pytest.approx(_of(name, logits, y))
+
+
+def test_pearson_is_the_mean_over_chains_and_undefined_chains_are_counted():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(30, 1)), rng.normal(size=(30, 1))
+    chain = np.repeat([4, 2, 9, 7], [10, 12, 1, 7])
+    x[chain == 7] = 3.25  # a constant prediction
+    expected = np.mean([scipy.stats.pearsonr(x[chain == c, 0], y[chain == c, 0]).statistic for c in (4, 2)])
+    outcome = Outcome(torch.tensor(x).float(), torch.tensor(y).float(), torch.tensor(chain))
+    assert METRICS["pearson"](outcome) == pytest.approx(expected, rel=1e-5)
+    assert METRICS["pearson_undefined"](outcome) == 2
+
+
+def test_pearson_does_not_mind_the_order_of_rows():
+    rng = torch.Generator().manual_seed(2)
+    x, y = torch.randn(40, 1, generator=rng), torch.randn(40, 1, generator=rng)
+    chain, order = torch.arange(40) // 10, torch.randperm(40, generator=rng)
+    shuffled = _of("pearson", x[order], y[order], chain[order])
+    assert shuffled == pytest.approx(_of("pearson", x, y, chain), rel=1e-12)
+
+
+def test_pearson_overall_is_scipys():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=50), rng.normal(size=50)
+    value = _of("pearson_overall", torch.tensor(x)[:, None], torch.tensor(y)[:, None])
+    assert value == pytest.approx(scipy.stats.pearsonr(x, y).statistic, rel=1e-12)
+
+
+def test_rmse_and_mae_are_over_the_known():
+    logits, y = torch.tensor([[1.0], [2.0], [9.0]]), torch.tensor([[0.0], [4.0], [math.nan]])
+    assert _of("rmse", logits, y) == pytest.approx(math.sqrt(2.5))
+    assert _of("mae", logits, y) == pytest.approx(1.5)
+
+
+def test_without_any_known_label_every_metric_is_undefined():
+    classes = Outcome(torch.randn(3, 4), torch.full((3,), -1), torch.zeros(3, dtype=torch.long))
+    values = Outcome(torch.randn(3, 1), torch.full((3, 1), math.nan), torch.zeros(3, dtype=torch.long))
+    found = score(METRICS.values(), classes) | score(METRICS.values(), values)
+    assert len(found) == len(METRICS)
+    assert all(math.isnan(v) for v in found.values())
+
+
+def test_a_function_becomes_a_metric_of_its_name():
+    @as_metric("min")
+    def worst(o: Outcome) -> float:
+        """Largest absolute error."""
+        return (o.logits - o.y).abs().max()
+
+    assert isinstance(worst, Metric)
+    assert (worst.name, worst.mode, worst.doc) == ("worst", "min", "Largest absolute error.")
+    assert score([worst], Outcome(torch.zeros(2, 1), torch.tensor([[1.0], [-3.0]]))) == {"worst": 3.0}
+
+
+@as_metric("min")
+def own_metric(o: Outcome) -> float:
+    """Largest absolute error."""
+    return (o.logits - o.y).abs().max()
+
+
+@pytest.mark.parametrize("metric", [*METRICS.values(), own_metric, *registry.tasks.get("contact").metrics])
+def test_a_metric_survives_pickle(metric):
+    """With it a task does, which other processes are given."""
+    again = pickle.loads(pickle.dumps(metric))
+    assert (again.name, again.mode, again.doc) == (metric.name, metric.mode, metric.doc) and again.doc
+
+
+@pytest.mark.parametrize("name", registry.tasks)
+def test_every_task_survives_pickle(name):
+    task = registry.tasks.get(name)
+    again = pickle.loads(pickle.dumps(task))
+    assert again.target == task.target and [m.name for m in again.metrics] == [m.name for m in task.metrics]

@@ -1,0 +1,98 @@
+"""A model for a causal task is tried before it is trained: what comes later must not move what comes before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import protgraph as pg
+from protgraph.data.store.graph_store import Store, write_store
+from protgraph.errors import LeakError
+from protgraph.task import builtin
+from protgraph.testing.protein_fixtures import make_protein
+from protgraph.train import FitConfig, fit
+from protgraph.train.causality_check import check_causal, leak
+
+TARGET = builtin.INVERSE_FOLDING.target
+CAUSAL = replace(builtin.INVERSE_FOLDING, inputs=builtin.INVERSE_FOLDING.decoder_inputs)
+EMBED = pg.node("embed", reads=["previous"], dim=8)
+BLOCK = pg.node("pre_norm_block", heads=2, causal=True, reads={"seq_pos": "seq_pos"})
+
+
+def model(*layers, features=("previous_residue",)):
+    return pg.build_model(pg.ModelGraph("tried", features=features, layers=layers), TARGET, seed=0)
+
+
+def protein(built, lengths=(23, 11)):
+    return built.plan.stored(make_protein(lengths, seed=2))
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [EMBED],
+        [EMBED, BLOCK, BLOCK],
+        [EMBED, pg.node("post_norm_block", heads=2, causal=True)],
+        [EMBED, pg.node("transformer", dim=8, heads=2, causal=True)],
+        [EMBED, pg.node("position", reads={"seq_pos": "seq_pos", "chain": "chain"}), BLOCK],
+        ["constant"],
+    ],
+    ids=lambda layers: " ".join(getattr(n, "name", n) for n in layers),
+)
+def test_causal_models_pass(layers):
+    built = model(*layers)
+    assert leak(built, protein(built)) is None
+
+
+@pytest.mark.parametrize(
+    "layers, own",
+    [
+        ([pg.node("embed", reads=["aatype"], dim=8)], True),  # sees what it is to tell
+        ([EMBED, replace(BLOCK, options={"heads": 2})], False),
+        ([EMBED, BLOCK, pg.node("transformer", dim=8, heads=2)], False),
+        ([EMBED, pg.node("window", size=1), pg.node("linear", dim=8)], False),
+        (["encoder"], False),
+    ],
+)
+def test_models_that_see_later_residues_are_found(layers, own):
+    built = model(*layers)
+    row, cut = leak(built, protein(built))
+    assert row == cut if own else row <= cut
+
+
+def test_a_leak_is_found_although_the_head_starts_at_a_constant():
+    built = model(pg.node("embed", reads=["aatype"], dim=8))
+    before = {name: x.clone() for name, x in built.state_dict().items()}
+    built.head.start_at(torch.zeros(20))
+    assert leak(built, protein(built)) is not None
+    assert not torch.equal(before["head.mlp.0.weight"], built.head.mlp[0].weight)
+    assert not built.head.mlp[0].weight.any() and built.dtype == torch.float32  # the model itself stays as it is
+
+
+def test_a_leak_through_what_is_not_the_type_is_found_unless_it_is_given():
+    built = model(pg.node("embed", reads=["previous", "dihedral"], dim=8), features=("previous_residue", "dihedral"))
+    assert leak(built, protein(built)) is not None
+    assert leak(built, protein(built), ["aatype"]) is None
+
+
+def test_the_longest_protein_of_moderate_length_is_tried(tmp_path, monkeypatch):
+    built, tried = model(EMBED), []
+    monkeypatch.setattr("protgraph.train.causality_check.leak", lambda model, graph, fields: tried.append((graph, fields)))
+    for number, sizes in enumerate([(5, 40, 320), (400, 320)]):
+        graphs = [protein(built, (n,)) for n in sizes]
+        for graph in graphs:
+            graph.y, graph.y_level = graph.aatype, "node"
+        write_store(tmp_path / str(number), graphs)
+        check_causal(built, Store(tmp_path / str(number)), CAUSAL)
+    assert [graph.num_nodes for graph, _ in tried] == [40, 320]
+    assert all(fields == {"aatype", "masked"} for _, fields in tried)
+
+
+def test_training_refuses_a_model_that_sees_later_residues(small):
+    quick = FitConfig(epochs=1, device="cpu")
+    with pytest.raises(LeakError, match="model 'sequence_mlp' is not causal, as task 'inverse_folding' asks"):
+        fit("sequence_mlp", small, CAUSAL, config=quick)
+    causal = pg.ModelGraph("causal", features=["previous_residue"], layers=[EMBED, BLOCK])
+    assert fit(causal, small, CAUSAL, config=quick).epochs == 1

@@ -1,0 +1,194 @@
+"""A folder of one's own files is a dataset for the task that is asked, with a table and without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import protgraph as pg
+from protgraph import registry
+from protgraph.data.datasets.fingerprint import content_of
+from protgraph.data.datasets.target import Target
+from protgraph.errors import DatasetError, LabelError, UnknownNameError
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.registry.component import node
+from protgraph.task import builtin
+from protgraph.task.contact_prediction import CONTACT
+from protgraph.task.language_modeling import MASKED_LM
+from protgraph.train import FitConfig, as_dataset, fit, prepare
+from protgraph.train import user_dataset as own
+from protgraph.train.resolve import as_task
+
+SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8", "1fas")
+WITHOUT = (
+    *("b_factor", "contact", "inverse_folding", "masked_lm", "next_residue"),
+    *("secondary_structure", "structure_denoising", "structure_prediction"),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, structures_dir: Path) -> Path:
+    found = tmp_path / "my_structures"
+    found.mkdir()
+    for name in SMALL:
+        shutil.copy(structures_dir / f"{name}.bcif", found)
+    return found
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "labels.csv"
+    path.write_text("file,size,kind\n" + "".join(f"{name},{i}.5,{'ab'[i % 2]}\n" for i, name in enumerate(SMALL)))
+    return path
+
+
+def get(folder: Path, labels: Path | None = None, task: object = None, **options: object):
+    return as_dataset(folder, labels=labels, task=task, cache=folder.parent / "cache", **options)
+
+
+def test_tasks_without_labels_are_those_that_derive_or_restore():
+    assert own.tasks_without_labels() == list(WITHOUT)
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_task_that_finds_its_labels_needs_a_folder_alone(folder, name):
+    data = get(folder, task=name)
+    task = as_task(name, data)
+    assert data.tasks() == [name] and task is registry.tasks.get(name)
+    prepared = prepare(data, task, FeaturePlan([]), cache=folder.parent / "cache")
+    assert prepared.failures == () and set(prepared.splits) == {"train", "val", "test"}
+
+
+def test_labels_are_those_that_the_task_finds(folder):
+    data = get(folder, task="secondary_structure")
+    prepared = prepare(data, builtin.SECONDARY_STRUCTURE, FeaturePlan([]), cache=folder.parent / "cache")
+    example = data.examples("secondary_structure", "val")[0]
+    expected = builtin.secondary_structure(data.read(example))
+    assert prepared.splits["val"][0].y.tolist() == expected.tolist()
+    assert {0, 1, 2} >= set(expected.tolist()) - {-1}
+
+
+def test_a_label_column_is_a_task_and_all_together_are_one(folder, table):
+    assert get(folder, table, "size").target("size") == Target("size", "graph", "values", 1, ("size",))
+    assert get(folder, table, "kind").target("kind") == Target("kind", "graph", "classes", 2, ("a", "b"))
+    with pytest.raises(LabelError, match="choose one column"):
+        get(folder, table)
+    table.write_text("file,ph,kd\n1crn,7,1\n1vii,8,2\n")
+    assert get(folder, table).target("labels").names == ("ph", "kd")
+    assert get(folder, table, "mine").target("mine").names == ("ph", "kd")
+    assert get(folder, table, "mine", columns=["kd"]).target("mine").names == ("kd",)
+    assert get(folder, table, "kd", kind="classes").target("kd").kind == "classes"
+
+
+def test_a_column_comes_before_a_task_of_its_name(folder, table):
+    table.write_text(table.read_text().replace("size", "b_factor"))
+    data = get(folder, table, "b_factor")
+    assert data.has_labels and data.target("b_factor").level == "graph"
+    with pytest.raises(DatasetError, match="Call the dataset's task something else"):
+        as_task("b_factor", data)
+
+
+def test_classes_of_other_names_are_another_task(folder, tmp_path):
+    """Sorted, the classes of a table are C, E, H; the registered task has H, E, C."""
+    (tmp_path / "ss.csv").write_text("file,chain,res_id,secondary_structure\n1crn,A,1,H\n1crn,A,2,E\n1crn,A,3,C\n")
+    data = get(folder, tmp_path / "ss.csv", "secondary_structure")
+    assert data.target("secondary_structure").names == ("C", "E", "H")
+    with pytest.raises(DatasetError, match="Call the dataset's task something else"):
+        as_task("secondary_structure", data)
+
+
+def test_a_table_that_nobody_asks_is_taken_for_a_slip(folder, table):
+    derived, given = get(folder, table, "secondary_structure"), get(folder, table, "kind")
+    with pytest.raises(
+        DatasetError, match=r"labels of the table \(size, kind\): those of secondary_structure are found without it"
+    ):
+        own.refuse_unasked([derived])
+    own.refuse_unasked([derived, given])
+    own.refuse_unasked([get(folder, task="secondary_structure"), as_dataset("pdb_core")])
+    table.write_text("file,split\n1crn,train\n1vii,val\n")
+    own.refuse_unasked([get(folder, table, "secondary_structure")])
+
+
+def test_a_task_that_needs_labels_says_what_to_give(folder, table):
+    with pytest.raises(DatasetError, match="task 'ligand_binding' needs labels, and there is no table") as error:
+        get(folder, task="ligand_binding")
+    assert f"Tasks that need none: {', '.join(WITHOUT)}." in str(error.value)
+    with pytest.raises(DatasetError, match="no task is named, and there is no table of labels"):
+        get(folder)
+    table.write_text("file,split\n1crn,train\n")
+    with pytest.raises(DatasetError, match="'mine' needs labels, and there is no label column in"):
+        get(folder, table, "mine")
+
+
+def test_names_are_datasets_before_they_are_folders(folder, table, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    folder.rename("pdb_core")
+    assert as_dataset("pdb_core").version == "1.0"
+    assert as_dataset("./pdb_core", task="inverse_folding", cache="cache").name == "pdb_core"
+    with pytest.raises(DatasetError, match="'pdb_core' is a dataset with its own"):
+        as_dataset("pdb_core", labels=table)
+    with pytest.raises(
+        UnknownNameError, match=r"no dataset 'pdb_cor', and no folder either. Did you mean 'pdb_core'\?"
+    ):
+        as_dataset("pdb_cor")
+
+
+def test_a_protein_without_a_label_is_listed(folder):
+    (folder / "some.fasta").write_text(">seq\nMKTAYIAK\n")
+    (folder / "broken.cif").write_text("no structure")
+    prepared = prepare(get(folder, task=CONTACT), CONTACT, FeaturePlan([]), cache=folder.parent / "cache")
+    reasons = {failure.id: failure.reason for failure in prepared.failures}
+    assert reasons["seq"] == "task 'contact' finds no label in 'seq': there is only the sequence of it"
+    assert "not a structure file" in reasons["broken"] and len(reasons) == 2
+    prepared = prepare(get(folder, task=MASKED_LM), MASKED_LM, FeaturePlan([]), cache=folder.parent / "cache")
+    assert [failure.id for failure in prepared.failures] == ["broken"]
+
+
+def test_a_constant_b_factor_is_no_label(folder):
+    lines = []
+    for i in range(1, 9):
+        atoms = ((" N  ", 0.0, "N"), (" CA ", 1.5, "C"), (" C  ", 2.5, "C"))
+        for j, (name, x, element) in enumerate(atoms):
+            place = f"{x + 3.8 * i:8.3f}{0.5 * j:8.3f}{0.3 * i:8.3f}"
+            lines.append(f"ATOM  {3 * i + j:5d} {name} ALA A{i:4d}    {place}  1.00 20.00          {element:>2}\n")
+    (folder / "model.pdb").write_text("".join(lines) + "END\n")
+    prepared = prepare(get(folder, task="b_factor"), builtin.B_FACTOR, FeaturePlan([]), cache=folder.parent / "cache")
+    assert [(f.id, f.reason) for f in prepared.failures] == [
+        ("model", "task 'b_factor' finds no label in 'model': no residue of it has one")
+    ]
+
+
+def test_fit_takes_a_folder_by_name(folder, monkeypatch):
+    model = pg.ModelGraph(
+        "tiny", features=["dihedral", node("knn", k=8)], layers=[node("embed", reads=["dihedral"], dim=8)]
+    )
+    config = FitConfig(epochs=1, device="cpu")
+    result = fit(model, str(folder), "inverse_folding", config=config, cache=folder.parent / "cache")
+    assert result.dataset == "my_structures" and len(result.dataset_version) == 12
+    assert sum(proteins for proteins, _ in result.sizes.values()) == len(SMALL)
+    mine = replace(builtin.INVERSE_FOLDING, name="mine")
+    assert fit(model, folder, mine, config=config, cache=folder.parent / "cache").task is mine
+
+
+def test_a_file_is_looked_into_once_while_it_stays_the_same(folder, tmp_path, monkeypatch):
+    path, looked = folder / "1crn.bcif", []
+
+    def look(path, read):
+        looked.append(path)
+        return content_of(path, read=read)
+
+    monkeypatch.setattr(own, "content_of", look)
+    first = own.kept_content(path, cache=tmp_path / "cache")
+    assert own.kept_content(path, cache=tmp_path / "cache") == first == content_of(path)
+    assert len(looked) == 1
+    shutil.copy(folder / "1vii.bcif", path)
+    assert own.kept_content(path, cache=tmp_path / "cache").digest == content_of(path).digest != first.digest
+    [kept, _] = sorted((tmp_path / "cache" / "contents").rglob("*.json"), key=os.path.getmtime)
+    kept.write_text("{")
+    for damaged in (tmp_path / "cache" / "contents").rglob("*.json"):
+        damaged.write_text("{")
+    assert own.kept_content(path, cache=tmp_path / "cache") == content_of(path)
