@@ -3,8 +3,8 @@
 ``protgraph speed NAME`` prints one; a ratio is what to read, since milliseconds are the machine's.
 """
 
-from benchmarks.case import Case, Scene
+from benchmarks.case import LayerInputs, SpeedCase
 from benchmarks.measure import MEASUREMENTS, measure
 from benchmarks.timing import Measurement, Timing, interleave
 
-__all__ = ["MEASUREMENTS", "Case", "Measurement", "Scene", "Timing", "interleave", "measure"]
+__all__ = ["MEASUREMENTS", "SpeedCase", "Measurement", "LayerInputs", "Timing", "interleave", "measure"]

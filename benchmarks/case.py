@@ -1,7 +1,7 @@
 """What ``protgraph speed layers`` measures: one layer in two ways, on one scene.
 
-A plugin offers its own through the entry-point group ``protgraph.speed``: name → function from :class:`Scene` to
-:class:`Case`, as ``plugins/gearnet/speed.py`` has them.
+A plugin offers its own through the entry-point group ``protgraph.speed``: name → function from :class:`LayerInputs` to
+:class:`SpeedCase`, as ``plugins/gearnet/speed.py`` has them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:  # names of measurements are listed without torch
 
     from protgraph.ops.edges import Edges, Proteins
 
-__all__ = ["Case", "Scene"]
+__all__ = ["SpeedCase", "LayerInputs"]
 
 
 @dataclass(frozen=True)
-class Scene:
+class LayerInputs:
     """What all layers are given.
 
     Parameters
@@ -45,7 +45,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Case:
+class SpeedCase:
     """One layer in two ways.
 
     Parameters

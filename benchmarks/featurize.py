@@ -15,13 +15,13 @@ from benchmarks.timing import Measurement, interleave
 from protgraph import registry
 from protgraph.errors import DatasetError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.registry.component import node
+from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 
 __all__ = ["ENTRIES", "NEIGHBOURS", "measure"]
 
 ENTRIES, NEIGHBOURS = 50, 30
-FEATURES = ("dihedral", node("knn", k=NEIGHBOURS), "edge_distance", "edge_rbf")
+FEATURES = ("dihedral", component("knn", k=NEIGHBOURS), "edge_distance", "edge_rbf")
 FORMATS = {".pdb": "PDB", ".cif": "mmCIF", ".bcif": "BinaryCIF"}
 
 Way = Callable[[Path], np.ndarray | None]

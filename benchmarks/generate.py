@@ -7,10 +7,10 @@ import torch
 from benchmarks.inputs import apart, threads
 from benchmarks.timing import Measurement, Timing, interleave
 from protgraph.data.graph.protein_graph import collate
-from protgraph.model import GraphModel, ModelGraph, build_model
-from protgraph.model.incremental import step
-from protgraph.registry.component import node
-from protgraph.structure.io.fasta import Record
+from protgraph.model import ModelSpec, ProteinModel, build_model
+from protgraph.model.incremental import incremental_step
+from protgraph.registry.component import component
+from protgraph.structure.io.fasta import FastaRecord
 from protgraph.task.language_modeling import NEXT_RESIDUE
 from protgraph.train import Checkpoint, generate
 
@@ -28,7 +28,7 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
     return [_whole(model, seconds), _one_more(model, seconds)]
 
 
-def _whole(model: GraphModel, seconds: float) -> Measurement:
+def _whole(model: ProteinModel, seconds: float) -> Measurement:
     given = NEXT_RESIDUE.inputs
     checkpoint = Checkpoint(model, NEXT_RESIDUE.name, hides=given.hides, shows_types=given.shows_types)
 
@@ -43,16 +43,16 @@ def _whole(model: GraphModel, seconds: float) -> Measurement:
     return _told(f"{SEQUENCES} sequences of {LENGTH} residues ({rates})", rows, apart(*outcomes), LENGTH, LENGTH / 2)
 
 
-def _one_more(model: GraphModel, seconds: float) -> Measurement:
+def _one_more(model: ProteinModel, seconds: float) -> Measurement:
     letters = ("ACDEFGHIKLMNPQRSTVWY" * SEEN)[: SEEN + 1]
-    graphs = [model.plan.stored(Record("", "s", 1, 1, ((1, letters[:end]),)).residues()) for end in (SEEN, SEEN + 1)]
+    graphs = [model.plan.stored(FastaRecord("", "s", 1, 1, ((1, letters[:end]),)).residues()) for end in (SEEN, SEEN + 1)]
     before, after = (collate(SEQUENCES * [graph]) for graph in graphs)
     with torch.no_grad():
-        _, progress = step(model, before)
+        _, progress = incremental_step(model, before)
 
     def cached() -> tuple[torch.Tensor]:
         with torch.no_grad():
-            return (step(model, after, progress)[0],)
+            return (incremental_step(model, after, progress)[0],)
 
     def plain() -> tuple[torch.Tensor]:
         with torch.no_grad():
@@ -74,8 +74,8 @@ def _told(what: str, rows: tuple[Timing, ...], error: float, steps: int, seen: f
     )
 
 
-def _model() -> GraphModel:
-    block = node("pre_norm_block", heads=HEADS, causal=True, reads={"seq_pos": "seq_pos"})
-    layers = [node("embed", reads=["previous"], dim=WIDTH), *DEPTH * [block], "layer_norm"]
-    graph = ModelGraph("causal", features=["previous_residue"], layers=layers)
+def _model() -> ProteinModel:
+    block = component("pre_norm_block", heads=HEADS, causal=True, reads={"seq_pos": "seq_pos"})
+    layers = [component("embed", reads=["previous"], dim=WIDTH), *DEPTH * [block], "layer_norm"]
+    graph = ModelSpec("causal", features=["previous_residue"], layers=layers)
     return build_model(graph, NEXT_RESIDUE.target, seed=0).eval()

@@ -7,12 +7,12 @@ from e3nn import o3
 from torch import Tensor, nn
 from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 
-from benchmarks.case import Case, Scene
+from benchmarks.case import LayerInputs, SpeedCase
 from benchmarks.inputs import scalars
 from benchmarks.plain import PlainEGCL, PlainGVPConv, PlainIPA
 from benchmarks.steerable import PlainProductBasis, PlainSE3Conv, PlainSE3Transformer, PlainTFN
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.gvp_modules import Widths
+from protgraph.nn.gvp_modules import ScalarVectorWidths
 from protgraph.nn.layers.egnn import EGNN
 from protgraph.nn.layers.gvp import GVPConv
 from protgraph.nn.layers.ipa import IPA
@@ -35,7 +35,7 @@ def _leaf(*parts: Tensor) -> Tensor:
     return torch.cat([p.detach().flatten(1) for p in parts], 1).requires_grad_()
 
 
-def egnn(s: Scene) -> Case:
+def egnn(s: LayerInputs) -> SpeedCase:
     """EGNN beside its equations on every edge; x is h and positions."""
     width, given = s.h.size(1), {"h": scalars("h", s.h.size(1)), "pos": field("pos"), "edges": field("edges")}
     ours = EGNN(given | {"edge_attr": scalars("edge_attr", s.e.size(1))}, dim=width, scale=10.0)
@@ -45,7 +45,7 @@ def egnn(s: Scene) -> Case:
         out = ours({"h": x[:, :width], "pos": x[:, width:], "edges": s.edges, "edge_attr": s.e})
         return torch.cat([out["h"], out["pos"]], 1)
 
-    return Case(
+    return SpeedCase(
         run,
         ours,
         "plain formula",
@@ -57,9 +57,9 @@ def egnn(s: Scene) -> Case:
     )
 
 
-def gvp_conv(s: Scene) -> Case:
+def gvp_conv(s: LayerInputs) -> SpeedCase:
     """GVPConv, gate "scalar", beside its equations on every edge."""
-    node, edge = Widths(s.h.size(1), VECTORS), Widths(EDGE_SCALARS, 1)
+    node, edge = ScalarVectorWidths(s.h.size(1), VECTORS), ScalarVectorWidths(EDGE_SCALARS, 1)
     given = {"h": FieldSpec("h", "node", node.irreps), "edge_attr": FieldSpec("edge_attr", "edge", edge.irreps)}
     ours = GVPConv(given | {"edges": field("edges")})
     plain = PlainGVPConv(ours)
@@ -70,7 +70,7 @@ def gvp_conv(s: Scene) -> Case:
         h, v = plain(x[:, : node.scalars], x[:, node.scalars :].unflatten(1, (-1, 3)), s.edges.index, es, ev)
         return torch.cat([h, v.flatten(1)], 1)
 
-    return Case(
+    return SpeedCase(
         lambda x: ours({"h": x, "edges": s.edges, "edge_attr": e})["h"],
         ours,
         "plain formula",
@@ -86,13 +86,13 @@ def gvp_conv(s: Scene) -> Case:
     )
 
 
-def schnet(s: Scene) -> Case:
+def schnet(s: LayerInputs) -> SpeedCase:
     """SchNet beside PyG's InteractionBlock and the smearing before it."""
     width, j_i = s.h.size(1), s.edges.index
     theirs, smear = InteractionBlock(width, GAUSSIANS, width, CUTOFF), GaussianSmearing(0.0, CUTOFF, GAUSSIANS)
     ours = SchNet.from_reference(theirs.state_dict(), cutoff=CUTOFF)
     d = s.vec.norm(dim=1, keepdim=True)
-    return Case(
+    return SpeedCase(
         lambda x: ours({"h": x, "edges": s.edges, "edge_dist": d})["h"],
         ours,
         "PyG InteractionBlock",
@@ -104,20 +104,20 @@ def schnet(s: Scene) -> Case:
     )
 
 
-def _steerable(s: Scene) -> tuple[dict[str, FieldSpec], Tensor]:
+def _steerable(s: LayerInputs) -> tuple[dict[str, FieldSpec], Tensor]:
     given = {"h": FieldSpec("h", "node", STEERABLE), "edge_vec": field("edge_vec"), "edges": field("edges")}
     x = torch.randn(len(s.h), o3.Irreps(STEERABLE).dim).requires_grad_()
     return given | {"edge_attr": scalars("edge_attr", s.e.size(1))}, x
 
 
-def tfn(s: Scene) -> Case:
+def tfn(s: LayerInputs) -> SpeedCase:
     """TFN, mode "channelwise", beside e3nn's product and linear map."""
     given, x = _steerable(s)
     ours = TFN(given, irreps=STEERABLE)
     plain, vec, mid = PlainTFN(ours), s.vec, ours.irreps_mid
     nodes = sum(p.channels * mid[p.o].dim for p in ours.product.paths)
     edges = sum(ours.fc[2].weight.shape) * ours.fc[2].in_features
-    return Case(
+    return SpeedCase(
         lambda h: ours({"h": h, "edge_vec": vec, "edges": s.edges, "edge_attr": s.e})["h"],
         ours,
         "e3nn TensorProduct and Linear",
@@ -129,7 +129,7 @@ def tfn(s: Scene) -> Case:
     )
 
 
-def se3_transformer(s: Scene) -> Case:
+def se3_transformer(s: LayerInputs) -> SpeedCase:
     """SE3Transformer, mode "channelwise", beside keys and values of e3nn's product on every edge."""
     given, x = _steerable(s)
     ours = SE3Transformer(given, irreps=STEERABLE)
@@ -137,7 +137,7 @@ def se3_transformer(s: Scene) -> Case:
     values, paths = attention.values, attention.product.paths
     nodes = sum(p.channels * values[p.o].dim for p in paths)
     edges = sum(attention.fc[2].weight.shape) * attention.fc[2].in_features
-    return Case(
+    return SpeedCase(
         lambda h: ours({"h": h, "edge_vec": vec, "edges": s.edges, "edge_attr": s.e})["h"],
         ours,
         "plain formula with e3nn TensorProduct",
@@ -149,7 +149,7 @@ def se3_transformer(s: Scene) -> Case:
     )
 
 
-def se3_conv(s: Scene) -> Case:
+def se3_conv(s: LayerInputs) -> SpeedCase:
     """SE3Conv, a radial function per pair of channels, beside the paper's kernel matrices of every edge."""
     given = {"h": FieldSpec("h", "node", PAIRWISE), "edge_vec": field("edge_vec"), "edges": field("edges")}
     ours = SE3Conv(given | {"edge_attr": scalars("edge_attr", s.e.size(1))}, irreps=PAIRWISE)
@@ -157,7 +157,7 @@ def se3_conv(s: Scene) -> Case:
     edges = sum(
         w.numel() + w[0].numel() * ours.irreps_out[p.o].ir.dim for w, p in zip(ours.kernel.weights, paths, strict=True)
     )
-    return Case(
+    return SpeedCase(
         lambda h: ours({"h": h, "edge_vec": vec, "edges": s.edges, "edge_attr": s.e})["h"],
         ours,
         "plain formula with e3nn TensorProduct",
@@ -169,11 +169,11 @@ def se3_conv(s: Scene) -> Case:
     )
 
 
-def product_basis(s: Scene) -> Case:
+def product_basis(s: LayerInputs) -> SpeedCase:
     """ProductBasis of degree 3 beside MACE's contractions of dense coupling tensors, one factor after another."""
     ours = ProductBasis({"h": FieldSpec("h", "node", BODIES)}, correlation=3)
     plain, channels = PlainProductBasis(ours), ours.channels
-    return Case(
+    return SpeedCase(
         lambda h: ours({"h": h})["h"],
         ours,
         "plain formula, dense contractions",
@@ -185,7 +185,7 @@ def product_basis(s: Scene) -> Case:
     )
 
 
-def ipa(s: Scene) -> Case:
+def ipa(s: LayerInputs) -> SpeedCase:
     """IPA, pair features on edges, beside algorithm 22 with tensors over all pairs."""
     width = s.h.size(1)
     given = {name: field(name) for name in ("frame", "pos", "proteins", "edges")}
@@ -196,7 +196,7 @@ def ipa(s: Scene) -> Case:
     plain, sizes = PlainIPA(ours), s.proteins.sizes
     maps = sum(m.weight.numel() for m in ours.children() if isinstance(m, nn.Linear) and m is not ours.linear_b)
     joined = ours.linear_kv.out_features + ours.linear_kv_points.out_features  # of k, v and their points
-    return Case(
+    return SpeedCase(
         lambda h: ours({"h": h, **f})["h"],
         ours,
         "plain formula on all pairs",

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing
 
 from benchmarks import geometric
-from benchmarks.case import Case, Scene
+from benchmarks.case import LayerInputs, SpeedCase
 from benchmarks.inputs import apart, forward_backward, protein, scalars, threads
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import field
@@ -20,7 +20,7 @@ from protgraph.registry import Registry
 
 __all__ = ["CASES", "measure"]
 
-#: What plugins offer to be measured: layer → function from :class:`Scene` to :class:`Case`.
+#: What plugins offer to be measured: layer → function from :class:`LayerInputs` to :class:`SpeedCase`.
 CASES = Registry(kind="speed case", group="protgraph.speed")
 
 PROTEINS, RESIDUES, DEGREE, WIDTH, EDGE_WIDTH, HEADS = 8, 256, 30, 128, 16, 4
@@ -43,14 +43,14 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
     return found
 
 
-def _scene() -> Scene:
+def _scene() -> LayerInputs:
     batch = collate([protein(RESIDUES, DEGREE, seed=i) for i in range(PROTEINS)])
     edges = Edges.of(batch)
     h, e = torch.randn(edges.num_nodes, WIDTH, requires_grad=True), torch.randn(edges.num_edges, EDGE_WIDTH)
-    return Scene(batch.pos, edges, Proteins.of(batch), h, e)
+    return LayerInputs(batch.pos, edges, Proteins.of(batch), h, e)
 
 
-def _measured(name: str, case: Case, seconds: float) -> Measurement:
+def _measured(name: str, case: SpeedCase, seconds: float) -> Measurement:
     with torch.no_grad():
         cotangent = torch.randn_like(case.ours(case.x))
     ways = {
@@ -71,11 +71,11 @@ def _measured(name: str, case: Case, seconds: float) -> Measurement:
     )
 
 
-def _gcn(s: Scene) -> Case:
+def _gcn(s: LayerInputs) -> SpeedCase:
     ours, theirs = GCN({"h": scalars("h", WIDTH), "edges": field("edges")}, dim=WIDTH), GCNConv(WIDTH, WIDTH)
     with torch.no_grad():
         theirs.lin.weight.copy_(ours.linear.weight)
-    return Case(
+    return SpeedCase(
         lambda x: ours({"h": x, "edges": s.edges})["h"],
         ours,
         "PyG GCNConv",
@@ -87,7 +87,7 @@ def _gcn(s: Scene) -> Case:
     )
 
 
-def _gat(s: Scene) -> Case:
+def _gat(s: LayerInputs) -> SpeedCase:
     given = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
     ours = GAT(given, dim=WIDTH, heads=HEADS, version=2)
     theirs = GATv2Conv(WIDTH, WIDTH // HEADS, heads=HEADS, edge_dim=EDGE_WIDTH, fill_value="mean")
@@ -96,7 +96,7 @@ def _gat(s: Scene) -> Case:
         theirs.lin_r.load_state_dict(ours.score.target.state_dict())
         theirs.lin_edge.load_state_dict(ours.score.edge.state_dict())
         theirs.att.copy_(ours.score.att[None])
-    return Case(
+    return SpeedCase(
         lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
         ours,
         "PyG GATv2Conv",
@@ -127,11 +127,11 @@ class _ConcatMPNN(MessagePassing):
         return self.perceptron(torch.cat([x_i, x_j, edge_attr], 1))
 
 
-def _mpnn(s: Scene) -> Case:
+def _mpnn(s: LayerInputs) -> SpeedCase:
     given = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
     ours = MPNN(given, dim=WIDTH, aggregate="sum", update="mlp", act="silu")
     theirs = _ConcatMPNN(ours)
-    return Case(
+    return SpeedCase(
         lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
         ours,
         "PyG MessagePassing over concatenated pairs",

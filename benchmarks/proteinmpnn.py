@@ -14,8 +14,8 @@ from benchmarks.timing import Measurement, interleave
 from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Constraints, Decoding, forced, random_order, ranks, sample
-from protgraph.model import GraphModel, build_model, pretrained
+from protgraph.design import Constraints, Decoding, forced, random_decoding_order, ranks, sample_sequences
+from protgraph.model import ProteinModel, build_model, pretrained
 from protgraph.structure import ALPHABET, Residues, clean, load_structure
 
 __all__ = ["measure"]
@@ -75,29 +75,29 @@ def _proteins() -> list[Residues]:
 
 
 @torch.no_grad()
-def _encoded(model: GraphModel, proteins: Sequence[Residues]) -> Decoding:
+def _encoded(model: ProteinModel, proteins: Sequence[Residues]) -> Decoding:
     return Decoding.of(model, collate([model.plan.stored(p) for p in proteins]))
 
 
 def _score(
-    model: GraphModel, proteins: Sequence[Residues], noise: Sequence[Tensor], orders: int
+    model: ProteinModel, proteins: Sequence[Residues], noise: Sequence[Tensor], orders: int
 ) -> Callable[[], Tensor]:
     @torch.no_grad()
     def run() -> Tensor:
         found = _encoded(model, proteins)
-        order = random_order(found.known, found.proteins, torch.cat([n[:orders] for n in noise], 1))
+        order = random_decoding_order(found.known, found.proteins, torch.cat([n[:orders] for n in noise], 1))
         return forced(found, ranks(order, found.proteins))  # (orders, N, types)
 
     return run
 
 
-def _design(model: GraphModel, proteins: Sequence[Residues], noise: Sequence[Tensor]) -> Callable[[], Tensor]:
+def _design(model: ProteinModel, proteins: Sequence[Residues], noise: Sequence[Tensor]) -> Callable[[], Tensor]:
     @torch.no_grad()
     def run() -> Tensor:
         found = _encoded(model, proteins)
-        order = random_order(found.known, found.proteins, torch.cat(list(noise), 1))
+        order = random_decoding_order(found.known, found.proteins, torch.cat(list(noise), 1))
         wanted = Constraints(found.known, omit=torch.arange(21) == 20)
-        return sample(found, wanted, copies=COPIES, temperature=COLD, order=order).aatype.float()
+        return sample_sequences(found, wanted, copies=COPIES, temperature=COLD, order=order).aatype.float()
 
     return run
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["MAJORITY", "SEQUENCE_MLP"]
 
 MAJORITY = Family(
     {
-        "prior": ModelGraph(
+        "prior": ModelSpec(
             "majority",
             layers=["constant"],
             doc="The same logits for every residue: what the labels' frequencies alone give.",
@@ -17,13 +17,13 @@ MAJORITY = Family(
 )
 
 
-def _window(size: int, dim: int = 64, hidden: int = 128) -> ModelGraph:
-    return ModelGraph(
+def _window(size: int, dim: int = 64, hidden: int = 128) -> ModelSpec:
+    return ModelSpec(
         "sequence_mlp",
         layers=[
-            node("embed", reads=["aatype"], dim=16),
-            node("window", size=size),
-            node("mlp", dim=dim, hidden=hidden, depth=2, act="relu", dropout=0.2),
+            component("embed", reads=["aatype"], dim=16),
+            component("window", size=size),
+            component("mlp", dim=dim, hidden=hidden, depth=2, act="relu", dropout=0.2),
         ],
         doc=f"Residue types within ±{size} positions of the chain, through two dense layers. No coordinates.",
     )

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
 _ESM2 = "ESM-2's transformer encoder, rotary positions, pre-norm; Lin et al. 2023, doi:10.1126/science.ade2574."
 
 
-def _esm2(name: str, *, dim: int, heads: int, depth: int, dropout: float = 0.0) -> ModelGraph:
+def _esm2(name: str, *, dim: int, heads: int, depth: int, dropout: float = 0.0) -> ModelSpec:
     reads = {"chain": "chain", "masked": "masked"}
-    encoder = node("encoder", dim=dim, heads=heads, depth=depth, position="rotary", dropout=dropout, reads=reads)
+    encoder = component("encoder", dim=dim, heads=heads, depth=depth, position="rotary", dropout=dropout, reads=reads)
     head = {"hidden": [dim], "act": "gelu"}
-    return ModelGraph(name, layers=[encoder], heads={"node_classifier": head}, doc=_ESM2)
+    return ModelSpec(name, layers=[encoder], heads={"node_classifier": head}, doc=_ESM2)
 
 
-_DEVLIN = ModelGraph(
+_DEVLIN = ModelSpec(
     "bert.devlin2019",
     layers=[
-        node(
+        component(
             "encoder",
             dim=768,
             heads=12,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, Node, node
+from protgraph import ComponentSpec, Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
@@ -11,10 +11,10 @@ EDGES = ["edge_rbf", "edge_offset"]
 PAPER = "Satorras, Hoogeboom & Welling 2021, arXiv:2102.09844"
 
 
-def _layers(*, dim: int, depth: int, scale: float, attention: bool = False) -> list[Node]:
+def _layers(*, dim: int, depth: int, scale: float, attention: bool = False) -> list[ComponentSpec]:
     motions = [f"motion_{i}" for i in range(1, depth + 1)]
     rounds = [
-        node(
+        component(
             "egnn",
             dim=dim,
             scale=scale,
@@ -25,18 +25,18 @@ def _layers(*, dim: int, depth: int, scale: float, attention: bool = False) -> l
         for motion, pos in zip(motions, ["pos", *(depth - 1) * ["moved"]], strict=True)
     ]
     # How far a node was moved is a vector: heads of scalars read its length, heads of vectors itself.
-    return [*rounds, node("add", reads=motions, writes={"h": "motion"}), node("concat", reads=["h", "motion"])]
+    return [*rounds, component("add", reads=motions, writes={"h": "motion"}), component("concat", reads=["h", "motion"])]
 
 
 def _network(
     name: str, *, dim: int = 64, depth: int = 4, k: int = 16, scale: float = 10.0, attention: bool = False
-) -> ModelGraph:
-    return ModelGraph(
+) -> ModelSpec:
+    return ModelSpec(
         name,
-        features=["dihedral", node("knn", k=k), "edge_distance", node("edge_rbf", bins=16), "edge_offset"],
+        features=["dihedral", component("knn", k=k), "edge_distance", component("edge_rbf", bins=16), "edge_offset"],
         layers=[
-            node("embed", reads=NODES, dim=dim),
-            node("embed", reads=EDGES, dim=16, writes={"h": "edge_attr"}),
+            component("embed", reads=NODES, dim=dim),
+            component("embed", reads=EDGES, dim=16, writes={"h": "edge_attr"}),
             *_layers(dim=dim, depth=depth, scale=scale, attention=attention),
         ],
         readout={"h": "h", "pos": "moved"},
@@ -44,13 +44,13 @@ def _network(
     )
 
 
-def _atoms(name: str, *, dim: int = 64, depth: int = 4, cutoff: float = 4.5) -> ModelGraph:
-    return ModelGraph(
+def _atoms(name: str, *, dim: int = 64, depth: int = 4, cutoff: float = 4.5) -> ModelSpec:
+    return ModelSpec(
         name,
-        features=[node("radius", radius=cutoff), "edge_distance", node("edge_rbf", bins=16, cutoff=cutoff)],
+        features=[component("radius", radius=cutoff), "edge_distance", component("edge_rbf", bins=16, cutoff=cutoff)],
         layers=[
-            node("embed", reads=["element", "atom_type", "aatype"], dim=dim),
-            node("embed", reads=["edge_rbf"], dim=16, writes={"h": "edge_attr"}),
+            component("embed", reads=["element", "atom_type", "aatype"], dim=dim),
+            component("embed", reads=["edge_rbf"], dim=16, writes={"h": "edge_attr"}),
             *_layers(dim=dim, depth=depth, scale=cutoff),
         ],
         readout={"h": "h", "pos": "moved"},

@@ -10,7 +10,7 @@ import numpy as np
 from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START, TOKENS
 from protgraph.errors import FieldError, OptionError
 
-__all__ = ["EMPTY", "GAPS", "Part", "Window", "chain_rows", "check_options", "read_batch", "tokens_of", "windows"]
+__all__ = ["EMPTY", "GAPS", "SequencePart", "SequenceWindow", "chain_rows", "check_window_options", "read_batch", "tokens_of", "windows"]
 
 EMPTY = -1
 """In place of a residue where none is resolved."""
@@ -21,7 +21,7 @@ GAPS: dict[str, int] = {"mask": MASK, "unknown": TOKENS.index("X")}
 _TOKEN = np.array(AATYPE_TOKENS)
 
 
-def check_options(gaps: str, long: str, max_len: int) -> None:
+def check_window_options(gaps: str, long: str, max_len: int) -> None:
     """Raises :class:`OptionError` for what is none of the choices."""
     if gaps not in ("join", *GAPS):
         raise OptionError(f"gaps={gaps!r} is none of 'join', 'mask', 'unknown'")
@@ -72,7 +72,7 @@ def tokens_of(rows: np.ndarray, aatype: np.ndarray, *, gaps: str, masked: np.nda
 
 
 @dataclass(frozen=True)
-class Window:
+class SequenceWindow:
     """A part of a sequence that is read at once: places start … stop, of which ``keep`` are used."""
 
     start: int
@@ -84,7 +84,7 @@ class Window:
         return np.concatenate([[START], sequence[self.start : self.stop], [END]])
 
 
-def windows(length: int, *, max_len: int, long: str, what: str = "a chain") -> list[Window]:
+def windows(length: int, *, max_len: int, long: str, what: str = "a chain") -> list[SequenceWindow]:
     """How a sequence is read: at once, or in windows that overlap by half.
 
     Each place is taken from the window in whose middle it is more: two windows meet half-way through what they share.
@@ -100,7 +100,7 @@ def windows(length: int, *, max_len: int, long: str, what: str = "a chain") -> l
     [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 7), (6, 10, 7, 10)]
     """
     if length <= max_len:
-        return [Window(0, length, slice(0, length))]
+        return [SequenceWindow(0, length, slice(0, length))]
     if long == "error":
         raise FieldError(
             f"{what} has {length} residues; ESM-2 was trained on {max_len} at most (max_len).\n"
@@ -110,15 +110,15 @@ def windows(length: int, *, max_len: int, long: str, what: str = "a chain") -> l
     stops = [s + max_len for s in starts]
     meet = [0, *((stops[k] + starts[k + 1]) // 2 for k in range(len(starts) - 1)), length]
     spans: Sequence[tuple[int, int]] = list(zip(starts, stops, strict=True))
-    return [Window(a, b, slice(meet[k], meet[k + 1])) for k, (a, b) in enumerate(spans)]
+    return [SequenceWindow(a, b, slice(meet[k], meet[k + 1])) for k, (a, b) in enumerate(spans)]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SequencePart:
     """One window of one chain of a batch: ``rows`` ``(T,)`` of the whole chain, and its ``tokens`` with both ends."""
 
     rows: np.ndarray
-    window: Window
+    window: SequenceWindow
     tokens: np.ndarray
 
     @property
@@ -137,7 +137,7 @@ def read_batch(
     gaps: str,
     max_len: int,
     long: str,
-) -> tuple[np.ndarray, np.ndarray, list[Part]]:
+) -> tuple[np.ndarray, np.ndarray, list[SequencePart]]:
     """What is read of a batch; nodes of one protein, chain and place are one residue, as its atoms are.
 
     Returns
@@ -146,7 +146,7 @@ def read_batch(
         ``(N,)`` int64, residue of each node; residues are in the order of protein, chain and place.
     owner : ndarray
         ``(R,)`` int64, protein of each residue.
-    parts : list of Part
+    parts : list of SequencePart
         Their rows are residues. Those that are kept hold every residue once.
     """
     keys = np.stack([protein, chain, seq_pos])  # (3, N)
@@ -156,5 +156,5 @@ def read_batch(
         tokens = tokens_of(rows, aatype[first], gaps=gaps, masked=masked[first])
         what = f"a chain of protein {owner[rows.max()]} of the batch"
         cut = windows(len(rows), max_len=max_len, long=long, what=what)
-        parts += [Part(rows, w, w.tokens(tokens)) for w in cut]
+        parts += [SequencePart(rows, w, w.tokens(tokens)) for w in cut]
     return residue.reshape(-1), owner, parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from protgraph_plugins.esm.alignment import EMPTY, chain_rows, check_options, tokens_of, windows
+from protgraph_plugins.esm.alignment import EMPTY, chain_rows, check_window_options, tokens_of, windows
 from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
 from protgraph_plugins.esm.states import attention_of
 
@@ -52,7 +52,7 @@ def predict_contacts(
     ----------
     Rao et al. 2021, doi:10.1101/2020.12.15.422761, sec. 3.2.
     """
-    check_options(gaps, "error", max_len)
+    check_window_options(gaps, "error", max_len)
     model = load_esm(checkpoint, revision=revision)
     if model.contact_head is None:
         raise CheckpointError(f"{checkpoint!r} has no regression from attention to contacts; facebook/esm2_… have one")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from protgraph_plugins.esm.alignment import check_options, tokens_of, windows
+from protgraph_plugins.esm.alignment import check_window_options, tokens_of, windows
 from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, shared_esm
 from protgraph_plugins.esm.states import states_of
 from safetensors import SafetensorError
@@ -125,7 +125,7 @@ def embed_sequences(
     list of ndarray
         ``(T, D)`` float32 each, one row a letter.
     """
-    check_options("join", long, max_len)
+    check_window_options("join", long, max_len)
     empty = [number for number, sequence in enumerate(sequences) if not sequence]
     if empty:
         raise OptionError(f"sequence {empty[0]} is empty")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY", "HYBRID"]
 
@@ -10,40 +10,40 @@ _8M, _650M, _NOTHING = "facebook/esm2_t6_8M_UR50D", "facebook/esm2_t33_650M_UR50
 _RESIDUES = "Lin et al. 2023, doi:10.1126/science.ade2574"
 
 
-def _probe(name: str, checkpoint: str, *, dim: int = 128, dropout: float = 0.1, doc: str) -> ModelGraph:
+def _probe(name: str, checkpoint: str, *, dim: int = 128, dropout: float = 0.1, doc: str) -> ModelSpec:
     """Two dense layers on stored embeddings; no coordinates."""
-    return ModelGraph(
+    return ModelSpec(
         name,
-        features=[node("esm_embedding", checkpoint=checkpoint)],
+        features=[component("esm_embedding", checkpoint=checkpoint)],
         layers=[
-            node("layer_norm", reads={"h": "esm_embedding"}),
-            node("mlp", dim=dim, hidden=2 * dim, depth=2, act="gelu", dropout=dropout),
+            component("layer_norm", reads={"h": "esm_embedding"}),
+            component("mlp", dim=dim, hidden=2 * dim, depth=2, act="gelu", dropout=dropout),
         ],
         doc=doc,
     )
 
 
-def _tuned(name: str, checkpoint: str, *, frozen: bool, doc: str) -> ModelGraph:
-    return ModelGraph(name, layers=[node("esm_encoder", checkpoint=checkpoint, frozen=frozen)], doc=doc)
+def _tuned(name: str, checkpoint: str, *, frozen: bool, doc: str) -> ModelSpec:
+    return ModelSpec(name, layers=[component("esm_encoder", checkpoint=checkpoint, frozen=frozen)], doc=doc)
 
 
 def _hybrid(
     name: str, checkpoint: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1, doc: str
-) -> ModelGraph:
+) -> ModelSpec:
     """The network of ``mpnn``, with embeddings in place of residue types."""
     block = [
-        node("mpnn", dim=dim, aggregate="mean", reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
-        node("residual", dropout=dropout, reads={"update": "message"}),
+        component("mpnn", dim=dim, aggregate="mean", reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
+        component("residual", dropout=dropout, reads={"update": "message"}),
     ]
-    features = ["dihedral", "ca_density", node("knn", k=16), "edge_distance", node("edge_rbf", bins=16)]
+    features = ["dihedral", "ca_density", component("knn", k=16), "edge_distance", component("edge_rbf", bins=16)]
     residue = ["normed", "dihedral", "dihedral_mask", "ca_density"]
-    return ModelGraph(
+    return ModelSpec(
         name,
-        features=[node("esm_embedding", checkpoint=checkpoint), *features, "edge_offset"],
+        features=[component("esm_embedding", checkpoint=checkpoint), *features, "edge_offset"],
         layers=[
-            node("layer_norm", reads={"h": "esm_embedding"}, writes={"h": "normed"}),
-            node("embed", reads=residue, dim=dim),
-            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            component("layer_norm", reads={"h": "esm_embedding"}, writes={"h": "normed"}),
+            component("embed", reads=residue, dim=dim),
+            component("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
             *depth * block,
         ],
         doc=doc,

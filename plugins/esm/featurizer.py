@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from protgraph_plugins.esm.alignment import EMPTY, chain_rows, check_options, tokens_of
+from protgraph_plugins.esm.alignment import EMPTY, chain_rows, check_window_options, tokens_of
 from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width
 from protgraph_plugins.esm.embedding import Embedder
 
@@ -69,7 +69,7 @@ class EsmEmbedding(StructureFeaturizer):
         long: str = "error",
     ) -> None:
         super().__init__()
-        check_options(gaps, long, max_len)
+        check_window_options(gaps, long, max_len)
         self.gaps = gaps
         self.embedder = Embedder(checkpoint, revision, layer, max_len, long)
         self.declare(esm_embedding=f"{checkpoint_width(checkpoint, revision=revision)}x0e")

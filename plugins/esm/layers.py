@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from protgraph_plugins.esm.alignment import EMPTY, Part, check_options, read_batch
+from protgraph_plugins.esm.alignment import EMPTY, SequencePart, check_window_options, read_batch
 from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
 from protgraph_plugins.esm.states import attention_of, states_of
 from torch import Tensor, nn
@@ -80,7 +80,7 @@ class EsmEncoder(GraphLayer):
         long: str = "error",
     ) -> None:
         super().__init__(fields)
-        check_options(gaps, long, max_len)
+        check_window_options(gaps, long, max_len)
         if fields["aatype"].classes != len(AATYPE_TOKENS):
             types = f"{len(AATYPE_TOKENS)} residue types"
             raise WiringError(f"esm_encoder reads {fields['aatype'].name!r} of {types}, not {fields['aatype'].classes}")
@@ -122,7 +122,7 @@ class EsmEncoder(GraphLayer):
         return PositionCode("learned", table[config.pad_token_id + 2 :][:length])  # after <cls>
 
     @torch.no_grad()
-    def _tell(self, proteins: Proteins, residue: np.ndarray, owner: np.ndarray, parts: Sequence[Part]) -> None:
+    def _tell(self, proteins: Proteins, residue: np.ndarray, owner: np.ndarray, parts: Sequence[SequencePart]) -> None:
         """The weights of every block; residues of other chains, or of no common window, cannot be seen.
 
         The atoms of a residue share what is given to it.

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
 
 def _network(
     name: str, *, version: int, dim: int = 64, heads: int = 4, depth: int = 3, k: int = 16, dropout: float = 0.1
-) -> ModelGraph:
+) -> ModelSpec:
     block = [
-        node("gat", dim=dim, heads=heads, version=version, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
-        node("residual", act="elu", dropout=dropout, reads={"update": "message"}),
+        component("gat", dim=dim, heads=heads, version=version, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
+        component("residual", act="elu", dropout=dropout, reads={"update": "message"}),
     ]
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=[
             "dihedral",
             "ca_density",
-            node("knn", k=k),
+            component("knn", k=k),
             "edge_distance",
-            node("edge_rbf", bins=16),
+            component("edge_rbf", bins=16),
             "edge_offset",
         ],
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
-            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            component("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
+            component("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
             *depth * block,
         ],
         doc=f"GAT version {version} with distances and sequence offsets in the attention.",

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
 
-def _network(name: str, *, norm: str, dim: int = 64, depth: int = 3, k: int = 16, dropout: float = 0.1) -> ModelGraph:
+def _network(name: str, *, norm: str, dim: int = 64, depth: int = 3, k: int = 16, dropout: float = 0.1) -> ModelSpec:
     block = [
-        node("gcn", dim=dim, norm=norm, writes={"h": "message"}),
-        node("residual", dropout=dropout, reads={"update": "message"}),
+        component("gcn", dim=dim, norm=norm, writes={"h": "message"}),
+        component("residual", dropout=dropout, reads={"update": "message"}),
     ]
-    return ModelGraph(
+    return ModelSpec(
         name,
-        features=["dihedral", "ca_density", node("knn", k=k)],
+        features=["dihedral", "ca_density", component("knn", k=k)],
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
+            component("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
             *depth * block,
         ],
         doc="Kipf & Welling 2017, arXiv:1609.02907, with skip connections.",

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, Node, node
+from protgraph import ComponentSpec, Family, ModelSpec, component
 
 __all__ = ["EDGE_FAMILY", "FAMILY"]
 
 RELATIONS = [
-    *(node("sequence_offset", offset=k) for k in (-2, -1, 1, 2)),
-    node("radius", radius=10.0, separation=5),
-    node("knn", k=10, separation=5),
+    *(component("sequence_offset", offset=k) for k in (-2, -1, 1, 2)),
+    component("radius", radius=10.0, separation=5),
+    component("knn", k=10, separation=5),
 ]
-ON_EDGES = ["edge_vector", "edge_distance", node("edge_rbf", bins=16), "edge_residue", node("edge_offset", clip=10)]
+ON_EDGES = ["edge_vector", "edge_distance", component("edge_rbf", bins=16), "edge_residue", component("edge_offset", clip=10)]
 
 
-def _small(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) -> ModelGraph:
+def _small(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) -> ModelSpec:
     block = [
-        node("gearnet", dim=dim, writes={"h": "message"}),
-        node("residual", dropout=dropout, reads={"update": "message"}),
+        component("gearnet", dim=dim, writes={"h": "message"}),
+        component("residual", dropout=dropout, reads={"update": "message"}),
     ]
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=["dihedral", *RELATIONS],
         layers=[_nodes(dim), *depth * block],
@@ -27,16 +27,16 @@ def _small(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) ->
     )
 
 
-def _small_edge(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) -> ModelGraph:
+def _small_edge(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) -> ModelSpec:
     block = [
-        node("gearnet_edge", dim=dim),
-        node("gearnet", dim=dim, reads={"edge_h": "edge_h"}, writes={"h": "message"}),
-        node("residual", dropout=dropout, reads={"update": "message"}),
+        component("gearnet_edge", dim=dim),
+        component("gearnet", dim=dim, reads={"edge_h": "edge_h"}, writes={"h": "message"}),
+        component("residual", dropout=dropout, reads={"update": "message"}),
     ]
-    edges = node(
+    edges = component(
         "embed", reads=["edge_residue", "edge_kind", "edge_offset", "edge_rbf"], dim=32, writes={"h": "edge_h"}
     )
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=["dihedral", *RELATIONS, *ON_EDGES],
         layers=[_nodes(dim), edges, *depth * block],
@@ -44,27 +44,27 @@ def _small_edge(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.
     )
 
 
-def _zhang(name: str, *, edges: bool, dim: int = 512, depth: int = 6) -> ModelGraph:
+def _zhang(name: str, *, edges: bool, dim: int = 512, depth: int = 6) -> ModelSpec:
     """The authors' sizes; every layer is read. The first has no shortcut: its widths differ."""
     given = ["edge_residue", "edge_kind", "edge_offset", "edge_dist"]
-    layers = [node("concat", reads=given, writes={"h": "edge_h"})] if edges else []
+    layers = [component("concat", reads=given, writes={"h": "edge_h"})] if edges else []
     h = "residue_one_hot"
     for k in range(depth):
         if edges:  # as wide as the nodes that are read with them
-            layers.append(node("gearnet_edge", dim=dim if k else 21, norm="batch"))
+            layers.append(component("gearnet_edge", dim=dim if k else 21, norm="batch"))
         reads = {"h": h} | ({"edge_h": "edge_h"} if edges else {})
-        layers.append(node("gearnet", dim=dim, norm="batch", shortcut=k > 0, reads=reads, writes={"h": f"h{k + 1}"}))
+        layers.append(component("gearnet", dim=dim, norm="batch", shortcut=k > 0, reads=reads, writes={"h": f"h{k + 1}"}))
         h = f"h{k + 1}"
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=["residue_one_hot", *RELATIONS, *(ON_EDGES if edges else ())],
-        layers=[*layers, node("concat", reads=[f"h{k + 1}" for k in range(depth)])],
+        layers=[*layers, component("concat", reads=[f"h{k + 1}" for k in range(depth)])],
         doc="The network of Zhang et al. 2022, arXiv:2203.06125, with its sizes and batch normalisation.",
     )
 
 
-def _nodes(dim: int) -> Node:
-    return node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim)
+def _nodes(dim: int) -> ComponentSpec:
+    return component("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim)
 
 
 FAMILY = Family(

@@ -7,7 +7,7 @@ from protgraph_plugins.gearnet.layers import GearNet, GearNetEdge, RelationalCon
 from protgraph_plugins.gearnet.line_graph import kinds_of_turn
 from torch import Tensor, nn
 
-from benchmarks import Case, Scene
+from benchmarks import LayerInputs, SpeedCase
 from protgraph import Edges, FieldSpec, field
 
 __all__ = ["SparseConv", "gearnet", "gearnet_edge"]
@@ -38,14 +38,14 @@ def _kinds(edges: Edges) -> Tensor:
     return torch.nn.functional.one_hot(kind, KINDS).float()
 
 
-def gearnet(s: Scene) -> Case:
+def gearnet(s: LayerInputs) -> SpeedCase:
     """GearNet, six kinds of edges."""
     width, kind = s.h.size(1), _kinds(s.edges)
     given = {"h": FieldSpec("h", "node", f"{width}x0e"), "edges": field("edges")}
     ours = GearNet(given | {"edge_kind": FieldSpec("edge_kind", "edge", f"{KINDS}x0e")}, dim=width)
     plain, (source, target), ones = SparseConv(ours.conv), s.edges.index, torch.ones(s.edges.num_edges)
     relation = kind.argmax(1)
-    return Case(
+    return SpeedCase(
         lambda x: ours({"h": x, "edges": s.edges, "edge_kind": kind})["h"],
         ours,
         "TorchDrug's way: sparse adjacency of all relations",
@@ -57,7 +57,7 @@ def gearnet(s: Scene) -> Case:
     )
 
 
-def gearnet_edge(s: Scene) -> Case:
+def gearnet_edge(s: LayerInputs) -> SpeedCase:
     """GearNetEdge, eight bins of angles, on edges that 30 edges come before."""
     given = {"edge_h": FieldSpec("edge_h", "edge", f"{EDGE_WIDTH}x0e")} | {n: field(n) for n in ("edge_vec", "edges")}
     ours, vec = GearNetEdge(given, dim=EDGE_WIDTH, bins=BINS), s.vec
@@ -67,7 +67,7 @@ def gearnet_edge(s: Scene) -> Case:
     before = s.edges.ptr[:-1][s.edges.index[0][after]] + slot
     ones = torch.ones(len(after))
     each = s.edges.max_degree
-    return Case(
+    return SpeedCase(
         lambda x: ours({"edge_h": x, "edge_vec": vec, "edges": s.edges})["edge_h"],
         ours,
         "TorchDrug's way: sparse adjacency of all relations",

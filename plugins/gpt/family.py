@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, Node, node
+from protgraph import ComponentSpec, Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
 
 def _network(
     name: str, doc: str, *, dim: int, heads: int, depth: int, learned: bool = False, dropout: float = 0.1
-) -> ModelGraph:
+) -> ModelSpec:
     places = {"seq_pos": "seq_pos", "chain": "chain"}
-    block = node("pre_norm_block", heads=heads, causal=True, dropout=dropout, reads={} if learned else places)
-    layers: list[Node | str] = [node("embed", reads=["previous"], dim=dim)]
+    block = component("pre_norm_block", heads=heads, causal=True, dropout=dropout, reads={} if learned else places)
+    layers: list[ComponentSpec | str] = [component("embed", reads=["previous"], dim=dim)]
     if learned:
-        layers.append(node("position", kind="learned", max_len=2048, reads={"seq_pos": "seq_pos"}))
-    return ModelGraph(name, features=["previous_residue"], layers=[*layers, *depth * [block], "layer_norm"], doc=doc)
+        layers.append(component("position", kind="learned", max_len=2048, reads={"seq_pos": "seq_pos"}))
+    return ModelSpec(name, features=["previous_residue"], layers=[*layers, *depth * [block], "layer_norm"], doc=doc)
 
 
 _ROTARY = "Causal pre-norm transformer with rotary places; Radford et al. 2019, Su et al. 2021, arXiv:2104.09864."

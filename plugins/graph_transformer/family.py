@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
 
 def _network(
     name: str, *, dim: int = 64, heads: int = 4, depth: int = 3, k: int = 16, beta: bool = False, dropout: float = 0.1
-) -> ModelGraph:
+) -> ModelSpec:
     given = {"h": "normed", "edge_attr": "edge_attr"}
     block = [
-        node("layer_norm", writes={"h": "normed"}),
-        node("graph_transformer", dim=dim, heads=heads, beta=beta, reads=given, writes={"h": "message"}),
-        node("residual", act="none", norm="none", dropout=dropout, reads={"update": "message"}),
-        node("layer_norm", writes={"h": "normed"}),
-        node("mlp", hidden=2 * dim, reads={"h": "normed"}, writes={"h": "forward"}),
-        node("residual", act="none", norm="none", dropout=dropout, reads={"update": "forward"}),
+        component("layer_norm", writes={"h": "normed"}),
+        component("graph_transformer", dim=dim, heads=heads, beta=beta, reads=given, writes={"h": "message"}),
+        component("residual", act="none", norm="none", dropout=dropout, reads={"update": "message"}),
+        component("layer_norm", writes={"h": "normed"}),
+        component("mlp", hidden=2 * dim, reads={"h": "normed"}, writes={"h": "forward"}),
+        component("residual", act="none", norm="none", dropout=dropout, reads={"update": "forward"}),
     ]
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=[
             "dihedral",
             "ca_density",
-            node("knn", k=k),
+            component("knn", k=k),
             "edge_distance",
-            node("edge_rbf", bins=16),
+            component("edge_rbf", bins=16),
             "edge_offset",
         ],
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
-            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            component("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
+            component("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
             *depth * block,
             "layer_norm",
         ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
@@ -18,30 +18,30 @@ def _network(
     gate: str = "scalar",
     dropout: float = 0.1,
     doc: str = "Jing et al. 2021, arXiv:2106.03843: vectors gated by scalars.",
-) -> ModelGraph:
-    return ModelGraph(
+) -> ModelSpec:
+    return ModelSpec(
         name,
         features=[
             "dihedral",
             "orientation",
             "sidechain_direction",
-            node("knn", k=k),
+            component("knn", k=k),
             "edge_distance",
             "edge_direction",
-            node("edge_rbf", bins=16),
+            component("edge_rbf", bins=16),
             "edge_offset",
         ],
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim),
-            node("gvp", reads=["h", "orientation", "sidechain_direction"], irreps=irreps, gate=gate),
-            node(
+            component("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim),
+            component("gvp", reads=["h", "orientation", "sidechain_direction"], irreps=irreps, gate=gate),
+            component(
                 "gvp",
                 reads=["edge_rbf", "edge_offset", "edge_direction"],
                 irreps=edge,
                 gate=gate,
                 writes={"h": "edge_attr"},
             ),
-            *depth * [node("gvp_conv", gate=gate, dropout=dropout)],
+            *depth * [component("gvp_conv", gate=gate, dropout=dropout)],
         ],
         doc=doc,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
@@ -12,10 +12,10 @@ FEATURES = [
     "ca_density",
     "orientation",
     "sidechain_direction",
-    node("knn", k=16),
+    component("knn", k=16),
     "edge_vector",
     "edge_distance",
-    node("edge_rbf", bins=16),
+    component("edge_rbf", bins=16),
     "edge_offset",
 ]
 
@@ -24,44 +24,44 @@ def _attention(h: str, *, dim: int, heads: int, dropout: float) -> list:
     """A pre-norm transformer block that reads and writes the field h."""
     skip = {"act": "none", "norm": "none", "dropout": dropout}
     return [
-        node("layer_norm", reads={"h": h}, writes={"h": "normed"}),
-        node("transformer", dim=dim, heads=heads, root=False, reads={"h": "normed"}, writes={"h": "attended"}),
-        node("linear", dim=dim, reads={"h": "attended"}, writes={"h": "attended"}),
-        node("residual", **skip, reads={"h": h, "update": "attended"}, writes={"h": h}),
-        node("layer_norm", reads={"h": h}, writes={"h": "normed"}),
-        node("mlp", hidden=2 * dim, reads={"h": "normed"}, writes={"h": "forward"}),
-        node("residual", **skip, reads={"h": h, "update": "forward"}, writes={"h": h}),
+        component("layer_norm", reads={"h": h}, writes={"h": "normed"}),
+        component("transformer", dim=dim, heads=heads, root=False, reads={"h": "normed"}, writes={"h": "attended"}),
+        component("linear", dim=dim, reads={"h": "attended"}, writes={"h": "attended"}),
+        component("residual", **skip, reads={"h": h, "update": "attended"}, writes={"h": h}),
+        component("layer_norm", reads={"h": h}, writes={"h": "normed"}),
+        component("mlp", hidden=2 * dim, reads={"h": "normed"}, writes={"h": "forward"}),
+        component("residual", **skip, reads={"h": h, "update": "forward"}, writes={"h": h}),
     ]
 
 
 def _filters(h: str, *, irreps: str) -> list:
     """A tensor field network block that reads and writes the field h."""
     return [
-        node("tfn", irreps=irreps, reads={"h": h, "edge_attr": "edge_attr"}, writes={"h": "message"}),
-        node("add", reads=[h, "message"], writes={"h": h}),
-        node("irreps_norm", reads={"h": h}, writes={"h": h}),
+        component("tfn", irreps=irreps, reads={"h": h, "edge_attr": "edge_attr"}, writes={"h": "message"}),
+        component("add", reads=[h, "message"], writes={"h": h}),
+        component("irreps_norm", reads={"h": h}, writes={"h": h}),
     ]
 
 
 def _network(
     name: str, *, dim: int = 64, irreps: str = "64x0e+16x1o", heads: int = 4, depth: int = 2, dropout: float = 0.1
-) -> ModelGraph:
+) -> ModelSpec:
     residue = ["aatype", "dihedral", "dihedral_mask", "ca_density", "sequence_position"]
     vectors = ["orientation", "sidechain_direction"]
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=FEATURES,
         layers=[
-            node("embed", reads=residue, dim=dim),
-            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            component("embed", reads=residue, dim=dim),
+            component("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
             # one branch: the whole chain
-            node("linear", dim=dim, writes={"h": "chain"}),
+            component("linear", dim=dim, writes={"h": "chain"}),
             *depth * _attention("chain", dim=dim, heads=heads, dropout=dropout),
             # the other: the neighbours in space
-            node("irreps_linear", irreps=irreps, reads=["h", *vectors], writes={"h": "space"}),
+            component("irreps_linear", irreps=irreps, reads=["h", *vectors], writes={"h": "space"}),
             *depth * _filters("space", irreps=irreps),
-            node("layer_norm", reads={"h": "chain"}, writes={"h": "chain"}),
-            node("concat", reads=["chain", "space"]),
+            component("layer_norm", reads={"h": "chain"}, writes={"h": "chain"}),
+            component("concat", reads=["chain", "space"]),
         ],
         doc="Transformer and tensor field network in parallel; the head reads both.",
     )

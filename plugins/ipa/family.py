@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
 FEATURES = [
     "residue_frame",
     "dihedral",
-    node("knn", k=16),
+    component("knn", k=16),
     "edge_vector",
     "edge_distance",
-    node("edge_rbf", bins=16),
+    component("edge_rbf", bins=16),
     "edge_offset",
     "edge_frame",
 ]
@@ -21,10 +21,10 @@ PAIRS = ["edge_rbf", "edge_offset", "edge_local", "edge_rotation"]
 
 def _network(
     name: str, *, dim: int = 64, pair: int = 16, heads: int = 4, depth: int = 3, atoms: bool = False
-) -> ModelGraph:
+) -> ModelSpec:
     layers = [
-        node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim),
-        node("embed", reads=PAIRS, dim=pair, writes={"h": "edge_attr"}),
+        component("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim),
+        component("embed", reads=PAIRS, dim=pair, writes={"h": "edge_attr"}),
     ]
     frame, pos = "frame", "pos"
     motions = [f"motion{k + 1}" for k in range(depth)]
@@ -32,18 +32,18 @@ def _network(
         where = {"frame": frame, "pos": pos}
         paired = {"edges": "edges", "edge_attr": "edge_attr"}
         layers += [
-            node("ipa", dim=dim, heads=heads, reads=where | paired, writes={"h": "attended"}),
-            node("residual", act="none", dropout=0.1, reads={"update": "attended"}),
-            node("mlp", depth=3, hidden=dim, act="relu", writes={"h": "forward"}),
-            node("residual", act="none", dropout=0.1, reads={"update": "forward"}),
-            node("backbone_update", reads=where, writes={"frame": "moved_frame", "pos": "moved", "motion": motion}),
+            component("ipa", dim=dim, heads=heads, reads=where | paired, writes={"h": "attended"}),
+            component("residual", act="none", dropout=0.1, reads={"update": "attended"}),
+            component("mlp", depth=3, hidden=dim, act="relu", writes={"h": "forward"}),
+            component("residual", act="none", dropout=0.1, reads={"update": "forward"}),
+            component("backbone_update", reads=where, writes={"frame": "moved_frame", "pos": "moved", "motion": motion}),
         ]
         frame, pos = "moved_frame", "moved"
     if atoms:
-        layers.append(node("place_backbone", reads={"frame": frame, "pos": pos}, writes={"backbone": "moved_backbone"}))
+        layers.append(component("place_backbone", reads={"frame": frame, "pos": pos}, writes={"backbone": "moved_backbone"}))
     # How far CA was moved is a vector: heads of scalars read its length, heads of vectors itself.
-    layers += [node("add", reads=motions, writes={"h": "motion"}), node("concat", reads=["h", "motion"])]
-    return ModelGraph(
+    layers += [component("add", reads=motions, writes={"h": "motion"}), component("concat", reads=["h", "motion"])]
+    return ModelSpec(
         name,
         features=FEATURES,
         layers=layers,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, Node, node
+from protgraph import ComponentSpec, Family, ModelSpec, component
 
 __all__ = ["FAMILY", "VARIANTS"]
 
@@ -17,19 +17,19 @@ UNSEEN = "MO"
 SIDECHAINS = 16
 
 
-def _features(k: int, atoms: int, **context: object) -> list[Node | str]:
+def _features(k: int, atoms: int, **context: object) -> list[ComponentSpec | str]:
     own = {"k": atoms}
     return [
-        node("backbone_knn", k=k),
+        component("backbone_knn", k=k),
         "virtual_cb",
         "atom_pair_rbf",
         "relative_position",
         "decoding_rank",
-        node("context_atoms", **own, **context),
-        node("context_rbf", **own),
-        node("context_pair_rbf", **own),
-        node("context_direction", **own),
-        node("context_periodic", **own),
+        component("context_atoms", **own, **context),
+        component("context_rbf", **own),
+        component("context_pair_rbf", **own),
+        component("context_direction", **own),
+        component("context_periodic", **own),
     ]
 
 
@@ -45,38 +45,38 @@ def _network(
     weights: str = "",
     doc: str = PAPER,
     **context: object,
-) -> ModelGraph:
+) -> ModelSpec:
     elements = ["context_element", "context_group", "context_period"]
     seen = ["context_rbf", "context_direction", *elements]
     hears = [
-        node("context_atom_encoder", dropout=dropout),
-        node("context_encoder", dropout=dropout, reads={"h": "hears"}, writes={"h": "hears"}),
+        component("context_atom_encoder", dropout=dropout),
+        component("context_encoder", dropout=dropout, reads={"h": "hears"}, writes={"h": "hears"}),
     ]
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=_features(k, atoms, **context),
         layers=[
-            node("embed", reads=["relative_position"], dim=16, writes={"h": "edge_position"}),
-            node("embed", reads=["edge_position", "atom_pair_rbf"], dim=dim, writes={"h": "edge_attr"}),
-            node("layer_norm", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}),
-            node("linear", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}, dim=dim),
-            node("proteinmpnn_encoder", dim=dim, dropout=dropout),
-            *(depth - 1) * [node("proteinmpnn_encoder", dropout=dropout, reads={"h": "h"})],
-            node("context_embed", reads=seen, dim=dim, writes={"context": "context_attr"}),
-            node("context_embed", reads=elements, dim=dim, writes={"context": "context_h"}),
-            node("linear", dim=dim, writes={"h": "hears"}),
+            component("embed", reads=["relative_position"], dim=16, writes={"h": "edge_position"}),
+            component("embed", reads=["edge_position", "atom_pair_rbf"], dim=dim, writes={"h": "edge_attr"}),
+            component("layer_norm", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}),
+            component("linear", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}, dim=dim),
+            component("proteinmpnn_encoder", dim=dim, dropout=dropout),
+            *(depth - 1) * [component("proteinmpnn_encoder", dropout=dropout, reads={"h": "h"})],
+            component("context_embed", reads=seen, dim=dim, writes={"context": "context_attr"}),
+            component("context_embed", reads=elements, dim=dim, writes={"context": "context_h"}),
+            component("linear", dim=dim, writes={"h": "hears"}),
             *rounds * hears,
-            node("linear", dim=dim, bias=False, reads={"h": "hears"}, writes={"h": "hears"}),
-            node("layer_norm", reads={"h": "hears"}, writes={"h": "hears"}),
-            node("add", reads=["h", "hears"], writes={"h": "h"}),
-            node("proteinmpnn_decoder", depth=depth, dropout=dropout),
+            component("linear", dim=dim, bias=False, reads={"h": "hears"}, writes={"h": "hears"}),
+            component("layer_norm", reads={"h": "hears"}, writes={"h": "hears"}),
+            component("add", reads=["h", "hears"], writes={"h": "h"}),
+            component("proteinmpnn_decoder", depth=depth, dropout=dropout),
         ],
         weights=weights,
         doc=doc,
     )
 
 
-def _published(variant: str) -> ModelGraph:
+def _published(variant: str) -> ModelSpec:
     return _network(
         f"ligandmpnn.{variant}",
         omit=UNSEEN,

@@ -8,7 +8,7 @@ from protgraph_plugins.ligandmpnn.layers import ContextAtomEncoder
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
-from benchmarks import Case, Scene
+from benchmarks import LayerInputs, SpeedCase
 from protgraph import FieldSpec
 
 __all__ = ["JoinedPairs", "context_atom_encoder"]
@@ -36,7 +36,7 @@ class JoinedPairs(nn.Module):
         return update.norms[1](h + update.feed_forward(h))
 
 
-def context_atom_encoder(s: Scene) -> Case:
+def context_atom_encoder(s: LayerInputs) -> SpeedCase:
     """12 context atoms of every residue, all there."""
     n = len(s.h)
     made = {"context_h": (ATOMS, CHANNELS), "context_pair_rbf": (pairs(ATOMS), BINS)}
@@ -45,7 +45,7 @@ def context_atom_encoder(s: Scene) -> Case:
     ours = ContextAtomEncoder(specs, dropout=0.0)
     basis, mask = torch.rand(n, *made["context_pair_rbf"]), torch.ones(n, ATOMS, dtype=torch.bool)
     both, plain = basis[:, ours.place.flatten()].view(n, ATOMS, ATOMS, BINS), JoinedPairs(ours)
-    return Case(
+    return SpeedCase(
         lambda x: ours({"context_h": x, "context_pair_rbf": basis, "context_mask": mask})["context_h"],
         ours,
         "joined features of all pairs",

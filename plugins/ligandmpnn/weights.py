@@ -12,7 +12,7 @@ from torch import Tensor
 
 from protgraph import Target
 from protgraph.errors import CheckpointError
-from protgraph.model import Published, find_weights, read_weights
+from protgraph.model import PublishedWeights, find_weights, read_weights
 from protgraph.structure import ALPHABET
 from protgraph.structure.residues.atoms import ELEMENTS
 
@@ -31,7 +31,7 @@ _DIRECTION = 4
 _SIZES = {"num_edges": 32, "atom_context_num": 25}
 
 
-def published(name: str, file: str | Path | None = None) -> Published:
+def published(name: str, file: str | Path | None = None) -> PublishedWeights:
     """The weights of ``"ligandmpnn.v_32_010_25"``, say, or of a file, for the 20 residue types and X.
 
     Raises
@@ -45,7 +45,7 @@ def published(name: str, file: str | Path | None = None) -> Published:
     path = file or weights_file(name.rpartition(".")[2])
     state = read(path)
     try:
-        return Published(target, from_reference(state))
+        return PublishedWeights(target, from_reference(state))
     except (KeyError, ValueError, RuntimeError) as e:
         raise CheckpointError(f"{path} holds no weights of LigandMPNN, but of another network: {e}") from e
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
@@ -12,10 +12,10 @@ FEATURES = [
     "dihedral",
     "orientation",
     "sidechain_direction",
-    node("knn", k=NEIGHBOURS),
+    component("knn", k=NEIGHBOURS),
     "edge_vector",
     "edge_distance",
-    node("edge_rbf", bins=16),
+    component("edge_rbf", bins=16),
     "edge_offset",
 ]
 
@@ -30,25 +30,25 @@ def _network(
     depth: int,
     correlation: int = 3,
     entry: str | None = None,
-) -> ModelGraph:
+) -> ModelSpec:
     """``A = Σ_j R Y ⊗ h_j`` (irreps ``atomic``), ``h ← h + Linear(B(A))``, ``depth`` times.
 
     Where h begins with other irreps (``entry``), the first message takes its place.
     """
     gather = {"irreps": atomic, "lmax": lmax, "radial": radial, "gate": False}
     message = [
-        node("tfn", **gather, reads={"edge_attr": "edge_attr"}, writes={"h": "atomic"}),
-        node("product_basis", irreps=irreps, correlation=correlation, reads={"h": "atomic"}, writes={"h": "message"}),
+        component("tfn", **gather, reads={"edge_attr": "edge_attr"}, writes={"h": "atomic"}),
+        component("product_basis", irreps=irreps, correlation=correlation, reads={"h": "atomic"}, writes={"h": "message"}),
     ]
-    block = [*message, node("add", reads=["h", "message"]), "irreps_norm"]
-    first = block if entry is None else [*message, node("irreps_norm", reads={"h": "message"})]
-    return ModelGraph(
+    block = [*message, component("add", reads=["h", "message"]), "irreps_norm"]
+    first = block if entry is None else [*message, component("irreps_norm", reads={"h": "message"})]
+    return ModelSpec(
         name,
         features=FEATURES,
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=64),
-            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
-            node("irreps_linear", irreps=entry or irreps, reads=["h", "orientation", "sidechain_direction"]),
+            component("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=64),
+            component("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            component("irreps_linear", irreps=entry or irreps, reads=["h", "orientation", "sidechain_direction"]),
             *first,
             *(depth - 1) * block,
         ],

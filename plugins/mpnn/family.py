@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
 FEATURES = [
     "dihedral",
     "ca_density",
-    node("knn", k=16),
+    component("knn", k=16),
     "edge_distance",
-    node("edge_rbf", bins=16),
+    component("edge_rbf", bins=16),
     "edge_offset",
 ]
 
@@ -19,17 +19,17 @@ FEATURES = [
 def _embed(dim: int) -> list:
     """Features of residues (h) and of edges (edge_attr)."""
     return [
-        node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
-        node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+        component("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
+        component("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
     ]
 
 
-def _network(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) -> ModelGraph:
+def _network(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) -> ModelSpec:
     block = [
-        node("mpnn", dim=dim, aggregate="mean", reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
-        node("residual", dropout=dropout, reads={"update": "message"}),
+        component("mpnn", dim=dim, aggregate="mean", reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
+        component("residual", dropout=dropout, reads={"update": "message"}),
     ]
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=FEATURES,
         layers=[*_embed(dim), *depth * block],
@@ -37,12 +37,12 @@ def _network(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) 
     )
 
 
-def _gilmer(name: str, *, dim: int = 64, depth: int = 3) -> ModelGraph:
+def _gilmer(name: str, *, dim: int = 64, depth: int = 3) -> ModelSpec:
     block = [
-        node("edge_network", dim=dim, hidden=16, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
-        node("gru", reads={"update": "message"}),
+        component("edge_network", dim=dim, hidden=16, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
+        component("gru", reads={"update": "message"}),
     ]
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=FEATURES,
         layers=[*_embed(dim), *depth * block],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY", "FILES"]
 
@@ -15,14 +15,14 @@ FILES = {
 }
 
 
-def _network(name: str, *, weights: str = "", doc: str = PAPER) -> ModelGraph:
+def _network(name: str, *, weights: str = "", doc: str = PAPER) -> ModelSpec:
     dense = {"hidden": [10, 10], "act": "hardtanh"}
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=["antibody_residue", "every_pair", "edge_near"],
         layers=[
-            node("paragraph_layer", reads={"h": "antibody_residue", "edge_attr": "edge_near"}),
-            *5 * [node("paragraph_layer", reads={"edge_attr": "edge_near"})],
+            component("paragraph_layer", reads={"h": "antibody_residue", "edge_attr": "edge_near"}),
+            *5 * [component("paragraph_layer", reads={"edge_attr": "edge_near"})],
         ],
         heads={f"node_{kind}": dense for kind in ("classifier", "multilabel", "regressor")},
         weights=weights,

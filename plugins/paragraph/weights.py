@@ -11,7 +11,7 @@ from torch import Tensor
 
 from protgraph import Target
 from protgraph.errors import CheckpointError, MissingExtraError
-from protgraph.model import Published, read_weights
+from protgraph.model import PublishedWeights, read_weights
 
 __all__ = ["FOLDER_VARIABLE", "from_reference", "published"]
 
@@ -19,7 +19,7 @@ __all__ = ["FOLDER_VARIABLE", "from_reference", "published"]
 FOLDER_VARIABLE = "PROTGRAPH_PARAGRAPH"
 
 
-def published(name: str, file: str | Path | None = None) -> Published:
+def published(name: str, file: str | Path | None = None) -> PublishedWeights:
     """The weights of ``"paragraph.paired"``, say, for whether a residue touches the antigen.
 
     Raises
@@ -41,7 +41,7 @@ def published(name: str, file: str | Path | None = None) -> Published:
         state = from_reference(held)
     except (RuntimeError, KeyError, TypeError, ValueError) as e:
         raise CheckpointError(f"{path} holds no weights of Paragraph ({e.__class__.__name__}): {e}") from e
-    return Published(Target("paratope", "node", "labels", 1, ("paratope",)), state)
+    return PublishedWeights(Target("paratope", "node", "labels", 1, ("paratope",)), state)
 
 
 def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -15,13 +15,13 @@ from torch.nn import functional
 
 from protgraph import Edges
 
-__all__ = ["EDGES", "Block", "blocks", "joined"]
+__all__ = ["EDGES", "EdgeBlock", "blocks", "concatenate_features"]
 
 #: Edges that one thread works on at once.
 EDGES = 2048
 
 
-class Block:
+class EdgeBlock:
     """Some nodes and the edges that enter them.
 
     Parameters
@@ -67,7 +67,7 @@ class Block:
         return self.edges.sum(m) if k is None else m.view(n, k, m.size(1)).sum(1)
 
 
-def blocks(edges: Edges, like: Tensor, width: int) -> list[Block]:
+def blocks(edges: Edges, like: Tensor, width: int) -> list[EdgeBlock]:
     """Blocks of some 2000 edges a thread on the CPU without gradients, else one.
 
     Parameters
@@ -80,13 +80,13 @@ def blocks(edges: Edges, like: Tensor, width: int) -> list[Block]:
     """
     n, total = edges.num_nodes, edges.num_edges
     if torch.is_grad_enabled() or like.device.type != "cpu" or not total:
-        return [Block(edges, slice(0, n), slice(0, total))]
+        return [EdgeBlock(edges, slice(0, n), slice(0, total))]
     number = min(-(-total // (EDGES * torch.get_num_threads())), n)
     cuts = [n * part // number for part in range(number + 1)]
     nodes = [slice(*pair) for pair in pairwise(cuts)]
     rows = [slice(*pair) for pair in pairwise(edges.ptr[cuts].tolist())]
     memory = like.new_empty(2, width * max(r.stop - r.start for r in rows))
-    return [Block(_some(edges, i, r), i, r, memory) for i, r in zip(nodes, rows, strict=True)]
+    return [EdgeBlock(_some(edges, i, r), i, r, memory) for i, r in zip(nodes, rows, strict=True)]
 
 
 def _some(edges: Edges, nodes: slice, rows: slice) -> Edges:
@@ -96,7 +96,7 @@ def _some(edges: Edges, nodes: slice, rows: slice) -> Edges:
     return Edges(index, nodes.stop - nodes.start, degree=edges.degree, num_sources=edges.num_sources)
 
 
-def joined(parts: Sequence[Block], work: Callable[[Block], Tensor], rows: int) -> Tensor:
+def concatenate_features(parts: Sequence[EdgeBlock], work: Callable[[EdgeBlock], Tensor], rows: int) -> Tensor:
     """What ``work`` makes of each block, one below the other: ``(rows, C)``."""
     made = work(parts[0])
     if len(parts) == 1:

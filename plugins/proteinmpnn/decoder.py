@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from protgraph_plugins.proteinmpnn.blocks import Block, blocks, joined
+from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, blocks, concatenate_features
 from protgraph_plugins.proteinmpnn.layers import PairMLP
 from torch import Tensor, nn
 
@@ -16,11 +16,11 @@ from protgraph.errors import OptionError, WiringError
 from protgraph.nn.decoder import Decoder, DecoderState
 from protgraph.nn.node_update import Update
 
-__all__ = ["ProteinMPNNDecoder", "State"]
+__all__ = ["ProteinMPNNDecoder", "DecoderCache"]
 
 
 @dataclass
-class State(DecoderState):
+class DecoderCache(DecoderState):
     """Parts of messages.
 
     Parameters
@@ -115,12 +115,12 @@ class ProteinMPNNDecoder(Decoder):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         return {"h": self.teach(self.start(f, copies=0), f["aatype"], f["decoding_rank"])}
 
-    def start(self, f: Mapping[str, Any], *, copies: int = 1) -> State:
+    def start(self, f: Mapping[str, Any], *, copies: int = 1) -> DecoderCache:
         h, edges, e = f["h"], f["edges"], f["edge_attr"]
         undecoded = [layer.source(h) for layer in self.layers]
         neighbour, there = _padded(edges)
         edge = _filled(e, there)
-        return State(
+        return DecoderCache(
             h=h,
             edge=edge,
             copies=copies,
@@ -134,7 +134,7 @@ class ProteinMPNNDecoder(Decoder):
             table=[layer.of_type(self.embed.weight) for layer in self.layers],
         )
 
-    def teach(self, state: State, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
+    def teach(self, state: DecoderCache, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
         n, h = state.num_nodes, state.h
         later = rank[state.neighbour] >= rank[:, None]  # (N, K)
         parts = blocks(_from(state.neighbour + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
@@ -142,20 +142,20 @@ class ProteinMPNNDecoder(Decoder):
             told = layer.source(h) + state.table[number][aatype]
             nodes = layer.of_target(h), torch.cat([told, state.undecoded[number]])
 
-            def total(part: Block, layer: _Layer = layer, nodes: tuple[Tensor, Tensor] = nodes) -> Tensor:
+            def total(part: EdgeBlock, layer: _Layer = layer, nodes: tuple[Tensor, Tensor] = nodes) -> Tensor:
                 m = layer(state.edge[part.rows], nodes, part)
                 return self._total(m.view(*state.neighbour[part.nodes].shape, m.size(1)), state, part.nodes)
 
-            h = layer.update(h, joined(parts, total, n), state.count)
+            h = layer.update(h, concatenate_features(parts, total, n), state.count)
             if state.copies:
                 state.of_source[number][copy * n : (copy + 1) * n] = told
         return h
 
-    def forget(self, state: State, rows: Tensor) -> None:
+    def forget(self, state: DecoderCache, rows: Tensor) -> None:
         for now, before in zip(state.of_source, state.undecoded, strict=True):
             now[rows] = before[rows % state.num_nodes]
 
-    def step(self, state: State, rows: Tensor) -> Tensor:
+    def step(self, state: DecoderCache, rows: Tensor) -> Tensor:
         node = rows % state.num_nodes
         around = state.neighbour.index_select(0, node) + (rows - node)[:, None]  # (R, K)
         h = state.h.index_select(0, node)
@@ -167,12 +167,12 @@ class ProteinMPNNDecoder(Decoder):
             of_source.index_copy_(0, rows, own)
         return h
 
-    def tell(self, state: State, rows: Tensor, types: Tensor) -> None:
+    def tell(self, state: DecoderCache, rows: Tensor, types: Tensor) -> None:
         for of_source, table in zip(state.of_source, state.table, strict=True):
             of_source.index_add_(0, rows, table.index_select(0, types))
 
     @staticmethod
-    def _total(m: Tensor, state: State, node: Tensor | slice) -> Tensor:
+    def _total(m: Tensor, state: DecoderCache, node: Tensor | slice) -> Tensor:
         """Sums ``(R, C)`` of the messages ``(R, K, C)`` of some nodes."""
         return m.sum(1) if state.there is None else (m * state.there[node]).sum(1)
 

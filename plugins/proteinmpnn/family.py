@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY", "VARIANTS"]
 
@@ -25,39 +25,39 @@ def _network(
     trace: str = "",
     weights: str = "",
     doc: str = PAPER,
-) -> ModelGraph:
+) -> ModelSpec:
     """The network on whole backbones; on CA alone where ``trace`` is "published" or "corrected"."""
     options = {"corrected": trace == "corrected"}
     seen, read = ["virtual_cb", "atom_pair_rbf"], ["atom_pair_rbf"]
     if trace:
         read = ["ca_pair_rbf", "ca_orientation"]
-        seen = [node(name, **options) for name in read]
-    first, *rest = [node("proteinmpnn_encoder", dim=dim, dropout=dropout)] + (depth - 1) * [
-        node("proteinmpnn_encoder", dropout=dropout, reads={"h": "h"})
+        seen = [component(name, **options) for name in read]
+    first, *rest = [component("proteinmpnn_encoder", dim=dim, dropout=dropout)] + (depth - 1) * [
+        component("proteinmpnn_encoder", dropout=dropout, reads={"h": "h"})
     ]
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=[
-            node("backbone_knn", k=k, atoms="ca" if trace else "backbone"),
+            component("backbone_knn", k=k, atoms="ca" if trace else "backbone"),
             *seen,
             "relative_position",
             "decoding_rank",
         ],
         layers=[
-            node("embed", reads=["relative_position"], dim=16, writes={"h": "edge_position"}),
-            node("embed", reads=["edge_position", *read], dim=dim, writes={"h": "edge_attr"}),
-            node("layer_norm", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}),
-            node("linear", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}, dim=dim),
+            component("embed", reads=["relative_position"], dim=16, writes={"h": "edge_position"}),
+            component("embed", reads=["edge_position", *read], dim=dim, writes={"h": "edge_attr"}),
+            component("layer_norm", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}),
+            component("linear", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}, dim=dim),
             first,
             *rest,
-            node("proteinmpnn_decoder", depth=depth, dropout=dropout),
+            component("proteinmpnn_decoder", depth=depth, dropout=dropout),
         ],
         weights=weights,
         doc=doc,
     )
 
 
-def _published(variant: str) -> ModelGraph:
+def _published(variant: str) -> ModelSpec:
     kind = "SolubleMPNN, trained on soluble proteins" if variant.startswith("soluble") else "trained on PDB assemblies"
     trace = ""
     if variant.startswith("ca_"):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from protgraph_plugins.proteinmpnn.blocks import Block, blocks, joined
+from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, blocks, concatenate_features
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
@@ -44,7 +44,7 @@ class PairMLP(nn.Module):
         """``A h + b₁``, ``(…, dim)``."""
         return linear(h, self.target.weight, self.edge.bias)
 
-    def forward(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, block: Block) -> Tensor:
+    def forward(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, block: EdgeBlock) -> Tensor:
         """``(E', dim)`` from e ``(E', D)`` of a block and ``A h + b₁`` and ``C h`` of nodes; in room 1."""
         w = self.edge.weight
         if nodes is None:
@@ -109,12 +109,12 @@ class ProteinMPNNEncoder(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         edges, e, h = f["edges"], f["edge_attr"], f.get("h")
         parts, nodes = blocks(edges, e, max(e.size(1), self.edge_out.in_features)), self.message.of_nodes(h)
-        total = joined(parts, lambda part: part.sum(self.message(e[part.rows], nodes, part)), edges.num_nodes)
+        total = concatenate_features(parts, lambda part: part.sum(self.message(e[part.rows], nodes, part)), edges.num_nodes)
         h = self.update(h, total, edges.count[:, None].to(e.dtype))
         nodes = self.edge_message.of_nodes(h)
-        return {"h": h, "edge_attr": joined(parts, lambda part: self._edges(e[part.rows], nodes, part), len(e))}
+        return {"h": h, "edge_attr": concatenate_features(parts, lambda part: self._edges(e[part.rows], nodes, part), len(e))}
 
-    def _edges(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, part: Block) -> Tensor:
+    def _edges(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, part: EdgeBlock) -> Tensor:
         m, w = self.edge_message(e, nodes, part), self.edge_out.weight
         step = self.dropout(torch.addmm(self.edge_out.bias, m, w.t(), out=part.room(0, len(w))))
         return self.edge_norm(torch.add(e, step, out=part.over(step)))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from protgraph import Target
 from protgraph.errors import CheckpointError
-from protgraph.model import Published, find_weights, read_weights
+from protgraph.model import PublishedWeights, find_weights, read_weights
 from protgraph.structure import ALPHABET
 
 __all__ = ["FOLDER_VARIABLE", "from_reference", "published", "read", "weights_file"]
@@ -32,7 +32,7 @@ _JOINED = "features.edge_embedding.weight"
 _POSITION = 16  # width of what the reference makes of the offset along the chain
 
 
-def published(name: str, file: str | Path | None = None) -> Published:
+def published(name: str, file: str | Path | None = None) -> PublishedWeights:
     """The weights of ``"proteinmpnn.v_48_020"``, say, or of a file, for the 20 residue types and X.
 
     Raises
@@ -56,7 +56,7 @@ def published(name: str, file: str | Path | None = None) -> Published:
         kind, other = ("CA alone", "ca_v_48_020") if _on_trace(state) else ("whole backbones", "v_48_020")
         raise CheckpointError(f"{path} has weights for {kind}, and {name} is none: take proteinmpnn.{other}")
     try:
-        return Published(target, from_reference(state))
+        return PublishedWeights(target, from_reference(state))
     except (KeyError, ValueError, RuntimeError) as e:
         raise CheckpointError(f"{path} holds the weights of another network than ProteinMPNN: {e}") from e
 

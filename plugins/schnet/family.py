@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
@@ -16,30 +16,30 @@ def _network(
     gaussians: int = 32,
     cutoff: float = 20.0,
     offsets: bool = True,
-) -> ModelGraph:
-    edges = [node("embed", reads=["edge_offset"], dim=16, writes={"h": "edge_attr"})] if offsets else []
+) -> ModelSpec:
+    edges = [component("embed", reads=["edge_offset"], dim=16, writes={"h": "edge_attr"})] if offsets else []
     reads = {"edge_attr": "edge_attr"} if offsets else {}
     block = [
-        node("schnet", dim=dim, gaussians=gaussians, cutoff=cutoff, reads=reads, writes={"h": "message"}),
-        node("add", reads=["h", "message"]),
+        component("schnet", dim=dim, gaussians=gaussians, cutoff=cutoff, reads=reads, writes={"h": "message"}),
+        component("add", reads=["h", "message"]),
     ]
-    return ModelGraph(
+    return ModelSpec(
         name,
-        features=["dihedral", node("knn", k=k), "edge_distance", *(["edge_offset"] if offsets else [])],
-        layers=[node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim), *edges, *depth * block],
+        features=["dihedral", component("knn", k=k), "edge_distance", *(["edge_offset"] if offsets else [])],
+        layers=[component("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=dim), *edges, *depth * block],
         doc="Schütt et al. 2018, arXiv:1712.06113: filters are functions of the distance.",
     )
 
 
-def _atoms(name: str, *, dim: int = 64, depth: int = 4, gaussians: int = 32, cutoff: float = 5.0) -> ModelGraph:
+def _atoms(name: str, *, dim: int = 64, depth: int = 4, gaussians: int = 32, cutoff: float = 5.0) -> ModelSpec:
     block = [
-        node("schnet", dim=dim, gaussians=gaussians, cutoff=cutoff, writes={"h": "message"}),
-        node("add", reads=["h", "message"]),
+        component("schnet", dim=dim, gaussians=gaussians, cutoff=cutoff, writes={"h": "message"}),
+        component("add", reads=["h", "message"]),
     ]
-    return ModelGraph(
+    return ModelSpec(
         name,
-        features=[node("radius", radius=cutoff), "edge_distance"],
-        layers=[node("embed", reads=["element", "atom_type", "aatype"], dim=dim), *depth * block],
+        features=[component("radius", radius=cutoff), "edge_distance"],
+        layers=[component("embed", reads=["element", "atom_type", "aatype"], dim=dim), *depth * block],
         doc="Schütt et al. 2018, arXiv:1712.06113, between all heavy atoms; residues are read on their CA.",
         nodes="atom",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, Node, node
+from protgraph import ComponentSpec, Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
@@ -10,27 +10,27 @@ FEATURES = [
     "dihedral",
     "orientation",
     "sidechain_direction",
-    node("knn", k=16),
+    component("knn", k=16),
     "edge_vector",
     "edge_distance",
-    node("edge_rbf", bins=16),
+    component("edge_rbf", bins=16),
     "edge_offset",
 ]
-EMBED_RESIDUES = node("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=64)
+EMBED_RESIDUES = component("embed", reads=["aatype", "dihedral", "dihedral_mask"], dim=64)
 
 
-def _small(name: str, *, irreps: str, depth: int, heads: int) -> ModelGraph:
-    attend = node(
+def _small(name: str, *, irreps: str, depth: int, heads: int) -> ModelSpec:
+    attend = component(
         "se3_transformer", irreps=irreps, heads=heads, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}
     )
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=FEATURES,
         layers=[
             EMBED_RESIDUES,
-            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
-            node("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"]),
-            *depth * [attend, node("add", reads=["h", "message"]), "irreps_norm"],
+            component("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            component("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"]),
+            *depth * [attend, component("add", reads=["h", "message"]), "irreps_norm"],
         ],
         doc="Fuchs et al. 2020, arXiv:2006.10503: equivariant keys and values, invariant attention.",
     )
@@ -38,22 +38,22 @@ def _small(name: str, *, irreps: str, depth: int, heads: int) -> ModelGraph:
 
 def _published(
     name: str, *, hidden: str, value: str, heads: int, depth: int, lmax: int, out: str, entry: str
-) -> ModelGraph:
+) -> ModelSpec:
     """Attention and norm nonlinearity ``depth`` times, then a convolution, all with kernels per pair of channels."""
     kernel = {"radial": 32, "nets": "pair", "lmax": lmax, "parity": False, "reads": {"edge_attr": "edge_attr"}}
 
-    def attend(irreps: str) -> Node:
-        return node("se3_transformer", irreps=irreps, value=value, heads=heads, mode="full", gate=False, **kernel)
+    def attend(irreps: str) -> ComponentSpec:
+        return component("se3_transformer", irreps=irreps, value=value, heads=heads, mode="full", gate=False, **kernel)
 
-    return ModelGraph(
+    return ModelSpec(
         name,
         features=FEATURES,
         layers=[
             EMBED_RESIDUES,
-            node("concat", reads=["edge_offset", "edge_dist"], writes={"h": "edge_attr"}),
-            node("irreps_linear", irreps=entry, reads=["h", "orientation", "sidechain_direction"]),
+            component("concat", reads=["edge_offset", "edge_dist"], writes={"h": "edge_attr"}),
+            component("irreps_linear", irreps=entry, reads=["h", "orientation", "sidechain_direction"]),
             *depth * [attend(hidden), "norm_relu"],
-            node("se3_conv", irreps=out, **kernel),
+            component("se3_conv", irreps=out, **kernel),
         ],
         doc="Fuchs et al. 2020, arXiv:2006.10503, with the depth and widths of its authors' QM9 command.",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
@@ -11,28 +11,28 @@ FEATURES = [
     "ca_density",
     "orientation",
     "sidechain_direction",
-    node("knn", k=16),
+    component("knn", k=16),
     "edge_vector",
     "edge_distance",
-    node("edge_rbf", bins=16),
+    component("edge_rbf", bins=16),
     "edge_offset",
 ]
 
 
 def _network(
     name: str, *, irreps: str = "64x0e+16x1o", dim: int = 64, depth: int = 2, lmax: int = 1, mode: str = "channelwise"
-) -> ModelGraph:
-    convolve = node(
+) -> ModelSpec:
+    convolve = component(
         "tfn", irreps=irreps, lmax=lmax, mode=mode, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}
     )
-    block = [convolve, node("add", reads=["h", "message"]), "irreps_norm"]
-    return ModelGraph(
+    block = [convolve, component("add", reads=["h", "message"]), "irreps_norm"]
+    return ModelSpec(
         name,
         features=FEATURES,
         layers=[
-            node("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
-            node("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
-            node("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"]),
+            component("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
+            component("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
+            component("irreps_linear", irreps=irreps, reads=["h", "orientation", "sidechain_direction"]),
             *depth * block,
         ],
         doc="Thomas et al. 2018, arXiv:1802.08219: filters of radial functions times spherical harmonics.",

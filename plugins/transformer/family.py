@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from protgraph import Family, ModelGraph, node
+from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
 
 
-def _network(name: str, *, dim: int = 64, heads: int = 4, depth: int = 3, dropout: float = 0.1) -> ModelGraph:
+def _network(name: str, *, dim: int = 64, heads: int = 4, depth: int = 3, dropout: float = 0.1) -> ModelSpec:
     residue = ["aatype", "dihedral", "dihedral_mask", "ca_density"]
-    block = node("pre_norm_block", heads=heads, hidden=2 * dim, dropout=dropout, reads={"seq_pos": "seq_pos"})
-    return ModelGraph(
+    block = component("pre_norm_block", heads=heads, hidden=2 * dim, dropout=dropout, reads={"seq_pos": "seq_pos"})
+    return ModelSpec(
         name,
         features=["dihedral", "ca_density"],
         layers=[
-            node("embed", reads=residue, dim=dim),
+            component("embed", reads=residue, dim=dim),
             *depth * [block],
             "layer_norm",
         ],

@@ -2,9 +2,9 @@
 
 from protgraph.bench.progress import ProgressBar
 from protgraph.bench.report import write_report
-from protgraph.bench.rows import Row, read_rows
+from protgraph.bench.rows import BenchRow, read_rows
 from protgraph.bench.run import run_bench
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.summary_table import Summary, summarise
+from protgraph.bench.summary_table import Summary, summarize
 
-__all__ = ["BenchSpec", "ProgressBar", "Row", "Summary", "read_rows", "run_bench", "summarise", "write_report"]
+__all__ = ["BenchSpec", "ProgressBar", "BenchRow", "Summary", "read_rows", "run_bench", "summarize", "write_report"]

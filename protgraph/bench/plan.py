@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import protgraph
 from protgraph import registry
-from protgraph.bench.rows import Job, Row
+from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.spec import BenchSpec
 from protgraph.errors import DatasetError, LabelError, PluginLoadError, ProtgraphError, UnknownNameError
 from protgraph.registry import Registry
 
 if TYPE_CHECKING:
-    from protgraph.model.spec import ModelGraph
+    from protgraph.model.spec import ModelSpec
     from protgraph.task.task import Task
 
 __all__ = ["SESSION", "plan_jobs"]
@@ -29,7 +29,7 @@ SESSION = "session"
 _CORE = ("structure", "symmetry", "data", "featurize", "nn", "model", "task", "train", "design")
 
 
-def plan_jobs(spec: BenchSpec) -> tuple[list[Job], dict[str, Row]]:
+def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
     """Every job of a spec, and failed rows by key for those whose model does not load.
 
     The first seed of everything comes first, models in the order of the spec: the first figures are a whole table.
@@ -45,9 +45,9 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[Job], dict[str, Row]]:
     UnknownNameError, OptionError, DatasetError
         The spec asks for what is not there.
     """
-    from protgraph.model.build import as_graph
+    from protgraph.model.build import as_model_spec
     from protgraph.train.config import FitConfig
-    from protgraph.train.resolve import as_task
+    from protgraph.train.resolve import resolve_task
     from protgraph.train.user_dataset import refuse_unasked
 
     spec.check(FitConfig)
@@ -55,14 +55,14 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[Job], dict[str, Row]]:
     for name in spec.tasks:
         try:
             datasets[name] = spec.data(name)
-            tasks[name] = as_task(name, datasets[name])
+            tasks[name] = resolve_task(name, datasets[name])
         except (UnknownNameError, DatasetError, LabelError) as e:
             raise type(e)(f"{spec.where}: tasks: {e}") from None
     refuse_unasked(list(datasets.values()), where=f"{spec.where}: ")
     graphs, errors = {}, {}
     for name in spec.models:
         try:
-            graphs[name] = as_graph(name)
+            graphs[name] = as_model_spec(name)
         except PluginLoadError as e:
             errors[name] = e
         except UnknownNameError as e:
@@ -70,7 +70,7 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[Job], dict[str, Row]]:
     jobs, broken = [], {}
     for seed, task, model in product(spec.seeds, spec.tasks, spec.models):
         graph = graphs.get(model)
-        job = Job(
+        job = BenchJob(
             model=model,
             task=task,
             dataset=datasets[task].name if spec.is_folder else spec.dataset,
@@ -84,11 +84,11 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[Job], dict[str, Row]]:
         )
         jobs.append(job)
         if graph is None:
-            broken[job.key] = Row.failed(job, f"PluginLoadError: {errors[model]}")
+            broken[job.key] = BenchRow.failed(job, f"PluginLoadError: {errors[model]}")
     return jobs, broken
 
 
-def _sources(spec: BenchSpec, graph: ModelGraph | None, task: Task) -> dict[str, str]:
+def _sources(spec: BenchSpec, graph: ModelSpec | None, task: Task) -> dict[str, str]:
     from protgraph.train.cache import code_digest
 
     core = code_digest(*(f"protgraph.{room}" for room in _CORE))

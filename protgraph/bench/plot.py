@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from protgraph.bench.rows import Row
-from protgraph.bench.summary_table import Summary, summarise
+from protgraph.bench.rows import BenchRow
+from protgraph.bench.summary_table import Summary, summarize
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ _DPI = 150
 _LABEL_GAP = 0.052  # least distance of two labels, in heights of the axes
 
 
-def plot_curves(rows: Sequence[Row], path: Path, *, floors: Sequence[str] = ()) -> Path | None:
+def plot_curves(rows: Sequence[BenchRow], path: Path, *, floors: Sequence[str] = ()) -> Path | None:
     """The monitored validation metric by epoch: mean over seeds and a band of ± one standard deviation.
 
     Floors are level lines at the value that validation chose. Past the epoch where the first seed stopped, the
@@ -35,7 +35,7 @@ def plot_curves(rows: Sequence[Row], path: Path, *, floors: Sequence[str] = ()) 
 
     Parameters
     ----------
-    rows : sequence of Row
+    rows : sequence of BenchRow
         Of one task.
     path : Path
         PNG to write.
@@ -60,7 +60,7 @@ def plot_curves(rows: Sequence[Row], path: Path, *, floors: Sequence[str] = ()) 
         labels.append((end, model, _COLOURS[i % len(_COLOURS)]))
     last = max(len(_curve(row)) for row in good)
     axes.set_xlim(1, last)
-    for s in summarise(good):
+    for s in summarize(good):
         if s.model in floors and not math.isnan(y := s.of(s.monitor, "val").mean):
             axes.axhline(y, color=_GREY, linewidth=1.2, linestyle=_floor_line(s.model, floors), zorder=1)
             labels.append(((last, y), f"{s.model} (floor)", _GREY))
@@ -74,7 +74,7 @@ def plot_curves(rows: Sequence[Row], path: Path, *, floors: Sequence[str] = ()) 
     return _save(figure, path)
 
 
-def _draw_runs(axes: Axes, runs: Sequence[Row], colour: str, marker: str) -> tuple[float, float]:
+def _draw_runs(axes: Axes, runs: Sequence[BenchRow], colour: str, marker: str) -> tuple[float, float]:
     """One model's curves; returns where the longest ends, for the label."""
     curves = [curve for run in runs if len(curve := _curve(run))]
     common = min(len(curve) for curve in curves)
@@ -95,18 +95,18 @@ def _draw_runs(axes: Axes, runs: Sequence[Row], colour: str, marker: str) -> tup
     return (len(longest), float(longest[-1])) if len(longest) > common else (common, float(mean[-1]))
 
 
-def _curve(row: Row) -> np.ndarray:
+def _curve(row: BenchRow) -> np.ndarray:
     """``(epochs,)`` monitored values; empty where the run was not trained by epochs."""
     values = [point.get(row.monitor, math.nan) for point in row.history]
     return np.array(values) if len(values) > 1 else np.array([])
 
 
-def plot_comparison(rows: Sequence[Row], path: Path, *, floors: Sequence[str] = ()) -> Path | None:
+def plot_comparison(rows: Sequence[BenchRow], path: Path, *, floors: Sequence[str] = ()) -> Path | None:
     """The monitored test metric of every model: mean ± standard deviation, each seed as a dot, floors as lines.
 
     Parameters
     ----------
-    rows : sequence of Row
+    rows : sequence of BenchRow
         Of one task.
     path : Path
         PNG to write.
@@ -119,7 +119,7 @@ def plot_comparison(rows: Sequence[Row], path: Path, *, floors: Sequence[str] = 
         None where no run finished.
     """
     good = [row for row in rows if not row.error]
-    shown = [s for s in summarise(good) if not math.isnan(s.score.mean)]
+    shown = [s for s in summarize(good) if not math.isnan(s.score.mean)]
     if not shown:
         return None
     # From the bottom up: floors, then the models, so that they read in their order from the top.
@@ -200,7 +200,7 @@ def _words(name: str) -> str:
     return " ".join(w.upper() if w in upper else w for w in name.split("_"))
 
 
-def _seeds(rows: Sequence[Row]) -> str:
+def _seeds(rows: Sequence[BenchRow]) -> str:
     n = len({row.seed for row in rows})
     return "1 seed" if n == 1 else f"mean ± s.d. over {n} seeds"
 

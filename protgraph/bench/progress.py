@@ -10,19 +10,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from protgraph.bench.rows import Job, Row
+from protgraph.bench.rows import BenchJob, BenchRow
 
 __all__ = ["ProgressBar", "time_left"]
 
 
-def time_left(jobs: Sequence[Job], rows: Sequence[Row], workers: int) -> float:
+def time_left(jobs: Sequence[BenchJob], rows: Sequence[BenchRow], workers: int) -> float:
     """Estimated seconds until all jobs are done; NaN before the first row.
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence of BenchJob
         Not finished yet.
-    rows : sequence of Row
+    rows : sequence of BenchRow
         Finished ones, of this run or an earlier one.
     workers : int
 
@@ -35,7 +35,7 @@ def time_left(jobs: Sequence[Job], rows: Sequence[Row], workers: int) -> float:
     if not seconds:
         return math.nan
 
-    def expected(job: Job) -> float:
+    def expected(job: BenchJob) -> float:
         same_model = [(row, s) for row, s in seconds if row.model == job.model]
         same_task = [s for row, s in same_model if row.task == job.task]
         return fmean(same_task or [s for _, s in same_model] or [s for _, s in seconds])
@@ -44,7 +44,7 @@ def time_left(jobs: Sequence[Job], rows: Sequence[Row], workers: int) -> float:
 
 
 class ProgressBar:
-    """A :class:`protgraph.bench.run.Watch` for the terminal; plain lines where there is none.
+    """A :class:`protgraph.bench.run.BenchCallback` for the terminal; plain lines where there is none.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class ProgressBar:
             TextColumn("{task.fields[left]}"),
             console=self.console,
         )
-        self._left: dict[str, Job] = {}
-        self._rows: list[Row] = []
+        self._left: dict[str, BenchJob] = {}
+        self._rows: list[BenchRow] = []
         self._workers = 1
 
-    def start(self, jobs: Sequence[Job], finished: Sequence[Row], workers: int) -> None:
+    def start(self, jobs: Sequence[BenchJob], finished: Sequence[BenchRow], workers: int) -> None:
         """Show the bar; rows of an earlier run count as done."""
         self._left, self._rows, self._workers = {job.key: job for job in jobs}, list(finished), workers
         self._total = len(jobs) + len(finished)
@@ -79,7 +79,7 @@ class ProgressBar:
         if jobs:
             self._bar.start()
 
-    def add(self, row: Row) -> None:
+    def add(self, row: BenchRow) -> None:
         """Show a new row and the new estimate."""
         self._left.pop(row.key, None)
         self._rows.append(row)
@@ -96,7 +96,7 @@ class ProgressBar:
             return "done"
         return f"{_duration(time_left(list(self._left.values()), self._rows, self._workers))} left"
 
-    def _print(self, row: Row, left: str = "") -> None:
+    def _print(self, row: BenchRow, left: str = "") -> None:
         done = f"{self._total - len(self._left):>{len(str(self._total))}}/{self._total}"
         what = f"{done}  {row.model:<14} {row.task:<22} seed {row.seed}"
         if row.error:

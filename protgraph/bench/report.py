@@ -13,21 +13,21 @@ import numpy as np
 from protgraph.bench.confusion import by_type, plot_confusion
 from protgraph.bench.environment import environment
 from protgraph.bench.plot import plot_comparison, plot_curves
-from protgraph.bench.rows import Row
+from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.summary_table import Summary, csv_table, markdown_table, summarise, verdict
+from protgraph.bench.summary_table import Summary, compare_with_floors, csv_table, markdown_table, summarize
 
 __all__ = ["write_report"]
 
 
-def write_report(spec: BenchSpec, rows: Sequence[Row]) -> Path:
+def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     """Write tables (Markdown, CSV), figures (PNG), ``environment.json``, and ``report.md``, which joins them.
 
     Parameters
     ----------
     spec : BenchSpec
         Its ``folder`` takes the files.
-    rows : sequence of Row
+    rows : sequence of BenchRow
         As :func:`protgraph.bench.run.run_bench` returns them.
 
     Returns
@@ -37,7 +37,7 @@ def write_report(spec: BenchSpec, rows: Sequence[Row]) -> Path:
     """
     folder = spec.folder
     folder.mkdir(parents=True, exist_ok=True)
-    summaries = summarise(rows)
+    summaries = summarize(rows)
     table = markdown_table(summaries, spec.floors)
     (folder / "table.md").write_text(table + "\n", encoding="utf-8")
     (folder / "table.csv").write_text(csv_table(summaries, spec.floors), encoding="utf-8")
@@ -59,7 +59,7 @@ def write_report(spec: BenchSpec, rows: Sequence[Row]) -> Path:
 
 def _page(
     spec: BenchSpec,
-    rows: Sequence[Row],
+    rows: Sequence[BenchRow],
     summaries: Sequence[Summary],
     table: str,
     figures: dict[str, list[Path]],
@@ -68,7 +68,7 @@ def _page(
     failed = [row for row in rows if row.error]
     parts = [f"# Benchmark {spec.name}", _intro(spec, rows)]
     if spec.floors:
-        parts += ["## Against the floors", "\n".join(f"- {line}" for line in verdict(summaries, spec.floors))]
+        parts += ["## Against the floors", "\n".join(f"- {line}" for line in compare_with_floors(summaries, spec.floors))]
     parts += ["## Table", _legend(spec), table]
     parts += ["## Figures"]
     for task, paths in figures.items():
@@ -85,7 +85,7 @@ def _page(
     return "\n\n".join(parts) + "\n"
 
 
-def _confusions(rows: Sequence[Row], folder: Path) -> list[Path]:
+def _confusions(rows: Sequence[BenchRow], folder: Path) -> list[Path]:
     """A figure of what each model takes for what, of its first seed and last split."""
     drawn = []
     for row in _first_seeds(rows):
@@ -95,7 +95,7 @@ def _confusions(rows: Sequence[Row], folder: Path) -> list[Path]:
     return drawn
 
 
-def _types(rows: Sequence[Row]) -> list[str]:
+def _types(rows: Sequence[BenchRow]) -> list[str]:
     parts = []
     for row in _first_seeds(rows):
         split, counts = list(row.confusion.items())[-1]
@@ -103,15 +103,15 @@ def _types(rows: Sequence[Row]) -> list[str]:
     return parts
 
 
-def _first_seeds(rows: Sequence[Row]) -> list[Row]:
-    first: dict[tuple[str, str], Row] = {}
+def _first_seeds(rows: Sequence[BenchRow]) -> list[BenchRow]:
+    first: dict[tuple[str, str], BenchRow] = {}
     for row in rows:
         if row.confusion:
             first.setdefault((row.model, row.task), row)
     return list(first.values())
 
 
-def _intro(spec: BenchSpec, rows: Sequence[Row]) -> str:
+def _intro(spec: BenchSpec, rows: Sequence[BenchRow]) -> str:
     minutes = sum(row.seconds for row in rows if row.seconds == row.seconds) / 60
     parts = (_count(spec.models, "model"), _count(spec.tasks, "task"), _count(spec.seeds, "seed"))
     return (
@@ -139,7 +139,7 @@ def _data(spec: BenchSpec) -> str:
     return "\n".join([first, *(f"- {note}." for note in getattr(dataset, "notes", ()))])
 
 
-def _left_out(rows: Sequence[Row]) -> str:
+def _left_out(rows: Sequence[BenchRow]) -> str:
     """Which proteins could not be used, and in how many runs."""
     done = [row for row in rows if not row.error]
     often = Counter((row.task, line) for row in done for line in row.left_out)

@@ -16,11 +16,11 @@ from protgraph.errors import DatasetError
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
 
-__all__ = ["Job", "Row", "append_row", "read_rows"]
+__all__ = ["BenchJob", "BenchRow", "append_row", "read_rows"]
 
 
 @dataclass(frozen=True)
-class Job:
+class BenchJob:
     """One run to do: everything that decides its numbers.
 
     Parameters
@@ -54,7 +54,7 @@ class Job:
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Job:
+    def from_dict(cls, data: Mapping[str, Any]) -> BenchJob:
         """The inverse of :func:`dataclasses.asdict`."""
         return cls(**data)
 
@@ -76,22 +76,22 @@ class Job:
         DatasetError
             Files or labels of one's own are no longer what they were when the job was planned.
         """
-        from protgraph.train import as_dataset
+        from protgraph.train import load_dataset
 
-        found = as_dataset(self.folder or self.dataset, labels=self.labels or None, task=self.task)
+        found = load_dataset(self.folder or self.dataset, labels=self.labels or None, task=self.task)
         if self.folder and found.version != self.dataset_version:
             raise DatasetError(f"files or labels of {self.folder!r} changed while the benchmark ran; start it again")
         return found
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """What one run gave.
 
     Parameters
     ----------
     key : str
-        Key of its :class:`Job`.
+        Key of its :class:`BenchJob`.
     model, task, dataset : str
         As in the job.
     seed : int
@@ -159,7 +159,7 @@ class Row:
         return self.metrics.get("test", {}).get(self.monitor, math.nan)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Row:
+    def from_dict(cls, data: Mapping[str, Any]) -> BenchRow:
         """The inverse of :meth:`to_dict`; a null among the numbers is NaN."""
         nan = {f.name: math.nan for f in fields(cls) if f.default is math.nan and data.get(f.name) is None}
         metrics = {split: _numbers(values) for split, values in data.get("metrics", {}).items()}
@@ -170,17 +170,17 @@ class Row:
         return _plain(asdict(self))
 
     @classmethod
-    def of(cls, job: Job) -> Row:
+    def of(cls, job: BenchJob) -> BenchRow:
         """The row of a run before it has any figures."""
         return cls(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config))
 
     @classmethod
-    def failed(cls, job: Job, error: str, *, seconds: float = math.nan) -> Row:
+    def failed(cls, job: BenchJob, error: str, *, seconds: float = math.nan) -> BenchRow:
         """The row of a run that stopped with an error."""
         return replace(cls.of(job), error=error, seconds=seconds)
 
 
-def append_row(path: Path, row: Row) -> None:
+def append_row(path: Path, row: BenchRow) -> None:
     """Add one row to a file of JSON lines: a single write, on the disk before this returns.
 
     A line that an earlier, killed process left unfinished is closed first, so that it spoils only itself.
@@ -197,15 +197,15 @@ def append_row(path: Path, row: Row) -> None:
         os.fsync(file.fileno())
 
 
-def read_rows(path: Path) -> dict[str, Row]:
+def read_rows(path: Path) -> dict[str, BenchRow]:
     """The newest row of every key, in the order of the file.
 
     Lines that were never finished, and rows of another layout, are passed over.
     """
-    rows: dict[str, Row] = {}
+    rows: dict[str, BenchRow] = {}
     if not path.is_file():
         return rows
-    known = {f.name for f in fields(Row)}
+    known = {f.name for f in fields(BenchRow)}
     for line in path.read_bytes().splitlines():
         try:
             data = json.loads(line)
@@ -213,7 +213,7 @@ def read_rows(path: Path) -> dict[str, Row]:
             continue
         if isinstance(data, dict) and {"key", "model", "task", "dataset", "seed"} <= set(data) <= known:
             rows.pop(data["key"], None)
-            rows[data["key"]] = Row.from_dict(data)
+            rows[data["key"]] = BenchRow.from_dict(data)
     return rows
 
 

@@ -9,28 +9,28 @@ from contextlib import closing
 from typing import Protocol
 
 from protgraph.bench.plan import SESSION, plan_jobs
-from protgraph.bench.rows import Job, Row, append_row, read_rows
+from protgraph.bench.rows import BenchJob, BenchRow, append_row, read_rows
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.worker import TRAIN, perform
 from protgraph.bench.worker_pool import run_in_processes
 
-__all__ = ["Watch", "run_bench"]
+__all__ = ["BenchCallback", "run_bench"]
 
 
-class Watch(Protocol):
+class BenchCallback(Protocol):
     """What is told how a benchmark goes; :class:`protgraph.bench.progress.ProgressBar` shows it."""
 
-    def start(self, jobs: Sequence[Job], finished: Sequence[Row], workers: int) -> None:
+    def start(self, jobs: Sequence[BenchJob], finished: Sequence[BenchRow], workers: int) -> None:
         """``jobs`` are to run on ``workers`` processes; ``finished`` are kept from an earlier run."""
 
-    def add(self, row: Row) -> None:
+    def add(self, row: BenchRow) -> None:
         """One more job is done."""
 
     def stop(self) -> None:
         """All jobs are done, or the run was interrupted."""
 
 
-def run_bench(spec: BenchSpec, *, fresh: bool = False, watch: Watch | None = None, train: str = TRAIN) -> list[Row]:
+def run_bench(spec: BenchSpec, *, fresh: bool = False, watch: BenchCallback | None = None, train: str = TRAIN) -> list[BenchRow]:
     """Run what a spec asks for and is not there yet; returns its rows in the order of the spec.
 
     Every row is on the disk (``<folder>/rows.jsonl``) as soon as it is there, so a run may be stopped at any moment.
@@ -42,14 +42,14 @@ def run_bench(spec: BenchSpec, *, fresh: bool = False, watch: Watch | None = Non
     spec : BenchSpec
     fresh : bool
         Run everything again.
-    watch : Watch, optional
+    watch : BenchCallback, optional
         Is told of every row.
     train : str
-        ``"module:function"`` that turns a :class:`Job` into a :class:`Row` in the worker.
+        ``"module:function"`` that turns a :class:`BenchJob` into a :class:`BenchRow` in the worker.
 
     Returns
     -------
-    list of Row
+    list of BenchRow
         One a job; a failure is a row with ``error``.
 
     Notes
@@ -80,7 +80,7 @@ def run_bench(spec: BenchSpec, *, fresh: bool = False, watch: Watch | None = Non
     return [rows[job.key] for job in jobs]
 
 
-def _run_here(jobs: Sequence[Job], train: str) -> Generator[Row]:
+def _run_here(jobs: Sequence[BenchJob], train: str) -> Generator[BenchRow]:
     """In this process, on one thread as in a worker: so that numbers and speeds are the same."""
     import torch
 

@@ -7,19 +7,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from protgraph.bench.rows import Job, Row
+from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset, Example
-    from protgraph.model.build import GraphModel
+    from protgraph.model.build import ProteinModel
     from protgraph.structure import Residues
     from protgraph.task.task import Task
 
 __all__ = ["evaluate_published", "with_drawn"]
 
 
-def evaluate_published(job: Job) -> Row:
+def evaluate_published(job: BenchJob) -> BenchRow:
     """The published weights of a job's model on the test splits; nothing is trained, nothing is chosen.
 
     Of tasks, ``inverse_folding`` is understood; see :func:`with_drawn`.
@@ -33,16 +33,16 @@ def evaluate_published(job: Job) -> Row:
 
     from protgraph.model import pretrained
     from protgraph.train.peak_memory import peak_memory, reset_peak_memory
-    from protgraph.train.resolve import as_task
+    from protgraph.train.resolve import resolve_task
 
     start = time.perf_counter()
     dataset = job.data()
-    task = as_task(job.task, dataset)
+    task = resolve_task(job.task, dataset)
     _check(job.model, task)
     reset_peak_memory(torch.device("cpu"))
     model = pretrained(job.graph)
     row = replace(
-        Row.of(job),
+        BenchRow.of(job),
         monitor=task.monitor,
         modes={metric.name: metric.mode for metric in task.metrics},
         parameters=model.num_parameters,
@@ -56,26 +56,26 @@ def evaluate_published(job: Job) -> Row:
     )
 
 
-def with_drawn(row: Row, dataset: Dataset, model: GraphModel, *, without: Collection[str]) -> tuple[Row, int, float]:
+def with_drawn(row: BenchRow, dataset: Dataset, model: ProteinModel, *, without: Collection[str]) -> tuple[BenchRow, int, float]:
     """The row with metrics and confusion as :func:`protgraph.design.evaluate` gives them, for a model with a decoder.
 
     Sequences are drawn at a temperature of 0.1, residue after residue.
 
     Parameters
     ----------
-    row : Row
+    row : BenchRow
     dataset : Dataset
         Proteins that cannot be read, or that the model cannot take, are added to those that the row leaves out.
-    model : GraphModel
+    model : ProteinModel
     without : collection of str
         Splits that are left out.
 
     Returns
     -------
-    Row, int, float
+    BenchRow, int, float
         The row, how many residues were drawn, and seconds.
     """
-    from protgraph.design.evaluate import assess
+    from protgraph.design.evaluate import evaluate_design
 
     left_out = list(row.left_out)
     metrics, confusion, residues = {}, {}, 0
@@ -86,14 +86,14 @@ def with_drawn(row: Row, dataset: Dataset, model: GraphModel, *, without: Collec
         proteins = _usable(dataset, dataset.examples(row.task, split), model, left_out)
         if not proteins:
             continue
-        found = assess(model, proteins, seed=row.seed)
+        found = evaluate_design(model, proteins, seed=row.seed)
         residues += found.residues
         metrics[split], confusion[split] = found.metrics, found.confusion.tolist()
     row = replace(row, metrics=metrics, confusion=confusion, left_out=tuple(dict.fromkeys(left_out)))
     return row, residues, time.perf_counter() - start
 
 
-def _usable(dataset: Dataset, examples: Sequence[Example], model: GraphModel, left_out: list[str]) -> list[Residues]:
+def _usable(dataset: Dataset, examples: Sequence[Example], model: ProteinModel, left_out: list[str]) -> list[Residues]:
     """The proteins that the model can take; the others are noted with the reason."""
     from protgraph.train import Failure
 

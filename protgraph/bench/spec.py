@@ -120,9 +120,9 @@ class BenchSpec:
 
     def data(self, task: str) -> Dataset:
         """The dataset for one of the tasks."""
-        from protgraph.train import as_dataset
+        from protgraph.train import load_dataset
 
-        return as_dataset(self.dataset, labels=self.labels, task=task)
+        return load_dataset(self.dataset, labels=self.labels, task=task)
 
     def options(self, model: str, task: str) -> dict[str, Any]:
         """The ``FitConfig`` options of one model on one task, without the seed."""

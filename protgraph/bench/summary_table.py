@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from protgraph.bench.rows import Row
+from protgraph.bench.rows import BenchRow
 
-__all__ = ["Spread", "Summary", "beats", "csv_table", "markdown_table", "summarise", "verdict"]
+__all__ = ["Spread", "Summary", "beats", "csv_table", "markdown_table", "summarize", "compare_with_floors"]
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,15 @@ class Summary:
         return self.splits.get(split, {}).get(metric, NOTHING)
 
 
-def summarise(rows: Sequence[Row]) -> list[Summary]:
+def summarize(rows: Sequence[BenchRow]) -> list[Summary]:
     """One summary per model and task, in the order of their first rows."""
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, str], list[BenchRow]] = {}
     for row in rows:
         groups.setdefault((row.dataset, row.task, row.model), []).append(row)
     return [_summary(*key, group) for key, group in groups.items()]
 
 
-def _summary(dataset: str, task: str, model: str, rows: list[Row]) -> Summary:
+def _summary(dataset: str, task: str, model: str, rows: list[BenchRow]) -> Summary:
     good = [row for row in rows if not row.error]
     last = good[-1] if good else rows[-1]
 
@@ -129,7 +129,7 @@ def beats(one: Summary, other: Summary) -> bool:
     return a < b if one.modes.get(one.monitor) == "min" else a > b
 
 
-def verdict(summaries: Sequence[Summary], floors: Sequence[str]) -> list[str]:
+def compare_with_floors(summaries: Sequence[Summary], floors: Sequence[str]) -> list[str]:
     """One line a task: the models that do not beat every floor, and those that do by no more than seed noise.
 
     Seed noise: the two means differ by less than the two standard deviations together. Models and floors without a

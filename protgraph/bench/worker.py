@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from protgraph.bench.rows import Job, Row
+from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.sequence_design import evaluate_published, with_drawn
 from protgraph.errors import ProtgraphError
 
@@ -33,7 +33,7 @@ __all__ = ["TRAIN", "main", "perform", "serve", "train_job"]
 TRAIN = "protgraph.bench.worker:train_job"
 
 
-def train_job(job: Job) -> Row:
+def train_job(job: BenchJob) -> BenchRow:
     """Train, choose the best epoch on validation, and test that one once; see :func:`protgraph.train.fit`.
 
     A model with published weights is not trained. One that ends in a decoder and is asked for residue types draws them
@@ -45,7 +45,7 @@ def train_job(job: Job) -> Row:
         return evaluate_published(job)
     result = fit(job.graph, job.data(), job.task, config=FitConfig(**job.config, seed=job.seed))
     row = replace(
-        Row.of(job),
+        BenchRow.of(job),
         metrics=result.metrics,
         monitor=result.task.monitor,
         modes={metric.name: metric.mode for metric in result.task.metrics},
@@ -73,7 +73,7 @@ def _of_types(result: FitResult) -> dict[str, list[list[int]]]:
     return {split: counts.tolist() for split, counts in result.confusion.items()} if asked else {}
 
 
-def perform(job: Job, train: Callable[[Job], Row]) -> Row:
+def perform(job: BenchJob, train: Callable[[BenchJob], BenchRow]) -> BenchRow:
     """Do one job, and turn any failure into a row that says so."""
     start = time.perf_counter()
     try:
@@ -84,7 +84,7 @@ def perform(job: Job, train: Callable[[Job], Row]) -> Row:
         traceback.print_exc()
         place = traceback.extract_tb(e.__traceback__)[-1]
         error = f"{type(e).__name__}: {e} ({place.filename}:{place.lineno})"
-    return Row.failed(job, error, seconds=time.perf_counter() - start)
+    return BenchRow.failed(job, error, seconds=time.perf_counter() - start)
 
 
 def _give_memory_back() -> None:
@@ -94,10 +94,10 @@ def _give_memory_back() -> None:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-def serve(train: Callable[[Job], Row], jobs: TextIO, rows: TextIO) -> None:
+def serve(train: Callable[[BenchJob], BenchRow], jobs: TextIO, rows: TextIO) -> None:
     """Answer each job, one JSON object a line, with its row, until the input ends."""
     for line in jobs:
-        row = perform(Job.from_dict(json.loads(line)), train)
+        row = perform(BenchJob.from_dict(json.loads(line)), train)
         rows.write(json.dumps(row.to_dict(), allow_nan=False) + "\n")
         rows.flush()
         _give_memory_back()

@@ -15,15 +15,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from protgraph.bench.rows import Job, Row
+from protgraph.bench.rows import BenchJob, BenchRow
 
-__all__ = ["Lane", "run_in_processes"]
+__all__ = ["Worker", "run_in_processes"]
 
 #: One thread a worker: as many workers as cores then share the machine without getting in each other's way.
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
-class Lane:
+class Worker:
     """One warm worker process, started with its first job and again after it died.
 
     Parameters
@@ -40,7 +40,7 @@ class Lane:
         self._closed = False
         self._lock = threading.Lock()
 
-    def run(self, job: Job) -> Row:
+    def run(self, job: BenchJob) -> BenchRow:
         """The row of one job; a worker that dies gives a failed row with its exit status."""
         process = self._start()
         try:
@@ -50,8 +50,8 @@ class Lane:
         except (BrokenPipeError, ValueError):  # it is dead; or close() took its pipes away
             line = ""
         if line:
-            return Row.from_dict(json.loads(line))
-        return Row.failed(job, f"the worker process {_fate(process.wait())}; see {self.log.name}")
+            return BenchRow.from_dict(json.loads(line))
+        return BenchRow.failed(job, f"the worker process {_fate(process.wait())}; see {self.log.name}")
 
     def close(self) -> None:
         """End the process, whatever it is doing; the lane runs nothing more."""
@@ -95,12 +95,12 @@ def _fate(status: int) -> str:
     return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
 
 
-def run_in_processes(jobs: Sequence[Job], train: str, *, workers: int, log: Path) -> Generator[Row]:
+def run_in_processes(jobs: Sequence[BenchJob], train: str, *, workers: int, log: Path) -> Generator[BenchRow]:
     """Rows as they finish; jobs start in the order given.
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence of BenchJob
     train : str
         ``"module:function"``, what does one job.
     workers : int
@@ -108,13 +108,13 @@ def run_in_processes(jobs: Sequence[Job], train: str, *, workers: int, log: Path
     log : Path
         Everything that the workers print is added to this file.
     """
-    waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
-    done: queue.SimpleQueue[Row] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[BenchJob] = queue.SimpleQueue()
+    done: queue.SimpleQueue[BenchRow] = queue.SimpleQueue()
     for job in jobs:
         waiting.put(job)
     stopped = threading.Event()
 
-    def work(lane: Lane) -> None:
+    def work(lane: Worker) -> None:
         while not stopped.is_set():
             try:
                 job = waiting.get_nowait()
@@ -123,12 +123,12 @@ def run_in_processes(jobs: Sequence[Job], train: str, *, workers: int, log: Path
             try:
                 row = lane.run(job)
             except Exception as e:  # noqa: BLE001 -- whatever it is, the others go on and the row says so
-                row = Row.failed(job, f"{type(e).__name__}: {e}")
+                row = BenchRow.failed(job, f"{type(e).__name__}: {e}")
             done.put(row)
 
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
-        lanes = [Lane(train, file) for _ in range(min(workers, len(jobs)))]
+        lanes = [Worker(train, file) for _ in range(min(workers, len(jobs)))]
         threads = [threading.Thread(target=work, args=(lane,), daemon=True) for lane in lanes]
         try:
             for thread in threads:

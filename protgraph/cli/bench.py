@@ -50,8 +50,8 @@ def bench(
       protgraph bench spec.toml --jobs 4
     """
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
-    from protgraph.bench.summary_table import summarise, verdict
-    from protgraph.cli.wording import counted
+    from protgraph.bench.summary_table import compare_with_floors, summarize
+    from protgraph.cli.wording import count_noun
 
     is_file = spec.endswith(".toml") or Path(spec).exists()
     chosen = BenchSpec.from_toml(spec) if is_file else BenchSpec.built_in(spec)
@@ -62,11 +62,11 @@ def bench(
     rows = run_bench(chosen, fresh=fresh, watch=ProgressBar())
     report = write_report(chosen, rows)
     typer.echo("\n" + (chosen.folder / "table.md").read_text(encoding="utf-8"))
-    for line in verdict(summarise(rows), chosen.floors):
+    for line in compare_with_floors(summarize(rows), chosen.floors):
         typer.echo(line)
     left_out = {line for row in rows for line in row.left_out}
     if left_out:
-        typer.echo(f"{counted(len(left_out), 'protein')} could not be used; the report says why")
+        typer.echo(f"{count_noun(len(left_out), 'protein')} could not be used; the report says why")
     typer.echo(f"\nreport: {report}")
     if any(row.error for row in rows):
         raise typer.Exit(1)

@@ -31,7 +31,7 @@ def card(
     from rich.console import Console
     from rich.table import Table
 
-    from protgraph.testing.expressivity import card as make
+    from protgraph.testing.expressivity import expressivity_card as make
 
     given = _options(option or ())
     made = make(name, given)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from protgraph.model import Row
+    from protgraph.model import ComponentSummary
 
 __all__ = ["describe"]
 
@@ -32,8 +32,8 @@ def describe(
     from protgraph import registry
     from protgraph.cli.model_argument import find_checkpoint
     from protgraph.model import build_model
-    from protgraph.model import describe as rows_of
-    from protgraph.model import draw as draw_graph
+    from protgraph.model import draw_model as draw_graph
+    from protgraph.model import summarize_model as rows_of
 
     trained = find_checkpoint(model)
     built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
@@ -44,7 +44,7 @@ def describe(
         typer.echo(f"drawn to {draw_graph(built.graph, draw)}")
 
 
-def _print(name: str, rows: list[Row], total: int) -> None:
+def _print(name: str, rows: list[ComponentSummary], total: int) -> None:
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table

@@ -14,7 +14,7 @@ from protgraph.cli.read_options import reads_structures
 if TYPE_CHECKING:
     from protgraph.design import Design
     from protgraph.design.run import Refused
-    from protgraph.model import GraphModel
+    from protgraph.model import ProteinModel
     from protgraph.structure import Residues
     from protgraph.train.prepare import Failure
 
@@ -76,12 +76,12 @@ def design(
     from rich.console import Console
     from rich.progress import Progress
 
-    from protgraph.design import Wish, records, write_designs, write_fasta
-    from protgraph.design import design as run
+    from protgraph.design import DesignSpec, records, write_designs, write_fasta
+    from protgraph.design import design_sequences as run
 
     writable(out)
     writable(save, ".npz")
-    wish = Wish(
+    wish = DesignSpec(
         chains=names(chains),
         fixed=fixed,
         omit=omit,
@@ -152,7 +152,7 @@ def writable(path: Path | None, *suffixes: str) -> None:
         raise OptionError(f"{str(path)!r} is a folder: name a file to write")
 
 
-def load_model(name: str, weights: Path | None, device: str) -> GraphModel:
+def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
     """A model that tells residue types, by registry name with published weights, or out of a checkpoint.
 
     Raises
@@ -165,7 +165,7 @@ def load_model(name: str, weights: Path | None, device: str) -> GraphModel:
     from protgraph.design import check_designs
     from protgraph.errors import OptionError
     from protgraph.model import pretrained
-    from protgraph.model.build import as_graph
+    from protgraph.model.build import as_model_spec
     from protgraph.train import load_checkpoint
     from protgraph.train.config import find_device
 
@@ -179,7 +179,7 @@ def load_model(name: str, weights: Path | None, device: str) -> GraphModel:
                 f"{name!r} was trained on {trained.task!r}, where it is shown the types of other residues; here it "
                 "would see none of them.\nTrain it on inverse_folding."
             )
-    elif as_graph(name).weights:
+    elif as_model_spec(name).weights:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             model = pretrained(name, file=weights)
@@ -221,13 +221,13 @@ class Proteins:
     ----------
     files : sequence of Path
         Structure files and folders; FASTA files in a folder are none.
-    model : GraphModel
+    model : ProteinModel
         What they are for.
     **reading
         How files are read; see :func:`protgraph.train.files.read_proteins`.
     """
 
-    def __init__(self, files: Sequence[Path], model: GraphModel, /, **reading: Any) -> None:
+    def __init__(self, files: Sequence[Path], model: ProteinModel, /, **reading: Any) -> None:
         from dataclasses import replace
 
         from protgraph.cli.source_files import structure_files

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from protgraph.featurize.pipeline import Outcome
-    from protgraph.registry.component import Node
+    from protgraph.registry.component import ComponentSpec
 
 __all__ = ["featurize", "parse_feature"]
 
@@ -29,7 +29,7 @@ def featurize(
         list[Path],
         typer.Argument(help="Structure or FASTA files, folders, '**/*.cif', @list.txt, pdb:1ubq, af:P69905."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to make; protgraph.data.store.graph_store.Store reads it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to make; protgraph.data.store.graph_store.GraphStore reads it.")],
     feature: Annotated[
         list[str] | None,
         typer.Option("--feature", "-f", help=f"Featurizer, 'name' or 'name:option=value,…'; again for more. {DEFAULT}"),
@@ -69,7 +69,7 @@ def featurize(
     import shutil
 
     from protgraph.cli.source_files import finish, structure_files, write_manifest
-    from protgraph.cli.wording import counted
+    from protgraph.cli.wording import count_noun
     from protgraph.data.store.graph_store import META, write_store
     from protgraph.errors import DatasetError
     from protgraph.featurize.pipeline import featurize_files, graphs_of
@@ -95,7 +95,7 @@ def featurize(
         info = {"features": [n.to_dict() for n in features], "nodes": node_kind}
         store = write_store(out, graphs_of(done), info=info, overwrite=overwrite)
         residues, edges = (sum(getattr(o, count) for o in done) for count in ("residues", "edges"))
-        said = ", ".join([counted(len(store), "graph"), counted(residues, "residue"), counted(edges, "edge")])
+        said = ", ".join([count_noun(len(store), "graph"), count_noun(residues, "residue"), count_noun(edges, "edge")])
         typer.echo(f"{said} → {out}; {table} says what was left out")
     shutil.rmtree(parts)
     finish(len(outcomes) - len(done), len(outcomes), table)
@@ -119,21 +119,21 @@ def _followed(made: Iterator[tuple[int, list[Outcome]]], total: int) -> list[lis
     return [found[i] for i in sorted(found)]
 
 
-def _asked(model: str | None, feature: list[str] | None, nodes: str | None) -> tuple[list[Node], str]:
+def _asked(model: str | None, feature: list[str] | None, nodes: str | None) -> tuple[list[ComponentSpec], str]:
     """The featurizers, and what nodes are: those of the model, else those asked for."""
     if model is None:
         kind = nodes or "residue"
         usual = DEFAULT if kind == "residue" else BETWEEN_ATOMS
         return [parse_feature(f) for f in feature or usual], kind
-    from protgraph.model.build import as_graph
+    from protgraph.model.build import as_model_spec
 
-    graph = as_graph(model)
+    graph = as_model_spec(model)
     if nodes not in (None, graph.nodes):
         raise OptionError(f"model {graph.name!r} has nodes of kind {graph.nodes!r}; leave --nodes out")
     return list(graph.features), graph.nodes
 
 
-def parse_feature(text: str) -> Node:
+def parse_feature(text: str) -> ComponentSpec:
     """A node from ``name`` or ``name:option=value,option=value``; values are numbers, true, false or words.
 
     Raises
@@ -148,7 +148,7 @@ def parse_feature(text: str) -> Node:
     """
     import json
 
-    from protgraph.registry.component import Node
+    from protgraph.registry.component import ComponentSpec
 
     name, _, rest = text.partition(":")
     options = {}
@@ -160,4 +160,4 @@ def parse_feature(text: str) -> Node:
             options[key] = json.loads(value)
         except ValueError:
             options[key] = value
-    return Node(name, options)
+    return ComponentSpec(name, options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.errors import UnknownNameError
-from protgraph.registry import Entry, Option, Registry, options_of, registries
+from protgraph.registry import Option, Registry, RegistryEntry, options_of, registries
 
 if TYPE_CHECKING:
     from protgraph.task import Task
@@ -105,7 +105,7 @@ def _describe(registry: Registry, name: str) -> str:
     return "\n".join([*lines, "", doc] if doc else lines)
 
 
-def _facts(registry: Registry, name: str, entry: Entry) -> list[str]:
+def _facts(registry: Registry, name: str, entry: RegistryEntry) -> list[str]:
     return [_fact("from", entry.source), _fact("object", entry.object), _fact("where", registry.where(name))]
 
 

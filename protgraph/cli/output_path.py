@@ -7,10 +7,10 @@ from pathlib import Path
 
 from protgraph.errors import OptionError
 
-__all__ = ["check_out"]
+__all__ = ["check_output"]
 
 
-def check_out(path: Path) -> Path:
+def check_output(path: Path) -> Path:
     """The file to write, in a folder that is there and takes files.
 
     Raises

@@ -39,27 +39,27 @@ def predict(
       protgraph predict gat.safetensors 1ubq.cif -o out.csv
       protgraph predict gat.safetensors structures/ --chain A -o out.csv
     """
-    from protgraph.cli.output_path import check_out
+    from protgraph.cli.output_path import check_output
     from protgraph.cli.source_files import structure_files
-    from protgraph.cli.wording import counted
+    from protgraph.cli.wording import count_noun
     from protgraph.train import predict as run
 
-    paths, out = structure_files(files), check_out(out)
+    paths, out = structure_files(files), check_output(out)
     found = run(checkpoint, paths, device=device, **reading)
     if found.rows:
         found.write_csv(out)
-        typer.echo(f"{counted(len(found.rows), 'row')} of {_files_read(found, paths)} → {out}")
+        typer.echo(f"{count_noun(len(found.rows), 'row')} of {_files_read(found, paths)} → {out}")
     _finish(found, out)
 
 
 def _files_read(found: Predictions, paths: list[Path]) -> str:
     """``2 files``, or ``1 of 2 files`` where the other one has no row."""
-    from protgraph.cli.wording import counted
+    from protgraph.cli.wording import count_noun
 
     labels = {row[0] for row in found.rows}
     labels |= {label.rpartition("#")[0] for label in labels}
     read = sum(str(path) in labels for path in paths)
-    return counted(read, "file") if read == len(paths) else f"{read} of {counted(len(paths), 'file')}"
+    return count_noun(read, "file") if read == len(paths) else f"{read} of {count_noun(len(paths), 'file')}"
 
 
 @reads_structures()
@@ -81,20 +81,20 @@ def embed(
       protgraph embed gat.safetensors structures/ -o vectors.npz
       protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
     """
-    from protgraph.cli.output_path import check_out
+    from protgraph.cli.output_path import check_output
     from protgraph.cli.source_files import structure_files
-    from protgraph.cli.wording import counted
+    from protgraph.cli.wording import count_noun
     from protgraph.errors import OptionError
     from protgraph.train import embed as run
 
     if out.suffix not in (".npz", ".parquet"):
         raise OptionError(f"vectors are written as .npz or .parquet; got {str(out)!r}")
-    paths, out = structure_files(files), check_out(out)
+    paths, out = structure_files(files), check_output(out)
     found = run(checkpoint, paths, device=device, **reading)
     if found.files:
         written = ", ".join(map(str, found.write(out)))
         residues, width = found.node.shape
-        said = f"{counted(residues, 'residue')} of {counted(len(found.files), 'protein')}"
+        said = f"{count_noun(residues, 'residue')} of {count_noun(len(found.files), 'protein')}"
         typer.echo(f"{said}, {width} wide → {written}")
     _finish(found, out)
 

@@ -58,7 +58,7 @@ def score(
       protgraph score dimer.cif --chains A --sequences designs.fasta -o scores.csv
     """
     from protgraph.design import by_protein, read_sequences, write_scores
-    from protgraph.design import score as run
+    from protgraph.design import score_sequences as run
 
     writable(out, ".csv", ".npz")
     read = read_sequences(sequences) if sequences else ()

@@ -68,7 +68,7 @@ def train(
       protgraph train gcn --data structures/ --labels labels.csv --column ph --column kd
       protgraph train proteinmpnn --data pdb_core --task inverse_folding --noise 0.02 -o mine.safetensors
     """
-    from protgraph.cli.output_path import check_out
+    from protgraph.cli.output_path import check_output
     from protgraph.train import FitConfig, fit
 
     config = FitConfig(
@@ -87,7 +87,7 @@ def train(
     if task is None and len(tasks) > 1:
         raise OptionError(f"dataset {data!r} has several tasks; give --task: {', '.join(tasks)}")
     task = task or tasks[0]
-    out = check_out(out or Path(f"{model}-{task}.safetensors"))
+    out = check_output(out or Path(f"{model}-{task}.safetensors"))
     result = fit(model, dataset, task, config=config, on_epoch=None if quiet else _print_epoch)
     typer.echo(result.summary())
     path = result.save(out)
@@ -98,12 +98,12 @@ def train(
 def _dataset(
     data: str, labels: Path | None, task: str | None, columns: list[str] | None, kind: str | None, seed: int
 ) -> Dataset:
-    from protgraph.train import as_dataset
+    from protgraph.train import load_dataset
     from protgraph.train.user_dataset import refuse_unasked
 
     if labels is None and (columns or kind):
         raise OptionError("--column and --kind are of a table of labels; give it with --labels")
-    dataset = as_dataset(data, labels=labels, task=task, columns=columns or None, kind=kind, seed=seed)
+    dataset = load_dataset(data, labels=labels, task=task, columns=columns or None, kind=kind, seed=seed)
     refuse_unasked([dataset])
     for note in getattr(dataset, "notes", ()):
         typer.echo(note, err=True)

@@ -11,7 +11,7 @@ from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
-    from protgraph.registry.component import Node
+    from protgraph.registry.component import ComponentSpec
     from protgraph.structure import Residues
     from protgraph.view.scene import Color, EdgeSet
 
@@ -84,12 +84,12 @@ def view(
 
 
 def _named(residues: Residues) -> str:
-    from protgraph.cli.wording import counted
+    from protgraph.cli.wording import count_noun
 
-    return f"{residues.name}: {counted(len(residues), 'residue')} of {counted(len(residues.chain_names), 'chain')}"
+    return f"{residues.name}: {count_noun(len(residues), 'residue')} of {count_noun(len(residues.chain_names), 'chain')}"
 
 
-def parse_edges(text: str) -> list[Node]:
+def parse_edges(text: str) -> list[ComponentSpec]:
     """Nodes from ``contact,knn:k=8,of=cb,disulfide``: what has a "=" is an option of the name before it.
 
     Raises

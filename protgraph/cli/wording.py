@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["counted"]
+__all__ = ["count_noun"]
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """A number and its noun.
 
     Examples

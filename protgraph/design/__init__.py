@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from protgraph.design.arrays import write_designs, write_scores
-from protgraph.design.autoregressive import Sampled, sample
+from protgraph.design.autoregressive import SampledSequences, sample_sequences
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding, check_designs, conditional, forced, unconditional
-from protgraph.design.decoding_order import forward_order, random_order, ranks
+from protgraph.design.decoding_order import forward_order, random_decoding_order, ranks
 from protgraph.design.design_fasta import by_protein, read_sequences, records, write_fasta
 from protgraph.design.result import Design, Scores
-from protgraph.design.run import MODES, design, score
-from protgraph.design.spec import Wish
+from protgraph.design.run import MODES, design_sequences, score_sequences
+from protgraph.design.spec import DesignSpec
 
 __all__ = [
     "MODES",
     "Constraints",
     "Decoding",
     "Design",
-    "Sampled",
+    "SampledSequences",
     "Scores",
-    "Wish",
+    "DesignSpec",
     "by_protein",
     "check_designs",
     "conditional",
-    "design",
+    "design_sequences",
     "forced",
     "forward_order",
-    "random_order",
+    "random_decoding_order",
     "ranks",
     "read_sequences",
     "records",
-    "sample",
-    "score",
+    "sample_sequences",
+    "score_sequences",
     "unconditional",
     "write_designs",
     "write_fasta",

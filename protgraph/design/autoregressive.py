@@ -11,17 +11,17 @@ from torch import Tensor
 
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding
-from protgraph.design.decoding_order import random_order, ranks, tie
+from protgraph.design.decoding_order import random_decoding_order, ranks, tie
 from protgraph.errors import OptionError
 from protgraph.ops.edges import Proteins
 
-__all__ = ["Sampled", "check_temperature", "deviates", "sample"]
+__all__ = ["SampledSequences", "check_temperature", "deviates", "sample_sequences"]
 
 _SEEDS = 2**63  # how many there are
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
+class SampledSequences:
     """S sequences for the N residues of a batch.
 
     Parameters
@@ -69,7 +69,7 @@ def deviates(sizes: Sequence[int], copies: Iterable[int], *, seed: int) -> tuple
 
 
 @torch.no_grad()
-def sample(
+def sample_sequences(
     decoding: Decoding,
     constraints: Constraints,
     *,
@@ -78,7 +78,7 @@ def sample(
     seed: int = 0,
     order: Tensor | None = None,
     uniform: Tensor | None = None,
-) -> Sampled:
+) -> SampledSequences:
     """Draw sequences, each residue from what the model says after those before it.
 
     Parameters
@@ -115,7 +115,7 @@ def sample(
     designed = constraints.designed & decoding.known
     drawn = deviates(proteins.sizes, range(copies), seed=seed)
     if order is None:
-        order = random_order(designed, proteins, drawn[0].to(device))
+        order = random_decoding_order(designed, proteins, drawn[0].to(device))
     there = set(decoding.known.nonzero().flatten().tolist()) if constraints.groups else set()
     groups = [seen for g in constraints.groups if (seen := [node for node in g if node in there])]
     if groups:
@@ -125,7 +125,7 @@ def sample(
     run = _Run(decoding, constraints, designed, order, uniform, temperature)
     for nodes, rows, closes in _schedule(order, designed, proteins, groups):
         run.step(nodes, rows, closes)
-    return Sampled(run.aatype.view(copies, -1), run.log_probs(), run.drawn.view(copies, len(designed), -1), order)
+    return SampledSequences(run.aatype.view(copies, -1), run.log_probs(), run.drawn.view(copies, len(designed), -1), order)
 
 
 def check_temperature(temperature: float) -> None:

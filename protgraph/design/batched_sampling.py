@@ -9,22 +9,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protgraph.design.autoregressive import Sampled, deviates, sample
+from protgraph.design.autoregressive import SampledSequences, deviates, sample_sequences
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding, forced
-from protgraph.design.decoding_order import random_order, ranks
-from protgraph.design.encode import encode, joined, noisy
+from protgraph.design.decoding_order import random_decoding_order, ranks
+from protgraph.design.encode import encode, merge_constraints, noisy
 from protgraph.design.ligand_contacts import near_ligands
 from protgraph.design.result import Design
-from protgraph.model.build import GraphModel
+from protgraph.model.build import ProteinModel
 from protgraph.structure import Residues
 
-__all__ = ["Request", "draw"]
+__all__ = ["SamplingRequest", "sample_designs"]
 
 
 @dataclass(frozen=True)
-class Request:
-    """How many sequences, and how; see :func:`protgraph.design.design`."""
+class SamplingRequest:
+    """How many sequences, and how; see :func:`protgraph.design.design_sequences`."""
 
     copies: int
     temperatures: Sequence[float]
@@ -42,11 +42,11 @@ class Request:
             yield range(first, min(first + most, self.copies))
 
 
-def draw(model: GraphModel, some: Sequence[Residues], wishes: Sequence[Constraints], request: Request) -> list[Design]:
+def sample_designs(model: ProteinModel, some: Sequence[Residues], wishes: Sequence[Constraints], request: SamplingRequest) -> list[Design]:
     """All sequences that are asked for, of proteins that are encoded together."""
     n, device = sum(map(len, some)), next(model.parameters()).device
     drawn: list[list[dict[str, Tensor]]] = [[] for _ in request.temperatures]
-    decoding, constraints = None, joined(wishes, device)
+    decoding, constraints = None, merge_constraints(wishes, device)
     native: Tensor | None = None
     stays = [~c.designed.numpy() for c in wishes] if request.sidechains else []
     near = torch.from_numpy(np.concatenate([near_ligands(r) for r in some])).to(device)
@@ -54,17 +54,17 @@ def draw(model: GraphModel, some: Sequence[Residues], wishes: Sequence[Constrain
         if request.noise:
             seen = [r for copy in chunk for r in noisy(some, request.noise, request.seed, copy)]
             decoding = encode(model, seen, known=stays * len(chunk))
-            constraints = joined([*wishes] * len(chunk), device)
+            constraints = merge_constraints([*wishes] * len(chunk), device)
         elif decoding is None:
             decoding = encode(model, some, known=stays)
         known, sizes = decoding.known[:n], decoding.proteins.sizes[: len(some)]
         normal, uniform = (
             x.view(-1, len(decoding.aatype)).to(device) for x in deviates(sizes, chunk, seed=request.seed)
         )
-        order = random_order(constraints.designed & decoding.known, decoding.proteins, normal)
+        order = random_decoding_order(constraints.designed & decoding.known, decoding.proteins, normal)
         for number, temperature in enumerate(request.temperatures):
             how = {"copies": len(order), "temperature": temperature, "order": order, "uniform": uniform}
-            made = sample(decoding, constraints, **how)
+            made = sample_sequences(decoding, constraints, **how)
             if native is None:
                 native = _native(decoding, constraints, made)[:, : len(some)]
             about = near.repeat(len(decoding.known) // n)
@@ -76,21 +76,21 @@ def draw(model: GraphModel, some: Sequence[Residues], wishes: Sequence[Constrain
 
 
 @torch.no_grad()
-def _native(decoding: Decoding, constraints: Constraints, made: Sampled) -> Tensor:
+def _native(decoding: Decoding, constraints: Constraints, made: SampledSequences) -> Tensor:
     """``(2, B)`` score and global score of the structures' own sequences, in the first order."""
     told = forced(decoding, ranks(made.order[0], decoding.proteins))[None]
-    own = Sampled(decoding.aatype[None], told, told, made.order[:1])
+    own = SampledSequences(decoding.aatype[None], told, told, made.order[:1])
     return torch.cat(_scores(decoding, constraints, own)).double().cpu()
 
 
-def _scores(decoding: Decoding, constraints: Constraints, made: Sampled) -> list[Tensor]:
+def _scores(decoding: Decoding, constraints: Constraints, made: SampledSequences) -> list[Tensor]:
     """``(S, B)`` over the residues that are designed, and over all that have a backbone."""
     masks = constraints.designed & decoding.known, decoding.known
     return [made.score(mask, decoding.proteins) for mask in masks]
 
 
 def _told(
-    decoding: Decoding, constraints: Constraints, made: Sampled, copies: int, details: bool, about: Tensor
+    decoding: Decoding, constraints: Constraints, made: SampledSequences, copies: int, details: bool, about: Tensor
 ) -> dict[str, Tensor]:
     """What is kept of one pass, on the CPU, a row a copy."""
     score, global_score = _scores(decoding, constraints, made)

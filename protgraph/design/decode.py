@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from protgraph.design.one_shot import AllAtOnce, tells_types, told_at_once
+from protgraph.design.one_shot import OneShotDecoder, tells_types, told_at_once
 from protgraph.errors import WiringError
 from protgraph.featurize.plan import inputs
-from protgraph.model.build import GraphModel
+from protgraph.model.build import ProteinModel
 from protgraph.nn.decoder import Decoder, DecoderState
 from protgraph.ops.edges import Proteins
 
@@ -30,7 +30,7 @@ class Decoding:
 
     Parameters
     ----------
-    decoder : Decoder or AllAtOnce
+    decoder : Decoder or OneShotDecoder
     head : callable
         Rows ``(R, C)`` of the decoder to logits ``(R, types)``.
     f : mapping
@@ -42,7 +42,7 @@ class Decoding:
         ``(N,)`` bool, which residues have neighbours, that is, a backbone to be decoded from; all without a decoder.
     """
 
-    decoder: Decoder | AllAtOnce
+    decoder: Decoder | OneShotDecoder
     head: Callable[[Tensor], Tensor]
     f: Mapping[str, Any]
     proteins: Proteins
@@ -50,7 +50,7 @@ class Decoding:
     known: Tensor
 
     @classmethod
-    def of(cls, model: GraphModel, batch: Data) -> Decoding:
+    def of(cls, model: ProteinModel, batch: Data) -> Decoding:
         """Encode a graph or batch; call it without gradients where none are needed.
 
         Raises
@@ -62,7 +62,7 @@ class Decoding:
         if model.decoder is None:
             told, given = told_at_once(model, batch), inputs(batch)
             return cls(
-                decoder=AllAtOnce(),
+                decoder=OneShotDecoder(),
                 head=lambda h: h,
                 f=told,
                 proteins=given["proteins"],
@@ -89,7 +89,7 @@ class Decoding:
         return self.decoder.start(self.f, copies=copies)
 
 
-def check_designs(model: GraphModel) -> None:
+def check_designs(model: ProteinModel) -> None:
     """That a model tells residue types, by a decoder or all at once.
 
     Raises

@@ -10,10 +10,10 @@ from torch import Tensor
 from protgraph.errors import OptionError
 from protgraph.ops.edges import Proteins
 
-__all__ = ["forward_order", "random_order", "ranks", "tie"]
+__all__ = ["forward_order", "random_decoding_order", "ranks", "tie"]
 
 
-def random_order(designed: Tensor, proteins: Proteins, noise: Tensor) -> Tensor:
+def random_decoding_order(designed: Tensor, proteins: Proteins, noise: Tensor) -> Tensor:
     """Nodes in the order in which they are decoded: fixed ones by ``|noise|``, then designed ones, in every protein.
 
     Parameters

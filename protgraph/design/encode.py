@@ -14,17 +14,17 @@ from torch import Tensor
 from protgraph.data.graph.protein_graph import collate
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding
-from protgraph.model.build import GraphModel
+from protgraph.model.build import ProteinModel
 from protgraph.structure import Residues
 from protgraph.task.builtin import BACKBONE_ALONE
 
-__all__ = ["encode", "grouped", "joined", "noisy"]
+__all__ = ["encode", "grouped", "merge_constraints", "noisy"]
 
 T = TypeVar("T")
 
 
 @torch.no_grad()
-def encode(model: GraphModel, some: Sequence[Residues], *, known: Sequence[np.ndarray] = ()) -> Decoding:
+def encode(model: ProteinModel, some: Sequence[Residues], *, known: Sequence[np.ndarray] = ()) -> Decoding:
     """Proteins up to the decoder; featurizers see of each what is known before its sequence is.
 
     Where ``known`` ``(N,)`` bool is given for each, side chains of these residues are seen too.
@@ -55,7 +55,7 @@ def grouped(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator
         yield held
 
 
-def joined(each: Sequence[Constraints], device: torch.device) -> Constraints:
+def merge_constraints(each: Sequence[Constraints], device: torch.device) -> Constraints:
     """The constraints of several proteins as those of one batch."""
     sizes = [len(c.designed) for c in each]
     starts = list(accumulate(sizes, initial=0))

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protgraph.design.run import design, score
-from protgraph.design.spec import Wish
+from protgraph.design.run import design_sequences, score_sequences
+from protgraph.design.spec import DesignSpec
 from protgraph.errors import OptionError
-from protgraph.model.build import GraphModel
+from protgraph.model.build import ProteinModel
 from protgraph.structure import Residues
 from protgraph.structure.chemistry.alphabet import UNKNOWN
 
-__all__ = ["Assessment", "assess"]
+__all__ = ["DesignMetrics", "evaluate_design"]
 
 
 @dataclass(frozen=True, eq=False)
-class Assessment:
+class DesignMetrics:
     """What a model does on proteins whose sequences are known.
 
     Parameters
@@ -39,20 +39,20 @@ class Assessment:
     residues: int
 
 
-def assess(
-    model: GraphModel,
+def evaluate_design(
+    model: ProteinModel,
     proteins: Sequence[Residues],
     *,
     samples: int = 1,
     temperature: float = 0.1,
     orders: int = 4,
     seed: int = 0,
-) -> Assessment:
+) -> DesignMetrics:
     """Score the native sequences of proteins, and draw others for all their residues.
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
         With a decoder.
     proteins : sequence of Residues
     samples : int
@@ -71,11 +71,11 @@ def assess(
     if not proteins:
         raise OptionError("there is no protein to assess a model on")
     losses, shares, right = [], [], np.zeros((UNKNOWN, UNKNOWN), np.int64)
-    for told in score(model, proteins, orders=orders, seed=seed):
+    for told in score_sequences(model, proteins, orders=orders, seed=seed):
         known = (told.residues.aatype != UNKNOWN) & ~np.isnan(told.each)
         losses += [-told.each[rows] for rows in _chains(told.residues, known)]
-    wish = Wish()
-    for made in design(model, proteins, wish, copies=samples, temperature=temperature, seed=seed):
+    wish = DesignSpec()
+    for made in design_sequences(model, proteins, wish, copies=samples, temperature=temperature, seed=seed):
         native = made.residues.aatype
         counted = made.designed & (native != UNKNOWN)
         drawn = made.aatype[:, counted]
@@ -89,7 +89,7 @@ def assess(
         "perplexity_mean": np.mean([np.exp(one.mean()) for one in losses]),
         "recovery_mean": np.mean(shares),
     }
-    return Assessment({name: float(value) for name, value in metrics.items()}, right, len(whole))
+    return DesignMetrics({name: float(value) for name, value in metrics.items()}, right, len(whole))
 
 
 def _chains(residues: Residues, counted: np.ndarray) -> list[np.ndarray]:

@@ -12,11 +12,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from protgraph.data.datasets.target import Target
-from protgraph.model.build import GraphModel
+from protgraph.model.build import ProteinModel
 from protgraph.nn.decoder import DecoderState
 from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
 
-__all__ = ["AllAtOnce", "told_at_once", "tells_types"]
+__all__ = ["OneShotDecoder", "told_at_once", "tells_types"]
 
 
 @dataclass
@@ -26,7 +26,7 @@ class _Told(DecoderState):
     num_nodes: int
 
 
-class AllAtOnce:
+class OneShotDecoder:
     """Rows that no type changes: ``p(types | backbone) = Π_i p(type of i | backbone)``.
 
     The methods of :class:`protgraph.nn.decoder.Decoder`; its rows are the logits themselves.
@@ -54,7 +54,7 @@ def tells_types(target: Target) -> bool:
     return target.level == "node" and target.kind == "classes" and target.names in (names, names[:UNKNOWN])
 
 
-def told_at_once(model: GraphModel, batch: Data) -> dict[str, Tensor]:
+def told_at_once(model: ProteinModel, batch: Data) -> dict[str, Tensor]:
     """``{"h": logits (N, types)}`` of a graph or batch whose types are hidden."""
     blind = copy.copy(batch)
     blind.aatype = torch.full_like(batch.aatype, UNKNOWN)

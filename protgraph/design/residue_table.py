@@ -14,11 +14,11 @@ from protgraph.design.selection import rows_of
 from protgraph.errors import OptionError, ProtgraphError
 from protgraph.structure import ALPHABET, Residues
 
-__all__ = ["Table", "read_table"]
+__all__ = ["ResidueTable", "read_residue_table"]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ResidueTable:
     """Numbers of residue types, by residues in words.
 
     Parameters
@@ -61,7 +61,7 @@ class Table:
         return table
 
 
-def read_table(path: str | Path) -> Table:
+def read_residue_table(path: str | Path) -> ResidueTable:
     """A CSV with the columns ``chain``, ``res_id``, maybe ``ins_code``, and one-letter codes; others are passed over.
 
     ``res_id`` is a number, a range ``10-20`` or ``10-``, or empty for all of the chain. An empty cell says nothing.
@@ -85,7 +85,7 @@ def read_table(path: str | Path) -> Table:
     rows = tuple(_row(path, reader.line_num, row, letters) for row in reader)
     if not rows:
         raise OptionError(f"{path}: the table has no row")
-    return Table(str(path), rows)
+    return ResidueTable(str(path), rows)
 
 
 def _row(path: str | Path, line: int, row: Mapping[str, str], letters: list[str]) -> tuple[int, str, dict[str, float]]:

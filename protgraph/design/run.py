@@ -11,19 +11,19 @@ import torch
 from torch import Tensor
 
 from protgraph.design.autoregressive import check_temperature, deviates
-from protgraph.design.batched_sampling import Request, draw
+from protgraph.design.batched_sampling import SamplingRequest, sample_designs
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding, check_designs, conditional, forced, unconditional
-from protgraph.design.decoding_order import random_order, ranks
+from protgraph.design.decoding_order import random_decoding_order, ranks
 from protgraph.design.design_fasta import aatype_of
 from protgraph.design.encode import encode, grouped, noisy
 from protgraph.design.result import Design, Scores
-from protgraph.design.spec import Wish
+from protgraph.design.spec import DesignSpec
 from protgraph.errors import OptionError, ProtgraphError
-from protgraph.model.build import GraphModel
+from protgraph.model.build import ProteinModel
 from protgraph.structure import Residues
 
-__all__ = ["MODES", "Refused", "design", "score"]
+__all__ = ["MODES", "Refused", "design_sequences", "score_sequences"]
 
 #: How residues are scored, and what each one is told.
 MODES = {
@@ -38,10 +38,10 @@ T = TypeVar("T")
 Refused = list[tuple[Residues, ProtgraphError]]
 
 
-def design(
-    model: GraphModel,
+def design_sequences(
+    model: ProteinModel,
     proteins: Iterable[Residues],
-    wish: Wish | None = None,
+    wish: DesignSpec | None = None,
     *,
     copies: int = 1,
     temperature: float | Sequence[float] = 0.1,
@@ -57,10 +57,10 @@ def design(
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
         That tells residue types, all at once or with a decoder; :func:`protgraph.model.pretrained` gives one.
     proteins : iterable of Residues
-    wish : Wish, optional
+    wish : DesignSpec, optional
     copies : int
         Sequences of each protein at each temperature.
     temperature : float or sequence of float
@@ -86,7 +86,7 @@ def design(
     WiringError
         The model predicts something else.
     """
-    wish = wish or Wish()
+    wish = wish or DesignSpec()
     temperatures = [temperature] if isinstance(temperature, (int, float)) else list(temperature)
     _check(copies >= 1, f"copies={copies}: 1 sequence or more")
     _check(len(temperatures) > 0, "there is no temperature")
@@ -95,14 +95,14 @@ def design(
         _check(temperatures.count(one) == 1, f"temperature {one:g} is given twice; ask for more copies")
     _check_seed_and_noise(seed, noise)
     check_designs(model)
-    request = Request(copies, temperatures, seed, noise, details, batch_residues, batch_decoded, sidechains)
+    request = SamplingRequest(copies, temperatures, seed, noise, details, batch_residues, batch_decoded, sidechains)
 
     def wished(residues: Residues) -> tuple[Residues, Constraints]:
         return residues, wish.constraints(residues, model.target.size)
 
     pairs = _allowed(proteins, wished, refused)
     for some in grouped(pairs, batch_residues, lambda pair: len(pair[0])):
-        made = draw(model, [residues for residues, _ in some], [c for _, c in some], request)
+        made = sample_designs(model, [residues for residues, _ in some], [c for _, c in some], request)
         for one in made:
             if one.designed.any():
                 yield one
@@ -110,8 +110,8 @@ def design(
                 _refuse(one.residues, _unseen(one.residues, "to be designed"), refused)
 
 
-def score(
-    model: GraphModel,
+def score_sequences(
+    model: ProteinModel,
     proteins: Iterable[Residues],
     *,
     chains: Sequence[str] = (),
@@ -127,7 +127,7 @@ def score(
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
         That tells residue types; one without a decoder says the same in every mode.
     proteins : iterable of Residues
     chains : sequence of str
@@ -172,7 +172,7 @@ def score(
         asked = torch.cat([torch.from_numpy(np.isin(r.chain, own.chain_names)) for r, own, _ in some])
         asked = asked.to(decoding.aatype.device)
         drawn = deviates(decoding.proteins.sizes, range(orders), seed=seed)[0].to(asked.device)
-        rank = ranks(random_order(asked, decoding.proteins, drawn), decoding.proteins)
+        rank = ranks(random_decoding_order(asked, decoding.proteins, drawn), decoding.proteins)
         for number in range(max(len(given) for _, _, given in some)):
             aatype = decoding.aatype.clone()
             types = np.concatenate([given[min(number, len(given) - 1)][1] for _, _, given in some])

@@ -12,20 +12,20 @@ import numpy as np
 import torch
 
 from protgraph.design.constraint import Constraints, any_of_group, impossible
-from protgraph.design.residue_table import Table, read_table
+from protgraph.design.residue_table import ResidueTable, read_residue_table
 from protgraph.design.selection import Tie, select, ties
 from protgraph.errors import OptionError
 from protgraph.structure import ALPHABET, Residues
 from protgraph.structure.chemistry.alphabet import UNKNOWN
 
-__all__ = ["Wish", "chosen_chains", "letters_of"]
+__all__ = ["DesignSpec", "chosen_chains", "letters_of"]
 
 # How far the probabilities of a residue may be from 1 together: they were rounded.
 _ROUNDED = 0.05
 
 
 @dataclass(frozen=True)
-class Wish:
+class DesignSpec:
     """What is wished of every protein of a run.
 
     Parameters
@@ -57,7 +57,7 @@ class Wish:
 
     Notes
     -----
-    Tables are as in :func:`protgraph.design.residue_table.read_table`.
+    Tables are as in :func:`protgraph.design.residue_table.read_residue_table`.
     """
 
     chains: tuple[str, ...] = ()
@@ -78,23 +78,23 @@ class Wish:
         _ = self._omit, self._bias, self._pssm, self._log_odds  # what cannot be read is told at once
 
     @cached_property
-    def _omit(self) -> tuple[str, list[Table]]:
+    def _omit(self) -> tuple[str, list[ResidueTable]]:
         letters, tables = ALPHABET[UNKNOWN], []
         for part in _parts(self.omit):
             if set(part.upper()) <= set(ALPHABET):
                 letters += part.upper()
             elif Path(part).is_file():
-                tables.append(read_table(part))
+                tables.append(read_residue_table(part))
             else:
                 raise OptionError(f"omit {part!r}: give letters of {ALPHABET}, or the file of a table, which it is not")
         return letters, tables
 
     @cached_property
-    def _bias(self) -> tuple[dict[str, float], list[Table]]:
+    def _bias(self) -> tuple[dict[str, float], list[ResidueTable]]:
         numbers, tables = {}, []
         for part in _parts(self.bias):
             if Path(part).is_file():
-                tables.append(read_table(part))
+                tables.append(read_residue_table(part))
                 continue
             letter, _, value = part.partition("=")
             letter = letter.strip().upper()
@@ -107,12 +107,12 @@ class Wish:
         return numbers, tables
 
     @cached_property
-    def _pssm(self) -> Table | None:
-        return None if self.pssm is None else read_table(self.pssm)
+    def _pssm(self) -> ResidueTable | None:
+        return None if self.pssm is None else read_residue_table(self.pssm)
 
     @cached_property
-    def _log_odds(self) -> Table | None:
-        return None if self.pssm_log_odds is None else read_table(self.pssm_log_odds)
+    def _log_odds(self) -> ResidueTable | None:
+        return None if self.pssm_log_odds is None else read_residue_table(self.pssm_log_odds)
 
     def constraints(self, residues: Residues, types: int = len(ALPHABET)) -> Constraints:
         """These wishes for one protein and a model of so many types.
@@ -186,7 +186,7 @@ def _first(residues: Residues, where: np.ndarray) -> str:
     return residues.ids[int(np.argwhere(where)[0, 0])]
 
 
-def _profile(table: Table, residues: Residues, types: int) -> tuple[np.ndarray, np.ndarray]:
+def _profile(table: ResidueTable, residues: Residues, types: int) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities ``(N, types)`` that add up to 1 where the table says something, ``(N,)``, and are 0 elsewhere."""
     p = table.of(residues, types)
     named = ~np.isnan(p).all(1)

@@ -2,13 +2,13 @@
 
 The *structure* stage sees residues as numpy arrays, once a protein, and its results are kept (dihedral angles,
 directions, edges); the *tensor* stage expands kept fields after batching, on the device (one-hot types, distances,
-radial bases). Every plan of features, in order, is a :class:`FeaturePlan`; :func:`featurize` runs both stages.
+radial bases). Every plan of features, in order, is a :class:`FeaturePlan`; :func:`build_graph` runs both stages.
 """
 
 from __future__ import annotations
 
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
-from protgraph.featurize.plan import FeaturePlan, featurize
+from protgraph.featurize.plan import FeaturePlan, build_graph
 
 __all__ = [
     "EdgeFeaturizer",
@@ -17,5 +17,5 @@ __all__ = [
     "Featurizer",
     "StructureFeaturizer",
     "TensorFeaturizer",
-    "featurize",
+    "build_graph",
 ]

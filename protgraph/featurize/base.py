@@ -17,7 +17,7 @@ from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.structure.residues.atoms import Nodes
+from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["EdgeFeaturizer", "EdgeList", "Featurizer", "StructureFeaturizer", "TensorFeaturizer"]
@@ -100,13 +100,13 @@ class EdgeFeaturizer(Featurizer):
     def __call__(self, residues: Residues) -> EdgeList:
         """The edges, without duplicates and, unless the class says otherwise, without self loops."""
 
-    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+    def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         """The edges between atoms, of kinds that have a meaning between them.
 
         Parameters
         ----------
         residues : Residues
-        nodes : Nodes
+        nodes : NodeAtoms
             Atoms of theirs; edges are of their numbers.
 
         Raises

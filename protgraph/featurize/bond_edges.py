@@ -19,7 +19,7 @@ from protgraph.structure.chemistry.bonds import (
 )
 from protgraph.structure.descriptors.backbone_geometry import linked_to_next
 from protgraph.structure.neighbors import search as neighbors
-from protgraph.structure.residues.atoms import Nodes
+from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["AtomPairs", "CovalentBond", "Disulfide", "PeptideBond"]
@@ -39,11 +39,11 @@ class AtomPairs(EdgeFeaturizer):
         codes = np.unique((ends[0] * n + ends[1])[ends[0] != ends[1]])
         return EdgeList(*neighbors.both_ways(residues.pos, np.stack(np.divmod(codes, n))))
 
-    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+    def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         pairs = np.unique(np.sort(self._ends(residues, nodes), axis=0), axis=1)
         return EdgeList(*neighbors.both_ways(nodes.pos, pairs))
 
-    def _ends(self, residues: Residues, nodes: Nodes) -> np.ndarray:
+    def _ends(self, residues: Residues, nodes: NodeAtoms) -> np.ndarray:
         """``(2, P)`` int64 nodes of the pairs of which both atoms are nodes."""
         ends = nodes.of_atoms(self.pairs(residues))
         return ends[:, (ends >= 0).all(0)]
@@ -79,7 +79,7 @@ class CovalentBond(AtomPairs):
     def pairs(self, residues: Residues) -> np.ndarray:
         return covalent_bonds(residues)
 
-    def _ends(self, residues: Residues, nodes: Nodes) -> np.ndarray:
+    def _ends(self, residues: Residues, nodes: NodeAtoms) -> np.ndarray:
         ends, ligands = super()._ends(residues, nodes), residues.ligands
         if ligands is None or not nodes.is_ligand.any():
             return ends

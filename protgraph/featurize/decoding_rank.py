@@ -36,7 +36,7 @@ class DecodingRank(TensorFeaturizer):
     Notes
     -----
     Where all types are hidden, all come last together: each is told from the structure alone. Training brings random
-    ranks (:func:`protgraph.task.random_order`), and :mod:`protgraph.design` decodes in orders of its own.
+    ranks (:func:`protgraph.task.with_random_order`), and :mod:`protgraph.design` decodes in orders of its own.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("seq_pos", "aatype")

@@ -20,7 +20,7 @@ from protgraph.structure.chemistry.functional_groups import (
 from protgraph.structure.chemistry.hbond import hydrogen_bonds
 from protgraph.structure.chemistry.vdw import touching
 from protgraph.structure.neighbors import search as neighbors
-from protgraph.structure.residues.atoms import Nodes
+from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 
 __all__ = [
@@ -53,7 +53,7 @@ class _Donated(AtomPairs):
         ends = np.unique(residues.atom_residue[self.pairs(residues)], axis=1)
         return EdgeList(*neighbors.resorted(residues.pos, ends[:, ends[0] != ends[1]]))
 
-    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+    def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         if not self.is_directed:
             return super().among(residues, nodes)
         return EdgeList(*neighbors.resorted(nodes.pos, np.unique(self._ends(residues, nodes), axis=1)))

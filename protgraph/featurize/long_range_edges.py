@@ -13,7 +13,7 @@ from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.neighbors.atom_distance import distant_knn
 from protgraph.structure.neighbors.delaunay import delaunay
 from protgraph.structure.neighbors.random_neighbors import random_neighbors
-from protgraph.structure.residues.atoms import Nodes
+from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Complete", "Delaunay", "DistantKnn", "RandomLongRange"]
@@ -33,7 +33,7 @@ class Complete(EdgeFeaturizer):
     def __call__(self, residues: Residues) -> EdgeList:
         return _complete(residues.pos)
 
-    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+    def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         return _complete(nodes.pos)
 
 
@@ -60,7 +60,7 @@ class Delaunay(EdgeFeaturizer):
     def __call__(self, residues: Residues) -> EdgeList:
         return _triangulated(residues.pos, self.cutoff)
 
-    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+    def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         return _triangulated(nodes.pos, self.cutoff)
 
 

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from protgraph import __version__
 from protgraph.data.graph.protein_graph import ProteinGraph
-from protgraph.data.store.graph_file import read_info, read_part, write_part
+from protgraph.data.store.graph_file import read_graph_file, read_graph_info, write_graph_file
 from protgraph.errors import DatasetError, ProtgraphError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.registry.component import Node, as_node
+from protgraph.registry.component import ComponentSpec, as_component
 from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.loss_report import LossReport
-from protgraph.structure.io.sources import Entry, entries
+from protgraph.structure.io.sources import ProteinSource, entries
 
 __all__ = ["Outcome", "featurize_files", "graphs_of"]
 
@@ -84,7 +84,7 @@ class _Request:
 
 def featurize_files(
     files: Iterable[str | Path],
-    features: Sequence[Node | str],
+    features: Sequence[ComponentSpec | str],
     parts: str | Path,
     *,
     chains: Sequence[str] | None = None,
@@ -102,7 +102,7 @@ def featurize_files(
     ----------
     files : iterable of str or Path
         Structure or FASTA files, or "pdb:1ubq".
-    features : sequence of Node or str
+    features : sequence of ComponentSpec or str
         Featurizers.
     parts : str or Path
         Folder for the graphs that are done. A protein whose graph is there already, made of a file of the same bytes by
@@ -124,7 +124,7 @@ def featurize_files(
     DatasetError
         A process died; what is done is kept.
     """
-    wanted = [as_node(n) for n in features]
+    wanted = [as_component(n) for n in features]
     plan = FeaturePlan(wanted, nodes=nodes)  # a wrong request is an error before anything is read
     ligands, nucleic = ligands or plan.wants_ligands, nucleic or plan.wants_ligands
     plain = json.dumps([n.to_dict() for n in wanted], sort_keys=True)
@@ -149,7 +149,7 @@ def featurize_files(
 
 def graphs_of(outcomes: Iterable[Outcome]) -> Iterator[ProteinGraph]:
     """The graphs of all outcomes that have one, in their order."""
-    return (read_part(o.part) for o in outcomes if o.part)
+    return (read_graph_file(o.part) for o in outcomes if o.part)
 
 
 def _one_thread() -> None:
@@ -183,13 +183,13 @@ def _file(file: str, request: _Request) -> list[Outcome]:
     return [_protein(e, e.label.replace(path, file, 1), sha256, request) for e in found]
 
 
-def _protein(entry: Entry, label: str, sha256: str, request: _Request) -> Outcome:
+def _protein(entry: ProteinSource, label: str, sha256: str, request: _Request) -> Outcome:
     """The graph of one protein, in a file of its own named after everything that it depends on."""
     begun = time.perf_counter()
     key = [__version__, sha256, label, *(value for name, value in asdict(request).items() if name != "parts")]
     part = Path(request.parts) / hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
     if part.is_file():
-        return Outcome(**read_info(part), part=str(part))
+        return Outcome(**read_graph_info(part), part=str(part))
     try:
         plan = _plan(request.features, request.nodes)
         residues = entry.read()
@@ -200,7 +200,7 @@ def _protein(entry: Entry, label: str, sha256: str, request: _Request) -> Outcom
     loss, seconds = residues.report.to_dict(), time.perf_counter() - begun
     made = Outcome(label, residues.name, len(residues), graph.num_edges, seconds, sha256, loss)
     info = {name: value for name, value in asdict(made).items() if name != "part"}
-    write_part(part, graph, info=info)
+    write_graph_file(part, graph, info=info)
     return Outcome(**info, part=str(part))
 
 

@@ -17,13 +17,13 @@ from protgraph.data.graph.protein_graph import ProteinGraph, fill
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.ops.edges import Edges, Proteins
-from protgraph.registry.component import Node, as_nodes
+from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure import Residues, Structure, clean
 from protgraph.structure.chemistry.alphabet import UNKNOWN
-from protgraph.structure.residues.atoms import NODE_KINDS, Nodes, nodes_of
+from protgraph.structure.residues.atoms import NODE_KINDS, NodeAtoms, nodes_of
 from protgraph.structure.residues.ligands import Ligands
 
-__all__ = ["ALWAYS", "ATOM_FIELDS", "COORDINATES", "FeaturePlan", "featurize"]
+__all__ = ["ALWAYS", "ATOM_FIELDS", "COORDINATES", "FeaturePlan", "build_graph"]
 
 #: Fields that a protein has only if its structure is known.
 COORDINATES = frozenset({"pos", "backbone"})
@@ -38,7 +38,7 @@ class FeaturePlan:
 
     Parameters
     ----------
-    features : sequence of Node, str or dict
+    features : sequence of ComponentSpec, str or dict
         Featurizers in order; a tensor featurizer comes after those that write what it reads.
     nodes : {"residue", "backbone", "atom"}
         What the nodes are. Features of residues are repeated for their atoms; edge featurizers join the atoms.
@@ -59,14 +59,14 @@ class FeaturePlan:
         has no meaning between atoms.
     """
 
-    def __init__(self, features: Sequence[Node | str | Mapping[str, Any]], *, nodes: str = "residue") -> None:
+    def __init__(self, features: Sequence[ComponentSpec | str | Mapping[str, Any]], *, nodes: str = "residue") -> None:
         if nodes not in NODE_KINDS:
             raise OptionError(f"nodes are one of {', '.join(map(repr, NODE_KINDS))}, got {nodes!r}")
         self.node_kind = nodes
-        self.nodes: tuple[Node, ...] = as_nodes(features, "features")
-        self.structure: list[tuple[Node, StructureFeaturizer]] = []
-        self.edges: list[tuple[Node, EdgeFeaturizer]] = []
-        self.tensor: list[tuple[Node, TensorFeaturizer]] = []
+        self.nodes: tuple[ComponentSpec, ...] = as_components(features, "features")
+        self.structure: list[tuple[ComponentSpec, StructureFeaturizer]] = []
+        self.edges: list[tuple[ComponentSpec, EdgeFeaturizer]] = []
+        self.tensor: list[tuple[ComponentSpec, TensorFeaturizer]] = []
         always = (*ALWAYS, "proteins", *(ATOM_FIELDS if nodes != "residue" else ()))
         self.fields: dict[str, FieldSpec] = {name: field(name) for name in always}
         made = [self._create(i, n) for i, n in enumerate(self.nodes)]
@@ -87,14 +87,14 @@ class FeaturePlan:
                 self.needs_coordinates = self.needs_coordinates or path
 
     @staticmethod
-    def _create(i: int, n: Node) -> tuple[Node, Featurizer]:
+    def _create(i: int, n: ComponentSpec) -> tuple[ComponentSpec, Featurizer]:
         path = f"features[{i}] ({n.name})"
         featurizer = registry.featurizers.create(n.name, path=path, options=n.options)
         if not isinstance(featurizer, Featurizer):
             raise WiringError(f"{path} is a {type(featurizer).__name__}, not a protgraph Featurizer")
         return n, featurizer
 
-    def _place(self, path: str, n: Node, featurizer: Featurizer) -> None:
+    def _place(self, path: str, n: ComponentSpec, featurizer: Featurizer) -> None:
         if n.inputs:
             raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
         if isinstance(featurizer, EdgeFeaturizer):
@@ -208,9 +208,9 @@ def inputs(graph: ProteinGraph) -> dict[str, Any]:
     return f
 
 
-def featurize(
+def build_graph(
     protein: Structure | Residues,
-    features: Sequence[Node | str | Mapping[str, Any]] = ("knn",),
+    features: Sequence[ComponentSpec | str | Mapping[str, Any]] = ("knn",),
     *,
     nodes: str = "residue",
 ) -> ProteinGraph:
@@ -220,7 +220,7 @@ def featurize(
     ----------
     protein : Structure or Residues
         As :func:`protgraph.load_structure` or :func:`protgraph.clean` gives it.
-    features : sequence of Node, str or dict
+    features : sequence of ComponentSpec, str or dict
         Featurizers, by name or as ``node("knn", k=16)``.
     nodes : {"residue", "backbone", "atom"}
         What the nodes are: residues, their atoms N, CA, C, O, or all heavy atoms.
@@ -251,14 +251,14 @@ def _with_ligands(arrays: Mapping[str, np.ndarray], residues: Residues, ligands:
     return {name: np.concatenate([value, rows[name]]) for name, value in arrays.items()}
 
 
-def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: Nodes) -> dict[str, np.ndarray]:
+def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: NodeAtoms) -> dict[str, np.ndarray]:
     """What residues have, on each of their atoms, and what only atoms have."""
     given = {name: value[nodes.residue] for name, value in arrays.items()}
     own = {"pos": nodes.pos, "atom_type": nodes.atom_type, "element": nodes.atomic_number, "residue": nodes.residue}
     return {**given, **own, "is_ligand": nodes.is_ligand}
 
 
-def _edges(featurizer: EdgeFeaturizer, residues: Residues, nodes: Nodes) -> EdgeList:
+def _edges(featurizer: EdgeFeaturizer, residues: Residues, nodes: NodeAtoms) -> EdgeList:
     return featurizer(residues) if nodes.kind == "residue" else featurizer.among(residues, nodes)
 
 

@@ -17,7 +17,7 @@ from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.structure.descriptors.representative_atoms import cb, sidechain_centroid
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.neighbors.atom_distance import nearest_by_atoms
-from protgraph.structure.residues.atoms import Nodes
+from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Contact", "Knn", "Radius", "Sequence", "SequenceOffset"]
@@ -62,7 +62,7 @@ class Knn(EdgeFeaturizer):
             return EdgeList(*_apart(residues, found, self.separation))
         return EdgeList(*found, degree=max(min(self.k, len(residues) - 1), 0))
 
-    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+    def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         _of_nodes("knn", self.of, self.separation)
         return EdgeList(*neighbors.knn(nodes.pos, self.k), degree=max(min(self.k, len(nodes) - 1), 0))
 
@@ -94,7 +94,7 @@ class Radius(EdgeFeaturizer):
             found = _found(residues, self.of, partial(neighbors.radius, cutoff=self.radius))
         return EdgeList(*_apart(residues, found, self.separation))
 
-    def among(self, residues: Residues, nodes: Nodes) -> EdgeList:
+    def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         _of_nodes("radius", self.of, self.separation)
         return EdgeList(*neighbors.radius(nodes.pos, self.radius))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from protgraph.errors import WiringError
-from protgraph.model.spec import Wire
+from protgraph.model.spec import WiredComponent
 from protgraph.nn.attention_recorder import Weights
 from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Proteins
@@ -35,7 +35,7 @@ class AttentionMap:
 
 def attention_maps(
     name: str,
-    wires: Sequence[Wire],
+    wires: Sequence[WiredComponent],
     layers: Sequence[GraphLayer],
     told: Mapping[str, Sequence[Weights]],
     proteins: Proteins,

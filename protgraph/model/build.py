@@ -15,20 +15,20 @@ from protgraph.data.datasets.target import Target
 from protgraph.errors import FieldError, WiringError
 from protgraph.featurize.plan import COORDINATES, FeaturePlan, inputs
 from protgraph.model.attention_maps import AttentionMap, attention_maps
-from protgraph.model.spec import ModelGraph, Wire, wire
+from protgraph.model.spec import ModelSpec, WiredComponent, wire
 from protgraph.nn.attention_recorder import record
 from protgraph.nn.decoder import Decoder
 from protgraph.nn.module import GraphLayer, Head
 
-__all__ = ["GraphModel", "as_graph", "build_model"]
+__all__ = ["ProteinModel", "as_model_spec", "build_model"]
 
 
-class GraphModel(nn.Module):
+class ProteinModel(nn.Module):
     """A model graph made real for one target; build it with :func:`build_model`.
 
     Attributes
     ----------
-    graph : ModelGraph
+    graph : ModelSpec
     plan : FeaturePlan
         What makes the graphs that it reads: ``model.plan.stored(residues)``.
     target : Target
@@ -36,7 +36,7 @@ class GraphModel(nn.Module):
         Every field after the last layer.
     """
 
-    def __init__(self, graph: ModelGraph, target: Target) -> None:
+    def __init__(self, graph: ModelSpec, target: Target) -> None:
         super().__init__()
         self.graph, self.target = graph, target
         self.plan = FeaturePlan(graph.features, nodes=graph.nodes)
@@ -130,7 +130,7 @@ class GraphModel(nn.Module):
             f |= self._made(w, layer, f)
         return f
 
-    def _made(self, w: Wire, layer: GraphLayer, f: Mapping[str, Any]) -> dict[str, Tensor]:
+    def _made(self, w: WiredComponent, layer: GraphLayer, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """What one layer writes, by its name in the model; a fault in it says where it stands."""
         path = f"{w.path} ({w.node.name}) of model {self.graph.name!r}"
         try:
@@ -176,24 +176,24 @@ def _fits(shape: tuple[int, ...], declared: tuple[int | None, ...]) -> bool:
     return len(shape) == len(declared) and all(b in (None, a) for a, b in zip(shape, declared, strict=True))
 
 
-def as_graph(model: str | ModelGraph | Mapping[str, Any]) -> ModelGraph:
+def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:
     """The model graph of a registry name, a dict or a model graph."""
-    if isinstance(model, ModelGraph):
+    if isinstance(model, ModelSpec):
         return model
     if isinstance(model, Mapping):
-        return ModelGraph.from_dict(model)
+        return ModelSpec.from_dict(model)
     found = registry.models.get(model)
-    if not isinstance(found, ModelGraph):
-        raise WiringError(f"model {model!r} is a {type(found).__name__}; a plugin registers a ModelGraph or a Family")
+    if not isinstance(found, ModelSpec):
+        raise WiringError(f"model {model!r} is a {type(found).__name__}; a plugin registers a ModelSpec or a Family")
     return found
 
 
-def build_model(model: str | ModelGraph | Mapping[str, Any], target: Target, *, seed: int | None = None) -> GraphModel:
+def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, seed: int | None = None) -> ProteinModel:
     """Build a model for a target.
 
     Parameters
     ----------
-    model : str, ModelGraph or dict
+    model : str, ModelSpec or dict
         A registry name (``"gat"``, ``"gat.v1"``) or the model graph itself.
     target : Target
         What to predict; it chooses the head.
@@ -205,9 +205,9 @@ def build_model(model: str | ModelGraph | Mapping[str, Any], target: Target, *, 
     UnknownNameError, OptionError, WiringError
         With the path of the node at fault.
     """
-    graph = as_graph(model)
+    graph = as_model_spec(model)
     scope = nullcontext() if seed is None else torch.random.fork_rng(devices=[])
     with scope:
         if seed is not None:
             torch.manual_seed(seed)
-        return GraphModel(graph, target)
+        return ProteinModel(graph, target)

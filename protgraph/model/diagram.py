@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from protgraph.model.spec import ModelGraph
+from protgraph.model.spec import ModelSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw"]
+__all__ = ["draw_model"]
 
 Point = tuple[float, float]
 
@@ -22,7 +22,7 @@ _DEAD = "#DDDDDD"
 _OBJECTS = ("edges", "proteins")
 
 
-def draw(graph: ModelGraph, path: str | Path) -> Path:
+def draw_model(graph: ModelSpec, path: str | Path) -> Path:
     """Draw a model graph to a picture file (PNG, SVG, PDF: by suffix).
 
     Rows are the longest distance from the structure, so every arrow points down. Solid arrows carry the fields that

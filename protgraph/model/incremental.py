@@ -11,16 +11,16 @@ from torch_geometric.data import Batch, Data
 
 from protgraph.data.graph.protein_graph import make_batch
 from protgraph.errors import WiringError
-from protgraph.model.build import GraphModel
-from protgraph.nn.kv_cache import State
+from protgraph.model.build import ProteinModel
+from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Proteins
 
-__all__ = ["Progress", "beginning", "step"]
+__all__ = ["IncrementalState", "initial_state", "incremental_step"]
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
+class IncrementalState:
     """How far a causal model has read the proteins of a batch.
 
     Parameters
@@ -32,10 +32,10 @@ class Progress:
     """
 
     seen: int = 0
-    states: tuple[State | None, ...] = ()
+    states: tuple[KVCache | None, ...] = ()
 
 
-def beginning(batch: Batch, length: int) -> Batch:
+def initial_state(batch: Batch, length: int) -> Batch:
     """The first nodes of each protein of a batch of equally long ones, with their stored fields.
 
     Raises
@@ -52,22 +52,22 @@ def beginning(batch: Batch, length: int) -> Batch:
     return make_batch(tensors, sizes=sizes, rows=dict.fromkeys(names, sizes), attributes={})
 
 
-def step(model: GraphModel, batch: Data, progress: Progress | None = None) -> tuple[Tensor, Progress]:
-    """Logits of the nodes that a model has not yet seen, as :class:`GraphModel` itself gives them for a whole batch.
+def incremental_step(model: ProteinModel, batch: Data, progress: IncrementalState | None = None) -> tuple[Tensor, IncrementalState]:
+    """Logits of the nodes that a model has not yet seen, as :class:`ProteinModel` itself gives them for a whole batch.
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
     batch : Data
         All nodes so far, those that were seen before included; equally many in each protein. Stored fields, which
         cost little: layers work on new nodes alone.
-    progress : Progress, optional
+    progress : IncrementalState, optional
         What the step before gave; None at the first. It stays as it is, so that one beginning can be continued in
         several ways.
 
     Returns
     -------
-    Tensor, Progress
+    Tensor, IncrementalState
         ``(B l, C)``, protein after protein, and the progress with the l new nodes of each.
 
     Raises
@@ -75,10 +75,10 @@ def step(model: GraphModel, batch: Data, progress: Progress | None = None) -> tu
     WiringError
         A layer sees later nodes, or other nodes in a way that cannot go on; with the path of the layer.
     """
-    progress = progress or Progress()
+    progress = progress or IncrementalState()
     f = _unseen(model, model.fields_of(batch), progress.seen)
     states = progress.states or (None,) * (len(model.wires) + 1)
-    kept: list[State | None] = []
+    kept: list[KVCache | None] = []
     for w, layer, state in zip(model.wires, model.layers, states, strict=False):
         given = {local: f[name] for local, name in w.reads.items()}
         made, state = _step(layer, given, state, f"{w.path} ({w.node.name}) of {model.graph.name!r}")
@@ -87,17 +87,17 @@ def step(model: GraphModel, batch: Data, progress: Progress | None = None) -> tu
     given = {local: f[name] for local, name in model.head_reads.items()}
     made, state = _step(model.head, given, states[-1], f"the head of {model.graph.name!r}")
     new = f["proteins"].sizes[0]
-    return made["logits"], Progress(progress.seen + new, (*kept, state))
+    return made["logits"], IncrementalState(progress.seen + new, (*kept, state))
 
 
-def _step(layer: GraphLayer, f: Mapping[str, Any], state: State | None, path: str) -> tuple[Any, State | None]:
+def _step(layer: GraphLayer, f: Mapping[str, Any], state: KVCache | None, path: str) -> tuple[Any, KVCache | None]:
     try:
         return layer.step(f, state)
     except WiringError as e:
         raise WiringError(f"{path}: {e}") from e
 
 
-def _unseen(model: GraphModel, f: Mapping[str, Any], seen: int) -> dict[str, Any]:
+def _unseen(model: ProteinModel, f: Mapping[str, Any], seen: int) -> dict[str, Any]:
     """Fields of the new nodes of each protein; what is not of nodes stays whole."""
     proteins = f["proteins"]
     b, new = len(proteins), proteins.sizes[0] - seen

@@ -12,14 +12,14 @@ from torch import Tensor
 
 from protgraph.data.datasets.target import Target
 from protgraph.errors import CheckpointError, WiringError
-from protgraph.model.build import GraphModel, as_graph, build_model
-from protgraph.model.spec import ModelGraph
+from protgraph.model.build import ProteinModel, as_model_spec, build_model
+from protgraph.model.spec import ModelSpec
 
-__all__ = ["Published", "pretrained"]
+__all__ = ["PublishedWeights", "pretrained"]
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class PublishedWeights:
     """Weights that somebody trained.
 
     Parameters
@@ -34,15 +34,15 @@ class Published:
     state: Mapping[str, Tensor]
 
 
-def pretrained(model: str | ModelGraph | Mapping[str, Any], *, file: str | Path | None = None) -> GraphModel:
+def pretrained(model: str | ModelSpec | Mapping[str, Any], *, file: str | Path | None = None) -> ProteinModel:
     """The model of a registry name with its published weights, in evaluation mode.
 
     A model graph states where they come from: ``weights="module:function"``. The function is given the graph's name and
-    ``file``, and returns :class:`Published`.
+    ``file``, and returns :class:`PublishedWeights`.
 
     Parameters
     ----------
-    model : str, ModelGraph or dict
+    model : str, ModelSpec or dict
         ``"proteinmpnn.v_48_020"``, say.
     file : str or Path, optional
         Weights of the same kind, in the published layout; by default those that are installed.
@@ -54,7 +54,7 @@ def pretrained(model: str | ModelGraph | Mapping[str, Any], *, file: str | Path 
     CheckpointError
         They do not fit it.
     """
-    graph = as_graph(model)
+    graph = as_model_spec(model)
     if not graph.weights:
         raise WiringError(f"model {graph.name!r} has no published weights: train it, or name a variant that has them")
     found = pkgutil.resolve_name(graph.weights)(graph.name, file)

@@ -20,22 +20,22 @@ from protgraph.data.graph.fields import is_registered
 from protgraph.errors import WiringError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.nn.module import GraphLayer
-from protgraph.registry.component import Node, as_nodes
+from protgraph.registry.component import ComponentSpec, as_components
 
-__all__ = ["ModelGraph", "Wire", "wire"]
+__all__ = ["ModelSpec", "WiredComponent", "wire"]
 
 
 @dataclass(frozen=True)
-class ModelGraph:
+class ModelSpec:
     """Names, options and fields: all that distinguishes one architecture from another.
 
     Parameters
     ----------
     name : str
         What tables call it.
-    features : sequence of Node, str or dict
+    features : sequence of ComponentSpec, str or dict
         Featurizers, in order.
-    layers : sequence of Node, str or dict
+    layers : sequence of ComponentSpec, str or dict
         Layers, in order; a later writer of a field shadows an earlier one.
     readout : mapping of str to str
         What the head reads: its local name → field.
@@ -53,14 +53,14 @@ class ModelGraph:
 
     Examples
     --------
-    >>> graph = ModelGraph("tiny", ["knn"], [Node("embed", inputs=("aatype",)), Node("gcn")])
-    >>> ModelGraph.from_dict(graph.to_dict()) == graph
+    >>> graph = ModelSpec("tiny", ["knn"], [ComponentSpec("embed", inputs=("aatype",)), ComponentSpec("gcn")])
+    >>> ModelSpec.from_dict(graph.to_dict()) == graph
     True
     """
 
     name: str
-    features: Sequence[Node | str | Mapping[str, Any]] = ()
-    layers: Sequence[Node | str | Mapping[str, Any]] = ()
+    features: Sequence[ComponentSpec | str | Mapping[str, Any]] = ()
+    layers: Sequence[ComponentSpec | str | Mapping[str, Any]] = ()
     readout: Mapping[str, str] = field(default_factory=lambda: {"h": "h"})
     heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     doc: str = ""
@@ -68,8 +68,8 @@ class ModelGraph:
     nodes: str = "residue"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", as_nodes(self.features, "features"))
-        object.__setattr__(self, "layers", as_nodes(self.layers, "layers"))
+        object.__setattr__(self, "features", as_components(self.features, "features"))
+        object.__setattr__(self, "layers", as_components(self.layers, "layers"))
         object.__setattr__(self, "readout", MappingProxyType(dict(self.readout)))
         object.__setattr__(self, "heads", MappingProxyType({k: dict(v) for k, v in self.heads.items()}))
 
@@ -77,7 +77,7 @@ class ModelGraph:
         return hash((self.name, self.features, self.layers))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ModelGraph.from_dict, (self.to_dict(),)
+        return ModelSpec.from_dict, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON and TOML."""
@@ -92,7 +92,7 @@ class ModelGraph:
         } | {key: value for key, (value, usual) in chosen.items() if value != usual}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ModelGraph:
+    def from_dict(cls, data: Mapping[str, Any]) -> ModelSpec:
         """The inverse of :meth:`to_dict`; unknown or missing keys raise :class:`WiringError`."""
         known = {"name", "features", "layers", "readout", "heads", "doc", "weights", "nodes"}
         if not isinstance(data, Mapping) or "name" not in data or set(data) - known:
@@ -113,10 +113,10 @@ class ModelGraph:
             component = registry.featurizers.get(n.name)
             reads = {local: n.reads.get(local, local) for local in component.reads}
             writes = {local: n.writes.get(local, local) for local in component.writes}
-            _join(dag, writer, Wire(f"features[{i}]", n, reads, writes), "feature")
+            _join(dag, writer, WiredComponent(f"features[{i}]", n, reads, writes), "feature")
         for w in wire(self, plan):
             _join(dag, writer, w, "layer")
-        _join(dag, writer, Wire("head", Node("head"), self.readout, {}), "head")
+        _join(dag, writer, WiredComponent("head", ComponentSpec("head"), self.readout, {}), "head")
         return dag
 
     def dead_nodes(self) -> list[str]:
@@ -127,16 +127,16 @@ class ModelGraph:
 
 
 @dataclass(frozen=True)
-class Wire:
+class WiredComponent:
     """One node with its names resolved: local name → field of the model, for reads and writes."""
 
     path: str
-    node: Node
+    node: ComponentSpec
     reads: Mapping[str, str]
     writes: Mapping[str, str]
 
 
-def _join(dag: nx.DiGraph, writer: dict[str, str], w: Wire, kind: str) -> None:
+def _join(dag: nx.DiGraph, writer: dict[str, str], w: WiredComponent, kind: str) -> None:
     """Add one node to the graph, with an edge from each node whose output it reads."""
     dag.add_node(w.path, kind=kind, name=w.node.name, step=len(dag))
     read: dict[str, list[str]] = {} if w.reads else {"structure": []}
@@ -150,7 +150,7 @@ def _join(dag: nx.DiGraph, writer: dict[str, str], w: Wire, kind: str) -> None:
             writer["edges"] = w.path
 
 
-def wire(graph: ModelGraph, plan: FeaturePlan) -> list[Wire]:
+def wire(graph: ModelSpec, plan: FeaturePlan) -> list[WiredComponent]:
     """Resolve every layer's names, and prove that each field read has a writer before it.
 
     Raises
@@ -172,14 +172,14 @@ def wire(graph: ModelGraph, plan: FeaturePlan) -> list[Wire]:
     return wires
 
 
-def _layer_class(path: str, n: Node) -> type[GraphLayer]:
+def _layer_class(path: str, n: ComponentSpec) -> type[GraphLayer]:
     component = registry.layers.get(n.name)
     if not (inspect.isclass(component) and issubclass(component, GraphLayer)):
         raise WiringError(f"{path} ({n.name}): {component!r} is no subclass of protgraph.GraphLayer")
     return component
 
 
-def _resolve(path: str, n: Node, layer: type[GraphLayer]) -> Wire:
+def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer]) -> WiredComponent:
     where = f"{path} ({n.name})"
     if n.inputs and not layer.variadic:
         raise WiringError(f"{where} reads {', '.join(layer.reads)}: give reads={{local: field}}, not a list of fields")
@@ -197,7 +197,7 @@ def _resolve(path: str, n: Node, layer: type[GraphLayer]) -> Wire:
     for name in writes.values():
         if name in ("edges", "proteins", "logits"):
             raise WiringError(f"{where} writes {name!r}, which is reserved; choose another field")
-    return Wire(path, n, reads, writes)
+    return WiredComponent(path, n, reads, writes)
 
 
 def _need(name: str, there: set[str], who: str) -> None:

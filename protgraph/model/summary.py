@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from torch import nn
 
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.model.build import GraphModel
+from protgraph.model.build import ProteinModel
 
-__all__ = ["Row", "describe"]
+__all__ = ["ComponentSummary", "summarize_model"]
 
 _ROWS = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}
 
 
 @dataclass(frozen=True)
-class Row:
+class ComponentSummary:
     """One line of the table: ``path`` ("layers[2]"), registry ``name``, options, fields, numbers learnt."""
 
     path: str
@@ -27,7 +27,7 @@ class Row:
     parameters: int
 
 
-def describe(model: GraphModel) -> list[Row]:
+def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
     """One row per feature, layer and head of a built model.
 
     Reads and writes are written ``field`` or ``local=field``; writes carry their shape and irreps, such as
@@ -40,15 +40,15 @@ def describe(model: GraphModel) -> list[Row]:
         featurizer = made[id(n)]
         reads = _names({local: n.reads.get(local, local) for local in featurizer.reads}) or ("structure",)
         writes = tuple(_shape(spec, n.writes.get(local, local)) for local, spec in featurizer.out.items())
-        rows.append(Row(f"features[{i}]", n.name, _options(n.options), reads, writes, 0))
+        rows.append(ComponentSummary(f"features[{i}]", n.name, _options(n.options), reads, writes, 0))
     for w, layer in zip(model.wires, model.layers, strict=True):
         writes = tuple(_shape(layer.out[local], name) for local, name in w.writes.items())
-        rows.append(Row(w.path, w.node.name, _options(w.node.options), _names(w.reads), writes, _count(layer)))
+        rows.append(ComponentSummary(w.path, w.node.name, _options(w.node.options), _names(w.reads), writes, _count(layer)))
     target = model.target
     count = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}[target.level]
     options = _options(model.graph.heads.get(target.head_name, {}))
     logits = f"logits ({', '.join(map(str, (count, *target.shape)))})"
-    rows.append(Row("head", target.head_name, options, _names(model.head_reads), (logits,), _count(model.head)))
+    rows.append(ComponentSummary("head", target.head_name, options, _names(model.head_reads), (logits,), _count(model.head)))
     return rows
 
 

@@ -17,12 +17,12 @@ from torch.utils.checkpoint import checkpoint
 
 from protgraph.nn.attention_recorder import Attends, PairWeights
 from protgraph.ops.edges import Proteins
-from protgraph.ops.ragged import Block, Layout, Side
+from protgraph.ops.ragged import PaddedBlock, PaddedLayout, PaddedSide
 
 __all__ = ["DotProductAttention", "PairTerm", "in_parts", "pair_term"]
 
 #: Part of the logits: a block and a range of l rows to ``(b, H, l, M)``, asked for when it is needed.
-PairTerm = Callable[[Block, slice], Tensor]
+PairTerm = Callable[[PaddedBlock, slice], Tensor]
 _Seen = tuple[Sequence[PairTerm], Tensor | None, Tensor | None]  # terms, mask, key_mask
 
 # Logits that are held at once where a kernel has to be given them: 2^24 float32 are 64 MiB.
@@ -49,7 +49,7 @@ class DotProductAttention(Attends):
     of rows of at most ``entries`` logits, and again for the backward pass, so that no more than one range is held.
 
     Proteins share a call where they have one length; on a GPU, where they have about one (see
-    :class:`protgraph.ops.ragged.Layout`). A node that may see nothing gets 0.
+    :class:`protgraph.ops.ragged.PaddedLayout`). A node that may see nothing gets 0.
 
     References
     ----------
@@ -127,7 +127,7 @@ class DotProductAttention(Attends):
         sizes = (keys or proteins).sizes
         made = [q.new_zeros(q.size(1), n, m) for n, m in zip(proteins.sizes, sizes, strict=True)]
         # One protein a block: nothing to cut out of a padded one.
-        layout = Layout(proteins.sizes, sizes, q.device, padded=False)
+        layout = PaddedLayout(proteins.sizes, sizes, q.device, padded=False)
         nonempty = iter([b for b, w in enumerate(made) if w.numel()])
         for block in layout.blocks:
             scaled = _heads(block.rows, q) / q.size(-1) ** 0.5
@@ -140,7 +140,7 @@ class DotProductAttention(Attends):
         self.tell(PairWeights(made))
         return made
 
-    def _attend(self, block: Block, q: Tensor, k: Tensor, v: Tensor, seen: _Seen, p: float) -> Tensor:
+    def _attend(self, block: PaddedBlock, q: Tensor, k: Tensor, v: Tensor, seen: _Seen, p: float) -> Tensor:
         """``(b, H, L, D)``, ``(b, H, M, D)`` and ``(b, H, M, C)`` to ``(b, H, L, C)``."""
         terms, mask, key_mask = seen
         # In a causal block nobody sees padding: it comes after all that is real.
@@ -157,7 +157,7 @@ class DotProductAttention(Attends):
         each = k.size(0) * k.size(1) * k.size(2)
         return torch.cat(in_parts(some, (q, k, v), q.size(2), each, self.entries), 2)
 
-    def _extra(self, block: Block, rows: slice, seen: _Seen, like: Tensor) -> Tensor | None:
+    def _extra(self, block: PaddedBlock, rows: slice, seen: _Seen, like: Tensor) -> Tensor | None:
         """What is added to logits or, where there are no terms, whether each counts: ``(b, 1 or H, 1 or l, M)``."""
         terms, mask, key_mask = seen
         allowed = []
@@ -197,13 +197,13 @@ def in_parts(
     return [checkpoint(run, *tensors, rows, use_reentrant=False) for rows in ranges]
 
 
-def _layout(proteins: Proteins, keys: Proteins | None) -> Layout:
+def _layout(proteins: Proteins, keys: Proteins | None) -> PaddedLayout:
     if keys is None or keys is proteins:
         return proteins.layout
-    return Layout(proteins.sizes, keys.sizes, proteins.batch.device, padded=proteins.padded)
+    return PaddedLayout(proteins.sizes, keys.sizes, proteins.batch.device, padded=proteins.padded)
 
 
-def _earlier(block: Block) -> Tensor | int | None:
+def _earlier(block: PaddedBlock) -> Tensor | int | None:
     """How many nodes answer before the first that asks: a number, or ``(b, 1, 1, 1)``; None where none does."""
     rows, columns = block.rows, block.columns
     if rows is columns:
@@ -213,11 +213,11 @@ def _earlier(block: Block) -> Tensor | int | None:
     return (columns.real.sum(1) - rows.real.sum(1)).view(-1, 1, 1, 1)
 
 
-def _sees_all(block: Block) -> bool:
+def _sees_all(block: PaddedBlock) -> bool:
     """Whether one node of each protein asks, the last of those that answer."""
     return block.rows.length == 1 and block.columns.real is None
 
 
-def _heads(side: Side, x: Tensor) -> Tensor:
+def _heads(side: PaddedSide, x: Tensor) -> Tensor:
     """``(N, H, D)`` to ``(b, H, L, D)``."""
     return side.take(x).transpose(1, 2)

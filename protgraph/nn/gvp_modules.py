@@ -1,7 +1,7 @@
 """Geometric vector perceptrons, the parts: pairs of scalars ``(M, S)`` and vectors ``(M, 3, V)``, components first.
 
 With components before channels, a map of channels is one matrix product. In a field they lie flat, as e3nn has them:
-``Sx0e+Vx1o``; :class:`Pair` goes between the two.
+``Sx0e+Vx1o``; :class:`ScalarVector` goes between the two.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation, one_of
 
-__all__ = ["GVP", "Pair", "PairDropout", "PairNorm", "Widths", "norm"]
+__all__ = ["GVP", "ScalarVector", "ScalarVectorDropout", "ScalarVectorNorm", "ScalarVectorWidths", "norm"]
 
 SMALLEST = 1e-8  # squared length, as in the authors' program; what is shorter counts as this long
 
 
-class Widths(NamedTuple):
+class ScalarVectorWidths(NamedTuple):
     """How many scalars and vectors."""
 
     scalars: int
     vectors: int
 
     @classmethod
-    def of(cls, spec: FieldSpec, who: str) -> Widths:
+    def of(cls, spec: FieldSpec, who: str) -> ScalarVectorWidths:
         """The widths of a field of irreps ``Sx0e+Vx1o``, in that order; vectors may be missing."""
         blocks = spec.o3.simplify()
         if [str(ir) for _, ir in blocks] not in (["0e"], ["0e", "1o"]):
@@ -43,14 +43,14 @@ class Widths(NamedTuple):
         return f"{self.scalars}x0e+{self.vectors}x1o"
 
 
-class Pair(NamedTuple):
+class ScalarVector(NamedTuple):
     """Scalars ``s`` ``(M, S)`` and vectors ``v`` ``(M, 3, V)``."""
 
     s: Tensor
     v: Tensor
 
     @classmethod
-    def unpack(cls, x: Tensor, widths: Widths) -> Pair:
+    def unpack(cls, x: Tensor, widths: ScalarVectorWidths) -> ScalarVector:
         """From the flat layout ``(M, S + 3 V)``."""
         s, v = x.split([widths.scalars, 3 * widths.vectors], 1)
         return cls(s, v.unflatten(1, (widths.vectors, 3)).mT)
@@ -59,8 +59,8 @@ class Pair(NamedTuple):
         """To the flat layout ``(M, S + 3 V)``."""
         return torch.cat([self.s, self.v.mT.flatten(1)], 1)
 
-    def __add__(self, other: Pair) -> Pair:
-        return Pair(self.s + other.s, self.v + other.v)
+    def __add__(self, other: ScalarVector) -> ScalarVector:
+        return ScalarVector(self.s + other.s, self.v + other.v)
 
 
 class GVP(nn.Module):
@@ -68,7 +68,7 @@ class GVP(nn.Module):
 
     Parameters
     ----------
-    wide, narrow : Widths
+    wide, narrow : ScalarVectorWidths
         What comes in and goes out; both with vectors.
     act : str
         Activation of s'; "none" also leaves off the norm gate.
@@ -85,7 +85,7 @@ class GVP(nn.Module):
     Jing et al. 2021a, arXiv:2009.01411, algorithm 1 ("norm"); Jing et al. 2021b, arXiv:2106.03843, eqs. 3–4 ("scalar").
     """
 
-    def __init__(self, wide: Widths, narrow: Widths, *, act: str = "relu", gate: str = "scalar") -> None:
+    def __init__(self, wide: ScalarVectorWidths, narrow: ScalarVectorWidths, *, act: str = "relu", gate: str = "scalar") -> None:
         super().__init__()
         hidden = max(wide.vectors, narrow.vectors)
         self.wh = nn.Linear(wide.vectors, hidden, bias=False)
@@ -96,22 +96,22 @@ class GVP(nn.Module):
         self.act = activation(act, inplace=self.wsv is None)  # the scalar gate's derivative needs s' as it was
         self.is_linear = act == "none"
 
-    def forward(self, x: Pair) -> Pair:
+    def forward(self, x: ScalarVector) -> ScalarVector:
         """``(M, S)`` and ``(M, 3, V)`` to those of the narrow widths."""
         vh = self.wh(x.v)  # (M, 3, h)
         return self.finish(self.ws(torch.cat([x.s, norm(vh)], 1)), vh)
 
-    def finish(self, s: Tensor, vh: Tensor) -> Pair:
+    def finish(self, s: Tensor, vh: Tensor) -> ScalarVector:
         """From a fresh s' before its activation, which may overwrite it, and V_h to what goes out."""
         v = self.wv(vh)  # (M, 3, V)
         if self.wsv is not None:
             v = v * self.wsv(s).sigmoid().unsqueeze(1)
         elif not self.is_linear:
             v = v * norm(v).sigmoid().unsqueeze(1)
-        return Pair(self.act(s), v)
+        return ScalarVector(self.act(s), v)
 
 
-class PairNorm(nn.Module):
+class ScalarVectorNorm(nn.Module):
     """Layer normalisation of scalars; all vectors of a row over ``sqrt(mean_channels |v|²)``.
 
     Parameters
@@ -130,25 +130,25 @@ class PairNorm(nn.Module):
         super().__init__()
         self.scalar_norm, self.vectors = nn.LayerNorm(scalars), vectors
 
-    def forward(self, x: Pair) -> Pair:
+    def forward(self, x: ScalarVector) -> ScalarVector:
         if not self.vectors:
-            return Pair(self.scalar_norm(x.s), x.v)
+            return ScalarVector(self.scalar_norm(x.s), x.v)
         square = x.v.square().sum(1, keepdim=True).clamp(min=SMALLEST)  # (M, 1, V)
-        return Pair(self.scalar_norm(x.s), x.v * square.mean(2, keepdim=True).rsqrt())
+        return ScalarVector(self.scalar_norm(x.s), x.v * square.mean(2, keepdim=True).rsqrt())
 
 
-class PairDropout(nn.Module):
+class ScalarVectorDropout(nn.Module):
     """Leaves out scalars, and whole vectors."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
         self.p = p
 
-    def forward(self, x: Pair) -> Pair:
+    def forward(self, x: ScalarVector) -> ScalarVector:
         if not (self.training and self.p):
             return x
         keep = nn.functional.dropout(x.v.new_ones(x.v.size(0), 1, x.v.size(2)), self.p)
-        return Pair(nn.functional.dropout(x.s, self.p), x.v * keep)
+        return ScalarVector(nn.functional.dropout(x.s, self.p), x.v * keep)
 
 
 def norm(v: Tensor) -> Tensor:

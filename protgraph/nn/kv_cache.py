@@ -16,12 +16,12 @@ from protgraph.errors import FieldError
 from protgraph.nn.positional_encoding import sequence_place
 from protgraph.ops.edges import Proteins
 
-__all__ = ["State", "next_place", "remember", "so_far"]
+__all__ = ["KVCache", "next_place", "append_to_cache", "cached_length"]
 
-State = Mapping[str, Tensor]
+KVCache = Mapping[str, Tensor]
 
 
-def remember(state: State | None, proteins: Proteins, new: State) -> dict[str, Tensor]:
+def append_to_cache(state: KVCache | None, proteins: Proteins, new: KVCache) -> dict[str, Tensor]:
     """The state with new nodes after those that it holds.
 
     Parameters
@@ -54,20 +54,20 @@ def remember(state: State | None, proteins: Proteins, new: State) -> dict[str, T
     return old | joined
 
 
-def so_far(x: Tensor) -> Proteins:
+def cached_length(x: Tensor) -> Proteins:
     """The proteins whose nodes a tensor ``(B, T, …)`` of a state holds."""
     b, t = x.shape[:2]
     return Proteins(torch.arange(b, device=x.device).repeat_interleave(t), (t,) * b)
 
 
-def next_place(f: Mapping[str, Any], state: State | None) -> tuple[Tensor, State | None]:
+def next_place(f: Mapping[str, Any], state: KVCache | None) -> tuple[Tensor, KVCache | None]:
     """The places ``(B l,)`` of new nodes, as :func:`sequence_place` gives them among all so far, and the state for it.
 
     ``f`` has ``seq_pos``, ``proteins`` and, where chains are told apart, ``chain``, whose numbers do not fall.
     """
     if "chain" not in f:
         return f["seq_pos"], state
-    state = remember(state, f["proteins"], {name: f[name] for name in ("seq_pos", "chain")})
-    place = sequence_place(state["seq_pos"].flatten(), so_far(state["chain"]), state["chain"].flatten())
+    state = append_to_cache(state, f["proteins"], {name: f[name] for name in ("seq_pos", "chain")})
+    place = sequence_place(state["seq_pos"].flatten(), cached_length(state["chain"]), state["chain"].flatten())
     new = f["seq_pos"].numel() // len(f["proteins"])
     return place.view_as(state["chain"])[:, -new:].flatten(), state

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec, field, is_registered
 from protgraph.errors import WiringError
-from protgraph.nn.kv_cache import State
+from protgraph.nn.kv_cache import KVCache
 
 __all__ = ["GraphLayer", "Head"]
 
@@ -84,7 +84,7 @@ class GraphLayer(nn.Module, ABC):
         return spec.dim
 
     def declare(self, **irreps: str | FieldSpec) -> None:
-        """State what each written name holds: irreps, or a whole spec where it is no plain node field.
+        """KVCache what each written name holds: irreps, or a whole spec where it is no plain node field.
 
         A field made from chiral or odd scalars is chiral too (see :class:`FieldSpec`).
         """
@@ -105,7 +105,7 @@ class GraphLayer(nn.Module, ABC):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Exactly the written names; inputs are never changed in place."""
 
-    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State | None]:
+    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache | None]:
         """What :meth:`forward` gives for the next nodes of each protein alone, and the state that knows them too.
 
         A layer that reads neither ``edges`` nor ``proteins`` sees each node by itself and keeps nothing. One that sees

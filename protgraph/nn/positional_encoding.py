@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from protgraph.errors import FieldError, OptionError
 from protgraph.nn.dot_product_attention import PairTerm
 from protgraph.ops.edges import Proteins
-from protgraph.ops.ragged import Block
+from protgraph.ops.ragged import PaddedBlock
 
 __all__ = [
     "CHAIN_GAP",
@@ -176,7 +176,7 @@ class OffsetBias(nn.Module):
         asked for."""
         key_pos, key_chain = (seq_pos, chain) if key_pos is None else (key_pos, key_chain)
 
-        def term(block: Block, rows: slice) -> Tensor:
+        def term(block: PaddedBlock, rows: slice) -> Tensor:
             i, j = block.rows.take(seq_pos)[:, rows], block.columns.take(key_pos)
             if chain is None:
                 bins = offset_bins(i, j, None, None, self.reach)  # (b, l, M)

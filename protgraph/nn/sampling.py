@@ -7,7 +7,7 @@ from torch import Generator, Tensor
 
 from protgraph.errors import OptionError
 
-__all__ = ["check_sampling", "probabilities", "sample"]
+__all__ = ["check_sampling", "sampling_probabilities", "sample_classes"]
 
 
 def check_sampling(
@@ -25,7 +25,7 @@ def check_sampling(
         raise OptionError(f"top_p={top_p!r}: the probability that stays possible is above 0 and at most 1")
 
 
-def probabilities(
+def sampling_probabilities(
     logits: Tensor, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> Tensor:
     """``softmax(logits / T)`` over the classes that stay possible, 0 for the others.
@@ -69,7 +69,7 @@ def probabilities(
     return torch.zeros_like(p).scatter(-1, order, p)
 
 
-def sample(
+def sample_classes(
     logits: Tensor,
     *,
     generator: Generator,
@@ -77,7 +77,7 @@ def sample(
     top_k: int | None = None,
     top_p: float | None = None,
 ) -> Tensor:
-    """One class for each row, drawn with its :func:`probabilities`.
+    """One class for each row, drawn with its :func:`sampling_probabilities`.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def sample(
     generator : Generator
         On the CPU, where all chance comes from: the same seed gives the same draws on every device.
     temperature, top_k, top_p
-        See :func:`probabilities`.
+        See :func:`sampling_probabilities`.
 
     Returns
     -------
     Tensor
         ``(n,)`` int64, on the device of the logits.
     """
-    p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
+    p = sampling_probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     return torch.multinomial(p.cpu(), 1, generator=generator).squeeze(1).to(logits.device)

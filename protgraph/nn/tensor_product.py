@@ -16,12 +16,12 @@ from torch.nn.functional import linear as linear_map
 from protgraph.errors import MissingExtraError, OptionError
 from protgraph.ops.edges import Edges
 
-__all__ = ["ChannelwiseProduct", "Path", "TensorProductBackend", "neighbour_sum"]
+__all__ = ["ChannelwiseProduct", "TensorProductPath", "TensorProductBackend", "neighbour_sum"]
 
 TensorProductBackend = Literal["e3nn", "cuequivariance"]
 
 
-class Path(NamedTuple):
+class TensorProductPath(NamedTuple):
     """One coupling of features' block i and harmonic s to block o: its channels, and its columns of all tensors."""
 
     i: int
@@ -71,7 +71,7 @@ class ChannelwiseProduct(nn.Module):
             raise OptionError(f"backend {backend!r} is none of 'e3nn', 'cuequivariance'")
         self.irreps_in, self.irreps_out = o3.Irreps(irreps_in), o3.Irreps(irreps_out)
         self.irreps_sh = o3.Irreps.spherical_harmonics(lmax)
-        self.paths: list[Path] = []
+        self.paths: list[TensorProductPath] = []
         tensors, at = [], 0
         for (i, (mul, a)), (s, (_, b)), (o, (_, c)) in product(
             *map(enumerate, (self.irreps_in, self.irreps_sh, self.irreps_out))
@@ -81,7 +81,7 @@ class ChannelwiseProduct(nn.Module):
             w3j = o3.wigner_3j(a.l, b.l, c.l, dtype=torch.float64).transpose(0, 1).flatten(1) * math.sqrt(c.dim)
             tensor = torch.zeros(self.irreps_sh.dim, a.dim * c.dim, dtype=torch.float64)
             tensor[self.irreps_sh.slices()[s]] = w3j  # (2l_s+1, (2l_i+1)(2l_o+1))
-            self.paths.append(Path(i, s, o, mul, slice(at, at + a.dim * c.dim)))
+            self.paths.append(TensorProductPath(i, s, o, mul, slice(at, at + a.dim * c.dim)))
             tensors.append(tensor)
             at += a.dim * c.dim
         for o, (_, ir) in enumerate(self.irreps_out):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from protgraph.errors import FieldError
 from protgraph.ops.edge_order import check_edges
-from protgraph.ops.ragged import Layout
+from protgraph.ops.ragged import PaddedLayout
 from protgraph.ops.segment import Backend, Segments
 from protgraph.ops.spmm import Dot, GatherSum, PairSum
 
@@ -229,7 +229,7 @@ class Proteins:
         self.batch, self.sizes = batch, tuple(sizes)
         self._parts = {"chain": chain, "residue": residue}
         self.padded = batch.is_cuda if padded is None else padded
-        self._layout: Layout | None = None
+        self._layout: PaddedLayout | None = None
         if sum(self.sizes) != batch.numel():
             raise FieldError(f"proteins of sizes {self.sizes} do not make {batch.numel()} nodes")
         length = self.sizes[0] if self.sizes and len(set(self.sizes)) == 1 else None
@@ -291,10 +291,10 @@ class Proteins:
         return sum(size * size for size in self.sizes)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> PaddedLayout:
         """The batch as dense blocks; worked out once."""
         if self._layout is None:
-            self._layout = Layout(self.sizes, self.sizes, self.batch.device, padded=self.padded)
+            self._layout = PaddedLayout(self.sizes, self.sizes, self.batch.device, padded=self.padded)
         return self._layout
 
     def pair(self, i: Tensor, j: Tensor) -> Tensor:

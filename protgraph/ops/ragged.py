@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Block", "Layout", "Side"]
+__all__ = ["PaddedBlock", "PaddedLayout", "PaddedSide"]
 
 # Lengths in a padded block differ by less than this factor (and 8 rows): at most 1.25² of the pairs are padding, less
 # for long proteins, whatever the batch.
@@ -20,7 +20,7 @@ _SPREAD, _FLOOR = 1.25, 8
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class PaddedSide:
     """Some proteins' rows as ``(b, L, …)``: a view where they stand together and have one length, else padded copies.
 
     Parameters
@@ -49,12 +49,12 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PaddedBlock:
     """Proteins side by side: their rows, their columns, and the pairs of both.
 
     Parameters
     ----------
-    rows, columns : Side
+    rows, columns : PaddedSide
         The same one for pairs of a protein's own nodes.
     start : int
         First pair, where nothing is copied.
@@ -62,8 +62,8 @@ class Block:
         ``(b,)`` int64, each protein's first pair and number of columns, where pairs are copied.
     """
 
-    rows: Side
-    columns: Side
+    rows: PaddedSide
+    columns: PaddedSide
     start: int = 0
     first: Tensor | None = None
     width: Tensor | None = None
@@ -80,7 +80,7 @@ class Block:
         return x.index_select(1, place.flatten()).view(x.size(0), *place.shape).transpose(0, 1)
 
 
-class Layout:
+class PaddedLayout:
     """The blocks of a batch of proteins, and the way back.
 
     Parameters
@@ -94,7 +94,7 @@ class Layout:
 
     Attributes
     ----------
-    blocks : tuple of Block
+    blocks : tuple of PaddedBlock
         None is empty; proteins without rows or columns are in none.
     """
 
@@ -112,21 +112,21 @@ class Layout:
         if told != list(range(len(self._rows))) or any(b.rows.rows is not None for b in self.blocks):
             self._place = self._places(members)
 
-    def _block(self, members: np.ndarray) -> Block:
+    def _block(self, members: np.ndarray) -> PaddedBlock:
         one, both = int(members[0]), (self._rows, self._columns)
         if (np.diff(members) == 1).all() and all((of[members] == of[one]).all() for of in both):
-            sides = (Side(len(members), int(of[one]), int(s[one])) for of, s in zip(both, self._start, strict=True))
-            return Block(*sides, start=int(self._pairs[one]))
+            sides = (PaddedSide(len(members), int(of[one]), int(s[one])) for of, s in zip(both, self._start, strict=True))
+            return PaddedBlock(*sides, start=int(self._pairs[one]))
         rows = self._side(members, self._rows, self._start[0])
         columns = rows if self._same else self._side(members, self._columns, self._start[1])
-        return Block(rows, columns, 0, self._send(self._pairs[members]), self._send(self._columns[members]))
+        return PaddedBlock(rows, columns, 0, self._send(self._pairs[members]), self._send(self._columns[members]))
 
-    def _side(self, members: np.ndarray, sizes: np.ndarray, starts: np.ndarray) -> Side:
+    def _side(self, members: np.ndarray, sizes: np.ndarray, starts: np.ndarray) -> PaddedSide:
         length = int(sizes[members].max())
         place = np.arange(length)
         real = place < sizes[members, None]
         rows = np.where(real, starts[members, None] + place, 0)
-        return Side(len(members), length, rows=self._send(rows), real=self._send(real))
+        return PaddedSide(len(members), length, rows=self._send(rows), real=self._send(real))
 
     def _places(self, members: list[np.ndarray]) -> Tensor:
         """Where each row is among those of all blocks, one after another; the one past them for a row of no block."""

@@ -6,15 +6,15 @@ itself. Built-in components come through the same doors as a stranger's.
 
 from __future__ import annotations
 
-from protgraph.registry.discovery import Claim, Entry, PluginProblem
+from protgraph.registry.discovery import PluginProblem, Provider, RegistryEntry
 from protgraph.registry.family import Family
 from protgraph.registry.options import Option, options_of
 from protgraph.registry.registries import datasets, featurizers, heads, layers, models, registries, tasks
 from protgraph.registry.registry import Registry
 
 __all__ = [
-    "Claim",
-    "Entry",
+    "Provider",
+    "RegistryEntry",
     "Family",
     "Option",
     "PluginProblem",

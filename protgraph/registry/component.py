@@ -10,13 +10,13 @@ from typing import Any
 
 from protgraph.errors import WiringError
 
-__all__ = ["Node", "as_node", "as_nodes", "node"]
+__all__ = ["ComponentSpec", "as_component", "as_components", "component"]
 
 _EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Node:
+class ComponentSpec:
     """A registry name with options and wiring; pure data.
 
     Parameters
@@ -55,7 +55,7 @@ class Node:
         return hash(json.dumps(self.to_dict(), sort_keys=True))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Node, (self.name, dict(self.options), dict(self.reads), self.inputs, dict(self.writes))
+        return ComponentSpec, (self.name, dict(self.options), dict(self.reads), self.inputs, dict(self.writes))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; empty parts are left out."""
@@ -69,7 +69,7 @@ class Node:
         return {k: v for k, v in whole.items() if k == "name" or v}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Node:
+    def from_dict(cls, data: Mapping[str, Any]) -> ComponentSpec:
         """The inverse of :meth:`to_dict`."""
         known = {"name", "options", "reads", "inputs", "writes"}
         if "name" not in data or set(data) - known:
@@ -78,14 +78,14 @@ class Node:
         return cls(**rest, inputs=tuple(data.get("inputs", ())))
 
 
-def node(
+def component(
     name: str,
     /,
     *,
     reads: Mapping[str, str] | Sequence[str] = _EMPTY,
     writes: Mapping[str, str] = _EMPTY,
     **options: Any,
-) -> Node:
+) -> ComponentSpec:
     """Write a node: ``node("gat", heads=4, reads={"edge_attr": "edge_rbf"}, writes={"h": "message"})``.
 
     Parameters
@@ -100,24 +100,24 @@ def node(
         The component's own options; checked against its signature when the model is built.
     """
     if isinstance(reads, Mapping):
-        return Node(name, options, reads, (), writes)
+        return ComponentSpec(name, options, reads, (), writes)
     if isinstance(reads, str):
         raise WiringError(f"node {name!r}: reads={reads!r} must be a dict or a list of fields, not a string")
-    return Node(name, options, _EMPTY, tuple(reads), writes)
+    return ComponentSpec(name, options, _EMPTY, tuple(reads), writes)
 
 
-def as_node(given: Node | str | Mapping[str, Any]) -> Node:
+def as_component(given: ComponentSpec | str | Mapping[str, Any]) -> ComponentSpec:
     """A node from a name, a dict or a node."""
-    if isinstance(given, Node):
+    if isinstance(given, ComponentSpec):
         return given
     if isinstance(given, str):
-        return Node(given)
+        return ComponentSpec(given)
     if isinstance(given, Mapping):
-        return Node.from_dict(given)
+        return ComponentSpec.from_dict(given)
     raise WiringError(f"a node is a name, a dict or node(...); got {given!r}")
 
 
-def as_nodes(given: Sequence[Node | str | Mapping[str, Any]], what: str) -> tuple[Node, ...]:
+def as_components(given: Sequence[ComponentSpec | str | Mapping[str, Any]], what: str) -> tuple[ComponentSpec, ...]:
     """Nodes from a list of names, dicts and nodes.
 
     Raises
@@ -125,6 +125,6 @@ def as_nodes(given: Sequence[Node | str | Mapping[str, Any]], what: str) -> tupl
     WiringError
         It is one of them and no list: of a name, every letter would be taken for one.
     """
-    if isinstance(given, str | Mapping | Node):
+    if isinstance(given, str | Mapping | ComponentSpec):
         raise WiringError(f"{what} are a list; write {what}=[{given!r}]")
-    return tuple(as_node(n) for n in given)
+    return tuple(as_component(n) for n in given)

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from protgraph.errors import PluginLoadError
 
-__all__ = ["Claim", "Entry", "PluginProblem", "installed_claims", "installed_renames", "unreadable_distributions"]
+__all__ = ["Provider", "RegistryEntry", "PluginProblem", "installed_providers", "installed_renames", "unreadable_distributions"]
 
 GROUP_PREFIX = "protgraph."
 SESSION = "session"
 
 
 @dataclass(frozen=True)
-class Entry:
+class RegistryEntry:
     """What is known about a name without importing anything.
 
     Parameters
@@ -54,7 +54,7 @@ class PluginProblem:
     message: str
 
 
-class Claim:
+class Provider:
     """One object's claim to one name.
 
     Parameters
@@ -76,7 +76,7 @@ class Claim:
         self._obj = obj
 
     @classmethod
-    def of_session(cls, name: str, kind: str, obj: object, line: str) -> Claim:
+    def of_session(cls, name: str, kind: str, obj: object, line: str) -> Provider:
         """The claim that ``registry.register(name, obj)`` makes."""
         owner = obj if hasattr(obj, "__qualname__") else type(obj)
         return cls(name, kind, SESSION, f"{owner.__module__}:{owner.__qualname__}", obj=obj, line=line)
@@ -91,9 +91,9 @@ class Claim:
         """Where the claim was made, for error messages."""
         return f"{self.ref} (this session, {self.line})" if self.source == SESSION else f"{self.ref} ({self.source})"
 
-    def entry(self) -> Entry:
+    def entry(self) -> RegistryEntry:
         """The public record of this claim."""
-        return Entry(self.name, self.kind, self.source, self.ref, self.loaded)
+        return RegistryEntry(self.name, self.kind, self.source, self.ref, self.loaded)
 
     def load(self) -> object:
         """The object, imported on first use.
@@ -197,14 +197,14 @@ def _is_egg_info(distribution: metadata.Distribution) -> bool:
     return distribution.read_text("METADATA") is None  # it has PKG-INFO
 
 
-def installed_claims(kind: str, group: str) -> dict[str, list[Claim]]:
+def installed_providers(kind: str, group: str) -> dict[str, list[Provider]]:
     """The claims of all installed distributions in one entry-point group, by name; imports none of them."""
-    claims: dict[str, list[Claim]] = {}
+    claims: dict[str, list[Provider]] = {}
     for name, source, value in _scan(tuple(sys.path)).points.get(group, ()):
         ref = value.partition("[")[0].replace(" ", "")
         same = claims.setdefault(name, [])
         if all(claim.ref != ref for claim in same):
-            same.append(Claim(name, kind, source, ref))
+            same.append(Provider(name, kind, source, ref))
     return claims
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TypeVar, overload
 
 from protgraph.errors import DuplicateNameError, OptionError, PluginLoadError, ProtgraphError, UnknownNameError
-from protgraph.registry.discovery import Claim, Entry, PluginProblem, installed_claims, installed_renames
+from protgraph.registry.discovery import PluginProblem, Provider, RegistryEntry, installed_providers, installed_renames
 from protgraph.registry.family import Family
 from protgraph.registry.options import check_options, refuse_open_signature
 
@@ -32,7 +32,7 @@ class Registry:
     kind : str
         "layer", for messages.
     group : str
-        Entry-point group: "protgraph.layers".
+        RegistryEntry-point group: "protgraph.layers".
 
     Examples
     --------
@@ -47,10 +47,10 @@ class Registry:
 
     def __init__(self, *, kind: str, group: str) -> None:
         self.kind, self.group = kind, group
-        self._session: dict[str, Claim] = {}
+        self._session: dict[str, Provider] = {}
         self._renamed: dict[str, str] = {}
         self._warned: set[str] = set()
-        self._installed: tuple[tuple[str, ...], dict[str, list[Claim]]] = ((), {})
+        self._installed: tuple[tuple[str, ...], dict[str, list[Provider]]] = ((), {})
 
     # --- adding -----------------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class Registry:
         return self._add(name, obj, line)
 
     def _add(self, name: str, obj: object, line: str) -> object:
-        new = Claim.of_session(name, self.kind, obj, line)
+        new = Provider.of_session(name, self.kind, obj, line)
         if callable(obj):
             refuse_open_signature(obj, f"{self.kind} {name!r}")
         renamed = self._renames().get(name)
@@ -164,7 +164,7 @@ class Registry:
         known = {*self._entry_points(), *self._session}
         return sorted(known | self._renames().keys() if hidden else known)
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> RegistryEntry:
         """What is known about a name without importing it (the first claim, where there are several)."""
         current = self._current(name, warn=False)
         claims = self._claims(self._split(current)[0])
@@ -178,7 +178,7 @@ class Registry:
         component = self.get(name)
         claim = self._claims(base)[0]
         if component is not claim.load() and inspect.isclass(component):  # a variant that is a class
-            claim = Claim(base, self.kind, claim.source, claim.ref, obj=component)
+            claim = Provider(base, self.kind, claim.source, claim.ref, obj=component)
         return claim.where()
 
     def problems(self, *, load: bool = False) -> list[PluginProblem]:
@@ -222,16 +222,16 @@ class Registry:
 
     # --- inside -----------------------------------------------------------------------------------------------
 
-    def _entry_points(self) -> dict[str, list[Claim]]:
+    def _entry_points(self) -> dict[str, list[Provider]]:
         path = tuple(sys.path)
         if self._installed[0] != path:
-            self._installed = (path, installed_claims(self.kind, self.group))
+            self._installed = (path, installed_providers(self.kind, self.group))
         return self._installed[1]
 
     def _renames(self) -> dict[str, str]:
         return {**installed_renames(self.group), **self._renamed}
 
-    def _claims(self, name: str) -> list[Claim]:
+    def _claims(self, name: str) -> list[Provider]:
         claims = list(self._entry_points().get(name, ()))
         if name in self._session:
             claims.append(self._session[name])
@@ -280,7 +280,7 @@ class Registry:
         )
 
 
-def _agree(old: Claim, new: Claim) -> bool:
+def _agree(old: Provider, new: Provider) -> bool:
     """Whether two claims mean one object; an entry point is imported only where that decides it."""
     if old.ref == new.ref and (not old.loaded or not new.loaded):
         return True
@@ -295,18 +295,18 @@ def _agree(old: Claim, new: Claim) -> bool:
         return False
 
 
-def _differ(claims: list[Claim]) -> bool:
+def _differ(claims: list[Provider]) -> bool:
     """Whether claims mean different objects as far as can be told without importing anything."""
     objects = {id(claim.load()) if claim.loaded else claim.ref for claim in claims}
     return len({claim.ref for claim in claims}) > 1 and len(objects) > 1
 
 
-def _rerun(old: Claim, new: Claim) -> bool:
+def _rerun(old: Provider, new: Provider) -> bool:
     """Whether a notebook cell or prompt defines its own component again: the one case where the newer object wins."""
     interactive = hasattr(sys, "ps1")
     return interactive and old.ref == new.ref and old.ref.startswith("__main__:") and old.source == new.source
 
 
-def _conflict(kind: str, name: str, claims: list[Claim]) -> str:
+def _conflict(kind: str, name: str, claims: list[Provider]) -> str:
     places = " and by ".join(dict.fromkeys(claim.place for claim in claims))
     return f"{kind} {name!r} is claimed by {places}.\nRename one of them or uninstall its distribution."

@@ -1,23 +1,31 @@
 """What is asked of a model: the target, the loss, the metrics, and what the inputs must not show."""
 
-from protgraph.task.input_masking import Inputs, random_order
+from protgraph.task.input_masking import InputMasking, with_random_order
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
-from protgraph.task.metrics import METRICS, Metric, Outcome, Pairs, as_metric, best_threshold, score
+from protgraph.task.metrics import (
+    METRICS,
+    Metric,
+    ResiduePairs,
+    SplitPredictions,
+    as_metric,
+    best_threshold,
+    compute_metrics,
+)
 from protgraph.task.task import Task, task_for
 
 __all__ = [
     "METRICS",
-    "Inputs",
+    "InputMasking",
     "Metric",
-    "Outcome",
-    "Pairs",
+    "SplitPredictions",
+    "ResiduePairs",
     "Task",
     "as_metric",
     "best_threshold",
     "binary_cross_entropy",
     "cross_entropy",
-    "random_order",
-    "score",
+    "with_random_order",
+    "compute_metrics",
     "squared_error",
     "task_for",
 ]

@@ -10,7 +10,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.descriptors.dssp import dssp, three_states
 from protgraph.task import metrics as m
-from protgraph.task.input_masking import Inputs, random_order
+from protgraph.task.input_masking import InputMasking, with_random_order
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
 from protgraph.task.task import Task
 
@@ -72,7 +72,7 @@ SECONDARY_STRUCTURE = Task(
     cross_entropy,
     (m.accuracy, m.macro_f1),
     "accuracy",
-    Inputs(answers={"dssp", "dssp_hydrogen_bond"}),
+    InputMasking(answers={"dssp", "dssp_hydrogen_bond"}),
     derive=secondary_structure,
     doc="Helix (DSSP H, G, I), strand (E, B) or coil of each residue, as DSSP sees it.",
 )
@@ -83,7 +83,7 @@ LIGAND_BINDING = Task(
     binary_cross_entropy,
     (m.auprc, m.auroc, m.mcc),
     "auprc",
-    Inputs(hides={"ligands"}),
+    InputMasking(hides={"ligands"}),
     doc="Whether a heavy atom of the residue lies within 4.5 Å of a ligand's.",
 )
 
@@ -102,8 +102,8 @@ INVERSE_FOLDING = Task(
     cross_entropy,
     (m.perplexity, m.recovery, m.recovery_median, m.perplexity_mean, m.recovery_mean),
     "perplexity",
-    Inputs(hides=BACKBONE_ALONE),
-    Inputs(hides=BACKBONE_ALONE, shows_types=True, present=random_order, causal=True),
+    InputMasking(hides=BACKBONE_ALONE),
+    InputMasking(hides=BACKBONE_ALONE, shows_types=True, present=with_random_order, causal=True),
     derive=residue_type,
     doc="The type of each residue, from the backbone alone. A model with a decoder is told the types before it "
     "besides, in a random order; its recovery is then the share of likeliest types that are right.",
@@ -115,7 +115,7 @@ B_FACTOR = Task(
     squared_error,
     (m.pearson, m.pearson_undefined, m.rmse, m.mae),
     "pearson",
-    Inputs(hides={"b_factor"}),
+    InputMasking(hides={"b_factor"}),
     derive=standard_b_factor,
     doc="The B factor of each CA, in standard deviations from the mean of its chain.",
 )
@@ -126,7 +126,7 @@ STRUCTURE_DENOISING = Task(
     squared_error,
     (m.rmsd, m.lddt),
     "rmsd",
-    Inputs(noise=0.5),
+    InputMasking(noise=0.5),
     restore=displacement,
     doc="Where each CA was before every atom was moved by noise of 0.5 Å in x, y and z, the same for a protein each "
     "time: the vector back.",

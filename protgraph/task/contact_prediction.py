@@ -17,9 +17,9 @@ from torch_geometric.data import Data
 from protgraph.data.datasets.target import Target
 from protgraph.structure.descriptors.representative_atoms import beta_carbon
 from protgraph.structure.residues.residues import Residues
-from protgraph.task.input_masking import Inputs
+from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import binary_cross_entropy, known
-from protgraph.task.metrics import METRICS, Metric, Outcome
+from protgraph.task.metrics import METRICS, Metric, SplitPredictions
 from protgraph.task.task import Task
 
 __all__ = ["CONTACT", "beta_carbons", "contact_labels", "precision", "top_rows"]
@@ -71,7 +71,7 @@ def contact_labels(graph: Data, generator: Generator | None = None) -> tuple[Dat
     return graph, torch.cat(labels)
 
 
-def top_rows(o: Outcome) -> Tensor:
+def top_rows(o: SplitPredictions) -> Tensor:
     """Which rows of one protein :func:`precision` looks at: of each separation the L most probable and their equals."""
     size, kept = int(o.pairs.sizes[0]), torch.zeros(len(o.y), dtype=torch.bool)
     for separation in SEPARATIONS:
@@ -82,7 +82,7 @@ def top_rows(o: Outcome) -> Tensor:
     return kept.nonzero().flatten()
 
 
-def precision(o: Outcome, *, part: int, separation: int) -> float:
+def precision(o: SplitPredictions, *, part: int, separation: int) -> float:
     """Of the ``max(L // part, 1)`` most probable pairs at least ``separation`` apart, the fraction in contact.
 
     The mean over proteins of L residues; one without any such pair of known label has none. Where a protein has fewer
@@ -91,7 +91,7 @@ def precision(o: Outcome, *, part: int, separation: int) -> float:
 
     Parameters
     ----------
-    o : Outcome
+    o : SplitPredictions
         Of pairs.
     part : int
         1 for P@L, 5 for P@L/5.
@@ -129,7 +129,7 @@ CONTACT = Task(
     binary_cross_entropy,
     PRECISIONS,
     "precision_l5_6",
-    Inputs(hides={"coordinates", "sidechain", "b_factor"}, present=contact_labels),
+    InputMasking(hides={"coordinates", "sidechain", "b_factor"}, present=contact_labels),
     derive=beta_carbons,
     keeps=Target("beta_carbon", "node", "coordinates", 1, ("CB",), unit="Å"),
     thin=top_rows,

@@ -18,14 +18,14 @@ from protgraph.structure.residues.residues import HIDEABLE
 if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Inputs", "Present", "random_order"]
+__all__ = ["InputMasking", "Corruption", "with_random_order"]
 
 #: A graph or batch, and the source of all chance, to what is shown of it and the labels asked for.
-Present = Callable[[Data, Generator], tuple[Data, Tensor]]
+Corruption = Callable[[Data, Generator], tuple[Data, Tensor]]
 
 
 @dataclass(frozen=True)
-class Inputs:
+class InputMasking:
     """What a model is given of a protein.
 
     Parameters
@@ -57,8 +57,8 @@ class Inputs:
     noise: float = 0.0
     answers: Collection[str] = frozenset()
     shows_types: bool = False
-    present: Present | None = field(default=None, repr=False)
-    examine: Present | None = field(default=None, repr=False)
+    present: Corruption | None = field(default=None, repr=False)
+    examine: Corruption | None = field(default=None, repr=False)
     causal: bool = False
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class Inputs:
         return (graph, graph.y) if present is None else present(graph, generator)
 
 
-def random_order(graph: Data, generator: Generator) -> tuple[Data, Tensor]:
+def with_random_order(graph: Data, generator: Generator) -> tuple[Data, Tensor]:
     """All types, and a random order in which a decoder is told them (teacher forcing).
 
     Parameters

@@ -14,7 +14,7 @@ from protgraph.errors import OptionError
 from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
 from protgraph.task import metrics as m
 from protgraph.task.builtin import BACKBONE_ALONE, residue_type
-from protgraph.task.input_masking import Inputs
+from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import cross_entropy
 from protgraph.task.task import Task
 
@@ -99,7 +99,7 @@ MASKED_LM = Task(
     cross_entropy,
     (m.perplexity, m.accuracy),
     "perplexity",
-    Inputs(hides=BACKBONE_ALONE, shows_types=True, present=Masking(), examine=Masking(hidden=1.0, swapped=0.0)),
+    InputMasking(hides=BACKBONE_ALONE, shows_types=True, present=Masking(), examine=Masking(hidden=1.0, swapped=0.0)),
     derive=residue_type,
     doc="The types of 15 % of the residues, from the others. In training 8 of 10 of them are hidden, 1 is swapped, 1 "
     "shown; in an evaluation all are hidden.",
@@ -111,7 +111,7 @@ NEXT_RESIDUE = Task(
     cross_entropy,
     (m.perplexity, m.accuracy),
     "perplexity",
-    Inputs(hides=BACKBONE_ALONE, shows_types=True, causal=True),
+    InputMasking(hides=BACKBONE_ALONE, shows_types=True, causal=True),
     derive=residue_type,
     doc="The type of each residue from the types before it, for models in which no later one has a say.",
 )

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from protgraph.task.losses import cross_entropy, known
 
-__all__ = ["METRICS", "OTHER_CHAIN", "Metric", "Outcome", "Pairs", "as_metric", "best_threshold", "confusion", "score"]
+__all__ = ["METRICS", "OTHER_CHAIN", "Metric", "SplitPredictions", "ResiduePairs", "as_metric", "best_threshold", "confusion", "compute_metrics"]
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class ResiduePairs:
     """Which pairs of residues the M rows of an outcome are; each pair is one row.
 
     Parameters
@@ -44,7 +44,7 @@ OTHER_CHAIN = 1 << 40
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class SplitPredictions:
     """What a model said about a split, and the truth; all on the CPU.
 
     Parameters
@@ -59,7 +59,7 @@ class Outcome:
         ``(C,)`` log-odds from which a label counts as predicted; None is 0, a probability of one half.
     pos : Tensor, optional
         ``(N, 3)`` Å, where the model saw the residues: where predicted vectors begin.
-    pairs : Pairs, optional
+    pairs : ResiduePairs, optional
         Where rows are pairs of residues, which.
     loss : float, optional
         Mean loss over all known labels, where rows were left out.
@@ -70,10 +70,10 @@ class Outcome:
     chain: Tensor | None = None
     threshold: Tensor | None = None
     pos: Tensor | None = None
-    pairs: Pairs | None = None
+    pairs: ResiduePairs | None = None
     loss: float | None = None
 
-    def with_threshold(self, threshold: Tensor | None) -> Outcome:
+    def with_threshold(self, threshold: Tensor | None) -> SplitPredictions:
         """The same outcome, cut elsewhere."""
         return replace(self, threshold=threshold)
 
@@ -94,7 +94,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Metric:
-    """A named function of an :class:`Outcome`.
+    """A named function of an :class:`SplitPredictions`.
 
     Parameters
     ----------
@@ -103,12 +103,12 @@ class Metric:
     mode : {"max", "min"}
         Which way is better.
     function : callable
-        Outcome to float.
+        SplitPredictions to float.
     """
 
     name: str
     mode: Literal["max", "min"]
-    function: Callable[[Outcome], float] = field(repr=False)
+    function: Callable[[SplitPredictions], float] = field(repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         """By its place in its module, where :func:`as_metric` has put it for the function."""
@@ -121,7 +121,7 @@ class Metric:
         """First line of what the function says of itself."""
         return (self.function.__doc__ or "").partition("\n")[0]
 
-    def __call__(self, outcome: Outcome) -> float:
+    def __call__(self, outcome: SplitPredictions) -> float:
         return float(self.function(outcome))
 
 
@@ -129,35 +129,35 @@ class Metric:
 METRICS: dict[str, Metric] = {}
 
 
-def as_metric(mode: Literal["max", "min"]) -> Callable[[Callable[[Outcome], float]], Metric]:
+def as_metric(mode: Literal["max", "min"]) -> Callable[[Callable[[SplitPredictions], float]], Metric]:
     """Turn a function of an outcome into a :class:`Metric` of its name.
 
     Examples
     --------
     >>> @as_metric("min")
-    ... def worst(o: Outcome) -> float:
+    ... def worst(o: SplitPredictions) -> float:
     ...     "Largest absolute error."
     ...     return (o.logits - o.y).abs().max()
-    >>> worst(Outcome(torch.tensor([[1.0], [2.0]]), torch.tensor([[1.5], [2.0]])))
+    >>> worst(SplitPredictions(torch.tensor([[1.0], [2.0]]), torch.tensor([[1.5], [2.0]])))
     0.5
     """
     return lambda function: Metric(function.__name__, mode, function)
 
 
-def score(metrics: Iterable[Metric], outcome: Outcome) -> dict[str, float]:
+def compute_metrics(metrics: Iterable[Metric], outcome: SplitPredictions) -> dict[str, float]:
     """Every metric of an outcome, by name; NaN where no label is known."""
     empty = not bool(known(outcome.y).any())
     return {m.name: math.nan if empty else m(outcome) for m in metrics}
 
 
-def confusion(o: Outcome) -> Tensor:
+def confusion(o: SplitPredictions) -> Tensor:
     """``(C, C)`` int64: how often the class of the row is predicted as that of the column, over known classes."""
     from torchmetrics.functional.classification import multiclass_confusion_matrix
 
     return multiclass_confusion_matrix(o.logits, o.y, num_classes=o.logits.size(1), ignore_index=-1)
 
 
-def best_threshold(outcome: Outcome) -> Tensor:
+def best_threshold(outcome: SplitPredictions) -> Tensor:
     """The log-odds at which Matthews' correlation is largest, ``(C,)`` float32; to be chosen on validation.
 
     Every way to cut the sorted predictions is tried; the cut lies midway between the two predictions that it parts.
@@ -196,7 +196,7 @@ def _both(y: Tensor) -> bool:
 
 
 @as_metric("max")
-def accuracy(o: Outcome) -> float:
+def accuracy(o: SplitPredictions) -> float:
     """Fraction of entries whose class is predicted."""
     from torchmetrics.functional.classification import multiclass_accuracy
 
@@ -204,7 +204,7 @@ def accuracy(o: Outcome) -> float:
 
 
 @as_metric("max")
-def macro_f1(o: Outcome) -> float:
+def macro_f1(o: SplitPredictions) -> float:
     """Mean F1 over the classes that occur in labels or predictions."""
     from torchmetrics.functional.classification import multiclass_f1_score
 
@@ -212,42 +212,42 @@ def macro_f1(o: Outcome) -> float:
 
 
 @as_metric("min")
-def perplexity(o: Outcome) -> float:
+def perplexity(o: SplitPredictions) -> float:
     """exp of the mean negative log-likelihood per entry; the number of classes for a uniform guess."""
     return cross_entropy(o.logits.double(), o.y).exp()
 
 
 @as_metric("max")
-def recovery(o: Outcome) -> float:
+def recovery(o: SplitPredictions) -> float:
     """Fraction of all residues whose type is predicted."""
     return accuracy(o)
 
 
 @as_metric("max")
-def recovery_median(o: Outcome) -> float:
+def recovery_median(o: SplitPredictions) -> float:
     """Median over chains of the fraction of residues whose type is predicted."""
     return _recoveries(o).quantile(0.5)
 
 
 @as_metric("max")
-def recovery_mean(o: Outcome) -> float:
+def recovery_mean(o: SplitPredictions) -> float:
     """Mean over chains of the fraction of residues whose type is predicted."""
     return _recoveries(o).mean()
 
 
 @as_metric("min")
-def perplexity_mean(o: Outcome) -> float:
+def perplexity_mean(o: SplitPredictions) -> float:
     """Mean over chains of the perplexity of each."""
     return torch.stack([cross_entropy(o.logits[rows].double(), o.y[rows]).exp() for rows in o.chains()]).mean()
 
 
-def _recoveries(o: Outcome) -> Tensor:
+def _recoveries(o: SplitPredictions) -> Tensor:
     right = (o.logits.argmax(1) == o.y).double()
     return torch.stack([right[rows].mean() for rows in o.chains()])
 
 
 @as_metric("max")
-def auprc(o: Outcome) -> float:
+def auprc(o: SplitPredictions) -> float:
     """Average precision: area under the precision–recall curve, mean over labels."""
     from torchmetrics.functional.classification import binary_average_precision
 
@@ -255,7 +255,7 @@ def auprc(o: Outcome) -> float:
 
 
 @as_metric("max")
-def auroc(o: Outcome) -> float:
+def auroc(o: SplitPredictions) -> float:
     """Area under the receiver operating characteristic, mean over labels."""
     from torchmetrics.functional.classification import binary_auroc
 
@@ -263,7 +263,7 @@ def auroc(o: Outcome) -> float:
 
 
 @as_metric("max")
-def mcc(o: Outcome) -> float:
+def mcc(o: SplitPredictions) -> float:
     """Matthews' correlation at the outcome's threshold, mean over labels."""
     cuts = o.logits.new_zeros(o.y.size(1)) if o.threshold is None else o.threshold
     values = []
@@ -275,28 +275,28 @@ def mcc(o: Outcome) -> float:
 
 
 @as_metric("min")
-def rmse(o: Outcome) -> float:
+def rmse(o: SplitPredictions) -> float:
     """Root of the mean squared error."""
     there = known(o.y)
     return (o.logits - o.y)[there].double().square().mean().sqrt()
 
 
 @as_metric("min")
-def mae(o: Outcome) -> float:
+def mae(o: SplitPredictions) -> float:
     """Mean absolute error."""
     there = known(o.y)
     return (o.logits - o.y)[there].double().abs().mean()
 
 
 @as_metric("min")
-def rmsd(o: Outcome) -> float:
+def rmsd(o: SplitPredictions) -> float:
     """Root of the mean squared distance from the truth within each chain, without superposition, mean over chains."""
     far = (o.logits - o.y).double().square().sum(-1)  # (N, C)
     return _mean([float(far[rows].nanmean().sqrt()) for rows in o.chains()])
 
 
 @as_metric("max")
-def lddt(o: Outcome) -> float:
+def lddt(o: SplitPredictions) -> float:
     """Local distance difference test (15 Å) of the residues' positions within each chain, mean over chains."""
     from biotite.structure import AtomArray
     from biotite.structure import lddt as lddt_of
@@ -313,24 +313,24 @@ def lddt(o: Outcome) -> float:
 
 
 @as_metric("max")
-def pearson(o: Outcome) -> float:
+def pearson(o: SplitPredictions) -> float:
     """Pearson correlation within each chain, mean over the chains where it is defined."""
     return _mean(_per_chain(o))
 
 
 @as_metric("min")
-def pearson_undefined(o: Outcome) -> float:
+def pearson_undefined(o: SplitPredictions) -> float:
     """Number of chains without a Pearson correlation: fewer than two labels, or no variance."""
     return sum(math.isnan(r) for r in _per_chain(o))
 
 
 @as_metric("max")
-def pearson_overall(o: Outcome) -> float:
+def pearson_overall(o: SplitPredictions) -> float:
     """Pearson correlation over all entries, mean over values."""
     return _mean([_pearson(o.logits[t, c], o.y[t, c]) for c in range(o.y.size(1)) for t in [known(o.y[:, c])]])
 
 
-def _per_chain(o: Outcome) -> list[float]:
+def _per_chain(o: SplitPredictions) -> list[float]:
     return [_pearson(o.logits[rows, 0], o.y[rows, 0]) for rows in o.chains()]
 
 

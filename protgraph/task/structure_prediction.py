@@ -10,8 +10,8 @@ from torch import Tensor
 
 from protgraph.data.datasets.target import Target
 from protgraph.featurize.frame import axes
-from protgraph.task.input_masking import Inputs
-from protgraph.task.metrics import METRICS, Outcome, as_metric
+from protgraph.task.input_masking import InputMasking
+from protgraph.task.metrics import METRICS, SplitPredictions, as_metric
 from protgraph.task.task import Task
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _seen(points: Tensor) -> Tensor:
 
 
 @as_metric("max")
-def lddt_ca(o: Outcome) -> float:
+def lddt_ca(o: SplitPredictions) -> float:
     """Local distance difference test (15 Å) of CA within each chain, mean over chains."""
     from biotite.structure import lddt
 
@@ -93,7 +93,7 @@ def lddt_ca(o: Outcome) -> float:
 
 
 @as_metric("min")
-def rmsd_superposed(o: Outcome) -> float:
+def rmsd_superposed(o: SplitPredictions) -> float:
     """Root of the mean squared distance of CA, Å, of each chain laid upon the true one, mean over chains."""
     from biotite.structure import rmsd, superimpose
 
@@ -101,7 +101,7 @@ def rmsd_superposed(o: Outcome) -> float:
 
 
 @as_metric("max")
-def tm_score(o: Outcome) -> float:
+def tm_score(o: SplitPredictions) -> float:
     """TM-score of CA of each chain laid upon the true one by all its residues, mean over chains (a lower bound)."""
     from biotite.structure import superimpose
     from biotite.structure import tm_score as tm
@@ -113,11 +113,11 @@ def tm_score(o: Outcome) -> float:
     return _mean(values)
 
 
-def _pairs(o: Outcome) -> Iterator[tuple[AtomArray, AtomArray]]:
+def _pairs(o: SplitPredictions) -> Iterator[tuple[AtomArray, AtomArray]]:
     """True and predicted CA of each chain of three or more known residues."""
     from biotite.structure import AtomArray
 
-    known = Outcome(o.logits[:, _CA], o.y[:, _CA, :1], o.chain)
+    known = SplitPredictions(o.logits[:, _CA], o.y[:, _CA, :1], o.chain)
     for rows in known.chains():
         if len(rows) < 3:
             continue
@@ -143,7 +143,7 @@ STRUCTURE_PREDICTION = Task(
     fape,
     (lddt_ca, rmsd_superposed, tm_score),
     "lddt_ca",
-    Inputs(hides={"coordinates", "sidechain", "b_factor"}),
+    InputMasking(hides={"coordinates", "sidechain", "b_factor"}),
     derive=backbone_points,
     each_protein=True,
     doc="Where N, CA, C and O of each residue lie, from the sequence alone; the loss is FAPE.",

@@ -16,9 +16,9 @@ from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
 from protgraph.ops.edges import Proteins
 from protgraph.task import metrics as m
-from protgraph.task.input_masking import Inputs
+from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
-from protgraph.task.metrics import Metric, Outcome
+from protgraph.task.metrics import Metric, SplitPredictions
 
 if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues
@@ -42,9 +42,9 @@ class Task:
         What tables show.
     monitor : str
         Name of the metric that chooses among epochs, on validation.
-    inputs : Inputs
+    inputs : InputMasking
         What a model may see of a protein.
-    decoder_inputs : Inputs, optional
+    decoder_inputs : InputMasking, optional
         What a model that ends in a decoder is given in place of that; None gives it the same.
     derive : callable, optional
         Residues, nothing hidden, to their labels, for datasets that give none of their own.
@@ -55,7 +55,7 @@ class Task:
     each_protein : bool
         Whether the loss is one of the rows of one protein; a batch's is then the mean over its proteins.
     thin : callable, optional
-        Which rows of one protein's :class:`~protgraph.task.Outcome` its metrics need, ``(K,)`` int64, where there are
+        Which rows of one protein's :class:`~protgraph.task.SplitPredictions` its metrics need, ``(K,)`` int64, where there are
         too many to keep all.
     doc : str
         What is asked, and where the labels come from.
@@ -66,13 +66,13 @@ class Task:
     loss: Callable[[Tensor, Tensor], Tensor] = field(repr=False)
     metrics: tuple[Metric, ...]
     monitor: str
-    inputs: Inputs = field(default_factory=Inputs)
-    decoder_inputs: Inputs | None = None
+    inputs: InputMasking = field(default_factory=InputMasking)
+    decoder_inputs: InputMasking | None = None
     derive: Callable[[Residues], np.ndarray] | None = field(default=None, repr=False)
     restore: Callable[[Residues, Residues], np.ndarray] | None = field(default=None, repr=False)
     keeps: Target | None = field(default=None, repr=False)
     each_protein: bool = False
-    thin: Callable[[Outcome], Tensor] | None = field(default=None, repr=False)
+    thin: Callable[[SplitPredictions], Tensor] | None = field(default=None, repr=False)
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -195,4 +195,4 @@ def task_for(target: Target, *, hides: Collection[str] = ()) -> Task:
         loss, metrics, monitor = squared_error, (m.rmsd,), "rmsd"
     else:
         loss, metrics, monitor = squared_error, (m.rmse, m.mae, m.pearson_overall), "rmse"
-    return Task(target.name, target, loss, metrics, monitor, Inputs(hides))
+    return Task(target.name, target, loss, metrics, monitor, InputMasking(hides))

@@ -12,7 +12,7 @@ For plugin authors, as ``protgraph check NAME`` or in their own tests::
 from __future__ import annotations
 
 from protgraph.data.graph.conformity import Conformity
-from protgraph.testing.offline_models import offline
+from protgraph.testing.offline_models import offline_models
 from protgraph.testing.parametrize import parametrize_with_checks
 from protgraph.testing.protein_fixtures import degenerate_proteins, make_protein
 from protgraph.testing.subject import Subject, subjects
@@ -29,7 +29,7 @@ __all__ = [
     "check",
     "degenerate_proteins",
     "make_protein",
-    "offline",
+    "offline_models",
     "parametrize_with_checks",
     "subjects",
 ]

@@ -19,7 +19,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.protein_graph import collate, make_batch
 from protgraph.featurize import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.model import GraphModel, ModelGraph, build_model
+from protgraph.model import ModelSpec, ProteinModel, build_model
 from protgraph.structure import Residues
 from protgraph.testing.draw import degenerate_scenes, draw_scene, scene_of_graph
 from protgraph.testing.packed_fixtures import packed_proteins
@@ -239,12 +239,12 @@ class ModelCase(Case):
 
     Parameters
     ----------
-    graph : ModelGraph
+    graph : ModelSpec
     targets : tuple of Target
         Its layers are shared by their heads.
     """
 
-    graph: ModelGraph
+    graph: ModelSpec
     targets: tuple[Target, ...]
     label: str = ""
 
@@ -308,7 +308,7 @@ class ModelCase(Case):
 class _Heads(nn.Module):
     """Models of one graph that share their layers: the outputs of each head, by its name."""
 
-    def __init__(self, models: list[GraphModel]) -> None:
+    def __init__(self, models: list[ProteinModel]) -> None:
         super().__init__()
         self.models = nn.ModuleList(models)
         for other in models[1:]:

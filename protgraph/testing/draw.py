@@ -16,7 +16,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import ProtgraphError
 from protgraph.featurize import EdgeFeaturizer, Featurizer
 from protgraph.featurize.plan import ALWAYS, FeaturePlan, inputs
-from protgraph.registry.component import Node
+from protgraph.registry.component import ComponentSpec
 from protgraph.structure import Residues
 from protgraph.testing.protein_fixtures import copied, degenerate_proteins, proteins
 from protgraph.testing.scene import TensorScene
@@ -134,7 +134,7 @@ def _plan(names: frozenset[str]) -> FeaturePlan:
 
     for name in sorted(names):
         need(name)
-    return FeaturePlan([Node("knn", {"k": NEIGHBOURS}), *ordered])
+    return FeaturePlan([ComponentSpec("knn", {"k": NEIGHBOURS}), *ordered])
 
 
 def _writers() -> dict[str, str]:

@@ -17,19 +17,19 @@ from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import OptionError, WiringError
-from protgraph.model import GraphModel, ModelGraph, build_model
+from protgraph.model import ModelSpec, ProteinModel, build_model
 from protgraph.nn.invariant import invariants
-from protgraph.registry.component import Node, node
+from protgraph.registry.component import ComponentSpec, component
 from protgraph.structure import Residues
 from protgraph.testing import point_clouds as cloud
 from protgraph.testing.point_clouds import PointCloud
 
-__all__ = ["Block", "Card", "block_of", "card", "separates"]
+__all__ = ["ExpressivitySection", "ExpressivityCard", "block_of", "expressivity_card", "separates"]
 
-RADIAL = node("edge_rbf", bins=8, cutoff=10.0)
+RADIAL = component("edge_rbf", bins=8, cutoff=10.0)
 #: A point has no side chain: its direction is a vector 0, where a layer has to begin with some.
 FEATURES = ("radius", "edge_vector", "edge_distance", "edge_direction", RADIAL, "sidechain_direction")
-START = node("embed", reads=["aatype"], dim=64)
+START = component("embed", reads=["aatype"], dim=64)
 #: Fields that a cloud of points has, or can be given, by the local names of layers.
 KNOWN = {"edge_attr": "edge_rbf", "edge_kind": "edge_rbf"} | {
     name: name
@@ -40,40 +40,40 @@ FOLDS = (2, 3, 5, 10)
 CHAINS = (2, 3, 4)
 SPARE = 2  # layers beyond those that theory asks for, for networks whose first layer only moves points
 SEEDS = 3
-TARGET = Target("card", "graph", "values", 1)
+TARGET = Target("expressivity_card", "graph", "values", 1)
 #: Relative difference from which outputs differ: far above rounding (1e-13), far below what any path leaves (1e-7).
 DIFFERENT = 1e-10
 
 
 @dataclass(frozen=True)
-class Block:
+class ExpressivitySection:
     """A network of one kind of layer: nodes that begin it, and nodes that each further layer adds.
 
     Where those read frames, all points have one, the same.
     """
 
-    start: tuple[Node, ...]
-    repeated: tuple[Node, ...]
+    start: tuple[ComponentSpec, ...]
+    repeated: tuple[ComponentSpec, ...]
 
     @property
     def framed(self) -> bool:
         """Whether it reads frames."""
         return any("frame" in n.reads for n in self.repeated)
 
-    def graph(self, depth: int) -> ModelGraph:
+    def graph(self, depth: int) -> ModelSpec:
         """The network of so many layers."""
         features = (*FEATURES, "residue_frame") if self.framed else FEATURES
-        return ModelGraph("card", features, (*self.start, *depth * self.repeated))
+        return ModelSpec("expressivity_card", features, (*self.start, *depth * self.repeated))
 
 
 @dataclass(frozen=True)
-class Card:
+class ExpressivityCard:
     """What networks of a layer tell apart.
 
     Parameters
     ----------
     name : str
-    block : Block
+    block : ExpressivitySection
         How the networks were wired.
     two_body, three_body : bool
         One layer tells stars with equal distances apart, and those with equal distances and angles.
@@ -86,7 +86,7 @@ class Card:
     """
 
     name: str
-    block: Block
+    block: ExpressivitySection
     two_body: bool
     three_body: bool
     mirror: bool
@@ -108,7 +108,7 @@ class Card:
         return rows
 
 
-def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
+def expressivity_card(name: str, options: Mapping[str, Any] | None = None) -> ExpressivityCard:
     """The card of a registered layer.
 
     Parameters
@@ -124,7 +124,7 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
         Where it reads what a cloud of points does not have.
     """
     block = block_of(name, options or {})
-    return Card(
+    return ExpressivityCard(
         name,
         block,
         two_body=separates(block, cloud.two_body()),
@@ -135,12 +135,12 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
     )
 
 
-def separates(block: Block, pair: Sequence[PointCloud], *, depth: int = 1, turned: bool = False) -> bool:
+def separates(block: ExpressivitySection, pair: Sequence[PointCloud], *, depth: int = 1, turned: bool = False) -> bool:
     """Whether a network of so many layers gives different numbers for two clouds.
 
     Parameters
     ----------
-    block : Block
+    block : ExpressivitySection
     pair : two PointClouds
     depth : int
         Layers.
@@ -155,7 +155,7 @@ def separates(block: Block, pair: Sequence[PointCloud], *, depth: int = 1, turne
     return False
 
 
-def block_of(name: str, options: Mapping[str, Any]) -> Block:
+def block_of(name: str, options: Mapping[str, Any]) -> ExpressivitySection:
     """How a network of this layer is wired on a cloud of points."""
     if name in ("gvp", "gvp_conv"):
         return _gvp(options)
@@ -169,41 +169,41 @@ def block_of(name: str, options: Mapping[str, Any]) -> Block:
     places = [local for local in ("frame", "pos") if local in layer.optional]  # without, it would see no space
     reads = {local: KNOWN[local] for local in (*layer.reads, *places)}
     if "edge_attr" in layer.optional:
-        with_edges = Block((START,), (node(name, reads=reads | {"edge_attr": KNOWN["edge_attr"]}, **options),))
+        with_edges = ExpressivitySection((START,), (component(name, reads=reads | {"edge_attr": KNOWN["edge_attr"]}, **options),))
         try:
             build_model(with_edges.graph(1), TARGET)
         except WiringError:  # an option decides whether there is such an input
             pass
         else:
             return with_edges
-    return Block((START,), (node(name, reads=reads, **options),))
+    return ExpressivitySection((START,), (component(name, reads=reads, **options),))
 
 
-def _gvp(options: Mapping[str, Any]) -> Block:
+def _gvp(options: Mapping[str, Any]) -> ExpressivitySection:
     """Vectors begin as 0; edges have direction and distance."""
-    edge = node("gvp", reads=["edge_rbf", "edge_direction"], irreps="16x0e+1x1o", norm=False, writes={"h": "edge_attr"})
-    begin = node("gvp", reads=["h", "sidechain_direction"], irreps="64x0e+16x1o")
-    return Block((START, begin, edge), (node("gvp_conv", **options),))
+    edge = component("gvp", reads=["edge_rbf", "edge_direction"], irreps="16x0e+1x1o", norm=False, writes={"h": "edge_attr"})
+    begin = component("gvp", reads=["h", "sidechain_direction"], irreps="64x0e+16x1o")
+    return ExpressivitySection((START, begin, edge), (component("gvp_conv", **options),))
 
 
-def _mace(options: Mapping[str, Any]) -> Block:
+def _mace(options: Mapping[str, Any]) -> ExpressivitySection:
     """Messages of degree ``lmax``, and their products of up to ``correlation`` factors."""
     unknown = sorted(set(options) - {"lmax", "correlation"})
     if unknown:
         raise OptionError(f"the card of mace takes lmax and correlation, not {unknown[0]!r}")
     lmax = int(options.get("lmax", 2))
     irreps = "+".join(f"16x{degree}{'eo'[degree % 2]}" for degree in range(lmax + 1))
-    gather = node("tfn", irreps=irreps, lmax=lmax, gate=False, reads={"edge_attr": "edge_rbf"}, writes={"h": "atomic"})
-    product = node("product_basis", correlation=int(options.get("correlation", 3)), reads={"h": "atomic"})
-    return Block((START,), (gather, product))
+    gather = component("tfn", irreps=irreps, lmax=lmax, gate=False, reads={"edge_attr": "edge_rbf"}, writes={"h": "atomic"})
+    product = component("product_basis", correlation=int(options.get("correlation", 3)), reads={"h": "atomic"})
+    return ExpressivitySection((START,), (gather, product))
 
 
-def _first_depth(block: Block, k: int) -> int | None:
+def _first_depth(block: ExpressivitySection, k: int) -> int | None:
     depths = range(1, k // 2 + 2 + SPARE)
     return next((d for d in depths if separates(block, cloud.k_chain(k), depth=d)), None)
 
 
-def _generic(model: GraphModel) -> GraphModel:
+def _generic(model: ProteinModel) -> ProteinModel:
     """The network with weights of usual size where they begin almost at 0, as those that move points do."""
     for p in model.parameters():
         if p.dim() == 2:
@@ -212,7 +212,7 @@ def _generic(model: GraphModel) -> GraphModel:
     return model
 
 
-def _seen(model: GraphModel, residues: Residues, points: PointCloud, *, turned: bool) -> Tensor:
+def _seen(model: ProteinModel, residues: Residues, points: PointCloud, *, turned: bool) -> Tensor:
     """What the network makes of a cloud: numbers that do not depend on the order of the points."""
     graph = model.plan.stored(residues)
     given = ProteinGraph(**{key: value for key, value in graph.items() if key not in ("edge_index", "degree")})

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protgraph import registry
-from protgraph.model import ModelGraph
+from protgraph.model import ModelSpec
 from protgraph.registry import Registry
-from protgraph.registry.component import Node
+from protgraph.registry.component import ComponentSpec
 
-__all__ = ["offline"]
+__all__ = ["offline_models"]
 
 
-def offline(graph: ModelGraph) -> ModelGraph:
+def offline_models(graph: ModelSpec) -> ModelSpec:
     """The model graph with what its components state as :attr:`protgraph.testing.Conformity.offline`.
 
     A model without such components comes back as it is. Nothing is downloaded for it, and it knows nothing: what is
@@ -25,7 +25,7 @@ def offline(graph: ModelGraph) -> ModelGraph:
     return replace(graph, features=features, layers=layers)
 
 
-def _offline(known: Registry, n: Node) -> Node:
+def _offline(known: Registry, n: ComponentSpec) -> ComponentSpec:
     stated = getattr(known.get(n.name), "conformity", None)
     if stated is None or not stated.offline:
         return n

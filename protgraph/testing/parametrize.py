@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from protgraph.errors import MissingExtraError, WiringError
-from protgraph.model import ModelGraph
+from protgraph.model import ModelSpec
 from protgraph.registry import Registry
 from protgraph.testing.subject import Kind, Subject, subjects
 from protgraph.testing.suite import CHECKS, Check, expected, floating, unexpected
@@ -16,7 +16,7 @@ __all__ = ["parametrize_with_checks"]
 
 
 def parametrize_with_checks(
-    what: Registry | str | type | ModelGraph | Sequence[object],
+    what: Registry | str | type | ModelSpec | Sequence[object],
     *,
     kind: Kind | None = None,
     device: str = "cpu",
@@ -26,7 +26,7 @@ def parametrize_with_checks(
 
     Parameters
     ----------
-    what : Registry, str, class, ModelGraph, or a sequence of those
+    what : Registry, str, class, ModelSpec, or a sequence of those
         Which components: ``pg.layers``, ``"my_layer"``, ``["my_layer", "my_model"]``, ``MyLayer``.
     kind : {"featurizer", "layer", "head", "model"}, optional
         Only this kind, where several share a name.

@@ -17,12 +17,12 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, field, is_registered
 from protgraph.errors import DatasetError, ProtgraphError, UnknownNameError, WiringError
 from protgraph.featurize import Featurizer, TensorFeaturizer
-from protgraph.model import ModelGraph
+from protgraph.model import ModelSpec
 from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry import Registry
 from protgraph.testing.case import Case, LayerCase, ModelCase, StructureCase
 from protgraph.testing.draw import known_spec, level_of
-from protgraph.testing.offline_models import offline
+from protgraph.testing.offline_models import offline_models
 
 __all__ = ["Kind", "Subject", "subjects"]
 
@@ -65,7 +65,7 @@ class Subject:
     @cached_property
     def conformity(self) -> Conformity:
         """What the component states; a model states what its featurizers, layers and heads do."""
-        if not isinstance(self.component, ModelGraph):
+        if not isinstance(self.component, ModelSpec):
             return getattr(self.component, "conformity", None) or Conformity()
         (case,) = self.cases
         stated = {type(p).__name__: p.conformity for p in case.parts() if getattr(p, "conformity", None) is not None}
@@ -80,7 +80,7 @@ class Subject:
     @property
     def strict(self) -> bool:
         """Whether what is expected to fail has to: a model may well get by with a part that fails alone."""
-        return not isinstance(self.component, ModelGraph)
+        return not isinstance(self.component, ModelSpec)
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
@@ -92,10 +92,10 @@ class Subject:
             Where the component cannot be built in any way.
         """
         component = self.component
-        if isinstance(component, ModelGraph):
-            return (self._model(offline(component)),)
+        if isinstance(component, ModelSpec):
+            return (self._model(offline_models(component)),)
         if not inspect.isclass(component):
-            raise WiringError(f"{self} is a {type(component).__name__}, not a class or a ModelGraph")
+            raise WiringError(f"{self} is a {type(component).__name__}, not a class or a ModelSpec")
         if issubclass(component, Featurizer) and not issubclass(component, TensorFeaturizer):
             create = partial(component, **self._options)
             return (StructureCase("", create, packed=self.conformity.proteins == "packed"),)
@@ -104,7 +104,7 @@ class Subject:
             return (LayerCase("", partial(component, **self._options), specs),)
         return tuple(self._layers(component))
 
-    def _model(self, graph: ModelGraph) -> Case:
+    def _model(self, graph: ModelSpec) -> Case:
         """With every head that fits: classes per residue and per protein, vectors, coordinates."""
         errors: list[ProtgraphError] = []
         fitting: list[Target] = []
@@ -210,12 +210,12 @@ def _targets() -> Iterator[Target]:
             continue
 
 
-def subjects(what: Registry | str | type | ModelGraph | Sequence[object], *, kind: Kind | None = None) -> list[Subject]:
+def subjects(what: Registry | str | type | ModelSpec | Sequence[object], *, kind: Kind | None = None) -> list[Subject]:
     """The components that something means.
 
     Parameters
     ----------
-    what : Registry, str, class, ModelGraph, or a sequence of those
+    what : Registry, str, class, ModelSpec, or a sequence of those
         A registry means all its names, families with all their variants; a name, every component that has it.
     kind : {"featurizer", "layer", "head", "model"}, optional
         Only this kind, where several share a name.
@@ -229,7 +229,7 @@ def subjects(what: Registry | str | type | ModelGraph | Sequence[object], *, kin
         return [Subject(variant, what.kind) for name in what for variant in _variants(what, name)]
     if isinstance(what, str):
         return _named(what, kind)
-    if isinstance(what, ModelGraph):
+    if isinstance(what, ModelSpec):
         return [Subject(what.name, "model", what)]
     if inspect.isclass(what):
         found = next((k for k, base in _BASES.items() if issubclass(what, base)), None)

@@ -5,10 +5,10 @@ from protgraph.train.config import FitConfig
 from protgraph.train.embed import Embeddings, embed
 from protgraph.train.evaluate import evaluate
 from protgraph.train.fit import FitResult, fit
-from protgraph.train.generate import Sample, generate
+from protgraph.train.generate import GeneratedSequence, generate
 from protgraph.train.predict import Predictions, predict
 from protgraph.train.prepare import Failure, Prepared, prepare
-from protgraph.train.resolve import as_dataset
+from protgraph.train.resolve import load_dataset
 
 __all__ = [
     "Checkpoint",
@@ -18,8 +18,8 @@ __all__ = [
     "FitResult",
     "Predictions",
     "Prepared",
-    "Sample",
-    "as_dataset",
+    "GeneratedSequence",
+    "load_dataset",
     "embed",
     "evaluate",
     "fit",

@@ -10,9 +10,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from protgraph.data.graph.fields import field
-from protgraph.data.store.graph_store import Store
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import LeakError
-from protgraph.model.build import GraphModel
+from protgraph.model.build import ProteinModel
 from protgraph.task.task import Task
 
 __all__ = ["check_causal", "leak", "refuse_leak"]
@@ -25,7 +25,7 @@ _TYPES = frozenset({"aatype", "masked"})
 _GIVEN = frozenset({"batch", "chain", "decoding_rank", "res_id", "seq_pos"})
 
 
-def check_causal(model: GraphModel, store: Store, task: Task) -> None:
+def check_causal(model: ProteinModel, store: GraphStore, task: Task) -> None:
     """:func:`refuse_leak` for a task, on one of its proteins: the longest of moderate length.
 
     Where the task hides residue types from featurizers, those that graphs show are all that is changed: other fields
@@ -38,12 +38,12 @@ def check_causal(model: GraphModel, store: Store, task: Task) -> None:
     refuse_leak(model, graph, why=f"task {task.name!r} asks", fields=fields)
 
 
-def refuse_leak(model: GraphModel, graph: Data, *, why: str, fields: Collection[str] | None = None) -> None:
+def refuse_leak(model: ProteinModel, graph: Data, *, why: str, fields: Collection[str] | None = None) -> None:
     """Raise where logits of a residue depend on that residue or on later ones.
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
         It stays as it is.
     graph : Data
         A protein to try it on, as it is prepared.
@@ -68,12 +68,12 @@ def refuse_leak(model: GraphModel, graph: Data, *, why: str, fields: Collection[
         )
 
 
-def leak(model: GraphModel, graph: Data, fields: Collection[str] | None = None) -> tuple[int, int] | None:
+def leak(model: ProteinModel, graph: Data, fields: Collection[str] | None = None) -> tuple[int, int] | None:
     """The first node i whose logits move when nodes from j on, ``j ≥ i``, are changed, and j; None in a causal model.
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
     graph : Data
     fields : collection of str, optional
         Stored fields of nodes to change; None changes all but the places along the sequence.
@@ -97,7 +97,7 @@ def leak(model: GraphModel, graph: Data, fields: Collection[str] | None = None) 
     return None
 
 
-def _moved(model: GraphModel) -> GraphModel:
+def _moved(model: ProteinModel) -> ProteinModel:
     tried = copy.deepcopy(model).cpu().double().eval()
     generator = torch.Generator().manual_seed(0)
     for p in tried.parameters():

@@ -25,8 +25,8 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph import fields as table
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, ProtgraphError
-from protgraph.model.build import GraphModel, build_model
-from protgraph.model.spec import ModelGraph
+from protgraph.model.build import ProteinModel, build_model
+from protgraph.model.spec import ModelSpec
 
 __all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
 
@@ -40,7 +40,7 @@ class Checkpoint:
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
         Its graph says what is computed, its target what is predicted.
     task : str
         Name of the task.
@@ -60,7 +60,7 @@ class Checkpoint:
         Version of protgraph that it was trained with.
     """
 
-    model: GraphModel
+    model: ProteinModel
     task: str
     hides: Collection[str] = frozenset()
     one_chain: bool = False
@@ -137,7 +137,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         for name, spec in told["fields"].items():
             shape = None if spec["shape"] is None else tuple(spec["shape"])
             _agree(path, name, FieldSpec(**{**spec, "shape": shape}))
-        graph = ModelGraph.from_dict(told["graph"])
+        graph = ModelSpec.from_dict(told["graph"])
         target = Target(**{**told["target"], "names": tuple(told["target"]["names"])})
         model = _build(path, graph, target, weights, told["components"])
         threshold = told["threshold"]
@@ -193,7 +193,7 @@ def _digest(told: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
     return whole.hexdigest()
 
 
-def _components(model: GraphModel) -> Iterable[dict[str, str]]:
+def _components(model: ProteinModel) -> Iterable[dict[str, str]]:
     """Kind, name, distribution and object of everything that the model is made of, each once."""
     used = [("featurizer", registry.featurizers, n.name) for n in model.graph.features]
     used += [("layer", registry.layers, n.name) for n in model.graph.layers]
@@ -232,8 +232,8 @@ def _agree(path: Path, name: str, saved: FieldSpec) -> None:
 
 
 def _build(
-    path: Path, graph: ModelGraph, target: Target, weights: Mapping[str, Tensor], components: list[Mapping[str, str]]
-) -> GraphModel:
+    path: Path, graph: ModelSpec, target: Target, weights: Mapping[str, Tensor], components: list[Mapping[str, str]]
+) -> ProteinModel:
     """Build the model and fill in the weights, all of them and nothing else."""
     try:
         model = build_model(graph, target, seed=0)

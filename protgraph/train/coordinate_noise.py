@@ -11,10 +11,10 @@ from torch_geometric.data import Data
 from protgraph.errors import OptionError
 from protgraph.featurize.plan import FeaturePlan
 
-__all__ = ["blurred", "refuse_exact"]
+__all__ = ["add_noise", "refuse_exact"]
 
 
-def blurred(graph: Data, noise: float, generator: Generator) -> Data:
+def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
     """A graph or batch of residues whose atoms are moved; the given one stays as it is.
 
     Parameters

@@ -13,11 +13,11 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from protgraph.data.graph.protein_graph import collate
-from protgraph.data.store.graph_store import Store
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
-from protgraph.model.build import GraphModel
+from protgraph.model.build import ProteinModel
 from protgraph.task.losses import known
-from protgraph.task.metrics import OTHER_CHAIN, Outcome, Pairs, score
+from protgraph.task.metrics import OTHER_CHAIN, ResiduePairs, SplitPredictions, compute_metrics
 from protgraph.task.task import Task
 
 __all__ = ["Batches", "evaluate", "evaluating", "examined", "outcome", "pair_outcome", "unordered"]
@@ -32,7 +32,7 @@ class Batches:
 
     Parameters
     ----------
-    store : Store
+    store : GraphStore
     max_nodes : int
         Residues a batch.
     shuffle : bool
@@ -41,7 +41,7 @@ class Batches:
         Of the order.
     """
 
-    def __init__(self, store: Store, *, max_nodes: int, shuffle: bool = False, seed: int = 0) -> None:
+    def __init__(self, store: GraphStore, *, max_nodes: int, shuffle: bool = False, seed: int = 0) -> None:
         self.store = store
         self.batches = ProteinBatches(store.sizes, max_nodes=max_nodes, shuffle=shuffle, bucket=not shuffle, seed=seed)
 
@@ -57,20 +57,20 @@ class Batches:
 
 
 def outcome(
-    model: GraphModel,
-    store: Store,
+    model: ProteinModel,
+    store: GraphStore,
     task: Task,
     *,
     loss: Callable[[Tensor, Tensor], Tensor] | None = None,
     max_nodes: int = EVALUATION_RESIDUES,
-) -> Outcome:
+) -> SplitPredictions:
     """What a model says about every protein of a store, without gradients, on the device that it lies on.
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
         In any mode; it is in the same one afterwards.
-    store : Store
+    store : GraphStore
         Proteins with labels.
     task : Task
         What is asked of each protein: the same every time, whatever the batch.
@@ -96,7 +96,7 @@ def outcome(
             chains.append(_chains(batch, proteins))
             proteins += batch.num_graphs
     per_residue = batch.y_level == "node"
-    return Outcome(
+    return SplitPredictions(
         torch.cat(logits),
         torch.cat(labels),
         torch.cat(chains) if per_residue else None,
@@ -105,21 +105,21 @@ def outcome(
     )
 
 
-def evaluate(model: GraphModel, store: Store, task: Task, *, threshold: Tensor | None = None) -> dict[str, float]:
+def evaluate(model: ProteinModel, store: GraphStore, task: Task, *, threshold: Tensor | None = None) -> dict[str, float]:
     """Every metric of a task over the proteins of a store.
 
     Parameters
     ----------
-    model : GraphModel
-    store : Store
+    model : ProteinModel
+    store : GraphStore
     task : Task
     threshold : Tensor, optional
         ``(C,)`` log-odds, as :func:`protgraph.task.best_threshold` chose it on validation; for yes/no labels.
     """
-    return score(task.metrics, outcome(model, store, task).with_threshold(threshold))
+    return compute_metrics(task.metrics, outcome(model, store, task).with_threshold(threshold))
 
 
-def examined(store: Store, members: Sequence[int], task: Task) -> Batch:
+def examined(store: GraphStore, members: Sequence[int], task: Task) -> Batch:
     """The batch of these proteins as the task shows them in an evaluation, what it asks for in ``y``.
 
     Chance is a protein's own, by its name: no batch and no earlier evaluation changes what is asked of it.
@@ -136,12 +136,12 @@ def examined(store: Store, members: Sequence[int], task: Task) -> Batch:
     return collate(graphs)
 
 
-def pair_outcome(model: GraphModel, store: Store, task: Task, loss: Callable[[Tensor, Tensor], Tensor]) -> Outcome:
+def pair_outcome(model: ProteinModel, store: GraphStore, task: Task, loss: Callable[[Tensor, Tensor], Tensor]) -> SplitPredictions:
     """What a model says about the pairs of each protein, of which only those are kept that the metrics need.
 
     A pair is one row, i before j; its logits are the mean of both orders, its labels those of (i, j).
     """
-    kept: list[Outcome] = []
+    kept: list[SplitPredictions] = []
     total = number = 0.0
     with evaluating(model) as device:
         for i in range(len(store)):
@@ -151,10 +151,10 @@ def pair_outcome(model: GraphModel, store: Store, task: Task, loss: Callable[[Te
             count = int(known(one.y).sum())
             total, number = total + float(loss(one.logits, one.y)) * count, number + count
             kept.append(one if task.thin is None else _rows(one, task.thin(one)))
-    return Outcome(
+    return SplitPredictions(
         torch.cat([o.logits for o in kept]),
         torch.cat([o.y for o in kept]),
-        pairs=Pairs(
+        pairs=ResiduePairs(
             torch.cat([o.pairs.protein for o in kept]),
             torch.cat([o.pairs.separation for o in kept]),
             torch.cat([o.pairs.sizes for o in kept]),
@@ -163,7 +163,7 @@ def pair_outcome(model: GraphModel, store: Store, task: Task, loss: Callable[[Te
     )
 
 
-def unordered(logits: Tensor, graph: Data) -> Outcome:
+def unordered(logits: Tensor, graph: Data) -> SplitPredictions:
     """Each pair i < j of one protein once, on the CPU.
 
     Parameters
@@ -182,16 +182,16 @@ def unordered(logits: Tensor, graph: Data) -> Outcome:
         y = graph.y.view(size, size, *graph.y.shape[1:])[i, j].cpu()
     apart = (graph.seq_pos[i] - graph.seq_pos[j]).abs()
     separation = torch.where(graph.chain[i] == graph.chain[j], apart, OTHER_CHAIN).cpu()
-    return Outcome(said, y, pairs=Pairs(torch.zeros(len(said), dtype=torch.long), separation, torch.tensor([size])))
+    return SplitPredictions(said, y, pairs=ResiduePairs(torch.zeros(len(said), dtype=torch.long), separation, torch.tensor([size])))
 
 
-def _rows(o: Outcome, rows: Tensor) -> Outcome:
+def _rows(o: SplitPredictions, rows: Tensor) -> SplitPredictions:
     pairs = replace(o.pairs, protein=o.pairs.protein[rows], separation=o.pairs.separation[rows])
     return replace(o, logits=o.logits[rows], y=o.y[rows], pairs=pairs)
 
 
 @contextmanager
-def evaluating(model: GraphModel) -> Iterator[torch.device]:
+def evaluating(model: ProteinModel) -> Iterator[torch.device]:
     """The model in evaluation mode, without gradients; its device. Afterwards it is in the mode that it was in."""
     before = model.training
     model.eval()

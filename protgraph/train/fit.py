@@ -18,19 +18,19 @@ from torch import Tensor
 
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import DatasetError, MissingCoordinatesError, ProtgraphError
-from protgraph.model.build import GraphModel, build_model
-from protgraph.model.spec import ModelGraph
-from protgraph.task.metrics import confusion, score
+from protgraph.model.build import ProteinModel, build_model
+from protgraph.model.spec import ModelSpec
+from protgraph.task.metrics import compute_metrics, confusion
 from protgraph.task.task import Task
 from protgraph.train.causality_check import check_causal
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import refuse_exact
 from protgraph.train.evaluate import Batches, outcome
-from protgraph.train.head_init import start_head
+from protgraph.train.head_init import initialize_head
 from protgraph.train.peak_memory import peak_memory, reset_peak_memory
 from protgraph.train.prepare import Failure, Prepared, prepare
-from protgraph.train.resolve import as_dataset, as_task
+from protgraph.train.resolve import load_dataset, resolve_task
 
 if TYPE_CHECKING:
     from protgraph.train.module import FitModule
@@ -44,7 +44,7 @@ class FitResult:
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
         On the CPU, in evaluation mode, with the weights of the best epoch.
     task : Task
     config : FitConfig
@@ -75,7 +75,7 @@ class FitResult:
         The whole run, preparation included.
     """
 
-    model: GraphModel
+    model: ProteinModel
     task: Task
     config: FitConfig
     dataset: str
@@ -148,7 +148,7 @@ class FitResult:
 
 
 def fit(
-    model: str | ModelGraph | Mapping[str, Any],
+    model: str | ModelSpec | Mapping[str, Any],
     dataset: str | Path | Dataset,
     task: str | Task,
     *,
@@ -162,11 +162,11 @@ def fit(
 
     Parameters
     ----------
-    model : str, ModelGraph or dict
+    model : str, ModelSpec or dict
         Registry name or the model graph itself.
     dataset : str, Path or Dataset
         Registry name, a folder of files for a task that needs no labels, or the dataset itself
-        (:func:`protgraph.train.as_dataset` makes one of a folder and a table of labels). It needs the splits ``train``
+        (:func:`protgraph.train.load_dataset` makes one of a folder and a table of labels). It needs the splits ``train``
         and ``val``.
     task : str or Task
         A task of the dataset.
@@ -189,8 +189,8 @@ def fit(
     config = config or FitConfig()
     device = config.torch_device()
     reset_peak_memory(device)
-    dataset = as_dataset(dataset, task=task, cache=cache)
-    task = as_task(task, dataset)
+    dataset = load_dataset(dataset, task=task, cache=cache)
+    task = resolve_task(task, dataset)
     built = build_model(model, task.target, seed=config.seed)
     if config.noise:
         refuse_exact(built.plan)
@@ -214,7 +214,7 @@ def fit(
     built.to(device)
     tests = [split for split in prepared.splits if split not in ("train", "val")]
     said = {split: outcome(built, prepared.splits[split], asked).with_threshold(best.threshold) for split in tests}
-    metrics = {"val": dict(best.metrics)} | {split: score(task.metrics, o) for split, o in said.items()}
+    metrics = {"val": dict(best.metrics)} | {split: compute_metrics(task.metrics, o) for split, o in said.items()}
     return FitResult(
         model=built.cpu().eval(),
         task=task,
@@ -236,7 +236,7 @@ def fit(
 
 
 def _train(
-    model: GraphModel,
+    model: ProteinModel,
     task: Task,
     config: FitConfig,
     prepared: Prepared,
@@ -252,7 +252,7 @@ def _train(
 
     train = prepared.splits["train"]
     batches = Batches(train, max_nodes=config.batch_residues, shuffle=True, seed=config.seed)
-    loss = start_head(model.head, task, config, train)
+    loss = initialize_head(model.head, task, config, train)
     module = FitModule(model, task, config, batches, prepared.splits["val"], loss, on_epoch=on_epoch)
     with _quiet(), _reproducible(config, device), _interruptible():
         pl.Trainer(

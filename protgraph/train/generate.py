@@ -15,25 +15,25 @@ from torch_geometric.data import Batch
 
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionError
-from protgraph.model.build import GraphModel
-from protgraph.model.incremental import Progress, beginning, step
-from protgraph.nn.sampling import check_sampling, sample
+from protgraph.model.build import ProteinModel
+from protgraph.model.incremental import IncrementalState, incremental_step, initial_state
+from protgraph.nn.sampling import check_sampling, sample_classes
 from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
-from protgraph.structure.io.fasta import Record
+from protgraph.structure.io.fasta import FastaRecord
 from protgraph.train.causality_check import refuse_leak
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import evaluating
 from protgraph.train.files import as_checkpoint
 
-__all__ = ["Sample", "generate", "write_samples"]
+__all__ = ["GeneratedSequence", "generate", "write_samples"]
 
 _TRIED = 24  # residues on which causality is tried
 _LINE = 80  # letters a line of FASTA
 
 
 @dataclass(frozen=True)
-class Sample:
+class GeneratedSequence:
     """One sequence that a model made.
 
     Parameters
@@ -70,7 +70,7 @@ def generate(
     cache: bool = True,
     device: str = "auto",
     on_residue: Callable[[int], None] | None = None,
-) -> list[Sample]:
+) -> list[GeneratedSequence]:
     """Draw sequences from a causal model.
 
     Parameters
@@ -84,7 +84,7 @@ def generate(
     prompt : str
         One-letter codes that every sequence begins with.
     temperature, top_k, top_p
-        See :func:`protgraph.nn.sampling.probabilities`.
+        See :func:`protgraph.nn.sampling.sampling_probabilities`.
     seed : int
         The same one gives the same sequences.
     cache : bool
@@ -113,19 +113,19 @@ def generate(
     total, progress = torch.zeros(n, dtype=torch.float64), None
     with evaluating(model) as where:
         for place in range(len(prompt), length):
-            batch = beginning(_shown(checkpoint, whole, types), place + 1).to(where)
+            batch = initial_state(_shown(checkpoint, whole, types), place + 1).to(where)
             logits, progress = _next(model, batch, progress, cache=cache)
-            chosen = sample(logits, generator=generator, temperature=temperature, top_k=top_k, top_p=top_p)
+            chosen = sample_classes(logits, generator=generator, temperature=temperature, top_k=top_k, top_p=top_p)
             total += logits.double().log_softmax(-1).gather(1, chosen[:, None]).squeeze(1).cpu()
             types[:, place] = chosen.cpu()
             if on_residue is not None:
                 on_residue(place + 1)
     sequences = ["".join(ALPHABET[t] for t in row) for row in types.tolist()]
-    return [Sample(s, len(prompt), p / (length - len(prompt))) for s, p in zip(sequences, total.tolist(), strict=True)]
+    return [GeneratedSequence(s, len(prompt), p / (length - len(prompt))) for s, p in zip(sequences, total.tolist(), strict=True)]
 
 
 def write_samples(
-    path: str | Path, samples: Sequence[Sample], *, name: str, settings: Mapping[str, object] = MappingProxyType({})
+    path: str | Path, samples: Sequence[GeneratedSequence], *, name: str, settings: Mapping[str, object] = MappingProxyType({})
 ) -> Path:
     """Write samples as FASTA, each headed by its number, length, prompt, log-probability, perplexity and settings."""
     path = Path(path)
@@ -170,10 +170,10 @@ def _check(checkpoint: Checkpoint, length: int) -> None:
     refuse_leak(model, batch, why="going from residue to residue asks")
 
 
-def _next(model: GraphModel, batch: Batch, progress: Progress | None, *, cache: bool) -> tuple[Tensor, Progress | None]:
+def _next(model: ProteinModel, batch: Batch, progress: IncrementalState | None, *, cache: bool) -> tuple[Tensor, IncrementalState | None]:
     """Logits ``(n, C)`` of the last residue of each sequence."""
     if cache:
-        logits, progress = step(model, batch, progress)
+        logits, progress = incremental_step(model, batch, progress)
     else:
         logits = model(batch)["logits"]
     return logits.view(batch.num_graphs, -1, logits.size(1))[:, -1], progress
@@ -182,7 +182,7 @@ def _next(model: GraphModel, batch: Batch, progress: Progress | None, *, cache: 
 def _proteins(checkpoint: Checkpoint, types: Tensor) -> Batch:
     """As many chains of unknown residues, and as long, as types ``(n, L)`` has."""
     n, length = types.shape
-    residues = Record("", "generated", 1, 1, ((1, ALPHABET[UNKNOWN] * length),)).residues()
+    residues = FastaRecord("", "generated", 1, 1, ((1, ALPHABET[UNKNOWN] * length),)).residues()
     return collate([checkpoint.model.plan.stored(residues.hide(checkpoint.hides))] * n)
 
 

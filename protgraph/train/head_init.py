@@ -8,17 +8,17 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from protgraph.data.store.graph_store import Store
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OptionError
 from protgraph.nn.module import Head
 from protgraph.task.losses import binary_cross_entropy, prior, spread, tally
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 
-__all__ = ["start_head"]
+__all__ = ["initialize_head"]
 
 
-def start_head(head: Head, task: Task, config: FitConfig, train: Store) -> Callable[[Tensor, Tensor], Tensor]:
+def initialize_head(head: Head, task: Task, config: FitConfig, train: GraphStore) -> Callable[[Tensor, Tensor], Tensor]:
     """Make a head begin at the constant of least loss, values in units of their standard deviation; give the loss.
 
     Parameters
@@ -28,7 +28,7 @@ def start_head(head: Head, task: Task, config: FitConfig, train: Store) -> Calla
     task : Task
     config : FitConfig
         Its seed, and the weight of positives.
-    train : Store
+    train : GraphStore
         Whose labels count.
 
     Returns

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
-from protgraph.data.store.graph_store import Store
-from protgraph.model.build import GraphModel
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.model.build import ProteinModel
 from protgraph.task.losses import known
-from protgraph.task.metrics import best_threshold, score
+from protgraph.task.metrics import best_threshold, compute_metrics
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
-from protgraph.train.coordinate_noise import blurred
+from protgraph.train.coordinate_noise import add_noise
 from protgraph.train.evaluate import Batches, outcome
 
 __all__ = ["Best", "FitModule"]
@@ -55,12 +55,12 @@ class FitModule(pl.LightningModule):
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
     task : Task
     config : FitConfig
     batches : Batches
         Of the training split.
-    validation : Store
+    validation : GraphStore
         What chooses among epochs.
     loss : callable
         ``(logits, y)`` to a scalar.
@@ -80,11 +80,11 @@ class FitModule(pl.LightningModule):
 
     def __init__(
         self,
-        model: GraphModel,
+        model: ProteinModel,
         task: Task,
         config: FitConfig,
         batches: Batches,
-        validation: Store,
+        validation: GraphStore,
         loss: Callable[[Tensor, Tensor], Tensor],
         *,
         on_epoch: Callable[[Mapping[str, float]], None] | None = None,
@@ -119,7 +119,7 @@ class FitModule(pl.LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         batch, y = self.task.inputs.asked(batch, self._generator, training=True)
         if self.config.noise:
-            batch = blurred(batch, self.config.noise, self._generator)
+            batch = add_noise(batch, self.config.noise, self._generator)
         loss = self.task.batch_loss(self.loss, self.model(batch)["logits"].float(), y, batch)
         count = known(y).sum()
         self._loss += loss.detach() * count
@@ -137,7 +137,7 @@ class FitModule(pl.LightningModule):
         self.seconds += time.perf_counter() - self._start
         said = outcome(self.model, self.validation, self.task, loss=self.loss)
         threshold = best_threshold(said) if self.task.has_threshold else None
-        metrics = score(self.task.metrics, said.with_threshold(threshold))
+        metrics = compute_metrics(self.task.metrics, said.with_threshold(threshold))
         val_loss = float(self.loss(said.logits, said.y)) if said.loss is None else said.loss
         row = {"epoch": len(self.history) + 1, "train_loss": train_loss, "val_loss": val_loss, **metrics}
         self.history.append(row)

@@ -20,10 +20,10 @@ from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues
 from protgraph.data.graph.node_level import on_residues
 from protgraph.data.graph.protein_graph import ProteinGraph
-from protgraph.data.store.graph_store import Store, write_store
+from protgraph.data.store.graph_store import GraphStore, write_store
 from protgraph.errors import DatasetError, LabelError, LeakError, ProtgraphError, WiringError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.structure.io.fasta import Record, read_fasta
+from protgraph.structure.io.fasta import FastaRecord, read_fasta
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known
 from protgraph.task.task import Task
@@ -64,7 +64,7 @@ class Prepared:
 
     Parameters
     ----------
-    splits : mapping of str to Store
+    splits : mapping of str to GraphStore
         Proteins of each split, labels in ``y``.
     failures : tuple of Failure
         Proteins that are missing from them.
@@ -72,7 +72,7 @@ class Prepared:
         Whether every protein is one chain alone.
     """
 
-    splits: Mapping[str, Store]
+    splits: Mapping[str, GraphStore]
     failures: tuple[Failure, ...]
     one_chain: bool
     keep: object = field(default=None, repr=False)  # a temporary folder lives as long as this
@@ -250,11 +250,11 @@ def _read(
             yield i, found if isinstance(found, Exception) else _tried(lambda f=found, e=examples[i]: _part(f, e))
 
 
-def _records(path: Path) -> dict[str, Record]:
+def _records(path: Path) -> dict[str, FastaRecord]:
     return {record.name: record for record in read_fasta(path)}
 
 
-def _part(found: Residues | Mapping[str, Record], example: Example) -> Residues:
+def _part(found: Residues | Mapping[str, FastaRecord], example: Example) -> Residues:
     """One protein of a structure, or of the records of a FASTA file."""
     whole = found if isinstance(found, Residues) else found[example.record].residues()
     return whole if example.chains is None else whole.chains(example.chains)
@@ -300,7 +300,7 @@ def _open(folder: Path) -> Prepared | None:
     """What was written before; None where nothing is, or where it is damaged."""
     try:
         told = json.loads((folder / MANIFEST).read_text("utf-8"))
-        splits = {split: Store(folder / split) for split in told["splits"]}
+        splits = {split: GraphStore(folder / split) for split in told["splits"]}
     except FileNotFoundError:
         return None
     except (DatasetError, OSError, ValueError, KeyError):

@@ -10,12 +10,12 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import DatasetError
 from protgraph.task.task import Task, task_for
 from protgraph.train.cache import cache_dir
-from protgraph.train.user_dataset import find_folder, own_dataset
+from protgraph.train.user_dataset import find_folder, user_dataset
 
-__all__ = ["as_dataset", "as_task"]
+__all__ = ["load_dataset", "resolve_task"]
 
 
-def as_dataset(
+def load_dataset(
     dataset: str | Path | Dataset,
     *,
     labels: str | Path | None = None,
@@ -32,7 +32,7 @@ def as_dataset(
     dataset : str, Path or Dataset
         A registered name wins over a folder of the same name: that is ``"./name"``.
     labels, task, columns, kind, seed
-        Of a folder: its table, what will be asked, and the random split; see :func:`protgraph.train.user_dataset.own_dataset`.
+        Of a folder: its table, what will be asked, and the random split; see :func:`protgraph.train.user_dataset.user_dataset`.
     cache : str or Path, optional
         Folder of prepared data.
     """
@@ -44,14 +44,14 @@ def as_dataset(
         )
     if not is_name:
         folder, cache = find_folder(str(dataset)), cache_dir(cache)
-        return own_dataset(folder, labels, task, columns=columns, kind=kind, seed=seed, cache=cache)
+        return user_dataset(folder, labels, task, columns=columns, kind=kind, seed=seed, cache=cache)
     found = dataset if isinstance(dataset, Dataset) else registry.datasets.create(dataset)
     if not isinstance(found, Dataset):
         raise DatasetError(f"dataset {dataset!r} is a {type(found).__name__}, not a protgraph Dataset")
     return found
 
 
-def as_task(task: str | Task, dataset: Dataset) -> Task:
+def resolve_task(task: str | Task, dataset: Dataset) -> Task:
     """The task of a name: the registered one, or the usual one of the target that the dataset says it has.
 
     Raises

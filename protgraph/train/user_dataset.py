@@ -13,15 +13,15 @@ from pathlib import Path
 
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.data.datasets.fingerprint import Content, content_of
+from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.folder_index import label_columns
-from protgraph.data.datasets.label_table import read_table
+from protgraph.data.datasets.label_table import read_label_table
 from protgraph.errors import DatasetError, UnknownNameError
 from protgraph.task.task import Task
 from protgraph.train.cache import cached_residues, code_digest, digest, stamps
 
-__all__ = ["find_folder", "kept_content", "own_dataset", "refuse_unasked", "tasks_without_labels"]
+__all__ = ["find_folder", "kept_content", "user_dataset", "refuse_unasked", "tasks_without_labels"]
 
 
 def find_folder(name: str) -> Path:
@@ -43,7 +43,7 @@ def find_folder(name: str) -> Path:
     )
 
 
-def own_dataset(
+def user_dataset(
     folder: str | Path,
     labels: str | Path | None,
     task: str | Task | None,
@@ -77,7 +77,7 @@ def own_dataset(
     DatasetError
         There are no labels, and the task needs some.
     """
-    there = [] if labels is None else label_columns(read_table(labels))
+    there = [] if labels is None else label_columns(read_label_table(labels))
     common = {"seed": seed, "look": partial(kept_content, cache=cache)}
     name = task.name if isinstance(task, Task) else task
     columns = [name] if columns is None and name in there else columns
@@ -131,15 +131,15 @@ def _registered(name: str) -> Task | None:
     return found if isinstance(found, Task) else None
 
 
-def kept_content(path: Path, *, cache: Path) -> Content:
+def kept_content(path: Path, *, cache: Path) -> Fingerprint:
     """What a file holds, looked at once as long as its size, its time of change and the reader stay the same."""
     key = digest(stamps([path.absolute()]), code_digest("protgraph.structure"))
     kept = cache / "contents" / key[:2] / f"{key}.json"
     try:
-        return Content(**json.loads(kept.read_text("utf-8")))
+        return Fingerprint(**json.loads(kept.read_text("utf-8")))
     except (OSError, ValueError, TypeError):
         pass  # not there, or damaged
-    content = content_of(path, read=partial(cached_residues, cache=cache))
+    content = fingerprint_file(path, read=partial(cached_residues, cache=cache))
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=kept.parent, suffix=".tmp", delete=False, encoding="utf-8") as file:
         json.dump(asdict(content), file)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from protgraph.data.graph.protein_graph import ProteinGraph
-from protgraph.model import GraphModel
+from protgraph.model import ProteinModel
 from protgraph.structure import Residues
 from protgraph.view.attention_heads import HeadReport, contacts, on_residues, report_heads, write_heads
 from protgraph.view.attention_plot import draw_heads, draw_overview, file_name
@@ -39,7 +39,7 @@ class AttentionReport:
 
 
 def write_attention(
-    model: GraphModel,
+    model: ProteinModel,
     residues: Residues,
     graph: ProteinGraph,
     out: str | Path,
@@ -51,7 +51,7 @@ def write_attention(
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
     residues : Residues
         The protein; without coordinates, contacts are left out.
     graph : ProteinGraph

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from protgraph.featurize.residue_identity import SequencePosition
-from protgraph.model import GraphModel
+from protgraph.model import ProteinModel
 from protgraph.nn.positional_encoding import PositionCode
 from protgraph.view.attention_plot import make_figure, save
 
@@ -27,12 +27,12 @@ _HEADLINE = {
 }
 
 
-def position_codes(model: GraphModel, length: int) -> dict[str, PositionCode]:
+def position_codes(model: ProteinModel, length: int) -> dict[str, PositionCode]:
     """Every way in which a model tells places apart, each once, by the first parts that use it.
 
     Parameters
     ----------
-    model : GraphModel
+    model : ProteinModel
     length : int
         Places to show, from 0.
     """
@@ -43,7 +43,7 @@ def position_codes(model: GraphModel, length: int) -> dict[str, PositionCode]:
     return found
 
 
-def _told(model: GraphModel, length: int) -> Iterator[tuple[str, PositionCode]]:
+def _told(model: ProteinModel, length: int) -> Iterator[tuple[str, PositionCode]]:
     """What featurizers and parts of layers tell, in the order of computation, by where they stand."""
     place = torch.arange(length)
     for n, featurizer in model.plan.tensor:

@@ -12,7 +12,7 @@ from protgraph import registry
 from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.featurize.base import EdgeFeaturizer
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.registry.component import Node
+from protgraph.registry.component import ComponentSpec
 from protgraph.structure import ALPHABET, Residues
 from protgraph.structure.descriptors.backbone_geometry import linked_to_next
 
@@ -107,14 +107,14 @@ class Scene:
 
 
 def make_scene(
-    residues: Residues, *, edges: Sequence[Node] = (), color: Color | str = "chain", shown: Sequence[Color] = ()
+    residues: Residues, *, edges: Sequence[ComponentSpec] = (), color: Color | str = "chain", shown: Sequence[Color] = ()
 ) -> Scene:
     """A scene with the edges that featurizers find.
 
     Parameters
     ----------
     residues : Residues
-    edges : sequence of Node
+    edges : sequence of ComponentSpec
         Edge featurizers.
     color : Color or str
         As :func:`color_of` takes it.
@@ -134,7 +134,7 @@ def make_scene(
     return Scene(residues, color if isinstance(color, Color) else color_of(residues, color, edges), tuple(shown), found)
 
 
-def color_of(residues: Residues, name: str, edges: Sequence[Node] = ()) -> Color:
+def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ()) -> Color:
     """Values by name: "chain", "residue", "seq_pos", "b_factor", or what a featurizer makes a node.
 
     Parameters
@@ -143,7 +143,7 @@ def color_of(residues: Residues, name: str, edges: Sequence[Node] = ()) -> Color
     name : str
         A featurizer ("sasa", "dssp") or a field that one writes; of several columns one is chosen by number:
         "dihedral:4". One-hot columns are read as categories.
-    edges : sequence of Node
+    edges : sequence of ComponentSpec
         Edge featurizers, for those that ask about the graph.
 
     Raises
@@ -154,7 +154,7 @@ def color_of(residues: Residues, name: str, edges: Sequence[Node] = ()) -> Color
     if name in _PLAIN:
         return _plain(residues, name)
     featurizer, _, column = name.partition(":")
-    plan = FeaturePlan([*(edges or [Node("knn")]), Node(featurizer)])
+    plan = FeaturePlan([*(edges or [ComponentSpec("knn")]), ComponentSpec(featurizer)])
     written = [f for f, spec in plan.fields.items() if spec.level == "node" and f in _written(plan, featurizer)]
     if not written:
         raise OptionError(f"{featurizer!r} gives nodes no value to colour them by; 'protgraph list featurizers'")
@@ -203,7 +203,7 @@ def _is_one_hot(value: np.ndarray) -> bool:
     return bool(np.isin(value, (0, 1)).all() and (value.sum(1) == 1).all())
 
 
-def _edge_set(residues: Residues, n: Node) -> EdgeSet:
+def _edge_set(residues: Residues, n: ComponentSpec) -> EdgeSet:
     featurizer = registry.featurizers.create(n.name, path=n.name, options=n.options)
     if not isinstance(featurizer, EdgeFeaturizer):
         kinds = ", ".join(k for k in registry.featurizers if _finds_edges(k))

@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from protgraph.bench.rows import Row
+from protgraph.bench.rows import BenchRow
 
 _TOPS = {"majority": 0.40, "mlp": 0.55, "one": 0.70, "two": 0.78}
 
 
 @pytest.fixture
-def rows() -> list[Row]:
+def rows() -> list[BenchRow]:
     """Two floors and two models on two tasks, three seeds; "loss_like" is better where it is lower."""
     made = []
     for task, monitor, mode in (("classes", "accuracy", "max"), ("types", "loss_like", "min")):
@@ -22,12 +22,12 @@ def rows() -> list[Row]:
     return made
 
 
-def _row(task: str, monitor: str, mode: str, model: str, seed: int, top: float) -> Row:
+def _row(task: str, monitor: str, mode: str, model: str, seed: int, top: float) -> BenchRow:
     epochs = 1 if model == "majority" else 6 + seed
     curve = [top * (1 - math.exp(-e)) for e in range(1, epochs + 1)]
     curve = curve if mode == "max" else [1 - v for v in curve]
     score = curve[-1]
-    return Row(
+    return BenchRow(
         key=f"{task}-{model}-{seed}",
         model=model,
         task=task,

@@ -11,7 +11,7 @@ import pytest
 
 from protgraph.bench.plan import plan_jobs
 from protgraph.bench.report import write_report
-from protgraph.bench.rows import Job
+from protgraph.bench.rows import BenchJob
 from protgraph.bench.run import run_bench
 from protgraph.bench.spec import BenchSpec
 from protgraph.errors import DatasetError, LabelError, UnknownNameError
@@ -129,7 +129,7 @@ def test_rows_are_stale_when_files_or_labels_change(folder, what, tmp_path):
 
 def test_a_job_refuses_files_that_changed_after_it_was_planned(folder):
     job = plan_jobs(spec_of(folder, ["site"], "labels.csv"))[0][0]
-    carried = Job.from_dict(job.__dict__)
+    carried = BenchJob.from_dict(job.__dict__)
     assert carried.data().version == job.dataset_version
     assert Path(job.folder) == folder and Path(job.labels) == folder.parent / "labels.csv"
     (folder.parent / "labels.csv").write_text((folder.parent / "labels.csv").read_text().replace(",1\n", ",0\n", 1))

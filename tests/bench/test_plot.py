@@ -12,7 +12,7 @@ import pytest
 
 from protgraph.bench import plot
 from protgraph.bench.plot import plot_comparison, plot_curves
-from protgraph.bench.rows import Job, Row
+from protgraph.bench.rows import BenchJob, BenchRow
 
 FLOORS = ("majority", "mlp")
 
@@ -27,14 +27,14 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list:
 
 @pytest.mark.parametrize("task", ["classes", "types"])
 @pytest.mark.parametrize("draw", [plot_curves, plot_comparison])
-def test_figure_is_a_picture_with_ink(tmp_path: Path, rows: list[Row], task: str, draw) -> None:
+def test_figure_is_a_picture_with_ink(tmp_path: Path, rows: list[BenchRow], task: str, draw) -> None:
     path = draw([row for row in rows if row.task == task], tmp_path / "new" / "a.png", floors=FLOORS)
     pixels = matplotlib.image.imread(path)
     assert min(pixels.shape[:2]) > 300
     assert pixels[..., :3].std() > 0.05
 
 
-def test_curve_is_the_mean_over_seeds(tmp_path: Path, rows: list[Row], drawn: list) -> None:
+def test_curve_is_the_mean_over_seeds(tmp_path: Path, rows: list[BenchRow], drawn: list) -> None:
     some = [row for row in rows if row.task == "classes"]
     plot_curves(some, tmp_path / "a.png", floors=FLOORS)
     expected = np.mean([[p["accuracy"] for p in row.history[:6]] for row in some if row.model == "one"], axis=0)
@@ -42,7 +42,7 @@ def test_curve_is_the_mean_over_seeds(tmp_path: Path, rows: list[Row], drawn: li
     assert any(len(y) == 6 and np.allclose(y, expected, rtol=1e-12) for y in lines)
 
 
-def test_comparison_puts_points_at_the_means(tmp_path: Path, rows: list[Row], drawn: list) -> None:
+def test_comparison_puts_points_at_the_means(tmp_path: Path, rows: list[BenchRow], drawn: list) -> None:
     some = [row for row in rows if row.task == "classes"]
     plot_comparison(some, tmp_path / "a.png", floors=FLOORS)
     axes = drawn[0].axes[0]
@@ -52,8 +52,8 @@ def test_comparison_puts_points_at_the_means(tmp_path: Path, rows: list[Row], dr
     assert any(np.allclose(line.get_xydata(), [[mean, 3]]) for line in axes.lines if len(line.get_xdata()) == 1)
 
 
-def test_nothing_to_draw_is_no_figure(tmp_path: Path, rows: list[Row]) -> None:
-    failed = [Row.failed(Job("one", "classes", "small", 0), "no")]
+def test_nothing_to_draw_is_no_figure(tmp_path: Path, rows: list[BenchRow]) -> None:
+    failed = [BenchRow.failed(BenchJob("one", "classes", "small", 0), "no")]
     assert plot_curves(failed, tmp_path / "a.png") is None
     assert plot_comparison(failed, tmp_path / "a.png") is None
     short = [replace(row, history=row.history[:1]) for row in rows]

@@ -10,15 +10,15 @@ import pytest
 from rich.console import Console
 
 from protgraph.bench.progress import ProgressBar, time_left
-from protgraph.bench.rows import Job, Row
+from protgraph.bench.rows import BenchJob, BenchRow
 
 
-def job(model: str, task: str = "t", seed: int = 0) -> Job:
-    return Job(model, task, "d", seed)
+def job(model: str, task: str = "t", seed: int = 0) -> BenchJob:
+    return BenchJob(model, task, "d", seed)
 
 
-def row(model: str, task: str = "t", *, seconds: float, error: str = "") -> Row:
-    return Row(job(model, task).key, model, task, "d", 0, seconds=seconds, error=error)
+def row(model: str, task: str = "t", *, seconds: float, error: str = "") -> BenchRow:
+    return BenchRow(job(model, task).key, model, task, "d", 0, seconds=seconds, error=error)
 
 
 def test_nothing_is_known_before_the_first_row() -> None:
@@ -37,19 +37,19 @@ def test_nothing_is_known_before_the_first_row() -> None:
         ([], 2, 0.0),
     ],
 )
-def test_estimate_follows_like_runs(left: list[Job], workers: int, expected: float) -> None:
+def test_estimate_follows_like_runs(left: list[BenchJob], workers: int, expected: float) -> None:
     known = [row("a", seconds=10.0), row("b", seconds=30.0), row("c", seconds=1.0, error="failed at once")]
     assert time_left(left, known, workers) == pytest.approx(expected)
 
 
-def test_lines_show_figures_failures_and_time_left(rows: list[Row]) -> None:
+def test_lines_show_figures_failures_and_time_left(rows: list[BenchRow]) -> None:
     text = io.StringIO()
     bar = ProgressBar(Console(file=text, width=120, force_terminal=False))
     jobs = [job("a"), job("b")]
     bar.start(jobs, [], 2)
     metrics = {"val": {"accuracy": 0.75}, "test": {"accuracy": 0.625}}
     bar.add(replace(row("a", seconds=130.0), metrics=metrics, monitor="accuracy"))
-    bar.add(Row.failed(jobs[1], "ValueError: [no] luck\nmore"))
+    bar.add(BenchRow.failed(jobs[1], "ValueError: [no] luck\nmore"))
     bar.stop()
     shown = text.getvalue()
     assert "2 runs; 2 to go on 2 worker(s)" in shown

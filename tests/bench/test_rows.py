@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from protgraph.bench.rows import Job, Row, append_row, read_rows
+from protgraph.bench.rows import BenchJob, BenchRow, append_row, read_rows
 
-JOB = Job("gcn", "interface", "small", 1, {"name": "gcn"}, {"epochs": 3}, "1", {"layer gcn": "x 1"})
+JOB = BenchJob("gcn", "interface", "small", 1, {"name": "gcn"}, {"epochs": 3}, "1", {"layer gcn": "x 1"})
 
 
-def test_rows_round_trip_through_the_file(tmp_path: Path, rows: list[Row]) -> None:
+def test_rows_round_trip_through_the_file(tmp_path: Path, rows: list[BenchRow]) -> None:
     for row in rows:
         append_row(tmp_path / "new" / "rows.jsonl", row)
     assert list(read_rows(tmp_path / "new" / "rows.jsonl").values()) == rows
 
 
-def test_file_is_strict_json_and_nan_comes_back(tmp_path: Path, rows: list[Row]) -> None:
+def test_file_is_strict_json_and_nan_comes_back(tmp_path: Path, rows: list[BenchRow]) -> None:
     row = replace(rows[0], metrics={"test": {"mcc": math.nan}}, seconds=math.inf)
     append_row(tmp_path / "rows.jsonl", row)
     assert json.loads((tmp_path / "rows.jsonl").read_text(), parse_constant=pytest.fail)["seconds"] is None
@@ -30,7 +30,7 @@ def test_file_is_strict_json_and_nan_comes_back(tmp_path: Path, rows: list[Row])
 
 
 @pytest.mark.parametrize("cut", [1, 20, 200])
-def test_unfinished_line_spoils_only_itself(tmp_path: Path, rows: list[Row], cut: int) -> None:
+def test_unfinished_line_spoils_only_itself(tmp_path: Path, rows: list[BenchRow], cut: int) -> None:
     path = tmp_path / "rows.jsonl"
     append_row(path, rows[0])
     append_row(path, rows[1])
@@ -40,9 +40,9 @@ def test_unfinished_line_spoils_only_itself(tmp_path: Path, rows: list[Row], cut
     assert list(read_rows(path).values()) == kept
 
 
-def test_newest_row_of_a_key_wins(tmp_path: Path, rows: list[Row]) -> None:
+def test_newest_row_of_a_key_wins(tmp_path: Path, rows: list[BenchRow]) -> None:
     path = tmp_path / "rows.jsonl"
-    append_row(path, Row.failed(JOB, "no luck"))
+    append_row(path, BenchRow.failed(JOB, "no luck"))
     append_row(path, rows[0])
     append_row(path, replace(rows[1], key=JOB.key))
     assert [row.error for row in read_rows(path).values()] == ["", ""]

@@ -15,18 +15,18 @@ import protgraph
 from protgraph import registry
 from protgraph.bench.plan import plan_jobs
 from protgraph.bench.report import write_report
-from protgraph.bench.rows import Job, Row, read_rows
+from protgraph.bench.rows import BenchJob, BenchRow, read_rows
 from protgraph.bench.run import run_bench
 from protgraph.bench.spec import BenchSpec
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError, PluginLoadError, UnknownNameError
-from protgraph.model.spec import ModelGraph
+from protgraph.model.spec import ModelSpec
 from protgraph.train.cache import code_digest
 
 TRAIN = """
     from pathlib import Path
-    from protgraph.bench.rows import Row
+    from protgraph.bench.rows import BenchRow
 
     def train(job):
         log = Path(__file__).with_name("ran.txt")
@@ -39,7 +39,7 @@ TRAIN = """
         metrics = {"val": {"accuracy": score}, "test": {"accuracy": score - 0.01}}
         told = dict(monitor="accuracy", modes={"accuracy": "max"}, parameters=5, epochs=3, best_epoch=3)
         cost = dict(residues_per_second=1e4, seconds=1.0, peak_memory_mib=9.0)
-        return Row(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config), metrics=metrics,
+        return BenchRow(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config), metrics=metrics,
                    history=history, **told, **cost)
 """
 
@@ -65,13 +65,13 @@ class Small(Dataset):
 @dataclass
 class Heard:
     started: list[tuple[int, int, int]] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[BenchRow] = field(default_factory=list)
     stopped: int = 0
 
-    def start(self, jobs: Sequence[Job], finished: Sequence[Row], workers: int) -> None:
+    def start(self, jobs: Sequence[BenchJob], finished: Sequence[BenchRow], workers: int) -> None:
         self.started.append((len(jobs), len(finished), workers))
 
-    def add(self, row: Row) -> None:
+    def add(self, row: BenchRow) -> None:
         self.rows.append(row)
 
     def stop(self) -> None:
@@ -88,7 +88,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchSpec:
         monkeypatch.setattr(kind, "_session", {})
     registry.datasets.register("small", Small)
     for model in ("floor", "good", "bad"):
-        registry.models.register(model, ModelGraph(model))
+        registry.models.register(model, ModelSpec(model))
     return BenchSpec(
         name="try",
         dataset="small",
@@ -141,7 +141,7 @@ def test_second_run_does_only_what_failed(spec: BenchSpec, tmp_path: Path) -> No
 
 def test_stopped_run_goes_on_where_it_was(spec: BenchSpec, tmp_path: Path) -> None:
     class Stop(Heard):
-        def add(self, row: Row) -> None:
+        def add(self, row: BenchRow) -> None:
             super().add(row)
             if len(self.rows) == 3:
                 raise KeyboardInterrupt
@@ -212,7 +212,7 @@ def test_edited_code_of_a_layer_makes_its_rows_stale(spec: BenchSpec, tmp_path: 
     body = "from protgraph import GraphLayer\nclass Mine(GraphLayer):\n    def forward(self, f):\n        return {}\n"
     (package / "__init__.py").write_text(body)
     registry.layers.register("mine", importlib.import_module("bench_run_plugin").Mine)
-    registry.models.register("uses_mine", ModelGraph("uses_mine", layers=["mine"]))
+    registry.models.register("uses_mine", ModelSpec("uses_mine", layers=["mine"]))
     keys = {}
     for edit in ("", "# edited"):
         (package / "__init__.py").write_text(body + edit)

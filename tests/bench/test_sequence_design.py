@@ -8,11 +8,11 @@ from protgraph_datasets.pdb_core import PdbCore
 
 import protgraph as pg
 from protgraph.bench.confusion import by_type, plot_confusion
-from protgraph.bench.rows import Job, Row
+from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.sequence_design import evaluate_published
 from protgraph.bench.spec import BenchSpec
 from protgraph.errors import OptionError
-from protgraph.model.build import as_graph
+from protgraph.model.build import as_model_spec
 from protgraph.structure import ALPHABET
 
 
@@ -31,7 +31,7 @@ def weights(shared_data, monkeypatch):
 
 def job(task):
     name = "proteinmpnn.v_48_002"
-    return Job(name, task, "two_chains", 0, graph=as_graph(name).to_dict())
+    return BenchJob(name, task, "two_chains", 0, graph=as_model_spec(name).to_dict())
 
 
 def test_a_row_says_how_well_native_sequences_are_told_and_drawn(weights, tmp_path):
@@ -41,7 +41,7 @@ def test_a_row_says_how_well_native_sequences_are_told_and_drawn(weights, tmp_pa
     assert 1 < row.metrics["test"]["perplexity"] < 12 and 0.1 < row.metrics["test"]["recovery"] < 1
     counts = np.array(row.confusion["test"])
     assert np.trace(counts) / counts.sum() == pytest.approx(row.metrics["test"]["recovery"])
-    assert Row.from_dict(row.to_dict()).confusion["test"] == row.confusion["test"]
+    assert BenchRow.from_dict(row.to_dict()).confusion["test"] == row.confusion["test"]
     told = {"dataset": "two_chains", "tasks": ["inverse_folding"], "models": [row.model], "out": tmp_path}
     spec = BenchSpec(name="published", **told)
     page = pg.write_report(spec, [row]).read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from protgraph.bench.rows import Row, read_rows
+from protgraph.bench.rows import BenchRow, read_rows
 from protgraph.bench.run import run_bench
 from protgraph.bench.spec import BenchSpec
 
@@ -28,7 +28,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchSpec:
     )
 
 
-def numbers(row: Row) -> Row:
+def numbers(row: BenchRow) -> BenchRow:
     """What must repeat exactly: everything but time and memory."""
     return replace(row, seconds=0.0, residues_per_second=0.0, peak_memory_mib=0.0)
 

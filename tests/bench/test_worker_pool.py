@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from protgraph.bench.rows import Job, Row
+from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.worker import perform
 from protgraph.bench.worker_pool import run_in_processes
 
 TRAIN = """
     import os, signal, sys
-    from protgraph.bench.rows import Row
+    from protgraph.bench.rows import BenchRow
     from protgraph.errors import OptionError
 
     started = 0
@@ -31,7 +31,7 @@ TRAIN = """
         if job.model == "typed":
             raise OptionError("no such option")
         metrics = {"test": {"pid": os.getpid(), "started": started, "threads": int(os.environ["OMP_NUM_THREADS"])}}
-        return Row(job.key, job.model, job.task, job.dataset, job.seed, metrics=metrics)
+        return BenchRow(job.key, job.model, job.task, job.dataset, job.seed, metrics=metrics)
 """
 
 
@@ -42,11 +42,11 @@ def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "bench_lanes_train:train"
 
 
-def jobs(*models: str) -> list[Job]:
-    return [Job(model, "t", "d", seed) for seed, model in enumerate(models)]
+def jobs(*models: str) -> list[BenchJob]:
+    return [BenchJob(model, "t", "d", seed) for seed, model in enumerate(models)]
 
 
-def run(train: str, tmp_path: Path, *models: str, workers: int = 1) -> list[Row]:
+def run(train: str, tmp_path: Path, *models: str, workers: int = 1) -> list[BenchRow]:
     return list(run_in_processes(jobs(*models), train, workers=workers, log=tmp_path / "workers.log"))
 
 
@@ -95,5 +95,5 @@ def test_stopping_early_leaves_no_process_behind(train: str, tmp_path: Path) -> 
 
 def test_perform_keeps_the_row_of_the_work() -> None:
     job = jobs("a")[0]
-    row = perform(job, lambda j: Row(j.key, j.model, j.task, j.dataset, j.seed, parameters=7))
+    row = perform(job, lambda j: BenchRow(j.key, j.model, j.task, j.dataset, j.seed, parameters=7))
     assert (row.parameters, row.error) == (7, "")

@@ -25,8 +25,8 @@ def test_a_name_is_drawn_untrained(run, ubiquitin, tmp_path):
 
 
 def test_a_checkpoint_of_single_chains_makes_a_folder_for_each(run, structures_dir, tmp_path):
-    layers = [pg.node("embed", reads=["aatype"], dim=8), pg.node("gat", dim=8, heads=2)]
-    model = pg.build_model(pg.ModelGraph("few", ["knn"], layers), pg.Target("t", "node", "classes", 3), seed=0)
+    layers = [pg.component("embed", reads=["aatype"], dim=8), pg.component("gat", dim=8, heads=2)]
+    model = pg.build_model(pg.ModelSpec("few", ["knn"], layers), pg.Target("t", "node", "classes", 3), seed=0)
     path = save_checkpoint(tmp_path / "m.safetensors", Checkpoint(model=model, task="t", one_chain=True))
     result = run("attention", path, structures_dir / "1bfr.bcif", "-o", tmp_path / "out")
     assert result.code == 0, result.err
@@ -39,8 +39,8 @@ def test_a_checkpoint_of_single_chains_makes_a_folder_for_each(run, structures_d
 def test_sequences_have_maps_without_contacts(run, tmp_path):
     fasta = tmp_path / "two.fasta"
     fasta.write_text(">one/first\nMKTAYIAKQRQISFVKSHFSRQ\n>two\nACDEFGHIKLMNPQRSTVWY\n")
-    layers = [pg.node("encoder", dim=8, heads=2, depth=1)]
-    model = pg.build_model(pg.ModelGraph("few", [], layers), pg.Target("t", "node", "classes", 3), seed=0)
+    layers = [pg.component("encoder", dim=8, heads=2, depth=1)]
+    model = pg.build_model(pg.ModelSpec("few", [], layers), pg.Target("t", "node", "classes", 3), seed=0)
     path = save_checkpoint(tmp_path / "m.safetensors", Checkpoint(model=model, task="t"))
     result = run("attention", path, fasta, "-o", tmp_path / "out")
     assert result.code == 0, result.err

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.design import Wish, design, records, score
+from protgraph.design import DesignSpec, design_sequences, records, score_sequences
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 from protgraph.task.builtin import INVERSE_FOLDING
@@ -93,7 +93,7 @@ def test_a_gap_shifts_nobody(entry, model, designed, scored):
     residues = entry("1fa8")
     assert np.diff(residues.seq_pos)[[125, 253]].tolist() == [8, 8]
     closed = replace(residues, seq_pos=residues.seq_pos - 7 * (residues.res_id > 130))
-    (gap,), (none,) = score(model, [residues], mode="unconditional"), score(model, [closed], mode="unconditional")
+    (gap,), (none,) = score_sequences(model, [residues], mode="unconditional"), score_sequences(model, [closed], mode="unconditional")
     beside = np.isin(residues.res_id, (126, 134))
     assert np.abs(gap.log_probs - none.log_probs)[beside].max() > 1e-3  # the model is told how long it is
 
@@ -127,9 +127,9 @@ def test_residues_without_a_backbone_atom_keep_types_places_and_rows(entry, mode
     assert all(rows[name]["A"] == "" for name in places)
     residues = entry("5cq2")
     there = ~np.isin(residues.ids, list(places))
-    (whole,), (rest,) = (score(model, [r], mode="unconditional") for r in (residues, residues.select(there)))
+    (whole,), (rest,) = (score_sequences(model, [r], mode="unconditional") for r in (residues, residues.select(there)))
     np.testing.assert_allclose(whole.log_probs[there], rest.log_probs, atol=1e-5)  # they are nobody's neighbours
-    (drawn,) = design(model, [residues], Wish(), temperature=1.0)
+    (drawn,) = design_sequences(model, [residues], DesignSpec(), temperature=1.0)
     assert np.array_equal(drawn.designed, there)
     assert [len(part) for part in list(records(drawn, model="", seed=0))[1][1].split("/")] == LENGTHS["5cq2"]
 
@@ -145,5 +145,5 @@ def test_modified_residues_are_their_parents(entry, model, designed, scored):
     assert [rows[name]["type"] for name in ("A:67", "B:67")] == ["C", "C"]
     assert float(rows["A:67"]["log_p"]) == float(rows["A:67"]["C"])
     plain = replace(residues, res_name=np.where(residues.res_name == "CSO", "CYS", residues.res_name))
-    (one,), (other,) = score(model, [residues]), score(model, [plain])
+    (one,), (other,) = score_sequences(model, [residues]), score_sequences(model, [plain])
     assert np.array_equal(one.log_probs, other.log_probs)

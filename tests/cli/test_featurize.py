@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from protgraph.data.store.graph_store import Store
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.structure import LossReport, clean, load_structure
 
 
@@ -26,7 +26,7 @@ def test_folders_are_searched_to_the_bottom_patterns_and_lists_read(run, tree, t
     (tree / "list.txt").write_text(f"# all\n{tree}/a\n\n{tree}/1crn.bcif\n{tree}/*.bcif\n")
     result = run("featurize", given.format(tree), "-o", tmp_path / "out", "-f", "dihedral")
     assert result.code == 0, result.err
-    assert sorted(Store(tmp_path / "out").names) == ["10sb", "1crn", "1jk9"] and "3 graphs" in result.out
+    assert sorted(GraphStore(tmp_path / "out").names) == ["10sb", "1crn", "1jk9"] and "3 graphs" in result.out
     assert not (tmp_path / ".out.parts").exists()
 
 
@@ -49,7 +49,7 @@ def test_alternate_locations_are_chosen_by_option(run, shared_data, tmp_path):
     for altloc in ("occupancy", "first"):
         args = ["-o", tmp_path / altloc, "--altloc", altloc, "-f", "b_factor"]
         assert run("featurize", shared_data / "formats" / "3o5r.bcif", *args).code == 0
-    a, b = (Store(tmp_path / name)[0] for name in ("occupancy", "first"))
+    a, b = (GraphStore(tmp_path / name)[0] for name in ("occupancy", "first"))
     assert a.num_nodes == b.num_nodes and not bool((a.pos == b.pos).all())
 
 
@@ -79,4 +79,4 @@ def test_every_awkward_file_ends_in_a_graph_or_a_reason(run, shared_data, tmp_pa
     assert set(rows) == names
     errors = [r["reason"] for r in rows.values() if r["reason"]]
     assert not [e for e in errors if "Error:" in e.split(" ")[0]] and len(errors) == 33
-    assert all(g.validate() for g in Store(tmp_path / "out"))
+    assert all(g.validate() for g in GraphStore(tmp_path / "out"))

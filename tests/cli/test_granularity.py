@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph.data.store.graph_store import Store
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.structure import clean, load_structure
 
 
@@ -18,7 +18,7 @@ def test_atoms_and_ligands_are_nodes_on_request(run, structures_dir, tmp_path):
     ):
         result = run("featurize", path, "-o", tmp_path / name, *asked)
         assert result.code == 0, result.err
-        store = Store(tmp_path / name)
+        store = GraphStore(tmp_path / name)
         assert store.sizes.tolist() == [nodes] and store.num_residues == len(residues)
         assert f"{len(residues)} residues" in result.out
 
@@ -26,7 +26,7 @@ def test_atoms_and_ligands_are_nodes_on_request(run, structures_dir, tmp_path):
 def test_the_nodes_of_a_model_are_its_own(run, structures_dir, tmp_path):
     path = structures_dir / "1crn.bcif"
     assert run("featurize", path, "-o", tmp_path / "a", "--model", "schnet.atom").code == 0
-    assert Store(tmp_path / "a").sizes.tolist() == [327]
+    assert GraphStore(tmp_path / "a").sizes.tolist() == [327]
     refused = run("featurize", path, "-o", tmp_path / "b", "--model", "schnet.atom", "--nodes", "residue")
     assert refused.code == 2 and "'atom'" in refused.err
 
@@ -40,7 +40,7 @@ def test_an_assembly_has_the_copies_of_its_chains(run, shared_data, tmp_path):
     path = shared_data / "robustness" / "missing__1BHL.pdb"
     for name, asked in (("deposited", ()), ("built", ("--assembly", "1"))):
         assert run("featurize", path, "-o", tmp_path / name, *asked).code == 0
-    one, two = (Store(tmp_path / name)[0] for name in ("deposited", "built"))
+    one, two = (GraphStore(tmp_path / name)[0] for name in ("deposited", "built"))
     assert two.num_nodes == 2 * one.num_nodes and two.chain.unique().tolist() == [0, 1]
     assert sum(i.startswith("A-2:") for i in two.residue_ids) == one.num_nodes
 

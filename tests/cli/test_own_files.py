@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from protgraph.cli.train import train
-from protgraph.data.store.graph_store import Store
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.structure import clean, load_structure
 from protgraph.train import FitConfig
 
@@ -245,7 +245,7 @@ def test_featurize_keeps_every_graph_and_a_manifest_of_every_file(run, folder, t
     files = [folder / "structures", tmp_path / "empty.pdb"]
     result = run("featurize", *files, "-o", out, "-f", "dihedral", "-f", "knn:k=8", "-f", "edge_distance")
     assert result.code == 1, result.err
-    store = Store(out)
+    store = GraphStore(out)
     assert sorted(store.names) == sorted(SMALL) and store[0].degree == 8 and store[0].validate()
     manifest = list(csv.DictReader((tmp_path / "graphs.manifest.tsv").open(), delimiter="\t"))
     assert [m["status"] for m in manifest] == ["done"] * 6 + ["failed"] and "empty" in manifest[-1]["reason"]

@@ -12,7 +12,7 @@ from biotite.structure.io import pdb
 import protgraph as pg
 from protgraph.cli.app import _load
 from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.store.graph_store import Store
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OptionError
 from protgraph.structure import load_structure
 from protgraph.structure.chemistry.alphabet import THREE_LETTER
@@ -58,8 +58,8 @@ def checkpoint(structures_dir, tmp_path_factory):
     for name in ("1crn", "1vii", "2erl"):
         (folder / "in" / f"{name}.bcif").write_bytes((structures_dir / f"{name}.bcif").read_bytes())
     (folder / "labels.csv").write_text("file,size\n1crn.bcif,1\n1vii.bcif,2\n2erl.bcif,3\n")
-    embed = pg.node("embed", reads=["aatype", "dihedral"], dim=4)
-    model = pg.ModelGraph("small", features=["dihedral", pg.node("knn", k=4)], layers=[embed])
+    embed = pg.component("embed", reads=["aatype", "dihedral"], dim=4)
+    model = pg.ModelSpec("small", features=["dihedral", pg.component("knn", k=4)], layers=[embed])
     data = FolderDataset(folder / "in", folder / "labels.csv")
     return pg.fit(model, data, "labels", config=pg.FitConfig(epochs=1, device="cpu")).save(folder / "m.safetensors")
 
@@ -104,7 +104,7 @@ def test_predict_and_embed_read_as_told(run, odd, checkpoint, tmp_path, options,
 def test_featurize_and_view_read_as_told(run, odd, tmp_path, options, residues, chains, seventh):
     result = run("featurize", odd, *options, "-o", tmp_path / "graphs")
     assert result.code == 0, result.err
-    graph = Store(tmp_path / "graphs")[0]
+    graph = GraphStore(tmp_path / "graphs")[0]
     assert len(graph.residue_ids) == residues
     assert THREE_LETTER[graph.aatype[6]] == seventh
     result = run("view", odd, *options, "-o", tmp_path / "out.html")

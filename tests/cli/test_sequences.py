@@ -8,7 +8,7 @@ import gzip
 import numpy as np
 import pytest
 
-from protgraph.data.store.graph_store import Store
+from protgraph.data.store.graph_store import GraphStore
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def folder(tmp_path):
 def test_sequences_become_graphs_and_what_needs_a_structure_says_so(run, folder):
     done = run("featurize", folder / "own", "-f", "sequence:k=2", "-f", "edge_offset", "-o", folder / "graphs")
     assert done.code == 0, done.err
-    store = Store(folder / "graphs")
+    store = GraphStore(folder / "graphs")
     assert store.names == [f"seq{i}" for i in range(10)]
     assert store.sizes.tolist() == list(range(30, 40))
     assert store[0].pos.isnan().all()

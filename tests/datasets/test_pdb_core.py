@@ -16,7 +16,7 @@ from protgraph_datasets.pdb_core import PdbCore
 from protgraph_datasets.pdb_core.prepare import FOLDER, entry_labels, read_tables, write_labels
 
 from protgraph import tasks as registered
-from protgraph.data.datasets.card import Count
+from protgraph.data.datasets.card import SplitCount
 from protgraph.data.datasets.dataset import align
 from protgraph.errors import DatasetError, UnknownNameError
 
@@ -78,22 +78,22 @@ def test_dssp_and_positives_are_those_of_the_baselines(table, chains):
 @pytest.mark.parametrize("task", LABELLED)
 def test_the_card_counts_what_the_labels_hold(pdb_core, task):
     card = pdb_core.card.tasks[task]
-    found: dict[str, Count] = {}
+    found: dict[str, SplitCount] = {}
     for example in pdb_core.examples(task):
         y = pdb_core.labels(task, example).values
         known = y >= 0 if y.ndim == 1 else ~np.isnan(y[:, 0])
         per_class = np.bincount(y[known], minlength=3) if y.ndim == 1 else [np.nansum(y)]
-        one = Count(1, len(y), int(known.sum()), tuple(int(n) for n in per_class))
+        one = SplitCount(1, len(y), int(known.sum()), tuple(int(n) for n in per_class))
         found[example.split] = found[example.split] + one if example.split in found else one
     assert found == dict(card.counts)
 
 
 @pytest.mark.parametrize("task", DERIVED)
 def test_the_card_counts_the_chains_of_derived_tasks(pdb_core, chains, task):
-    found: dict[str, Count] = {}
+    found: dict[str, SplitCount] = {}
     for example in pdb_core.examples(task):
         assert pdb_core.labels(task, example) is None
-        one = Count(1, int(chains[example.path.stem, example.chains[0]]["n_residues"]))
+        one = SplitCount(1, int(chains[example.path.stem, example.chains[0]]["n_residues"]))
         found[example.split] = found[example.split] + one if example.split in found else one
     assert found == dict(pdb_core.card.tasks[task].counts)
 
@@ -101,7 +101,7 @@ def test_the_card_counts_the_chains_of_derived_tasks(pdb_core, chains, task):
 def test_the_card_counts_all_chains_of_each_split(pdb_core, chains):
     for split, count in pdb_core.card.splits.items():
         rows = [row for row in chains.values() if row["split"] == split]
-        assert count == Count(len(rows), sum(int(row["n_residues"]) for row in rows))
+        assert count == SplitCount(len(rows), sum(int(row["n_residues"]) for row in rows))
 
 
 def test_targets_are_those_of_the_tasks(pdb_core):

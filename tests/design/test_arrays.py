@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from protgraph.data.datasets.target import Target
-from protgraph.design import design, score, write_designs, write_scores
+from protgraph.design import design_sequences, score_sequences, write_designs, write_scores
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 
@@ -25,7 +25,7 @@ def proteins(two_chains):
 
 @pytest.mark.parametrize("details", [False, True])
 def test_designs_are_found_by_ptr(model, proteins, tmp_path, details):
-    made = list(design(model, proteins, copies=2, temperature=[0.1, 0.2], details=details))
+    made = list(design_sequences(model, proteins, copies=2, temperature=[0.1, 0.2], details=details))
     with np.load(write_designs(tmp_path / "new" / "d.npz", made)) as z:
         found = dict(z)
     assert found["ptr"].tolist() == [0, 19, 29] and found["temperature"].tolist() == [0.1, 0.1, 0.2, 0.2]
@@ -44,7 +44,7 @@ def test_designs_are_found_by_ptr(model, proteins, tmp_path, details):
 
 
 def test_scores_are_found_by_ptr(model, proteins, tmp_path):
-    told = list(score(model, proteins, mode="unconditional"))
+    told = list(score_sequences(model, proteins, mode="unconditional"))
     with np.load(write_scores(tmp_path / "s.npz", told)) as z:
         found = dict(z)
     assert found["ptr"].tolist() == [0, 19, 29] and found["sequences"].tolist() == ["", ""]

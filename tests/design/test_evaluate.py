@@ -9,8 +9,8 @@ import pytest
 
 import protgraph as pg
 from protgraph.data.datasets.target import Target
-from protgraph.design import design, score
-from protgraph.design.evaluate import assess
+from protgraph.design import design_sequences, score_sequences
+from protgraph.design.evaluate import evaluate_design
 from protgraph.errors import OptionError
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
@@ -25,12 +25,12 @@ def test_metrics_are_means_over_residues_and_over_proteins(structures_dir):
     aatype[5] = 20  # of no known type: it does not count
     proteins = [whole.select(whole.res_id <= 30), replace(whole, aatype=aatype)]
     model = build_model("proteinmpnn.small", TARGET, seed=0).eval()
-    found = assess(model, proteins, samples=2, orders=3, temperature=1.0, seed=7)
+    found = evaluate_design(model, proteins, samples=2, orders=3, temperature=1.0, seed=7)
     each, right, shares = [], [], []
-    for told in score(model, proteins, orders=3, seed=7):
+    for told in score_sequences(model, proteins, orders=3, seed=7):
         counts = told.residues.aatype < 20
         each.append(-told.log_probs[np.arange(len(counts)), told.residues.aatype][counts])
-    for made in design(model, proteins, copies=2, temperature=1.0, seed=7):
+    for made in design_sequences(model, proteins, copies=2, temperature=1.0, seed=7):
         counts = made.residues.aatype < 20
         same = (made.aatype == made.residues.aatype)[:, counts]
         right.append(same.flatten())
@@ -48,4 +48,4 @@ def test_metrics_are_means_over_residues_and_over_proteins(structures_dir):
     assert found.confusion.sum() == 2 * (30 + 75)
     assert np.trace(found.confusion) / found.confusion.sum() == pytest.approx(found.metrics["recovery"])
     with pytest.raises(OptionError, match="no protein to assess"):
-        assess(model, [])
+        evaluate_design(model, [])

@@ -10,7 +10,7 @@ import torch
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Wish, design, score
+from protgraph.design import DesignSpec, design_sequences, score_sequences
 from protgraph.errors import WiringError
 from protgraph.model import build_model
 from protgraph.task.builtin import BACKBONE_ALONE, INVERSE_FOLDING, SECONDARY_STRUCTURE
@@ -37,32 +37,32 @@ def told(model, residues):
 
 @pytest.mark.parametrize("mode", ["forced", "conditional", "unconditional"])
 def test_every_mode_of_scoring_says_what_the_model_says_of_the_backbone(model, residues, told, mode):
-    (found,) = score(model, [residues], mode=mode)
+    (found,) = score_sequences(model, [residues], mode=mode)
     assert np.allclose(found.log_probs, told, atol=1e-6)
 
 
 def test_native_types_change_nothing(model, residues, told):
     other = replace(residues, aatype=(residues.aatype + 7) % 20)
-    (found,) = score(model, [other])
+    (found,) = score_sequences(model, [other])
     assert np.allclose(found.log_probs, told, atol=1e-6)
     assert np.array_equal(found.aatype, other.aatype)
 
 
 def test_the_likeliest_types_are_drawn_when_it_is_cold(model, residues, told):
-    (made,) = design(model, [residues], temperature=0.0)
+    (made,) = design_sequences(model, [residues], temperature=0.0)
     assert np.array_equal(made.aatype[0], told.argmax(1))
 
 
 def test_types_are_drawn_as_often_as_they_are_likely(model, residues, told):
-    (made,) = design(model, [residues], copies=2000, temperature=1.0, seed=3)
+    (made,) = design_sequences(model, [residues], copies=2000, temperature=1.0, seed=3)
     drawn = np.stack([(made.aatype == t).mean(0) for t in range(20)], 1)  # (N, 20)
     p = told.exp().numpy()
     assert (np.abs(drawn - p) < 5 * np.sqrt(p * (1 - p) / 2000) + 2e-3).all()
 
 
 def test_wishes_are_heard(model, residues):
-    wish = Wish(fixed="A:1-10", omit="L", tied=("A:20-25,A:30-35",))
-    (made,) = design(model, [residues], wish, copies=5, temperature=1.0, seed=0)
+    wish = DesignSpec(fixed="A:1-10", omit="L", tied=("A:20-25,A:30-35",))
+    (made,) = design_sequences(model, [residues], wish, copies=5, temperature=1.0, seed=0)
     assert (made.aatype[:, :10] == residues.aatype[:10]).all()
     assert not (made.aatype[:, 10:] == 9).any()  # L
     assert (made.aatype[:, 19:25] == made.aatype[:, 29:35]).all()
@@ -71,4 +71,4 @@ def test_wishes_are_heard(model, residues):
 def test_a_model_of_something_else_is_refused(residues):
     other = build_model("gcn", SECONDARY_STRUCTURE.target, seed=0)
     with pytest.raises(WiringError, match="'secondary_structure'"):
-        list(design(other, [residues]))
+        list(design_sequences(other, [residues]))

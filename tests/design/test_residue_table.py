@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protgraph.design.residue_table import read_table
+from protgraph.design.residue_table import read_residue_table
 from protgraph.errors import OptionError, SelectionError
 
 
@@ -13,13 +13,13 @@ def test_rows_are_residues_ranges_and_chains_and_empty_cells_say_nothing(two_cha
     path = tmp_path / "table.csv"
     rows = "chain,res_id,ins_code,note,A,X,C\nA,5,A,x,0.25,1,0.75\nA,8-,,,2,,\nB,,,,,,-3\n"
     path.write_text("\ufeff" + rows, encoding="utf-8")
-    table = read_table(path).of(two_chains, 20)
+    table = read_residue_table(path).of(two_chains, 20)
     want = np.full((19, 20), np.nan)
     want[5, :2] = 0.25, 0.75
     want[8:10, 0] = 2
     want[10:, 1] = -3
     np.testing.assert_array_equal(table, want)
-    assert read_table(path).of(two_chains, 21)[5, 20] == 1
+    assert read_residue_table(path).of(two_chains, 21)[5, 20] == 1
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_wrong_tables_are_told(two_chains, tmp_path, text, error, told):
     path = tmp_path / "table.csv"
     path.write_text(text)
     with pytest.raises(error, match=told):
-        read_table(path).of(two_chains, 21)
+        read_residue_table(path).of(two_chains, 21)
 
 
 def test_files_that_are_no_tables_are_told(tmp_path):
     with pytest.raises(OptionError, match=r"nowhere.csv' cannot be read: No such file"):
-        read_table(tmp_path / "nowhere.csv")
+        read_residue_table(tmp_path / "nowhere.csv")
     (tmp_path / "binary").write_bytes(b"\x83\xff\x00")
     with pytest.raises(OptionError, match="is no text"):
-        read_table(tmp_path / "binary")
+        read_residue_table(tmp_path / "binary")

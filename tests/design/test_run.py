@@ -11,7 +11,7 @@ import torch
 
 import protgraph as pg
 from protgraph.data.datasets.target import Target
-from protgraph.design import Wish, design, score
+from protgraph.design import DesignSpec, design_sequences, score_sequences
 from protgraph.errors import OptionError, SelectionError
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
@@ -48,12 +48,12 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-@pytest.mark.parametrize("wish", [Wish(), Wish(omit="A", fixed="A:3-5")])
+@pytest.mark.parametrize("wish", [DesignSpec(), DesignSpec(omit="A", fixed="A:3-5")])
 def test_designs_do_not_depend_on_batches(model, proteins, noise, wish):
     how = {"copies": 5, "temperature": [0.5, 1.0], "seed": 3, "noise": noise, "details": True}
-    whole = list(design(model, proteins, wish, **how))
-    small = list(design(model, proteins, wish, **how, batch_residues=70, batch_decoded=70))
-    tiny = list(design(model, proteins, wish, **how, batch_residues=1, batch_decoded=1))
+    whole = list(design_sequences(model, proteins, wish, **how))
+    small = list(design_sequences(model, proteins, wish, **how, batch_residues=70, batch_decoded=70))
+    tiny = list(design_sequences(model, proteins, wish, **how, batch_residues=1, batch_decoded=1))
     for one, *others in zip(whole, small, tiny, strict=True):
         for other in others:
             same(one, other)
@@ -62,18 +62,18 @@ def test_designs_do_not_depend_on_batches(model, proteins, noise, wish):
 
 
 def test_more_copies_and_temperatures_leave_the_first_ones_as_they_are(model, proteins):
-    (both,) = design(model, proteins[:1], copies=4, temperature=[0.5, 1.0], seed=3)
+    (both,) = design_sequences(model, proteins[:1], copies=4, temperature=[0.5, 1.0], seed=3)
     assert both.temperature.tolist() == [0.5] * 4 + [1.0] * 4
     for place, temperature in enumerate((0.5, 1.0)):
-        (alone,) = design(model, proteins[:1], copies=2, temperature=temperature, seed=3)
+        (alone,) = design_sequences(model, proteins[:1], copies=2, temperature=temperature, seed=3)
         assert np.array_equal(alone.aatype, both.aatype[4 * place : 4 * place + 2])
         assert alone.native_score == pytest.approx(both.native_score)
     assert alone.log_probs is None and alone.probabilities is None
 
 
 def test_every_sequence_has_noise_of_its_own(model, proteins):
-    (noisy,) = design(model, proteins[:1], copies=3, noise=0.5, seed=1, details=True)
-    (plain,) = design(model, proteins[:1], copies=3, seed=1, details=True)
+    (noisy,) = design_sequences(model, proteins[:1], copies=3, noise=0.5, seed=1, details=True)
+    (plain,) = design_sequences(model, proteins[:1], copies=3, seed=1, details=True)
     apart = np.abs(noisy.log_probs - plain.log_probs).max((1, 2))
     assert (apart > 1e-3).all() and len(np.unique(apart)) == 3
 
@@ -81,7 +81,7 @@ def test_every_sequence_has_noise_of_its_own(model, proteins):
 def test_scores_are_of_each_residue_with_a_backbone(model, proteins):
     backbone = proteins[0].backbone.copy()
     backbone[[4, 8], 0] = np.nan
-    (made,) = design(model, [replace(proteins[0], backbone=backbone)], copies=2, details=True)
+    (made,) = design_sequences(model, [replace(proteins[0], backbone=backbone)], copies=2, details=True)
     assert np.flatnonzero(~made.designed).tolist() == [4, 8]
     assert np.isnan(made.log_probs[:, [4, 8]]).all() and not np.isnan(made.log_probs[:, 9:]).any()
     for copy in range(2):
@@ -94,36 +94,36 @@ def test_what_cannot_be_designed_or_scored_is_told_and_the_others_go_on(model, p
     none = np.full_like(proteins[0].backbone, np.nan)
     none[:, 1] = proteins[0].pos
     trace = replace(proteins[0], name="trace", backbone=none)
-    for run in (lambda some, **how: design(model, some, Wish(fixed="B"), **how), lambda some, **how: score(
+    for run in (lambda some, **how: design_sequences(model, some, DesignSpec(fixed="B"), **how), lambda some, **how: score_sequences(
         model, some, chains=["A"], **how)):  # fmt: skip
         refused = []
         found = list(run([trace, proteins[1]], refused=refused))
         assert [f.residues.name for f in found] == ["pair"]
         assert refused[0][0] is trace and len(refused) == 1
-    for run, what in ((score, "scored"), (design, "designed")):  # alone, without an edge
+    for run, what in ((score_sequences, "scored"), (design_sequences, "designed")):  # alone, without an edge
         with pytest.raises(OptionError, match=f"trace: the model sees none of the residues to be {what}; 0 of 30 have"):
             list(run(model, [trace]))
     refused = []
-    assert [d.residues.name for d in design(model, proteins, Wish(fixed="B"), refused=refused)] == ["pair"]
+    assert [d.residues.name for d in design_sequences(model, proteins, DesignSpec(fixed="B"), refused=refused)] == ["pair"]
     assert isinstance(refused[0][1], SelectionError)
     with pytest.raises(SelectionError, match="'B' is of no chain here"):
-        list(design(model, proteins, Wish(fixed="B")))
+        list(design_sequences(model, proteins, DesignSpec(fixed="B")))
 
 
 def test_scores_of_some_chains_have_their_rows_alone(model, proteins):
     pair = proteins[1]
-    (both,), (one,) = score(model, [pair], seed=2), score(model, [pair], chains=["B"], seed=2)
+    (both,), (one,) = score_sequences(model, [pair], seed=2), score_sequences(model, [pair], chains=["B"], seed=2)
     assert one.residues.ids == [i for i in pair.ids if i.startswith("B")]
     assert one.log_probs.shape == (20, 21) and np.abs(one.log_probs - both.log_probs[20:]).max() > 1e-6
     for mode in ("conditional", "unconditional"):
-        (both,), (one,) = (score(model, [pair], chains=c, mode=mode, orders=1, seed=2) for c in ((), ("B",)))
+        (both,), (one,) = (score_sequences(model, [pair], chains=c, mode=mode, orders=1, seed=2) for c in ((), ("B",)))
         if mode == "unconditional":
             np.testing.assert_allclose(one.log_probs, both.log_probs[20:])
-    made = next(design(model, [pair], Wish(chains=("B",)), seed=2))
-    (native,) = score(model, [pair], chains=["B"], seed=2)
+    made = next(design_sequences(model, [pair], DesignSpec(chains=("B",)), seed=2))
+    (native,) = score_sequences(model, [pair], chains=["B"], seed=2)
     assert native.score == pytest.approx(made.native_score)
     letters = "".join(ALPHABET[t] for t in made.aatype[0, 20:])
-    (again,) = score(model, [pair], chains=["B"], seed=2, sequences=[("first", letters)])
+    (again,) = score_sequences(model, [pair], chains=["B"], seed=2, sequences=[("first", letters)])
     assert (again.name, again.score) == ("first", pytest.approx(made.score[0]))
 
 
@@ -131,26 +131,26 @@ def test_sequences_are_of_all_chains_that_are_scored(model, proteins):
     pair = proteins[1]
     whole = pair.sequence
     parts = [("joined", whole), ("parted", f"{whole[:20]}/{whole[20:]}")]
-    joined, parted = score(model, [pair], sequences=parts)
-    (native,) = score(model, [pair])
+    joined, parted = score_sequences(model, [pair], sequences=parts)
+    (native,) = score_sequences(model, [pair])
     assert joined.score == parted.score == native.score
     for letters, told in ((whole[:-1], "has 39 residues; pair has 40 with a CA .A: 20, B: 20."),
                           (f"{whole[:19]}/{whole[19:]}", "has 19 / 21 residues")):  # fmt: skip
         with pytest.raises(OptionError, match=told):
-            list(score(model, [pair], sequences=[("wrong", letters)]))
+            list(score_sequences(model, [pair], sequences=[("wrong", letters)]))
 
 
 def test_sequences_may_be_of_some_proteins(model, proteins):
     first = proteins[0]
     letters = {first.name: [("a", "A" * 30), ("c", "C" * 30)], "pair": [("g", "G" * 40)]}
-    told = list(score(model, proteins, sequences=letters, mode="unconditional"))
+    told = list(score_sequences(model, proteins, sequences=letters, mode="unconditional"))
     assert [(s.residues.name, s.name) for s in told] == [(first.name, "a"), ("pair", "g"), (first.name, "c")]
     for s, letter in zip(told, (0, 5, 1), strict=True):
         assert (s.aatype == letter).all()
-        (alone,) = score(model, [s.residues], mode="unconditional")
+        (alone,) = score_sequences(model, [s.residues], mode="unconditional")
         np.testing.assert_allclose(s.log_probs, alone.log_probs)
     refused = []
-    assert len(list(score(model, proteins, sequences={"pair": letters["pair"]}, refused=refused))) == 1
+    assert len(list(score_sequences(model, proteins, sequences={"pair": letters["pair"]}, refused=refused))) == 1
     assert "none of the sequences is of this protein" in str(refused[0][1])
 
 
@@ -168,26 +168,26 @@ def test_sequences_may_be_of_some_proteins(model, proteins):
 )
 def test_numbers_out_of_range_are_told(model, proteins, options, told):
     with pytest.raises(OptionError, match=told):
-        list(design(model, proteins, **options))
+        list(design_sequences(model, proteins, **options))
 
 
 def test_large_seeds_are_seeds(model, proteins):
     for noise in (0.0, 0.1):
         one, other = (
-            next(design(model, proteins[:1], temperature=1.0, seed=s, noise=noise)) for s in (10**25, 10**25 + 1)
+            next(design_sequences(model, proteins[:1], temperature=1.0, seed=s, noise=noise)) for s in (10**25, 10**25 + 1)
         )
         assert not np.array_equal(one.aatype, other.aatype)
 
 
 @pytest.mark.cuda
 def test_designs_and_scores_are_the_same_on_cuda(model, proteins):
-    wish = Wish(tied=("A:1-5,A:6-10",), omit="C", bias="A=0.5", fixed="A:20")
+    wish = DesignSpec(tied=("A:1-5,A:6-10",), omit="C", bias="A=0.5", fixed="A:20")
     there = deepcopy(model).cuda()
     for noise in (0.0, 0.2):
         how = {"copies": 3, "temperature": [0.5, 1.0], "noise": noise, "details": True}
-        for one, other in zip(design(model, proteins, wish, **how), design(there, proteins, wish, **how), strict=True):
+        for one, other in zip(design_sequences(model, proteins, wish, **how), design_sequences(there, proteins, wish, **how), strict=True):
             same(one, other)
     for mode in ("forced", "conditional", "unconditional"):
-        told = [list(score(m, proteins, mode=mode, chains=["A"])) for m in (model, there)]
+        told = [list(score_sequences(m, proteins, mode=mode, chains=["A"])) for m in (model, there)]
         for one, other in zip(*told, strict=True):
             np.testing.assert_allclose(one.log_probs, other.log_probs, rtol=1e-9, atol=1e-10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from protgraph.design import Wish
+from protgraph.design import DesignSpec
 from protgraph.errors import OptionError, SelectionError
 
 
@@ -23,7 +23,7 @@ def written(tmp_path, text):
 
 
 def test_wishes_become_constraints(two_chains, table):
-    wish = Wish(chains=("A",), fixed="A:1-3", omit="cm", bias="A=-1.5,P=0.5", pssm=table, pssm_weight=0.4)
+    wish = DesignSpec(chains=("A",), fixed="A:1-3", omit="cm", bias="A=-1.5,P=0.5", pssm=table, pssm_weight=0.4)
     made = wish.constraints(two_chains)
     assert made.designed.nonzero().flatten().tolist() == list(range(3, 10))
     assert made.omit.nonzero().flatten().tolist() == [1, 10, 20]  # X too
@@ -31,33 +31,33 @@ def test_wishes_become_constraints(two_chains, table):
     assert made.pssm[5, 1] == 0.75 and made.pssm[10, 0] == 1.0 and made.pssm.sum() == 2.0
     assert made.pssm_weight.nonzero().flatten().tolist() == [5, 10]  # the others go by the model
     assert made.pssm_weight[5] == 0.4
-    tied = Wish(tied=("A=1,B=-0.5",)).constraints(two_chains)
+    tied = DesignSpec(tied=("A=1,B=-0.5",)).constraints(two_chains)
     assert tied.groups[0] == (0, 10) and tied.tie_weight.tolist() == [1.0] * 10 + [-0.5] * 9
-    assert Wish().constraints(two_chains).omit.nonzero().flatten().tolist() == [20]
-    assert Wish().constraints(two_chains, 20).omit is None
+    assert DesignSpec().constraints(two_chains).omit.nonzero().flatten().tolist() == [20]
+    assert DesignSpec().constraints(two_chains, 20).omit is None
 
 
 def test_words_and_tables_add_up(two_chains, table, tmp_path):
-    made = Wish(bias=f"A=-1, {table}").constraints(two_chains)
+    made = DesignSpec(bias=f"A=-1, {table}").constraints(two_chains)
     want = torch.zeros(19, 21, dtype=torch.float64)
     want[:, 0] = -1
     want[5, 0], want[5, 1], want[10, 0] = -0.75, 0.75, 0.0
     assert torch.equal(made.bias, want)
     marks = written(tmp_path, "chain,res_id,A,P\nA,2-4,,1\nB,3,0,1\n")
-    omit = Wish(omit=f"C,{marks}").constraints(two_chains).omit
+    omit = DesignSpec(omit=f"C,{marks}").constraints(two_chains).omit
     assert omit[:, 1].all() and omit[:, 20].all() and not omit[:, 0].any()
     assert omit[:, 12].nonzero().flatten().tolist() == [1, 2, 3, 12]
 
 
 def test_types_whose_log_odds_are_not_above_the_threshold_are_unlikely(two_chains, tmp_path):
     odds = written(tmp_path, "chain,res_id,A,C,D\nA,1,-2,0.5,\nA,2,0.5,0.4,3\n")
-    unlikely = Wish(pssm_log_odds=odds, pssm_threshold=0.5).constraints(two_chains).unlikely
+    unlikely = DesignSpec(pssm_log_odds=odds, pssm_threshold=0.5).constraints(two_chains).unlikely
     assert unlikely.nonzero().tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]  # an empty cell forbids nothing
 
 
 def test_rounded_probabilities_are_made_to_add_up(two_chains, tmp_path):
     rounded = written(tmp_path, "chain,res_id,A,C,D\nA,1,0.33,0.33,0.33\n")
-    made = Wish(pssm=rounded).constraints(two_chains)
+    made = DesignSpec(pssm=rounded).constraints(two_chains)
     torch.testing.assert_close(made.pssm[0, :3], torch.full((3,), 1 / 3, dtype=torch.float64))
 
 
@@ -71,7 +71,7 @@ def test_rounded_probabilities_are_made_to_add_up(two_chains, tmp_path):
 )
 def test_a_profile_that_is_none_is_refused(two_chains, tmp_path, text, told):
     with pytest.raises(OptionError, match=told):
-        Wish(pssm=written(tmp_path, text)).constraints(two_chains)
+        DesignSpec(pssm=written(tmp_path, text)).constraints(two_chains)
 
 
 @pytest.mark.parametrize(
@@ -92,17 +92,17 @@ def test_a_profile_that_is_none_is_refused(two_chains, tmp_path, text, told):
 )
 def test_what_cannot_be_read_is_told_before_there_is_a_protein(options, told):
     with pytest.raises(OptionError, match=told):
-        Wish(**options)
+        DesignSpec(**options)
 
 
 @pytest.mark.parametrize(
     "wish, error, told",
     [
-        (Wish(chains=("Z",)), SelectionError, "no chain 'Z'"),
-        (Wish(fixed="A,B"), OptionError, "no residue is left to design"),
-        (Wish(omit="ACDEFGHIKLMNPQRSTVWY"), OptionError, "omit leaves no type to be chosen at A:1"),
-        (Wish(tied=("A,B",), fixed="B:5A"), OptionError, "A:5A is to be designed, and B:5A, tied to it, is to stay"),
-        (Wish(tied=("A,B",), chains=("A",)), OptionError, "A:1 is to be designed, and B:1, tied to it"),
+        (DesignSpec(chains=("Z",)), SelectionError, "no chain 'Z'"),
+        (DesignSpec(fixed="A,B"), OptionError, "no residue is left to design"),
+        (DesignSpec(omit="ACDEFGHIKLMNPQRSTVWY"), OptionError, "omit leaves no type to be chosen at A:1"),
+        (DesignSpec(tied=("A,B",), fixed="B:5A"), OptionError, "A:5A is to be designed, and B:5A, tied to it, is to stay"),
+        (DesignSpec(tied=("A,B",), chains=("A",)), OptionError, "A:1 is to be designed, and B:1, tied to it"),
     ],
 )
 def test_wrong_wishes_are_told(two_chains, wish, error, told):
@@ -115,12 +115,12 @@ def test_what_leaves_no_type_between_tied_residues_or_beside_a_profile_is_told(t
     half = [letters[:10], letters[10:]]
     rows = [",".join(["A" if n == 0 else "B", "3", *("1" if a in half[n] else "" for a in letters)]) for n in (0, 1)]
     marks = written(tmp_path, "\n".join([",".join(["chain", "res_id", *letters]), *rows]))
-    assert Wish(omit=str(marks)).constraints(two_chains).omit.sum() == 20 + 19
+    assert DesignSpec(omit=str(marks)).constraints(two_chains).omit.sum() == 20 + 19
     with pytest.raises(OptionError, match="omit leaves no type to be chosen at A:3"):
-        Wish(omit=str(marks), tied=("A,B",)).constraints(two_chains)
+        DesignSpec(omit=str(marks), tied=("A,B",)).constraints(two_chains)
     only = tmp_path / "only.csv"
     only.write_text("chain,res_id,C\nA,7,1\n")
     with pytest.raises(OptionError, match="omit leaves no type to be chosen at A:7"):
-        Wish(omit="C", pssm=only, pssm_weight=1.0).constraints(two_chains)
+        DesignSpec(omit="C", pssm=only, pssm_weight=1.0).constraints(two_chains)
     with pytest.raises(OptionError, match="2 at A:7; 1 is a type that is not to be chosen"):
-        Wish(omit=str(written(tmp_path, "chain,res_id,C\nA,7,2\n"))).constraints(two_chains)
+        DesignSpec(omit=str(written(tmp_path, "chain,res_id,C\nA,7,2\n"))).constraints(two_chains)

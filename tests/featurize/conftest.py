@@ -12,7 +12,7 @@ from protgraph import featurizers
 from protgraph.data.graph.conformity import Conformity
 from protgraph.featurize import FeaturePlan
 from protgraph.featurize.plan import ALWAYS
-from protgraph.registry.component import Node
+from protgraph.registry.component import ComponentSpec
 from protgraph.structure import Residues, clean, load_structure
 
 
@@ -48,8 +48,8 @@ def plan_of() -> Callable[[str], FeaturePlan]:
         before = [writers[field] for field in featurizers.get(name).reads if field not in (*ALWAYS, "proteins")]
         return [*(found for other in before for found in needed(other)), name]
 
-    def by_default(name: str) -> Node:
+    def by_default(name: str) -> ComponentSpec:
         stated = getattr(featurizers.get(name), "conformity", None) or Conformity()
-        return Node(name, stated.offline)
+        return ComponentSpec(name, stated.offline)
 
     return lambda name: FeaturePlan([by_default(other) for other in dict.fromkeys(needed(name))])

@@ -12,8 +12,8 @@ import biotite.structure as struc
 import numpy as np
 import pytest
 
-from protgraph.featurize import featurize
-from protgraph.registry.component import node
+from protgraph.featurize import build_graph
+from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.chemistry.alphabet import THREE_LETTER
 
@@ -285,7 +285,7 @@ KINDS: list[Kind] = [
 def differing(p: Protein, kind: Kind) -> tuple[int, list[tuple[int, int]]]:
     """How many edges there are, and those that only one of the two has."""
     name, options, definition = kind
-    edges = featurize(p.residues, [node(name, **options)]).edge_index.numpy()
+    edges = build_graph(p.residues, [component(name, **options)]).edge_index.numpy()
     ours = np.zeros((p.n, p.n), bool)
     ours[edges[0], edges[1]] = True
     assert ours.sum() == edges.shape[1], f"{p.residues.name}: an edge twice"
@@ -314,7 +314,7 @@ def test_oxygens_of_modified_residues_accept(structures_dir):
     kind = next(kind for kind in KINDS if kind[0] == "hydrogen_bond")
     assert differing(p, kind)[1] == []
     threonine = int(np.flatnonzero(p.residues.res_name == "TPO")[0])
-    edges = featurize(p.residues, [node("hydrogen_bond", is_directed=True)]).edge_index.numpy()
+    edges = build_graph(p.residues, [component("hydrogen_bond", is_directed=True)]).edge_index.numpy()
     donors = edges[0, edges[1] == threonine]
     assert {"ARG", "LYS", "HIS"} <= {p.kind[i] for i in donors}  # they hold the phosphate
 

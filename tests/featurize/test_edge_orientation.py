@@ -10,16 +10,16 @@ import pytest
 import torch
 from scipy.spatial.transform import Rotation
 
-from protgraph.featurize import featurize
+from protgraph.featurize import build_graph
 from protgraph.featurize.edge_orientation import EdgeQuaternion, EdgeTrRosetta
 from protgraph.ops.edges import Edges
-from protgraph.registry.component import node
+from protgraph.registry.component import component
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
 
 
 @pytest.fixture(scope="module")
 def graph(proteins):
-    return featurize(proteins[1], [node("knn", k=10), "residue_frame", "edge_quaternion", "edge_trrosetta"])
+    return build_graph(proteins[1], [component("knn", k=10), "residue_frame", "edge_quaternion", "edge_trrosetta"])
 
 
 def test_quaternions_equal_scipy(graph):
@@ -66,7 +66,7 @@ def test_angles_equal_biotite(graph):
 
 
 def test_both_directions_see_the_same(proteins):
-    graph = featurize(proteins[1], [node("radius", radius=9.0), "edge_trrosetta"])
+    graph = build_graph(proteins[1], [component("radius", radius=9.0), "edge_trrosetta"])
     place = {pair: e for e, pair in enumerate(map(tuple, graph.edge_index.T.tolist()))}
     back = torch.tensor([place[i, j] for j, i in graph.edge_index.T.tolist()])
     swapped = [0, 2, 1, 4, 3, 6, 5, 7, 9, 8]
@@ -77,7 +77,7 @@ def test_missing_atoms_mask_their_edges_and_gradients_stay_finite(proteins):
     some = proteins[1].select(np.arange(len(proteins[1])) < 12)
     backbone = some.backbone.copy()
     backbone[3, 0] = np.nan
-    graph = featurize(replace(some, backbone=backbone), [node("knn", k=5), "edge_trrosetta"])
+    graph = build_graph(replace(some, backbone=backbone), [component("knn", k=5), "edge_trrosetta"])
     touches = (graph.edge_index == 3).any(0)
     assert not graph.edge_trrosetta_mask[touches].any() and not graph.edge_trrosetta[touches].any()
     assert graph.edge_trrosetta_mask[~touches].all()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.featurize import featurize
+from protgraph.featurize import build_graph
 from protgraph.featurize.frame import axes
-from protgraph.registry.component import node
+from protgraph.registry.component import component
 
 F64 = torch.float64
 
@@ -23,7 +23,7 @@ def test_axes_equal_openfold(shared_reference):
 
 
 def test_frames_are_those_of_algorithm_21(proteins):
-    graph = featurize(proteins[0], ["residue_frame"])
+    graph = build_graph(proteins[0], ["residue_frame"])
     there = graph.backbone_mask[:, :3].all(1)
     n, ca, c = graph.backbone[there, :3].double().unbind(1)
     e1, e2, e3 = graph.frame[there].double().unbind(1)
@@ -41,7 +41,7 @@ def test_the_third_axis_of_a_mirror_image_is_not_the_mirrored_one():
 
 
 def test_edges_see_their_neighbour_in_the_frame_of_the_target(proteins):
-    graph = featurize(proteins[0], ["residue_frame", node("knn", k=8), "edge_direction", "edge_frame"])
+    graph = build_graph(proteins[0], ["residue_frame", component("knn", k=8), "edge_direction", "edge_frame"])
     j, i = graph.edge_index
     frame = graph.frame
     assert torch.allclose(torch.einsum("ekx,ex->ek", frame[i], graph.edge_direction), graph.edge_local, atol=1e-6)

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from biotite.structure.io.pdb import PDBFile
 
-from protgraph.featurize import featurize
-from protgraph.registry.component import node
+from protgraph.featurize import build_graph
+from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.chemistry.functional_groups import atoms_between, rings, sidechains
-from protgraph.structure.chemistry.vdw import atom_radii
+from protgraph.structure.chemistry.vdw import vdw_radii
 from protgraph.structure.neighbors.search import close_pairs
 
 pytestmark = pytest.mark.slow
@@ -86,7 +86,7 @@ def theirs(proteins, tmp_path_factory) -> dict[str, dict[str, Pairs]]:
 
 
 def ours(residues: Residues, name: str, **options: object) -> Pairs:
-    return {(i, j) for i, j in featurize(residues, [node(name, **options)]).edge_index.T.tolist() if i < j}
+    return {(i, j) for i, j in build_graph(residues, [component(name, **options)]).edge_index.T.tolist() if i < j}
 
 
 def unordered(residue: np.ndarray) -> Pairs:
@@ -162,7 +162,7 @@ def test_graphein_has_no_cation_pi_nor_sulphur_edges(proteins, theirs):
 def test_van_der_waals_pairs_differ_by_bonded_and_clashing_atoms(proteins, theirs):
     def touching(r: Residues) -> Pairs:
         """All atoms of two residues, bonded or not."""
-        pos, radius = r.atom_pos, atom_radii(r)
+        pos, radius = r.atom_pos, vdw_radii(r)
         a, b = close_pairs(pos, 4.3)
         near = np.linalg.norm(pos[a] - pos[b], axis=1) - radius[a] - radius[b] <= 0.5
         return unordered(r.atom_residue[np.stack([a[near], b[near]])])

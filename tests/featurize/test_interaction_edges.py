@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from protgraph.errors import OptionError
-from protgraph.featurize import featurize
-from protgraph.registry.component import node
+from protgraph.featurize import build_graph
+from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.chemistry.alphabet import THREE_LETTER
 from protgraph.structure.chemistry.hbond import fixed_hydrogens, hydrogen_bonds
@@ -113,7 +113,7 @@ BRUTE = {
 
 def found(residues: Residues, name: str, **options: object) -> Pairs:
     """Pairs i < j of a symmetric kind."""
-    index = featurize(residues, [node(name, **options)]).edge_index.T.tolist()
+    index = build_graph(residues, [component(name, **options)]).edge_index.T.tolist()
     assert {(j, i) for i, j in index} == set(map(tuple, index))
     return {(i, j) for i, j in index if i < j}
 
@@ -215,7 +215,7 @@ def test_turning_hydrogens_bond_where_some_rotation_does(proteins):
 
 def test_directed_bonds_run_from_donor_to_acceptor(proteins):
     for name in ("hydrogen_bond", "dssp_hydrogen_bond"):
-        one_way = {tuple(e) for e in featurize(proteins[0], [node(name, is_directed=True)]).edge_index.T.tolist()}
+        one_way = {tuple(e) for e in build_graph(proteins[0], [component(name, is_directed=True)]).edge_index.T.tolist()}
         assert found(proteins[0], name) == {(min(e), max(e)) for e in one_way}
         assert not one_way <= {(i, j) for j, i in one_way}
 
@@ -259,4 +259,4 @@ def test_touching_and_clashing_atoms_are_more_than_three_bonds_apart(proteins):
 )
 def test_odd_options_are_refused(proteins, name, options):
     with pytest.raises(OptionError, match=name):
-        featurize(proteins[0], [node(name, **options)])
+        build_graph(proteins[0], [component(name, **options)])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from protgraph.errors import OptionError
-from protgraph.featurize import featurize
-from protgraph.registry.component import node
+from protgraph.featurize import build_graph
+from protgraph.registry.component import component
 from protgraph.structure.descriptors.representative_atoms import cb, sidechain_centroid
 from protgraph.structure.neighbors import search as neighbors
 
@@ -17,34 +17,34 @@ SYMMETRIC = ["radius", "delaunay", "complete", "peptide_bond", "covalent_bond", 
 @pytest.mark.parametrize(("of", "points"), [("cb", cb), ("centroid", sidechain_centroid)])
 def test_knn_and_radius_measure_between_the_points_asked_for(proteins, of, points):
     for residues in proteins[:4]:
-        graph = featurize(residues, [node("knn", k=7, of=of)])
+        graph = build_graph(residues, [component("knn", k=7, of=of)])
         assert graph.degree == 7
         assert set(map(tuple, graph.edge_index.T.tolist())) == set(
             map(tuple, neighbors.knn(points(residues), 7).T.tolist())
         )
-        near = featurize(residues, [node("radius", radius=6.5, of=of)]).edge_index.numpy()
+        near = build_graph(residues, [component("radius", radius=6.5, of=of)]).edge_index.numpy()
         assert set(map(tuple, near.T)) == set(map(tuple, neighbors.radius(points(residues), 6.5).T))
 
 
 def test_any_atom_within_a_radius_is_a_contact(proteins):
     near, contact = (
-        featurize(proteins[1], [n]) for n in (node("radius", radius=4.5, of="any_atom"), node("contact", cutoff=4.5))
+        build_graph(proteins[1], [n]) for n in (component("radius", radius=4.5, of="any_atom"), component("contact", cutoff=4.5))
     )
     assert np.array_equal(near.edge_index, contact.edge_index)
 
 
 @pytest.mark.filterwarnings("ignore:.*ca_:DeprecationWarning")
 def test_the_old_names_are_the_new_ones(proteins):
-    for old, new in ((node("ca_knn", k=9), node("knn", k=9)), (node("ca_radius"), node("radius"))):
-        a, b = (featurize(proteins[1], [n]) for n in (old, new))
+    for old, new in ((component("ca_knn", k=9), component("knn", k=9)), (component("ca_radius"), component("radius"))):
+        a, b = (build_graph(proteins[1], [n]) for n in (old, new))
         assert np.array_equal(a.edge_index, b.edge_index)
 
 
 @pytest.mark.parametrize("of", ["node", "cb", "any_atom"])
 def test_a_separation_leaves_out_near_places(proteins, of):
     for name in ("knn", "radius"):
-        every = featurize(proteins[1], [node(name, of=of)])
-        apart = featurize(proteins[1], [node(name, of=of, separation=4)])
+        every = build_graph(proteins[1], [component(name, of=of)])
+        apart = build_graph(proteins[1], [component(name, of=of, separation=4)])
         (i, j), chain, place = every.edge_index, every.chain, every.seq_pos
         far = (chain[i] != chain[j]) | ((place[i] - place[j]).abs() >= 4)
         assert 0 < far.sum() < len(far)
@@ -54,19 +54,19 @@ def test_a_separation_leaves_out_near_places(proteins, of):
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_symmetric_kinds_are_symmetric_and_ordered_as_all_are(proteins, name):
     for residues in proteins[:3]:
-        index = featurize(residues, [name]).edge_index.numpy()
+        index = build_graph(residues, [name]).edge_index.numpy()
         assert set(map(tuple, index.T)) == set(map(tuple, index[::-1].T))
         assert np.array_equal(neighbors.resorted(residues.pos, index), index)
 
 
 def test_complete_joins_everything(proteins):
     short = proteins[0].select(np.arange(len(proteins[0])) < 30)
-    graph = featurize(short, ["complete"])
+    graph = build_graph(short, ["complete"])
     assert graph.degree == 29 and graph.num_edges == 30 * 29
 
 
 def test_delaunay_leaves_out_what_is_longer_than_its_cutoff(proteins):
-    whole, cut = (featurize(proteins[0], [n, "edge_distance"]) for n in ("delaunay", node("delaunay", cutoff=9.0)))
+    whole, cut = (build_graph(proteins[0], [n, "edge_distance"]) for n in ("delaunay", component("delaunay", cutoff=9.0)))
     assert whole.edge_dist.max() > 9 and cut.edge_dist.max() <= 9
     assert cut.num_edges == int((whole.edge_dist <= 9).sum())
 
@@ -89,4 +89,4 @@ def test_delaunay_leaves_out_what_is_longer_than_its_cutoff(proteins):
 )
 def test_odd_options_are_refused(proteins, name, options):
     with pytest.raises(OptionError, match=name):
-        featurize(proteins[0], [node(name, **options)])
+        build_graph(proteins[0], [component(name, **options)])

@@ -10,11 +10,11 @@ import pytest
 
 from protgraph.errors import UnknownNameError
 from protgraph.featurize.pipeline import featurize_files, graphs_of
-from protgraph.featurize.plan import featurize
-from protgraph.registry.component import node
+from protgraph.featurize.plan import build_graph
+from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 
-FEATURES = ["dihedral", node("knn", k=8), "edge_distance"]
+FEATURES = ["dihedral", component("knn", k=8), "edge_distance"]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_outcomes_say_what_became_of_each_file(files, tmp_path):
     assert [bool(o.error) for o in found] == [False, True, False, True]
     assert "without ATOM" in found[1].error and "No such file" in found[3].error and found[3].sha256 == ""
     assert found[0].sha256 == hashlib.sha256(files[0].read_bytes()).hexdigest()
-    whole = [featurize(clean(load_structure(f)), FEATURES) for f in (files[0], files[2])]
+    whole = [build_graph(clean(load_structure(f)), FEATURES) for f in (files[0], files[2])]
     assert [(o.protein, o.residues, o.edges) for o in (found[0], found[2])] == [
         (g.name, g.num_nodes, g.num_edges) for g in whole
     ]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.featurize import featurize
-from protgraph.registry.component import node
+from protgraph.featurize import build_graph
+from protgraph.registry.component import component
 from protgraph.structure import Residues
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
 from protgraph.structure.io.loss_report import LossReport
@@ -41,9 +41,9 @@ def gvp(shared_reference):
 
 
 def test_features_equal_gvp_pytorch(gvp):
-    graph = featurize(
+    graph = build_graph(
         chain_of(gvp["in/coords"]),
-        ["dihedral", "orientation", node("knn", k=30), "edge_distance", "edge_direction", "edge_rbf"],
+        ["dihedral", "orientation", component("knn", k=30), "edge_distance", "edge_direction", "edge_rbf"],
     )
     assert np.array_equal(graph.edge_index, gvp["out/edge_index"])
     assert np.abs(graph.edge_rbf.numpy() - gvp["out/edge_s"][:, :16]).max() < 1e-5

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from protgraph.errors import OptionError
-from protgraph.featurize import featurize
-from protgraph.registry.component import node
+from protgraph.featurize import build_graph
+from protgraph.registry.component import component
 
 RELATIONS = [
-    *(node("sequence_offset", offset=k) for k in (-2, -1, 1, 2)),
-    node("radius", radius=10.0, separation=5),
-    node("knn", k=10, separation=5),
+    *(component("sequence_offset", offset=k) for k in (-2, -1, 1, 2)),
+    component("radius", radius=10.0, separation=5),
+    component("knn", k=10, separation=5),
 ]
 THEIRS = (0, 1, 3, 4, 5, 6)  # 2 is the residue itself
 
@@ -25,7 +25,7 @@ def test_relations_equal_torchdrug(shared_reference, proteins):
     n = len(ca)
     some = proteins[0].select(np.arange(len(proteins[0])) < n)
     chain = {"chain": np.full(n, "A"), "seq_pos": np.arange(n), "res_id": np.arange(n), "pos": ca}
-    graph = featurize(replace(some, **chain), RELATIONS)
+    graph = build_graph(replace(some, **chain), RELATIONS)
     for column, relation in enumerate(THEIRS):
         ours = graph.edge_index[:, graph.edge_kind[:, column] == 1].T.numpy()
         assert set(map(tuple, ours)) == set(map(tuple, theirs[theirs[:, 2] == relation, :2])), relation
@@ -35,7 +35,7 @@ def test_relations_equal_torchdrug(shared_reference, proteins):
 @pytest.mark.parametrize("name", ["knn", "radius"])
 def test_a_separation_leaves_out_what_is_near_in_the_same_chain_only(proteins, name):
     residues = next(p for p in proteins if len(p.chain_names) > 1)
-    everything, apart = featurize(residues, [name]), featurize(residues, [node(name, separation=5)])
+    everything, apart = build_graph(residues, [name]), build_graph(residues, [component(name, separation=5)])
     chain, seq_pos = residues.chain_number, residues.seq_pos
     j, i = everything.edge_index.numpy()
     kept = (chain[i] != chain[j]) | (abs(seq_pos[i] - seq_pos[j]) >= 5)
@@ -47,7 +47,7 @@ def test_a_separation_leaves_out_what_is_near_in_the_same_chain_only(proteins, n
 @pytest.mark.parametrize("offset", [-3, 1])
 def test_an_offset_has_one_edge_a_residue_at_most_and_runs_from_j_to_j_plus_offset(proteins, offset):
     residues = proteins[3]
-    j, i = featurize(residues, [node("sequence_offset", offset=offset)]).edge_index.numpy()
+    j, i = build_graph(residues, [component("sequence_offset", offset=offset)]).edge_index.numpy()
     assert len(i) > 0 and len(set(i)) == len(i)
     assert (residues.seq_pos[i] - residues.seq_pos[j] == offset).all()
     assert (residues.chain_number[i] == residues.chain_number[j]).all()
@@ -59,4 +59,4 @@ def test_an_offset_has_one_edge_a_residue_at_most_and_runs_from_j_to_j_plus_offs
 )
 def test_odd_options_are_refused(proteins, name, options):
     with pytest.raises(OptionError, match=f"{name}"):
-        featurize(proteins[0], [node(name, **options)])
+        build_graph(proteins[0], [component(name, **options)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from protgraph.errors import OptionError
-from protgraph.featurize import FeaturePlan, featurize
+from protgraph.featurize import FeaturePlan, build_graph
 from protgraph.featurize.spatial_edges import Contact, Knn, Radius, Sequence
 from protgraph.structure.neighbors import search as neighbors
 
@@ -34,7 +34,7 @@ def test_short_chains_have_as_many_neighbours_as_there_are(proteins, n):
     for featurizer in ALL:
         found = featurizer()(short)
         assert len(found.source) == len(found.target) <= n * (n - 1)
-    graph = featurize(short, ["knn", "edge_distance", "edge_direction", "edge_rbf", "edge_offset"])
+    graph = build_graph(short, ["knn", "edge_distance", "edge_direction", "edge_rbf", "edge_offset"])
     assert graph.num_edges == n * (n - 1)
 
 

@@ -73,7 +73,7 @@ def test_a_layer_called_twice_has_two_maps():
             return self.inner({**f, **self.inner(f)})
 
     pg.layers.register("attends_twice", Twice)
-    graph = pg.ModelGraph("m", layers=[pg.node("embed", reads=["aatype"], dim=8), "attends_twice"])
+    graph = pg.ModelSpec("m", layers=[pg.component("embed", reads=["aatype"], dim=8), "attends_twice"])
     model = pg.build_model(graph, TARGET, seed=0)
     maps = model.attention(model.plan.stored(make_protein((9,), seed=1)))
     assert list(maps) == ["layers[1].inner (attends_twice, call 1)", "layers[1].inner (attends_twice, call 2)"]

@@ -8,33 +8,33 @@ import torch
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import FieldError, WiringError
-from protgraph.model.incremental import beginning, step
-from protgraph.nn.kv_cache import remember
+from protgraph.model.incremental import incremental_step, initial_state
+from protgraph.nn.kv_cache import append_to_cache
 from protgraph.testing.protein_fixtures import make_protein
 
 TARGET = pg.Target("type", "node", "classes", 20)
 PLACE, BOTH = {"seq_pos": "seq_pos"}, {"seq_pos": "seq_pos", "chain": "chain"}
-EMBED = pg.node("embed", reads=["previous"], dim=12)
+EMBED = pg.component("embed", reads=["previous"], dim=12)
 
 
 def block(name="pre_norm_block", *, reads=PLACE, **options):
-    return pg.node(name, heads=2, causal=True, reads=reads, **options)
+    return pg.component(name, heads=2, causal=True, reads=reads, **options)
 
 
 MODELS = {
     "pre_norm": [block(), block()],
     "post_norm": [block("post_norm_block"), block("post_norm_block")],
-    "transformer": [pg.node("transformer", dim=12, heads=2, causal=True)],
+    "transformer": [pg.component("transformer", dim=12, heads=2, causal=True)],
     "set": [block(reads={})],
     "chains": [block(reads=BOTH), block(reads=BOTH)],
     "offset": [block(position="offset"), block(position="offset")],
     "offset of chains": [block(position="offset", reads=BOTH)],
-    "attention": [pg.node("attention", dim=12, heads=2, causal=True, gate=True, bias=False, writes={"h": "m"}),
-                  pg.node("residual", reads={"update": "m"})],
-    "context": [pg.node("linear", dim=7, writes={"h": "c"}), block(reads=PLACE | {"context": "c"})],
+    "attention": [pg.component("attention", dim=12, heads=2, causal=True, gate=True, bias=False, writes={"h": "m"}),
+                  pg.component("residual", reads={"update": "m"})],
+    "context": [pg.component("linear", dim=7, writes={"h": "c"}), block(reads=PLACE | {"context": "c"})],
     "masked": [block(reads=PLACE | {"mask": "known"}), block(position="offset", reads=PLACE | {"mask": "known"})],
-    "learned places": [pg.node("position", reads=PLACE), block(reads={})],
-    "sinusoids of chains": [pg.node("position", kind="sinusoidal", reads=BOTH), block(reads={})],
+    "learned places": [pg.component("position", reads=PLACE), block(reads={})],
+    "sinusoids of chains": [pg.component("position", kind="sinusoidal", reads=BOTH), block(reads={})],
 }  # fmt: skip
 
 
@@ -54,7 +54,7 @@ class TypeIsKnown(pg.GraphLayer):
 def build(layers, dtype=torch.float64):
     pg.layers.register("type_is_known", TypeIsKnown)
     layers = [EMBED, *(["type_is_known"] if layers is MODELS["masked"] else []), *layers, "layer_norm"]
-    graph = pg.ModelGraph("causal", features=["previous_residue"], layers=layers)
+    graph = pg.ModelSpec("causal", features=["previous_residue"], layers=layers)
     return pg.build_model(graph, TARGET, seed=0).to(dtype).eval()
 
 
@@ -65,7 +65,7 @@ def proteins(model, lengths=(9, 6), n=3):
 def stepped(model, batch, cuts):
     parts, progress = [], None
     for cut in cuts:
-        logits, progress = step(model, beginning(batch, cut), progress)
+        logits, progress = incremental_step(model, initial_state(batch, cut), progress)
         parts.append(logits.view(batch.num_graphs, -1, TARGET.size))
     return torch.cat(parts, 1).flatten(0, 1)
 
@@ -95,9 +95,9 @@ def test_one_beginning_continues_in_several_ways():
     other.aatype[:, 7:] = (other.aatype[:, 7:] + 1) % 20
     other.aatype = other.aatype.flatten()
     with torch.no_grad():
-        _, progress = step(model, beginning(one, 8))
+        _, progress = incremental_step(model, initial_state(one, 8))
         before = [{k: x.clone() for k, x in state.items()} for state in progress.states if state]
-        ways = [step(model, batch, progress)[0] for batch in (one, other)]
+        ways = [incremental_step(model, batch, progress)[0] for batch in (one, other)]
         for batch, logits in zip((one, other), ways, strict=True):
             whole = model(batch)["logits"].view(3, 15, -1)[:, 8:].flatten(0, 1)
             torch.testing.assert_close(logits, whole, rtol=1e-12, atol=1e-12)
@@ -109,11 +109,11 @@ def test_one_beginning_continues_in_several_ways():
 @pytest.mark.parametrize(
     "layers, match",
     [
-        ([pg.node("pre_norm_block", heads=2)], r"layers\[1\] \(pre_norm_block\) of 'causal': .* only a causal one"),
-        ([pg.node("transformer", heads=2, dim=8)], r"layers\[1\] \(transformer\) of 'causal': .* only a causal one"),
-        ([pg.node("encoder", dim=8, heads=2)], r"layers\[1\] \(encoder\) .*sees other nodes \(proteins\)"),
+        ([pg.component("pre_norm_block", heads=2)], r"layers\[1\] \(pre_norm_block\) of 'causal': .* only a causal one"),
+        ([pg.component("transformer", heads=2, dim=8)], r"layers\[1\] \(transformer\) of 'causal': .* only a causal one"),
+        ([pg.component("encoder", dim=8, heads=2)], r"layers\[1\] \(encoder\) .*sees other nodes \(proteins\)"),
         (
-            [pg.node("pair_embed", writes={"pair": "z"}), block(reads={"pair": "z"})],
+            [pg.component("pair_embed", writes={"pair": "z"}), block(reads={"pair": "z"})],
             r"layers\[1\] \(pair_embed\) .*sees other nodes \(proteins\)",
         ),
     ],
@@ -121,31 +121,31 @@ def test_one_beginning_continues_in_several_ways():
 def test_a_layer_that_cannot_go_on_is_named(layers, match):
     model = build(layers)
     with pytest.raises(WiringError, match=match):
-        step(model, proteins(model))
+        incremental_step(model, proteins(model))
 
 
 def test_proteins_that_do_not_go_on_together_are_refused():
     model = build(MODELS["pre_norm"])
     uneven = collate([model.plan.stored(make_protein((n,), seed=n)) for n in (4, 5)])
     with pytest.raises(WiringError, match="do not go on together"):
-        step(model, uneven)
+        incremental_step(model, uneven)
     with pytest.raises(FieldError, match="go on together"):
-        remember(None, pg.Proteins(torch.tensor([0, 1, 1]), (1, 2)), {"k": torch.zeros(3)})
-    _, progress = step(model, proteins(model))
+        append_to_cache(None, pg.Proteins(torch.tensor([0, 1, 1]), (1, 2)), {"k": torch.zeros(3)})
+    _, progress = incremental_step(model, proteins(model))
     with pytest.raises(WiringError, match="15 seen, do not go on"):
-        step(model, proteins(model), progress)
+        incremental_step(model, proteins(model), progress)
 
 
 def test_a_beginning_has_the_first_nodes_and_no_edges():
     model = build(MODELS["pre_norm"])
     batch = proteins(model, n=2)
-    first = beginning(batch, 4)
+    first = initial_state(batch, 4)
     assert first.sizes == (4, 4) and first.batch.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
     assert torch.equal(first.aatype, batch.aatype.view(2, -1)[:, :4].flatten())
     assert torch.equal(first.pos, batch.pos.view(2, -1, 3)[:, :4].flatten(0, 1))
     batch.edge_index = torch.zeros(2, 0, dtype=torch.long)
     with pytest.raises(WiringError, match="has no edges"):
-        beginning(batch, 4)
+        initial_state(batch, 4)
 
 
 def test_the_work_of_a_step_grows_as_the_nodes_so_far():
@@ -157,9 +157,9 @@ def test_the_work_of_a_step_grows_as_the_nodes_so_far():
     work = []
     for seen in (32, 64, 96):
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-            _, progress = step(model, beginning(batch, seen))
+            _, progress = incremental_step(model, initial_state(batch, seen))
             before = counter.get_total_flops()
-            step(model, beginning(batch, seen + 1), progress)
+            incremental_step(model, initial_state(batch, seen + 1), progress)
             work.append(counter.get_total_flops() - before)
     grows = n * 2 * 32 * 2 * 2 * 12  # 32 nodes more, in 2 blocks: products and sums over 12 channels
     assert work[1] - work[0] == work[2] - work[1] == grows

@@ -16,9 +16,9 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.model import ModelGraph, build_model, describe, draw
+from protgraph.model import ModelSpec, build_model, draw_model, summarize_model
 from protgraph.nn.module import GraphLayer, Head
-from protgraph.registry.component import node
+from protgraph.registry.component import component
 from protgraph.testing.protein_fixtures import make_protein
 
 
@@ -108,17 +108,17 @@ COMPONENTS = (
 @pytest.fixture(autouse=True)
 def _registered():
     """These components have names in this module only."""
-    for kind, name, component in COMPONENTS:
-        kind.register(name, component)
+    for kind, name, registered in COMPONENTS:
+        kind.register(name, registered)
 
 
 TARGET = Target("t", "node", "classes", 3, head="model_test_head")
-LIFT = node("model_test_lift", reads=["aatype"])
-MIX = node("model_test_mix")
+LIFT = component("model_test_lift", reads=["aatype"])
+MIX = component("model_test_mix")
 
 
-def graph(layers, **rest) -> ModelGraph:
-    return ModelGraph("test", rest.pop("features", ()), layers, **rest)
+def graph(layers, **rest) -> ModelSpec:
+    return ModelSpec("test", rest.pop("features", ()), layers, **rest)
 
 
 @pytest.fixture
@@ -136,20 +136,20 @@ def batch():
 
 
 def test_survives_json_and_pickle():
-    one = graph([LIFT, node("model_test_mix", scale=0.5, writes={"h": "m"}), MIX], readout={"h": "m"})
-    assert ModelGraph.from_dict(json.loads(json.dumps(one.to_dict()))) == one
+    one = graph([LIFT, component("model_test_mix", scale=0.5, writes={"h": "m"}), MIX], readout={"h": "m"})
+    assert ModelSpec.from_dict(json.loads(json.dumps(one.to_dict()))) == one
     assert pickle.loads(pickle.dumps(one)) == one
 
 
 def test_a_name_alone_is_no_list_of_nodes():
     for parts in ({"features": "knn"}, {"layers": "gcn"}, {"layers": {"name": "gcn"}}):
         with pytest.raises(WiringError, match=rf"{next(iter(parts))} are a list; write"):
-            ModelGraph("test", **parts)
+            ModelSpec("test", **parts)
 
 
 def test_unknown_keys_of_a_dict_are_refused():
     with pytest.raises(WiringError, match="layer"):
-        ModelGraph.from_dict({"name": "x", "layer": []})
+        ModelSpec.from_dict({"name": "x", "layer": []})
 
 
 def test_logits_have_one_row_a_node_and_the_targets_width(batch):
@@ -167,7 +167,7 @@ def test_logits_have_one_row_a_node_and_the_targets_width(batch):
 )
 def test_what_is_no_graph_of_the_models_features_is_said(batch, given, words):
     with pytest.raises(FieldError, match=rf"takes graphs as model.plan.stored.*{words}"):
-        build_model(graph([node("model_test_lift", reads=["aatype"])]), TARGET, seed=0)(given(batch))
+        build_model(graph([component("model_test_lift", reads=["aatype"])]), TARGET, seed=0)(given(batch))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_what_is_no_graph_of_the_models_features_is_said(batch, given, words):
 )
 def test_a_fault_of_a_layer_says_where_it_stands(batch, given, error, words, monkeypatch):
     monkeypatch.setattr(Faulty, "gives", staticmethod(given), raising=False)
-    layers = [node("model_test_lift", reads=["aatype"]), "model_test_faulty"]
+    layers = [component("model_test_lift", reads=["aatype"]), "model_test_faulty"]
     with pytest.raises(error) as raised:
         build_model(graph(layers), TARGET, seed=0)(batch)
     assert re.search(words, "\n".join([str(raised.value), *getattr(raised.value, "__notes__", ())]))
@@ -192,8 +192,8 @@ def test_a_fault_of_a_layer_says_where_it_stands(batch, given, error, words, mon
 def test_a_compiled_model_says_the_same():
     """A single graph too, whose edges are checked where nothing is traced."""
     residues = make_protein((12,), seed=0)
-    layers = [node("embed", reads=["aatype"], dim=8), node("gcn", dim=8)]
-    model = build_model(ModelGraph("test", [node("knn", k=3)], layers), TARGET, seed=0).eval()
+    layers = [component("embed", reads=["aatype"], dim=8), component("gcn", dim=8)]
+    model = build_model(ModelSpec("test", [component("knn", k=3)], layers), TARGET, seed=0).eval()
     one = model.plan.stored(residues)
     for given in (one, collate([one, one])):
         with torch.no_grad():
@@ -209,12 +209,12 @@ def without(batch, *names):
 
 
 def test_equals_the_same_layers_called_by_hand(batch):
-    skip = node("model_test_mix", reads={"extra": "first"})
+    skip = component("model_test_mix", reads={"extra": "first"})
     model = build_model(
         graph(
             [
-                node("model_test_lift", reads=["aatype"], writes={"h": "first"}),
-                node("model_test_mix", reads={"h": "first"}),
+                component("model_test_lift", reads=["aatype"], writes={"h": "first"}),
+                component("model_test_mix", reads={"h": "first"}),
                 skip,
             ]
         ),
@@ -239,16 +239,16 @@ def test_same_seed_gives_the_same_weights_and_leaves_the_global_generator_alone(
 
 
 def test_tensor_features_follow_the_models_dtype(batch):
-    model = build_model(graph([node("model_test_lift", reads=["b_factor"])], features=["model_test_height"]), TARGET)
+    model = build_model(graph([component("model_test_lift", reads=["b_factor"])], features=["model_test_height"]), TARGET)
     assert model.double().embed(batch)["b_factor"].dtype == torch.float64
 
 
 def test_the_dag_follows_field_names():
-    skip = node("model_test_mix", reads={"extra": "first"})
+    skip = component("model_test_mix", reads={"extra": "first"})
     g = graph(
         [
-            node("model_test_lift", reads=["aatype"], writes={"h": "first"}),
-            node("model_test_mix", reads={"h": "first"}),
+            component("model_test_lift", reads=["aatype"], writes={"h": "first"}),
+            component("model_test_mix", reads={"h": "first"}),
             skip,
         ]
     )
@@ -261,7 +261,7 @@ def test_the_dag_follows_field_names():
 
 
 def test_a_layer_that_nothing_reads_is_dead():
-    g = graph([LIFT, node("model_test_mix", writes={"h": "unused"}), MIX])
+    g = graph([LIFT, component("model_test_mix", writes={"h": "unused"}), MIX])
     assert g.dead_nodes() == ["layers[1] (model_test_mix)"]
 
 
@@ -269,16 +269,16 @@ def test_a_layer_that_nothing_reads_is_dead():
     ("layers", "rest", "error", "words"),
     [
         ([MIX], {}, WiringError, r"layers\[0\] \(model_test_mix\) reads 'h'"),
-        ([LIFT, node("model_test_mix", reads={"h": "aatyp"})], {}, WiringError, "Did you mean 'aatype'"),
-        ([LIFT, node("model_test_mix", reads={"x": "h"})], {}, WiringError, "no input 'x'; its inputs are h, extra"),
-        ([LIFT, node("model_test_mix", writes={"x": "h"})], {}, WiringError, "no output 'x'; its outputs are h"),
-        ([LIFT, node("model_test_mix", reads=["h"])], {}, WiringError, "not a list"),
-        ([LIFT, node("model_test_mix", writes={"h": "edges"})], {}, WiringError, "reserved"),
+        ([LIFT, component("model_test_mix", reads={"h": "aatyp"})], {}, WiringError, "Did you mean 'aatype'"),
+        ([LIFT, component("model_test_mix", reads={"x": "h"})], {}, WiringError, "no input 'x'; its inputs are h, extra"),
+        ([LIFT, component("model_test_mix", writes={"x": "h"})], {}, WiringError, "no output 'x'; its outputs are h"),
+        ([LIFT, component("model_test_mix", reads=["h"])], {}, WiringError, "not a list"),
+        ([LIFT, component("model_test_mix", writes={"h": "edges"})], {}, WiringError, "reserved"),
         ([LIFT, MIX], {"readout": {"h": "hh"}}, WiringError, "the readout"),
-        ([LIFT, node("model_test_mix", dims=3)], {}, OptionError, r"layers\[1\] \(model_test_mix\): got 'dims'"),
-        ([LIFT, node("model_test_mx")], {}, UnknownNameError, "model_test_mix"),
-        ([node("model_test_lift", reads=["pos"])], {}, WiringError, "breaks rotation equivariance"),
-        ([LIFT, node("model_test_undeclared")], {}, WiringError, "must declare"),
+        ([LIFT, component("model_test_mix", dims=3)], {}, OptionError, r"layers\[1\] \(model_test_mix\): got 'dims'"),
+        ([LIFT, component("model_test_mx")], {}, UnknownNameError, "model_test_mix"),
+        ([component("model_test_lift", reads=["pos"])], {}, WiringError, "breaks rotation equivariance"),
+        ([LIFT, component("model_test_undeclared")], {}, WiringError, "must declare"),
         ([LIFT], {"features": ["model_test_height", "model_test_height"]}, WiringError, "there already"),
         (
             [LIFT],
@@ -286,7 +286,7 @@ def test_a_layer_that_nothing_reads_is_dead():
             OptionError,
             r"head \(model_test_head\): got 'biass'",
         ),
-        ([node("model_test_mix", reads={"h": "edge_vec"})], {}, WiringError, "known field: add the featurizer"),
+        ([component("model_test_mix", reads={"h": "edge_vec"})], {}, WiringError, "known field: add the featurizer"),
     ],
 )
 def test_bad_wiring_says_where_and_what_to_do(layers, rest, error, words):
@@ -295,26 +295,26 @@ def test_bad_wiring_says_where_and_what_to_do(layers, rest, error, words):
 
 
 def test_a_tensor_featurizer_may_read_what_a_renamed_one_wrote(batch):
-    features = ["model_test_height", node("model_test_height", writes={"b_factor": "again"})]
-    model = build_model(graph([node("model_test_lift", reads=["again", "b_factor"])], features=features), TARGET)
+    features = ["model_test_height", component("model_test_height", writes={"b_factor": "again"})]
+    model = build_model(graph([component("model_test_lift", reads=["again", "b_factor"])], features=features), TARGET)
     assert torch.equal(model.embed(batch)["again"], batch.pos[:, 2:])
 
 
 def test_describe_has_a_row_a_node_and_counts_every_parameter():
-    model = build_model(graph([LIFT, node("model_test_mix", scale=0.5)], features=["model_test_height"]), TARGET)
-    rows = describe(model)
+    model = build_model(graph([LIFT, component("model_test_mix", scale=0.5)], features=["model_test_height"]), TARGET)
+    rows = summarize_model(model)
     assert [r.name for r in rows] == ["model_test_height", "model_test_lift", "model_test_mix", "model_test_head"]
     assert rows[2].options == ("scale=0.5",) and rows[2].writes == ("h (N, 8) 8x0e",)
     assert sum(r.parameters for r in rows) == model.num_parameters
 
 
 def test_chirality_travels_through_the_layers():
-    mirror = ModelGraph("m", [], [LIFT, MIX])
+    mirror = ModelSpec("m", [], [LIFT, MIX])
     assert not build_model(mirror, TARGET).fields["h"].chiral
-    handed = ModelGraph("h", [], [node("model_test_lift", reads=["chain", "aatype"]), MIX])
+    handed = ModelSpec("h", [], [component("model_test_lift", reads=["chain", "aatype"]), MIX])
     assert not build_model(handed, TARGET).fields["h"].chiral
 
 
 def test_draw_writes_a_picture(tmp_path):
-    path = draw(graph([LIFT, MIX], features=["model_test_height"]), tmp_path / "model.png")
+    path = draw_model(graph([LIFT, MIX], features=["model_test_height"]), tmp_path / "model.png")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

@@ -9,12 +9,12 @@ import torch
 from benchmarks.plain import PlainGVP, PlainGVPConv
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.gvp_modules import GVP, Pair, PairDropout, PairNorm, Widths
+from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths
 from protgraph.nn.layers.gvp import GVPConv, GVPLayer
 from protgraph.ops.edges import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 
-NODE, EDGE = Widths(8, 4), Widths(6, 2)
+NODE, EDGE = ScalarVectorWidths(8, 4), ScalarVectorWidths(6, 2)
 PARTS = {"first": "conv.message_func.0", "middle.0": "conv.message_func.1", "last": "conv.message_func.2"}
 PARTS |= {"feed_forward": "ff_func", "norms": "norm"}
 
@@ -48,9 +48,9 @@ PRECISIONS = pytest.mark.parametrize("dtype, tol", [(torch.float64, 1e-10), (tor
 @pytest.mark.parametrize("name, gate", [("gvp_plain", "norm"), ("gvp_vgate", "scalar")])
 def test_perceptron_gives_reference_numbers(shared_reference, name, gate, dtype, tol):
     z = load(shared_reference, name, dtype)
-    gvp = GVP(Widths(6, 3), Widths(8, 4), gate=gate).to(dtype)
+    gvp = GVP(ScalarVectorWidths(6, 3), ScalarVectorWidths(8, 4), gate=gate).to(dtype)
     gvp.load_state_dict(weights(z))
-    out = gvp(Pair(z["in/s"], z["in/V"].mT))
+    out = gvp(ScalarVector(z["in/s"], z["in/V"].mT))
     assert relative_error(out.s, z["out/s"]) <= tol
     assert relative_error(out.v.mT, z["out/V"]) <= tol
 
@@ -58,9 +58,9 @@ def test_perceptron_gives_reference_numbers(shared_reference, name, gate, dtype,
 @PRECISIONS
 def test_norm_gives_reference_numbers(shared_reference, dtype, tol):
     z = load(shared_reference, "layernorm", dtype)
-    norm = PairNorm(8).to(dtype)
+    norm = ScalarVectorNorm(8).to(dtype)
     norm.load_state_dict(weights(z))
-    out = norm(Pair(z["in/s"], z["in/V"].mT))
+    out = norm(ScalarVector(z["in/s"], z["in/V"].mT))
     assert relative_error(out.s, z["out/s"]) <= tol
     assert relative_error(out.v.mT, z["out/V"]) <= tol
 
@@ -88,7 +88,7 @@ def test_reference_state_of_a_layer_gives_reference_numbers(shared_reference, dt
 @pytest.mark.parametrize("degree", [None, 3])
 @pytest.mark.parametrize("gate", ["scalar", "norm"])
 @pytest.mark.parametrize("depth", [2, 4])
-@pytest.mark.parametrize("edge", [EDGE, Widths(5, 0)])
+@pytest.mark.parametrize("edge", [EDGE, ScalarVectorWidths(5, 0)])
 def test_layer_equals_the_formula_on_every_edge(scene, agree, float64, degree, gate, depth, edge):
     scn = scene(degree=degree)
     layer = GVPConv(fields_of(edge=edge), depth=depth, gate=gate)
@@ -135,7 +135,7 @@ def test_an_embedding_of_one_vector_keeps_its_length(float64):
     h, v = torch.randn(6, 5), torch.randn(6, 3)
     for count, kept in ((1, True), (2, False)):
         layer = GVPLayer(fields, irreps=f"7x0e+{count}x1o")
-        out, bare = layer({"h": h, "v": v})["h"], layer.gvp(Pair(h, v[:, :, None]))
+        out, bare = layer({"h": h, "v": v})["h"], layer.gvp(ScalarVector(h, v[:, :, None]))
         assert torch.allclose(out[:, :7].mean(1), torch.zeros(6), atol=1e-12)
         assert torch.allclose(out[:, 7:], bare.v.mT.flatten(1)) == kept
 
@@ -161,11 +161,11 @@ def test_no_neighbours_and_zero_vectors_stay_finite(scene):
 
 def test_dropout_leaves_out_whole_vectors():
     torch.manual_seed(0)
-    drop = PairDropout(0.5)
-    out = drop(Pair(torch.ones(50, 8), torch.ones(50, 3, 4)))
+    drop = ScalarVectorDropout(0.5)
+    out = drop(ScalarVector(torch.ones(50, 8), torch.ones(50, 3, 4)))
     assert set(out.s.unique().tolist()) == set(out.v.unique().tolist()) == {0.0, 2.0}
     assert (out.v == out.v[:, :1]).all()
-    same = Pair(torch.ones(2, 8), torch.ones(2, 3, 4))
+    same = ScalarVector(torch.ones(2, 8), torch.ones(2, 3, 4))
     assert drop.eval()(same) is same
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from protgraph.errors import OptionError
-from protgraph.nn.sampling import probabilities, sample
+from protgraph.nn.sampling import sample_classes, sampling_probabilities
 
 rows = st.lists(st.integers(-30, 30).map(lambda x: x / 10), min_size=1, max_size=7)
 
@@ -32,7 +32,7 @@ def test_top_k_keeps_the_most_probable_set_of_k(logits, t, data):
     p = softmax(logits, t)
     sets = combinations(range(len(p)), k)
     best = max(sets, key=lambda kept: (round(sum(p[i] for i in kept), 12), [-i for i in kept]))
-    got = probabilities(torch.tensor([logits], dtype=torch.float64), temperature=t, top_k=k)
+    got = sampling_probabilities(torch.tensor([logits], dtype=torch.float64), temperature=t, top_k=k)
     assert got[0].tolist() == pytest.approx(among(p, best), abs=1e-9)
 
 
@@ -46,13 +46,13 @@ def test_top_p_keeps_the_smallest_set_that_reaches_p(logits, top_p, t):
         return  # rounding decides
     fewest = [s for s in reach if len(s) == len(reach[0])]
     best = max(fewest, key=lambda s: sum(p[i] for i in s))
-    got = probabilities(torch.tensor([logits], dtype=torch.float64), temperature=t, top_p=top_p)
+    got = sampling_probabilities(torch.tensor([logits], dtype=torch.float64), temperature=t, top_p=top_p)
     assert got[0].tolist() == pytest.approx(among(p, best), abs=1e-9)
 
 
 def test_top_p_is_of_what_top_k_leaves():
     logits = torch.tensor([[0.4, 0.3, 0.2, 0.1]]).log()
-    got = probabilities(logits, top_k=2, top_p=0.5)  # of 4/7 and 3/7, the first reaches one half
+    got = sampling_probabilities(logits, top_k=2, top_p=0.5)  # of 4/7 and 3/7, the first reaches one half
     assert got[0].tolist() == pytest.approx([1, 0, 0, 0], abs=1e-6)
 
 
@@ -61,9 +61,9 @@ def test_top_p_is_of_what_top_k_leaves():
 )
 def test_samples_follow_the_probabilities(options):
     logits = torch.tensor([[1.0, 0.0, -0.5, 2.0, 0.3, -2.0]])
-    want = probabilities(logits, **options)[0]
+    want = sampling_probabilities(logits, **options)[0]
     generator = torch.Generator().manual_seed(1)
-    drawn = sample(logits.expand(20000, -1), generator=generator, **options)
+    drawn = sample_classes(logits.expand(20000, -1), generator=generator, **options)
     counts = torch.bincount(drawn, minlength=6).double()
     assert not counts[want == 0].any()
     possible = want > 0
@@ -73,7 +73,7 @@ def test_samples_follow_the_probabilities(options):
 
 def test_the_seed_decides():
     logits = torch.randn(50, 20, generator=torch.Generator().manual_seed(0))
-    one, same, other = (sample(logits, generator=torch.Generator().manual_seed(s)) for s in (3, 3, 4))
+    one, same, other = (sample_classes(logits, generator=torch.Generator().manual_seed(s)) for s in (3, 3, 4))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
 
@@ -81,7 +81,7 @@ def test_the_seed_decides():
 def test_a_low_temperature_takes_the_most_probable():
     logits = torch.randn(50, 20, generator=torch.Generator().manual_seed(0))
     for options in ({"temperature": 1e-4}, {"top_k": 1}, {"top_p": 1e-9}):
-        assert torch.equal(sample(logits, generator=torch.Generator(), **options), logits.argmax(1))
+        assert torch.equal(sample_classes(logits, generator=torch.Generator(), **options), logits.argmax(1))
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_a_low_temperature_takes_the_most_probable():
 )
 def test_impossible_options_are_refused(options, match):
     with pytest.raises(OptionError, match=match):
-        probabilities(torch.zeros(1, 20), **options)
+        sampling_probabilities(torch.zeros(1, 20), **options)

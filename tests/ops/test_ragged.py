@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protgraph.ops.edges import Proteins
-from protgraph.ops.ragged import Layout
+from protgraph.ops.ragged import PaddedLayout
 
 CPU = torch.device("cpu")
 
@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=8), st.booleans())
 def test_taking_and_joining_gives_the_rows_back(sizes, padded):
-    layout = Layout(sizes, sizes, CPU, padded=padded)
+    layout = PaddedLayout(sizes, sizes, CPU, padded=padded)
     x = torch.arange(1.0, sum(sizes) + 1).unsqueeze(1)
     if layout.blocks:
         assert torch.equal(layout.join([block.rows.take(x) for block in layout.blocks]), x)
@@ -27,7 +27,7 @@ def test_taking_and_joining_gives_the_rows_back(sizes, padded):
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=6), st.booleans())
 def test_pairs_stand_where_their_nodes_do(sizes, padded):
-    layout = Layout(sizes, sizes, CPU, padded=padded)
+    layout = PaddedLayout(sizes, sizes, CPU, padded=padded)
     node = torch.arange(sum(sizes))
     one = torch.cat([part.repeat_interleave(len(part)) for part in node.split(sizes)])
     other = torch.cat([part.repeat(len(part)) for part in node.split(sizes)])
@@ -41,7 +41,7 @@ def test_pairs_stand_where_their_nodes_do(sizes, padded):
 
 
 def test_equal_neighbours_share_a_view():
-    layout = Layout((4, 4, 3, 3, 3), (4, 4, 3, 3, 3), CPU, padded=False)
+    layout = PaddedLayout((4, 4, 3, 3, 3), (4, 4, 3, 3, 3), CPU, padded=False)
     x = torch.randn(17, 2)
     taken = [block.rows.take(x) for block in layout.blocks]
     assert [tuple(t.shape) for t in taken] == [(2, 4, 2), (3, 3, 2)]
@@ -50,7 +50,7 @@ def test_equal_neighbours_share_a_view():
 
 def test_one_huge_protein_does_not_pad_the_small_ones():
     sizes = (50, 3000, 60, 55, 61)
-    layout = Layout(sizes, sizes, CPU, padded=True)
+    layout = PaddedLayout(sizes, sizes, CPU, padded=True)
     pairs = sum(block.rows.num * block.rows.length**2 for block in layout.blocks)
     assert len(layout.blocks) == 2
     assert pairs <= 1.25**2 * sum(size * size for size in sizes)

@@ -24,7 +24,7 @@ import protgraph as pg
 from protgraph.data.graph.esm_vocabulary import TOKENS
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.model.build import as_graph
+from protgraph.model.build import as_model_spec
 from protgraph.testing.protein_fixtures import make_protein
 
 transformers = pytest.importorskip("transformers")
@@ -92,7 +92,7 @@ def test_equal_chains_are_computed_once(esm_folder, tmp_path, monkeypatch):
 
 def test_another_checkpoint_makes_prepared_graphs_anew(esm_folder, copied):
     def key(folder):
-        return FeaturePlan([pg.node("esm_embedding", checkpoint=str(folder))]).key()
+        return FeaturePlan([pg.component("esm_embedding", checkpoint=str(folder))]).key()
 
     before = key(copied)
     assert before == key(copied) and checkpoint_digest(str(copied)) == checkpoint_digest(str(esm_folder))
@@ -198,7 +198,7 @@ def test_names_come_from_the_hubs_cache_offline(esm_folder, tmp_path):
 
 
 def with_checkpoint(name, folder, **options):
-    graph = as_graph(name)
+    graph = as_model_spec(name)
     layers = [replace(n, options={**n.options, "checkpoint": str(folder), **options}) for n in graph.layers]
     return replace(graph, layers=tuple(layers))
 
@@ -273,7 +273,7 @@ def test_position_pictures_know_the_checkpoint(esm_folder):
 
 def test_models_on_embeddings_run_without_coordinates(esm_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
-    graph = as_graph("esm.random")
+    graph = as_model_spec("esm.random")
     model = pg.build_model(graph, TARGET, seed=0).eval()
     residues = make_protein((9,), seed=1).hide({"coordinates"})
     assert model.needs_coordinates is None and model(model.plan.stored(residues))["logits"].shape == (9, 3)

@@ -39,7 +39,7 @@ def chains(structures_dir) -> list[pg.Residues]:
     return found
 
 
-def logits(model: pg.GraphModel, proteins: list[pg.Residues]) -> torch.Tensor:
+def logits(model: pg.ProteinModel, proteins: list[pg.Residues]) -> torch.Tensor:
     return model(collate([model.plan.stored(r) for r in proteins]))["logits"]
 
 
@@ -68,7 +68,7 @@ def test_every_family_serves_every_target(chains, name, target):
 def test_no_node_of_a_graph_is_dead_and_it_survives_json(name):
     graph = pg.build_model(name, TARGETS["node_classes"]).graph
     assert graph.dead_nodes() == []
-    assert pg.ModelGraph.from_dict(graph.to_dict()) == graph
+    assert pg.ModelSpec.from_dict(graph.to_dict()) == graph
 
 
 @pytest.mark.parametrize("name", FAMILIES)

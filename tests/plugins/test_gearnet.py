@@ -174,10 +174,10 @@ def test_an_edge_hears_those_before_it_by_their_angle(degree, monkeypatch):
 
 def test_a_batch_knows_its_largest_degree_so_that_no_layer_has_to_ask_the_device():
     residues = [make_protein((n,), seed=n) for n in (12, 9)]
-    graphs = [pg.build_graph(r, [pg.node("radius", radius=8.0)]) for r in residues]
+    graphs = [pg.build_graph(r, [pg.component("radius", radius=8.0)]) for r in residues]
     batch = collate(graphs)
     assert batch.max_degree == int(Edges.of(batch).count.max()) == max(Edges.of(graph).max_degree for graph in graphs)
-    assert "max_degree" not in collate([pg.build_graph(r, [pg.node("knn", k=4)]) for r in residues])
+    assert "max_degree" not in collate([pg.build_graph(r, [pg.component("knn", k=4)]) for r in residues])
 
 
 def test_the_way_of_cuda_without_asking_the_device_gives_the_same(monkeypatch):

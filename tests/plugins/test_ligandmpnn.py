@@ -16,7 +16,7 @@ from torch.nn.functional import gelu, layer_norm
 
 import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.design import Decoding, Wish, design, records, unconditional
+from protgraph.design import Decoding, DesignSpec, design_sequences, records, unconditional
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError, WiringError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import build_model, pretrained
@@ -26,7 +26,7 @@ from protgraph.train.files import read_proteins
 
 TARGET = pg.Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
 K = 6
-CONTEXT = [pg.node(f"context_{name}", k=K) for name in ("rbf", "pair_rbf", "direction", "periodic")]
+CONTEXT = [pg.component(f"context_{name}", k=K) for name in ("rbf", "pair_rbf", "direction", "periodic")]
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +37,12 @@ def bound(structures_dir):
 
 @pytest.fixture(scope="module")
 def graph(bound):
-    return FeaturePlan(["virtual_cb", pg.node("context_atoms", k=K), *CONTEXT]).stored(bound)
+    return FeaturePlan(["virtual_cb", pg.component("context_atoms", k=K), *CONTEXT]).stored(bound)
 
 
 @pytest.fixture(scope="module")
 def expanded(bound):
-    plan = FeaturePlan(["virtual_cb", pg.node("context_atoms", k=K), *CONTEXT])
+    plan = FeaturePlan(["virtual_cb", pg.component("context_atoms", k=K), *CONTEXT])
     return plan.whole(plan.stored(replace(bound, backbone=bound.backbone.astype("f8"), pos=bound.pos.astype("f8"))))
 
 
@@ -87,17 +87,17 @@ def test_elements_can_be_left_out(bound):
     elements = bound.ligands.atom_element.copy()
     elements[elements == "P"] = "MO"
     residues = replace(bound, ligands=replace(bound.ligands, atom_element=elements))
-    kept, left = (FeaturePlan([pg.node("context_atoms", omit=o)]).stored(residues) for o in ("", "Mo"))
+    kept, left = (FeaturePlan([pg.component("context_atoms", omit=o)]).stored(residues) for o in ("", "Mo"))
     assert (kept.context_element == 42).any() and not (left.context_element == 42).any() and left.context_mask.all()
     with pytest.raises(OptionError, match="no symbol"):
-        FeaturePlan([pg.node("context_atoms", omit="MO,Mb")])
+        FeaturePlan([pg.component("context_atoms", omit="MO,Mb")])
     assert all(pg.models.get(f"ligandmpnn.{v}").features[5].options["omit"] == "MO" for v in VARIANTS)
 
 
 def test_known_side_chains_of_the_nearest_residues_are_context_too(bound):
     hidden = np.arange(len(bound)) % 3 == 0
     residues = bound.without_sidechains(hidden)
-    graph = FeaturePlan([pg.node("context_atoms", k=8, sidechains=4)]).stored(residues)
+    graph = FeaturePlan([pg.component("context_atoms", k=8, sidechains=4)]).stored(residues)
     backbone = bound.backbone.astype("f8")
     own = 0
     for i, (n, ca, c, _) in enumerate(backbone):
@@ -117,11 +117,11 @@ def test_known_side_chains_of_the_nearest_residues_are_context_too(bound):
 def test_designing_shows_side_chains_of_residues_that_stay_where_it_is_told_to(bound):
     like = pg.models.get("ligandmpnn.small").to_dict()
     next(n for n in like["features"] if n["name"] == "context_atoms")["options"]["sidechains"] = 6
-    model = build_model(pg.ModelGraph.from_dict(like), TARGET, seed=0).eval()
+    model = build_model(pg.ModelSpec.from_dict(like), TARGET, seed=0).eval()
     scores = {}
     for fixed in ("", "A:10-30"):
         for told in (False, True):
-            (made,) = design(model, [bound], Wish(fixed=fixed), temperature=0.0, sidechains=told, noise=0.01)
+            (made,) = design_sequences(model, [bound], DesignSpec(fixed=fixed), temperature=0.0, sidechains=told, noise=0.01)
             scores[fixed, told] = made.native_score
     assert scores["", False] == scores["", True] and scores["A:10-30", False] != scores["A:10-30", True]
 
@@ -291,7 +291,7 @@ def test_where_the_ligand_lies_counts_and_that_it_is_there(bound):
 
 def test_ligand_confidence_is_that_of_designed_residues_within_8_angstroms(bound):
     model = build_model("ligandmpnn.small", TARGET, seed=0).eval()
-    (made,) = design(model, [bound], Wish(fixed="A:10-30"), copies=2, temperature=1.0, details=True)
+    (made,) = design_sequences(model, [bound], DesignSpec(fixed="A:10-30"), copies=2, temperature=1.0, details=True)
     cb = [virtual_cb(*atoms[:3]) for atoms in bound.backbone.astype("f8")]
     near = [min(math.dist(p, atom) for atom in bound.ligands.atom_pos) < 8.0 for p in cb]
     chosen = np.flatnonzero(near & made.designed)
@@ -301,7 +301,7 @@ def test_ligand_confidence_is_that_of_designed_residues_within_8_angstroms(bound
         assert abs(made.ligand_confidence[copy] - np.prod(p) ** (1 / len(p))) < 1e-6
     headers = [header for header, _ in records(made, model="x", seed=0)]
     assert [f"ligand_confidence={c:.4f}" in h for c, h in zip(made.ligand_confidence, headers[1:], strict=True)]
-    (alone,) = design(model, [replace(bound, ligands=None)], copies=1)
+    (alone,) = design_sequences(model, [replace(bound, ligands=None)], copies=1)
     assert not any("ligand" in header for header, _ in records(alone, model="x", seed=0))
 
 

@@ -14,7 +14,15 @@ from protgraph_plugins.ligandmpnn.featurizers import group_and_period
 from protgraph_plugins.ligandmpnn.weights import from_reference, weights_file
 
 import protgraph as pg
-from protgraph.design import Constraints, conditional, forced, random_order, ranks, sample, unconditional
+from protgraph.design import (
+    Constraints,
+    conditional,
+    forced,
+    random_decoding_order,
+    ranks,
+    sample_sequences,
+    unconditional,
+)
 from protgraph.design.encode import encode
 from protgraph.model import pretrained
 from protgraph.structure.residues.atoms import ATOM37, ELEMENTS, atom37
@@ -110,7 +118,7 @@ def compare(program, variant, residues, dtype):
     noise = torch.randn(len(residues), generator=torch.Generator().manual_seed(2))
     model, given = original(variant, dtype), inputs_of(program, residues, noise, dtype)
     found = ours(variant, residues, dtype)
-    rank = ranks(random_order(found.known, found.proteins, noise), found.proteins)
+    rank = ranks(random_decoding_order(found.known, found.proteins, noise), found.proteins)
     theirs, mine = model.score(given, use_sequence=True), forced(found, rank)
     check(mine, theirs, found, dtype)
     return found, model, given
@@ -178,8 +186,8 @@ def test_the_same_order_gives_the_same_sequence(program, structures_dir, variant
     designed[[3, 4, 30]] = False
     want = model.sample(given | {"chain_mask": designed.float()[None]})["S"][0]
     found = ours(variant, residues, torch.float32)
-    order = random_order(designed, found.proteins, noise)[None]
-    made = sample(found, Constraints(designed, omit=torch.arange(21) == 20), temperature=0.0, order=order)
+    order = random_decoding_order(designed, found.proteins, noise)[None]
+    made = sample_sequences(found, Constraints(designed, omit=torch.arange(21) == 20), temperature=0.0, order=order)
     assert torch.equal(made.aatype[0], want)
     assert not torch.equal(made.aatype[0], found.aatype)
 
@@ -202,7 +210,7 @@ def test_side_chains_of_residues_that_stay_are_seen_as_the_program_sees_them(pro
     theirs = model.score(given, use_sequence=True)
     network_of_ours = model_of_ours("v_32_010_25", torch.float64)
     found = encode(network_of_ours, [residues], known=[~designed.numpy()])
-    rank = ranks(random_order(designed, found.proteins, noise), found.proteins)
+    rank = ranks(random_decoding_order(designed, found.proteins, noise), found.proteins)
     check(forced(found, rank), theirs, found, torch.float64)
     blind = forced(encode(network_of_ours, [residues]), rank)
     assert (forced(found, rank) - blind).abs().max() > 0.1

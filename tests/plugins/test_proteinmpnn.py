@@ -14,10 +14,19 @@ from protgraph_plugins.proteinmpnn.weights import from_reference, read
 import protgraph as pg
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Constraints, Decoding, conditional, forced, random_order, ranks, sample, unconditional
+from protgraph.design import (
+    Constraints,
+    Decoding,
+    conditional,
+    forced,
+    random_decoding_order,
+    ranks,
+    sample_sequences,
+    unconditional,
+)
 from protgraph.errors import CheckpointError, MissingExtraError, WiringError
 from protgraph.featurize.plan import inputs
-from protgraph.model import ModelGraph, build_model, pretrained
+from protgraph.model import ModelSpec, build_model, pretrained
 from protgraph.structure import ALPHABET, LossReport, Residues
 
 TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
@@ -94,24 +103,24 @@ def test_conditional_and_partial_log_probabilities_equal_the_reference(shared_re
     z = load(shared_reference, "mid_6MRR_vanilla_v_48_020")
     found = decoding(z, proteinmpnn_weights("v_48_020"))
     noise, everything = torch.from_numpy(z["in/randn"][0]), torch.ones(68, dtype=torch.bool)
-    rank = ranks(random_order(everything, found.proteins, noise), found.proteins)
+    rank = ranks(random_decoding_order(everything, found.proteins, noise), found.proteins)
     ours = conditional(found, rank, rows=torch.arange(10, 20))
     assert np.abs(ours.numpy() - z["conditional_log_probs_10_20"]).max() <= 1e-10
     designed = torch.from_numpy(z["partial_chain_M"] > 0)
-    order = random_order(designed, found.proteins, noise)
+    order = random_decoding_order(designed, found.proteins, noise)
     assert (order.numpy() == z["partial_decoding_order"]).all()
     partial = forced(found, ranks(order, found.proteins))
     assert np.abs(partial.numpy() - z["partial_log_probs"]).max() <= 1e-10
 
 
-def small() -> ModelGraph:
+def small() -> ModelSpec:
     """The reference's tiny network: 16 channels, 8 neighbours, 2 + 2 layers."""
     like = build_model("proteinmpnn.small", TARGET, seed=0).graph.to_dict()
     like["features"][0] = {"name": "backbone_knn", "options": {"k": 8}}
     for n in like["layers"]:
         if "dim" in n.get("options", {}):
             n["options"]["dim"] = 16
-    return ModelGraph.from_dict(like)
+    return ModelSpec.from_dict(like)
 
 
 def test_values_and_every_gradient_equal_the_reference(shared_reference):
@@ -151,10 +160,10 @@ def test_the_reference_programs_draws_have_the_same_probabilities(shared_referen
     middle = p.cumsum(2).gather(2, types[..., None])[..., 0] - chosen / 2  # of each chosen type's share
     wanted = Constraints(torch.ones(68) > 0, omit=torch.arange(21) == 20)
     order = torch.from_numpy(z["out/decoding_order"].astype(np.int64))
-    made = sample(found, wanted, copies=8, temperature=0.1, order=order, uniform=middle)
+    made = sample_sequences(found, wanted, copies=8, temperature=0.1, order=order, uniform=middle)
     assert torch.equal(made.aatype, types)
     assert (made.probabilities.double() - p).abs().max() <= 1e-4
-    drawn = random_order(wanted.designed, found.proteins, torch.from_numpy(z["in/randn"]))
+    drawn = random_decoding_order(wanted.designed, found.proteins, torch.from_numpy(z["in/randn"]))
     assert torch.equal(drawn, order)
 
 
@@ -209,7 +218,7 @@ def test_a_residue_without_a_backbone_atom_keeps_its_place_and_is_nobodys_neighb
     without = whole.select(np.arange(76) != 40)  # the numbers of seq_pos stay
     rest = torch.arange(76) != 40
     torch.testing.assert_close(unconditional(found)[rest], told(model, without))
-    made = sample(found, Constraints(torch.ones(76) > 0), copies=2, temperature=1.0)
+    made = sample_sequences(found, Constraints(torch.ones(76) > 0), copies=2, temperature=1.0)
     assert (made.aatype[:, 40] == int(whole.aatype[40])).all()
 
 

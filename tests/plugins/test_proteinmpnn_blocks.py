@@ -9,7 +9,7 @@ import pytest
 import torch
 from protgraph_plugins.proteinmpnn import blocks as module
 from protgraph_plugins.proteinmpnn import featurizers
-from protgraph_plugins.proteinmpnn.blocks import blocks, joined
+from protgraph_plugins.proteinmpnn.blocks import blocks, concatenate_features
 
 import protgraph as pg
 from protgraph.data.datasets.target import Target
@@ -84,6 +84,6 @@ def test_blocks_have_every_node_and_edge_once_and_in_order(degree, monkeypatch):
     again = [torch.stack([p.edges.index[0], index[1, p.rows]]) for p in parts]
     assert torch.equal(torch.cat(again, 1), index)
     rows = torch.arange(len(target), dtype=torch.float64)[:, None]
-    sums = joined(parts, lambda p: p.edges.sum(rows[p.rows]), 50)
+    sums = concatenate_features(parts, lambda p: p.edges.sum(rows[p.rows]), 50)
     assert torch.equal(sums, edges.sum(rows))
     assert max(len(p.edges.index[0]) for p in parts) <= 10 * torch.get_num_threads() + 5

@@ -13,7 +13,16 @@ from protgraph_plugins.proteinmpnn.weights import read as read_weights
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Constraints, Decoding, Wish, forced, random_order, sample, score, unconditional
+from protgraph.design import (
+    Constraints,
+    Decoding,
+    DesignSpec,
+    forced,
+    random_decoding_order,
+    sample_sequences,
+    score_sequences,
+    unconditional,
+)
 from protgraph.design.autoregressive import deviates
 from protgraph.model import pretrained
 from protgraph.structure.chemistry.alphabet import THREE_LETTER
@@ -114,8 +123,8 @@ def test_the_same_order_gives_the_same_sequence(ours, original, dimer, tied):
     want = drawn_by_original(original, dimer, designed, noise, bias_by_res=bias, tied=more)["S"][0]
     found = encoded(ours, dimer)
     wanted = Constraints(designed, omit=torch.arange(21) == 20, bias=bias, groups=groups)
-    order = random_order(designed, found.proteins, noise)[None]
-    made = sample(found, wanted, temperature=0.0, order=order)
+    order = random_decoding_order(designed, found.proteins, noise)[None]
+    made = sample_sequences(found, wanted, temperature=0.0, order=order)
     assert torch.equal(made.aatype[0], want)
     assert not torch.equal(made.aatype[0], found.aatype)
     assert torch.equal(made.aatype[0, : n // 2], made.aatype[0, n // 2 :]) == tied
@@ -126,7 +135,7 @@ def drawn_alike(found, constraints, theirs, temperature):
     types, p = theirs["S"], theirs["probs"].double()
     chosen = p.gather(2, types[..., None])[..., 0]
     middle = p.cumsum(2).gather(2, types[..., None])[..., 0] - chosen / 2
-    return sample(found, constraints, temperature=temperature, order=theirs["decoding_order"], uniform=middle)
+    return sample_sequences(found, constraints, temperature=temperature, order=theirs["decoding_order"], uniform=middle)
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +171,7 @@ def test_what_types_are_drawn_from_equals_the_programs(ours, original, dimer, pr
     if what in ("log_odds", "all_but_omit"):
         theirs |= {"pssm_log_odds_flag": True, "pssm_log_odds_mask": (odds > 0.4).float()}
         wish |= {"pssm_log_odds": table("odds", odds), "pssm_threshold": 0.4}
-    constraints = Wish(**wish).constraints(dimer)
+    constraints = DesignSpec(**wish).constraints(dimer)
     if "pssm" in what or what == "all_but_omit":  # the program lets X come in by the profile
         theirs["omit_AA_mask"] = (torch.arange(21) == 20).float().expand(n, -1)
     noise = torch.randn(n, generator=torch.Generator().manual_seed(1))
@@ -177,7 +186,7 @@ def test_what_types_are_drawn_from_equals_the_programs(ours, original, dimer, pr
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (1.0, -0.5)])
 def test_weighted_ties_equal_the_programs(ours, original, dimer, weights):
     n = len(dimer)
-    wish = Wish(tied=(f"A={weights[0]},B={weights[1]}",), fixed="A:1-5,B:1-5")
+    wish = DesignSpec(tied=(f"A={weights[0]},B={weights[1]}",), fixed="A:1-5,B:1-5")
     constraints = wish.constraints(dimer)
     tied = {"tied_pos": [list(g) for g in constraints.groups], "tied_beta": np.repeat(weights, n // 2).astype("f4")}
     noise = torch.randn(n, generator=torch.Generator().manual_seed(2))
@@ -197,13 +206,13 @@ def test_scores_of_some_chains_and_probabilities_from_the_backbone_equal_the_pro
     noise = deviates([n], range(1), seed=5)[0].float()
     asked = (chain == 2).float()
     want = original(x, types, mask, asked, place, chain, noise)[0, n // 2 :]
-    (found,) = score(ours, [dimer], chains=["B"], seed=5)
+    (found,) = score_sequences(ours, [dimer], chains=["B"], seed=5)
     assert found.residues.chain_names == ("B",)
     assert np.abs(found.log_probs - want.numpy()).max() <= 1e-4
     some = np.arange(0, n, 40)
     mine = torch.isin(torch.arange(n), torch.from_numpy(some)).float()[None]
     each = original.conditional_probs(x, types, mask, mine, place, chain, noise, backbone_only=True)[0, some]
-    (alone,) = score(ours, [dimer], mode="unconditional")
+    (alone,) = score_sequences(ours, [dimer], mode="unconditional")
     assert np.abs(alone.log_probs[some] - each.numpy()).max() <= 1e-4
     assert np.abs(alone.log_probs[n // 2 :] - want.numpy()).max() > 0.1
 

@@ -70,10 +70,10 @@ def test_the_order_of_chains_is_an_input_and_said_to_be(name, why):
 
 
 def test_without_an_order_of_chains_their_order_does_not_matter():
-    encoder = pg.node("encoder", dim=8, heads=2, depth=1, position="rotary")
-    assert verdict(pg.ModelGraph("unordered", layers=[encoder])).status == "passed"
-    learned = pg.node("encoder", dim=8, heads=2, depth=1, position="learned", norm="post", token_dropout=False)
-    assert verdict(pg.ModelGraph("as_devlin2019", layers=[learned])).status == "passed"
+    encoder = pg.component("encoder", dim=8, heads=2, depth=1, position="rotary")
+    assert verdict(pg.ModelSpec("unordered", layers=[encoder])).status == "passed"
+    learned = pg.component("encoder", dim=8, heads=2, depth=1, position="learned", norm="post", token_dropout=False)
+    assert verdict(pg.ModelSpec("as_devlin2019", layers=[learned])).status == "passed"
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt"])

@@ -8,11 +8,11 @@ import torch
 import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.model import GraphModel
+from protgraph.model import ProteinModel
 from protgraph.nn.layers.backbone_frames import BackboneUpdate, PlaceBackbone
 from protgraph.nn.layers.ipa import IPA
 from protgraph.ops.edges import Proteins
-from protgraph.task.metrics import Outcome
+from protgraph.task.metrics import SplitPredictions
 from protgraph.task.structure_prediction import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed
 from protgraph.testing import make_protein
 
@@ -20,7 +20,7 @@ F64 = torch.float64
 H = FieldSpec("h", "node", "6x0e")
 
 
-def built(seed: int = 0) -> GraphModel:
+def built(seed: int = 0) -> ProteinModel:
     return pg.build_model("structure_module", STRUCTURE_PREDICTION.target, seed=seed)
 
 
@@ -78,6 +78,6 @@ def test_it_learns_the_backbone_of_one_protein():
         fape(model(graph)["logits"], y).backward()
         optimizer.step()
     with torch.no_grad():
-        said = Outcome(model.eval()(graph)["logits"], y)
+        said = SplitPredictions(model.eval()(graph)["logits"], y)
     assert lddt_ca(said) > 0.9
     assert rmsd_superposed(said) < 1.5

@@ -20,7 +20,7 @@ from biotite.structure.io import pdbx
 
 from protgraph.errors import ProtgraphError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.registry.component import node
+from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.io.readers import read_atoms
 
@@ -144,7 +144,7 @@ def _check(source: Source, damaged: Damaged, r: Residues) -> None:
 @pytest.mark.slow
 def test_damaged_files_end_in_a_graph_or_a_typed_error(shared_data, tmp_path, capsys):
     rng = np.random.default_rng(20261121)
-    plan = FeaturePlan(["dihedral", node("knn", k=8), "edge_distance"])
+    plan = FeaturePlan(["dihedral", component("knn", k=8), "edge_distance"])
     sources = [Source(shared_data / "formats" / f"{e}.{s}") for e in ENTRIES for s in ("pdb", "cif", "bcif")]
     outcomes: Counter[tuple[str, str]] = Counter()
     slowest, before = 0.0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -11,7 +11,7 @@ import torch
 
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
-from protgraph.task import METRICS, Outcome, Pairs
+from protgraph.task import METRICS, ResiduePairs, SplitPredictions
 from protgraph.task.contact_prediction import CONTACT, PRECISIONS, beta_carbons, contact_labels, precision, top_rows
 from protgraph.task.metrics import OTHER_CHAIN
 from protgraph.testing.protein_fixtures import make_protein
@@ -68,7 +68,7 @@ def test_labels_do_not_depend_on_where_the_protein_is():
     torch.testing.assert_close(contact_labels(graph)[1], contact_labels(far)[1], equal_nan=True)
 
 
-def made_outcome(*, ties: bool = False) -> Outcome:
+def made_outcome(*, ties: bool = False) -> SplitPredictions:
     """Three proteins of random predictions, the second without any label, the third too short for P@L/5."""
     rng = np.random.default_rng(8)
     rows = []
@@ -79,13 +79,13 @@ def made_outcome(*, ties: bool = False) -> Outcome:
                 y = math.nan if apart < 6 or protein == 1 or rng.random() < 0.1 else float(rng.random() < 0.2)
                 rows.append((rng.integers(4) if ties else rng.normal(), y, protein, apart))
     said, y, protein, apart = map(np.array, zip(*rows, strict=True))
-    pairs = Pairs(torch.from_numpy(protein), torch.from_numpy(apart.astype(np.int64)), torch.tensor([37, 20, 9]))
-    return Outcome(
+    pairs = ResiduePairs(torch.from_numpy(protein), torch.from_numpy(apart.astype(np.int64)), torch.tensor([37, 20, 9]))
+    return SplitPredictions(
         torch.from_numpy(said.astype(np.float32))[:, None], torch.from_numpy(y)[:, None].float(), pairs=pairs
     )
 
 
-def slow_precision(o: Outcome, part: int, separation: int) -> float:
+def slow_precision(o: SplitPredictions, part: int, separation: int) -> float:
     """By sorting lists."""
     values = []
     for p, size in enumerate(o.pairs.sizes.tolist()):
@@ -129,12 +129,12 @@ def test_rows_that_are_left_out_change_no_metric(ties):
     kept = []
     for p in range(3):
         rows = (whole.pairs.protein == p).nonzero().flatten()
-        pairs = Pairs(torch.zeros_like(rows), whole.pairs.separation[rows], whole.pairs.sizes[p : p + 1])
-        kept.append(rows[top_rows(Outcome(whole.logits[rows], whole.y[rows], pairs=pairs))])
+        pairs = ResiduePairs(torch.zeros_like(rows), whole.pairs.separation[rows], whole.pairs.sizes[p : p + 1])
+        kept.append(rows[top_rows(SplitPredictions(whole.logits[rows], whole.y[rows], pairs=pairs))])
     kept = torch.cat(kept)
     assert len(kept) < len(whole.y)
-    pairs = Pairs(whole.pairs.protein[kept], whole.pairs.separation[kept], whole.pairs.sizes)
-    thin = Outcome(whole.logits[kept], whole.y[kept], pairs=pairs)
+    pairs = ResiduePairs(whole.pairs.protein[kept], whole.pairs.separation[kept], whole.pairs.sizes)
+    thin = SplitPredictions(whole.logits[kept], whole.y[kept], pairs=pairs)
     for metric in PRECISIONS:
         assert metric(thin) == pytest.approx(metric(whole), rel=1e-9)
 

@@ -12,10 +12,10 @@ import torch
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError, WiringError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.model import ModelGraph, build_model
-from protgraph.registry.component import node
+from protgraph.model import ModelSpec, build_model
+from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.task import METRICS, Inputs, Outcome, builtin, squared_error, task_for
+from protgraph.task import METRICS, InputMasking, SplitPredictions, builtin, squared_error, task_for
 
 DENOISING = builtin.STRUCTURE_DENOISING
 
@@ -59,15 +59,15 @@ def test_the_label_leads_from_what_is_seen_to_what_is(residues):
 
 
 def test_sigma_is_the_tasks_own(residues):
-    seen = Inputs(noise=2.0).seen(residues, "x")
+    seen = InputMasking(noise=2.0).seen(residues, "x")
     assert (seen.pos - residues.pos).std() == pytest.approx(2.0, rel=0.1)
     with pytest.raises(DatasetError, match="below 0"):
-        Inputs(noise=-1.0)
+        InputMasking(noise=-1.0)
 
 
 def test_edges_and_features_are_those_of_the_noisy_structure(residues):
-    seen = Inputs(noise=2.0).seen(residues, "x")
-    plan = FeaturePlan(["dihedral", node("knn", k=8)])
+    seen = InputMasking(noise=2.0).seen(residues, "x")
+    plan = FeaturePlan(["dihedral", component("knn", k=8)])
     clean_graph, noisy = plan.stored(residues), plan.stored(seen)
     assert np.array_equal(noisy.pos.numpy(), seen.pos)
     assert not torch.equal(noisy.edge_index, clean_graph.edge_index)
@@ -84,7 +84,7 @@ def outcome(residues, error, sizes=(30, 46), seed=0):
     y = torch.randn(len(residues), 1, 3, generator=g)
     pos = torch.from_numpy(residues.pos) - y[:, 0]
     chain = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
-    return Outcome(y + error * torch.randn(y.shape, generator=g), y, chain, pos=pos)
+    return SplitPredictions(y + error * torch.randn(y.shape, generator=g), y, chain, pos=pos)
 
 
 def test_a_perfect_answer_has_rmsd_0_and_lddt_1(residues):
@@ -117,7 +117,7 @@ def test_unknown_residues_take_no_part(residues):
     y[5:20] = torch.nan
     kept = torch.ones(len(y), dtype=torch.bool)
     kept[5:20] = False
-    fewer = Outcome(o.logits[kept], o.y[kept], o.chain[kept], pos=o.pos[kept])
+    fewer = SplitPredictions(o.logits[kept], o.y[kept], o.chain[kept], pos=o.pos[kept])
     some = replace(o, y=y)
     assert METRICS["rmsd"](some) == pytest.approx(METRICS["rmsd"](fewer))
     assert METRICS["lddt"](some) == pytest.approx(METRICS["lddt"](fewer))
@@ -130,6 +130,6 @@ def test_vectors_of_ones_own_have_a_task():
 
 
 def test_a_model_without_vectors_is_told_so():
-    scalars = ModelGraph("scalars", layers=[node("embed", reads=["aatype"])])
+    scalars = ModelSpec("scalars", layers=[component("embed", reads=["aatype"])])
     with pytest.raises(WiringError, match="reads vectors"):
         build_model(scalars, DENOISING.target)

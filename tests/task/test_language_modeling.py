@@ -10,7 +10,7 @@ import torch
 
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import OptionError
-from protgraph.task import Outcome, score
+from protgraph.task import SplitPredictions, compute_metrics
 from protgraph.task.language_modeling import MASKED_LM, NEXT_RESIDUE, Masking
 from protgraph.testing.protein_fixtures import make_protein
 
@@ -95,7 +95,7 @@ def test_a_copy_of_what_is_seen_is_no_better_than_chance(many):
     types = many[0]
     shown, y = MASKED_LM.inputs.asked(graph_of(types), torch.Generator().manual_seed(3), training=False)
     copied = 10 * torch.nn.functional.one_hot(shown.aatype, 21)[:, :20].float()
-    found = score(MASKED_LM.metrics, Outcome(copied, y))
+    found = compute_metrics(MASKED_LM.metrics, SplitPredictions(copied, y))
     assert near(round(found["accuracy"] * int((y >= 0).sum())), int((y >= 0).sum()), 1 / 20)
     assert found["perplexity"] == pytest.approx(20)
     _, seen, asked = many

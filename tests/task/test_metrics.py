@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protgraph import registry
-from protgraph.task.metrics import METRICS, Metric, Outcome, as_metric, best_threshold, score
+from protgraph.task.metrics import METRICS, Metric, SplitPredictions, as_metric, best_threshold, compute_metrics
 
 
 def _of(name: str, *args, **kwargs) -> float:
-    return METRICS[name](Outcome(*args, **kwargs))
+    return METRICS[name](SplitPredictions(*args, **kwargs))
 
 
 def _labels(n: int = 200, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -101,15 +101,15 @@ def test_mcc_is_torchmetrics_and_the_correlation_of_two_binary_vectors():
 def test_best_threshold_is_never_worse_than_any_other(pairs):
     logits = torch.tensor([[float(a)] for a, _ in pairs])
     y = torch.tensor([[float(b)] for _, b in pairs])
-    best = METRICS["mcc"](Outcome(logits, y, threshold=best_threshold(Outcome(logits, y))))
+    best = METRICS["mcc"](SplitPredictions(logits, y, threshold=best_threshold(SplitPredictions(logits, y))))
     for cut in np.arange(-4.5, 5):
-        assert best >= METRICS["mcc"](Outcome(logits, y, threshold=torch.tensor([cut]))) - 1e-9
+        assert best >= METRICS["mcc"](SplitPredictions(logits, y, threshold=torch.tensor([cut]))) - 1e-9
 
 
 def test_the_threshold_that_is_given_is_the_one_that_is_used():
     # Chosen on one outcome, applied to another: it is not chosen again to fit.
-    there = Outcome(torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([[0.0], [0], [1], [1]]))
-    other = Outcome(torch.tensor([[-3.0], [-2.0], [-1.0], [0.0]]), torch.tensor([[0.0], [0], [1], [1]]))
+    there = SplitPredictions(torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([[0.0], [0], [1], [1]]))
+    other = SplitPredictions(torch.tensor([[-3.0], [-2.0], [-1.0], [0.0]]), torch.tensor([[0.0], [0], [1], [1]]))
     cut = best_threshold(there)
     assert cut.tolist() == [1.5]
     assert METRICS["mcc"](there.with_threshold(cut)) == 1
@@ -118,7 +118,7 @@ def test_the_threshold_that_is_given_is_the_one_that_is_used():
 
 
 def test_ranking_metrics_of_one_class_only_are_undefined():
-    outcome = Outcome(torch.randn(5, 1), torch.zeros(5, 1))
+    outcome = SplitPredictions(torch.randn(5, 1), torch.zeros(5, 1))
     assert math.isnan(METRICS["auprc"](outcome))
     assert math.isnan(METRICS["auroc"](outcome))
     assert METRICS["mcc"](outcome) == 0
@@ -143,7 +143,7 @@ def test_pearson_is_the_mean_over_chains_and_undefined_chains_are_counted():
     chain = np.repeat([4, 2, 9, 7], [10, 12, 1, 7])
     x[chain == 7] = 3.25  # a constant prediction
     expected = np.mean([scipy.stats.pearsonr(x[chain == c, 0], y[chain == c, 0]).statistic for c in (4, 2)])
-    outcome = Outcome(torch.tensor(x).float(), torch.tensor(y).float(), torch.tensor(chain))
+    outcome = SplitPredictions(torch.tensor(x).float(), torch.tensor(y).float(), torch.tensor(chain))
     assert METRICS["pearson"](outcome) == pytest.approx(expected, rel=1e-5)
     assert METRICS["pearson_undefined"](outcome) == 2
 
@@ -170,26 +170,26 @@ def test_rmse_and_mae_are_over_the_known():
 
 
 def test_without_any_known_label_every_metric_is_undefined():
-    classes = Outcome(torch.randn(3, 4), torch.full((3,), -1), torch.zeros(3, dtype=torch.long))
-    values = Outcome(torch.randn(3, 1), torch.full((3, 1), math.nan), torch.zeros(3, dtype=torch.long))
-    found = score(METRICS.values(), classes) | score(METRICS.values(), values)
+    classes = SplitPredictions(torch.randn(3, 4), torch.full((3,), -1), torch.zeros(3, dtype=torch.long))
+    values = SplitPredictions(torch.randn(3, 1), torch.full((3, 1), math.nan), torch.zeros(3, dtype=torch.long))
+    found = compute_metrics(METRICS.values(), classes) | compute_metrics(METRICS.values(), values)
     assert len(found) == len(METRICS)
     assert all(math.isnan(v) for v in found.values())
 
 
 def test_a_function_becomes_a_metric_of_its_name():
     @as_metric("min")
-    def worst(o: Outcome) -> float:
+    def worst(o: SplitPredictions) -> float:
         """Largest absolute error."""
         return (o.logits - o.y).abs().max()
 
     assert isinstance(worst, Metric)
     assert (worst.name, worst.mode, worst.doc) == ("worst", "min", "Largest absolute error.")
-    assert score([worst], Outcome(torch.zeros(2, 1), torch.tensor([[1.0], [-3.0]]))) == {"worst": 3.0}
+    assert compute_metrics([worst], SplitPredictions(torch.zeros(2, 1), torch.tensor([[1.0], [-3.0]]))) == {"worst": 3.0}
 
 
 @as_metric("min")
-def own_metric(o: Outcome) -> float:
+def own_metric(o: SplitPredictions) -> float:
     """Largest absolute error."""
     return (o.logits - o.y).abs().max()
 

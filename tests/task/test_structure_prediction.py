@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
 from protgraph.symmetry import random_rotations
-from protgraph.task.metrics import Outcome
+from protgraph.task.metrics import SplitPredictions
 from protgraph.task.structure_prediction import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed, tm_score
 from protgraph.testing import make_protein
 
@@ -73,12 +73,12 @@ def test_fape_of_nothing_known_is_0_with_gradients():
 def test_metrics_of_a_moved_copy_are_perfect_and_of_a_deformed_one_biotites_own():
     truth = points(30).float()
     q = torch.from_numpy(Rotation.from_euler("xyz", [1, 2, 3]).as_matrix()).float()
-    moved = Outcome(truth @ q.T + 20, truth)
+    moved = SplitPredictions(truth @ q.T + 20, truth)
     assert lddt_ca(moved) == pytest.approx(1)
     assert rmsd_superposed(moved) == pytest.approx(0, abs=1e-4)
     assert tm_score(moved) == pytest.approx(1, abs=1e-6)
     g = torch.Generator().manual_seed(0)
-    off = Outcome((truth + torch.randn(truth.shape, generator=g)) @ q.T, truth)
+    off = SplitPredictions((truth + torch.randn(truth.shape, generator=g)) @ q.T, truth)
     a, b = off.logits[:, 1].double().numpy(), truth[:, 1].double().numpy()
     a, b = a - a.mean(0), b - b.mean(0)
     _, error = Rotation.align_vectors(b, a)
@@ -92,7 +92,7 @@ def test_metrics_are_of_each_chain_and_leave_out_what_is_unknown():
     y = torch.cat([a, b])
     y[3] = torch.nan
     chain = torch.tensor([0] * 12 + [1] * 8)
-    o = Outcome(torch.cat([a + 5, b @ torch.diag(torch.tensor([-1.0, -1.0, 1.0]))]), y, chain)
+    o = SplitPredictions(torch.cat([a + 5, b @ torch.diag(torch.tensor([-1.0, -1.0, 1.0]))]), y, chain)
     assert rmsd_superposed(o) == pytest.approx(0, abs=1e-4)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from protgraph.errors import OptionError, UnknownNameError, WiringError
 from protgraph.testing import point_clouds as cloud
-from protgraph.testing.expressivity import block_of, card, separates
+from protgraph.testing.expressivity import block_of, expressivity_card, separates
 
 INVARIANT = ("gat", "mpnn", "schnet", "edge_network", "gearnet", "gcn")  # pass on features and distances alone
 EQUIVARIANT = ("egnn", "gvp", "tfn", "se3_transformer", "mace")
@@ -83,7 +83,7 @@ def test_edges_are_sorted_by_target_and_run_both_ways():
 
 @pytest.mark.parametrize("name", INVARIANT)
 def test_layers_that_pass_on_distances_never_tell_chains_stars_or_mirror_images_apart(name):
-    made = card(name)
+    made = expressivity_card(name)
     assert not (made.two_body or made.three_body or made.mirror or any(made.folds.values()))
     assert set(made.chains.values()) == {None}
 
@@ -129,12 +129,12 @@ def test_what_sums_over_pairs_of_neighbours_have_in_common_only_products_of_thre
 
 
 def test_only_a_layer_without_parity_tells_left_from_right():
-    assert not card("se3_transformer").mirror and not card("tfn").mirror
-    assert card("se3_transformer", {"parity": False}).mirror
+    assert not expressivity_card("se3_transformer").mirror and not expressivity_card("tfn").mirror
+    assert expressivity_card("se3_transformer", {"parity": False}).mirror
 
 
 def test_a_card_is_the_same_every_time():
-    assert card("tfn").lines() == card("tfn").lines()
+    assert expressivity_card("tfn").lines() == expressivity_card("tfn").lines()
 
 
 def test_points_with_frames_see_all_others_in_them_at_once():
@@ -155,11 +155,11 @@ def test_points_with_frames_see_all_others_in_them_at_once():
 )
 def test_layers_without_a_card_say_why(name, error, says):
     with pytest.raises(error, match=says):
-        card(name)
+        expressivity_card(name)
 
 
 def test_odd_options_are_refused():
     with pytest.raises(OptionError, match="lamx"):
-        card("tfn", {"lamx": 2})
+        expressivity_card("tfn", {"lamx": 2})
     with pytest.raises(OptionError, match="correlation"):
-        card("mace", {"heads": 2})
+        expressivity_card("mace", {"heads": 2})

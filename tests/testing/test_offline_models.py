@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 import protgraph as pg
-from protgraph.testing import offline, subjects
+from protgraph.testing import offline_models, subjects
 from protgraph.testing.suite import check
 
 
@@ -32,12 +32,12 @@ class Downloading(pg.GraphLayer):
 @pytest.fixture
 def graph():
     pg.layers.register("downloading", Downloading)
-    layers = [pg.node("embed", reads=["aatype"], dim=8), pg.node("downloading", weights="far", scale=3.0)]
-    return pg.ModelGraph("m", layers=layers)
+    layers = [pg.component("embed", reads=["aatype"], dim=8), pg.component("downloading", weights="far", scale=3.0)]
+    return pg.ModelSpec("m", layers=layers)
 
 
 def test_stated_options_take_the_place_of_others(graph):
-    made = offline(graph)
+    made = offline_models(graph)
     assert dict(made.layers[1].options) == {"weights": "none", "scale": 3.0}
     assert made.layers[0] == graph.layers[0] and made.name == graph.name
     assert dict(graph.layers[1].options)["weights"] == "far"
@@ -45,7 +45,7 @@ def test_stated_options_take_the_place_of_others(graph):
 
 def test_other_models_stay_as_they_are():
     graph = pg.models.get("gat")
-    assert offline(graph) is graph
+    assert offline_models(graph) is graph
 
 
 def test_the_suite_builds_layers_and_models_so(graph):

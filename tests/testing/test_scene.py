@@ -108,12 +108,12 @@ def test_there_are_32_rotations_with_translations_of_100_angstrom_and_more():
 
 def test_another_order_is_the_same_graph(scene):
     other, order = scene.reordered()
-    node = order["node"]
-    assert not torch.equal(node, torch.arange(len(node)))
-    torch.testing.assert_close(as_dense(other), as_dense(scene)[node][:, node])
+    component = order["node"]
+    assert not torch.equal(component, torch.arange(len(component)))
+    torch.testing.assert_close(as_dense(other), as_dense(scene)[component][:, component])
     assert (other.edge_index[1].diff() >= 0).all()
-    torch.testing.assert_close(other.values["h"], scene.values["h"][node])
-    assert torch.equal(scene.batch[node], scene.batch)  # within each protein
+    torch.testing.assert_close(other.values["h"], scene.values["h"][component])
+    assert torch.equal(scene.batch[component], scene.batch)  # within each protein
     pairs = as_dense(scene)[:19, :19].flatten(), as_dense(scene)[19:, 19:].flatten()
     moved = as_dense(other)[:19, :19].flatten(), as_dense(other)[19:, 19:].flatten()
     torch.testing.assert_close(torch.cat(pairs)[order["pair"]], torch.cat(moved))

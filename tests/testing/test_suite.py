@@ -82,26 +82,26 @@ def test_an_input_that_a_component_states_is_what_it_gets():
 def test_a_model_may_expect_what_its_layers_do_with_their_options(monkeypatch):
     monkeypatch.setattr(pg.layers, "_session", dict(pg.layers._session))
     pg.layers.register("suite_linear", SuiteLinear)
-    layers = [pg.node("embed", reads=["aatype"]), pg.node("suite_linear", norm=True)]
-    result = verdicts(pg.ModelGraph("suite", layers=layers))["no_leak"]
+    layers = [pg.component("embed", reads=["aatype"]), pg.component("suite_linear", norm=True)]
+    result = verdicts(pg.ModelSpec("suite", layers=layers))["no_leak"]
     assert (result.status, result.message) == ("expected", "SuiteLinear: batch statistics")
-    plain = pg.ModelGraph("suite", layers=[layers[0], pg.node("suite_linear")])
+    plain = pg.ModelSpec("suite", layers=[layers[0], pg.component("suite_linear")])
     assert verdicts(plain)["no_leak"].status == "passed"
 
 
 def test_a_whole_model_is_turned_as_a_structure(monkeypatch):
     """Raw positions through a network: every layer is told relative positions, the model is not invariant."""
     network = {"local_nn": [67, 16, 16], "global_nn": None}
-    conv = pg.node("pyg_conv", conv="PointNetConv", dim=16, options=network, reads={"pos": "pos"})
-    graph = pg.ModelGraph("raw", features=["knn"], layers=[pg.node("embed", reads=["aatype"]), conv])
+    conv = pg.component("pyg_conv", conv="PointNetConv", dim=16, options=network, reads={"pos": "pos"})
+    graph = pg.ModelSpec("raw", features=["knn"], layers=[pg.component("embed", reads=["aatype"]), conv])
     results = verdicts(graph)
     assert results["rotation"].status == "failed"
     assert results["node_order"].status == results["batch_equals_singles"].status == "passed"
 
 
 def test_a_layer_that_nothing_reads_fails_the_model():
-    layers = [pg.node("embed", reads=["aatype"]), pg.node("linear", writes={"h": "spare"})]
-    result = verdicts(pg.ModelGraph("dead", layers=layers))["reads_writes"]
+    layers = [pg.component("embed", reads=["aatype"]), pg.component("linear", writes={"h": "spare"})]
+    result = verdicts(pg.ModelSpec("dead", layers=layers))["reads_writes"]
     assert result.status == "failed" and "layers[1] (linear)" in result.message
 
 

@@ -11,8 +11,8 @@ import pytest
 from protgraph.data.datasets.card import parse_card
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
-from protgraph.model import ModelGraph
-from protgraph.registry.component import node
+from protgraph.model import ModelSpec
+from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.train import FitConfig
 
@@ -99,11 +99,11 @@ def cache_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def tiny() -> ModelGraph:
+def tiny() -> ModelSpec:
     """Two graph convolutions over the eight nearest residues."""
-    block = [node("gcn", dim=16, writes={"h": "m"}), node("residual", dropout=0.1, reads={"update": "m"})]
-    embed = node("embed", reads=["aatype", "dihedral"], dim=16)
-    return ModelGraph("tiny", features=["dihedral", node("knn", k=8)], layers=[embed, *2 * block])
+    block = [component("gcn", dim=16, writes={"h": "m"}), component("residual", dropout=0.1, reads={"update": "m"})]
+    embed = component("embed", reads=["aatype", "dihedral"], dim=16)
+    return ModelSpec("tiny", features=["dihedral", component("knn", k=8)], layers=[embed, *2 * block])
 
 
 @pytest.fixture(scope="session")

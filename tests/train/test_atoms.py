@@ -11,19 +11,19 @@ import torch
 from protgraph import registry
 from protgraph.errors import WiringError
 from protgraph.featurize import FeaturePlan
-from protgraph.model import ModelGraph
-from protgraph.registry.component import node
+from protgraph.model import ModelSpec
+from protgraph.registry.component import component
 from protgraph.task import task_for
 from protgraph.train import embed, fit, predict
 from protgraph.train.evaluate import examined
 from protgraph.train.prepare import prepare
 
-ATOMS = ModelGraph(
+ATOMS = ModelSpec(
     "atoms",
-    features=[node("radius", radius=4.0)],
+    features=[component("radius", radius=4.0)],
     layers=[
-        node("embed", reads=["atom_type", "aatype"], dim=16),
-        *2 * [node("mpnn", dim=16, writes={"h": "m"}), node("residual", reads={"update": "m"})],
+        component("embed", reads=["atom_type", "aatype"], dim=16),
+        *2 * [component("mpnn", dim=16, writes={"h": "m"}), component("residual", reads={"update": "m"})],
     ],
     nodes="atom",
 )

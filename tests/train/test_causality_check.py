@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data.store.graph_store import Store, write_store
+from protgraph.data.store.graph_store import GraphStore, write_store
 from protgraph.errors import LeakError
 from protgraph.task import builtin
 from protgraph.testing.protein_fixtures import make_protein
@@ -17,12 +17,12 @@ from protgraph.train.causality_check import check_causal, leak
 
 TARGET = builtin.INVERSE_FOLDING.target
 CAUSAL = replace(builtin.INVERSE_FOLDING, inputs=builtin.INVERSE_FOLDING.decoder_inputs)
-EMBED = pg.node("embed", reads=["previous"], dim=8)
-BLOCK = pg.node("pre_norm_block", heads=2, causal=True, reads={"seq_pos": "seq_pos"})
+EMBED = pg.component("embed", reads=["previous"], dim=8)
+BLOCK = pg.component("pre_norm_block", heads=2, causal=True, reads={"seq_pos": "seq_pos"})
 
 
 def model(*layers, features=("previous_residue",)):
-    return pg.build_model(pg.ModelGraph("tried", features=features, layers=layers), TARGET, seed=0)
+    return pg.build_model(pg.ModelSpec("tried", features=features, layers=layers), TARGET, seed=0)
 
 
 def protein(built, lengths=(23, 11)):
@@ -34,9 +34,9 @@ def protein(built, lengths=(23, 11)):
     [
         [EMBED],
         [EMBED, BLOCK, BLOCK],
-        [EMBED, pg.node("post_norm_block", heads=2, causal=True)],
-        [EMBED, pg.node("transformer", dim=8, heads=2, causal=True)],
-        [EMBED, pg.node("position", reads={"seq_pos": "seq_pos", "chain": "chain"}), BLOCK],
+        [EMBED, pg.component("post_norm_block", heads=2, causal=True)],
+        [EMBED, pg.component("transformer", dim=8, heads=2, causal=True)],
+        [EMBED, pg.component("position", reads={"seq_pos": "seq_pos", "chain": "chain"}), BLOCK],
         ["constant"],
     ],
     ids=lambda layers: " ".join(getattr(n, "name", n) for n in layers),
@@ -49,10 +49,10 @@ def test_causal_models_pass(layers):
 @pytest.mark.parametrize(
     "layers, own",
     [
-        ([pg.node("embed", reads=["aatype"], dim=8)], True),  # sees what it is to tell
+        ([pg.component("embed", reads=["aatype"], dim=8)], True),  # sees what it is to tell
         ([EMBED, replace(BLOCK, options={"heads": 2})], False),
-        ([EMBED, BLOCK, pg.node("transformer", dim=8, heads=2)], False),
-        ([EMBED, pg.node("window", size=1), pg.node("linear", dim=8)], False),
+        ([EMBED, BLOCK, pg.component("transformer", dim=8, heads=2)], False),
+        ([EMBED, pg.component("window", size=1), pg.component("linear", dim=8)], False),
         (["encoder"], False),
     ],
 )
@@ -63,7 +63,7 @@ def test_models_that_see_later_residues_are_found(layers, own):
 
 
 def test_a_leak_is_found_although_the_head_starts_at_a_constant():
-    built = model(pg.node("embed", reads=["aatype"], dim=8))
+    built = model(pg.component("embed", reads=["aatype"], dim=8))
     before = {name: x.clone() for name, x in built.state_dict().items()}
     built.head.start_at(torch.zeros(20))
     assert leak(built, protein(built)) is not None
@@ -72,7 +72,7 @@ def test_a_leak_is_found_although_the_head_starts_at_a_constant():
 
 
 def test_a_leak_through_what_is_not_the_type_is_found_unless_it_is_given():
-    built = model(pg.node("embed", reads=["previous", "dihedral"], dim=8), features=("previous_residue", "dihedral"))
+    built = model(pg.component("embed", reads=["previous", "dihedral"], dim=8), features=("previous_residue", "dihedral"))
     assert leak(built, protein(built)) is not None
     assert leak(built, protein(built), ["aatype"]) is None
 
@@ -85,7 +85,7 @@ def test_the_longest_protein_of_moderate_length_is_tried(tmp_path, monkeypatch):
         for graph in graphs:
             graph.y, graph.y_level = graph.aatype, "node"
         write_store(tmp_path / str(number), graphs)
-        check_causal(built, Store(tmp_path / str(number)), CAUSAL)
+        check_causal(built, GraphStore(tmp_path / str(number)), CAUSAL)
     assert [graph.num_nodes for graph, _ in tried] == [40, 320]
     assert all(fields == {"aatype", "masked"} for _, fields in tried)
 
@@ -94,5 +94,5 @@ def test_training_refuses_a_model_that_sees_later_residues(small):
     quick = FitConfig(epochs=1, device="cpu")
     with pytest.raises(LeakError, match="model 'sequence_mlp' is not causal, as task 'inverse_folding' asks"):
         fit("sequence_mlp", small, CAUSAL, config=quick)
-    causal = pg.ModelGraph("causal", features=["previous_residue"], layers=[EMBED, BLOCK])
+    causal = pg.ModelSpec("causal", features=["previous_residue"], layers=[EMBED, BLOCK])
     assert fit(causal, small, CAUSAL, config=quick).epochs == 1

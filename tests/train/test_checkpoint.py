@@ -15,9 +15,9 @@ from safetensors.torch import load_file, save_file
 
 from protgraph import registry
 from protgraph.errors import CheckpointError
-from protgraph.model import ModelGraph
-from protgraph.registry.component import node
-from protgraph.testing import offline
+from protgraph.model import ModelSpec
+from protgraph.registry.component import component
+from protgraph.testing import offline_models
 from protgraph.train import Checkpoint, fit, load_checkpoint, predict, save_checkpoint
 from protgraph.train.checkpoint import KEY
 
@@ -217,12 +217,12 @@ def test_shared_weights_can_be_saved(trained, tmp_path):
 
 def test_models_of_every_family_come_back(small, quick, tmp_path):
     for name in registry.models.names():
-        result = fit(offline(registry.models.get(name)), small, "helix", config=replace(quick, epochs=1))
+        result = fit(offline_models(registry.models.get(name)), small, "helix", config=replace(quick, epochs=1))
         loaded = load_checkpoint(result.save(tmp_path / f"{name}.safetensors"))
         assert all(torch.equal(v, loaded.model.state_dict()[k]) for k, v in result.model.state_dict().items())
 
 
 def test_a_model_without_edges_comes_back(small, quick, tmp_path):
-    graph = ModelGraph("flat", layers=[node("embed", reads=["aatype"], dim=8)])
+    graph = ModelSpec("flat", layers=[component("embed", reads=["aatype"], dim=8)])
     result = fit(graph, small, "helix", config=replace(quick, epochs=1))
     assert load_checkpoint(result.save(tmp_path / "m.safetensors")).model.graph == graph

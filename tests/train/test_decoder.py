@@ -10,15 +10,15 @@ import torch
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import design
+from protgraph.design import design_sequences
 from protgraph.errors import LeakError, OptionError
-from protgraph.model.build import as_graph, build_model
+from protgraph.model.build import as_model_spec, build_model
 from protgraph.structure import clean, load_structure
 from protgraph.task.builtin import BACKBONE_ALONE, INVERSE_FOLDING
 from protgraph.train import FitConfig, evaluate, fit, load_checkpoint, predict, prepare
-from protgraph.train.coordinate_noise import blurred
+from protgraph.train.coordinate_noise import add_noise
 
-SMALL = replace(as_graph("proteinmpnn"), name="decoder")
+SMALL = replace(as_model_spec("proteinmpnn"), name="decoder")
 CONFIG = FitConfig(epochs=12, lr=3e-3, seed=0, batch_residues=512)
 
 
@@ -76,17 +76,17 @@ def test_a_checkpoint_draws_sequences(taught, small, tmp_path):
     model = load_checkpoint(taught.save(tmp_path / "decoder.safetensors")).model
     example = small.examples("inverse_folding", "test")[0]
     residues = clean(load_structure(example.path, chains=list(example.chains)))
-    (made,) = design(model, [residues], copies=2, temperature=1.0, seed=1)
+    (made,) = design_sequences(model, [residues], copies=2, temperature=1.0, seed=1)
     assert made.aatype.shape == (2, len(residues)) and made.aatype.max() < 20
     blank = replace(residues, aatype=np.full_like(residues.aatype, 20))  # what is drawn does not know the native types
-    (again,) = design(model, [blank], copies=2, temperature=1.0, seed=1)
+    (again,) = design_sequences(model, [blank], copies=2, temperature=1.0, seed=1)
     assert np.array_equal(made.aatype, again.aatype)
 
 
 def test_a_decoder_model_that_shows_types_elsewhere_is_refused(small):
     layers = list(SMALL.layers)
-    layers[1] = pg.node("embed", reads=["edge_position", "atom_pair_rbf"], dim=64, writes={"h": "edge_attr"})
-    leaky = [pg.node("embed", reads=["aatype"], dim=64), *layers[:4]]
+    layers[1] = pg.component("embed", reads=["edge_position", "atom_pair_rbf"], dim=64, writes={"h": "edge_attr"})
+    leaky = [pg.component("embed", reads=["aatype"], dim=64), *layers[:4]]
     leaky += [replace(layers[4], reads={"h": "h"}), *layers[5:]]
     with pytest.raises(LeakError, match="that layer alone may read 'aatype'"):
         fit(replace(SMALL, name="leaky", layers=leaky), small, "inverse_folding", config=CONFIG)
@@ -95,7 +95,7 @@ def test_a_decoder_model_that_shows_types_elsewhere_is_refused(small):
 def test_types_that_are_hidden_come_last_and_ranks_that_are_given_stay():
     plan = build_model(SMALL, INVERSE_FOLDING.target).plan
     f = {"seq_pos": torch.arange(4), "aatype": torch.tensor([3, 20, 5, 20]), "pos": torch.zeros(4, 3)}
-    featurizer = next(f for node, f in plan.tensor if node.name == "decoding_rank")
+    featurizer = next(f for component, f in plan.tensor if component.name == "decoding_rank")
     rank = featurizer(f)["decoding_rank"]
     assert rank[0] < rank[2] < rank[1] == rank[3]
     given = torch.tensor([2, 0, 1, 3])
@@ -105,7 +105,7 @@ def test_types_that_are_hidden_come_last_and_ranks_that_are_given_stay():
 def test_noise_moves_a_copy_and_ca_with_its_backbone(taught, small):
     graph = prepare(small, taught.task, taught.model.plan).splits["test"][0]
     before = graph.backbone.clone()
-    moved = blurred(graph, 0.2, torch.Generator().manual_seed(0))
+    moved = add_noise(graph, 0.2, torch.Generator().manual_seed(0))
     assert torch.equal(graph.backbone, before)
     assert torch.equal(moved.pos, moved.backbone[:, 1])
     step = (moved.backbone - before).flatten()

@@ -9,21 +9,21 @@ import pytest
 import torch
 
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.model import ModelGraph
-from protgraph.registry.component import node
-from protgraph.task import Inputs
+from protgraph.model import ModelSpec
+from protgraph.registry.component import component
+from protgraph.task import InputMasking
 from protgraph.task.builtin import STRUCTURE_DENOISING
 from protgraph.train import FitConfig, fit, predict
 from protgraph.train.prepare import prepare
 
 CONFIG = FitConfig(epochs=20, lr=1e-2, batch_residues=256, device="cpu")
-MODEL = ModelGraph(
+MODEL = ModelSpec(
     "small",
-    features=["dihedral", "orientation", "sidechain_direction", node("knn", k=8), "edge_vector"],
+    features=["dihedral", "orientation", "sidechain_direction", component("knn", k=8), "edge_vector"],
     layers=[
-        node("embed", reads=["aatype", "dihedral"], dim=16),
-        node("irreps_linear", irreps="16x0e+8x1o", reads=["h", "orientation", "sidechain_direction"]),
-        node("tfn", irreps="16x0e+8x1o"),
+        component("embed", reads=["aatype", "dihedral"], dim=16),
+        component("irreps_linear", irreps="16x0e+8x1o", reads=["h", "orientation", "sidechain_direction"]),
+        component("tfn", irreps="16x0e+8x1o"),
     ],
 )
 
@@ -48,7 +48,7 @@ def test_prepared_graphs_are_noisy_and_their_labels_lead_back(dataset, tmp_path)
     assert graph.y.shape == (len(residues), 1, 3)
     assert np.allclose(graph.pos + graph.y[:, 0], residues.pos, atol=1e-5)
     assert float((graph.pos - torch.from_numpy(residues.pos)).std()) == pytest.approx(0.5, abs=0.1)
-    louder = prepare(dataset, dataclasses.replace(STRUCTURE_DENOISING, inputs=Inputs(noise=1.0)), plan, cache=tmp_path)
+    louder = prepare(dataset, dataclasses.replace(STRUCTURE_DENOISING, inputs=InputMasking(noise=1.0)), plan, cache=tmp_path)
     assert float(louder.splits["train"][0].y.std()) == pytest.approx(1.0, abs=0.2)
 
 

@@ -15,14 +15,14 @@ import torch
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, OptionError, ProtgraphError
-from protgraph.model import ModelGraph, build_model
-from protgraph.registry.component import node
-from protgraph.task import Outcome, binary_cross_entropy, builtin, task_for
+from protgraph.model import ModelSpec, build_model
+from protgraph.registry.component import component
+from protgraph.task import SplitPredictions, binary_cross_entropy, builtin, task_for
 from protgraph.train import FitConfig, evaluate, fit, prepare
 from protgraph.train.evaluate import outcome
-from protgraph.train.head_init import start_head
+from protgraph.train.head_init import initialize_head
 from protgraph.train.module import learning_rate_factor
-from protgraph.train.resolve import as_task
+from protgraph.train.resolve import resolve_task
 
 fit_module = sys.modules["protgraph.train.fit"]
 
@@ -63,7 +63,7 @@ def test_the_weights_are_those_of_the_best_epoch_on_validation(small, tiny, quic
 
 def test_the_first_training_loss_is_that_of_the_first_batches(small, tiny, quick):
     # One batch an epoch and no dropout: the loss that the history tells is that of predicting the labels' frequencies.
-    graph = ModelGraph("plain", tiny.features, [n for n in tiny.layers if n.name != "residual"][:1])
+    graph = ModelSpec("plain", tiny.features, [n for n in tiny.layers if n.name != "residual"][:1])
     result = fit(graph, small, "helix", config=replace(quick, epochs=1, batch_residues=10**6))
     model = build_model(graph, result.task.target, seed=quick.seed)
     store = prepare(small, result.task, model.plan).splits["train"]
@@ -98,7 +98,7 @@ def test_the_threshold_is_chosen_on_validation(small, tiny, quick, monkeypatch):
     store = prepare(small, result.task, result.model.plan).splits["test"]
     batch = store.collate(range(len(store)))
     with torch.no_grad():
-        outcome = Outcome(result.model(batch)["logits"], batch.y, threshold=result.threshold)
+        outcome = SplitPredictions(result.model(batch)["logits"], batch.y, threshold=result.threshold)
     assert result.test["mcc"] == pytest.approx(result.task.metrics[2](outcome), abs=1e-6)
 
 
@@ -170,16 +170,16 @@ def test_bfloat16_trains_and_keeps_float32_weights(small, tiny, quick):
 
 
 def test_balanced_weights_are_negatives_over_positives(small, tiny):
-    task = as_task("buried", small)
+    task = resolve_task("buried", small)
     store = prepare(small, task, build_model(tiny, task.target).plan).splits["train"]
     head = build_model(tiny, task.target).head
-    loss = start_head(head, task, FitConfig(pos_weight="balanced"), store)
+    loss = initialize_head(head, task, FitConfig(pos_weight="balanced"), store)
     y = torch.cat([g.y for g in store])
     logits = torch.randn_like(y)
     weight = float((y == 0).sum() / (y == 1).sum())
     torch.testing.assert_close(loss(logits, y), binary_cross_entropy(logits, y, pos_weight=weight))
     assert head.last.bias.abs().max() < 0.01  # balanced: even odds
-    assert start_head(head, task, FitConfig(), store) is binary_cross_entropy
+    assert initialize_head(head, task, FitConfig(), store) is binary_cross_entropy
 
 
 def test_weights_of_positives_are_for_yes_no_labels(small, tiny, quick):
@@ -195,7 +195,7 @@ def test_a_dataset_without_validation_is_refused(small, tiny, quick):
 
 @pytest.mark.parametrize("task", ["size", "helix"])  # of classes, NaN is the first one, which has an accuracy
 def test_training_that_diverges_says_so(small, quick, task):
-    wild = ModelGraph("wild", layers=[node("embed", reads=["aatype"], dim=8), node("linear", dim=8)])
+    wild = ModelSpec("wild", layers=[component("embed", reads=["aatype"], dim=8), component("linear", dim=8)])
     config = replace(quick, lr=1e38, gradient_clip=None, epochs=4, schedule="constant")
     with pytest.raises(ProtgraphError, match="smaller lr"):
         fit(wild, small, task, config=config)

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, LeakError, MissingCoordinatesError, OptionError, WiringError
-from protgraph.nn.sampling import probabilities
+from protgraph.nn.sampling import sampling_probabilities
 from protgraph.structure.chemistry.alphabet import ALPHABET
 from protgraph.structure.io.fasta import load_fasta, read_fasta
 from protgraph.task import language_modeling as language
@@ -19,12 +19,12 @@ from protgraph.train import Checkpoint, generate
 from protgraph.train.generate import write_samples
 
 TASK = language.NEXT_RESIDUE
-EMBED = pg.node("embed", reads=["previous"], dim=16)
-BLOCK = pg.node("pre_norm_block", heads=2, causal=True, reads={"seq_pos": "seq_pos"})
+EMBED = pg.component("embed", reads=["previous"], dim=16)
+BLOCK = pg.component("pre_norm_block", heads=2, causal=True, reads={"seq_pos": "seq_pos"})
 
 
 def checkpoint(*layers, task=TASK, features=("previous_residue",), name="small"):
-    model = pg.build_model(pg.ModelGraph(name, features=features, layers=layers), task.target, seed=3)
+    model = pg.build_model(pg.ModelSpec(name, features=features, layers=layers), task.target, seed=3)
     with torch.no_grad():
         for p in model.parameters():
             p.mul_(1.5)  # probabilities that are far from equal
@@ -60,10 +60,10 @@ def test_headers_tell_the_perplexity_under_the_model(causal, tmp_path, prompt):
 def test_samples_are_drawn_with_the_probabilities_of_the_model(causal, tmp_path, options):
     made = generate(causal, n=2500, length=3, prompt="M", seed=5, **options)
     second = torch.bincount(torch.tensor([ALPHABET.index(s.sequence[1]) for s in made]), minlength=20).double()
-    follows(second, probabilities(logits(causal, ["MX"], tmp_path)[:, 1], **options)[0])
+    follows(second, sampling_probabilities(logits(causal, ["MX"], tmp_path)[:, 1], **options)[0])
     common = ALPHABET[int(second.argmax())]
     third = [ALPHABET.index(s.sequence[2]) for s in made if s.sequence[1] == common]
-    want = probabilities(logits(causal, [f"M{common}X"], tmp_path)[:, 2], **options)[0]
+    want = sampling_probabilities(logits(causal, [f"M{common}X"], tmp_path)[:, 2], **options)[0]
     follows(torch.bincount(torch.tensor(third), minlength=20).double(), want)
 
 
@@ -140,7 +140,7 @@ def test_impossible_wishes_are_refused(causal, options, match):
 
 
 def test_models_that_cannot_generate_are_refused():
-    encoder = pg.node("encoder", dim=8, heads=2)
+    encoder = pg.component("encoder", dim=8, heads=2)
     with pytest.raises(LeakError, match="model 'both ways' is not causal, as going from residue to residue asks"):
         generate(checkpoint(encoder, name="both ways"))
     states = pg.Task("states", pg.Target("states", "node", "classes", 3), TASK.loss, TASK.metrics, TASK.monitor)
@@ -148,7 +148,7 @@ def test_models_that_cannot_generate_are_refused():
         generate(checkpoint(EMBED, task=states))
     with pytest.raises(MissingCoordinatesError, match=r"features\[1\] \(dihedral\) of model 'small' needs a structure"):
         generate(checkpoint(EMBED, features=("previous_residue", "dihedral")))
-    pairs = [EMBED, pg.node("position", reads={"seq_pos": "seq_pos"}), pg.node("window", size=0), pg.node("linear")]
+    pairs = [EMBED, pg.component("position", reads={"seq_pos": "seq_pos"}), pg.component("window", size=0), pg.component("linear")]
     with pytest.raises(WiringError, match=r"layers\[2\] \(window\) of 'small': .* do without a cache"):
         generate(checkpoint(*pairs), length=4)
     assert len(generate(checkpoint(*pairs), n=2, length=4, cache=False)) == 2

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from protgraph.design import design
+from protgraph.design import design_sequences
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.structure import clean, load_structure
 from protgraph.task import builtin
 from protgraph.train import FitConfig, fit
 from protgraph.train.prepare import prepare
-from protgraph.train.resolve import as_task
+from protgraph.train.resolve import resolve_task
 
 
 def test_files_are_read_with_ligands_for_a_plan_that_looks_at_them(small, structures_dir, tmp_path):
-    task = as_task("inverse_folding", small)
+    task = resolve_task("inverse_folding", small)
     for jobs in (1, 2):
         prepared = prepare(small, task, FeaturePlan(["context_atoms"]), cache=tmp_path / str(jobs), jobs=jobs)
         store = prepared.splits["train"]
@@ -43,5 +43,5 @@ def test_a_network_with_context_atoms_learns_from_them_and_designs(small, struct
         found.model(store[store.names.index(name)])["logits"].square().sum().backward()
         assert bool(layer.pair.weight.grad is not None and layer.pair.weight.grad.any()) == teaches
     bound = clean(load_structure(structures_dir / "1lcd.bcif"), ligands=True, nucleic=True)
-    (made,) = design(found.model, [bound], copies=2)
+    (made,) = design_sequences(found.model, [bound], copies=2)
     assert made.aatype.shape == (2, len(bound)) and np.isfinite(made.ligand_confidence).all()

@@ -18,14 +18,14 @@ from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError, LeakError
 from protgraph.featurize.base import StructureFeaturizer
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.registry.component import node
+from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 from protgraph.task import builtin, task_for
 from protgraph.train import cache as cache_module
 from protgraph.train.prepare import prepare
-from protgraph.train.resolve import as_dataset, as_task
+from protgraph.train.resolve import load_dataset, resolve_task
 
-FEATURES = ["dihedral", node("knn", k=8)]
+FEATURES = ["dihedral", component("knn", k=8)]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def plan() -> FeaturePlan:
 
 
 def test_prepared_graphs_are_those_of_the_files_with_their_labels(small, plan, structures_dir, tmp_path):
-    task = as_task("helix", small)
+    task = resolve_task("helix", small)
     prepared = prepare(small, task, plan, cache=tmp_path)
     assert {split: len(store) for split, store in prepared.splits.items()} == {"train": 8, "val": 2, "test": 2}
     assert prepared.failures == ()
@@ -52,7 +52,7 @@ def test_prepared_graphs_are_those_of_the_files_with_their_labels(small, plan, s
 
 
 def test_the_second_time_nothing_is_read_or_made(small, plan, tmp_path, monkeypatch):
-    task = as_task("helix", small)
+    task = resolve_task("helix", small)
     first = prepare(small, task, plan, cache=tmp_path)
 
     def refuse(*args):
@@ -68,20 +68,20 @@ def test_a_file_is_read_once_for_all_its_chains_tasks_and_features(small, plan, 
     read = []
     monkeypatch.setattr(cache_module, "load_structure", lambda p: read.append(p.stem) or load_structure(p))
     for task in ("helix", "inverse_folding"):
-        for features in (FEATURES, ["dihedral", node("knn", k=4)]):
-            prepare(small, as_task(task, small), FeaturePlan(features), cache=tmp_path)
+        for features in (FEATURES, ["dihedral", component("knn", k=4)]):
+            prepare(small, resolve_task(task, small), FeaturePlan(features), cache=tmp_path)
     assert len(read) == len(set(read)) == 11
 
 
 @pytest.mark.parametrize("what", ["options", "task", "labels", "split"])
 def test_anything_that_changes_the_graphs_makes_others(what, small, plan, structures_dir, tmp_path):
-    task = as_task("helix", small)
+    task = resolve_task("helix", small)
     first = prepare(small, task, plan, cache=tmp_path).splits["train"]
     other = small
     if what == "options":
-        plan = FeaturePlan(["dihedral", node("knn", k=9)])
+        plan = FeaturePlan(["dihedral", component("knn", k=9)])
     elif what == "task":
-        task = as_task("buried", small)
+        task = resolve_task("buried", small)
     elif what == "split":
         other = type(small)(structures_dir, {"train": ("1crn_A",), "val": ("1ubq_A",)})
     else:
@@ -101,9 +101,9 @@ def test_anything_that_changes_the_graphs_makes_others(what, small, plan, struct
 
 def test_an_edited_featurizer_makes_its_graphs_again(small, tmp_path, monkeypatch):
     plan = FeaturePlan(FEATURES)
-    first = prepare(small, as_task("helix", small), plan, cache=tmp_path)
+    first = prepare(small, resolve_task("helix", small), plan, cache=tmp_path)
     monkeypatch.setattr(sys.modules["protgraph.train.prepare"], "component_digest", lambda component: "edited")
-    second = prepare(small, as_task("helix", small), plan, cache=tmp_path)
+    second = prepare(small, resolve_task("helix", small), plan, cache=tmp_path)
     assert second.splits["train"].path != first.splits["train"].path
 
 
@@ -132,7 +132,7 @@ def test_a_feature_that_is_the_answer_is_refused(small, tmp_path, feature):
 def test_a_foreign_featurizer_never_sees_what_the_task_hides(small, tmp_path):
     SEEN.clear()
     registry.featurizers.register("spy_for_prepare", SpyForPrepare)
-    task = as_task("inverse_folding", small)
+    task = resolve_task("inverse_folding", small)
     prepared = prepare(small, task, FeaturePlan(["spy_for_prepare"]), cache=tmp_path)
     assert task is builtin.INVERSE_FOLDING
     assert len(SEEN["types"]) == sum(n for _, n in prepared.sizes.values())
@@ -155,7 +155,7 @@ class Typed(StructureFeaturizer):
 """
     exec(code, space)
     registry.featurizers.register("typed_for_prepare", space["Typed"])
-    prepared = prepare(small, as_task("helix", small), FeaturePlan(["typed_for_prepare"]), cache=tmp_path)
+    prepared = prepare(small, resolve_task("helix", small), FeaturePlan(["typed_for_prepare"]), cache=tmp_path)
     assert prepared.splits["val"][0].b_factor.unique().tolist() == [7.0]
     assert not (tmp_path / "graphs").exists()
 
@@ -186,7 +186,7 @@ def test_a_featurizer_that_raises_spoils_only_the_protein(small, tmp_path):
             return {"b_factor": residues.b_factor[:, None]}
 
     registry.featurizers.register("picky_for_prepare", Picky)
-    prepared = prepare(small, as_task("helix", small), FeaturePlan(["picky_for_prepare"]), cache=tmp_path)
+    prepared = prepare(small, resolve_task("helix", small), FeaturePlan(["picky_for_prepare"]), cache=tmp_path)
     assert [(f.id, f.reason) for f in prepared.failures] == [("2erl_A", "ZeroDivisionError: too short for me")]
 
 
@@ -195,7 +195,7 @@ def test_labels_of_absent_residues_stop_everything_and_are_named(small, plan, tm
     chain, number, code = np.array(["A", "A"]), np.array([1, 900]), np.array(["", "B"])
     broken.labels = lambda task, example: ResidueLabels(chain, number, code, np.array([0, 1]), example.id)
     with pytest.raises(LabelError, match="1crn_A A:900B"):
-        prepare(broken, as_task("helix", small), plan, cache=tmp_path)
+        prepare(broken, resolve_task("helix", small), plan, cache=tmp_path)
 
 
 def test_without_a_training_protein_the_first_reason_is_told(small, plan, tmp_path):
@@ -205,7 +205,7 @@ def test_without_a_training_protein_the_first_reason_is_told(small, plan, tmp_pa
 
 
 def test_damaged_prepared_data_are_made_again(small, plan, tmp_path):
-    task = as_task("helix", small)
+    task = resolve_task("helix", small)
     store = prepare(small, task, plan, cache=tmp_path).splits["train"]
     expected = store[0].y.clone()
     (store.path / "y.npy").write_bytes(b"")
@@ -213,7 +213,7 @@ def test_damaged_prepared_data_are_made_again(small, plan, tmp_path):
 
 
 def test_of_two_that_prepare_the_same_the_first_wins(small, plan, tmp_path, monkeypatch):
-    task, rename = as_task("helix", small), os.rename
+    task, rename = resolve_task("helix", small), os.rename
 
     def overtaken(source, target):
         shutil.copytree(source, target)
@@ -233,35 +233,35 @@ def test_a_dataset_with_its_own_way_to_proteins_is_asked_for_them(small, plan, s
     own = OwnWay(tmp_path)  # no files there
     there = {example.id: example for example in small.examples("helix")}
     own.labels = lambda task, example: small.labels(task, there[example.id])
-    prepared = prepare(own, as_task("helix", small), plan, cache=tmp_path)
+    prepared = prepare(own, resolve_task("helix", small), plan, cache=tmp_path)
     assert prepared.failures == ()
     assert len(prepared.splits["train"]) == 8
 
 
 def test_progress_counts_every_protein(small, plan, tmp_path):
     told = []
-    prepare(small, as_task("helix", small), plan, cache=tmp_path, progress=lambda done, of: told.append((done, of)))
+    prepare(small, resolve_task("helix", small), plan, cache=tmp_path, progress=lambda done, of: told.append((done, of)))
     assert told == [(i, 12) for i in range(1, 13)]
 
 
 def test_names_stand_for_datasets_and_tasks(small):
     registry.datasets.register("small_for_prepare", small)
-    assert as_dataset("small_for_prepare") is small
-    assert as_dataset(small) is small
-    assert as_task("inverse_folding", small) is builtin.INVERSE_FOLDING
-    assert as_task("size", small).monitor == "rmse"
+    assert load_dataset("small_for_prepare") is small
+    assert load_dataset(small) is small
+    assert resolve_task("inverse_folding", small) is builtin.INVERSE_FOLDING
+    assert resolve_task("size", small).monitor == "rmse"
 
 
 def test_a_registered_name_with_another_meaning_is_refused(small):
     other = type(small)(small.examples("helix")[0].path.parent)
     other.target = lambda task: small.target("helix")
     with pytest.raises(DatasetError, match="Call the dataset's task something else"):
-        as_task("inverse_folding", other)
+        resolve_task("inverse_folding", other)
 
 
 @pytest.mark.slow
 def test_several_processes_read_the_same_residues(small, plan, tmp_path, monkeypatch):
-    task = as_task("helix", small)
+    task = resolve_task("helix", small)
     alone = prepare(small, task, plan, cache=tmp_path / "one")
     monkeypatch.setattr(cache_module, "_write", lambda *args: pytest.fail("read in this process, not ahead"))
     several = prepare(small, task, plan, cache=tmp_path / "two", jobs=2)

@@ -15,10 +15,10 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import MissingCoordinatesError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.model import ModelGraph, build_model
-from protgraph.registry.component import node
+from protgraph.model import ModelSpec, build_model
+from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
-from protgraph.task import Inputs, Task, binary_cross_entropy
+from protgraph.task import InputMasking, Task, binary_cross_entropy
 from protgraph.task import metrics as m
 from protgraph.task.contact_prediction import CONTACT, beta_carbons, contact_labels
 from protgraph.task.language_modeling import MASKED_LM
@@ -58,8 +58,8 @@ def derived(structures_dir):
 
 @pytest.fixture(scope="module")
 def window():
-    layers = [node("embed", reads=["aatype"], dim=8), node("window", size=3), node("mlp", dim=16)]
-    return ModelGraph("window", layers=layers)
+    layers = [component("embed", reads=["aatype"], dim=8), component("window", size=3), component("mlp", dim=16)]
+    return ModelSpec("window", layers=layers)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_the_structure_is_out_of_sight_of_a_contact_model(derived, tiny):
         assert graph.y.shape == (graph.num_nodes, 1, 3)
     with pytest.raises(MissingCoordinatesError, match=r"task 'contact' .*features\[0\] \(dihedral\) of model 'tiny'"):
         fit(tiny, derived, "contact", config=EPOCH)
-    reads = ModelGraph("places", layers=[node("embed", reads=["aatype"]), node("backbone_update"), "place_backbone"])
+    reads = ModelSpec("places", layers=[component("embed", reads=["aatype"]), component("backbone_update"), "place_backbone"])
     with pytest.raises(MissingCoordinatesError, match="of model 'places' needs a structure"):
         fit(reads, derived, "contact", config=EPOCH)
 
@@ -218,9 +218,9 @@ def test_labels_along_edges_train_and_are_predicted(derived, structures_dir):
 
     target = Target("near", "edge", "labels", 1)
     task = Task("contact", target, binary_cross_entropy, (m.auroc,), "auroc", derive=beta_carbons,
-                inputs=Inputs(present=near), keeps=CONTACT.keeps)  # fmt: skip
-    embed_layer = node("embed", reads=["aatype", "dihedral"], dim=8)
-    model = ModelGraph("edges", features=["dihedral", node("knn", k=6), "edge_distance"], layers=[embed_layer])
+                inputs=InputMasking(present=near), keeps=CONTACT.keeps)  # fmt: skip
+    embed_layer = component("embed", reads=["aatype", "dihedral"], dim=8)
+    model = ModelSpec("edges", features=["dihedral", component("knn", k=6), "edge_distance"], layers=[embed_layer])
     model = replace(model, readout={"edge_attr": "edge_dist"})
     result = fit(model, derived, task, config=replace(EPOCH, epochs=8, lr=0.02))
     assert result.test["auroc"] > 0.8

@@ -11,17 +11,17 @@ import pytest
 
 import protgraph as pg
 from protgraph import registry
-from protgraph.data.datasets.fingerprint import content_of
+from protgraph.data.datasets.fingerprint import fingerprint_file
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError, UnknownNameError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.registry.component import node
+from protgraph.registry.component import component
 from protgraph.task import builtin
 from protgraph.task.contact_prediction import CONTACT
 from protgraph.task.language_modeling import MASKED_LM
-from protgraph.train import FitConfig, as_dataset, fit, prepare
+from protgraph.train import FitConfig, fit, load_dataset, prepare
 from protgraph.train import user_dataset as own
-from protgraph.train.resolve import as_task
+from protgraph.train.resolve import resolve_task
 
 SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8", "1fas")
 WITHOUT = (
@@ -47,7 +47,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def get(folder: Path, labels: Path | None = None, task: object = None, **options: object):
-    return as_dataset(folder, labels=labels, task=task, cache=folder.parent / "cache", **options)
+    return load_dataset(folder, labels=labels, task=task, cache=folder.parent / "cache", **options)
 
 
 def test_tasks_without_labels_are_those_that_derive_or_restore():
@@ -57,7 +57,7 @@ def test_tasks_without_labels_are_those_that_derive_or_restore():
 @pytest.mark.parametrize("name", WITHOUT)
 def test_a_task_that_finds_its_labels_needs_a_folder_alone(folder, name):
     data = get(folder, task=name)
-    task = as_task(name, data)
+    task = resolve_task(name, data)
     assert data.tasks() == [name] and task is registry.tasks.get(name)
     prepared = prepare(data, task, FeaturePlan([]), cache=folder.parent / "cache")
     assert prepared.failures == () and set(prepared.splits) == {"train", "val", "test"}
@@ -89,7 +89,7 @@ def test_a_column_comes_before_a_task_of_its_name(folder, table):
     data = get(folder, table, "b_factor")
     assert data.has_labels and data.target("b_factor").level == "graph"
     with pytest.raises(DatasetError, match="Call the dataset's task something else"):
-        as_task("b_factor", data)
+        resolve_task("b_factor", data)
 
 
 def test_classes_of_other_names_are_another_task(folder, tmp_path):
@@ -98,7 +98,7 @@ def test_classes_of_other_names_are_another_task(folder, tmp_path):
     data = get(folder, tmp_path / "ss.csv", "secondary_structure")
     assert data.target("secondary_structure").names == ("C", "E", "H")
     with pytest.raises(DatasetError, match="Call the dataset's task something else"):
-        as_task("secondary_structure", data)
+        resolve_task("secondary_structure", data)
 
 
 def test_a_table_that_nobody_asks_is_taken_for_a_slip(folder, table):
@@ -108,7 +108,7 @@ def test_a_table_that_nobody_asks_is_taken_for_a_slip(folder, table):
     ):
         own.refuse_unasked([derived])
     own.refuse_unasked([derived, given])
-    own.refuse_unasked([get(folder, task="secondary_structure"), as_dataset("pdb_core")])
+    own.refuse_unasked([get(folder, task="secondary_structure"), load_dataset("pdb_core")])
     table.write_text("file,split\n1crn,train\n1vii,val\n")
     own.refuse_unasked([get(folder, table, "secondary_structure")])
 
@@ -127,14 +127,14 @@ def test_a_task_that_needs_labels_says_what_to_give(folder, table):
 def test_names_are_datasets_before_they_are_folders(folder, table, monkeypatch):
     monkeypatch.chdir(folder.parent)
     folder.rename("pdb_core")
-    assert as_dataset("pdb_core").version == "1.0"
-    assert as_dataset("./pdb_core", task="inverse_folding", cache="cache").name == "pdb_core"
+    assert load_dataset("pdb_core").version == "1.0"
+    assert load_dataset("./pdb_core", task="inverse_folding", cache="cache").name == "pdb_core"
     with pytest.raises(DatasetError, match="'pdb_core' is a dataset with its own"):
-        as_dataset("pdb_core", labels=table)
+        load_dataset("pdb_core", labels=table)
     with pytest.raises(
         UnknownNameError, match=r"no dataset 'pdb_cor', and no folder either. Did you mean 'pdb_core'\?"
     ):
-        as_dataset("pdb_cor")
+        load_dataset("pdb_cor")
 
 
 def test_a_protein_without_a_label_is_listed(folder):
@@ -163,8 +163,8 @@ def test_a_constant_b_factor_is_no_label(folder):
 
 
 def test_fit_takes_a_folder_by_name(folder, monkeypatch):
-    model = pg.ModelGraph(
-        "tiny", features=["dihedral", node("knn", k=8)], layers=[node("embed", reads=["dihedral"], dim=8)]
+    model = pg.ModelSpec(
+        "tiny", features=["dihedral", component("knn", k=8)], layers=[component("embed", reads=["dihedral"], dim=8)]
     )
     config = FitConfig(epochs=1, device="cpu")
     result = fit(model, str(folder), "inverse_folding", config=config, cache=folder.parent / "cache")
@@ -179,16 +179,16 @@ def test_a_file_is_looked_into_once_while_it_stays_the_same(folder, tmp_path, mo
 
     def look(path, read):
         looked.append(path)
-        return content_of(path, read=read)
+        return fingerprint_file(path, read=read)
 
     monkeypatch.setattr(own, "content_of", look)
     first = own.kept_content(path, cache=tmp_path / "cache")
-    assert own.kept_content(path, cache=tmp_path / "cache") == first == content_of(path)
+    assert own.kept_content(path, cache=tmp_path / "cache") == first == fingerprint_file(path)
     assert len(looked) == 1
     shutil.copy(folder / "1vii.bcif", path)
-    assert own.kept_content(path, cache=tmp_path / "cache").digest == content_of(path).digest != first.digest
+    assert own.kept_content(path, cache=tmp_path / "cache").digest == fingerprint_file(path).digest != first.digest
     [kept, _] = sorted((tmp_path / "cache" / "contents").rglob("*.json"), key=os.path.getmtime)
     kept.write_text("{")
     for damaged in (tmp_path / "cache" / "contents").rglob("*.json"):
         damaged.write_text("{")
-    assert own.kept_content(path, cache=tmp_path / "cache") == content_of(path)
+    assert own.kept_content(path, cache=tmp_path / "cache") == fingerprint_file(path)

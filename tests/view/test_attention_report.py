@@ -18,16 +18,16 @@ TARGET = pg.Target("t", "node", "classes", 3)
 
 
 def model_of(*layers, features=("dihedral",)):
-    return pg.build_model(pg.ModelGraph("some", features, layers), TARGET, seed=0)
+    return pg.build_model(pg.ModelSpec("some", features, layers), TARGET, seed=0)
 
 
-EMBED = pg.node("embed", reads=["aatype"], dim=16)
+EMBED = pg.component("embed", reads=["aatype"], dim=16)
 BLOCK = {"h": "h", "proteins": "proteins", "seq_pos": "seq_pos"}
 
 
 def test_a_folder_holds_a_picture_a_layer_and_one_of_all_heads_and_of_positions(tmp_path):
     residues = make_protein((30, 20), seed=1)
-    model = model_of(EMBED, pg.node("pre_norm_block", heads=4, reads=BLOCK), pg.node("transformer", dim=16, heads=2))
+    model = model_of(EMBED, pg.component("pre_norm_block", heads=4, reads=BLOCK), pg.component("transformer", dim=16, heads=2))
     made = write_attention(model, residues, model.plan.stored(residues), tmp_path / "new", title="some")
     names = ["layers_1_pre_norm_block.png", "layers_2_transformer.png", "heads.png", "positions.png", "heads.csv"]
     assert [f.name for f in made.files] == names
@@ -59,10 +59,10 @@ def test_every_kind_of_position_is_told_once():
     codes = position_codes(
         model_of(
             EMBED,
-            *2 * [pg.node("pre_norm_block", reads=BLOCK)],
-            pg.node("pre_norm_block", reads=BLOCK, position="offset"),
-            pg.node("encoder", dim=16, depth=1, position="learned", max_len=50),
-            pg.node("encoder", dim=16, depth=1, position="sinusoidal"),
+            *2 * [pg.component("pre_norm_block", reads=BLOCK)],
+            pg.component("pre_norm_block", reads=BLOCK, position="offset"),
+            pg.component("encoder", dim=16, depth=1, position="learned", max_len=50),
+            pg.component("encoder", dim=16, depth=1, position="sinusoidal"),
             features=["sequence_position"],
         ),
         40,
@@ -77,7 +77,7 @@ def test_every_kind_of_position_is_told_once():
     }
     values = [c.values for c in codes.values()]
     assert torch.allclose(values[0].double(), values[4], atol=1e-5)
-    assert position_codes(model_of(EMBED, pg.node("transformer", dim=16)), 40) == {}
+    assert position_codes(model_of(EMBED, pg.component("transformer", dim=16)), 40) == {}
 
 
 def test_rotary_similarity_is_what_equal_vectors_are_turned_into():
@@ -88,7 +88,7 @@ def test_rotary_similarity_is_what_equal_vectors_are_turned_into():
 
 
 def test_sinusoids_have_less_in_common_further_away():
-    residues = model_of(EMBED, pg.node("transformer", dim=16), features=["sequence_position"])
+    residues = model_of(EMBED, pg.component("transformer", dim=16), features=["sequence_position"])
     (code,) = position_codes(residues, 50).values()
     shared = similarity(code)
     frequencies = 10000.0 ** -(np.arange(0, 16, 2) / 16)
@@ -97,8 +97,8 @@ def test_sinusoids_have_less_in_common_further_away():
 
 def test_a_model_of_atoms_has_maps_of_residues(tmp_path):
     residues = make_protein((12,), seed=1)
-    layers = [pg.node("embed", reads=["aatype", "atom_type"], dim=8), pg.node("gat", dim=8, heads=2)]
-    graph = pg.ModelGraph("atoms", [pg.node("knn", k=40)], layers, nodes="backbone")
+    layers = [pg.component("embed", reads=["aatype", "atom_type"], dim=8), pg.component("gat", dim=8, heads=2)]
+    graph = pg.ModelSpec("atoms", [pg.component("knn", k=40)], layers, nodes="backbone")
     model = pg.build_model(graph, TARGET, seed=0)
     stored = model.plan.stored(residues)
     made = write_attention(model, residues, stored, tmp_path)
@@ -107,7 +107,7 @@ def test_a_model_of_atoms_has_maps_of_residues(tmp_path):
 
 def test_a_sequence_without_structure_has_maps_and_no_contacts(tmp_path):
     residues = make_protein((30,), seed=1)
-    model = model_of(EMBED, pg.node("transformer", dim=16, heads=2))
+    model = model_of(EMBED, pg.component("transformer", dim=16, heads=2))
     graph = model.plan.stored(residues)
     made = write_attention(model, residues.hide({"coordinates"}), graph, tmp_path)
     assert np.isnan([r.r_contact for r in made.heads]).all() and len(made.files) == 3 and made.positions == ()

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from protgraph.errors import OptionError
-from protgraph.registry.component import node
+from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 from protgraph.view.molviewspec import write_molviewspec
 from protgraph.view.scene import make_scene
@@ -24,7 +24,7 @@ def test_the_tree_says_file_colours_and_edges(shared_data, tmp_path):
     source.parent.mkdir()
     shutil.copy(shared_data / "formats" / "1igy.cif", source)
     residues = clean(load_structure(source))
-    scene = make_scene(residues, edges=[node("knn", k=2)], color="b_factor")
+    scene = make_scene(residues, edges=[component("knn", k=2)], color="b_factor")
     state = json.loads(write_molviewspec(scene, tmp_path / "out" / "a.mvsj", source=source, form="mmcif").read_text())
     root = state["root"]
     assert state["kind"] == "single" and set(state["metadata"]) == {"version", "title", "timestamp"}

@@ -10,12 +10,12 @@ import time
 import numpy as np
 import pytest
 
-from protgraph.registry.component import node
+from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 from protgraph.view.page import write_page
 from protgraph.view.scene import Color, Scene, edge_set, make_scene
 
-EDGES = (node("contact"), node("knn", k=4))
+EDGES = (component("contact"), component("knn", k=4))
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from protgraph.errors import MissingCoordinatesError, OptionError
-from protgraph.featurize.plan import featurize
-from protgraph.registry.component import node
+from protgraph.featurize.plan import build_graph
+from protgraph.registry.component import component
 from protgraph.structure import clean, load_fasta, load_structure
 from protgraph.view.scene import color_of, edge_set, make_scene
 
@@ -18,9 +18,9 @@ def residues(structures_dir):
 
 
 def test_edges_are_those_of_the_featurizer_each_pair_once(residues):
-    scene = make_scene(residues, edges=[node("contact"), node("knn", k=3)])
+    scene = make_scene(residues, edges=[component("contact"), component("knn", k=3)])
     contact, knn = scene.edges
-    index = featurize(residues, ["contact"]).edge_index.numpy()
+    index = build_graph(residues, ["contact"]).edge_index.numpy()
     assert sorted(map(tuple, contact.pairs.tolist())) == sorted((j, i) for j, i in index.T.tolist() if j < i)
     assert (knn.pairs[:, 0] < knn.pairs[:, 1]).all() and len(knn.pairs) < 3 * len(residues)
 
@@ -32,7 +32,7 @@ def test_an_edge_has_the_greater_width_of_its_two_directions():
 
 
 def test_colours_are_fields(residues):
-    graph = featurize(residues, ["dihedral", "b_factor"])
+    graph = build_graph(residues, ["dihedral", "b_factor"])
     np.testing.assert_array_equal(color_of(residues, "dihedral:4").values, graph.dihedral[:, 4].double())
     np.testing.assert_array_equal(color_of(residues, "b_factor").values, graph.b_factor[:, 0].double())
     assert color_of(residues, "chain").labels == ("A", "B")
@@ -55,7 +55,7 @@ def test_backbones_are_interrupted_at_breaks(structures_dir, shared_data):
 @pytest.mark.parametrize(
     ("given", "words"),
     [({"color": "dihedral"}, "dihedral:0 to dihedral:5"), ({"color": "dihedral:9"}, "choose one"),
-     ({"color": "edge_rbf"}, "edge_dist|no value"), ({"edges": [node("dihedral")]}, "finds no edges")],
+     ({"color": "edge_rbf"}, "edge_dist|no value"), ({"edges": [component("dihedral")]}, "finds no edges")],
 )  # fmt: skip
 def test_wrong_requests_say_what_to_do(residues, given, words):
     with pytest.raises(ValueError if "edge_rbf" in str(given) else OptionError, match=words):

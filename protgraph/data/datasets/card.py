@@ -12,11 +12,11 @@ from typing import Any
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
 
-__all__ = ["Card", "Count", "TaskCard", "load_card", "parse_card"]
+__all__ = ["DatasetCard", "SplitCount", "TaskCard", "load_card", "parse_card"]
 
 
 @dataclass(frozen=True)
-class Count:
+class SplitCount:
     """How much one split holds.
 
     Parameters
@@ -36,11 +36,11 @@ class Count:
     labelled: int | None = None
     per_class: tuple[int, ...] = ()
 
-    def __add__(self, other: Count) -> Count:
+    def __add__(self, other: SplitCount) -> SplitCount:
         """The counts of both; what one does not know, the sum does not."""
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("proteins", "residues", "labelled"))
         sums = (None if None in pair else sum(pair) for pair in pairs)
-        return Count(*sums, tuple(a + b for a, b in zip(self.per_class, other.per_class, strict=True)))
+        return SplitCount(*sums, tuple(a + b for a, b in zip(self.per_class, other.per_class, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class TaskCard:
     target: Target
     labels: str
     examples: str
-    counts: Mapping[str, Count]
+    counts: Mapping[str, SplitCount]
 
 
 @dataclass(frozen=True)
-class Card:
+class DatasetCard:
     """A dataset's card.
 
     Parameters
@@ -63,7 +63,7 @@ class Card:
         What to call it and what it is.
     split_rule : str
         How proteins were divided and what no split shares with another.
-    splits : mapping of str to Count
+    splits : mapping of str to SplitCount
         Its splits, in order.
     tasks : mapping of str to TaskCard
         Its tasks.
@@ -75,11 +75,11 @@ class Card:
     citation: str
     description: str
     split_rule: str
-    splits: Mapping[str, Count]
+    splits: Mapping[str, SplitCount]
     tasks: Mapping[str, TaskCard]
 
 
-def load_card(path: str | Path) -> Card:
+def load_card(path: str | Path) -> DatasetCard:
     """Read ``dataset.toml``; a missing key or a wrong type is a :class:`DatasetError` that says where."""
     try:
         with open(path, "rb") as file:
@@ -91,7 +91,7 @@ def load_card(path: str | Path) -> Card:
     return parse_card(table, where=str(path))
 
 
-def parse_card(table: Mapping[str, Any], *, where: str = "card") -> Card:
+def parse_card(table: Mapping[str, Any], *, where: str = "card") -> DatasetCard:
     """A card from plain data.
 
     Examples
@@ -111,7 +111,7 @@ def parse_card(table: Mapping[str, Any], *, where: str = "card") -> Card:
     if not counts or not tasks:
         raise DatasetError(f"{where}: a card has at least one split and one task")
     cards = {name: _task(tasks, name, set(counts), f"{where} [tasks.{name}]") for name in tasks}
-    return Card(**given, split_rule=rule, splits=MappingProxyType(counts), tasks=MappingProxyType(cards))
+    return DatasetCard(**given, split_rule=rule, splits=MappingProxyType(counts), tasks=MappingProxyType(cards))
 
 
 def _task(tasks: Mapping[str, Any], name: str, splits: set[str], where: str) -> TaskCard:
@@ -142,14 +142,14 @@ def _task(tasks: Mapping[str, Any], name: str, splits: set[str], where: str) -> 
     return TaskCard(target, labels, examples, MappingProxyType(counts))
 
 
-def _count(table: Mapping[str, Any], key: str, where: str) -> Count:
+def _count(table: Mapping[str, Any], key: str, where: str) -> SplitCount:
     given = _get(table, key, dict, where)
     where = f"{where} {key}"
     _known(given, {"proteins", "residues", "labelled", "per_class"}, where)
     per_class = _get(given, "per_class", list, where, default=[])
     if not all(type(n) is int for n in per_class):
         raise DatasetError(f"{where}: per_class must be a list of whole numbers, got {per_class!r}")
-    return Count(
+    return SplitCount(
         _get(given, "proteins", int, where),
         _get(given, "residues", int, where),
         _get(given, "labelled", int, where, default=None),

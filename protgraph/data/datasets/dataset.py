@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from protgraph.data.datasets.card import Card, Count, TaskCard
+from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, absent_residues, align, count_labels
 from protgraph.errors import UnknownNameError
 
@@ -47,9 +47,9 @@ class Example:
 
 
 class Dataset(ABC):
-    """Proteins with labels for named tasks, in splits; see :class:`~protgraph.data.datasets.card.Card`."""
+    """Proteins with labels for named tasks, in splits; see :class:`~protgraph.data.datasets.card.DatasetCard`."""
 
-    card: Card
+    card: DatasetCard
 
     @property
     def name(self) -> str:
@@ -91,12 +91,12 @@ class Dataset(ABC):
             return residues if example.chains is None else residues.chains(example.chains)
         return clean(load_structure(example.path), chains=example.chains)
 
-    def check(self, task: str) -> dict[str, Count]:
+    def check(self, task: str) -> dict[str, SplitCount]:
         """Read every structure, join its labels, and count.
 
         Returns
         -------
-        dict of str to Count
+        dict of str to SplitCount
             Proteins, residues and known labels of each split.
 
         Raises
@@ -105,13 +105,13 @@ class Dataset(ABC):
             One for all labels of absent residues, in whichever files they are.
         """
         target, found = self.target(task), []
-        counts: dict[str, Count] = {}
+        counts: dict[str, SplitCount] = {}
         for example in self.examples(task):
             residues, labels = self.read(example), self.labels(task, example)
             if isinstance(labels, ResidueLabels) and (absent := labels.absent(residues)).any():
                 found.append((labels.name or residues.name, labels, absent))
             if labels is None:
-                one = Count(1, len(residues))
+                one = SplitCount(1, len(residues))
             else:
                 one = count_labels(align(labels, residues, strict=False), target, len(residues))
             before = counts.get(example.split)

@@ -17,11 +17,11 @@ from protgraph.structure.io.fasta import is_fasta, read_fasta
 if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Content", "content_of"]
+__all__ = ["Fingerprint", "fingerprint_file"]
 
 
 @dataclass(frozen=True)
-class Content:
+class Fingerprint:
     """Digests of a file.
 
     Parameters
@@ -36,9 +36,9 @@ class Content:
     digest: str
     sequences: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, names: Collection[str] | None) -> Content:
+    def of(self, names: Collection[str] | None) -> Fingerprint:
         """The same of these chains or records alone; None takes all."""
-        return self if names is None else Content(self.digest, {n: s for n, s in self.sequences.items() if n in names})
+        return self if names is None else Fingerprint(self.digest, {n: s for n, s in self.sequences.items() if n in names})
 
     @property
     def known(self) -> frozenset[str]:
@@ -46,7 +46,7 @@ class Content:
         return frozenset(self.sequences.values()) - {""}
 
 
-def content_of(path: Path, *, read: Callable[[Path], Residues] | None = None) -> Content:
+def fingerprint_file(path: Path, *, read: Callable[[Path], Residues] | None = None) -> Fingerprint:
     """Look into a file.
 
     Parameters
@@ -60,9 +60,9 @@ def content_of(path: Path, *, read: Callable[[Path], Residues] | None = None) ->
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
-        return Content("")
+        return Fingerprint("")
     found = _records(path) if is_fasta(path) else _chains(path, read or _read)
-    return Content(digest, {name: _digest(sequence) for name, sequence in found.items()})
+    return Fingerprint(digest, {name: _digest(sequence) for name, sequence in found.items()})
 
 
 def _records(path: Path) -> dict[str, str]:

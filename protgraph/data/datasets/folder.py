@@ -14,14 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from protgraph.data.datasets.card import Card, Count, TaskCard
+from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.fingerprint import Content, content_of
-from protgraph.data.datasets.folder_index import Members, all_members, label_columns, named_members
-from protgraph.data.datasets.label_table import Table, read_table, read_values
+from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
+from protgraph.data.datasets.folder_index import FolderIndex, index_folder, index_table, label_columns
+from protgraph.data.datasets.label_table import LabelTable, read_label_table, read_values
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
 from protgraph.data.datasets.protein_files import folder_files
-from protgraph.data.datasets.split_assignment import Division, Tied, given_division, random_division
+from protgraph.data.datasets.split_assignment import SplitAssignment, SplitUnit, assign_random_splits, splits_from_table
 from protgraph.data.datasets.splits import FRACTIONS
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
@@ -92,12 +92,12 @@ class FolderDataset(Dataset):
         target: Target | None = None,
         fractions: Mapping[str, float] = FRACTIONS,
         seed: int = 0,
-        look: Callable[[Path], Content] = content_of,
+        look: Callable[[Path], Fingerprint] = fingerprint_file,
     ) -> None:
         folder, where = Path(folder), str(labels)
         if labels is None and target is None:
             raise DatasetError(f"folder {str(folder)!r}: give a table of labels, or a target that needs none")
-        members = all_members(folder) if labels is None else named_members(folder, read_table(labels), where)
+        members = index_folder(folder) if labels is None else index_table(folder, read_label_table(labels), where)
         given = [] if target is not None else _chosen(members.table, columns, where)
         self._keys, self._values = members.keys, None
         if target is None:
@@ -117,7 +117,7 @@ class FolderDataset(Dataset):
         source = f"from {where}" if given else "found in the structures or sequences themselves"
         who = "every file of the folder" if labels is None else f"every file that {where} names"
         tasks = {task: TaskCard(target, source, who, counts)}
-        self.card = Card(folder.resolve().name, version, "", "", "files of a folder", division.rule, counts, tasks)
+        self.card = DatasetCard(folder.resolve().name, version, "", "", "files of a folder", division.rule, counts, tasks)
 
     @property
     def has_labels(self) -> bool:
@@ -138,7 +138,7 @@ class FolderDataset(Dataset):
         return ResidueLabels(*(key[rows] for key in self._keys), self._values[rows], name=example.path.name)
 
 
-def _chosen(table: Table, columns: Sequence[str] | None, where: str) -> list[str]:
+def _chosen(table: LabelTable, columns: Sequence[str] | None, where: str) -> list[str]:
     free = label_columns(table)
     missing = [c for c in columns or () if c not in free]
     if missing or not free:
@@ -148,21 +148,21 @@ def _chosen(table: Table, columns: Sequence[str] | None, where: str) -> list[str
 
 
 def _divide(
-    members: Members, contents: Mapping[Path, Content], where: str, fractions: Mapping[str, float], seed: int
-) -> Division:
+    members: FolderIndex, contents: Mapping[Path, Fingerprint], where: str, fractions: Mapping[str, float], seed: int
+) -> SplitAssignment:
     """The split of each example. At random, all chains of a file or record go one way."""
     table, tied = members.table, []
     for example, own in zip(members.examples, members.rows, strict=True):
         content = contents[example.path].of(example.chains if example.record is None else (example.record,))
         clusters = frozenset(table["cluster"][own].tolist() if "cluster" in table else ()) - {""}
-        tied.append(Tied(example.id, content.known, clusters, bool(content.sequences)))
+        tied.append(SplitUnit(example.id, content.known, clusters, bool(content.sequences)))
     if "split" in table:
-        return given_division(_given(table["split"], members.rows, where), tied, where)
+        return splits_from_table(_given(table["split"], members.rows, where), tied, where)
     places = [(example.path, example.record) for example in members.examples]
-    whole: dict[tuple[Path, str | None], Tied] = {}
+    whole: dict[tuple[Path, str | None], SplitUnit] = {}
     for place, one in zip(places, tied, strict=True):
         whole[place] = one.joined(whole[place]) if place in whole else one
-    division = random_division(list(whole.values()), fractions=fractions, seed=seed)
+    division = assign_random_splits(list(whole.values()), fractions=fractions, seed=seed)
     split = dict(zip(whole, division.splits, strict=True))
     return replace(division, splits=tuple(split[place] for place in places))
 
@@ -176,15 +176,15 @@ def _given(column: np.ndarray, rows: Sequence[np.ndarray], where: str) -> list[s
     return [names[0] for names in found]
 
 
-def _version(examples: list[Example], contents: Mapping[Path, Content], labels: str | Path | None) -> str:
+def _version(examples: list[Example], contents: Mapping[Path, Fingerprint], labels: str | Path | None) -> str:
     """12 hexadecimal digits that change with the bytes of the files, the splits, or the bytes of the table."""
     told = [(e.id, e.chains, e.split, e.record, contents[e.path].digest) for e in sorted(examples, key=lambda e: e.id)]
     table = b"" if labels is None else Path(labels).read_bytes()
     return hashlib.sha256(repr(told).encode() + table).hexdigest()[:12]
 
 
-def _counts(examples: list[Example]) -> dict[str, Count]:
+def _counts(examples: list[Example]) -> dict[str, SplitCount]:
     """How many proteins each split has, the usual splits first."""
     held = [e.split for e in examples]
     order = [s for s in USUAL if s in held] + sorted(set(held) - set(USUAL))
-    return {split: Count(held.count(split)) for split in order}
+    return {split: SplitCount(held.count(split)) for split in order}

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from protgraph.data.datasets.dataset import Example
-from protgraph.data.datasets.label_table import Table, residue_numbers
-from protgraph.data.datasets.protein_files import Source, folder_sources, named_sources, source_ids
+from protgraph.data.datasets.label_table import LabelTable, residue_numbers
+from protgraph.data.datasets.protein_files import ProteinFile, folder_sources, named_sources, source_ids
 from protgraph.errors import LabelError
 
-__all__ = ["Members", "all_members", "label_columns", "named_members"]
+__all__ = ["FolderIndex", "index_folder", "label_columns", "index_table"]
 
 IDENTITY = ("file", "id", "chain", "res_id", "ins_code")
 KEYS = (*IDENTITY, "split", "cluster")
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class FolderIndex:
     """Proteins to be examples, their splits still open.
 
     Parameters
@@ -35,7 +35,7 @@ class Members:
 
     examples: tuple[Example, ...]
     rows: tuple[np.ndarray, ...]
-    table: Table = field(default_factory=dict)
+    table: LabelTable = field(default_factory=dict)
     keys: tuple[np.ndarray, ...] = ()
 
     @property
@@ -44,12 +44,12 @@ class Members:
         return bool(self.keys)
 
 
-def label_columns(table: Table) -> list[str]:
+def label_columns(table: LabelTable) -> list[str]:
     """The columns that are labels."""
     return [column for column in table if column not in KEYS]
 
 
-def all_members(folder: Path) -> Members:
+def index_folder(folder: Path) -> FolderIndex:
     """Every structure file and FASTA record of a folder.
 
     Raises
@@ -59,10 +59,10 @@ def all_members(folder: Path) -> Members:
     """
     sources = folder_sources(folder)
     rows, examples = _examples(sources, list(range(len(sources))), [""] * len(sources))
-    return Members(examples, rows)
+    return FolderIndex(examples, rows)
 
 
-def named_members(folder: Path, table: Table, where: str) -> Members:
+def index_table(folder: Path, table: LabelTable, where: str) -> FolderIndex:
     """The files, records and chains that a table names.
 
     Raises
@@ -81,7 +81,7 @@ def named_members(folder: Path, table: Table, where: str) -> Members:
     chain = table["chain"].tolist() if "chain" in table and not per_residue else [""] * len(file)
     _no_duplicates(_row_names([sources[f].name for f in file], chain, keys), table, where)
     rows, examples = _examples(sources, file, chain)
-    return Members(examples, rows, table, keys)
+    return FolderIndex(examples, rows, table, keys)
 
 
 def _row_names(files: list[str], chains: list[str], keys: tuple[np.ndarray, ...]) -> list[str]:
@@ -92,7 +92,7 @@ def _row_names(files: list[str], chains: list[str], keys: tuple[np.ndarray, ...]
     return [f"{file} {c}:{r}{i}" for file, (c, r, i) in zip(files, residues, strict=True)]
 
 
-def _no_duplicates(names: list[str], table: Table, where: str) -> None:
+def _no_duplicates(names: list[str], table: LabelTable, where: str) -> None:
     told = [column for name, column in table.items() if name not in IDENTITY]
     seen: dict[str, int] = {}
     for row, name in enumerate(names):
@@ -104,7 +104,7 @@ def _no_duplicates(names: list[str], table: Table, where: str) -> None:
 
 
 def _examples(
-    sources: list[Source], file: list[int], chain: list[str]
+    sources: list[ProteinFile], file: list[int], chain: list[str]
 ) -> tuple[tuple[np.ndarray, ...], tuple[Example, ...]]:
     """The rows of each file and chain, in order of appearance, and the example that it is."""
     ids = source_ids(sources)

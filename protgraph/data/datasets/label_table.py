@@ -14,9 +14,9 @@ import numpy as np
 
 from protgraph.errors import LabelError
 
-__all__ = ["Table", "read_table", "read_values", "residue_numbers"]
+__all__ = ["LabelTable", "read_label_table", "read_values", "residue_numbers"]
 
-Table = Mapping[str, np.ndarray]
+LabelTable = Mapping[str, np.ndarray]
 """Columns by name, each ``(R,)`` str, blanks as ""."""
 
 BLANK = ("", "nan", "NaN")
@@ -25,7 +25,7 @@ _RESIDUE = re.compile(r"\s*([+-]?\d+)\s*([A-Za-z]?)\s*")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
 
-def read_table(path: str | Path) -> dict[str, np.ndarray]:
+def read_label_table(path: str | Path) -> dict[str, np.ndarray]:
     """Read a table as texts; what separates is the tab, comma or semicolon that the header holds, in this order.
 
     Raises
@@ -63,7 +63,7 @@ def _pointed(text: str) -> str:
     return text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text.strip()) else text
 
 
-def residue_numbers(table: Table, where: str) -> tuple[np.ndarray, np.ndarray]:
+def residue_numbers(table: LabelTable, where: str) -> tuple[np.ndarray, np.ndarray]:
     """``(R,)`` int64 residue numbers and ``(R,)`` str insertion codes, which may also stand as ``100B`` in res_id."""
     matches = [_RESIDUE.fullmatch(text) for text in table["res_id"].tolist()]
     codes = table.get("ins_code")
@@ -77,7 +77,7 @@ def residue_numbers(table: Table, where: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_values(
-    table: Table, columns: Sequence[str], kind: str | None, where: str
+    table: LabelTable, columns: Sequence[str], kind: str | None, where: str
 ) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """Label columns as numbers; blanks and "nan" are unknown, in columns of numbers "NA" too.
 

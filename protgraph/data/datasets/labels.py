@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from protgraph.data.datasets.card import Count
+from protgraph.data.datasets.card import SplitCount
 from protgraph.errors import LabelError
 
 if TYPE_CHECKING:
@@ -155,14 +155,14 @@ def absent_residues(found: Sequence[tuple[str, ResidueLabels, np.ndarray]]) -> L
     )
 
 
-def count_labels(y: np.ndarray, target: Target, residues: int) -> Count:
+def count_labels(y: np.ndarray, target: Target, residues: int) -> SplitCount:
     """One protein's known labels, ``y`` as :func:`align` gives them, with how many of each class."""
     if target.kind == "classes":
         per_class = np.bincount(y[y >= 0], minlength=target.size)
-        return Count(1, residues, int((y >= 0).sum()), tuple(per_class.tolist()))
+        return SplitCount(1, residues, int((y >= 0).sum()), tuple(per_class.tolist()))
     known = int((~np.isnan(y)).reshape(len(y), -1).any(1).sum())
     positives = np.nansum(y, axis=0).astype(int).tolist() if target.kind == "labels" else ()
-    return Count(1, residues, known, tuple(positives))
+    return SplitCount(1, residues, known, tuple(positives))
 
 
 def _canonical(values: np.ndarray) -> np.ndarray:

@@ -12,11 +12,11 @@ from protgraph.errors import DatasetError, LabelError, StructureFileError
 from protgraph.structure.io.fasta import is_fasta, read_fasta
 from protgraph.structure.io.sources import SUFFIXES, is_protein_file
 
-__all__ = ["Source", "folder_files", "folder_sources", "named_sources", "source_ids"]
+__all__ = ["ProteinFile", "folder_files", "folder_sources", "named_sources", "source_ids"]
 
 
 @dataclass(frozen=True)
-class Source:
+class ProteinFile:
     """A structure file, or one record of a FASTA file.
 
     Parameters
@@ -53,7 +53,7 @@ def folder_files(folder: Path) -> list[Path]:
     return sorted(p for p in folder.iterdir() if is_protein_file(p) and p.is_file())
 
 
-def folder_sources(folder: Path) -> list[Source]:
+def folder_sources(folder: Path) -> list[ProteinFile]:
     """Every protein of a folder.
 
     Raises
@@ -71,7 +71,7 @@ def folder_sources(folder: Path) -> list[Source]:
     return found
 
 
-def named_sources(folder: Path, names: Sequence[str], where: str) -> tuple[list[Source], list[int]]:
+def named_sources(folder: Path, names: Sequence[str], where: str) -> tuple[list[ProteinFile], list[int]]:
     """The proteins that a table names, and which of them each of its rows names.
 
     Parameters
@@ -88,7 +88,7 @@ def named_sources(folder: Path, names: Sequence[str], where: str) -> tuple[list[
         A name is in no file, or may be any of several.
     """
     known = _by_name(folder)
-    found: dict[str, Source] = {}
+    found: dict[str, ProteinFile] = {}
     absent: list[str] = []
     for name in dict.fromkeys(names):
         exact = _sources(folder / name) if name and (folder / name).is_file() else known.get(name, [])
@@ -105,15 +105,15 @@ def named_sources(folder: Path, names: Sequence[str], where: str) -> tuple[list[
     return sources, [place[found[name]] for name in names]
 
 
-def source_ids(sources: Sequence[Source]) -> list[str]:
+def source_ids(sources: Sequence[ProteinFile]) -> list[str]:
     """What examples call them: the shortest name that is unique."""
     often = Counter(source.stem for source in sources)
     return [source.stem if often[source.stem] == 1 else source.name for source in sources]
 
 
-def _by_name(folder: Path) -> dict[str, list[Source]]:
+def _by_name(folder: Path) -> dict[str, list[ProteinFile]]:
     """What may be meant by a name without the suffix, by a record's name, or by both."""
-    named: dict[str, list[Source]] = {}
+    named: dict[str, list[ProteinFile]] = {}
     for path in folder_files(folder):
         sources = _sources(path)
         for source in sources:
@@ -123,17 +123,17 @@ def _by_name(folder: Path) -> dict[str, list[Source]]:
     return named
 
 
-def _sources(path: Path) -> list[Source]:
+def _sources(path: Path) -> list[ProteinFile]:
     """A structure file itself; of a FASTA file, every record.
 
     A FASTA file that cannot be read is as one record: it is listed with the reason when that is read.
     """
     if not is_fasta(path):
-        return [Source(path)]
+        return [ProteinFile(path)]
     try:
-        return [Source(path, record.name) for record in read_fasta(path)]
+        return [ProteinFile(path, record.name) for record in read_fasta(path)]
     except StructureFileError:
-        return [Source(path, _stem(path))]
+        return [ProteinFile(path, _stem(path))]
 
 
 def _stem(path: Path) -> str:

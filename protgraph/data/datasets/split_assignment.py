@@ -10,10 +10,10 @@ from typing import NamedTuple
 from protgraph.data.datasets.splits import group_split, linked_groups
 from protgraph.errors import DatasetError
 
-__all__ = ["Division", "Tied", "given_division", "random_division"]
+__all__ = ["SplitAssignment", "SplitUnit", "splits_from_table", "assign_random_splits"]
 
 
-class Tied(NamedTuple):
+class SplitUnit(NamedTuple):
     """One protein, and what ties it to others.
 
     Parameters
@@ -21,7 +21,7 @@ class Tied(NamedTuple):
     name : str
         Unique.
     sequences : frozenset of str
-        Digests of the sequences of its chains; see :class:`protgraph.data.datasets.fingerprint.Content`.
+        Digests of the sequences of its chains; see :class:`protgraph.data.datasets.fingerprint.Fingerprint`.
     clusters : frozenset of str
         Clusters that a table puts it in.
     is_readable : bool
@@ -33,15 +33,15 @@ class Tied(NamedTuple):
     clusters: frozenset[str] = frozenset()
     is_readable: bool = True
 
-    def joined(self, other: Tied) -> Tied:
+    def joined(self, other: SplitUnit) -> SplitUnit:
         """Both as one, which has the name that is first in order."""
         ties = self.sequences | other.sequences, self.clusters | other.clusters
-        return Tied(min(self.name, other.name), *ties, self.is_readable or other.is_readable)
+        return SplitUnit(min(self.name, other.name), *ties, self.is_readable or other.is_readable)
 
 
 @dataclass(frozen=True)
-class Division:
-    """What :func:`random_division` and :func:`given_division` come to.
+class SplitAssignment:
+    """What :func:`assign_random_splits` and :func:`splits_from_table` come to.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Division:
     notes: tuple[str, ...] = ()
 
 
-def random_division(proteins: Sequence[Tied], *, fractions: Mapping[str, float], seed: int) -> Division:
+def assign_random_splits(proteins: Sequence[SplitUnit], *, fractions: Mapping[str, float], seed: int) -> SplitAssignment:
     """A random split in which proteins that share a cluster or a sequence, also by way of others, stay together.
 
     The same proteins in another order get the same splits. What cannot be read goes to the training split, where it is
@@ -80,17 +80,17 @@ def random_division(proteins: Sequence[Tied], *, fractions: Mapping[str, float],
     empty = [name for name, share in fractions.items() if share > 0 and name not in drawn]
     few = f"nothing is left for {' and '.join(empty)}: give more proteins, or a table with a column 'split'"
     told = (*(shared if tied else ()), *([few] if empty else ()))
-    return Division(tuple(where.get(i, "train") for i in range(len(proteins))), rule, told)
+    return SplitAssignment(tuple(where.get(i, "train") for i in range(len(proteins))), rule, told)
 
 
-def given_division(given: Sequence[str], proteins: Sequence[Tied], where: str) -> Division:
+def splits_from_table(given: Sequence[str], proteins: Sequence[SplitUnit], where: str) -> SplitAssignment:
     """The splits of a table; sequences that are in more than one are noted.
 
     Parameters
     ----------
     given : sequence of str
         The split of each protein.
-    proteins : sequence of Tied
+    proteins : sequence of SplitUnit
     where : str
         What errors call the table.
 
@@ -113,4 +113,4 @@ def given_division(given: Sequence[str], proteins: Sequence[Tied], where: str) -
     if crossing:
         number = "1 sequence is" if len(crossing) == 1 else f"{len(crossing)} sequences are"
         notes = (f"{number} in more than one split ({', '.join(sorted(set.union(*crossing)))}), as {where} has it",)
-    return Division(tuple(given), f"as {where} says", notes)
+    return SplitAssignment(tuple(given), f"as {where} says", notes)

@@ -16,10 +16,10 @@ from torch import Tensor
 from protgraph.data.graph.protein_graph import ProteinGraph, fill
 from protgraph.errors import DatasetError, FieldError
 
-__all__ = ["read_info", "read_part", "write_part"]
+__all__ = ["read_graph_info", "read_graph_file", "write_graph_file"]
 
 
-def write_part(path: str | Path, graph: ProteinGraph, *, info: Mapping[str, Any]) -> None:
+def write_graph_file(path: str | Path, graph: ProteinGraph, *, info: Mapping[str, Any]) -> None:
     """Write a graph to a safetensors file, which appears whole or not at all.
 
     Parameters
@@ -54,8 +54,8 @@ def write_part(path: str | Path, graph: ProteinGraph, *, info: Mapping[str, Any]
         unfinished.unlink(missing_ok=True)
 
 
-def read_part(path: str | Path) -> ProteinGraph:
-    """The graph that :func:`write_part` wrote.
+def read_graph_file(path: str | Path) -> ProteinGraph:
+    """The graph that :func:`write_graph_file` wrote.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def read_part(path: str | Path) -> ProteinGraph:
     return graph
 
 
-def read_info(path: str | Path) -> dict[str, Any]:
+def read_graph_info(path: str | Path) -> dict[str, Any]:
     """What was kept beside the graph; the graph itself is not read."""
     return _read(path, whole=False)[1]["info"]
 

@@ -28,14 +28,14 @@ from protgraph.data.graph.node_level import CA
 from protgraph.data.graph.protein_graph import ProteinGraph, fill, make_batch, shared_fields
 from protgraph.errors import DatasetError, FieldError
 
-__all__ = ["Store", "write_store"]
+__all__ = ["GraphStore", "write_store"]
 
 FORMAT, VERSION = "protgraph-store", 1
 META = "store.json"
 EDGES = ("edge_source", "edge_target")  # how ``edge_index`` lies on disk: int32 nodes of each protein
 
 
-class Store:
+class GraphStore:
     """A folder of prepared proteins, opened without reading it.
 
     Parameters
@@ -89,10 +89,10 @@ class Store:
         return int(self.sizes.sum()) if types is None else int((types == CA).sum())
 
     def __repr__(self) -> str:
-        return f"Store({str(self.path)!r}, proteins={len(self)}, nodes={int(self.sizes.sum())})"
+        return f"GraphStore({str(self.path)!r}, proteins={len(self)}, nodes={int(self.sizes.sum())})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Store, (self.path,)
+        return GraphStore, (self.path,)
 
     def __getitem__(self, i: int) -> ProteinGraph:
         """Protein i; the tensors are copies, the caller may change them."""
@@ -180,7 +180,7 @@ class Store:
 
 def write_store(
     path: str | Path, graphs: Iterable[ProteinGraph], *, info: Mapping[str, Any] | None = None, overwrite: bool = False
-) -> Store:
+) -> GraphStore:
     """Write proteins to a folder, which appears whole or not at all.
 
     Parameters
@@ -222,7 +222,7 @@ def write_store(
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    return Store(path)
+    return GraphStore(path)
 
 
 def _flatten(graphs: list[ProteinGraph]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

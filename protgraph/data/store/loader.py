@@ -133,7 +133,7 @@ def loader(
     num_workers: int = 0,
     pin_memory: bool = False,
 ) -> DataLoader:
-    """Batches of a :class:`~protgraph.data.store.graph_store.Store` or of a list of graphs.
+    """Batches of a :class:`~protgraph.data.store.graph_store.GraphStore` or of a list of graphs.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.kv_cache import State
+from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.mlp import split_heads
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention
@@ -83,7 +83,7 @@ class Attention(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"h": self.attention(f["h"], f)}
 
-    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State]:
+    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache]:
         h, state = self.attention.step(f["h"], f, state)
         return {"h": h}, state
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.kv_cache import State
+from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["Constant", "Embed"]
@@ -105,5 +105,5 @@ class Constant(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"h": self.value.expand(f["proteins"].batch.numel(), -1)}
 
-    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State | None]:
+    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache | None]:
         return self.forward(f), None

@@ -11,7 +11,7 @@ from torch.nn.functional import linear
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.gvp_modules import GVP, Pair, PairDropout, PairNorm, Widths, norm
+from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths, norm
 from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
@@ -70,13 +70,13 @@ class GVPLayer(GraphLayer):
             if any(str(ir) not in ("0e", "0o", "1o") for _, ir in spec.o3):
                 raise WiringError(f"gvp reads {name!r} as scalars and vectors, but it is {spec.irreps}")
         of = [block for spec in fields.values() for block in spec.o3]
-        given = Widths(sum(b.mul for b in of if b.ir.l == 0), sum(b.mul for b in of if b.ir.l == 1))
+        given = ScalarVectorWidths(sum(b.mul for b in of if b.ir.l == 0), sum(b.mul for b in of if b.ir.l == 1))
         out = FieldSpec("h", levels.pop(), irreps, chiral=any(str(b.ir) == "0o" for b in of))
-        made = Widths.of(out, "gvp")
+        made = ScalarVectorWidths.of(out, "gvp")
         if not (given.scalars and given.vectors and made.vectors):
             raise WiringError(f"gvp makes {made.irreps} of {given.irreps}: it needs scalars and vectors on both sides")
         self.gvp = GVP(given, made, act=act, gate=gate)
-        self.norm = PairNorm(made.scalars, vectors=made.vectors > 1) if norm else nn.Identity()
+        self.norm = ScalarVectorNorm(made.scalars, vectors=made.vectors > 1) if norm else nn.Identity()
         self.declare(h=out.as_("h", irreps=made.irreps))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -86,7 +86,7 @@ class GVPLayer(GraphLayer):
             parts = f[name].flatten(1).to(self.gvp.ws.weight.dtype).split([b.dim for b in spec.o3], 1)
             for part, (mul, ir) in zip(parts, spec.o3, strict=True):
                 s.append(part) if ir.l == 0 else v.append(part.unflatten(1, (mul, 3)).mT)
-        return {"h": self.norm(self.gvp(Pair(torch.cat(s, 1), torch.cat(v, 2)))).pack()}
+        return {"h": self.norm(self.gvp(ScalarVector(torch.cat(s, 1), torch.cat(v, 2)))).pack()}
 
 
 class GVPConv(GraphLayer):
@@ -131,18 +131,18 @@ class GVPConv(GraphLayer):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields)
-        self.node, self.edge = Widths.of(fields["h"], "gvp_conv"), Widths.of(fields["edge_attr"], "gvp_conv")
+        self.node, self.edge = ScalarVectorWidths.of(fields["h"], "gvp_conv"), ScalarVectorWidths.of(fields["edge_attr"], "gvp_conv")
         n, e = self.node, self.edge
         if depth < 2 or not n.vectors:
             raise OptionError(f"gvp_conv: depth={depth}, h of {n.irreps}; it takes a depth from 2 on, and vectors in h")
-        triple = Widths(2 * n.scalars + e.scalars, 2 * n.vectors + e.vectors)
+        triple = ScalarVectorWidths(2 * n.scalars + e.scalars, 2 * n.vectors + e.vectors)
         self.first = GVP(triple, n, act=act, gate=gate)
         self.middle = nn.Sequential(*(GVP(n, n, act=act, gate=gate) for _ in range(depth - 2)))
         self.last = GVP(n, n, act="none", gate=gate)
-        wide = Widths(4 * n.scalars, 2 * n.vectors)
+        wide = ScalarVectorWidths(4 * n.scalars, 2 * n.vectors)
         self.feed_forward = nn.Sequential(GVP(n, wide, act=act, gate=gate), GVP(wide, n, act="none", gate=gate))
-        self.norms = nn.ModuleList([PairNorm(n.scalars), PairNorm(n.scalars)])
-        self.dropout = PairDropout(dropout)
+        self.norms = nn.ModuleList([ScalarVectorNorm(n.scalars), ScalarVectorNorm(n.scalars)])
+        self.dropout = ScalarVectorDropout(dropout)
         self.declare(h=fields["h"].as_("h", irreps=n.irreps))
 
     @classmethod
@@ -158,9 +158,9 @@ class GVPConv(GraphLayer):
             for old, new in names.items()
             if key.startswith(old) and value.numel()  # without their empty "dummy_param"
         }
-        node = Widths(*(state[f"last.{w}.weight"].size(0) for w in ("ws", "wv")))
+        node = ScalarVectorWidths(*(state[f"last.{w}.weight"].size(0) for w in ("ws", "wv")))
         hidden, vectors = state["first.wh.weight"].shape
-        edge = Widths(state["first.ws.weight"].size(1) - 2 * node.scalars - hidden, vectors - 2 * node.vectors)
+        edge = ScalarVectorWidths(state["first.ws.weight"].size(1) - 2 * node.scalars - hidden, vectors - 2 * node.vectors)
         fields = {"h": FieldSpec("h", "node", node.irreps), "edges": field("edges")}
         fields["edge_attr"] = FieldSpec("edge_attr", "edge", edge.irreps)
         layer = cls(fields, depth=depth, gate="scalar" if "last.wsv.weight" in state else "norm")
@@ -169,12 +169,12 @@ class GVPConv(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """``h`` (N, Sx0e+Vx1o)."""
-        h, e = Pair.unpack(f["h"], self.node), Pair.unpack(f["edge_attr"], self.edge)
+        h, e = ScalarVector.unpack(f["h"], self.node), ScalarVector.unpack(f["edge_attr"], self.edge)
         h = self.norms[0](h + self.dropout(self._mean_message(h, e, f["edges"])))  # eqs. 1, 2
         h = self.norms[1](h + self.dropout(self.feed_forward(h)))  # eqs. 3, 4
         return {"h": h.pack()}
 
-    def _mean_message(self, h: Pair, e: Pair, edges: Edges) -> Pair:
+    def _mean_message(self, h: ScalarVector, e: ScalarVector, edges: Edges) -> ScalarVector:
         """``mean_j M(h_j, e_ij, h_i)``: what mixes nodes on all edges at once, the rest in parts."""
         (s, v), gvp = self.node, self.first
         # The first GVP reads [h_j, e_ij, h_i]; its matrices are taken apart.
@@ -189,18 +189,18 @@ class GVPConv(GraphLayer):
             x = gvp.finish(of_pair + linear(torch.cat([s, norm(v)], 1), of_edge), v)
             means.append(self._last(self.middle(x), mean))
         some = edges.count.clamp(max=1).to(pair.dtype).unsqueeze(1)
-        return Pair(torch.cat([m.s for m in means]) + some * self.last.ws.bias, torch.cat([m.v for m in means]))
+        return ScalarVector(torch.cat([m.s for m in means]) + some * self.last.ws.bias, torch.cat([m.v for m in means]))
 
-    def _last(self, m: Pair, mean: Callable[[Tensor], Tensor]) -> Pair:
+    def _last(self, m: ScalarVector, mean: Callable[[Tensor], Tensor]) -> ScalarVector:
         """The mean over neighbours of a GVP without activation, but for the bias of its scalars."""
         gvp, vh = self.last, self.last.wh(m.v)  # (E, 3, h)
         x = torch.cat([m.s, norm(vh)], 1)  # (E, S + h)
         s = linear(mean(x), gvp.ws.weight)  # (N, S)
         if gvp.wsv is None:
-            return Pair(s, gvp.wv(mean(vh)))
+            return ScalarVector(s, gvp.wv(mean(vh)))
         # W_g s' + b_g = (W_g W_s) [s, |V_h|] + (W_g b + b_g): no edge needs s' itself.
         gate = linear(x, gvp.wsv.weight @ gvp.ws.weight, gvp.wsv(gvp.ws.bias)).sigmoid()  # (E, V)
-        return Pair(s, mean(gvp.wv(vh) * gate.unsqueeze(1)))
+        return ScalarVector(s, mean(gvp.wv(vh) * gate.unsqueeze(1)))
 
 
 def _parts(edges: Edges, *values: Tensor) -> Iterator[tuple[Callable[[Tensor], Tensor], Tensor, ...]]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.nn.kv_cache import State, next_place
+from protgraph.nn.kv_cache import KVCache, next_place
 from protgraph.nn.mlp import one_of
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, PlaceTable, PositionCode, sequence_place, sinusoid
@@ -58,7 +58,7 @@ class Position(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return self._add(f["h"], sequence_place(f["seq_pos"], f["proteins"], f.get("chain")))
 
-    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State | None]:
+    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache | None]:
         place, state = next_place(f, state)
         return self._add(f["h"], place), state
 

@@ -11,7 +11,7 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention
-from protgraph.nn.kv_cache import State, remember, so_far
+from protgraph.nn.kv_cache import KVCache, append_to_cache, cached_length
 from protgraph.nn.mlp import split_heads
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import CAUSAL
@@ -78,13 +78,13 @@ class Transformer(GraphLayer):
         q, k, v = self._heads(f["h"])
         return {"h": self._result(f["h"], self.attention(q, k, v, f["proteins"]))}
 
-    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State]:
+    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache]:
         if not self.attention.causal:
             raise WiringError("transformer sees later nodes too: only a causal one goes on from those before")
         q, k, v = self._heads(f["h"])
-        state = remember(state, f["proteins"], {"k": k, "v": v})
+        state = append_to_cache(state, f["proteins"], {"k": k, "v": v})
         k, v = state["k"].flatten(0, 1), state["v"].flatten(0, 1)
-        out = self.attention(q, k, v, f["proteins"], keys=so_far(state["k"]))
+        out = self.attention(q, k, v, f["proteins"], keys=cached_length(state["k"]))
         return {"h": self._result(f["h"], out)}, state
 
     def _heads(self, h: Tensor) -> tuple[Tensor, ...]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.nn.kv_cache import State
+from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.mlp import mlp
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention
@@ -63,7 +63,7 @@ class _Block(GraphLayer):
         h = f["h"]
         return {"h": self.update(h, self.attention(self.ask(h), f))}
 
-    def step(self, f: Mapping[str, Tensor], state: State | None) -> tuple[dict[str, Tensor], State]:
+    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache]:
         h = f["h"]
         seen, state = self.attention.step(self.ask(h), f, state)
         return {"h": self.update(h, seen)}, state

@@ -9,7 +9,7 @@ from protgraph.structure.chemistry.bonds import covalent_bonds
 from protgraph.structure.neighbors.search import close_pairs, squared
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["RADIUS", "atom_radii", "touching"]
+__all__ = ["RADIUS", "vdw_radii", "touching"]
 
 RADIUS = {
     "C": 1.70, "N": 1.55, "O": 1.52, "S": 1.80, "P": 1.80, "SE": 1.90, "F": 1.47, "CL": 1.75, "BR": 1.85, "I": 1.98,
@@ -20,7 +20,7 @@ RADIUS = {
 _BONDS = 3  # atoms at most so many bonds apart are where they are by their bonds
 
 
-def atom_radii(residues: Residues) -> np.ndarray:
+def vdw_radii(residues: Residues) -> np.ndarray:
     """``(A,)`` float64, Å; an element that Bondi lacks has carbon's."""
     elements, which = np.unique(residues.atom_element, return_inverse=True)
     return np.array([RADIUS.get(str(e), RADIUS["C"]) for e in elements])[which]
@@ -40,7 +40,7 @@ def touching(residues: Residues, low: float, high: float) -> np.ndarray:
     ndarray
         ``(2, P)`` int64 atoms a < b.
     """
-    pos, radius = residues.atom_pos.astype(np.float64), atom_radii(residues)
+    pos, radius = residues.atom_pos.astype(np.float64), vdw_radii(residues)
     a, b = close_pairs(pos, 2 * radius.max(initial=0) + max(high, 0))
     other = residues.atom_residue[a] != residues.atom_residue[b]
     a, b = a[other], b[other]

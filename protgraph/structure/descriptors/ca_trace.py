@@ -9,7 +9,7 @@ import numpy as np
 from biotite.structure import AtomArray, annotate_sse
 
 from protgraph.structure.descriptors.backbone_geometry import dihedral_angle, linked_to_next, unit
-from protgraph.structure.neighbors.compact_fragments import draw_together
+from protgraph.structure.neighbors.compact_fragments import compact_fragments
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["p_sea", "trace_angles", "trace_side"]
@@ -93,7 +93,7 @@ def p_sea(residues: Residues) -> np.ndarray:
     """
     n = len(residues)
     trace = AtomArray(n)
-    trace.coord = draw_together(residues.pos, _REACH).astype(np.float32)
+    trace.coord = compact_fragments(residues.pos, _REACH).astype(np.float32)
     trace.res_id = np.arange(n) + _pieces(residues)  # a gap where the chain is broken
     trace.res_name[:] = "ALA"  # every residue counts, whatever its name
     trace.atom_name[:] = "CA"

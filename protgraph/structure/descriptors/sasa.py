@@ -8,10 +8,10 @@ import numpy as np
 from biotite.structure import AtomArray, sasa
 
 from protgraph.structure.chemistry.alphabet import ALPHABET
-from protgraph.structure.neighbors.compact_fragments import draw_together
+from protgraph.structure.neighbors.compact_fragments import compact_fragments
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["MAX_SASA", "PROBE", "atom_radii", "atom_sasa", "residue_sasa"]
+__all__ = ["MAX_SASA", "PROBE", "protor_radii", "atom_sasa", "residue_sasa"]
 
 PROBE = 1.4
 """Radius of a water molecule, Å (Lee & Richards 1971, doi:10.1016/0022-2836(71)90324-X)."""
@@ -86,17 +86,17 @@ def atom_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE) -
     ----------
     Shrake & Rupley 1973, doi:10.1016/0022-2836(73)90011-9.
     """
-    atoms, radii = AtomArray(len(residues.atom_pos)), atom_radii(residues)
+    atoms, radii = AtomArray(len(residues.atom_pos)), protor_radii(residues)
     if len(atoms) == 0:
         return np.zeros(0)
     pose = _along_axes(residues.atom_pos.astype(np.float64))
-    atoms.coord = draw_together(pose, 2 * (radii.max() + probe)).astype(np.float32)
+    atoms.coord = compact_fragments(pose, 2 * (radii.max() + probe)).astype(np.float32)
     atoms.element = residues.atom_element
     area = sasa(atoms, probe_radius=probe, point_number=points, vdw_radii=radii, ignore_ions=False)
     return area.astype(np.float64)
 
 
-def atom_radii(residues: Residues) -> np.ndarray:
+def protor_radii(residues: Residues) -> np.ndarray:
     """Radii that hold the hydrogens, which files lack, by residue type and atom name: the ProtOr set.
 
     Parameters

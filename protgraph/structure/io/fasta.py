@@ -17,7 +17,7 @@ from protgraph.structure.chemistry.alphabet import ALPHABET, THREE_LETTER, UNKNO
 from protgraph.structure.io.loss_report import LossReport
 from protgraph.structure.residues.residues import BACKBONE, Residues
 
-__all__ = ["FASTA_SUFFIXES", "Record", "is_fasta", "load_fasta", "read_fasta"]
+__all__ = ["FASTA_SUFFIXES", "FastaRecord", "is_fasta", "load_fasta", "read_fasta"]
 
 FASTA_SUFFIXES = (".fasta", ".fa", ".faa", ".fas")
 """Suffixes by which FASTA files are found in a folder; a file that is named is known by its content."""
@@ -42,7 +42,7 @@ _CHAINS = (
 
 
 @dataclass(frozen=True)
-class Record:
+class FastaRecord:
     """One record of a FASTA file, as it stands there.
 
     Parameters
@@ -137,7 +137,7 @@ class Record:
                     )
 
 
-def read_fasta(path: str | os.PathLike[str]) -> list[Record]:
+def read_fasta(path: str | os.PathLike[str]) -> list[FastaRecord]:
     """The records of a FASTA file; what is in their sequences is not looked at yet.
 
     Parameters
@@ -150,13 +150,13 @@ def read_fasta(path: str | os.PathLike[str]) -> list[Record]:
     StructureFileError
         The file is missing, is no FASTA file, or gives two records one name.
     """
-    records: list[Record] = []
+    records: list[FastaRecord] = []
     header: tuple[str, int] | None = None
     lines: list[tuple[int, str]] = []
 
     def close() -> None:
         if header is not None:
-            records.append(Record(str(path), header[0], len(records) + 1, header[1], tuple(lines)))
+            records.append(FastaRecord(str(path), header[0], len(records) + 1, header[1], tuple(lines)))
 
     for number, line in enumerate(re.split(r"\r\n|\n|\r", _text(path)), 1):
         if line.startswith(">"):
@@ -169,7 +169,7 @@ def read_fasta(path: str | os.PathLike[str]) -> list[Record]:
     close()
     if not records:
         raise StructureFileError(f"{path}: no FASTA record is in it")
-    seen: dict[str, Record] = {}
+    seen: dict[str, FastaRecord] = {}
     for record in records:
         first = seen.setdefault(record.name, record)
         if first is not record:
@@ -198,7 +198,7 @@ def load_fasta(path: str | os.PathLike[str], name: str | None = None) -> list[Re
     Raises
     ------
     StructureFileError, EmptyStructureError
-        See :func:`read_fasta` and :meth:`Record.residues`.
+        See :func:`read_fasta` and :meth:`FastaRecord.residues`.
     SelectionError
         No record has the name.
 

@@ -29,7 +29,7 @@ from protgraph.structure.io.pdb import count_models, read_model
 from protgraph.structure.io.repair import check_last_record, complete_records, decode_hexadecimal, strip_indent
 from protgraph.structure.io.sniff import detect_format, read_content
 
-__all__ = ["Parsed", "normalise", "read_atoms"]
+__all__ = ["ParsedFile", "normalise", "read_atoms"]
 
 _FIELDS = ["b_factor", "occupancy"]
 _NO_ELEMENT = ("", ".", "?")
@@ -48,7 +48,7 @@ _PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # of t
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedFile:
     """One model or assembly of a file, with all alternate locations.
 
     Parameters
@@ -73,7 +73,7 @@ class Parsed:
     predicted: bool
 
 
-def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | None = None) -> Parsed:
+def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | None = None) -> ParsedFile:
     """Read one model of a PDB, mmCIF or BinaryCIF file, gzipped or not.
 
     Parameters
@@ -108,7 +108,7 @@ def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | 
     if len(atoms) == 0:
         raise EmptyStructureError(f"{path}: model {model} holds no atoms")
     texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
-    return Parsed(atoms, reader.format, models, tuple(texts), reader.predicted())
+    return ParsedFile(atoms, reader.format, models, tuple(texts), reader.predicted())
 
 
 class _Reader(ABC):

@@ -13,14 +13,14 @@ from protgraph.structure.io.load import load_structure
 from protgraph.structure.residues.clean import clean
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["SUFFIXES", "Entry", "entries", "is_protein_file"]
+__all__ = ["SUFFIXES", "ProteinSource", "entries", "is_protein_file"]
 
 SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif", *FASTA_SUFFIXES)
 """Suffixes by which files of proteins are found in a folder."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class ProteinSource:
     """One protein of a file.
 
     Parameters
@@ -44,7 +44,7 @@ def entries(
     assembly: str | None = None,
     ligands: bool = False,
     nucleic: bool = False,
-) -> list[Entry]:
+) -> list[ProteinSource]:
     """The proteins of a file: all of a structure is one, and every record of a FASTA file.
 
     Parameters
@@ -70,11 +70,11 @@ def entries(
         No record of a FASTA file is of these chains.
     """
     if not is_fasta(path):
-        return [Entry(str(path), partial(_structure, path, chains, model, altloc, assembly, ligands, nucleic))]
+        return [ProteinSource(str(path), partial(_structure, path, chains, model, altloc, assembly, ligands, nucleic))]
     records = [record for record in read_fasta(path) if chains is None or record.chain in chains]
     if not records:
         raise SelectionError(f"{path}: no record is of chain {' or '.join(map(repr, chains or ()))}")
-    return [Entry(f"{path}#{record.name}", record.residues) for record in records]
+    return [ProteinSource(f"{path}#{record.name}", record.residues) for record in records]
 
 
 def is_protein_file(path: str | os.PathLike[str]) -> bool:

@@ -7,10 +7,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-__all__ = ["draw_together"]
+__all__ = ["compact_fragments"]
 
 
-def draw_together(pos: np.ndarray, gap: float) -> np.ndarray:
+def compact_fragments(pos: np.ndarray, gap: float) -> np.ndarray:
     """The same points, with parts that are more than ``gap`` apart moved side by side along x, ``gap`` apart.
 
     One atom at 10⁵ Å makes a grid of cells over the whole box larger than any memory; drawn together, the box grows by

@@ -10,7 +10,7 @@ import numpy as np
 from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.structure.residues.residues import BACKBONE, Residues
 
-__all__ = ["ATOM37", "ELEMENTS", "NODE_KINDS", "Nodes", "atom37", "nodes_of"]
+__all__ = ["ATOM37", "ELEMENTS", "NODE_KINDS", "NodeAtoms", "atom37", "nodes_of"]
 
 NODE_KINDS = ("residue", "backbone", "atom")
 """Residues (at their CA); atoms N, CA, C, O; all heavy atoms."""
@@ -35,7 +35,7 @@ _PARTS = ("atom_pos", "atom_name", "atom_element")
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes:
+class NodeAtoms:
     """The nodes of a graph of one protein, in the order of its residues.
 
     Parameters
@@ -98,7 +98,7 @@ class Nodes:
         return np.where(inside, self._node_of_atom[np.where(inside, atoms, 0)], -1)
 
 
-def nodes_of(residues: Residues, kind: str) -> Nodes:
+def nodes_of(residues: Residues, kind: str) -> NodeAtoms:
     """The nodes that a graph of these residues has.
 
     Parameters
@@ -119,7 +119,7 @@ def nodes_of(residues: Residues, kind: str) -> Nodes:
     n = len(residues)
     if kind == "residue":
         none, names = np.full(n, -1), (np.full(n, "CA"), np.full(n, "C"))
-        return Nodes(kind, np.arange(n), none, residues.pos, *names)
+        return NodeAtoms(kind, np.arange(n), none, residues.pos, *names)
     if not residues.has_coordinates:
         raise MissingCoordinatesError(f"{residues.name} is only a sequence; a graph of atoms needs a structure file")
     taken = np.arange(len(residues.atom_name))
@@ -132,7 +132,7 @@ def nodes_of(residues: Residues, kind: str) -> Nodes:
         owner, atom = np.r_[owner, n + more.atom_molecule], np.r_[atom, np.full(len(more.atom_name), -1)]
         parts = [np.concatenate([own, getattr(more, name)]) for own, name in zip(parts, _PARTS, strict=True)]
         parts[0] = parts[0].astype(residues.atom_pos.dtype)
-    return Nodes(kind, owner, atom, *parts)
+    return NodeAtoms(kind, owner, atom, *parts)
 
 
 def atom37(residues: Residues) -> tuple[np.ndarray, np.ndarray]:

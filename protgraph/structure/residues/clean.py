@@ -15,7 +15,7 @@ from protgraph.structure.chemistry.alphabet import THREE_LETTER, UNKNOWN, aatype
 from protgraph.structure.descriptors.backbone_geometry import CA_BOND, PEPTIDE_BOND, length, linked_to_next
 from protgraph.structure.io.load import Structure, residue_starts, select_chains
 from protgraph.structure.io.loss_report import LossReport
-from protgraph.structure.residues.duplicates import Untangled, untangle
+from protgraph.structure.residues.duplicates import Deduplicated, resolve_duplicates
 from protgraph.structure.residues.ligands import gather_ligands
 from protgraph.structure.residues.residues import BACKBONE, Residues
 
@@ -73,7 +73,7 @@ def clean(
     polymer = _in_chain(atoms, table)
     in_polymer = polymer[table.run]
     heavy = (atoms.element != "H") & (atoms.element != "D") & (atoms.element != "T")
-    untangled = untangle(atoms, np.flatnonzero(in_polymer & heavy), table.run)
+    untangled = resolve_duplicates(atoms, np.flatnonzero(in_polymer & heavy), table.run)
     residues = _residues(structure.name, atoms, untangled, slot)
     hydrogens = LossReport(hydrogens=int((in_polymer & ~heavy).sum()))
     parts = (_rest(table, polymer), hydrogens, untangled.report, residues.report)
@@ -165,7 +165,7 @@ def _rest(table: _Runs, polymer: np.ndarray) -> LossReport:
     return LossReport(waters=int(water.sum()), nucleic=int(nucleic.sum()), ligands=dict(sorted(ligands.items())))
 
 
-def _residues(name: str, atoms: AtomArray, untangled: Untangled, slot: np.ndarray) -> Residues:
+def _residues(name: str, atoms: AtomArray, untangled: Deduplicated, slot: np.ndarray) -> Residues:
     """Arrays of the residues that have a CA; ``seq_pos`` is still 0."""
     rows, residue, start = untangled.rows, untangled.residue, untangled.start
     coord, slot = atoms.coord[rows].astype(np.float32, copy=False), slot[rows]

@@ -12,13 +12,13 @@ from biotite.structure import AtomArray
 
 from protgraph.structure.io.loss_report import LossReport
 
-__all__ = ["Untangled", "untangle"]
+__all__ = ["Deduplicated", "resolve_duplicates"]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio: its powers are far from each other
 
 
 @dataclass(frozen=True, eq=False)
-class Untangled:
+class Deduplicated:
     """Atoms sorted into residues of unique identity.
 
     Parameters
@@ -42,7 +42,7 @@ class Untangled:
     report: LossReport
 
 
-def untangle(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> Untangled:
+def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> Deduplicated:
     """Sort atoms into residues, each identified by chain, number and insertion code once only.
 
     Parameters
@@ -82,7 +82,7 @@ def untangle(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> Untangled:
     order = order[np.searchsorted(residue[order], 0) :]  # without the atoms of residue -1
     order = order[_is_first(residue[order], atoms.atom_name[rows[order]])]
     report = LossReport(duplicate_atoms=len(rows) - len(order), repeated_chains=dict(sorted(renamed.items())))
-    return Untangled(rows[order], residue[order], chain[heads], start[heads], report)
+    return Deduplicated(rows[order], residue[order], chain[heads], start[heads], report)
 
 
 def _assign(

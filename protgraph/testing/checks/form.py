@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from protgraph.featurize import EdgeFeaturizer, EdgeList
-from protgraph.model import ModelGraph
+from protgraph.model import ModelSpec
 from protgraph.nn.module import Head
 from protgraph.registry import options_of
 from protgraph.testing.case import Case, LayerCase, StructureCase
@@ -29,7 +29,7 @@ def builds(trial: Trial) -> None:
     with trial.naming("it is not built"):
         for case in trial.cases:
             trial.module(case)
-    if isinstance(trial.component, ModelGraph):
+    if isinstance(trial.component, ModelSpec):
         return
     required = [option.name for option in options_of(trial.component).values() if option.required]
     if required:
@@ -39,8 +39,8 @@ def builds(trial: Trial) -> None:
 def signature(trial: Trial) -> None:
     """Every option is spelt out and keyword-only; a model is data that round-trips."""
     component = trial.component
-    if isinstance(component, ModelGraph):
-        if ModelGraph.from_dict(component.to_dict()) != component:
+    if isinstance(component, ModelSpec):
+        if ModelSpec.from_dict(component.to_dict()) != component:
             raise ConformityError(f"{trial.subject}: from_dict(to_dict()) gives another model graph")
         return
     parameters = list(inspect.signature(component).parameters.values())
@@ -60,7 +60,7 @@ def signature(trial: Trial) -> None:
 
 def reads_writes(trial: Trial) -> None:
     """It reads what it declares and no more, and gives exactly what it declares, in the declared shape and type."""
-    if isinstance(trial.component, ModelGraph) and trial.component.dead_nodes():
+    if isinstance(trial.component, ModelSpec) and trial.component.dead_nodes():
         raise ConformityError(f"{trial.subject}: nothing reads the output of {', '.join(trial.component.dead_nodes())}")
     for case in trial.cases:
         module = trial.module(case)

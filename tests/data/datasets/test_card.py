@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from protgraph.data.datasets.card import Count, load_card, parse_card
+from protgraph.data.datasets.card import SplitCount, load_card, parse_card
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
 
@@ -39,7 +39,7 @@ def test_a_card_says_what_its_toml_says(tmp_path):
     card = load_card(path)
     assert card == parse_card(TABLE)
     assert card.tasks["state"].target == Target("state", "node", "classes", 2, ("on", "off"))
-    assert card.tasks["state"].counts["train"] == Count(1, 9, 8, (5, 3))
+    assert card.tasks["state"].counts["train"] == SplitCount(1, 9, 8, (5, 3))
     assert list(card.splits) == ["train", "test"]
 
 
@@ -86,5 +86,5 @@ def test_a_card_that_is_missing_or_no_toml_is_a_dataset_error(tmp_path):
 
 
 def test_the_sum_of_counts_knows_only_what_both_know():
-    assert Count(1, 5, 4, (1, 3)) + Count(2, 7, 7, (7, 0)) == Count(3, 12, 11, (8, 3))
-    assert Count(1, 5) + Count(1) == Count(2)
+    assert SplitCount(1, 5, 4, (1, 3)) + SplitCount(2, 7, 7, (7, 0)) == SplitCount(3, 12, 11, (8, 3))
+    assert SplitCount(1, 5) + SplitCount(1) == SplitCount(2)

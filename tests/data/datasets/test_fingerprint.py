@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 
-from protgraph.data.datasets.fingerprint import Content, content_of
+from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.structure import clean, load_structure
 
 
@@ -16,7 +16,7 @@ def sha(text: str) -> str:
 def test_every_chain_of_a_structure_has_the_digest_of_its_sequence(structures_dir):
     path = structures_dir / "2d7t.bcif"
     residues = clean(load_structure(path))
-    content = content_of(path)
+    content = fingerprint_file(path)
     assert content.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     assert content.sequences == {name: sha(residues.chains((name,)).sequence) for name in residues.chain_names}
     assert len(content.sequences) == 2
@@ -27,12 +27,12 @@ def test_every_chain_of_a_structure_has_the_digest_of_its_sequence(structures_di
 def test_a_sequence_is_the_same_in_every_kind_of_file(structures_dir, tmp_path):
     sequence = clean(load_structure(structures_dir / "1ubq.bcif")).sequence
     (tmp_path / "made.fa").write_text(f">one\n{sequence}\n")
-    assert content_of(tmp_path / "made.fa").known == content_of(structures_dir / "1ubq.bcif").known == {sha(sequence)}
+    assert fingerprint_file(tmp_path / "made.fa").known == fingerprint_file(structures_dir / "1ubq.bcif").known == {sha(sequence)}
 
 
 def test_unknown_types_alone_are_no_sequence_to_be_known_by(tmp_path):
     (tmp_path / "made.fasta").write_text(">a\nMKT\n>b\nXXXX\n>c\nM1T\n>d\n\n")
-    content = content_of(tmp_path / "made.fasta")
+    content = fingerprint_file(tmp_path / "made.fasta")
     assert content.sequences == {"a": sha("MKT"), "b": ""}  # c and d cannot be read
     assert content.known == {sha("MKT")}
 
@@ -44,6 +44,6 @@ def test_what_cannot_be_read_has_bytes_and_no_sequence(structures_dir, tmp_path)
     with (tmp_path / "cut.bcif").open("r+b") as file:
         file.truncate(2000)
     for name in ("text.cif", "twice.fa", "cut.bcif"):
-        content = content_of(tmp_path / name)
+        content = fingerprint_file(tmp_path / name)
         assert content.digest and not content.sequences, name
-    assert content_of(tmp_path / "missing.cif") == Content("")
+    assert fingerprint_file(tmp_path / "missing.cif") == Fingerprint("")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protgraph.data.datasets.card import Count
+from protgraph.data.datasets.card import SplitCount
 from protgraph.data.datasets.dataset import align
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.target import Target
@@ -60,7 +60,7 @@ def test_residues_without_a_label_are_unknown_and_counted(folder, table):
     assert data.target("labels") == Target("labels", "node", "labels", 1, ("site",))
     y = align(data.labels("labels", data.examples("labels")[0]), data.read(data.examples("labels")[0]))
     assert y.shape == (76, 1) and np.flatnonzero(~np.isnan(y[:, 0])).tolist() == [7, 43]
-    assert data.check("labels") == {"train": Count(1, 76, 2, (1,))}
+    assert data.check("labels") == {"train": SplitCount(1, 76, 2, (1,))}
     assert data.unnamed_files == ["1orc.bcif", "2d7t.bcif", "5cq2.bcif"]
 
 

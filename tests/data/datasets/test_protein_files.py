@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.datasets.protein_files import Source, folder_files, folder_sources, source_ids
+from protgraph.data.datasets.protein_files import ProteinFile, folder_files, folder_sources, source_ids
 from protgraph.errors import DatasetError, LabelError
 
 
@@ -23,7 +23,7 @@ def test_only_files_of_proteins_count_and_folders_below_do_not(folder, sequences
 
 
 def test_examples_are_called_by_the_shortest_name_that_is_unique(tmp_path):
-    sources = [Source(tmp_path / "x.cif"), Source(tmp_path / "y.pdb.gz"), Source(tmp_path / "a.fa", "x")]
+    sources = [ProteinFile(tmp_path / "x.cif"), ProteinFile(tmp_path / "y.pdb.gz"), ProteinFile(tmp_path / "a.fa", "x")]
     assert source_ids(sources) == ["x.cif", "y", "a.fa#x"]
 
 

@@ -22,11 +22,11 @@ from protgraph.data.graph.convert import (
 )
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import FieldError, MissingExtraError
-from protgraph.featurize.plan import featurize
-from protgraph.registry.component import node
+from protgraph.featurize.plan import build_graph
+from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 
-EDGES = (node("knn", k=12), node("sequence", k=2), "edge_distance", "edge_rbf")
+EDGES = (component("knn", k=12), component("sequence", k=2), "edge_distance", "edge_rbf")
 FEATURES = ("dihedral", "orientation", "b_factor", *EDGES)
 WAYS = {
     "networkx": lambda g: from_networkx(to_networkx(g)),
@@ -40,9 +40,9 @@ def graphs(structures_dir) -> list[ProteinGraph]:
     """A protein with several edge kinds, a constant degree, no edges, one residue, atoms for nodes."""
     residues = [clean(load_structure(structures_dir / f"{name}.bcif")) for name in ("1crn", "1jk9")]
     alone = residues[0].select(np.arange(len(residues[0])) == 3)
-    made = [featurize(residues[0], FEATURES), featurize(residues[1], ["dihedral", "knn", "edge_direction"])]
-    made += [featurize(residues[0], ["dihedral"]), featurize(alone, ["knn", "edge_distance"])]
-    made += [featurize(residues[0], ["covalent_bond", "edge_distance"], nodes="atom")]
+    made = [build_graph(residues[0], FEATURES), build_graph(residues[1], ["dihedral", "knn", "edge_direction"])]
+    made += [build_graph(residues[0], ["dihedral"]), build_graph(alone, ["knn", "edge_distance"])]
+    made += [build_graph(residues[0], ["covalent_bond", "edge_distance"], nodes="atom")]
     made[0].y, made[0].y_level = torch.arange(46), "node"
     made[1].y, made[1].y_level = torch.tensor([[0.25, -1.0]]), "graph"
     return made
@@ -69,7 +69,7 @@ def test_a_round_trip_is_an_equality(graphs, way):
 
 def test_nodes_have_readable_names(shared_data):
     residues = clean(load_structure(shared_data / "formats" / "1igy.cif"))
-    names = node_names(featurize(residues, []))
+    names = node_names(build_graph(residues, []))
     expected = [f"{c}:{r}:{n}{i}" for c, r, n, i in zip(residues.chain, residues.res_name, residues.res_id,
                                                         residues.ins_code, strict=True)]  # fmt: skip
     assert names == expected and "B:SER:82A" in names and len(set(names)) == len(names)

@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.store.graph_file import read_info, read_part, write_part
+from protgraph.data.store.graph_file import read_graph_file, read_graph_info, write_graph_file
 from protgraph.data.store.graph_store import write_store
 from protgraph.errors import DatasetError, FieldError
-from protgraph.featurize import featurize
-from protgraph.registry.component import node
+from protgraph.featurize import build_graph
+from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 
 
 @pytest.fixture(scope="module", params=["residue", "atom"])
 def graph(request, structures_dir):
     residues = clean(load_structure(structures_dir / "10sb.bcif"), ligands=True)
-    return featurize(residues, [node("radius", radius=6.0), "edge_distance", "dihedral"], nodes=request.param)
+    return build_graph(residues, [component("radius", radius=6.0), "edge_distance", "dihedral"], nodes=request.param)
 
 
 def test_a_graph_comes_back_with_everything_that_it_holds(graph, tmp_path):
-    write_part(tmp_path / "one", graph, info={"residues": 3})
-    back = read_part(tmp_path / "one")
+    write_graph_file(tmp_path / "one", graph, info={"residues": 3})
+    back = read_graph_file(tmp_path / "one")
     assert set(back.keys()) == set(graph.keys())
     for key, value in graph.items():
         assert type(back[key]) is type(value), key
@@ -35,32 +35,32 @@ def test_a_graph_comes_back_with_everything_that_it_holds(graph, tmp_path):
         else:
             assert back[key] == value
     assert back.validate()
-    assert read_info(tmp_path / "one") == {"residues": 3}
+    assert read_graph_info(tmp_path / "one") == {"residues": 3}
     assert [p.name for p in tmp_path.iterdir()] == ["one"]
 
 
 def test_a_store_of_it_is_the_store_of_the_graph_itself(graph, tmp_path):
-    write_part(tmp_path / "one", graph, info={})
-    own, read = (write_store(tmp_path / name, [g]) for name, g in (("a", graph), ("b", read_part(tmp_path / "one"))))
+    write_graph_file(tmp_path / "one", graph, info={})
+    own, read = (write_store(tmp_path / name, [g]) for name, g in (("a", graph), ("b", read_graph_file(tmp_path / "one"))))
     for file in sorted(own.path.iterdir()):
         assert file.read_bytes() == (read.path / file.name).read_bytes(), file.name
 
 
 def test_what_is_no_plain_data_is_refused_and_leaves_nothing(graph, tmp_path):
     with pytest.raises(FieldError, match="plain data"):
-        write_part(tmp_path / "one", graph, info={"odd": object()})
+        write_graph_file(tmp_path / "one", graph, info={"odd": object()})
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("cut", [0, 40, -8])
 def test_a_cut_file_is_an_error(graph, tmp_path, cut):
-    write_part(tmp_path / "one", graph, info={})
+    write_graph_file(tmp_path / "one", graph, info={})
     (tmp_path / "cut").write_bytes((tmp_path / "one").read_bytes()[:cut])
-    for read in (read_part, read_info):
+    for read in (read_graph_file, read_graph_info):
         with pytest.raises(DatasetError, match="missing or damaged"):
             read(tmp_path / "cut")
     with pytest.raises(DatasetError, match="missing or damaged"):
-        read_part(tmp_path / "absent")
+        read_graph_file(tmp_path / "absent")
 
 
 def test_a_file_of_other_tensors_is_an_error(tmp_path):
@@ -68,4 +68,4 @@ def test_a_file_of_other_tensors_is_an_error(tmp_path):
 
     save_file({"w": np.zeros(3)}, tmp_path / "w")
     with pytest.raises(DatasetError, match="no graph that protgraph left"):
-        read_part(tmp_path / "w")
+        read_graph_file(tmp_path / "w")

@@ -13,7 +13,7 @@ from torch_geometric.data import Batch, Data
 
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.data.graph.protein_graph import collate
-from protgraph.data.store.graph_store import Store, write_store
+from protgraph.data.store.graph_store import GraphStore, write_store
 from protgraph.errors import DatasetError, FieldError
 
 SIZES = (30, 7, 1, 12, 55)
@@ -191,7 +191,7 @@ def test_a_damaged_store_is_refused_when_opened(make_graph, tmp_path, damage, me
     write_store(tmp_path / "s", [make_graph(5)])
     damage(tmp_path / "s")
     with pytest.raises(DatasetError, match=message):
-        Store(tmp_path / "s")
+        GraphStore(tmp_path / "s")
 
 
 def test_verify_finds_one_changed_byte(make_graph, tmp_path):
@@ -201,7 +201,7 @@ def test_verify_finds_one_changed_byte(make_graph, tmp_path):
         file.seek(-1, os.SEEK_END)
         file.write(b"\xff")
     with pytest.raises(DatasetError, match=r"pos.npy is damaged"):
-        Store(store.path).verify()
+        GraphStore(store.path).verify()
 
 
 def test_a_field_that_has_changed_its_meaning_is_refused(make_graph, tmp_path):
@@ -210,7 +210,7 @@ def test_a_field_that_has_changed_its_meaning_is_refused(make_graph, tmp_path):
     meta["specs"]["pos"]["unit"] = "nm"
     (store.path / "store.json").write_text(json.dumps(meta))
     with pytest.raises(DatasetError, match="field 'pos' had unit 'nm', now it is 'Å'"):
-        Store(store.path)
+        GraphStore(store.path)
 
 
 def test_a_plugins_index_field_is_shifted_like_collate_does(make_graph, tmp_path):
@@ -235,4 +235,4 @@ def test_a_field_without_its_plugin_is_read_all_the_same(make_graph, tmp_path):
     meta["specs"][name]["name"] = name
     meta["order"] = [name if key == "pos" else key for key in meta["order"]]
     (store.path / "store.json").write_text(json.dumps(meta))
-    assert torch.equal(Store(store.path)[0][name], graph.pos)
+    assert torch.equal(GraphStore(store.path)[0][name], graph.pos)

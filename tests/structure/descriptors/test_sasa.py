@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from protgraph.structure import ALPHABET, Residues, clean, load_structure, to_atom_array
 from protgraph.structure.chemistry.alphabet import THREE_LETTER, UNKNOWN
-from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, atom_radii, atom_sasa, residue_sasa
+from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, atom_sasa, protor_radii, residue_sasa
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_spheres_have_the_area_of_spheres(proteins):
 
 def test_areas_equal_biotite(proteins):
     for residues in proteins[1:3]:
-        area = struc.sasa(to_atom_array(residues), vdw_radii=atom_radii(residues), point_number=5000, ignore_ions=False)
+        area = struc.sasa(to_atom_array(residues), vdw_radii=protor_radii(residues), point_number=5000, ignore_ions=False)
         theirs = np.bincount(residues.atom_residue, area, len(residues))
         error = residue_sasa(residues) - theirs
         assert np.sqrt((error**2).mean()) < 0.6 and np.abs(error).max() < 4, residues.name
@@ -61,7 +61,7 @@ def test_radii_are_biotites_protor_radii(proteins):
     seen = {}
     for residues in proteins:
         names = residues.res_name[residues.atom_residue].tolist()
-        seen |= dict(zip(zip(names, residues.atom_name.tolist(), strict=True), atom_radii(residues), strict=True))
+        seen |= dict(zip(zip(names, residues.atom_name.tolist(), strict=True), protor_radii(residues), strict=True))
     standard = {pair: radius for pair, radius in seen.items() if pair[0] in THREE_LETTER[:UNKNOWN]}
     assert len(standard) >= 167  # every heavy atom of the twenty
     assert standard == {pair: info.vdw_radius_protor(*pair) for pair in standard}
@@ -70,7 +70,7 @@ def test_radii_are_biotites_protor_radii(proteins):
 def test_atoms_of_unknown_names_have_the_radius_of_their_element(proteins):
     one = atoms_at(proteins[0], [[0, 0, 0]] * 3)
     odd = replace(one, atom_name=np.array(["SE", "P", "XX"]), atom_element=np.array(["SE", "P", "ZN"]))
-    assert atom_radii(odd).tolist() == [1.90, 1.80, 1.80]
+    assert protor_radii(odd).tolist() == [1.90, 1.80, 1.80]
 
 
 def test_largest_areas_are_above_what_is_found(proteins):
@@ -84,7 +84,7 @@ def test_the_table_of_agreement_with_freesasa(proteins, capsys):
     freesasa = pytest.importorskip("freesasa", reason="pip install freesasa")
     ours, theirs = [], []
     for residues in proteins:
-        radii, options = atom_radii(residues), freesasa.Parameters({"algorithm": freesasa.LeeRichards, "n-slices": 100})
+        radii, options = protor_radii(residues), freesasa.Parameters({"algorithm": freesasa.LeeRichards, "n-slices": 100})
         result = freesasa.calcCoord(residues.atom_pos.astype(float).ravel(), radii, options)
         area = np.array([result.atomArea(a) for a in range(len(radii))])
         theirs.append(np.bincount(residues.atom_residue, area, len(residues)))

@@ -10,7 +10,7 @@ import pytest
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.descriptors.ca_trace import p_sea
 from protgraph.structure.descriptors.sasa import residue_sasa
-from protgraph.structure.neighbors.compact_fragments import draw_together
+from protgraph.structure.neighbors.compact_fragments import compact_fragments
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_shapes_and_gaps_are_kept():
     rng = np.random.default_rng(0)
     centres = np.array([[0, 0, 0], [4000, -9000, 70], [-80_000, 5, 90_000]])
     pos = (centres[:, None] + rng.uniform(0, 6, (3, 40, 3))).reshape(-1, 3)
-    made = draw_together(pos, gap=8.0).reshape(3, 40, 3)
+    made = compact_fragments(pos, gap=8.0).reshape(3, 40, 3)
     for before, after in zip(pos.reshape(3, 40, 3), made, strict=True):
         assert np.allclose(after - after[0], before - before[0], atol=1e-9)
     apart = np.linalg.norm(made[:, None, :, None] - made[None, :, None], axis=-1)
@@ -47,5 +47,5 @@ def test_an_atom_far_away_does_not_fill_the_memory(crambin):
 
 
 def test_one_point_and_none():
-    assert draw_together(np.array([[7.0, 8, 9]]), 5.0).tolist() == [[0, 0, 0]]
-    assert draw_together(np.zeros((0, 3)), 5.0).shape == (0, 3)
+    assert compact_fragments(np.array([[7.0, 8, 9]]), 5.0).tolist() == [[0, 0, 0]]
+    assert compact_fragments(np.zeros((0, 3)), 5.0).shape == (0, 3)

@@ -11,8 +11,8 @@ from biotite.structure.io import pdbx
 from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import ProtgraphError
-from protgraph.featurize import featurize
-from protgraph.registry.component import node
+from protgraph.featurize import build_graph
+from protgraph.registry.component import component
 from protgraph.structure import Residues, Structure, clean, load_structure
 from protgraph.structure.chemistry.bonds import ligand_bonds, ligand_links
 from protgraph.structure.residues.ligands import Ligands
@@ -63,7 +63,7 @@ def test_a_chain_keeps_its_own(residues):
 
 
 def test_graphs_of_atoms_have_them_behind_the_protein(residues):
-    graph = featurize(residues, [node("radius", radius=4.0), "covalent_bond", "dihedral"], nodes="atom")
+    graph = build_graph(residues, [component("radius", radius=4.0), "covalent_bond", "dihedral"], nodes="atom")
     protein, own = len(residues.atom_name), len(residues.ligands.atom_name)
     assert graph.num_nodes == protein + own and graph.validate()
     assert not graph.is_ligand[:protein].any() and graph.is_ligand[protein:].all()
@@ -83,8 +83,8 @@ def test_graphs_of_atoms_have_them_behind_the_protein(residues):
 
 
 def test_other_graphs_do_not_have_them(residues):
-    assert featurize(residues).num_nodes == len(residues)
-    assert not featurize(residues, nodes="backbone").is_ligand.any()
+    assert build_graph(residues).num_nodes == len(residues)
+    assert not build_graph(residues, nodes="backbone").is_ligand.any()
 
 
 def test_nucleotides_are_molecules_on_request_and_bonded_in_a_row(structures_dir):
@@ -98,7 +98,7 @@ def test_nucleotides_are_molecules_on_request_and_bonded_in_a_row(structures_dir
     molecule = np.sort(ligands.atom_molecule[between], axis=0)
     assert (molecule[1] - molecule[0] == 1).all()  # two strands of eleven
     assert between.shape[1] == 20 and set(ligands.atom_name[between].ravel()) == {"O3'", "P"}
-    graph = featurize(alone, ["covalent_bond"], nodes="atom")
+    graph = build_graph(alone, ["covalent_bond"], nodes="atom")
     inside = int(graph.is_ligand[graph.edge_index].all(0).sum())
     assert inside == 2 * bonds.shape[1]
 
@@ -162,7 +162,7 @@ def test_links_are_edges_between_atoms_both_ways(structures_dir):
     haem = [tuple(names[i][2] for i in pair) for pair in links.T.tolist() if pair[0] < protein]
     assert set(haem) == {("SG", "CAB"), ("SG", "CAC")}
     assert len(haem) == 2 * (residues.ligands.res_name == "HEM").sum()
-    graph = featurize(residues, ["covalent_bond"], nodes="atom")
+    graph = build_graph(residues, ["covalent_bond"], nodes="atom")
     edges = set(map(tuple, graph.edge_index.T.tolist()))
     assert {(int(a), int(b)) for a, b in links.T} | {(int(b), int(a)) for a, b in links.T} <= edges
     inside = graph.is_ligand[graph.edge_index].all(0)

@@ -8,13 +8,13 @@ __all__ = ["MODEL"]
 
 INPUTS = ["aatype", "dihedral", "template_crowding"]
 BLOCK = [
-    pg.node("template_mean", dim=64, writes={"h": "update"}),
-    pg.node("residual"),  # h ← norm(h + relu(update))
+    pg.component("template_mean", dim=64, writes={"h": "update"}),
+    pg.component("residual"),  # h ← norm(h + relu(update))
 ]
 
-MODEL = pg.ModelGraph(
+MODEL = pg.ModelSpec(
     "template",
-    features=[pg.node("knn", k=16), "dihedral", "template_crowding"],
-    layers=[pg.node("embed", reads=INPUTS, dim=64), *(3 * BLOCK)],
+    features=[pg.component("knn", k=16), "dihedral", "template_crowding"],
+    layers=[pg.component("embed", reads=INPUTS, dim=64), *(3 * BLOCK)],
     doc="Residue type, backbone dihedrals and crowding, averaged three times over the 16 nearest residues.",
 )
