@@ -1,4 +1,4 @@
-"""Making a batch: from the store, beside PyG's way, and beside finding neighbours while collating."""
+"""Making a batch: from the store, beside PyG's way, and beside finding neighbors while collating."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROTEINS, SMALLEST, STEP, DEGREE = 8, 100, 40, 30  # 8 proteins of 100 to 380 re
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
-    """A batch of 8 proteins of 100–380 residues with 30 neighbours; the error is the share of edges that differ."""
+    """A batch of 8 proteins of 100–380 residues with 30 neighbors; the error is the share of edges that differ."""
     sizes = range(SMALLEST, SMALLEST + STEP * PROTEINS, STEP)
     graphs = [protein(n, DEGREE, seed=n) for n in sizes]
     plain = [Data(**{k: v for k, v in g.items() if isinstance(v, Tensor)}) for g in graphs]
@@ -40,7 +40,7 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
         size = sum(v.numel() * v.element_size() for _, v in store.collate(everything).items() if isinstance(v, Tensor))
     return [
         Measurement(
-            title=f"batch of {PROTEINS} proteins of {sizes[0]}–{sizes[-1]} residues × {DEGREE} neighbours, {threads()}",
+            title=f"batch of {PROTEINS} proteins of {sizes[0]}–{sizes[-1]} residues × {DEGREE} neighbors, {threads()}",
             reference="store.collate",
             rows=rows,
             floor=f"{size / 2**20:.1f} MiB to write",

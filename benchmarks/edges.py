@@ -1,4 +1,4 @@
-"""Summing over neighbours, given a message an edge or a vector a node: ours, beside the general ways."""
+"""Summing over neighbors, given a message an edge or a vector a node: ours, beside the general ways."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Way = Callable[[Tensor], Tensor]
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
-    """2048 residues of 30 neighbours each, 128 channels float32; forward and backward."""
+    """2048 residues of 30 neighbors each, 128 channels float32; forward and backward."""
     graph = protein(NODES, DEGREE)
     edges = Edges.of(graph)
     generator = torch.Generator().manual_seed(0)
@@ -40,7 +40,7 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
             least={"floor: read as much, write as much": lambda: torch.empty_like(copy).copy_(copy)},
         ),
         _measure(
-            f"sum of neighbours' features, {NODES} × {CHANNELS} along {NODES * DEGREE:,} edges",
+            f"sum of neighbors' features, {NODES} × {CHANNELS} along {NODES * DEGREE:,} edges",
             {"edges.gather_sum": edges.gather_sum, **gathered},
             h,
             seconds=seconds / 2,

@@ -1,4 +1,4 @@
-"""From a file to a residue graph with 30 neighbours, dihedrals, radial bases: ours, beside the bare parse and peers."""
+"""From a file to a residue graph with 30 neighbors, dihedrals, radial bases: ours, beside the bare parse and peers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _measure(suffix: str, files: Sequence[Path], seconds: float) -> Measurement:
     size = sum(path.stat().st_size for path in files) / len(files)
     return Measurement(
         title=f"{len(files)} {FORMATS[suffix]} files of {residues:.0f} residues and {size / 1024:.0f} KiB on "
-        f"average → graph, {NEIGHBOURS} neighbours, dihedrals, radial bases (ms for all)",
+        f"average → graph, {NEIGHBOURS} neighbors, dihedrals, radial bases (ms for all)",
         reference="protgraph",
         rows=rows,
         floor=f"a file's bytes read and decoded, {residues * NEIGHBOURS * 17 * 4 / 1024:.0f} KiB of edge "

@@ -24,7 +24,7 @@ def cloud(n: int, *, seed: int = 0) -> np.ndarray:
 
 
 def protein(n: int, k: int, *, seed: int = 0) -> ProteinGraph:
-    """A protein of n residues with its k nearest neighbours as edges and the fields that are always stored."""
+    """A protein of n residues with its k nearest neighbors as edges and the fields that are always stored."""
     pos = torch.from_numpy(cloud(n, seed=seed))
     graph = ProteinGraph(
         pos=pos,

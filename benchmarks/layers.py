@@ -28,7 +28,7 @@ ROUNDS = 3  # at least: some plain formulas take seconds
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
-    """8 proteins × 256 residues × 30 neighbours, width 128; forward and backward through inputs and weights.
+    """8 proteins × 256 residues × 30 neighbors, width 128; forward and backward through inputs and weights.
 
     The error is that of results and of their gradients in the input; weights may be cut up differently.
     """
@@ -62,7 +62,7 @@ def _measured(name: str, case: SpeedCase, seconds: float) -> Measurement:
     nodes = PROTEINS * RESIDUES
     products = nodes * per_node + nodes * DEGREE * per_edge
     return Measurement(
-        title=f"{name}, {PROTEINS} × {RESIDUES} residues × {DEGREE} neighbours × {case.channels}, forward and "
+        title=f"{name}, {PROTEINS} × {RESIDUES} residues × {DEGREE} neighbors × {case.channels}, forward and "
         f"backward, {threads()}",
         reference=name,
         rows=interleave(ways, reference=name, seconds=seconds, rounds=ROUNDS, warm=True),

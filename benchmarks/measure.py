@@ -15,8 +15,8 @@ __all__ = ["MEASUREMENTS", "measure"]
 #: Name → what it measures; each is the function ``measure`` of the module of its name.
 MEASUREMENTS = {
     "attention": "attention over whole proteins beside PyG's TransformerConv on explicit complete edges",
-    "collate": "batches from the store beside PyG's Batch.from_data_list and beside finding neighbours while collating",
-    "edges": "sum over neighbours as a reshape beside index_add and scatter",
+    "collate": "batches from the store beside PyG's Batch.from_data_list and beside finding neighbors while collating",
+    "edges": "sum over neighbors as a reshape beside index_add and scatter",
     "featurize": "file to residue graph beside biotite's bare parse and the programs that are installed",
     "generate": "sequences from a causal transformer with keys and values kept, beside all worked out again",
     "layers": "layers beside PyG's, e3nn's and their plain formulas",

@@ -60,7 +60,7 @@ def _cdist(pos: np.ndarray, k: int) -> np.ndarray:
 
 
 def _cell_list(pos: np.ndarray, k: int) -> np.ndarray:
-    """Cells of the radius that holds k neighbours on average, doubled until every residue has k."""
+    """Cells of the radius that holds k neighbors on average, doubled until every residue has k."""
     from biotite.structure import CellList
 
     radius = 1.3 * (3 * (k + 1) / (4 * np.pi * DENSITY)) ** (1 / 3)

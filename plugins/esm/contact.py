@@ -10,7 +10,7 @@ from protgraph_plugins.esm.states import attention_of
 
 from protgraph import Residues
 from protgraph.errors import CheckpointError
-from protgraph.view.attention_heads import apc, symmetrised
+from protgraph.view.attention_heads import apc, symmetrized
 
 __all__ = ["predict_contacts"]
 
@@ -23,7 +23,7 @@ def predict_contacts(
     gaps: str = "join",
     max_len: int = 1022,
 ) -> np.ndarray:
-    """``p_ij = sigmoid( Σ_h w_h F^h_ij + b )`` over all heads h of all blocks, F their symmetrised, corrected weights.
+    """``p_ij = sigmoid( Σ_h w_h F^h_ij + b )`` over all heads h of all blocks, F their symmetrized, corrected weights.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def predict_contacts(
     head = model.contact_head.regression
     with torch.no_grad():
         for rows, weights in zip(chains, attention_of(model, read), strict=True):
-            maps = torch.from_numpy(apc(symmetrised(weights.flatten(0, 1).numpy())))  # (heads of all blocks, T, T)
+            maps = torch.from_numpy(apc(symmetrized(weights.flatten(0, 1).numpy())))  # (heads of all blocks, T, T)
             p = head(maps.permute(1, 2, 0)).squeeze(2).sigmoid().numpy()
             kept = rows != EMPTY
             made[np.ix_(rows[kept], rows[kept])] = p[np.ix_(kept, kept)]

@@ -30,9 +30,9 @@ class EsmEmbedding(StructureFeaturizer):
     revision : str, optional
         Branch, tag or commit of a name on the hub.
     layer : int
-        Which hidden state, as transformers counts them: 0 is the embedding of tokens, -1 the last, normalised.
+        Which hidden state, as transformers counts them: 0 is the embedding of tokens, -1 the last, normalized.
     gaps : {"join", "mask", "unknown"}
-        Unresolved residues inside a chain: left out, so that their neighbours follow each other; or, as many as
+        Unresolved residues inside a chain: left out, so that their neighbors follow each other; or, as many as
         ``seq_pos`` counts, ``<mask>`` or X, so that ESM sees the chain at its full length.
     max_len : int
         Residues that are read at once.

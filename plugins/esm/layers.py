@@ -41,7 +41,7 @@ class EsmEncoder(GraphLayer):
     frozen : bool
         Keep the checkpoint's weights as they are: no gradient, no dropout.
     gaps : {"join", "mask", "unknown"}
-        Unresolved residues inside a chain: left out, so that their neighbours follow each other; or, as many as
+        Unresolved residues inside a chain: left out, so that their neighbors follow each other; or, as many as
         ``seq_pos`` counts, ``<mask>`` or X.
     max_len : int
         Residues that are read at once.

@@ -21,7 +21,7 @@ _BUDGET = 8192
 def check_layer(layer: int, depth: int) -> int:
     """``layer`` counted from the end made one from 0, the embedding of tokens, to ``depth``, the last block."""
     if not -depth - 1 <= layer <= depth:
-        raise OptionError(f"layer={layer}: this checkpoint has states 0 (tokens) to {depth} (the last, normalised)")
+        raise OptionError(f"layer={layer}: this checkpoint has states 0 (tokens) to {depth} (the last, normalized)")
     return layer % (depth + 1)
 
 
@@ -34,7 +34,7 @@ def states_of(model: Any, sequences: Sequence[np.ndarray], *, layer: int = -1, b
     sequences : sequence of ndarray
         ``(T + 2,)`` int64 each.
     layer : int
-        Of which block, as transformers counts ``hidden_states``; -1 is the last, normalised.
+        Of which block, as transformers counts ``hidden_states``; -1 is the last, normalized.
     budget : int
         Tokens, padding included, that go through the model at once.
 

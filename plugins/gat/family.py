@@ -1,4 +1,4 @@
-"""Graph attention networks: each residue weighs its neighbours by what they are and where they stand."""
+"""Graph attention networks: each residue weighs its neighbors by what they are and where they stand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph convolutional networks: each residue takes the average of its neighbours' features."""
+"""Graph convolutional networks: each residue takes the average of its neighbors' features."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def _small(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) ->
         name,
         features=["dihedral", *RELATIONS],
         layers=[_nodes(dim), *depth * block],
-        doc="Relations: offsets along the chain, radius, nearest neighbours; Zhang et al. 2022, arXiv:2203.06125.",
+        doc="Relations: offsets along the chain, radius, nearest neighbors; Zhang et al. 2022, arXiv:2203.06125.",
     )
 
 
@@ -59,7 +59,7 @@ def _zhang(name: str, *, edges: bool, dim: int = 512, depth: int = 6) -> ModelSp
         name,
         features=["residue_one_hot", *RELATIONS, *(ON_EDGES if edges else ())],
         layers=[*layers, component("concat", reads=[f"h{k + 1}" for k in range(depth)])],
-        doc="The network of Zhang et al. 2022, arXiv:2203.06125, with its sizes and batch normalisation.",
+        doc="The network of Zhang et al. 2022, arXiv:2203.06125, with its sizes and batch normalization.",
     )
 
 

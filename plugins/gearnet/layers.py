@@ -16,7 +16,7 @@ from protgraph.nn.mlp import activation, one_of
 
 __all__ = ["GearNet", "GearNetEdge", "RelationalConv"]
 
-_LEAKY = Conformity(expected_failures={"no_leak": "batch normalisation in training, as the authors have it"})
+_LEAKY = Conformity(expected_failures={"no_leak": "batch normalization in training, as the authors have it"})
 
 
 class RelationalConv(nn.Module):
@@ -31,7 +31,7 @@ class RelationalConv(nn.Module):
     act : str
         σ.
     norm : {"none", "batch"}
-        Whether to normalise by BN.
+        Whether to normalize by BN.
     """
 
     def __init__(self, width: int, dim: int, relations: int, *, act: str = "relu", norm: str = "none") -> None:
@@ -44,7 +44,7 @@ class RelationalConv(nn.Module):
 
     def forward(self, x: Tensor, mixed: Tensor) -> Tensor:
         """``(N, C)`` and what the relations give, ``Σ_r W_r Σ_j w_ijr x_j`` ``(N, dim)``, to ``(N, dim)``."""
-        return self.act(normalised(self.batch_norm, mixed + self.linear.bias + self.self_loop(x)))
+        return self.act(normalized(self.batch_norm, mixed + self.linear.bias + self.self_loop(x)))
 
     def table(self, x: Tensor) -> Tensor:
         """``W_r x_j`` of all nodes and relations, ``(N, C)`` to ``(N R, dim)``."""
@@ -65,7 +65,7 @@ class GearNet(GraphLayer):
     act : str
         σ.
     norm : {"none", "batch"}
-        "batch" normalises over the nodes of a batch, inside the first σ and at the end.
+        "batch" normalizes over the nodes of a batch, inside the first σ and at the end.
     shortcut : bool
         Add ``h_i``; needs h of width dim.
     reduce : {"sum", "mean"}
@@ -128,7 +128,7 @@ class GearNet(GraphLayer):
             slots = Edges(torch.stack([edge, slot])[:, order], n * r)
             summed = slots.sum((weight[:, None] * f["edge_h"][edge])[order]).view(n, -1)  # (N, R C)
             out = out + self.conv.act(self.conv.linear(summed))  # eq. 3
-        return {"h": normalised(self.norm, out)}
+        return {"h": normalized(self.norm, out)}
 
 
 class GearNetEdge(GraphLayer):
@@ -146,7 +146,7 @@ class GearNetEdge(GraphLayer):
     act : str
         σ.
     norm : {"none", "batch"}
-        "batch" normalises over the edges of a batch.
+        "batch" normalizes over the edges of a batch.
 
     Notes
     -----
@@ -179,8 +179,8 @@ class GearNetEdge(GraphLayer):
         return {"edge_h": self.conv(x, turn_sum(edges, x, turns, self.conv.linear.weight))}
 
 
-def normalised(norm: nn.BatchNorm1d | None, x: Tensor) -> Tensor:
-    """Batch normalisation, of what it has seen before where a single row has no variance; x itself without one."""
+def normalized(norm: nn.BatchNorm1d | None, x: Tensor) -> Tensor:
+    """Batch normalization, of what it has seen before where a single row has no variance; x itself without one."""
     if norm is None or len(x) > 1 or not norm.training:
         return x if norm is None else norm(x)
     return batch_norm(x, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)

@@ -42,7 +42,7 @@ def from_reference(
     """
     if "linear.weight" in state_dict:
         if "batch_norm.weight" in state_dict:
-            raise CheckpointError("a single convolution with batch normalisation: give the state of the whole GearNet")
+            raise CheckpointError("a single convolution with batch normalization: give the state of the whole GearNet")
         return [_nodes(state_dict, {}, edges=False, shortcut=False, reduce=reduce)]
     layers: list[GearNet | GearNetEdge] = []
     for k in sorted({int(found[1]) for name in state_dict if (found := re.match(r"layers\.(\d+)\.", name))}):

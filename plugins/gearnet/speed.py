@@ -18,7 +18,7 @@ EDGE_WIDTH = 16  # of features of edges: an edge has 30 before it
 
 
 class SparseConv(nn.Module):
-    """``σ( W [A_1 x, …, A_R x] + W_0 x + b )``: sums over neighbours first, one sparse matrix for all relations."""
+    """``σ( W [A_1 x, …, A_R x] + W_0 x + b )``: sums over neighbors first, one sparse matrix for all relations."""
 
     def __init__(self, ours: RelationalConv) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Graph transformers: the block of a transformer with attention over neighbours in space, edges in keys and values."""
+"""Graph transformers: the block of a transformer with attention over neighbors in space, edges in keys and values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _network(
             *depth * block,
             "layer_norm",
         ],
-        doc="Pre-norm transformer blocks over neighbours in space; Shi et al. 2021, arXiv:2009.03509.",
+        doc="Pre-norm transformer blocks over neighbors in space; Shi et al. 2021, arXiv:2009.03509.",
     )
 
 

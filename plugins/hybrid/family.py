@@ -1,4 +1,4 @@
-"""Two views of a protein at once: attention over its whole chain, equivariant filters on neighbours in space."""
+"""Two views of a protein at once: attention over its whole chain, equivariant filters on neighbors in space."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _network(
             # one branch: the whole chain
             component("linear", dim=dim, writes={"h": "chain"}),
             *depth * _attention("chain", dim=dim, heads=heads, dropout=dropout),
-            # the other: the neighbours in space
+            # the other: the neighbors in space
             component("irreps_linear", irreps=irreps, reads=["h", *vectors], writes={"h": "space"}),
             *depth * _filters("space", irreps=irreps),
             component("layer_norm", reads={"h": "chain"}, writes={"h": "chain"}),

@@ -89,7 +89,7 @@ def _published(variant: str) -> ModelSpec:
 FAMILY = Family(
     {
         "small": _network(
-            "ligandmpnn", dim=64, depth=2, k=24, atoms=12, doc=f"{PAPER}: half as wide, 24 neighbours, 12 atoms."
+            "ligandmpnn", dim=64, depth=2, k=24, atoms=12, doc=f"{PAPER}: half as wide, 24 neighbors, 12 atoms."
         ),
         "dauparas2025": _network("ligandmpnn.dauparas2025"),
         **{variant: _published(variant) for variant in VARIANTS},

@@ -32,7 +32,7 @@ _NUMBER_OF_ELEMENTS = sum(_PERIODS)
 
 
 class _OfContext(TensorFeaturizer):
-    """Radial bases: ``bins`` centres from ``low`` to ``high``, of k context atoms."""
+    """Radial bases: ``bins`` centers from ``low`` to ``high``, of k context atoms."""
 
     def __init__(self, *, k: int, bins: int, low: float, high: float) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class _OfContext(TensorFeaturizer):
                 f"{name} takes whole numbers, k of at least 1 and bins of at least 2; got {k!r}, {bins!r}"
             )
         if not high > low:
-            raise OptionError(f"{name} takes centres from low to high, got {low!r} to {high!r} Å")
+            raise OptionError(f"{name} takes centers from low to high, got {low!r} to {high!r} Å")
         self.k, self.bins, self.low, self.high = k, bins, low, high
 
     def _declare(self, rows: int, width: int) -> None:
@@ -60,9 +60,9 @@ class ContextRbf(_OfContext):
     k : int
         Context atoms of each residue, as ``context_atoms`` has them.
     bins : int
-        Number of centres.
+        Number of centers.
     low, high : float
-        First and last centre, Å; ``σ = (high - low) / bins``.
+        First and last center, Å; ``σ = (high - low) / bins``.
 
     Reads
     -----
@@ -105,9 +105,9 @@ class ContextPairRbf(_OfContext):
     k : int
         Context atoms of each residue, as ``context_atoms`` has them.
     bins : int
-        Number of centres.
+        Number of centers.
     low, high : float
-        First and last centre, Å; ``σ = (high - low) / bins``.
+        First and last center, Å; ``σ = (high - low) / bins``.
 
     Reads
     -----

@@ -27,7 +27,7 @@ _BEFORE = 4  # layers before the encoders
 #: Columns of the reference's one-hot code: element (one more than there are), group, period.
 _ONE_HOT = (len(ELEMENTS) + 2, 19, 8)
 _DIRECTION = 4
-#: Neighbours and context atoms of a residue, as files say them.
+#: Neighbors and context atoms of a residue, as files say them.
 _SIZES = {"num_edges": 32, "atom_context_num": 25}
 
 
@@ -65,7 +65,7 @@ def read(path: str | Path) -> dict[str, Tensor]:
     Raises
     ------
     CheckpointError
-        The file cannot be read, has no ``model_state_dict``, or is of a network that sees other numbers of neighbours
+        The file cannot be read, has no ``model_state_dict``, or is of a network that sees other numbers of neighbors
         or of atoms.
     """
     held = read_weights(path, "LigandMPNN")

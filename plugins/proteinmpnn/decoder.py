@@ -28,16 +28,16 @@ class DecoderCache(DecoderState):
     h : Tensor
         ``(N, C)``, what the encoder says of each residue.
     edge : Tensor
-        ``(N · K, D)``, what it says of each edge. Fewer than K neighbours are filled up.
+        ``(N · K, D)``, what it says of each edge. Fewer than K neighbors are filled up.
     copies, num_nodes : int
     of_edge : list of Tensor
         For each layer ``(N, K, C)``: what edges add to messages; empty without copies.
-    neighbour : Tensor
+    neighbor : Tensor
         ``(N, K)`` int64.
     there : Tensor or None
         ``(N, K, 1)``, 0 where filled up; None where all have K.
     count : Tensor
-        ``(N, 1)`` neighbours.
+        ``(N, 1)`` neighbors.
     undecoded : list of Tensor
         For each layer ``(N, C)``: what a residue adds to messages before it is decoded.
     of_source : list of Tensor
@@ -51,7 +51,7 @@ class DecoderCache(DecoderState):
     copies: int
     num_nodes: int
     of_edge: list[Tensor]
-    neighbour: Tensor
+    neighbor: Tensor
     there: Tensor | None
     count: Tensor
     undecoded: list[Tensor]
@@ -81,7 +81,7 @@ class ProteinMPNNDecoder(Decoder):
     depth : int
         Rounds.
     scale : float
-        What sums of messages are divided by: a constant, not the number of neighbours.
+        What sums of messages are divided by: a constant, not the number of neighbors.
     dropout : float
         Probability.
 
@@ -118,15 +118,15 @@ class ProteinMPNNDecoder(Decoder):
     def start(self, f: Mapping[str, Any], *, copies: int = 1) -> DecoderCache:
         h, edges, e = f["h"], f["edges"], f["edge_attr"]
         undecoded = [layer.source(h) for layer in self.layers]
-        neighbour, there = _padded(edges)
+        neighbor, there = _padded(edges)
         edge = _filled(e, there)
         return DecoderCache(
             h=h,
             edge=edge,
             copies=copies,
             num_nodes=edges.num_nodes,
-            of_edge=[layer.edge(edge).view(*neighbour.shape, h.size(1)) for layer in self.layers] if copies else [],
-            neighbour=neighbour,
+            of_edge=[layer.edge(edge).view(*neighbor.shape, h.size(1)) for layer in self.layers] if copies else [],
+            neighbor=neighbor,
             there=None if there is None else there[..., None].to(h.dtype),
             count=edges.count[:, None].to(h.dtype),
             undecoded=undecoded,
@@ -136,15 +136,15 @@ class ProteinMPNNDecoder(Decoder):
 
     def teach(self, state: DecoderCache, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
         n, h = state.num_nodes, state.h
-        later = rank[state.neighbour] >= rank[:, None]  # (N, K)
-        parts = blocks(_from(state.neighbour + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
+        later = rank[state.neighbor] >= rank[:, None]  # (N, K)
+        parts = blocks(_from(state.neighbor + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
         for number, layer in enumerate(self.layers):
             told = layer.source(h) + state.table[number][aatype]
             nodes = layer.of_target(h), torch.cat([told, state.undecoded[number]])
 
             def total(part: EdgeBlock, layer: _Layer = layer, nodes: tuple[Tensor, Tensor] = nodes) -> Tensor:
                 m = layer(state.edge[part.rows], nodes, part)
-                return self._total(m.view(*state.neighbour[part.nodes].shape, m.size(1)), state, part.nodes)
+                return self._total(m.view(*state.neighbor[part.nodes].shape, m.size(1)), state, part.nodes)
 
             h = layer.update(h, concatenate_features(parts, total, n), state.count)
             if state.copies:
@@ -157,7 +157,7 @@ class ProteinMPNNDecoder(Decoder):
 
     def step(self, state: DecoderCache, rows: Tensor) -> Tensor:
         node = rows % state.num_nodes
-        around = state.neighbour.index_select(0, node) + (rows - node)[:, None]  # (R, K)
+        around = state.neighbor.index_select(0, node) + (rows - node)[:, None]  # (R, K)
         h = state.h.index_select(0, node)
         for layer, of_edge, of_source in zip(self.layers, state.of_edge, state.of_source, strict=True):
             z = of_source.index_select(0, around.flatten()).view(*around.shape, of_source.size(1))  # (R, K, C)
@@ -185,14 +185,14 @@ def _from(place: Tensor, sources: int) -> Edges:
 
 
 def _padded(edges: Edges) -> tuple[Tensor, Tensor | None]:
-    """``(N, K)`` neighbours of each node, filled up with node 0, and where there is one; None where all have K."""
+    """``(N, K)`` neighbors of each node, filled up with node 0, and where there is one; None where all have K."""
     if edges.degree is not None:
         return edges.index[0].view(edges.num_nodes, edges.degree), None
     count = edges.count
     widest = int(count.max()) if count.numel() else 0
     there = torch.arange(widest, device=count.device) < count[:, None]
-    neighbour = torch.zeros(edges.num_nodes, widest, dtype=torch.long, device=count.device)
-    return neighbour.masked_scatter(there, edges.index[0]), there
+    neighbor = torch.zeros(edges.num_nodes, widest, dtype=torch.long, device=count.device)
+    return neighbor.masked_scatter(there, edges.index[0]), there
 
 
 def _filled(e: Tensor, there: Tensor | None) -> Tensor:

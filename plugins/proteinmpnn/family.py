@@ -73,7 +73,7 @@ def _published(variant: str) -> ModelSpec:
 
 FAMILY = Family(
     {
-        "small": _network("proteinmpnn", dim=64, depth=2, k=24, doc=f"{PAPER}: half as wide, 24 neighbours."),
+        "small": _network("proteinmpnn", dim=64, depth=2, k=24, doc=f"{PAPER}: half as wide, 24 neighbors."),
         "dauparas2022": _network("proteinmpnn.dauparas2022"),
         **{variant: _published(variant) for variant in VARIANTS},
     },

@@ -1,4 +1,4 @@
-"""What ProteinMPNN sees of a backbone: neighbours, the virtual CB, distances of atoms, places along the chain."""
+"""What ProteinMPNN sees of a backbone: neighbors, the virtual CB, distances of atoms, places along the chain."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BackboneKnn(EdgeFeaturizer):
     Parameters
     ----------
     k : int
-        Neighbours of each residue, itself included; all where a protein has fewer.
+        Neighbors of each residue, itself included; all where a protein has fewer.
     atoms : {"backbone", "ca"}
         Which atoms a residue must have: all four of N, CA, C and O, or CA. One without them has no edges, and is in
         nobody's: where it stands is not known well enough, and its place in the sequence stays.
@@ -104,9 +104,9 @@ class AtomPairRbf(TensorFeaturizer):
     Parameters
     ----------
     bins : int
-        Number of centres.
+        Number of centers.
     low, high : float
-        First and last centre, Å; ``σ = (high - low) / bins``.
+        First and last center, Å; ``σ = (high - low) / bins``.
 
     Reads
     -----
@@ -134,7 +134,7 @@ class AtomPairRbf(TensorFeaturizer):
         if not (isinstance(bins, int) and bins >= 2):
             raise OptionError(f"atom_pair_rbf takes a whole number of bins of at least 2, got {bins!r}")
         if not high > low:
-            raise OptionError(f"atom_pair_rbf takes centres from low to high, got {low!r} to {high!r} Å")
+            raise OptionError(f"atom_pair_rbf takes centers from low to high, got {low!r} to {high!r} Å")
         self.bins, self.low, self.high = bins, low, high
         self.declare(atom_pair_rbf=f"{25 * bins}x0e")
 

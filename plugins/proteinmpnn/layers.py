@@ -72,7 +72,7 @@ class ProteinMPNNEncoder(GraphLayer):
     dim : int
         Width of h where none is read; else it keeps its own.
     scale : float
-        What sums of messages are divided by: a constant, not the number of neighbours.
+        What sums of messages are divided by: a constant, not the number of neighbors.
     dropout : float
         Probability.
 

@@ -56,13 +56,13 @@ def _line(f: Mapping[str, Any], *, within_chains: bool) -> _Line:
     near_end = last.clone()
     near_end[:-1] |= last[1:]
 
-    def neighbour(of: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
+    def neighbor(of: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
         there = torch.zeros_like(batch, dtype=torch.bool).index_copy(0, of, linked)
         place = torch.arange(len(order), device=order.device).index_copy(0, of, who)
         return pos[place] * there[:, None], there
 
-    before, has_before = neighbour(second, first)
-    behind, has_behind = neighbour(first, second)
+    before, has_before = neighbor(second, first)
+    behind, has_behind = neighbor(first, second)
     ends = torch.zeros_like(near_end).index_copy(0, order, near_end)
     return _Line(before, behind, has_before, has_behind, ends)
 
@@ -73,7 +73,7 @@ class CaPairRbf(TensorFeaturizer):
     Parameters
     ----------
     bins : int
-        Number of centres, from 2 to 22 Å.
+        Number of centers, from 2 to 22 Å.
     corrected : bool
         False, as published: at the ends of a protein and beside gaps the origin stands in for the missing CA, and the
         last CA of a chain is before the first one of the next. True: what is missing has radial bases of 0.
@@ -125,7 +125,7 @@ class CaOrientation(TensorFeaturizer):
     ----------
     corrected : bool
         False, as published: the quaternion is of ``O_iᵀ O_j``, which turns with the protein, and the origin stands in
-        for missing neighbours. True: of ``O_i O_jᵀ``, which does not.
+        for missing neighbors. True: of ``O_i O_jᵀ``, which does not.
 
     Reads
     -----

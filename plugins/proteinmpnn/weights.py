@@ -87,13 +87,13 @@ def read(path: str | Path) -> dict[str, Tensor]:
     Raises
     ------
     CheckpointError
-        The file is missing, or has no ``model_state_dict``, or is of a network with another number of neighbours.
+        The file is missing, or has no ``model_state_dict``, or is of a network with another number of neighbors.
     """
     held = read_weights(path, "ProteinMPNN")
     if "model_state_dict" not in held:
         raise CheckpointError(f"{path} holds no weights of ProteinMPNN: it has no 'model_state_dict'")
     if held.get("num_edges", _NEIGHBOURS) != _NEIGHBOURS:
-        raise CheckpointError(f"{path} is of a network with {held['num_edges']} neighbours; the variants here have 48")
+        raise CheckpointError(f"{path} is of a network with {held['num_edges']} neighbors; the variants here have 48")
     return dict(held["model_state_dict"])
 
 

@@ -1,4 +1,4 @@
-"""Continuous-filter convolutions: each channel of a neighbour is weighed by a learnt function of its distance."""
+"""Continuous-filter convolutions: each channel of a neighbor is weighed by a learned function of its distance."""
 
 from __future__ import annotations
 

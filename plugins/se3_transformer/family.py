@@ -1,4 +1,4 @@
-"""SE(3)-Transformers: attention over neighbours whose keys and values turn with the protein."""
+"""SE(3)-Transformers: attention over neighbors whose keys and values turn with the protein."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def _network(
         "layer_norm",  # lines 1 and 3
         component("linear", dim=dim),
     ]
-    where: dict[str, str] = {}  # at the origin: "black hole initialisation", line 4
+    where: dict[str, str] = {}  # at the origin: "black hole initialization", line 4
     for _ in range(depth):
         layers += [
             component("ipa", dim=dim, heads=heads, reads=pairs | where, writes={"h": "attended"}),  # line 6

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_comparison", "plot_curves"]
 
-# Okabe & Ito 2008, colour-blind safe; their light yellow is darkened, greys are kept for floors.
+# Okabe & Ito 2008, color-blind safe; their light yellow is darkened, greys are kept for floors.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#9C8A00", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _FLOOR_LINES = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
@@ -74,23 +74,23 @@ def plot_curves(rows: Sequence[BenchRow], path: Path, *, floors: Sequence[str] =
     return _save(figure, path)
 
 
-def _draw_runs(axes: Axes, runs: Sequence[BenchRow], colour: str, marker: str) -> tuple[float, float]:
+def _draw_runs(axes: Axes, runs: Sequence[BenchRow], color: str, marker: str) -> tuple[float, float]:
     """One model's curves; returns where the longest ends, for the label."""
     curves = [curve for run in runs if len(curve := _curve(run))]
     common = min(len(curve) for curve in curves)
     stack = np.stack([curve[:common] for curve in curves])  # (seeds, epochs)
     epochs, mean = np.arange(1, common + 1), stack.mean(0)
-    axes.plot(epochs, mean, color=colour, linewidth=1.8, zorder=3)
+    axes.plot(epochs, mean, color=color, linewidth=1.8, zorder=3)
     if len(curves) > 1:
         sd = stack.std(0, ddof=1)
-        axes.fill_between(epochs, mean - sd, mean + sd, color=colour, alpha=0.15, linewidth=0)
+        axes.fill_between(epochs, mean - sd, mean + sd, color=color, alpha=0.15, linewidth=0)
     for run in runs:
         curve = _curve(run)
         if len(curve) > common:
-            axes.plot(np.arange(common, len(curve) + 1), curve[common - 1 :], color=colour, linewidth=0.7, alpha=0.6)
+            axes.plot(np.arange(common, len(curve) + 1), curve[common - 1 :], color=color, linewidth=0.7, alpha=0.6)
         if 1 <= run.best_epoch <= len(curve):
             chosen = (run.best_epoch, curve[run.best_epoch - 1])
-            axes.plot(*chosen, marker, color=colour, markersize=5, mec="white", mew=0.6, zorder=4, clip_on=False)
+            axes.plot(*chosen, marker, color=color, markersize=5, mec="white", mew=0.6, zorder=4, clip_on=False)
     longest = max(curves, key=len)
     return (len(longest), float(longest[-1])) if len(longest) > common else (common, float(mean[-1]))
 
@@ -141,12 +141,12 @@ def plot_comparison(rows: Sequence[BenchRow], path: Path, *, floors: Sequence[st
     return _save(figure, path)
 
 
-def _draw_score(axes: Axes, y: int, s: Summary, colour: str) -> None:
+def _draw_score(axes: Axes, y: int, s: Summary, color: str) -> None:
     sd = 0.0 if math.isnan(s.score.sd) else s.score.sd
     if len(s.scores) > 1:
-        axes.plot(s.scores, [y - 0.22] * len(s.scores), "o", color=colour, alpha=0.45, markersize=3.5, mew=0, zorder=2)
-    axes.errorbar(s.score.mean, y, xerr=sd, fmt="o", color=colour, markersize=7, capsize=3, linewidth=1.6, zorder=3)
-    axes.annotate(s.score.text(), (1.01, y), xycoords=axes.get_yaxis_transform(), va="center", fontsize=9, color=colour)
+        axes.plot(s.scores, [y - 0.22] * len(s.scores), "o", color=color, alpha=0.45, markersize=3.5, mew=0, zorder=2)
+    axes.errorbar(s.score.mean, y, xerr=sd, fmt="o", color=color, markersize=7, capsize=3, linewidth=1.6, zorder=3)
+    axes.annotate(s.score.text(), (1.01, y), xycoords=axes.get_yaxis_transform(), va="center", fontsize=9, color=color)
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
@@ -168,10 +168,10 @@ def _label_right(axes: Axes, labels: Sequence[tuple[tuple[float, float], str, st
     low, high = axes.get_ylim()
     wanted = sorted(labels, key=lambda label: label[0][1])
     places = _apart([(y - low) / (high - low) for (_, y), _, _ in wanted], _LABEL_GAP)
-    for (end, text, colour), place in zip(wanted, places, strict=True):
+    for (end, text, color), place in zip(wanted, places, strict=True):
         axes.annotate(
-            text, end, (1.035, place), "data", "axes fraction", va="center", fontsize=9, color=colour,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.7, "shrinkA": 1, "shrinkB": 0},
+            text, end, (1.035, place), "data", "axes fraction", va="center", fontsize=9, color=color,
+            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.6, "alpha": 0.7, "shrinkA": 1, "shrinkB": 0},
         )  # fmt: skip
 
 

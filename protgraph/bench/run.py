@@ -34,7 +34,7 @@ def run_bench(spec: BenchSpec, *, fresh: bool = False, watch: BenchCallback | No
     """Run what a spec asks for and is not there yet; returns its rows in the order of the spec.
 
     Every row is on the disk (``<folder>/rows.jsonl``) as soon as it is there, so a run may be stopped at any moment.
-    Rows are recognised by all that decides their numbers: the model graph, the code of its components, the dataset's
+    Rows are recognized by all that decides their numbers: the model graph, the code of its components, the dataset's
     version, task, seed and training options. A failed row runs again.
 
     Parameters

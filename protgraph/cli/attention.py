@@ -31,7 +31,7 @@ def attention(
 ) -> None:
     """Draw the attention of every layer and head with the contacts of the structure, and say how far they agree.
 
-    OUT gets a heat map for each layer, heads.png and heads.csv (correlation with contacts, symmetrised and corrected as
+    OUT gets a heat map for each layer, heads.png and heads.csv (correlation with contacts, symmetrized and corrected as
     Rao et al. 2021; with distance along the sequence) and positions.png, the model's positional encodings. A file of
     several proteins, or a model of single chains, makes a folder for each.
 

@@ -92,22 +92,22 @@ def _report(subject: Subject, device: str, dtype: str, *, verbose: bool) -> bool
             _print(result)
     bad = [result for result in results if not result.ok]
     if not verbose:
-        sign, colour = _SIGN["failed" if bad else "passed"]
+        sign, color = _SIGN["failed" if bad else "passed"]
         worst = max((r.error for r in results if r.check == "rotation" and r.error is not None), default=None)
         counts = f"{sum(r.status == 'passed' for r in results)} passed"
         counts += "".join(f", {n} {s}" for s in ("expected", "failed") if (n := sum(r.status == s for r in results)))
         shown = "" if worst is None else f"  rotation {worst:.0e}"
-        typer.echo(f"{typer.style(sign, fg=colour)} {subject!s:<40} {counts}{shown}")
+        typer.echo(f"{typer.style(sign, fg=color)} {subject!s:<40} {counts}{shown}")
         for result in bad:
             _print(result)
     return not bad
 
 
 def _print(result: Result) -> None:
-    sign, colour = _SIGN[result.status]
+    sign, color = _SIGN[result.status]
     error = "" if result.error is None else f"{result.error:.1e}"
     message = result.message.replace("\n", "\n    ")
-    line = f"  {typer.style(sign, fg=colour)} {result.check:<24} {error:<9} {message}"
+    line = f"  {typer.style(sign, fg=color)} {result.check:<24} {error:<9} {message}"
     typer.echo(line.rstrip())
 
 

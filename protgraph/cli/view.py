@@ -37,7 +37,7 @@ def view(
     """Write a protein graph as a page that needs no network, to turn, to zoom and to point at.
 
     The legend switches chains, kinds of edges and categories on and off; pointing at a residue shows its name and
-    values. With --checkpoint residues have the colour of what the model predicts, or of one of its columns (--color
+    values. With --checkpoint residues have the color of what the model predicts, or of one of its columns (--color
     p_H). Needs plotly: the extra "view".
 
     \b

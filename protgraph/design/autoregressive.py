@@ -135,7 +135,7 @@ def check_temperature(temperature: float) -> None:
 
 
 def _check_order(order: Tensor, designed: Tensor, decoding: Decoding) -> None:
-    """Designed residues come after fixed ones in every protein; those without a backbone are nobody's neighbours."""
+    """Designed residues come after fixed ones in every protein; those without a backbone are nobody's neighbors."""
     rank, n = ranks(order, decoding.proteins), len(designed)  # (S, N)
     protein = decoding.proteins.batch.expand_as(rank)
     last = rank.masked_fill(designed | ~decoding.known, -1)

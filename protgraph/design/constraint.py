@@ -1,4 +1,4 @@
-"""What a design may be: which residues are chosen, which types are left out or favoured, which residues are alike."""
+"""What a design may be: which residues are chosen, which types are left out or favored, which residues are alike."""
 
 from __future__ import annotations
 

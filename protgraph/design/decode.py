@@ -39,7 +39,7 @@ class Decoding:
     aatype : Tensor
         ``(N,)`` types in the structures.
     known : Tensor
-        ``(N,)`` bool, which residues have neighbours, that is, a backbone to be decoded from; all without a decoder.
+        ``(N,)`` bool, which residues have neighbors, that is, a backbone to be decoded from; all without a decoder.
     """
 
     decoder: Decoder | OneShotDecoder

@@ -1,4 +1,4 @@
-"""Edges of interactions with aromatic rings, by the rings' centres and planes."""
+"""Edges of interactions with aromatic rings, by the rings' centers and planes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protgraph.structure.descriptors.backbone_geometry import unit
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Aromatic", "AromaticSulphur", "CationPi", "PiStacking"]
+__all__ = ["Aromatic", "AromaticSulfur", "CationPi", "PiStacking"]
 
 _PI = ("PHE", "TYR", "TRP")
 _STACKED, _UPRIGHT, _OVER = np.cos(np.radians([30.0, 60.0, 45.0]))
@@ -36,7 +36,7 @@ class _RingPairs(EdgeFeaturizer):
 
 
 class Aromatic(_RingPairs):
-    """Edges between residues with aromatic rings whose centres are ``low`` to ``high`` apart; symmetric.
+    """Edges between residues with aromatic rings whose centers are ``low`` to ``high`` apart; symmetric.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ class Aromatic(_RingPairs):
 
     def pairs(self, residues: Residues) -> np.ndarray:
         found = rings(residues)
-        i, j = points_between(found.centre, found.centre, self.high)
-        far = neighbors.squared(found.centre[i] - found.centre[j]) >= self.low * self.low
+        i, j = points_between(found.center, found.center, self.high)
+        far = neighbors.squared(found.center[i] - found.center[j]) >= self.low * self.low
         return found.residue[np.stack([i[far], j[far]])]
 
 
@@ -72,14 +72,14 @@ class PiStacking(_RingPairs):
     Parameters
     ----------
     shape : {"any", "parallel", "t_shaped"}
-        Parallel: normals less than 30° apart, and both less than 45° from the line of centres. T-shaped: normals more
-        than 60° apart, and one of them less than 45° from the line of centres.
+        Parallel: normals less than 30° apart, and both less than 45° from the line of centers. T-shaped: normals more
+        than 60° apart, and one of them less than 45° from the line of centers.
     cutoff : float
-        Å between centres, inclusive.
+        Å between centers, inclusive.
 
     Notes
     -----
-    Graphein's ``add_t_stacking`` wants *both* normals within 45° of the line of centres, which an upright T (0° and
+    Graphein's ``add_t_stacking`` wants *both* normals within 45° of the line of centers, which an upright T (0° and
     90°) is not; its ``add_pi_stacking_interactions`` is "parallel", but for normals that point away from each other,
     whose sign it takes as it comes.
 
@@ -97,9 +97,9 @@ class PiStacking(_RingPairs):
 
     def pairs(self, residues: Residues) -> np.ndarray:
         found = rings(residues, _PI)
-        i, j = points_between(found.centre, found.centre, self.cutoff)
+        i, j = points_between(found.center, found.center, self.cutoff)
         i, j = i[i < j], j[i < j]
-        line = unit(found.centre[j] - found.centre[i])
+        line = unit(found.center[j] - found.center[i])
         tilt = np.abs((found.normal[i] * found.normal[j]).sum(1))  # cosines; the sign of a normal means nothing
         over = np.abs(np.stack([(found.normal[k] * line).sum(1) for k in (i, j)])) > _OVER
         parallel, upright = (tilt > _STACKED) & over.all(0), (tilt < _UPRIGHT) & over.any(0)
@@ -108,7 +108,7 @@ class PiStacking(_RingPairs):
 
 
 class CationPi(_RingPairs):
-    """Edges between Lys or Arg and Phe, Tyr or Trp with NZ or CZ at most ``cutoff`` from a ring's centre; symmetric.
+    """Edges between Lys or Arg and Phe, Tyr or Trp with NZ or CZ at most ``cutoff`` from a ring's center; symmetric.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ class CationPi(_RingPairs):
         return _to_rings(residues, {"LYS": ("NZ",), "ARG": ("CZ",)}, self.cutoff)
 
 
-class AromaticSulphur(_RingPairs):
-    """Edges between Cys or Met and Phe, Tyr or Trp with S at most ``cutoff`` from a ring's centre; symmetric.
+class AromaticSulfur(_RingPairs):
+    """Edges between Cys or Met and Phe, Tyr or Trp with S at most ``cutoff`` from a ring's center; symmetric.
 
     Parameters
     ----------
@@ -148,16 +148,16 @@ class AromaticSulphur(_RingPairs):
 
     def __init__(self, *, cutoff: float = 5.3) -> None:
         super().__init__()
-        self.cutoff = _cutoff("aromatic_sulphur", cutoff)
+        self.cutoff = _cutoff("aromatic_sulfur", cutoff)
 
     def pairs(self, residues: Residues) -> np.ndarray:
         return _to_rings(residues, {"CYS": ("SG",), "MET": ("SD",)}, self.cutoff)
 
 
 def _to_rings(residues: Residues, names: dict[str, tuple[str, ...]], cutoff: float) -> np.ndarray:
-    """``(2, P)`` residues of atoms and of rings whose centres are near."""
+    """``(2, P)`` residues of atoms and of rings whose centers are near."""
     found, atoms = rings(residues, _PI), np.flatnonzero(atoms_of(residues, names))
-    i, j = points_between(residues.atom_pos[atoms], found.centre, cutoff)
+    i, j = points_between(residues.atom_pos[atoms], found.center, cutoff)
     return np.stack([residues.atom_residue[atoms[i]], found.residue[j]])
 
 

@@ -90,7 +90,7 @@ class EdgeFeaturizer(Featurizer):
     Attributes
     ----------
     loops : bool
-        Whether a node may be its own neighbour.
+        Whether a node may be its own neighbor.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("edge_index",)

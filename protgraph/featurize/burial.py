@@ -19,7 +19,7 @@ __all__ = ["ContactNumber", "HalfSphereExposure", "Protrusion"]
 for _spec in (
     FieldSpec("contact_number", "node", "1x0e", unit="CA atoms", doc="CA within 10 Å"),
     FieldSpec("half_sphere_ca", "node", "2x0e", unit="CA atoms", doc="half-sphere exposure HSE-alpha, up and down"),
-    FieldSpec("half_sphere_ca_mask", "node", "1x0e", "bool", doc="whether both neighbours in the chain are there"),
+    FieldSpec("half_sphere_ca_mask", "node", "1x0e", "bool", doc="whether both neighbors in the chain are there"),
     FieldSpec(
         "half_sphere_cb",
         "node",

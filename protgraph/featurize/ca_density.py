@@ -35,7 +35,7 @@ class CaDensity(StructureFeaturizer):
 
     ``b_n(d) = sin(n π d / c) / d · (1 − (d / c)²)`` for n = 1 … B; θ is the angle between the side chain's direction
     and r_ij. The first functions tell how much protein is there, the next ones, which change sign, how near shells
-    compare with far ones: buried from exposed, the floor of a pocket from a bulge. Edges to some nearest neighbours
+    compare with far ones: buried from exposed, the floor of a pocket from a bulge. Edges to some nearest neighbors
     do not show it: for 16 of them they end at some 10 Å.
 
     Parameters
@@ -52,10 +52,10 @@ class CaDensity(StructureFeaturizer):
 
     Notes
     -----
-    These are the l = 0 part, and the l = 1 part along one axis, of an expansion of the neighbour density about an
+    These are the l = 0 part, and the l = 1 part along one axis, of an expansion of the neighbor density about an
     atom (Bartók et al.), in a Bessel basis (Gasteiger et al.); p_n is a smooth form of half-sphere exposure. The
-    axis is that of Hamelryck's HSEα, away from the two neighbours along the chain: it needs CA atoms only and takes
-    a mirror image to its mirror image. At a chain end it points away from the one neighbour; without neighbours p is 0.
+    axis is that of Hamelryck's HSEα, away from the two neighbors along the chain: it needs CA atoms only and takes
+    a mirror image to its mirror image. At a chain end it points away from the one neighbor; without neighbors p is 0.
 
     References
     ----------
@@ -100,7 +100,7 @@ class CaDensity(StructureFeaturizer):
 
 
 def _side_chain_axis(residues: Residues) -> np.ndarray:
-    """``(N, 3)`` unit vectors away from the neighbours along the chain; 0 without neighbours."""
+    """``(N, 3)`` unit vectors away from the neighbors along the chain; 0 without neighbors."""
     step = np.diff(residues.pos.astype(np.float64), axis=0)  # (N - 1, 3)
     step = unit(step) * linked_to_next(residues)[:-1, None]
     axis = np.zeros((len(residues), 3))

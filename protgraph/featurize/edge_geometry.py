@@ -84,14 +84,14 @@ class EdgeDirection(TensorFeaturizer):
 class EdgeRbf(TensorFeaturizer):
     """Gaussian radial basis of the distance d, ``exp(-((d - μ_b) / σ)²)``.
 
-    The centres ``μ_b`` are evenly spaced from 0 to ``cutoff``, both included, and ``σ = cutoff / bins``.
+    The centers ``μ_b`` are evenly spaced from 0 to ``cutoff``, both included, and ``σ = cutoff / bins``.
 
     Parameters
     ----------
     bins : int
-        Number of centres.
+        Number of centers.
     cutoff : float
-        Last centre, Å. Beyond it the basis fades; nothing is cut.
+        Last center, Å. Beyond it the basis fades; nothing is cut.
 
     Reads
     -----
@@ -109,7 +109,7 @@ class EdgeRbf(TensorFeaturizer):
     References
     ----------
     Jing et al. 2021, arXiv:2009.01411; width as in their program (``_rbf`` of gvp-pytorch, there
-    the same 16 centres up to 20 Å), without the 1/2 of a normal density.
+    the same 16 centers up to 20 Å), without the 1/2 of a normal density.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("edge_dist",)
@@ -126,8 +126,8 @@ class EdgeRbf(TensorFeaturizer):
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         distance = f["edge_dist"]
-        centre = torch.linspace(0.0, self.cutoff, self.bins, dtype=distance.dtype, device=distance.device)
-        scaled = (distance - centre).mul_(self.bins / self.cutoff)  # (E, bins)
+        center = torch.linspace(0.0, self.cutoff, self.bins, dtype=distance.dtype, device=distance.device)
+        scaled = (distance - center).mul_(self.bins / self.cutoff)  # (E, bins)
         tiny = torch.finfo(distance.dtype).tiny
         basis = scaled.square().neg_().clamp(min=math.log(2 * tiny)).exp_()
         return {"edge_rbf": threshold(basis, 4 * tiny, 0.0)}

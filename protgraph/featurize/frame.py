@@ -1,4 +1,4 @@
-"""Frames of residues from N, CA, C, and neighbours as those frames see them; on the device, without parameters."""
+"""Frames of residues from N, CA, C, and neighbors as those frames see them; on the device, without parameters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ResidueFrame(TensorFeaturizer):
 
 
 class EdgeFrame(TensorFeaturizer):
-    """The neighbour j in the frame of i: where it lies, and how its own frame is turned.
+    """The neighbor j in the frame of i: where it lies, and how its own frame is turned.
 
     Reads
     -----

@@ -22,9 +22,9 @@ def gaussians(distance: Tensor, bins: int, low: float, high: float) -> Tensor:
     distance : Tensor
         ``(…)``, Å.
     bins : int
-        Number of centres, 2 or more.
+        Number of centers, 2 or more.
     low, high : float
-        First and last centre, Å.
+        First and last center, Å.
 
     Returns
     -------
@@ -37,8 +37,8 @@ def gaussians(distance: Tensor, bins: int, low: float, high: float) -> Tensor:
     density.
     """
     width = (high - low) / bins
-    centre = torch.linspace(low, high, bins, dtype=distance.dtype, device=distance.device) / width
-    scaled = (distance / width)[..., None] - centre
+    center = torch.linspace(low, high, bins, dtype=distance.dtype, device=distance.device) / width
+    scaled = (distance / width)[..., None] - center
     if scaled.requires_grad:
         return torch.exp(-scaled.square().clamp(max=_FAINT))
     return scaled.square_().clamp_(max=_FAINT).neg_().exp_()  # many numbers a distance: no new memory for each pass

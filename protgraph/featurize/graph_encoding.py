@@ -24,7 +24,7 @@ register_field(FieldSpec("laplacian", "node", "8x0e", doc="weight of the node in
 class RandomWalkEncoding(TensorFeaturizer):
     """``(P^k)_ii`` for k = 2 … steps + 1, with ``P_ij = 1 / degree_i`` for each edge j → i.
 
-    The probability that a walk that starts at node i, and each time goes to one of the neighbours of where it is, is
+    The probability that a walk that starts at node i, and each time goes to one of the neighbors of where it is, is
     back at i after k steps. (After one step it never is.)
 
     Parameters
@@ -40,7 +40,7 @@ class RandomWalkEncoding(TensorFeaturizer):
     Writes
     ------
     random_walk : (N, steps), 0e, dimensionless, torch's default floating type
-        0 for a node without neighbours. On a directed graph (``knn``) the walk goes against the edges.
+        0 for a node without neighbors. On a directed graph (``knn``) the walk goes against the edges.
 
     Notes
     -----
@@ -81,7 +81,7 @@ class RandomWalkEncoding(TensorFeaturizer):
 class LaplacianEncoding(TensorFeaturizer):
     """``L Σ_n exp(-((λ_n - λ_m) / σ)²) u_n(i)²`` for m = 1 … size: eigenvectors without their signs and bases.
 
-    ``λ_0 ≤ λ_1 ≤ …`` and ``u_n`` are eigenvalues and eigenvectors of the normalised Laplacian
+    ``λ_0 ≤ λ_1 ≤ …`` and ``u_n`` are eigenvalues and eigenvectors of the normalized Laplacian
     ``1 - D^(-1/2) A D^(-1/2)`` of a protein of L nodes, A made symmetric; λ_0, which is 0, is left out.
 
     Parameters

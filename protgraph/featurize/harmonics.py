@@ -1,4 +1,4 @@
-"""Spherical harmonics of directions: of each edge, and of all neighbours of a node together."""
+"""Spherical harmonics of directions: of each edge, and of all neighbors of a node together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["EdgeHarmonics", "NeighborHarmonics"]
 register_field(FieldSpec("edge_harmonics", "edge", "1x0e+1x1o+1x2e", doc="spherical harmonics of the edge's direction"))
 register_field(
     FieldSpec(
-        "neighbor_harmonics", "node", "1x1o+1x2e+1x3o", doc="mean spherical harmonics of the directions to neighbours"
+        "neighbor_harmonics", "node", "1x1o+1x2e+1x3o", doc="mean spherical harmonics of the directions to neighbors"
     )
 )
 
@@ -58,9 +58,9 @@ class EdgeHarmonics(TensorFeaturizer):
 
 
 class NeighborHarmonics(TensorFeaturizer):
-    """``mean_j Y_l((x_j - x_i) / |x_j - x_i|)`` over the neighbours j of i, for l = 1 … degree.
+    """``mean_j Y_l((x_j - x_i) / |x_j - x_i|)`` over the neighbors j of i, for l = 1 … degree.
 
-    To which side the neighbours lie (l = 1), whether they lie along a line or in a plane (l = 2), and so on.
+    To which side the neighbors lie (l = 1), whether they lie along a line or in a plane (l = 2), and so on.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class NeighborHarmonics(TensorFeaturizer):
     Writes
     ------
     neighbor_harmonics : (N, (degree + 1)² - 1), 1x1o+1x2e+…, dimensionless
-        0 without neighbours.
+        0 without neighbors.
 
     References
     ----------

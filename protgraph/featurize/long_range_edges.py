@@ -1,4 +1,4 @@
-"""Edges that nearest neighbours in space miss: far along the chain, drawn at random, by triangulation, or all."""
+"""Edges that nearest neighbors in space miss: far along the chain, drawn at random, by triangulation, or all."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class DistantKnn(EdgeFeaturizer):
     Parameters
     ----------
     k : int
-        Neighbours of each residue; all that are allowed where there are fewer.
+        Neighbors of each residue; all that are allowed where there are fewer.
     separation : int
         ``|seq_pos[i] - seq_pos[j]|`` from which on a residue of the same chain counts.
 

@@ -24,7 +24,7 @@ SCALES: Mapping[str, slice] = {
 }
 """Columns of each scale in the table.
 
-- meiler: steric parameter, polarizability, normalised van der Waals volume, hydrophobicity, isoelectric point, helix
+- meiler: steric parameter, polarizability, normalized van der Waals volume, hydrophobicity, isoelectric point, helix
   and sheet probability: Meiler et al. 2001, doi:10.1007/s008940100038, table 1.
 - kyte_doolittle: hydropathy: Kyte & Doolittle 1982, doi:10.1016/0022-2836(82)90515-0, table 2.
 - charge: formal charge of the side chain at pH 7, elementary charges; histidine (pKa some 6) is neutral.

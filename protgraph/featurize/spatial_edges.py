@@ -1,4 +1,4 @@
-"""Edge featurizers: which residues are neighbours, found once a protein (:mod:`protgraph.structure.neighbors.search`).
+"""Edge featurizers: which residues are neighbors, found once a protein (:mod:`protgraph.structure.neighbors.search`).
 
 All of them write ``edge_index`` (2, E) int64, without self loops, ascending by target, within a target by CA–CA
 distance, ties by source.
@@ -29,10 +29,10 @@ class Knn(EdgeFeaturizer):
     Parameters
     ----------
     k : int
-        Neighbours of each residue; all others where a protein has fewer.
+        Neighbors of each residue; all others where a protein has fewer.
     of : {"node", "cb", "centroid", "any_atom"}
         Between what distances are measured: the nodes' positions (CA); CB, the virtual one where the file has none; the
-        centres of the side chains (CA of glycine); the nearest two heavy atoms.
+        centers of the side chains (CA of glycine); the nearest two heavy atoms.
     separation : int
         Of these k, leave out those of the same chain that are fewer positions away. See ``distant_knn`` for k others.
 
@@ -40,7 +40,7 @@ class Knn(EdgeFeaturizer):
     -----
     Directed: i may be among the nearest of j without j being among those of i. Every residue has exactly min(k, N − 1)
     incoming edges, so that layers reduce by a reshape; not so with a separation. Of several at the k-th distance, those
-    with the lower numbers. However neighbours are chosen, they come in the order of the nodes' distance.
+    with the lower numbers. However neighbors are chosen, they come in the order of the nodes' distance.
 
     References
     ----------
@@ -109,7 +109,7 @@ class Contact(EdgeFeaturizer):
 
     Notes
     -----
-    Neighbours in the chain count: their peptide bond is a contact. Where a task hides side chains, the backbone
+    Neighbors in the chain count: their peptide bond is a contact. Where a task hides side chains, the backbone
     atoms that are left decide.
     """
 
@@ -130,7 +130,7 @@ class Sequence(EdgeFeaturizer):
     Parameters
     ----------
     k : int
-        Largest difference of ``seq_pos``: 1 joins neighbours in the chain. A gap that the numbering shows
+        Largest difference of ``seq_pos``: 1 joins neighbors in the chain. A gap that the numbering shows
         keeps its two ends apart.
     """
 

@@ -36,7 +36,7 @@ class Sasa(StructureFeaturizer):
         hidden, it is the area of the bare backbone.
     relative_sasa : (N, 1) float32, 1x0e, dimensionless
         By the theoretical largest area of the residue type in Gly-X-Gly; for X, of the mean type. Chain ends, and
-        residues whose neighbours are missing, can be above 1.
+        residues whose neighbors are missing, can be above 1.
 
     Notes
     -----

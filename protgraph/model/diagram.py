@@ -1,4 +1,4 @@
-"""A picture of a model graph: nodes in the order of computation, arrows labelled with the fields they carry."""
+"""A picture of a model graph: nodes in the order of computation, arrows labeled with the fields they carry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["draw_model"]
 
 Point = tuple[float, float]
 
-# Okabe & Ito 2008, colour-blind safe.
+# Okabe & Ito 2008, color-blind safe.
 _COLOUR = {"structure": "#999999", "feature": "#56B4E9", "layer": "#E69F00", "head": "#009E73"}
 _DEAD = "#DDDDDD"
 _OBJECTS = ("edges", "proteins")
@@ -26,7 +26,7 @@ def draw_model(graph: ModelSpec, path: str | Path) -> Path:
     """Draw a model graph to a picture file (PNG, SVG, PDF: by suffix).
 
     Rows are the longest distance from the structure, so every arrow points down. Solid arrows carry the fields that
-    they are labelled with; dotted ones carry the reduction objects (neighbours, proteins). Dead layers are grey.
+    they are labeled with; dotted ones carry the reduction objects (neighbors, proteins). Dead layers are grey.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -46,8 +46,8 @@ def draw_model(graph: ModelSpec, path: str | Path) -> Path:
     for a, b, data in dag.edges(data=True):
         _arrow(axes, place[a], place[b], data["fields"])
     for n, data in dag.nodes(data=True):
-        colour = _DEAD if n in dead else _COLOUR[data["kind"]]
-        box = {"boxstyle": "round,pad=0.35", "facecolor": colour, "edgecolor": "none"}
+        color = _DEAD if n in dead else _COLOUR[data["kind"]]
+        box = {"boxstyle": "round,pad=0.35", "facecolor": color, "edgecolor": "none"}
         axes.text(*place[n], data["name"], ha="center", va="center", fontsize=9, bbox=box, zorder=3)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def _layout(dag: nx.DiGraph) -> dict[str, Point]:
 
 
 def _arrow(axes: Axes, a: Point, b: Point, fields: tuple[str, ...]) -> None:
-    """An arrow that bows outwards around the rows that it passes, labelled on its way."""
+    """An arrow that bows outwards around the rows that it passes, labeled on its way."""
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path as Curve
 

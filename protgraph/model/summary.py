@@ -17,7 +17,7 @@ _ROWS = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}
 
 @dataclass(frozen=True)
 class ComponentSummary:
-    """One line of the table: ``path`` ("layers[2]"), registry ``name``, options, fields, numbers learnt."""
+    """One line of the table: ``path`` ("layers[2]"), registry ``name``, options, fields, numbers learned."""
 
     path: str
     name: str

@@ -1,4 +1,4 @@
-"""Neighbour sums with a weight per edge and channel, as continuous filters give them, in few passes through memory."""
+"""Neighbor sums with a weight per edge and channel, as continuous filters give them, in few passes through memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHUNK = 64
 
 
 def filtered_sum(edges: Edges, x: Tensor, weight: Tensor, scale: Tensor) -> Tensor:
-    """``Σ_j c_ij w_ij ∘ x_j`` over each node's neighbours; 0 without neighbours.
+    """``Σ_j c_ij w_ij ∘ x_j`` over each node's neighbors; 0 without neighbors.
 
     Equals ``edges.sum(scale * weight * edges.source(x))``, without its ``(E, C)`` products.
 

@@ -55,7 +55,7 @@ class Decoder(GraphLayer):
     def step(self, state: DecoderState, rows: Tensor) -> Tensor:
         """Rows ``(R, C)`` as they follow from what is decoded; others see from now on where they stand, not their type.
 
-        No row may be another's neighbour.
+        No row may be another's neighbor.
         """
 
     @abstractmethod

@@ -112,14 +112,14 @@ class GVP(nn.Module):
 
 
 class ScalarVectorNorm(nn.Module):
-    """Layer normalisation of scalars; all vectors of a row over ``sqrt(mean_channels |v|²)``.
+    """Layer normalization of scalars; all vectors of a row over ``sqrt(mean_channels |v|²)``.
 
     Parameters
     ----------
     scalars : int
         S.
     vectors : bool
-        Whether vectors are normalised too.
+        Whether vectors are normalized too.
 
     References
     ----------

@@ -49,7 +49,7 @@ class GraphLayer(nn.Module, ABC):
 
     Examples
     --------
-    >>> class NeighbourMean(GraphLayer):
+    >>> class NeighborMean(GraphLayer):
     ...     reads, writes = ("h", "edges"), ("h",)
     ...     def __init__(self, fields, *, dim: int = 64):
     ...         super().__init__(fields)
@@ -136,7 +136,7 @@ class Head(GraphLayer):
     """A layer that writes the prediction, ``logits``, for a :class:`Target`.
 
     ``logits`` are ``(N, C)`` floats: N counts nodes, edges, proteins or pairs as the target's level says, C is
-    its size; unnormalised log-probabilities for classes, log-odds for labels, values in the target's unit. For vectors
+    its size; unnormalized log-probabilities for classes, log-odds for labels, values in the target's unit. For vectors
     and coordinates they are ``(N, C, 3)``, in the target's unit, and turn with the protein.
     """
 

@@ -17,7 +17,7 @@ class Update(nn.Module):
     dim : int
         Width of h and m; the hidden layer has four times that.
     scale : float
-        What sums are divided by, however many neighbours there are.
+        What sums are divided by, however many neighbors there are.
     dropout : float
         Probability, of both updates.
 

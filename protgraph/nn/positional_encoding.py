@@ -106,7 +106,7 @@ def rotate(x: Tensor, place: Tensor) -> Tensor:
 
     Notes
     -----
-    Channels are paired as in GPT-NeoX and ESM-2 (first half with second half), not neighbour with neighbour.
+    Channels are paired as in GPT-NeoX and ESM-2 (first half with second half), not neighbor with neighbor.
 
     References
     ----------

@@ -16,7 +16,7 @@ from torch.nn.functional import linear as linear_map
 from protgraph.errors import MissingExtraError, OptionError
 from protgraph.ops.edges import Edges
 
-__all__ = ["ChannelwiseProduct", "TensorProductPath", "TensorProductBackend", "neighbour_sum"]
+__all__ = ["ChannelwiseProduct", "TensorProductPath", "TensorProductBackend", "neighbor_sum"]
 
 TensorProductBackend = Literal["e3nn", "cuequivariance"]
 
@@ -49,7 +49,7 @@ class ChannelwiseProduct(nn.Module):
 
     Notes
     -----
-    Coefficients are e3nn's Wigner 3j times sqrt(2 l_out + 1), Y is component normalised: components of z have unit
+    Coefficients are e3nn's Wigner 3j times sqrt(2 l_out + 1), Y is component normalized: components of z have unit
     variance where those of h have. A direction of 0 leaves what Y_0 = 1 carries.
 
     References
@@ -112,7 +112,7 @@ class ChannelwiseProduct(nn.Module):
     ) -> Iterator[tuple[Tensor, Tensor | None]]:
         """The same not yet multiplied: x ``(E, 2l_i+1, U)`` and c ``(E, 2l_i+1, 2l_o+1)`` with ``z = cᵀ x``.
 
-        c is None where it is the identity. :func:`neighbour_sum` needs no z. With cuEquivariance x is z. Weights are
+        c is None where it is the identity. :func:`neighbor_sum` needs no z. With cuEquivariance x is z. Weights are
         ``(E, U)`` per path.
         """
         harmonics = o3.spherical_harmonics(self.irreps_sh, direction, normalize=False, normalization="component")
@@ -134,8 +134,8 @@ class ChannelwiseProduct(nn.Module):
             yield x, None if p.s == 0 else filters[:, p.columns].contiguous().unflatten(1, shape)
 
 
-def neighbour_sum(edges: Edges, x: Tensor, c: Tensor | None, weight: Tensor | None = None) -> Tensor:
-    """``Σ_j cᵀ x`` over each node's neighbours; with weights, one sum for each of them.
+def neighbor_sum(edges: Edges, x: Tensor, c: Tensor | None, weight: Tensor | None = None) -> Tensor:
+    """``Σ_j cᵀ x`` over each node's neighbors; with weights, one sum for each of them.
 
     Parameters
     ----------

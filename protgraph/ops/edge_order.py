@@ -1,4 +1,4 @@
-"""The order of edges, on which every reduction over neighbours relies: by target, K each where ``degree`` says so."""
+"""The order of edges, on which every reduction over neighbors relies: by target, K each where ``degree`` says so."""
 
 from __future__ import annotations
 

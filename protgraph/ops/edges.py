@@ -1,4 +1,4 @@
-"""The two objects that layers reduce through: :class:`Edges` over neighbours, :class:`Proteins` over a batch."""
+"""The two objects that layers reduce through: :class:`Edges` over neighbors, :class:`Proteins` over a batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Edges", "Proteins"]
 
 
 class Edges:
-    """Edges j → i of one graph or batch, sorted by target i, and what can be reduced over each node's neighbours.
+    """Edges j → i of one graph or batch, sorted by target i, and what can be reduced over each node's neighbors.
 
     Gather, work on edges, reduce: ``edges.sum(message(edges.source(h)))``. Where the message is a product or a sum,
     :meth:`gather_sum`, :meth:`dot` and :meth:`pair_sum` do with fewer tensors of E rows, or none.
@@ -147,15 +147,15 @@ class Edges:
         return self.targets.expand(x)
 
     def sum(self, m: Tensor) -> Tensor:
-        """``Σ_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbours."""
+        """``Σ_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbors."""
         return self.targets.sum(m)
 
     def mean(self, m: Tensor) -> Tensor:
-        """``mean_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbours."""
+        """``mean_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbors."""
         return self.targets.mean(m)
 
     def max(self, m: Tensor) -> Tensor:
-        """``max_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbours."""
+        """``max_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbors."""
         return self.targets.max(m)
 
     def softmax(self, logits: Tensor) -> Tensor:
@@ -175,7 +175,7 @@ class Edges:
         Returns
         -------
         Tensor
-            ``(N, C)`` or ``(N, H, C)``; 0 without neighbours.
+            ``(N, C)`` or ``(N, H, C)``; 0 without neighbors.
         """
         w = None if weight is None else weight.to(x.dtype)
         if x.dim() == 3:

@@ -90,7 +90,7 @@ class PaddedLayout:
     device : torch.device
     padded : bool
         Pad proteins of about one length to one (what costs least where each call has its price, on a GPU). Else, only
-        neighbours of equal length share a block, and nothing is ever copied.
+        neighbors of equal length share a block, and nothing is ever copied.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Sums and scalar products over neighbours that never hold a value per edge and channel: the arithmetic of ``Edges``.
+"""Sums and scalar products over neighbors that never hold a value per edge and channel: the arithmetic of ``Edges``.
 
 With :math:`y_i = \\sum_j w_{ij} x_j`,
 

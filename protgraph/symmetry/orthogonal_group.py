@@ -25,7 +25,7 @@ def random_rotations(count: int, *, seed: int = 0) -> Tensor:
 
     Notes
     -----
-    Normalised Gaussian quaternions are uniform on the 3-sphere, which covers SO(3) twice.
+    Normalized Gaussian quaternions are uniform on the 3-sphere, which covers SO(3) twice.
 
     References
     ----------

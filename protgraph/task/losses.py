@@ -24,7 +24,7 @@ def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
     Parameters
     ----------
     logits : Tensor
-        ``(N, C)`` float, unnormalised log-probabilities.
+        ``(N, C)`` float, unnormalized log-probabilities.
     y : Tensor
         ``(N,)`` int64 classes; −1 is unknown.
 

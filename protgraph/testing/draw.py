@@ -23,7 +23,7 @@ from protgraph.testing.scene import TensorScene
 
 __all__ = ["degenerate_scenes", "draw_scene", "known_spec", "level_of", "plan_of", "scene_of_graph"]
 
-#: Neighbours of each node: fewer than the smallest protein has, so that all nodes have equally many.
+#: Neighbors of each node: fewer than the smallest protein has, so that all nodes have equally many.
 NEIGHBOURS = 6
 
 
@@ -106,8 +106,8 @@ def _random(name: str, spec: FieldSpec, rows: int, pos: Tensor, nonnegative: boo
         return 0.1 + torch.rand(shape, generator=g, dtype=torch.float64)
     value = torch.randn(shape, generator=g, dtype=torch.float64)
     if spec.irreps == "point":  # around the nodes, if it is theirs
-        centre = pos.double() if spec.level == "node" else pos.double().mean(0).expand(rows, 3)
-        return value + centre.view(rows, *[1] * (len(shape) - 2), 3)
+        center = pos.double() if spec.level == "node" else pos.double().mean(0).expand(rows, 3)
+        return value + center.view(rows, *[1] * (len(shape) - 2), 3)
     return value
 
 

@@ -29,7 +29,7 @@ class Column:
     autocast: bool = False
 
 
-#: bf16 is automatic mixed precision: coordinates 100 Å off centre have no half digit in bfloat16 itself.
+#: bf16 is automatic mixed precision: coordinates 100 Å off center have no half digit in bfloat16 itself.
 COLUMNS = (
     Column("float64, CPU", "cpu", torch.float64),
     Column("float32, CPU", "cpu", torch.float32),

@@ -97,7 +97,7 @@ class ExpressivityCard:
         """What was asked, and the answer, in words."""
         said = {True: "yes", False: "no"}
         rows = [
-            ("angles between neighbours (2-body twins)", said[self.two_body]),
+            ("angles between neighbors (2-body twins)", said[self.two_body]),
             ("more than distances and angles (3-body twins)", said[self.three_body]),
             ("left from right (mirror images)", said[self.mirror]),
         ]
@@ -165,7 +165,7 @@ def block_of(name: str, options: Mapping[str, Any]) -> ExpressivitySection:
     absent = [local for local in layer.reads if local not in KNOWN]
     if layer.variadic or absent or "h" not in layer.writes or not {"edges", "proteins"} & set(layer.reads):
         why = f"reads {absent[0]!r}, which points have not" if absent else "passes no message from point to point"
-        raise WiringError(f"layer {name!r} {why}: a card needs a layer from h of neighbours to h")
+        raise WiringError(f"layer {name!r} {why}: a card needs a layer from h of neighbors to h")
     places = [local for local in ("frame", "pos") if local in layer.optional]  # without, it would see no space
     reads = {local: KNOWN[local] for local in (*layer.reads, *places)}
     if "edge_attr" in layer.optional:

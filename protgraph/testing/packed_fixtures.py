@@ -21,7 +21,7 @@ _DISULFIDE = 2.04  # Å, SG–SG
 def packed_proteins() -> tuple[Residues, ...]:
     """One protein of two chains (26 and 20 residues) and one of a single chain (14), the same in every process.
 
-    The seeds are some with which every interaction is there. One disulfide bond is made by moving a sulphur.
+    The seeds are some with which every interaction is there. One disulfide bond is made by moving a sulfur.
     """
     return _packed((26, 20), seed=156), _packed((14,), seed=8)
 
@@ -41,10 +41,10 @@ def _packed(lengths: tuple[int, ...], *, seed: int) -> Residues:
         atom_element=np.concatenate([[n[0] for n in name] for name, _ in parts]),
         atom_residue=np.repeat(np.arange(len(made)), [len(name) for name, _ in parts]),
     )
-    sulphur = np.flatnonzero((made.atom_name == "SG") & (made.res_name[made.atom_residue] == "CYS"))
-    if len(sulphur) > 1:
-        way = made.atom_pos[sulphur[1]] - made.atom_pos[sulphur[0]]
-        made.atom_pos[sulphur[1]] = made.atom_pos[sulphur[0]] + _DISULFIDE * way / np.linalg.norm(way)
+    sulfur = np.flatnonzero((made.atom_name == "SG") & (made.res_name[made.atom_residue] == "CYS"))
+    if len(sulfur) > 1:
+        way = made.atom_pos[sulfur[1]] - made.atom_pos[sulfur[0]]
+        made.atom_pos[sulfur[1]] = made.atom_pos[sulfur[0]] + _DISULFIDE * way / np.linalg.norm(way)
     return made
 
 
@@ -55,9 +55,9 @@ def _with_sidechain(name: str, backbone: np.ndarray) -> tuple[list[str], np.ndar
     ideal = info.residue(name)
     ideal = ideal[(ideal.element != "H") & ~np.isin(ideal.atom_name, ("O", "OXT"))]
     three = np.stack([ideal.coord[ideal.atom_name == a][0] for a in _BACKBONE[:3]]).astype(np.float64)
-    centre, there = three.mean(0), backbone[:3].mean(0)
-    u, _, vt = np.linalg.svd((three - centre).T @ (backbone[:3] - there))  # Kabsch
+    center, there = three.mean(0), backbone[:3].mean(0)
+    u, _, vt = np.linalg.svd((three - center).T @ (backbone[:3] - there))  # Kabsch
     u[:, 2] *= np.linalg.det(u @ vt)
     side = ~np.isin(ideal.atom_name, _BACKBONE)
-    placed = (ideal.coord[side] - centre) @ (u @ vt) + there
+    placed = (ideal.coord[side] - center) @ (u @ vt) + there
     return [*_BACKBONE, *ideal.atom_name[side].tolist()], np.concatenate([backbone, placed])

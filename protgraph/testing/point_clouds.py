@@ -75,7 +75,7 @@ def star(around: np.ndarray) -> PointCloud:
 def k_chain(k: int) -> tuple[PointCloud, PointCloud]:
     """k points in a line and one more at each end, which turn to one side, or to two: only both ends together tell.
 
-    Neighbours are 5 Å apart. What a point can know grows by one step a layer, and the one in the middle is
+    Neighbors are 5 Å apart. What a point can know grows by one step a layer, and the one in the middle is
     ``⌊k/2⌋ + 1`` steps from the farther end: fewer layers cannot tell the two apart. Layers that pass on distances
     alone never can.
 
@@ -111,7 +111,7 @@ def fold(order: int) -> tuple[PointCloud, PointCloud]:
 
 
 def two_body() -> tuple[PointCloud, PointCloud]:
-    """Two rays of one length at 60° and at 90°: the same distances from the centre."""
+    """Two rays of one length at 60° and at 90°: the same distances from the center."""
     return _ring([0, 60]), _ring([0, 90])
 
 
@@ -119,7 +119,7 @@ def three_body() -> tuple[PointCloud, PointCloud]:
     """Four rays of one length in a plane, two stars with the same distances and the same six angles.
 
     Rays point to 0, 1, 3, 4 and to 0, 1, 2, 5 of the eight corners of an octagon: homometric sets, whose differences
-    are the same. No sum over pairs of neighbours tells them apart; sums over triples do.
+    are the same. No sum over pairs of neighbors tells them apart; sums over triples do.
 
     References
     ----------

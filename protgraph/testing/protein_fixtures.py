@@ -155,7 +155,7 @@ def _extend(last: Sequence[np.ndarray], length: float, angle: float, dihedral: f
 
 
 def _place(chain: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The chain turned about its centre and put some 8 Å from the origin."""
+    """The chain turned about its center and put some 8 Å from the origin."""
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     turn *= np.sign(np.linalg.det(turn))
     return (chain - chain.mean((0, 1))) @ turn + 8.0 * unit(rng.normal(size=(1, 3)))

@@ -8,7 +8,7 @@ product correction
 References
 ----------
 Rao, Meier, Sercu, Ovchinnikov & Rives 2021, "Transformer protein language models are unsupervised structure learners",
-ICLR, doi:10.1101/2020.12.15.422761, sec. 3 (symmetrised and corrected maps; contacts are CB within 8 Å, at least 6
+ICLR, doi:10.1101/2020.12.15.422761, sec. 3 (symmetrized and corrected maps; contacts are CB within 8 Å, at least 6
 residues apart); the correction: Dunn, Wahl & Gloor 2008, doi:10.1093/bioinformatics/btm604, here with sums for means.
 """
 
@@ -36,7 +36,7 @@ __all__ = [
     "contacts",
     "on_residues",
     "report_heads",
-    "symmetrised",
+    "symmetrized",
     "write_heads",
 ]
 
@@ -79,7 +79,7 @@ class HeadReport:
     prevalence: float
 
 
-def symmetrised(weights: np.ndarray) -> np.ndarray:
+def symmetrized(weights: np.ndarray) -> np.ndarray:
     """``S = A + Aᵀ``, ``(…, L, L)``."""
     return weights + np.swapaxes(weights, -1, -2)
 
@@ -154,10 +154,10 @@ def report_heads(
     made = []
     for layer, found in maps.items():
         weights = found.weights.double().cpu().numpy()
-        seen = np.ones_like(same) if found.sees is None else symmetrised(found.sees.cpu().numpy())
+        seen = np.ones_like(same) if found.sees is None else symmetrized(found.sees.cpu().numpy())
         pairs, near = far & seen, upper & same & seen
         for head, a in enumerate(weights):
-            s = symmetrised(a)
+            s = symmetrized(a)
             f, contact = apc(s)[pairs], touching[pairs]
             made.append(HeadReport(
                 layer=layer,

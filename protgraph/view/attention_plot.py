@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_heads", "draw_overview", "file_name", "make_figure", "residue_ticks", "save"]
 
 _DPI = 150
-_CONTACT = "#D55E00"  # Okabe & Ito 2008, colour-blind safe
+_CONTACT = "#D55E00"  # Okabe & Ito 2008, color-blind safe
 _UNSEEN, _GREY = "#E8E8E8", "#666666"
 _STEPS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
 _MOST_TICKS = 9
@@ -220,7 +220,7 @@ def _table(reports: Sequence[HeadReport], layers: Sequence[str], heads: int, nam
 
 
 def _matrix(panel: Axes, table: np.ndarray, label: str, bound: float | None) -> None:
-    """Numbers in coloured cells: around 0 where there is a bound, from 0 up where there is none."""
+    """Numbers in colored cells: around 0 where there is a bound, from 0 up where there is none."""
     if bound is None:
         high = max(float(np.nanmax(table)), 0.1)
         panel.imshow(table, cmap="Blues", vmin=0, vmax=high, aspect="auto")
@@ -229,8 +229,8 @@ def _matrix(panel: Axes, table: np.ndarray, label: str, bound: float | None) -> 
         panel.imshow(table, cmap="RdBu_r", vmin=-high, vmax=high, aspect="auto")
     for (i, j), value in np.ndenumerate(table):
         if not math.isnan(value):
-            colour = "white" if abs(value) > 0.65 * high else "black"
-            panel.text(j, i, f"{value:z.2f}", ha="center", va="center", fontsize=7, color=colour)
+            color = "white" if abs(value) > 0.65 * high else "black"
+            panel.text(j, i, f"{value:z.2f}", ha="center", va="center", fontsize=7, color=color)
     panel.set_xticks(range(table.shape[1]), range(table.shape[1]), fontsize=8)
     panel.set_xlabel("head", fontsize=8)
     panel.set_title(label, fontsize=9)

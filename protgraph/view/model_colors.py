@@ -1,4 +1,4 @@
-"""What a trained model says of a protein, as colours and edges of a scene."""
+"""What a trained model says of a protein, as colors and edges of a scene."""
 
 from __future__ import annotations
 

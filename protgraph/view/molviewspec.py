@@ -1,4 +1,4 @@
-"""A scene as a MolViewSpec state, which Mol* opens: cartoon, colours by residue, edges as lines.
+"""A scene as a MolViewSpec state, which Mol* opens: cartoon, colors by residue, edges as lines.
 
 References
 ----------
@@ -81,7 +81,7 @@ def _node(kind: str, params: dict[str, Any] | None = None, children: Iterable[di
 
 
 def _colors(scene: Scene) -> list[dict[str, Any]]:
-    """A colour for each residue, by chain, number and insertion code of the author."""
+    """A color for each residue, by chain, number and insertion code of the author."""
     r = scene.residues
     said = []
     for chain, number, ins, color in zip(

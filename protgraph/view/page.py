@@ -12,7 +12,7 @@ from protgraph.view.scene import EdgeSet, Scene
 
 __all__ = ["write_page"]
 
-# Okabe & Ito 2008, "Color universal design": told apart by people with any colour vision.
+# Okabe & Ito 2008, "Color universal design": told apart by people with any color vision.
 _PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 _EYE = {"x": 1.1, "y": 1.1, "z": 0.6}  # nearer than plotly's (1.25, 1.25, 1.25)
 _WIDTHS = 4  # how many thicknesses edges are drawn in: a plotly line has one

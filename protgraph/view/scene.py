@@ -1,4 +1,4 @@
-"""What a picture of a protein shows: a value a residue as colour, edges by kind, and a text a residue."""
+"""What a picture of a protein shows: a value a residue as color, edges by kind, and a text a residue."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Scene:
     ----------
     residues : Residues
     color : Color
-        What the nodes are coloured by.
+        What the nodes are colored by.
     shown : tuple of Color
         Further values, in words where one hovers.
     edges : tuple of EdgeSet
@@ -157,7 +157,7 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
     plan = FeaturePlan([*(edges or [ComponentSpec("knn")]), ComponentSpec(featurizer)])
     written = [f for f, spec in plan.fields.items() if spec.level == "node" and f in _written(plan, featurizer)]
     if not written:
-        raise OptionError(f"{featurizer!r} gives nodes no value to colour them by; 'protgraph list featurizers'")
+        raise OptionError(f"{featurizer!r} gives nodes no value to color them by; 'protgraph list featurizers'")
     graph = plan.whole(plan.stored(residues))
     key = featurizer if featurizer in written else written[0]
     spec, value = plan.fields[key], graph[key].to(torch.float64).reshape(len(residues), -1).numpy()

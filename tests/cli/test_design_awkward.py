@@ -128,7 +128,7 @@ def test_residues_without_a_backbone_atom_keep_types_places_and_rows(entry, mode
     residues = entry("5cq2")
     there = ~np.isin(residues.ids, list(places))
     (whole,), (rest,) = (score_sequences(model, [r], mode="unconditional") for r in (residues, residues.select(there)))
-    np.testing.assert_allclose(whole.log_probs[there], rest.log_probs, atol=1e-5)  # they are nobody's neighbours
+    np.testing.assert_allclose(whole.log_probs[there], rest.log_probs, atol=1e-5)  # they are nobody's neighbors
     (drawn,) = design_sequences(model, [residues], DesignSpec(), temperature=1.0)
     assert np.array_equal(drawn.designed, there)
     assert [len(part) for part in list(records(drawn, model="", seed=0))[1][1].split("/")] == LENGTHS["5cq2"]

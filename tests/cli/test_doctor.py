@@ -24,7 +24,7 @@ def test_a_healthy_house_is_exit_code_0(run, tmp_path: Path, monkeypatch) -> Non
 def test_a_broken_plugin_is_exit_code_1_and_named(run, broken_plugin: Path) -> None:
     result = run("doctor")
     assert result.code == 1
-    assert "layer cracked (cracked-dist 0.3)" in result.out and "no licence for this machine" in result.out
+    assert "layer cracked (cracked-dist 0.3)" in result.out and "no license for this machine" in result.out
     assert f"{len(registries['layers']) - 1} of {len(registries['layers'])} load" in result.out
 
 

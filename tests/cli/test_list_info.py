@@ -87,6 +87,6 @@ def test_info_of_a_broken_plugin_says_what_broke(run, broken_plugin: Path) -> No
         "layer 'cracked'",
         "cracked-dist 0.3",
         "cracked_mod:Cracked",
-        "RuntimeError: no licence for this machine",
+        "RuntimeError: no license for this machine",
     ):
         assert part in result.err

@@ -1,4 +1,4 @@
-"""Files to pages: edges, colours, what a trained model says."""
+"""Files to pages: edges, colors, what a trained model says."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checkpoint(structures_dir, tmp_path_factory):
     return folder / "m.safetensors"
 
 
-def test_a_file_is_shown_with_edges_and_a_colour(run, structures_dir, tmp_path):
+def test_a_file_is_shown_with_edges_and_a_color(run, structures_dir, tmp_path):
     out = tmp_path / "a" / "1crn.html"
     args = ["--edges", "contact,knn:k=4,of=cb", "--color", "dihedral:3", "-o", out]
     result = run("view", structures_dir / "1crn.bcif", *args)
@@ -38,7 +38,7 @@ def test_a_file_is_shown_with_edges_and_a_colour(run, structures_dir, tmp_path):
     assert "1crn: 46 residues of 1 chain," in result.out and "contact, " in result.out and out.stat().st_size > 10**6
 
 
-def test_a_model_is_shown_by_colour_and_width(run, structures_dir, tmp_path, checkpoint):
+def test_a_model_is_shown_by_color_and_width(run, structures_dir, tmp_path, checkpoint):
     out = tmp_path / "p.html"
     result = run("view", structures_dir / "1crn.bcif", "--checkpoint", checkpoint, "--attention", "-o", out)
     assert result.code == 0, result.err
@@ -67,7 +67,7 @@ def test_molviewspec_is_written(run, structures_dir, tmp_path):
         (["--edges", "knn:k=many"], "'many'"),
         (["--edges", "dihedral"], "finds no edges"),
         (["--color", "dihedral"], "dihedral:0"),
-        (["--color", "colour"], "colour"),
+        (["--color", "color"], "color"),
         (["--format", "png"], "neither html nor"),
         (["--attention"], "--checkpoint"),
         (["--checkpoint", "none.safetensors"], "none.safetensors"),

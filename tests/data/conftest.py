@@ -17,7 +17,7 @@ from protgraph.structure.residues.residues import Residues
 
 @pytest.fixture
 def make_graph() -> Callable[..., ProteinGraph]:
-    """``make_graph(n, degree=None | K, seed=0, level="node")``: N nodes, ragged edges or K nearest neighbours."""
+    """``make_graph(n, degree=None | K, seed=0, level="node")``: N nodes, ragged edges or K nearest neighbors."""
 
     def make(n: int, *, degree: int | None = None, seed: int = 0, level: str = "node") -> ProteinGraph:
         g = torch.Generator().manual_seed(1000 * n + seed)

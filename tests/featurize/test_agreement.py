@@ -18,7 +18,7 @@ from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.chemistry.alphabet import THREE_LETTER
 
 RADII = {"C": 1.7, "N": 1.55, "O": 1.52, "S": 1.8, "SE": 1.9, "P": 1.8, "AS": 1.85}  # Bondi 1964
-# donor and its two neighbours; donor, its neighbour X and a neighbour Y of X; donor that turns, its neighbour, D–H
+# donor and its two neighbors; donor, its neighbor X and a neighbor Y of X; donor that turns, its neighbor, D–H
 OPPOSITE = {
     "HIS": [("ND1", "CG", "CE1"), ("NE2", "CD2", "CE1")],
     "TRP": [("NE1", "CD1", "CE2")],
@@ -123,8 +123,8 @@ def both(joined: np.ndarray) -> np.ndarray:
 
 
 def disulfides(p: Protein) -> np.ndarray:
-    sulphur = np.array([p.at(i, "SG") if p.kind[i] == "CYS" else np.full(3, np.nan) for i in range(p.n)])
-    return (between(sulphur, sulphur) <= 2.2) & ~np.eye(p.n, dtype=bool)
+    sulfur = np.array([p.at(i, "SG") if p.kind[i] == "CYS" else np.full(3, np.nan) for i in range(p.n)])
+    return (between(sulfur, sulfur) <= 2.2) & ~np.eye(p.n, dtype=bool)
 
 
 def electrostatic(p: Protein) -> np.ndarray:
@@ -196,12 +196,12 @@ def within_three_bonds(p: Protein) -> list[set[int]]:
     ends = [(i, j, "C", "N") for i, j in np.argwhere(p.linked)]
     ends += [(i, j, "SG", "SG") for i, j in np.argwhere(disulfides(p))]
     bonds += [(p.number[i][a], p.number[j][b]) for i, j, a, b in ends if a in p.number[i] and b in p.number[j]]
-    neighbours: list[set[int]] = [{a} for a in range(len(p.xyz))]
+    neighbors: list[set[int]] = [{a} for a in range(len(p.xyz))]
     for a, b in bonds:
-        neighbours[a].add(b)
-        neighbours[b].add(a)
-    twice = [set().union(*(neighbours[b] for b in own)) for own in neighbours]
-    return [set().union(*(neighbours[b] for b in own)) for own in twice]
+        neighbors[a].add(b)
+        neighbors[b].add(a)
+    twice = [set().union(*(neighbors[b] for b in own)) for own in neighbors]
+    return [set().union(*(neighbors[b] for b in own)) for own in twice]
 
 
 def spheres(p: Protein, low: float, high: float) -> np.ndarray:
@@ -220,7 +220,7 @@ def wrapped(p: Protein) -> np.ndarray:
     x = p.atoms("CA")
     x -= x.mean(0)
     joined, done = np.zeros((p.n, p.n), bool), set()
-    one = int(np.argmin(between(x[:1], x)[0] + np.where(np.arange(p.n) == 0, np.inf, 0)))  # a nearest neighbour is one
+    one = int(np.argmin(between(x[:1], x)[0] + np.where(np.arange(p.n) == 0, np.inf, 0)))  # a nearest neighbor is one
     size = [circle(x[[0, one, q]])[1] if q not in (0, one) else np.inf for q in range(p.n)]
     first = (0, one, int(np.argmin(size)))  # and the smallest sphere through both and a third point is empty
     waiting = [first, first[::-1]]
@@ -229,15 +229,15 @@ def wrapped(p: Protein) -> np.ndarray:
         if least(face) in done:
             continue
         done.add(least(face))
-        centre, r = circle(x[list(face)])
+        center, r = circle(x[list(face)])
         normal = along(np.cross(x[face[1]] - x[face[0]], x[face[2]] - x[face[0]]))
-        height = (x - centre) @ normal
+        height = (x - center) @ normal
         height[list(face)] = 0
         beyond = np.flatnonzero(height > 1e-9)
         joined[face, face[1:] + face[:1]] = True
         if len(beyond) == 0:
             continue  # a face of the hull
-        shift = (((x[beyond] - centre) ** 2).sum(1) - r * r) / (2 * height[beyond])
+        shift = (((x[beyond] - center) ** 2).sum(1) - r * r) / (2 * height[beyond])
         q = int(beyond[np.argmin(shift)])
         a, b, c = face
         joined[q, face] = True
@@ -253,7 +253,7 @@ def least(face: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def circle(corner: np.ndarray) -> tuple[np.ndarray, float]:
-    """Centre and radius of the circle through three points ``(3, 3)``."""
+    """Center and radius of the circle through three points ``(3, 3)``."""
     u, v = corner[1] - corner[0], corner[2] - corner[0]
     w = np.cross(u, v)
     to = (np.cross(w, u) * (v @ v) + np.cross(v, w) * (u @ u)) / (2 * (w @ w))

@@ -74,16 +74,16 @@ def test_radial_basis_equals_the_formula(float64, bins, cutoff):
     assert basis.shape == (4, bins)
     for row, d in zip(basis.tolist(), distances, strict=True):
         for b, value in enumerate(row):
-            centre = cutoff * b / (bins - 1) if bins > 1 else 0.0
-            assert value == pytest.approx(math.exp(-(((d - centre) / (cutoff / bins)) ** 2)), rel=1e-9, abs=1e-300)
+            center = cutoff * b / (bins - 1) if bins > 1 else 0.0
+            assert value == pytest.approx(math.exp(-(((d - center) / (cutoff / bins)) ** 2)), rel=1e-9, abs=1e-300)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_radial_basis_has_no_number_below_the_smallest_normal_one(dtype):
     distance = torch.linspace(0.0, 200.0, 4001, dtype=dtype)[:, None].requires_grad_()
     basis = EdgeRbf()({"edge_dist": distance})["edge_rbf"]
-    tiny, centre = torch.finfo(dtype).tiny, torch.linspace(0.0, 20.0, 16, dtype=torch.float64)
-    exact = torch.exp(-((distance.double() - centre) * 0.8).square())
+    tiny, center = torch.finfo(dtype).tiny, torch.linspace(0.0, 20.0, 16, dtype=torch.float64)
+    exact = torch.exp(-((distance.double() - center) * 0.8).square())
     assert ((basis == 0) == (exact < 4 * tiny)).all()
     assert (basis - exact).abs().max() < 1e-5  # what float32 makes of it
     (gradient,) = torch.autograd.grad(basis.sum(), distance)

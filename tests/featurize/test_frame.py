@@ -1,4 +1,4 @@
-"""Frames against OpenFold's of 6MRR and their definition; what mirror images do to them; neighbours seen in them."""
+"""Frames against OpenFold's of 6MRR and their definition; what mirror images do to them; neighbors seen in them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_third_axis_of_a_mirror_image_is_not_the_mirrored_one():
     assert torch.allclose(torch.linalg.det(mirrored), torch.ones(20, dtype=F64))
 
 
-def test_edges_see_their_neighbour_in_the_frame_of_the_target(proteins):
+def test_edges_see_their_neighbor_in_the_frame_of_the_target(proteins):
     graph = build_graph(proteins[0], ["residue_frame", component("knn", k=8), "edge_direction", "edge_frame"])
     j, i = graph.edge_index
     frame = graph.frame

@@ -139,7 +139,7 @@ def test_salt_bridges_differ_by_one_nitrogen_of_arginine(proteins, theirs):
 def test_rings_differ_by_the_second_ring_of_tryptophan(proteins, theirs):
     def with_tryptophan(r: Residues) -> Pairs:
         found = rings(r)
-        near = found.residue[close_pairs(found.centre, 12.0)]
+        near = found.residue[close_pairs(found.center, 12.0)]
         return {p for p in unordered(near) if "TRP" in r.res_name[list(p)]}
 
     compare(proteins, theirs, "aromatic", "aromatic", only_ours=with_tryptophan)
@@ -153,8 +153,8 @@ def test_stacks_differ_by_the_sign_of_normals_and_what_a_t_is(proteins, theirs):
     compare(proteins, theirs, "t_stacking", "pi_stacking", {"shape": "t_shaped"}, only_ours=anything)
 
 
-def test_graphein_has_no_cation_pi_nor_sulphur_edges(proteins, theirs):
-    for kind in ("cation_pi", "aromatic_sulphur"):
+def test_graphein_has_no_cation_pi_nor_sulfur_edges(proteins, theirs):
+    for kind in ("cation_pi", "aromatic_sulfur"):
         compare(proteins, theirs, kind, kind, only_ours=lambda r, kind=kind: ours(r, kind))
         assert not any(own.get(kind) for own in theirs.values())
 

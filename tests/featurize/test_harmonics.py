@@ -1,4 +1,4 @@
-"""Spherical harmonics of edges: closed forms to degree 2, rotation, mean over neighbours."""
+"""Spherical harmonics of edges: closed forms to degree 2, rotation, mean over neighbors."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_they_turn_as_declared(f, featurizer):
     assert torch.allclose(moved, made(f)[name] @ turn.T, atol=1e-10)
 
 
-def test_neighbours_are_averaged(f):
+def test_neighbors_are_averaged(f):
     edges = EdgeHarmonics(degree=3)(f)["edge_harmonics"][:, 1:]
     made = NeighborHarmonics()(f)["neighbor_harmonics"]
     assert torch.allclose(made[0], edges[:2].mean(0)) and torch.allclose(made[1:], edges[2:])
 
 
-def test_neighbours_all_around_cancel(float64):
+def test_neighbors_all_around_cancel(float64):
     pos = torch.cat([torch.zeros(1, 3), torch.eye(3), -torch.eye(3)])
     edges = Edges(torch.stack([torch.arange(1, 7), torch.zeros(6, dtype=torch.long)]), 7)
     made = NeighborHarmonics()({"pos": pos, "edges": edges})["neighbor_harmonics"]

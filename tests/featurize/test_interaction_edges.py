@@ -102,7 +102,7 @@ BRUTE = {
         (i, j) for i, j in p.near() if any(stacked(a, b, "any") for a in p.rings(i, PI) for b in p.rings(j, PI))
     },
     "cation_pi": lambda p: ring_to(p, {"LYS": ("NZ",), "ARG": ("CZ",)}, 6.0),
-    "aromatic_sulphur": lambda p: ring_to(p, {"CYS": ("SG",), "MET": ("SD",)}, 5.3),
+    "aromatic_sulfur": lambda p: ring_to(p, {"CYS": ("SG",), "MET": ("SD",)}, 5.3),
     "disulfide": lambda p: {
         (i, j)
         for i, j in p.near()
@@ -254,7 +254,7 @@ def test_touching_and_clashing_atoms_are_more_than_three_bonds_apart(proteins):
         ("aromatic", {"low": 8.0}),
         ("pi_stacking", {"shape": "t"}),
         ("cation_pi", {"cutoff": 1e9}),
-        ("aromatic_sulphur", {"cutoff": None}),
+        ("aromatic_sulfur", {"cutoff": None}),
     ],
 )
 def test_odd_options_are_refused(proteins, name, options):

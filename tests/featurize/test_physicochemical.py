@@ -1,4 +1,4 @@
-"""Published scales: landmarks of each table, what they imply for each other, X, standardisation."""
+"""Published scales: landmarks of each table, what they imply for each other, X, standardization."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_scales_that_measure_alike_agree():
     assert correlation[4, 8] > 0.9  # isoelectric point and charge
 
 
-def test_standardised_columns_have_mean_0_and_deviation_1():
+def test_standardized_columns_have_mean_0_and_deviation_1():
     made = table()
     rows = torch.tensor([row for a, row in made.items() if a != "X"])
     assert rows.mean(0).abs().max() < 1e-6

@@ -1,4 +1,4 @@
-"""Edge featurizers pass on what the neighbour search finds, in a form that graphs take."""
+"""Edge featurizers pass on what the neighbor search finds, in a form that graphs take."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_edges_are_those_of_the_search(proteins):
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_short_chains_have_as_many_neighbours_as_there_are(proteins, n):
+def test_short_chains_have_as_many_neighbors_as_there_are(proteins, n):
     short = proteins[0].select(np.arange(len(proteins[0])) < n)
     assert Knn()(short).degree == n - 1
     for featurizer in ALL:

@@ -74,7 +74,7 @@ class Scene:
 
 
 def make_scene(sizes: Sequence[int] = (7, 5, 9), *, degree: int | None = None, seed: int = 0) -> Scene:
-    """Random neighbours without self loops or duplicates: ``degree`` of each node, or any number with some at 0."""
+    """Random neighbors without self loops or duplicates: ``degree`` of each node, or any number with some at 0."""
     g = torch.Generator().manual_seed(seed)
     pairs, start = [], 0
     for n in sizes:

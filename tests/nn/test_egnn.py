@@ -35,11 +35,11 @@ def test_reference_state_gives_reference_numbers(shared_reference, case, dtype, 
     z = {k: v.to(dtype) if v.is_floating_point() else v for k, v in z.items()}
     layer = EGNN.from_reference({k[2:]: v for k, v in z.items() if k.startswith("w/")})
 
-    # The reference's rows are centre and neighbour: ours swapped, and ours are sorted by centre.
-    centre, neighbour = z["in/row_col"]
-    order = centre.argsort(stable=True)
+    # The reference's rows are center and neighbor: ours swapped, and ours are sorted by center.
+    center, neighbor = z["in/row_col"]
+    order = center.argsort(stable=True)
     h, x = z["in/h"].requires_grad_(), z["in/x"].requires_grad_()
-    f = {"h": h, "pos": x, "edges": Edges(torch.stack([neighbour, centre])[:, order], len(h))}
+    f = {"h": h, "pos": x, "edges": Edges(torch.stack([neighbor, center])[:, order], len(h))}
     if "in/edge_attr" in z:
         f["edge_attr"] = z["in/edge_attr"][order]
     out = layer(f)

@@ -39,7 +39,7 @@ def test_symmetric_equals_pyg(scene, specs, agree, dtype, tol, degree, weighted,
 
 
 @pytest.mark.parametrize("degree", [None, 3])
-def test_mean_is_the_mean_of_a_node_and_its_neighbours(scene, specs, float64, degree):
+def test_mean_is_the_mean_of_a_node_and_its_neighbors(scene, specs, float64, degree):
     s = scene(degree=degree)
     layer = GCN({n: specs[n] for n in ("h", "edges")}, dim=6, norm="mean")
     got = layer(s.inputs(layer.fields))["h"]
@@ -48,7 +48,7 @@ def test_mean_is_the_mean_of_a_node_and_its_neighbours(scene, specs, float64, de
         torch.testing.assert_close(got[i], s.f["h"][group].mean(0) @ layer.linear.weight.T, rtol=1e-12, atol=1e-14)
 
 
-def test_weighted_mean_weighs_neighbours(scene, specs, float64):
+def test_weighted_mean_weighs_neighbors(scene, specs, float64):
     s = scene()
     layer = GCN({n: specs[n] for n in ("h", "edges", "edge_weight")}, dim=12, norm="mean")
     dense = torch.eye(s.num_nodes).index_put((s.index[1], s.index[0]), s.f["edge_weight"].flatten())

@@ -148,7 +148,7 @@ def test_what_is_made_of_pseudoscalars_or_chiral_vectors_is_chiral():
     assert not GVPLayer({"h": h, "orientation": field("orientation")}).out["h"].chiral
 
 
-def test_no_neighbours_and_zero_vectors_stay_finite(scene):
+def test_no_neighbors_and_zero_vectors_stay_finite(scene):
     s = scene((1, 3), degree=0)
     for gate in ("norm", "scalar"):
         layer = GVPConv(fields_of(), gate=gate)

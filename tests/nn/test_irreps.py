@@ -1,4 +1,4 @@
-"""Linear maps and normalisation of any irreps."""
+"""Linear maps and normalization of any irreps."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_contractions_of_dense_couplings_give_the_same(float64):
 
 
 def test_products_tell_angles_and_handedness_apart_by_their_body_order(float64):
-    # Sums of Y over neighbours on a circle: |A| sees nothing of the angle between two of them from degree 1 alone.
+    # Sums of Y over neighbors on a circle: |A| sees nothing of the angle between two of them from degree 1 alone.
     def atomic(vectors):
         y = o3.spherical_harmonics([0, 1, 2], vectors, normalize=True)
         return y.sum(0, keepdim=True)

@@ -1,4 +1,4 @@
-"""``schnet`` equals PyG's interaction block: by its numbers, and beside it; and it hears every neighbour."""
+"""``schnet`` equals PyG's interaction block: by its numbers, and beside it; and it hears every neighbor."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_filters_read_edge_features_beside_the_distance(scene, specs, agree, flo
     agree(lambda: layer(f)["h"], explicit, [h, e, layer.filter[0].weight], tol=1e-11)
 
 
-def test_neighbours_at_the_cutoff_and_beyond_are_not_heard(specs, float64):
+def test_neighbors_at_the_cutoff_and_beyond_are_not_heard(specs, float64):
     layer = SchNet(given(specs), dim=12, cutoff=8.0)
     h, edges = torch.randn(3, 12), Edges(torch.tensor([[1, 2, 0], [0, 0, 1]]), 3)
     near, far, none = (
@@ -87,7 +87,7 @@ def test_neighbours_at_the_cutoff_and_beyond_are_not_heard(specs, float64):
         torch.testing.assert_close(silent, alone, rtol=1e-13, atol=1e-15)
 
 
-def test_every_neighbour_is_heard_however_many(specs, float64):
+def test_every_neighbor_is_heard_however_many(specs, float64):
     layer = SchNet(given(specs), dim=12, cutoff=8.0)
     index = torch.stack([torch.arange(1, 101), torch.zeros(100, dtype=torch.long)])
     h, d = torch.randn(101, 12, requires_grad=True), 6 * torch.rand(100, 1)

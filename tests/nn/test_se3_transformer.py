@@ -223,7 +223,7 @@ def test_degenerate_proteins_give_finite_values_and_gradients(float64, name, wha
 def test_every_parameter_learns(float64, name):
     layer = build(name)
     (layer(random_inputs(IN))["h"] ** 3).sum().backward()
-    # A softmax does not see what all neighbours share: the query's bias acts through keys, so it counts.
+    # A softmax does not see what all neighbors share: the query's bias acts through keys, so it counts.
     assert all(p.grad is not None and p.grad.abs().max() > 0 for p in layer.parameters())
 
 

@@ -56,10 +56,10 @@ def test_full_mode_equals_geometric_gnn_dojo(shared_reference, case, dtype, tole
     weights = {k[2:]: v for k, v in z.items() if k.startswith("w/")}
     layer = TFN.from_reference(weights, irreps_in=irreps_in, irreps=irreps, gate=gate, reduce=reduce)
 
-    # In dojo row 0 is the centre and vectors run from source to centre: swap rows, sort by centre, keep the vectors.
-    centre, source = z["in/edge_index"]
-    order = centre.argsort(stable=True)
-    edges = Edges(torch.stack([source, centre])[:, order], len(z["in/h"]))
+    # In dojo row 0 is the center and vectors run from source to center: swap rows, sort by center, keep the vectors.
+    center, source = z["in/edge_index"]
+    order = center.argsort(stable=True)
+    edges = Edges(torch.stack([source, center])[:, order], len(z["in/h"]))
     h = z["in/h"].clone().requires_grad_()
     out = layer({"h": h, "edge_vec": z["mid/edge_vec"][order], "edges": edges})["h"]
     assert relative_error(out, z["out/h"], irreps=str(layer.irreps_out)) < tolerance
@@ -138,7 +138,7 @@ def test_coincident_nodes_give_finite_values_and_gradients(float64):
     assert vec.grad[1::3].abs().max() > 0
 
 
-def test_nodes_without_neighbours_and_graphs_without_edges_give_zero_before_the_gate(float64):
+def test_nodes_without_neighbors_and_graphs_without_edges_give_zero_before_the_gate(float64):
     layer = TFN(make_fields("3x0e"), irreps="4x0e+2x1o", gate=False)
     f = random_inputs(layer, n=3, k=2)
     empty = f | {"edges": Edges(torch.zeros(2, 0, dtype=torch.long), 3), "edge_vec": torch.zeros(0, 3)}

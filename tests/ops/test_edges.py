@@ -52,7 +52,7 @@ def test_reductions_equal_loops(graph, backend, trailing):
 
 @settings(max_examples=60, deadline=None)
 @given(edge_lists(), st.sampled_from(BACKENDS))
-def test_softmax_sums_to_one_over_each_node_with_neighbours(graph, backend):
+def test_softmax_sums_to_one_over_each_node_with_neighbors(graph, backend):
     index, n, k = graph
     edges = Edges(index, n, degree=k, backend=backend)
     logits = 50 * torch.randn(index.size(1), 2, dtype=torch.float64)

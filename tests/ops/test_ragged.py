@@ -40,7 +40,7 @@ def test_pairs_stand_where_their_nodes_do(sizes, padded):
         assert torch.equal(j[real], block.columns.take(node)[:, None].expand_as(j)[real])
 
 
-def test_equal_neighbours_share_a_view():
+def test_equal_neighbors_share_a_view():
     layout = PaddedLayout((4, 4, 3, 3, 3), (4, 4, 3, 3, 3), CPU, padded=False)
     x = torch.randn(17, 2)
     taken = [block.rows.take(x) for block in layout.blocks]

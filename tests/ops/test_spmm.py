@@ -1,4 +1,4 @@
-"""Sums and products over neighbours equal the explicit edge tensors that they avoid, to second derivatives."""
+"""Sums and products over neighbors equal the explicit edge tensors that they avoid, to second derivatives."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_conditional_and_partial_log_probabilities_equal_the_reference(shared_re
 
 
 def small() -> ModelSpec:
-    """The reference's tiny network: 16 channels, 8 neighbours, 2 + 2 layers."""
+    """The reference's tiny network: 16 channels, 8 neighbors, 2 + 2 layers."""
     like = build_model("proteinmpnn.small", TARGET, seed=0).graph.to_dict()
     like["features"][0] = {"name": "backbone_knn", "options": {"k": 8}}
     for n in like["layers"]:
@@ -206,7 +206,7 @@ def test_insertion_codes_are_places_of_their_own(structures_dir, model):
 
 
 @pytest.mark.parametrize("atom", range(4))
-def test_a_residue_without_a_backbone_atom_keeps_its_place_and_is_nobodys_neighbour(structures_dir, model, atom):
+def test_a_residue_without_a_backbone_atom_keeps_its_place_and_is_nobodys_neighbor(structures_dir, model, atom):
     whole = ubiquitin(structures_dir)
     backbone = whole.backbone.copy()
     backbone[40, atom] = np.nan
@@ -242,7 +242,7 @@ def test_weights_that_are_not_here_are_told_with_the_command_that_brings_them(mo
 @pytest.mark.parametrize(
     "held, told",
     [
-        ({"num_edges": 32, "model_state_dict": {}}, "is of a network with 32 neighbours; the variants here have 48"),
+        ({"num_edges": 32, "model_state_dict": {}}, "is of a network with 32 neighbors; the variants here have 48"),
         ({"model_state_dict": {"linear.weight": torch.zeros(2)}}, "holds the weights of another network"),
         ({"state": {}}, "holds no weights of ProteinMPNN: it has no 'model_state_dict'"),
     ],

@@ -27,7 +27,7 @@ def model():
 
 
 def batch(model, residues, kind):
-    """One protein whose residues all have K neighbours; one with a residue that has none; two, one of them tiny."""
+    """One protein whose residues all have K neighbors; one with a residue that has none; two, one of them tiny."""
     backbone = residues.backbone.copy()
     backbone[[3, 40], 2] = np.nan
     proteins = {

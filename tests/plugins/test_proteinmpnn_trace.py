@@ -78,8 +78,8 @@ def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_wei
 def test_published_features_move_with_the_protein_and_corrected_ones_do_not(state, structures_dir):
     residues = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
     names = ("pos", "backbone")
-    centre = residues.pos.astype("f8").mean(0)  # the origin shows what stands in for missing neighbours
-    residues = replace(residues, **{n: getattr(residues, n).astype("f8") - centre for n in names})
+    center = residues.pos.astype("f8").mean(0)  # the origin shows what stands in for missing neighbors
+    residues = replace(residues, **{n: getattr(residues, n).astype("f8") - center for n in names})
     turn, shift = random_rotations(4)[3].double().numpy(), np.array([30.0, -20.0, 50.0])
     for moved, least in (({"q": turn, "shift": 0.0}, 1e-2), ({"q": np.eye(3), "shift": shift}, 1e-3)):
         other = replace(residues, **{n: getattr(residues, n) @ moved["q"].T + moved["shift"] for n in names})

@@ -14,7 +14,7 @@ TYPES = language.MASKED_LM.target
 
 
 def block_parameters(width):
-    """Attention, feed-forward network of 4 × the width, two normalisations."""
+    """Attention, feed-forward network of 4 × the width, two normalizations."""
     return 4 * (width**2 + width) + 2 * 4 * width**2 + 5 * width + 4 * width
 
 
@@ -78,7 +78,7 @@ def test_without_an_order_of_chains_their_order_does_not_matter():
 
 @pytest.mark.parametrize("name", ["bert", "gpt"])
 def test_training_lowers_the_loss_on_what_it_sees(name):
-    """A protein of two alternating types is learnt in a few steps."""
+    """A protein of two alternating types is learned in a few steps."""
     model = pg.build_model(name, TYPES, seed=0).train()
     graph = model.plan.stored(make_protein((40,), seed=1))
     graph.aatype = torch.arange(40) % 2

@@ -83,12 +83,12 @@ def test_its_own_tests_pass(plugin: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def labeled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of six small proteins, and ``labels.csv`` with their secondary structure."""
     dataset = pg.datasets.create("pdb_core")
     examples = {e.path: e for e in dataset.examples("secondary_structure")}.values()  # one chain an entry
     small = sorted(examples, key=lambda e: e.path.stat().st_size)[:6]
-    folder = tmp_path_factory.mktemp("labelled")
+    folder = tmp_path_factory.mktemp("labeled")
     rows = ["file,chain,res_id,ins_code,state,split"]
     for example, split in zip(small, ["train"] * 4 + ["val", "test"], strict=True):
         shutil.copy(example.path, folder)
@@ -100,14 +100,14 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_its_model_trains_by_name_and_predicts_in_other_processes(plugin: Path, labelled: Path) -> None:
+def test_its_model_trains_by_name_and_predicts_in_other_processes(plugin: Path, labeled: Path) -> None:
     run = "import sys; from protgraph.cli.app import main; main(sys.argv[1:])"
-    checkpoint, table = labelled / "out" / "template.safetensors", labelled / "out" / "prediction.csv"
-    data = ["--data", str(labelled), "--labels", str(labelled / "labels.csv")]
+    checkpoint, table = labeled / "out" / "template.safetensors", labeled / "out" / "prediction.csv"
+    data = ["--data", str(labeled), "--labels", str(labeled / "labels.csv")]
     out = elsewhere(plugin, "-c", run, "train", "template", *data, "--epochs", "2", "-o", str(checkpoint))
     losses = [float(line.split()[3]) for line in out.splitlines() if line.startswith("epoch")]
     assert len(losses) == 2 and losses[1] < losses[0]
-    structure = next(labelled.glob("*.bcif"))
+    structure = next(labeled.glob("*.bcif"))
     elsewhere(plugin, "-c", run, "predict", str(checkpoint), str(structure), "-o", str(table))
     residues = pg.clean(pg.load_structure(structure))
     assert len(table.read_text().splitlines()) == 1 + len(residues)

@@ -40,7 +40,7 @@ def test_where_of_an_installed_instance_is_its_assignment(shapes: Registry, inst
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        ("raise RuntimeError('needs a licence\\nsecond line')", "RuntimeError: needs a licence"),
+        ("raise RuntimeError('needs a license\\nsecond line')", "RuntimeError: needs a license"),
         ("import no_such_module_anywhere", "No module named 'no_such_module_anywhere'"),
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("x = = 1", "SyntaxError"),

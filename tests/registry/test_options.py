@@ -27,7 +27,7 @@ class Box:
         side: float = 1.0,
         count: int = 2,
         closed: bool = True,
-        colour: str | None = None,
+        color: str | None = None,
         way: Literal["in", "out"] = "in",
         opaque: TypeCheckersOnly = None,
     ) -> None:
@@ -47,7 +47,7 @@ def filled(shapes: Registry) -> Registry:
 
 
 def test_create_passes_arguments_and_options(filled: Registry) -> None:
-    box = filled.create("box", "fields", options={"side": 3, "count": 5, "colour": "red", "way": "out", "opaque": []})
+    box = filled.create("box", "fields", options={"side": 3, "count": 5, "color": "red", "way": "out", "opaque": []})
     assert (box.fields, box.side, box.count, box.way, box.opaque) == ("fields", 3, 5, "out", [])
     assert filled.create("box", "fields").side == 1.0
 
@@ -83,7 +83,7 @@ def test_missing_required_option(filled: Registry) -> None:
         ("count", 2.0),
         ("count", True),
         ("closed", 1),
-        ("colour", 3),
+        ("color", 3),
         ("way", "up"),
         ("side", None),
     ],
@@ -93,7 +93,7 @@ def test_mistyped_option(filled: Registry, option: str, value: object) -> None:
         filled.create("box", None, options={option: value})
 
 
-@pytest.mark.parametrize(("option", "value"), [("side", 3), ("colour", None), ("way", "out"), ("opaque", object())])
+@pytest.mark.parametrize(("option", "value"), [("side", 3), ("color", None), ("way", "out"), ("opaque", object())])
 def test_well_typed_option(filled: Registry, option: str, value: object) -> None:
     filled.create("box", None, options={option: value})
 

@@ -1,4 +1,4 @@
-"""A comparison that NaN, zeros and large neighbours cannot pass."""
+"""A comparison that NaN, zeros and large neighbors cannot pass."""
 
 from __future__ import annotations
 

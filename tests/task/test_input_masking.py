@@ -11,7 +11,7 @@ from protgraph.task import InputMasking, with_random_order
 from protgraph.task.builtin import INVERSE_FOLDING
 
 
-def test_a_random_order_is_a_permutation_that_favours_nobody():
+def test_a_random_order_is_a_permutation_that_favors_nobody():
     graph = Data(aatype=torch.arange(6), y=torch.arange(6), num_nodes=6)
     generator = torch.Generator().manual_seed(0)
     ranks = torch.stack([with_random_order(graph, generator)[0].decoding_rank for _ in range(4000)])

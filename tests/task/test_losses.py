@@ -87,15 +87,15 @@ def test_no_constant_has_less_loss_than_the_prior(kind, loss, y):
     weight = loss.keywords["pos_weight"] if isinstance(loss, partial) else None
     start = prior(tally(y.split(2), kind, size), kind, pos_weight=weight)
     found = torch.zeros(size, requires_grad=True)
-    optimiser = torch.optim.LBFGS([found], max_iter=200, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS([found], max_iter=200, line_search_fn="strong_wolfe")
 
     def step():
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = loss(found.expand(len(y), size), y)
         value.backward()
         return value
 
-    optimiser.step(step)
+    optimizer.step(step)
     shift = start.mean() - found.detach().mean() if kind == "classes" else 0.0  # softmax sees differences only
     torch.testing.assert_close(start, found.detach() + shift, atol=0.02, rtol=0)
 

@@ -105,7 +105,7 @@ class HonestEdges(pg.EdgeFeaturizer):
 
 
 class HonestExpansion(pg.TensorFeaturizer):
-    """The mean vector to the neighbours."""
+    """The mean vector to the neighbors."""
 
     reads, writes = ("pos", "edges"), ("twin_vector",)
 

@@ -47,7 +47,7 @@ class RootOfZeroInTheGradient(HonestLayer):
 
 
 @twin("degenerate")
-class MeanOfNoNeighbours(HonestScalars):
+class MeanOfNoNeighbors(HonestScalars):
     def forward(self, f):
         edges = f["edges"]
         return {"h": self.own(f["h"]) + edges.sum(edges.source(self.other(f["h"]))) / edges.count[:, None]}

@@ -23,7 +23,7 @@ class ConvolutionOverTheOrderOfNodes(HonestScalars):
 
 
 @twin("edge_order")
-class NeighbourCapByEdgeOrder(HonestScalars):
+class NeighborCapByEdgeOrder(HonestScalars):
     def forward(self, f):
         edges = f["edges"]
         first = torch.arange(edges.num_edges, device=edges.device) - edges.ptr[:-1].index_select(0, edges.index[1]) < 3
@@ -48,7 +48,7 @@ class SoftmaxOverTheBatch(HonestScalars):
 
 
 @twin("batch_equals_singles")
-class NormalisedOverTheBatch(HonestScalars):
+class NormalizedOverTheBatch(HonestScalars):
     def forward(self, f):
         h = super().forward(f)["h"]
         return {"h": (h - h.mean(0)) / (h.std(0, correction=0) + 1e-5)}

@@ -104,14 +104,14 @@ class TheSameForEveryProtein(HonestMeasure):
 
 
 @twin("node_order")
-class NeighbourCapByIndexOrder(HonestEdges):
+class NeighborCapByIndexOrder(HonestEdges):
     def choose(self, source, target):
         rank = np.arange(len(target)) - np.searchsorted(target, target)
         return pg.EdgeList(source[rank < 2], target[rank < 2])
 
 
 @twin("rotation")
-class NeighboursInABox(HonestEdges):
+class NeighborsInABox(HonestEdges):
     def __call__(self, residues):
         apart = np.abs(residues.pos[:, None] - residues.pos).max(-1)
         target, source = np.nonzero((apart <= 6.0) & ~np.eye(len(residues), dtype=bool))
@@ -137,7 +137,7 @@ class FalseDegree(HonestEdges):
 
 
 @twin("rotation")
-class MeanPositionOfNeighbours(HonestExpansion):
+class MeanPositionOfNeighbors(HonestExpansion):
     def __call__(self, f):
         return {"twin_vector": f["edges"].mean(f["edges"].source(f["pos"]))}
 
@@ -150,7 +150,7 @@ class DirectionWithAGlobalUp(HonestExpansion):
 
 
 @twin("batch_equals_singles", first="rotation")
-class CentredOnTheBatch(HonestExpansion):
+class CenteredOnTheBatch(HonestExpansion):
     def __call__(self, f):
         pos = f["pos"]
         return {"twin_vector": super().__call__(f)["twin_vector"] * (1 + (pos - pos.mean(0)).norm(dim=1, keepdim=True))}

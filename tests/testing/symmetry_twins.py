@@ -69,7 +69,7 @@ class PositionsUsedRaw(OnPositions):
 
 
 @twin("rotation")
-class PositionsCentredButNotTurned(OnPositions):
+class PositionsCenteredButNotTurned(OnPositions):
     def features(self, f):
         return f["pos"] - f["proteins"].expand(f["proteins"].mean(f["pos"]))
 
@@ -97,10 +97,10 @@ class PositionsWrittenWithoutTheirShift(pg.GraphLayer):
 @twin("rotation")
 class AxesOfInertiaWithArbitrarySigns(OnPositions):
     def features(self, f):
-        centred = f["pos"] - f["proteins"].expand(f["proteins"].mean(f["pos"]))
-        outer = f["proteins"].mean(centred[:, :, None] * centred[:, None])
+        centered = f["pos"] - f["proteins"].expand(f["proteins"].mean(f["pos"]))
+        outer = f["proteins"].mean(centered[:, :, None] * centered[:, None])
         axes = torch.linalg.eigh(outer).eigenvectors  # each axis or its opposite
-        return torch.einsum("nx,nxk->nk", centred, f["proteins"].expand(axes))
+        return torch.einsum("nx,nxk->nk", centered, f["proteins"].expand(axes))
 
 
 @twin("reflection")

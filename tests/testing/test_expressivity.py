@@ -29,7 +29,7 @@ def distances(points):
 # --- the clouds ---
 
 
-def test_two_body_twins_have_equal_distances_from_the_centre_and_unequal_angles():
+def test_two_body_twins_have_equal_distances_from_the_center_and_unequal_angles():
     a, b = (c.pos[1:] for c in cloud.two_body())
     assert np.allclose(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
     assert angles(a) != angles(b)
@@ -118,13 +118,13 @@ def test_egnn_sees_angles_in_its_second_layer():
     [
         ("gvp", {}, False),
         ("tfn", {}, False),
-        ("tfn", UP_TO_3, False),  # a sum over neighbours and its norm: pairs of them, whatever the degree
+        ("tfn", UP_TO_3, False),  # a sum over neighbors and its norm: pairs of them, whatever the degree
         ("mace", {"correlation": 1}, False),
         ("mace", {"correlation": 3, "lmax": 1}, False),  # three vectors make no even scalar that two do not
         ("mace", {"correlation": 3, "lmax": 2}, True),
     ],
 )
-def test_what_sums_over_pairs_of_neighbours_have_in_common_only_products_of_three_tell_apart(name, options, sees):
+def test_what_sums_over_pairs_of_neighbors_have_in_common_only_products_of_three_tell_apart(name, options, sees):
     assert separates(block_of(name, options), cloud.three_body()) == sees
 
 

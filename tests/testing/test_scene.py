@@ -1,4 +1,4 @@
-"""What is done to proteins is what it says: against a brute-force relabelling, and on the proteins themselves."""
+"""What is done to proteins is what it says: against a brute-force relabeling, and on the proteins themselves."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_proteins_look_like_proteins():
     assert len(set(proteins()[0].chain)) == 2
 
 
-def test_no_two_neighbours_are_so_alike_that_rounding_could_swap_them():
+def test_no_two_neighbors_are_so_alike_that_rounding_could_swap_them():
     for residues in proteins():
         distance = np.linalg.norm(residues.pos[:, None] - residues.pos, axis=-1)
         assert np.diff(np.sort(distance, 1)[:, 1:], axis=1).min() > 5e-3  # coordinates of 300 Å round to 1.5e-5 Å

@@ -110,11 +110,11 @@ def test_what_cannot_be_loaded_fails_its_first_check_and_nothing_else(tmp_path, 
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cracked-dist\nVersion: 0.3\n")
     (info / "entry_points.txt").write_text("[protgraph.layers]\ncracked = cracked_mod:Cracked\n")
-    (tmp_path / "cracked_mod.py").write_text("raise RuntimeError('no licence')\n")
+    (tmp_path / "cracked_mod.py").write_text("raise RuntimeError('no license')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     results = verdicts("cracked")
     assert list(results) == ["builds"]
-    assert "no licence" in results["builds"].message
+    assert "no license" in results["builds"].message
     assert all(result.ok for result in verdicts("linear").values())
 
 

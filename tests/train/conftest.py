@@ -42,7 +42,7 @@ class Small(Dataset):
             {
                 "name": "small",
                 "version": "1",
-                "licence": "CC0",
+                "license": "CC0",
                 "citation": "",
                 "description": "",
                 "splits": {"rule": "by hand", **counts},

@@ -40,7 +40,7 @@ class Derived(Dataset):
         rest = {"labels": "", "examples": "", "splits": counts}
         node_of_20 = {**rest, "level": "node", "kind": "classes", "size": 20}
         contact = {**rest, "level": "pair", "kind": "labels", "size": 1, "separation": 6}
-        told = dict.fromkeys(("version", "licence", "citation", "description"), "")
+        told = dict.fromkeys(("version", "license", "citation", "description"), "")
         tasks = {"masked_lm": node_of_20, "next_residue": node_of_20, "contact": contact}
         self.card = parse_card({"name": "derived", **told, "splits": {"rule": "", **counts}, "tasks": tasks})
 

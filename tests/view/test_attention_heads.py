@@ -14,7 +14,7 @@ from scipy.stats import pearsonr, spearmanr
 import protgraph as pg
 from protgraph.errors import OptionError
 from protgraph.model.attention_maps import AttentionMap
-from protgraph.view.attention_heads import apc, contacts, on_residues, report_heads, symmetrised, write_heads
+from protgraph.view.attention_heads import apc, contacts, on_residues, report_heads, symmetrized, write_heads
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +37,14 @@ def upper_pairs(residues, separation):
 def test_the_correction_in_closed_form():
     # S = [[0, a], [a, 0]]: rows and columns sum to a, all to 2a, so every entry loses a/2.
     assert apc(np.array([[0.0, 4.0], [4.0, 0.0]])).tolist() == [[-2.0, 2.0], [2.0, -2.0]]
-    assert symmetrised(np.array([[1.0, 2.0], [5.0, 3.0]])).tolist() == [[2.0, 7.0], [7.0, 6.0]]
+    assert symmetrized(np.array([[1.0, 2.0], [5.0, 3.0]])).tolist() == [[2.0, 7.0], [7.0, 6.0]]
 
 
 def test_the_correction_takes_away_rows_and_columns_and_nothing_else():
     rng = np.random.default_rng(1)
     a, b = rng.random(9), rng.random(9)
     assert np.abs(apc(np.outer(a, b))).max() < 1e-15
-    s = symmetrised(rng.random((4, 9, 9)))
+    s = symmetrized(rng.random((4, 9, 9)))
     f = apc(s)
     assert np.abs(f.sum(-1)).max() < 1e-13 and np.abs(f - np.swapaxes(f, 1, 2)).max() < 1e-15
     for k in range(4):
@@ -112,7 +112,7 @@ def test_pairs_that_cannot_be_seen_do_not_count(ubiquitin, drawn):
     sees[:20, 30:50] = True
     report = report_heads({"x": replace(drawn, sees=sees)}, ubiquitin)[0]
     assert report.pairs == 20 * 20
-    corrected = apc(symmetrised(drawn.weights[0].numpy()))[:20, 30:50].ravel()
+    corrected = apc(symmetrized(drawn.weights[0].numpy()))[:20, 30:50].ravel()
     want = pearsonr(corrected, contacts(ubiquitin)[:20, 30:50].ravel())[0]
     assert report.r_contact == pytest.approx(want, abs=1e-12)
 

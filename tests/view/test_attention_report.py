@@ -38,7 +38,7 @@ def test_a_folder_holds_a_picture_a_layer_and_one_of_all_heads_and_of_positions(
     for file in made.files[:4]:
         height, width = imread(file).shape[:2]
         assert 300 < height < 4000 and 500 < width < 4000
-        assert imread(file)[..., :3].std() > 0.02  # not one colour
+        assert imread(file)[..., :3].std() > 0.02  # not one color
 
 
 def test_ticks_name_residues_and_mark_chains():

@@ -60,7 +60,7 @@ def test_it_draws_and_the_legend_hides_a_kind_and_nothing_is_fetched(page, brows
     assert set(before.values()) == {"true"}
     assert {"chain A", "b_factor"} < set(before) and any(name.startswith("contact (") for name in before)
     assert not browser.execute_script("return !!document.querySelector('[data-title^=\"Share\"]')")  # it would upload
-    full = _colours(browser)
+    full = _colors(browser)
     item = "[...document.querySelectorAll('.legend .traces')].find(e => e.textContent.startsWith('contact'))"
     browser.execute_script(
         f"const t = {item}.querySelector('.legendtoggle');"
@@ -73,7 +73,7 @@ def test_it_draws_and_the_legend_hides_a_kind_and_nothing_is_fetched(page, brows
     after = dict(browser.execute_script(shown))
     changed = {name for name in after if after[name] != before[name]}
     assert [name.split(" (")[0] for name in changed] == ["contact"] and after[changed.pop()] == "legendonly"
-    assert full > 1000 and _colours(browser) < full  # pixels that are not white
+    assert full > 1000 and _colors(browser) < full  # pixels that are not white
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
@@ -81,7 +81,7 @@ def test_it_draws_and_the_legend_hides_a_kind_and_nothing_is_fetched(page, brows
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
-def _colours(browser) -> int:
+def _colors(browser) -> int:
     """How many pixels of the drawing are not white."""
     from matplotlib.image import imread
 

@@ -1,4 +1,4 @@
-"""Colours and edges are what featurizers say, each pair once."""
+"""Colors and edges are what featurizers say, each pair once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_edge_has_the_greater_width_of_its_two_directions():
     assert edge_set("x", np.zeros((0, 2), np.int64)).pairs.shape == (0, 2)
 
 
-def test_colours_are_fields(residues):
+def test_colors_are_fields(residues):
     graph = build_graph(residues, ["dihedral", "b_factor"])
     np.testing.assert_array_equal(color_of(residues, "dihedral:4").values, graph.dihedral[:, 4].double())
     np.testing.assert_array_equal(color_of(residues, "b_factor").values, graph.b_factor[:, 0].double())

@@ -27,10 +27,10 @@ def test_mean_equals_dense_matrices() -> None:
     torch.manual_seed(0)
     specs = {"h": pg.FieldSpec("h", "node", "5x0e"), "edges": pg.field("edges")}
     layer = pg.layers.create("template_mean", specs, options={"dim": 3})
-    index = torch.tensor([[1, 2, 0, 2], [0, 0, 1, 1]])  # residue 2 has no neighbours
+    index = torch.tensor([[1, 2, 0, 2], [0, 0, 1, 1]])  # residue 2 has no neighbors
     h = torch.randn(3, 5)
     mean = torch.stack([(h[1] + h[2]) / 2, (h[0] + h[2]) / 2, torch.zeros(5)])
-    expected = h @ layer.own.weight.T + layer.own.bias + mean @ layer.neighbours.weight.T
+    expected = h @ layer.own.weight.T + layer.own.bias + mean @ layer.neighbors.weight.T
     out = layer({"h": h, "edges": pg.Edges(index, num_nodes=3)})["h"]
     torch.testing.assert_close(out, expected)
 

@@ -25,7 +25,7 @@ class SplitCount:
         Examples (one graph each).
     residues : int, optional
         Their residues; None before the structures are read.
-    labelled : int, optional
+    labeled : int, optional
         Residues with a known label, or proteins for a label per protein.
     per_class : tuple of int
         How many of each class, or how many positives of each label; empty for values.
@@ -33,12 +33,12 @@ class SplitCount:
 
     proteins: int
     residues: int | None = None
-    labelled: int | None = None
+    labeled: int | None = None
     per_class: tuple[int, ...] = ()
 
     def __add__(self, other: SplitCount) -> SplitCount:
         """The counts of both; what one does not know, the sum does not."""
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("proteins", "residues", "labelled"))
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("proteins", "residues", "labeled"))
         sums = (None if None in pair else sum(pair) for pair in pairs)
         return SplitCount(*sums, tuple(a + b for a, b in zip(self.per_class, other.per_class, strict=True)))
 
@@ -59,7 +59,7 @@ class DatasetCard:
 
     Parameters
     ----------
-    name, version, licence, citation, description : str
+    name, version, license, citation, description : str
         What to call it and what it is.
     split_rule : str
         How proteins were divided and what no split shares with another.
@@ -71,7 +71,7 @@ class DatasetCard:
 
     name: str
     version: str
-    licence: str
+    license: str
     citation: str
     description: str
     split_rule: str
@@ -101,7 +101,7 @@ def parse_card(table: Mapping[str, Any], *, where: str = "card") -> DatasetCard:
         ...
     protgraph.errors.DatasetError: card: key 'version' is missing
     """
-    text = ("name", "version", "licence", "citation", "description")
+    text = ("name", "version", "license", "citation", "description")
     _known(table, {*text, "splits", "tasks"}, where)
     given = {key: _get(table, key, str, where) for key in text}
     splits = _get(table, "splits", dict, where)
@@ -145,14 +145,14 @@ def _task(tasks: Mapping[str, Any], name: str, splits: set[str], where: str) -> 
 def _count(table: Mapping[str, Any], key: str, where: str) -> SplitCount:
     given = _get(table, key, dict, where)
     where = f"{where} {key}"
-    _known(given, {"proteins", "residues", "labelled", "per_class"}, where)
+    _known(given, {"proteins", "residues", "labeled", "per_class"}, where)
     per_class = _get(given, "per_class", list, where, default=[])
     if not all(type(n) is int for n in per_class):
         raise DatasetError(f"{where}: per_class must be a list of whole numbers, got {per_class!r}")
     return SplitCount(
         _get(given, "proteins", int, where),
         _get(given, "residues", int, where),
-        _get(given, "labelled", int, where, default=None),
+        _get(given, "labeled", int, where, default=None),
         tuple(per_class),
     )
 

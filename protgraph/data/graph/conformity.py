@@ -34,7 +34,7 @@ class Conformity:
     nonnegative : tuple of str
         Inputs that are never below 0, such as weights of edges.
     tolerance : float
-        Largest relative error in float32, 100 to 300 Å off centre too, against float64. Float64 is held to 1e-10. The
+        Largest relative error in float32, 100 to 300 Å off center too, against float64. Float64 is held to 1e-10. The
         default is what the least exact of the published reference implementations reach.
     proteins : {"short", "packed"}
         What structure and edge featurizers are tried on: short chains with the beginnings of side chains, or chains

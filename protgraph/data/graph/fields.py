@@ -267,7 +267,7 @@ _BUILT_IN = (
     # what training adds
     FieldSpec("batch", "node", "0e", "int64", shape=(), doc="number of the protein of each node"),
     # reduction objects
-    FieldSpec("edges", "edge", "object", doc="protgraph.data.Edges: reductions over neighbours"),
+    FieldSpec("edges", "edge", "object", doc="protgraph.data.Edges: reductions over neighbors"),
     FieldSpec("proteins", "graph", "object", doc="protgraph.data.Proteins: reductions over each protein's nodes"),
 )
 for _spec in _BUILT_IN:

@@ -21,7 +21,7 @@ __all__ = ["CoordinatesHead", "VectorHead"]
 class VectorHead(Head):
     """``logits_ic = Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)``, with v the U vectors (1o) in h.
 
-    What the vectors of h span gives the directions, its invariants give how far: layers that normalise vectors lose
+    What the vectors of h span gives the directions, its invariants give how far: layers that normalize vectors lose
     nothing by it.
 
     Parameters

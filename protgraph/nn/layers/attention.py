@@ -24,7 +24,7 @@ class Attention(GraphLayer):
     """``h'_i = W_o ‖_heads g_i ⊙ Σ_j softmax_j( q_i·k_j / √d + b_ij ) v_j``, j over all nodes of the protein of i.
 
     What is wired decides what it is: alone, attention of a set; with ``seq_pos``, of a sequence; with ``pair``,
-    AlphaFold's row attention; with ``edges``, biased to neighbours; with ``context``, across two fields of the nodes.
+    AlphaFold's row attention; with ``edges``, biased to neighbors; with ``context``, across two fields of the nodes.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class GlobalAttention(GraphLayer):
     -----
     Reads: h ``(N, C)`` scalars, proteins. Writes: h ``(N, dim)``, ``dim x 0e``.
 
-    AlphaFold goes over the sequences of an alignment, this over the residues of a protein; h is normalised by a
+    AlphaFold goes over the sequences of an alignment, this over the residues of a protein; h is normalized by a
     ``layer_norm`` before it. Parameters have the names of OpenFold's GlobalAttention.
 
     References

@@ -39,7 +39,7 @@ class EGNN(GraphLayer):
     tanh : bool
         Bound φ_x by ±1.
     reduce : {"mean", "sum"}
-        C: one over the number of neighbours, or 1.
+        C: one over the number of neighbors, or 1.
     scale : float
         Å, the unit in which φ_e sees distances. Residues lie some 10 Å apart, where squares in Å swamp h.
 
@@ -51,7 +51,7 @@ class EGNN(GraphLayer):
     written: a featurizer's ``edge_vec`` stays with the old one.
 
     Equal to E_GCL of the authors' program; parameters have its names. φ_e's first matrix is taken apart, and its parts
-    for h_i and h_j act on nodes. Deviations from the paper, as there: C is a mean over neighbours, not over all other
+    for h_i and h_j act on nodes. Deviations from the paper, as there: C is a mean over neighbors, not over all other
     nodes; normalize and tanh; no velocities. Deviation from the program: with normalize, coincident nodes pass no
     gradient (there it is multiplied by 1e8).
 

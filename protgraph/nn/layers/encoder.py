@@ -29,7 +29,7 @@ class Encoder(GraphLayer):
 
     Each protein is read as ``<cls>``, its residues, ``<eos>``; the two are left out of the result. Blocks are
     ``pre_norm_block``, or with ``norm="post"`` ``post_norm_block``, and then it is E[token] with its positions that is
-    normalised besides.
+    normalized besides.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Encoder(GraphLayer):
     position : {"rotary", "offset", "sinusoidal", "learned", "none"}
         How it knows where a residue is: inside attention (the first two), or by what is added to ``E[token]``.
     norm : {"pre", "post"}
-        Where the blocks normalise: before each part, as ESM-2, or after each sum, as BERT.
+        Where the blocks normalize: before each part, as ESM-2, or after each sum, as BERT.
     token_dropout : bool
         ESM's: ``<mask>`` tokens are 0, and what is left is scaled by ``(1 - 0.12) / (1 - their share)``. Else
         ``<mask>`` has an embedding of its own, as in BERT.
@@ -125,7 +125,7 @@ class Encoder(GraphLayer):
         return {"h": self.states(f)[-1]}
 
     def states(self, f: Mapping[str, Any]) -> list[Tensor]:
-        """``(N, dim)`` of the residues before the first block and after each one; the last is normalised."""
+        """``(N, dim)`` of the residues before the first block and after each one; the last is normalized."""
         token, given, rows = self._read(f)
         h = self._embed(token, given)
         h = self.norm(h) if self.post else h

@@ -43,7 +43,7 @@ class EvoformerPair(GraphLayer):
     Reads: h ``(N, C)`` scalars, pair ``(P, D)`` scalars, proteins. Writes: h ``(N, C)``, pair ``(P, D)``.
 
     Deviations from the paper: one sequence in place of an alignment, so without attention over columns; dropout is of
-    single numbers, not shared along rows or columns; last linear maps do not start at 0. The normalisation of z before
+    single numbers, not shared along rows or columns; last linear maps do not start at 0. The normalization of z before
     its bias has none of its own, which softmax would remove.
 
     References

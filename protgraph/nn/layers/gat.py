@@ -48,7 +48,7 @@ class GAT(GraphLayer, Attends):
     Reads: h ``(N, C)`` scalars, edges; optionally edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
 
     Equal to PyG's GATConv and GATv2Conv. Version 1 there has ``a · W_e e_ij``; here this is the one vector a_e that it
-    amounts to. Coefficients are normalised on nodes, after the sum.
+    amounts to. Coefficients are normalized on nodes, after the sum.
 
     References
     ----------
@@ -98,7 +98,7 @@ class GAT(GraphLayer, Attends):
         weight = (logits - edges.target(top)).exp()  # (E, H)
         total, out = edges.sum(weight), edges.gather_sum(x, self.dropout(weight))
         own_weight = None if own is None else (own - top).exp()
-        # Without its own, the largest weight is 1, so only a node without neighbours has less.
+        # Without its own, the largest weight is 1, so only a node without neighbors has less.
         total = total.clamp(min=1) if own_weight is None else total + own_weight
         if self.is_heard:
             itself = None if own_weight is None else own_weight / total

@@ -1,4 +1,4 @@
-"""The nonlinearity of equivariant networks: scalars through SiLU, everything else times a learnt scalar."""
+"""The nonlinearity of equivariant networks: scalars through SiLU, everything else times a learned scalar."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ class GCN(GraphLayer):
 
     With ``d_i = Σ_{j ∈ N(i) ∪ {i}} w_ij``:
 
-    * ``norm="symmetric"``: ``c_ij = w_ij / sqrt(d_i d_j)``, Kipf & Welling's renormalised propagation;
-    * ``norm="mean"``: ``c_ij = w_ij / d_i``, the mean of a node and its neighbours.
+    * ``norm="symmetric"``: ``c_ij = w_ij / sqrt(d_i d_j)``, Kipf & Welling's renormalized propagation;
+    * ``norm="mean"``: ``c_ij = w_ij / d_i``, the mean of a node and its neighbors.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Attention over the neighbours of each node, with features of edges in keys and values: ``graph_transformer``."""
+"""Attention over the neighbors of each node, with features of edges in keys and values: ``graph_transformer``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["GraphTransformer"]
 
 
 class GraphTransformer(GraphLayer, Attends):
-    """``m_i = ‖_heads Σ_j softmax_j( q_i·(k_j + E e_ij) / √d ) (v_j + E e_ij)``, j over the neighbours of i.
+    """``m_i = ‖_heads Σ_j softmax_j( q_i·(k_j + E e_ij) / √d ) (v_j + E e_ij)``, j over the neighbors of i.
 
     Then ``h'_i = m_i + R h_i``, or with ``beta`` the gated ``h'_i = β_i R h_i + (1 - β_i) m_i``,
     ``β_i = sigmoid(w · [m_i, R h_i, m_i - R h_i])``.
@@ -30,7 +30,7 @@ class GraphTransformer(GraphLayer, Attends):
     heads : int
         Attention heads.
     beta : bool
-        Whether a gate weighs the node against its neighbours.
+        Whether a gate weighs the node against its neighbors.
     dropout : float
         Probability of leaving out an attention weight.
 
@@ -39,11 +39,11 @@ class GraphTransformer(GraphLayer, Attends):
     Reads: h ``(N, C)`` scalars, edges; optionally edge_attr ``(E, F)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
 
     Equal to PyG's TransformerConv(concat=True). No edge ever has a query, key or value of its own: ``q_i · E e_ij`` is
-    ``(Eᵀ q_i) · e_ij``, and ``Σ_j α_ij E e_ij`` is ``E Σ_j α_ij e_ij``. A node without neighbours keeps ``R h_i``.
+    ``(Eᵀ q_i) · e_ij``, and ``Σ_j α_ij E e_ij`` is ``E Σ_j α_ij e_ij``. A node without neighbors keeps ``R h_i``.
 
     References
     ----------
-    Shi et al. 2021, arXiv:2009.03509, eqs. 1–6 (without the normalisation and ReLU of eq. 6).
+    Shi et al. 2021, arXiv:2009.03509, eqs. 1–6 (without the normalization and ReLU of eq. 6).
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges")

@@ -1,4 +1,4 @@
-"""Geometric vector perceptrons: ``gvp`` on each row, of nodes or edges, and ``gvp_conv`` on neighbours."""
+"""Geometric vector perceptrons: ``gvp`` on each row, of nodes or edges, and ``gvp_conv`` on neighbors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GVPLayer(GraphLayer):
     gate : {"norm", "scalar"}
         What scales vectors.
     norm : bool
-        Normalise the result; a single vector keeps its length, without which its weight would mean nothing.
+        Normalize the result; a single vector keeps its length, without which its weight would mean nothing.
 
     Notes
     -----
@@ -45,7 +45,7 @@ class GVPLayer(GraphLayer):
 
     References
     ----------
-    Jing et al. 2021, arXiv:2009.01411, algorithm 1; its models begin with one without activation, then normalise.
+    Jing et al. 2021, arXiv:2009.01411, algorithm 1; its models begin with one without activation, then normalize.
     """
 
     variadic: ClassVar[bool] = True
@@ -111,7 +111,7 @@ class GVPConv(GraphLayer):
 
     Equal to GVPConvLayer of the authors' program ("scalar": with ``activations=(relu, None), vector_gate=True``).
     What is linear is done on nodes: of M's first GVP the parts of W_h and W_s for h_i and h_j, of its last one W_s
-    and, without a gate, W_v, for which the mean over neighbours is taken first.
+    and, without a gate, W_v, for which the mean over neighbors is taken first.
 
     References
     ----------
@@ -192,7 +192,7 @@ class GVPConv(GraphLayer):
         return ScalarVector(torch.cat([m.s for m in means]) + some * self.last.ws.bias, torch.cat([m.v for m in means]))
 
     def _last(self, m: ScalarVector, mean: Callable[[Tensor], Tensor]) -> ScalarVector:
-        """The mean over neighbours of a GVP without activation, but for the bias of its scalars."""
+        """The mean over neighbors of a GVP without activation, but for the bias of its scalars."""
         gvp, vh = self.last, self.last.wh(m.v)  # (E, 3, h)
         x = torch.cat([m.s, norm(vh)], 1)  # (E, S + h)
         s = linear(mean(x), gvp.ws.weight)  # (N, S)
@@ -204,7 +204,7 @@ class GVPConv(GraphLayer):
 
 
 def _parts(edges: Edges, *values: Tensor) -> Iterator[tuple[Callable[[Tensor], Tensor], Tensor, ...]]:
-    """The mean over neighbours, and each ``(E, …)`` value, for the edges of a few nodes at a time, then of the next.
+    """The mean over neighbors, and each ``(E, …)`` value, for the edges of a few nodes at a time, then of the next.
 
     On CPU and for a constant degree, so that what is worked out on edges stays in cache; else all edges are one part.
     """

@@ -47,7 +47,7 @@ class IPA(GraphLayer):
     ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``, chiral: a frame is right-handed in a mirror image too.
 
     ``|a − b|²`` is taken apart into ``|b|² − 2 a·b`` (``|a|²`` is the same for all j), so that it is attention with
-    longer queries and keys, and no tensor of all pairs but z is wider than the heads; positions are centred first,
+    longer queries and keys, and no tensor of all pairs but z is wider than the heads; positions are centered first,
     which keeps it exact. A residue without a frame has all its points at its CA.
 
     Deviations from the paper: linear maps have biases, as in AlphaFold's program (but for b_ij, where softmax removes

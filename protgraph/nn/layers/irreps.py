@@ -75,7 +75,7 @@ class IrrepsLinear(GraphLayer):
 
 
 class IrrepsNorm(GraphLayer):
-    """Scalars as in layer normalisation; channels v of l > 0 as ``γ v / sqrt(mean_channels |v|² + ε)``.
+    """Scalars as in layer normalization; channels v of l > 0 as ``γ v / sqrt(mean_channels |v|² + ε)``.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class Residual(GraphLayer):
     dropout : float
         Probability.
     norm : {"layer", "none"}
-        Normalisation of the sum.
+        Normalization of the sum.
 
     Notes
     -----

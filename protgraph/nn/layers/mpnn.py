@@ -28,7 +28,7 @@ class MPNN(GraphLayer):
     dim : int
         Width of messages and of the result.
     aggregate : {"sum", "mean", "max"}
-        What ⊕ is; 0 without neighbours.
+        What ⊕ is; 0 without neighbors.
     update : {"mlp", "gru"}
         U: ``W₆ act(W₅ [h_i, m_i] + b₅) + b₆``, or ``GRU(m_i, h_i)``, which needs dim to be the width of h.
     act : str

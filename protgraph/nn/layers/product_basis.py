@@ -25,8 +25,8 @@ _CHUNK = 1 << 22
 class ProductBasis(GraphLayer):
     """``h_c ← Linear( Σ_ν Σ_η w_ηc B^ν_η(A_c) )``: equivariant polynomials B of degree ν ≤ correlation, per channel c.
 
-    Where A_i sums over the neighbours of i, as ``tfn`` does, a product of ν of them is a sum over all ν-tuples of
-    neighbours: body order ν + 1 at the cost of pairs.
+    Where A_i sums over the neighbors of i, as ``tfn`` does, a product of ν of them is a sum over all ν-tuples of
+    neighbors: body order ν + 1 at the cost of pairs.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class ProductBasis(GraphLayer):
     where every P_d is a row of one matrix product with the monomials of lower degree.
 
     Deviations from the paper: weights w are the same for all residue types, as in geometric-gnn-dojo (the type enters
-    through h); B leaves out what is linearly dependent in the paper's generalised Clebsch–Gordan basis.
+    through h); B leaves out what is linearly dependent in the paper's generalized Clebsch–Gordan basis.
 
     References
     ----------

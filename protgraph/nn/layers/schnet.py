@@ -32,9 +32,9 @@ class SchNet(GraphLayer):
     filters : int, optional
         Width of F and of W₁ h; None takes dim.
     gaussians : int
-        Centres μ_k, evenly spaced by Δ from 0 to the cutoff.
+        Centers μ_k, evenly spaced by Δ from 0 to the cutoff.
     cutoff : float
-        d_c, Å: from there on neighbours are not heard. Choose it no smaller than edges are long.
+        d_c, Å: from there on neighbors are not heard. Choose it no smaller than edges are long.
 
     Notes
     -----
@@ -42,7 +42,7 @@ class SchNet(GraphLayer):
     beside the distance. Writes: h ``(N, dim)``, ``dim x 0e``; the skip connection ``h + h'`` is the layer ``add``.
 
     Every edge counts, however many a node has. Equal to PyG's InteractionBlock where all edges are shorter than the
-    cutoff; there the cosine comes back beyond it, and the graph keeps 32 neighbours a node by order of index, which
+    cutoff; there the cosine comes back beyond it, and the graph keeps 32 neighbors a node by order of index, which
     costs 5e-3 of invariance. Deviations from the paper, as there: the cutoff function; edges in place of all pairs; no
     activation after the second map of F's perceptron.
 
@@ -111,9 +111,9 @@ class SchNet(GraphLayer):
 
     def _smear(self, d: Tensor) -> Tensor:
         """Gaussians of the distance, ``(E, 1)`` to ``(E, gaussians)``."""
-        centre = torch.linspace(0, self.cutoff, self.gaussians, dtype=d.dtype, device=d.device)
+        center = torch.linspace(0, self.cutoff, self.gaussians, dtype=d.dtype, device=d.device)
         spacing = self.cutoff / (self.gaussians - 1)
-        exponent = -0.5 * ((d - centre) / spacing).square()
+        exponent = -0.5 * ((d - center) / spacing).square()
         return torch.exp(exponent.clamp(min=-80))  # numbers below the normal ones of float32 are slow to work with
 
     def _envelope(self, d: Tensor) -> Tensor:

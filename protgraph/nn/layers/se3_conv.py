@@ -1,4 +1,4 @@
-"""Convolutions with a learnt kernel for every pair of degrees and channels, as SE(3)-Transformers have them."""
+"""Convolutions with a learned kernel for every pair of degrees and channels, as SE(3)-Transformers have them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PairwiseKernel(nn.Module):
         How many hidden layers there are: one for all kernels, one per block of the output, or one per pair of
         input and output block. Last linear maps are always apart.
     layer_norm : bool
-        Whether the radial networks normalise their hidden layers.
+        Whether the radial networks normalize their hidden layers.
     parity : bool
         Keep only couplings that reflections allow (O(3)); otherwise SO(3).
     backend : {"e3nn", "cuequivariance"}
@@ -145,11 +145,11 @@ class SE3Conv(GraphLayer):
     nets : {"one", "output", "pair"}
         Radial networks: one, one per block of the output, or one per pair of blocks.
     layer_norm : bool
-        Whether they normalise their hidden layers.
+        Whether they normalize their hidden layers.
     basis, cutoff : int, float
         Bessel functions of the distance, and where they vanish (Å), where no ``edge_attr`` is wired.
     reduce : {"mean", "sum"}
-        Over neighbours, W_0 h_i included in every term.
+        Over neighbors, W_0 h_i included in every term.
     parity : bool
         True: O(3), pseudovectors are not vectors. False: SO(3), as in the paper; the output is then chiral.
     backend : {"e3nn", "cuequivariance"}
@@ -158,7 +158,7 @@ class SE3Conv(GraphLayer):
     Notes
     -----
     Reads ``h`` (N, any irreps), ``edge_vec`` (E, 3) Å, ``edges``; optional ``edge_attr`` (E, scalars).
-    Writes ``h`` (N, irreps). Deviation from the paper: neighbours are averaged, as in its code.
+    Writes ``h`` (N, irreps). Deviation from the paper: neighbors are averaged, as in its code.
 
     References
     ----------

@@ -51,7 +51,7 @@ class SE3Transformer(GraphLayer):
     nets : {"one", "output", "pair"}
         Radial networks of mode "full": one, one per block of the output, or one per pair of blocks.
     layer_norm : bool
-        Whether those of mode "full" normalise their hidden layers.
+        Whether those of mode "full" normalize their hidden layers.
     basis, cutoff : int, float
         Bessel functions of the distance, and where they vanish (Å), where no ``edge_attr`` is wired.
     gate : bool

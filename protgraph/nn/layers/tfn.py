@@ -1,4 +1,4 @@
-"""Tensor field network layer: rotation-equivariant filters on neighbours, fast enough for whole proteins on a CPU."""
+"""Tensor field network layer: rotation-equivariant filters on neighbors, fast enough for whole proteins on a CPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protgraph.nn.layers.gate import Gate
 from protgraph.nn.layers.radial import BesselBasis, polar
 from protgraph.nn.mlp import one_of
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbour_sum
+from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
 
 __all__ = ["TFN"]
 
@@ -44,7 +44,7 @@ class TFN(GraphLayer):
     gate : bool
         Apply :class:`~protgraph.nn.layers.gate.Gate`.
     reduce : {"mean", "sum"}
-        Over neighbours.
+        Over neighbors.
     average_degree : float
         Divides a sum, so that its scale does not depend on the choice of edges.
     backend : {"e3nn", "cuequivariance"}
@@ -55,18 +55,18 @@ class TFN(GraphLayer):
     Reads ``h`` (N, any irreps), ``edge_vec`` (E, 3) Å, ``edges``; optional ``edge_attr`` (E, scalars), which R
     reads in place of its Bessel basis. Writes ``h`` (N, irreps).
 
-    The sum over neighbours is linear, so it is taken before channels are mixed: no edge ever holds a message of
+    The sum over neighbors is linear, so it is taken before channels are mixed: no edge ever holds a message of
     the output's width, nor (mode "full") a weight matrix. Coincident nodes have direction 0: they exchange what
     Y_0 carries.
 
     Deviations from the paper: parity is kept (O(3), not SO(3)); Bessel functions in place of Gaussians; the
-    nonlinearity is a gate; paths are normalised as in e3nn. With ``edge_vec`` = pos[j] − pos[i] odd filters have the
+    nonlinearity is a gate; paths are normalized as in e3nn. With ``edge_vec`` = pos[j] − pos[i] odd filters have the
     opposite sign of the paper's r_ij, which the weights absorb.
 
     References
     ----------
     Thomas et al. 2018, arXiv:1802.08219, eqs. 4–7. Mode "full": Joshi et al. 2023, arXiv:2301.09308, and its code
-    geometric-gnn-dojo. Normalisation: Geiger & Smidt 2022, arXiv:2207.09453.
+    geometric-gnn-dojo. Normalization: Geiger & Smidt 2022, arXiv:2207.09453.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class TFN(GraphLayer):
         width = self.scalar_width("edge_attr") if "edge_attr" in fields else basis
         numel = self.product.weight_numel if mode == "channelwise" else sum(u * w for u, w, _ in self.shapes)
         self.fc = nn.Sequential(nn.Linear(width, radial), nn.ReLU(), nn.Linear(radial, numel))
-        # Weights of unit scale, as e3nn's path normalisation supposes, for edge features of unit scale.
+        # Weights of unit scale, as e3nn's path normalization supposes, for edge features of unit scale.
         nn.init.kaiming_normal_(self.fc[0].weight, nonlinearity="relu")
         nn.init.kaiming_normal_(self.fc[2].weight, nonlinearity="linear")
         if mode == "channelwise":  # weights start at 1 / sqrt(fan_in), as torch's linear maps do: Adam's steps fit
@@ -151,15 +151,15 @@ class TFN(GraphLayer):
 
     def _channelwise(self, f: Mapping[str, Tensor], direction: Tensor, hidden: Tensor) -> Iterator[Tensor]:
         factors = self.product.factors(f["h"], direction, f["edges"], self.product.weights(self.fc[2], hidden))
-        return (neighbour_sum(f["edges"], *xc) @ w for xc, w in zip(factors, self.self_interaction, strict=True))
+        return (neighbor_sum(f["edges"], *xc) @ w for xc, w in zip(factors, self.self_interaction, strict=True))
 
     def _full(self, f: Mapping[str, Tensor], direction: Tensor, hidden: Tensor) -> Iterator[Tensor]:
-        # R's last map is linear in its hidden layer, so neighbours are summed per hidden unit and mixed afterwards.
+        # R's last map is linear in its hidden layer, so neighbors are summed per hidden unit and mixed afterwards.
         affine = torch.cat([self.fc[2].weight, self.fc[2].bias[:, None]], 1)  # (Σ U W, T)
         hidden = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], 1)  # (E, T)
         affines = affine.split([u * w for u, w, _ in self.shapes])
         factors = self.product.factors(f["h"], direction, f["edges"])
         for (x, c), (u, w, fan), linear in zip(factors, self.shapes, affines, strict=True):
-            summed = neighbour_sum(f["edges"], x, c, hidden)  # (N, 2l_o+1, T, U)
+            summed = neighbor_sum(f["edges"], x, c, hidden)  # (N, 2l_o+1, T, U)
             linear = linear.unflatten(0, (u, w)).permute(2, 0, 1).flatten(0, 1) / math.sqrt(fan)  # (T U, W)
             yield summed.flatten(2) @ linear

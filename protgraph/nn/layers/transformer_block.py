@@ -72,7 +72,7 @@ class _Block(GraphLayer):
 class PreNormBlock(_Block):
     """``h ← h + A(norm(h))``, ``h ← h + F(norm(h))`` with attention A and ``F(x) = W₂ act(W₁ x)``.
 
-    h itself is never normalised on the way: a ``layer_norm`` comes after the last block.
+    h itself is never normalized on the way: a ``layer_norm`` comes after the last block.
 
     Parameters
     ----------

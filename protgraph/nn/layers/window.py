@@ -1,4 +1,4 @@
-"""What a residue's neighbours along the chain are: ``window``."""
+"""What a residue's neighbors along the chain are: ``window``."""
 
 from __future__ import annotations
 

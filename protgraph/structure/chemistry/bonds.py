@@ -76,7 +76,7 @@ def peptide_bonds(residues: Residues) -> np.ndarray:
     """``(2, P)`` int64 atoms C and N of residues that follow each other in the chain (at most 2.5 Å apart)."""
     linked = np.flatnonzero(linked_to_next(residues))
     c, n = _atom_of(residues, "C")[linked], _atom_of(residues, "N")[linked + 1]
-    there = (c >= 0) & (n >= 0)  # neighbours of a CA trace have no such atoms
+    there = (c >= 0) & (n >= 0)  # neighbors of a CA trace have no such atoms
     return np.stack([c[there], n[there]])
 
 

@@ -105,12 +105,12 @@ class Rings:
     ----------
     residue : ndarray
         ``(R,)`` int64.
-    centre, normal : ndarray
+    center, normal : ndarray
         ``(R, 3)`` float64, Å: the mean of the ring's atoms; unit normal of their plane, of either sign.
     """
 
     residue: np.ndarray
-    centre: np.ndarray
+    center: np.ndarray
     normal: np.ndarray
 
 
@@ -135,18 +135,18 @@ def rings(residues: Residues, types: Collection[str] = tuple(_RINGS)) -> Rings:
             atoms = atoms_by_name(residues, rows, names)  # (R, 5 or 6)
             whole = (atoms >= 0).all(1)
             pos = residues.atom_pos[atoms[whole]].astype(np.float64)  # (R, 5 or 6, 3)
-            centre = pos.mean(1)
-            found.append((rows[whole], centre, _normals(pos - centre[:, None])))
-    residue, centre, normal = (np.concatenate(part) for part in zip(*found, strict=True))
+            center = pos.mean(1)
+            found.append((rows[whole], center, _normals(pos - center[:, None])))
+    residue, center, normal = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(residue, kind="stable")
-    return Rings(residue[order], centre[order], normal[order])
+    return Rings(residue[order], center[order], normal[order])
 
 
 _NO_RING = (np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
 
 
 def _normals(pos: np.ndarray) -> np.ndarray:
-    """Unit normals of rings ``(R, M, 3)`` about their centres: the mean of the cross products of neighbours."""
+    """Unit normals of rings ``(R, M, 3)`` about their centers: the mean of the cross products of neighbors."""
     return unit(np.cross(pos, np.roll(pos, -1, axis=1)).sum(1))
 
 

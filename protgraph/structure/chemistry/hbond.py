@@ -53,7 +53,7 @@ def hydrogen_bonds(residues: Residues) -> np.ndarray:
     Notes
     -----
     Donors are N–H, N–H₂ and N–H₃⁺ of backbone and side chains and O–H; acceptors all oxygens, a modified residue's
-    phosphate too, and the ring nitrogens of histidine, which count as both, since its protonation is unknown. Sulphur
+    phosphate too, and the ring nitrogens of histidine, which count as both, since its protonation is unknown. Sulfur
     is neither. Where a bond turns freely (Ser, Thr, Tyr, Lys) the hydrogen is in the plane of the acceptor, on its
     side: there is a bond if some rotation makes one. The backbone N of a chain's first residue, and after a gap, has no
     known hydrogen.

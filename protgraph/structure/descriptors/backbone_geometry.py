@@ -26,7 +26,7 @@ PEPTIDE_BOND = 2.5
 """Longest C–N distance of a peptide bond, Å (DSSP: Kabsch & Sander 1983, doi:10.1002/bip.360221211)."""
 
 CA_BOND = 4.3
-"""Longest CA–CA distance of neighbours in a chain, Å (Biopython's ``CaPPBuilder``; 3.8 if trans, 2.9 if cis)."""
+"""Longest CA–CA distance of neighbors in a chain, Å (Biopython's ``CaPPBuilder``; 3.8 if trans, 2.9 if cis)."""
 
 _STRAIGHT = 1e-4  # sines below it are rounding error of float32 coordinates: three atoms in a line
 
@@ -73,7 +73,7 @@ def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -
     -------
     ndarray
         ``(…)`` float64 in (−π, π], radians: 0 for cis, positive where, looking along b → c, the far bond is
-        turned clockwise. NaN where an atom is missing or three neighbours lie in a line.
+        turned clockwise. NaN where an atom is missing or three neighbors lie in a line.
 
     References
     ----------

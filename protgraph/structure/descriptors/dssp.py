@@ -138,7 +138,7 @@ def _ladders(bonds: BackboneBonds, breaks: np.ndarray) -> list[tuple[int, int, b
 
 
 def _bridges(bonds: BackboneBonds, breaks: np.ndarray, antiparallel: bool) -> np.ndarray:
-    """``(2, M)`` bridge partners i < j, at least 3 apart, with a neighbour in the chain on either side of both."""
+    """``(2, M)`` bridge partners i < j, at least 3 apart, with a neighbor in the chain on either side of both."""
     d, a, n = bonds.donor, bonds.acceptor, len(breaks)
     parallel = _pairs(d - 1, a, n, _bonded(bonds, a, d - 2, n))
     if antiparallel:

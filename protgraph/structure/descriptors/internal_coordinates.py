@@ -57,7 +57,7 @@ def sidechain_dihedrals(residues: Residues) -> np.ndarray:
     -------
     ndarray
         ``(N, 4)`` float64 in (−π, π], radians. NaN where the residue type has no such angle, an atom is missing, or
-        three neighbours lie in a line. A modified residue has those of its parent, as far as its atoms have the names.
+        three neighbors lie in a line. A modified residue has those of its parent, as far as its atoms have the names.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""One point a residue: CA, CB, or the centre of its side chain."""
+"""One point a residue: CA, CB, or the center of its side chain."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sidechain_centroid(residues: Residues) -> np.ndarray:
     """The mean of each residue's side-chain heavy atoms, ``(N, 3)`` float64, Å; CA where it has none (glycine)."""
     own = np.flatnonzero(~np.isin(residues.atom_name, _NO_SIDECHAIN))
     owner, n = residues.atom_residue[own], len(residues)
-    centre = residues.pos.astype(np.float64)  # sums are taken about CA: no rounding far from the origin
-    away = residues.atom_pos[own].astype(np.float64) - centre[owner]
+    center = residues.pos.astype(np.float64)  # sums are taken about CA: no rounding far from the origin
+    away = residues.atom_pos[own].astype(np.float64) - center[owner]
     total = np.stack([np.bincount(owner, away[:, axis], n) for axis in range(3)], 1)
-    return centre + total / np.maximum(np.bincount(owner, minlength=n), 1)[:, None]
+    return center + total / np.maximum(np.bincount(owner, minlength=n), 1)[:, None]

@@ -138,7 +138,7 @@ def _words(text: str) -> list[tuple[str, str]]:
 
 
 def _along_axes(pos: np.ndarray) -> np.ndarray:
-    """``(A, 3)`` positions from their centre along their principal axes, each so that the third moment is positive."""
-    centred = pos - pos.mean(0)
-    turned = centred @ np.linalg.eigh(centred.T @ centred)[1]
+    """``(A, 3)`` positions from their center along their principal axes, each so that the third moment is positive."""
+    centered = pos - pos.mean(0)
+    turned = centered @ np.linalg.eigh(centered.T @ centered)[1]
     return turned * np.where((turned**3).sum(0) < 0, -1.0, 1.0)

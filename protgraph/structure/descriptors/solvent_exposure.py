@@ -1,4 +1,4 @@
-"""How buried a residue is, by counting neighbours: contact number, half-sphere exposure, protrusion."""
+"""How buried a residue is, by counting neighbors: contact number, half-sphere exposure, protrusion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def contact_number(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
     ----------
     Pollastri, Baldi, Fariselli & Casadio 2002, Proteins 47, 142.
     """
-    i, _, _ = _neighbours(residues, radius)
+    i, _, _ = _neighbors(residues, radius)
     return np.bincount(i, minlength=len(residues))
 
 
@@ -56,7 +56,7 @@ def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float 
     ----------
     Hamelryck 2005, "An amino acid has two sides", doi:10.1002/prot.20379.
     """
-    i, _, vec = _neighbours(residues, radius)
+    i, _, vec = _neighbors(residues, radius)
     up = (vec * side[i]).sum(1) > 0
     return np.stack([np.bincount(i[half], minlength=len(residues)) for half in (up, ~up)], 1)
 
@@ -107,7 +107,7 @@ def protrusion(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
     return (4 / 3 * np.pi * radius**3 - filled) / filled
 
 
-def _neighbours(residues: Residues, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _neighbors(residues: Residues, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pairs i, j of residues, both ways ``(P,)``, and the vectors from CA_i to CA_j ``(P, 3)``."""
     ca = residues.pos.astype(np.float64)
     i, j = cKDTree(ca).query_pairs(radius, output_type="ndarray").T

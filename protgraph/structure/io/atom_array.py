@@ -8,7 +8,7 @@ from biotite.structure import AtomArray, AtomArrayStack
 from protgraph.errors import EmptyStructureError, MissingCoordinatesError, StructureFileError
 from protgraph.structure.io.load import Structure, settle
 from protgraph.structure.io.loss_report import LossReport
-from protgraph.structure.io.readers import normalise
+from protgraph.structure.io.readers import normalize
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["from_atom_array", "to_atom_array"]
@@ -49,7 +49,7 @@ def from_atom_array(atoms: AtomArray, *, name: str = "atoms", altloc: str = "occ
     for annotation, value in defaults.items():
         if annotation not in there:
             atoms.set_annotation(annotation, value)
-    normalise(atoms)
+    normalize(atoms)
     return settle(atoms, name=name, source="", form="biotite", altloc=altloc, report=LossReport())
 
 

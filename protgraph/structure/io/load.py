@@ -63,7 +63,7 @@ def load_structure(
     assembly: str | None = None,
     altloc: str = "occupancy",
 ) -> Structure:
-    """Read a PDB, mmCIF or BinaryCIF file, gzipped or not, recognised by content.
+    """Read a PDB, mmCIF or BinaryCIF file, gzipped or not, recognized by content.
 
     Parameters
     ----------

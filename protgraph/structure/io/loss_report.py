@@ -59,7 +59,7 @@ class LossReport:
     lower_case : int
         Lower-case letters of a sequence read as residues like any other.
     gaps : int
-        Breaks of a chain: neighbours in the file with no peptide bond between them.
+        Breaks of a chain: neighbors in the file with no peptide bond between them.
     warnings : tuple of str
         What the parser warned of.
 

@@ -1,4 +1,4 @@
-"""The bytes of a structure file, and which format they are: recognised by content, never by suffix."""
+"""The bytes of a structure file, and which format they are: recognized by content, never by suffix."""
 
 from __future__ import annotations
 

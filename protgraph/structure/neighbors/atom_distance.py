@@ -21,14 +21,14 @@ def distant_knn(residues: Residues, k: int, separation: int) -> np.ndarray:
     ----------
     residues : Residues
     k : int
-        Neighbours of each; all that are allowed where there are no more.
+        Neighbors of each; all that are allowed where there are no more.
     separation : int
         Positions along the chain.
 
     Returns
     -------
     ndarray
-        ``(2, E)`` int64, in the order of :mod:`protgraph.structure.neighbors.search`. Of several neighbours at the k-th
+        ``(2, E)`` int64, in the order of :mod:`protgraph.structure.neighbors.search`. Of several neighbors at the k-th
         distance, the lower numbers are taken.
     """
     # positions along a chain are unique: at most 2 (separation - 1) residues are too near
@@ -52,14 +52,14 @@ def nearest_by_atoms(
     atom_pos, atom_residue : ndarray
         ``(A, 3)`` Å and ``(A,)`` int64 ascending, atoms of every residue.
     k : int
-        Neighbours of each; all N − 1 others where N is not above k.
+        Neighbors of each; all N − 1 others where N is not above k.
     reach : float
         Å, where the search begins; it changes no edge.
 
     Returns
     -------
     ndarray
-        ``(2, N·min(k, N − 1))`` int64. Of several neighbours at the k-th distance, the lower numbers are taken.
+        ``(2, N·min(k, N − 1))`` int64. Of several neighbors at the k-th distance, the lower numbers are taken.
     """
     n, atom_pos = len(pos), np.asarray(atom_pos, np.float64)
     k = min(k, n - 1)

@@ -1,4 +1,4 @@
-"""Delaunay neighbours, also of points that fill no volume."""
+"""Delaunay neighbors, also of points that fill no volume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random neighbours that depend on a seed and on who the residues are, not on their order or on their batch."""
+"""Random neighbors that depend on a seed and on who the residues are, not on their order or on their batch."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from protgraph.structure.residues.residues import Residues
 __all__ = ["random_neighbors"]
 
 _BLOCK = 2**20  # pairs drawn at once
-_NEAREST = 1e-3  # Å; nearer neighbours count as being so far apart
+_NEAREST = 1e-3  # Å; nearer neighbors count as being so far apart
 
 
 def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: float, seed: int) -> np.ndarray:
-    """k neighbours of each residue, drawn without replacement with probabilities ∝ ``d^-exponent``.
+    """k neighbors of each residue, drawn without replacement with probabilities ∝ ``d^-exponent``.
 
     Parameters
     ----------
     residues : Residues
     k : int
-        Neighbours of each; all that are allowed where there are no more.
+        Neighbors of each; all that are allowed where there are no more.
     separation : int
         Residues of the same chain that are fewer positions away are not drawn.
     exponent : float

@@ -1,8 +1,8 @@
-"""Which residues are neighbours: nearest, within a radius, in atomic contact, along the sequence.
+"""Which residues are neighbors: nearest, within a radius, in atomic contact, along the sequence.
 
 Every function returns ``(2, E)`` int64 edges j → i: source j in row 0, target i in row 1, ascending by target,
 within a target by the distance of the positions, ties by source. No self loops, no duplicates, no cap on the
-number of neighbours, and the same edges wherever the origin lies.
+number of neighbors, and the same edges wherever the origin lies.
 
 Notes
 -----
@@ -29,19 +29,19 @@ _BLOCK = 2**21  # pairs whose distances are held at once where ties force a full
 
 
 def knn(pos: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest neighbours of every position.
+    """The k nearest neighbors of every position.
 
     Parameters
     ----------
     pos : ndarray
         ``(N, 3)`` positions, Å.
     k : int
-        Neighbours of each; all N − 1 others where N is not above k.
+        Neighbors of each; all N − 1 others where N is not above k.
 
     Returns
     -------
     ndarray
-        ``(2, N·min(k, N − 1))`` int64. Of several neighbours at the k-th distance, the lower numbers are taken.
+        ``(2, N·min(k, N − 1))`` int64. Of several neighbors at the k-th distance, the lower numbers are taken.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def knn(pos: np.ndarray, k: int) -> np.ndarray:
         return np.zeros((2, 0), np.int64)
     if n <= _DENSE:
         return np.stack([_nearest_of_all(pos, k).ravel(), np.repeat(np.arange(n), k)])
-    width = min(k + 2, n)  # the node itself, k neighbours, and the next one: a tie with it must be seen
+    width = min(k + 2, n)  # the node itself, k neighbors, and the next one: a tie with it must be seen
     candidates = np.sort(cKDTree(pos).query(pos, width)[1], axis=1)  # (N, width)
     nearest, d2 = _nearest(pos, np.arange(n), candidates)
     source = nearest[:, :k]
@@ -101,7 +101,7 @@ def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cut
     Returns
     -------
     ndarray
-        ``(2, E)`` int64. Neighbours in the chain are in contact through their peptide bond.
+        ``(2, E)`` int64. Neighbors in the chain are in contact through their peptide bond.
     """
     atom_pos = np.asarray(atom_pos, np.float64)
     a, b = atom_residue[close_pairs(atom_pos, cutoff)]
@@ -199,7 +199,7 @@ def _nearest_of_all(pos: np.ndarray, k: int) -> np.ndarray:
 
 
 def _settle_ties(pos: np.ndarray, rows: np.ndarray, source: np.ndarray) -> None:
-    """Write into ``source`` the neighbours of ``rows`` as a search over all nodes finds them."""
+    """Write into ``source`` the neighbors of ``rows`` as a search over all nodes finds them."""
     everyone = np.arange(len(pos))[None]
     step = max(1, _BLOCK // len(pos))
     for start in range(0, len(rows), step):

@@ -22,13 +22,13 @@ _NO_GRADIENT = 1e-13
 
 def every_parameter_learns(trial: Trial) -> None:
     """Every parameter gets a gradient."""
-    learnt = False
+    learned = False
     for case in trial.cases:
         module = copy.deepcopy(trial.module(case))
         parameters = {n: p for n, p in module.named_parameters() if p.requires_grad}
         if not parameters:
             continue
-        learnt = True
+        learned = True
         with trial.naming(f"backward ({case.label})"):
             _backward(module(case.prepare(case.scene, trial.device, trial.dtype)))
         sizes = {n: 0.0 if p.grad is None else float(p.grad.abs().max()) for n, p in parameters.items() if p.numel()}
@@ -36,7 +36,7 @@ def every_parameter_learns(trial: Trial) -> None:
         without = [n for n, size in sizes.items() if not size > _NO_GRADIENT * largest]
         if without:
             raise ConformityError(f"{trial.subject}: parameter {without[0]!r} gets no gradient ({case.label})")
-    if not learnt:
+    if not learned:
         raise NotApplicable("it has no parameters")
 
 

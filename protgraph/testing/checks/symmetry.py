@@ -52,7 +52,7 @@ def node_order(trial: Trial) -> float:
 
 
 def edge_order(trial: Trial) -> float:
-    """Neighbours of a node may come in any order, and as a list of any or of constant length."""
+    """Neighbors of a node may come in any order, and as a list of any or of constant length."""
     worst, found = 0.0, False
     for case in trial.cases:
         if case.stored is None or "edges" not in case.stored.specs:

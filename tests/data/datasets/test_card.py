@@ -11,7 +11,7 @@ from protgraph.errors import DatasetError
 TABLE = {
     "name": "toy",
     "version": "1",
-    "licence": "CC0-1.0",
+    "license": "CC0-1.0",
     "citation": "nobody 2024",
     "description": "two proteins",
     "splits": {"rule": "by hand", "train": {"proteins": 1, "residues": 9}, "test": {"proteins": 1, "residues": 4}},
@@ -22,7 +22,7 @@ TABLE = {
             "names": ["on", "off"],
             "labels": "seen",
             "examples": "all",
-            "splits": {"train": {"proteins": 1, "residues": 9, "labelled": 8, "per_class": [5, 3]}},
+            "splits": {"train": {"proteins": 1, "residues": 9, "labeled": 8, "per_class": [5, 3]}},
         }
     },
 }
@@ -31,10 +31,10 @@ TABLE = {
 def test_a_card_says_what_its_toml_says(tmp_path):
     path = tmp_path / "dataset.toml"
     path.write_text(
-        'name="toy"\nversion="1"\nlicence="CC0-1.0"\ncitation="nobody 2024"\ndescription="two proteins"\n'
+        'name="toy"\nversion="1"\nlicense="CC0-1.0"\ncitation="nobody 2024"\ndescription="two proteins"\n'
         '[splits]\nrule="by hand"\ntrain={proteins=1, residues=9}\ntest={proteins=1, residues=4}\n'
         '[tasks.state]\nlevel="node"\nkind="classes"\nnames=["on","off"]\nlabels="seen"\nexamples="all"\n'
-        "splits.train={proteins=1, residues=9, labelled=8, per_class=[5, 3]}\n"
+        "splits.train={proteins=1, residues=9, labeled=8, per_class=[5, 3]}\n"
     )
     card = load_card(path)
     assert card == parse_card(TABLE)
@@ -59,14 +59,14 @@ def broken(path: str, value: object) -> dict:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("licence", None, "card: key 'licence' is missing"),
+        ("license", None, "card: key 'license' is missing"),
         ("name", 3, "card: name must be a string, got 3"),
-        ("colour", "red", "card: unknown key 'colour'"),
+        ("color", "red", "card: unknown key 'color'"),
         ("splits.rule", None, r"card \[splits\]: key 'rule' is missing"),
         ("splits.train.proteins", "many", r"card \[splits\] train: proteins must be a whole number, got 'many'"),
         ("splits.train.proteins", True, "must be a whole number, got True"),
         ("tasks", {}, "at least one split and one task"),
-        ("tasks.state.kind", "colours", r"card \[tasks.state\]: .*no head predicts 'colours'"),
+        ("tasks.state.kind", "colors", r"card \[tasks.state\]: .*no head predicts 'colors'"),
         ("tasks.state.names", [1, 2], "names must be a list of strings"),
         ("tasks.state.splits.train.per_class", [1, 2, 3], "3 counts for 2 classes"),
         ("tasks.state.splits.valid", {"proteins": 1}, "unknown key 'valid'; it takes test, train"),

@@ -260,8 +260,8 @@ def test_files_of_one_sequence_are_never_divided(folder, table):
         data = FolderDataset(folder, task="type", target=RESIDUE_TYPE, seed=seed)
         assert len({e.split for e in data.examples("type") if "ubq" in e.id}) == 1
         assert data.notes == ["8 of 12 proteins share a sequence with another one and are in one split with it"]
-        labelled = FolderDataset(folder, path, seed=seed)
-        assert len({e.split for e in labelled.examples("labels") if "ubq" in e.id}) == 1
+        labeled = FolderDataset(folder, path, seed=seed)
+        assert len({e.split for e in labeled.examples("labels") if "ubq" in e.id}) == 1
 
 
 def test_a_given_split_that_divides_a_sequence_is_told(folder, table):

@@ -40,9 +40,9 @@ IDENTITY = st.builds(
 @settings(deadline=None, max_examples=100)
 @given(st.lists(IDENTITY, min_size=1, max_size=40, unique=True), st.data())
 def test_the_join_is_a_dictionary_lookup(ids, data):
-    labelled = data.draw(st.permutations(ids))[: data.draw(st.integers(0, len(ids)))]
+    labeled = data.draw(st.permutations(ids))[: data.draw(st.integers(0, len(ids)))]
     extra = data.draw(st.lists(IDENTITY.filter(lambda i: i not in ids), max_size=5, unique=True))
-    wanted = dict(zip([*labelled, *extra], range(100), strict=False))
+    wanted = dict(zip([*labeled, *extra], range(100), strict=False))
     there = labels_of(ids, np.zeros(len(ids)))
     residues = Stub(there.chain, there.res_id, there.ins_code, "toy")
     labels = labels_of(list(wanted), np.array(list(wanted.values()), dtype=np.int64))

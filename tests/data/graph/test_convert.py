@@ -97,14 +97,14 @@ def test_a_changed_networkx_graph_comes_back_changed(graphs):
 
 def test_attributes_that_are_no_fields_or_incomplete_are_refused(graphs):
     g = to_networkx(graphs[0])
-    g.nodes["A:THR:1"]["colour"] = 1.0
-    with pytest.raises(FieldError, match="45 of 46 nodes have no attribute 'colour'"):
+    g.nodes["A:THR:1"]["color"] = 1.0
+    with pytest.raises(FieldError, match="45 of 46 nodes have no attribute 'color'"):
         from_networkx(g)
-    nx.set_node_attributes(g, 1.0, "colour")
-    with pytest.raises(FieldError, match="'colour' is no field"):
+    nx.set_node_attributes(g, 1.0, "color")
+    with pytest.raises(FieldError, match="'color' is no field"):
         from_networkx(g)
-    with pytest.raises(FieldError, match="'colour' is no field"):
-        from_pyg(Data(pos=graphs[0].pos, colour=graphs[0].pos))
+    with pytest.raises(FieldError, match="'color' is no field"):
+        from_pyg(Data(pos=graphs[0].pos, color=graphs[0].pos))
     nodes, edges = to_frames(graphs[0])
     with pytest.raises(FieldError, match="names a node that"):
         from_frames(nodes.iloc[1:], edges)

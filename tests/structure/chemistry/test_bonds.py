@@ -47,12 +47,12 @@ def test_disulfides_are_among_biotites_and_differ_by_its_dihedral_only(proteins)
     found = 0
     for residues in proteins:
         ours = as_set(disulfide_bonds(residues))
-        sulphur = residues.atom_pos.astype(np.float64)
+        sulfur = residues.atom_pos.astype(np.float64)
         expected = {
             (i, j)
             for i in np.flatnonzero(residues.atom_name == "SG")
             for j in np.flatnonzero(residues.atom_name == "SG")
-            if i < j and np.linalg.norm(sulphur[i] - sulphur[j]) <= 2.2
+            if i < j and np.linalg.norm(sulfur[i] - sulfur[j]) <= 2.2
         }
         assert ours == expected, residues.name
         found += len(ours)

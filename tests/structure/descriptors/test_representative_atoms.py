@@ -1,4 +1,4 @@
-"""CB and side-chain centres equal their definitions, atom by atom."""
+"""CB and side-chain centers equal their definitions, atom by atom."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protgraph.structure.descriptors.representative_atoms import cb, sidechain_c
 def test_points_equal_a_loop_over_residues(structures_dir):
     for path in sorted(structures_dir.glob("*.bcif"))[::40]:
         residues = clean(load_structure(path))
-        virtual, found, centre = virtual_cb(residues.backbone), cb(residues), sidechain_centroid(residues)
+        virtual, found, center = virtual_cb(residues.backbone), cb(residues), sidechain_centroid(residues)
         for i in range(len(residues)):
             own = residues.atom_residue == i
             names, atoms = residues.atom_name[own], residues.atom_pos[own].astype(np.float64)
@@ -20,7 +20,7 @@ def test_points_equal_a_loop_over_residues(structures_dir):
             expected = residues.pos[i] if np.isnan(expected).any() else expected
             assert np.allclose(found[i], expected, atol=1e-9)
             side = atoms[~np.isin(names, ["N", "CA", "C", "O", "OXT"])]
-            assert np.allclose(centre[i], side.mean(0) if len(side) else residues.pos[i], atol=1e-9)
+            assert np.allclose(center[i], side.mean(0) if len(side) else residues.pos[i], atol=1e-9)
 
 
 def test_a_trace_has_its_ca_for_all(structures_dir):

@@ -1,4 +1,4 @@
-"""Counts of neighbours equal loops over all pairs, and Biopython's."""
+"""Counts of neighbors equal loops over all pairs, and Biopython's."""
 
 from __future__ import annotations
 

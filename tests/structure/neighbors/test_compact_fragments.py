@@ -27,8 +27,8 @@ def far(residues: Residues, row: int, shift: list[float]) -> Residues:
 
 def test_shapes_and_gaps_are_kept():
     rng = np.random.default_rng(0)
-    centres = np.array([[0, 0, 0], [4000, -9000, 70], [-80_000, 5, 90_000]])
-    pos = (centres[:, None] + rng.uniform(0, 6, (3, 40, 3))).reshape(-1, 3)
+    centers = np.array([[0, 0, 0], [4000, -9000, 70], [-80_000, 5, 90_000]])
+    pos = (centers[:, None] + rng.uniform(0, 6, (3, 40, 3))).reshape(-1, 3)
     made = compact_fragments(pos, gap=8.0).reshape(3, 40, 3)
     for before, after in zip(pos.reshape(3, 40, 3), made, strict=True):
         assert np.allclose(after - after[0], before - before[0], atol=1e-9)

@@ -29,8 +29,8 @@ def test_pairs_are_those_with_an_empty_sphere():
     expected = set()
     for four in combinations(range(14), 4):  # the sphere through four points, if it is empty
         a = pos[list(four)]
-        centre = np.linalg.solve(2 * (a[1:] - a[0]), (a[1:] ** 2).sum(1) - (a[0] ** 2).sum())
-        if (((pos - centre) ** 2).sum(1) > ((a[0] - centre) ** 2).sum() - 1e-9).all():
+        center = np.linalg.solve(2 * (a[1:] - a[0]), (a[1:] ** 2).sum(1) - (a[0] ** 2).sum())
+        if (((pos - center) ** 2).sum(1) > ((a[0] - center) ** 2).sum() - 1e-9).all():
             expected |= set(combinations(four, 2))
     assert as_set(delaunay(pos)) == expected
 

@@ -1,4 +1,4 @@
-"""Random neighbours: who may be drawn, how often, and what the draw depends on."""
+"""Random neighbors: who may be drawn, how often, and what the draw depends on."""
 
 from __future__ import annotations
 

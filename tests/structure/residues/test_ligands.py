@@ -155,7 +155,7 @@ def test_links_of_ligands_are_those_that_struct_conn_names(shared_data):
 
 
 def test_links_are_edges_between_atoms_both_ways(structures_dir):
-    """Haem c: each vinyl carbon is bonded to a cysteine's sulphur; the iron to nothing."""
+    """Haem c: each vinyl carbon is bonded to a cysteine's sulfur; the iron to nothing."""
     residues = clean(load_structure(structures_dir / "2e84.bcif"), ligands=True)
     names, links = _names(residues), ligand_links(residues)
     protein = len(residues.atom_name)

@@ -26,7 +26,7 @@ class TemplateClassifier(pg.Head):
 
     Notes
     -----
-    Reads: h ``(N, F)``. Writes: logits ``(N, C)``, unnormalised log-probabilities.
+    Reads: h ``(N, F)``. Writes: logits ``(N, C)``, unnormalized log-probabilities.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h",)

@@ -38,10 +38,10 @@ class TemplateMean(pg.GraphLayer):
         super().__init__(fields)
         width = self.scalar_width("h")
         self.own = nn.Linear(width, dim)
-        self.neighbours = nn.Linear(width, dim, bias=False)
+        self.neighbors = nn.Linear(width, dim, bias=False)
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         edges = f["edges"]
         mean = edges.mean(edges.source(f["h"]))  # (E, C) to (N, C)
-        return {"h": self.own(f["h"]) + self.neighbours(mean)}  # (N, dim)
+        return {"h": self.own(f["h"]) + self.neighbors(mean)}  # (N, dim)
