@@ -55,7 +55,7 @@ def _atoms(name: str, *, dim: int = 64, depth: int = 4, cutoff: float = 4.5) -> 
         ],
         readout={"h": "h", "pos": "moved"},
         doc=f"{PAPER}, between all heavy atoms; residues are read on their CA.",
-        nodes="atom",
+        node_type="atom",
     )
 
 

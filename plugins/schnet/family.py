@@ -41,7 +41,7 @@ def _atoms(name: str, *, dim: int = 64, depth: int = 4, gaussians: int = 32, cut
         features=[component("radius", radius=cutoff), "edge_distance"],
         layers=[component("embed", reads=["element", "atom_type", "aatype"], dim=dim), *depth * block],
         doc="Schütt et al. 2018, arXiv:1712.06113, between all heavy atoms; residues are read on their CA.",
-        nodes="atom",
+        node_type="atom",
     )
 
 

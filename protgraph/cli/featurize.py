@@ -35,11 +35,11 @@ def featurize(
         typer.Option("--feature", "-f", help=f"Featurizer, 'name' or 'name:option=value,…'; again for more. {DEFAULT}"),
     ] = None,
     model: Annotated[str | None, typer.Option(help="The featurizers of this model instead.")] = None,
-    nodes: Annotated[
-        str | None, typer.Option(help="What nodes are: residue, backbone (N, CA, C, O) or atom (all heavy atoms).")
+    node_type: Annotated[
+        str | None, typer.Option(help="Nodes of the graphs: residue, backbone (N, CA, C, O) or atom (all heavy atoms).")
     ] = None,
-    ligands: Annotated[bool, typer.Option("--ligands", help="With --nodes atom: the atoms of ligands too.")] = False,
-    nucleic: Annotated[bool, typer.Option("--nucleic", help="With --nodes atom: nucleic acids too.")] = False,
+    ligands: Annotated[bool, typer.Option("--ligands", help="With --node-type atom: the atoms of ligands too.")] = False,
+    nucleic: Annotated[bool, typer.Option("--nucleic", help="With --node-type atom: nucleic acids too.")] = False,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Processes; by default one a core where there are many files.")
     ] = None,
@@ -61,7 +61,7 @@ def featurize(
       protgraph featurize 1ubq.cif structures/ pdb:4hhb -o graphs
       protgraph featurize "data/**/*.cif.gz" --jobs 8 --manifest graphs.json -o graphs
       protgraph featurize *.pdb -f dihedral -f knn:k=16 -f edge_rbf:bins=32 -o graphs
-      protgraph featurize 4hhb.cif --assembly 1 --nodes atom --ligands -f radius:radius=4.5 -f covalent_bond -o graphs
+      protgraph featurize 4hhb.cif --assembly 1 --node-type atom --ligands -f radius:radius=4.5 -f covalent_bond -o graphs
       protgraph featurize sequences.fasta.gz -f sequence:k=2 -f edge_offset -o graphs
       python -c "from protgraph.data.store.graph_store import Store; print(Store('graphs')[0])"
     """
@@ -81,18 +81,18 @@ def featurize(
     if out.exists() and not (overwrite and (out / META).is_file()):
         raise DatasetError(f"{out} exists already; --overwrite replaces it where it is a folder of graphs")
     paths = structure_files(files)
-    features, node_kind = _asked(model, feature, nodes)
-    if (ligands or nucleic) and node_kind != "atom":
-        raise OptionError("ligands and nucleic acids are atoms: give --nodes atom too")
+    features, node_type = _asked(model, feature, node_type)
+    if (ligands or nucleic) and node_type != "atom":
+        raise OptionError("ligands and nucleic acids are atoms: give --node-type atom too")
     parts = out.parent / f".{out.name}.parts"
     processes = jobs or max(1, min(os.cpu_count() or 1, len(paths) // FILES_A_PROCESS))
-    options = {**reading, "nodes": node_kind, "ligands": ligands, "nucleic": nucleic}
+    options = {**reading, "node_type": node_type, "ligands": ligands, "nucleic": nucleic}
     made = featurize_files(paths, features, parts, **options, jobs=processes)
     outcomes = [o for found in _followed(made, len(paths)) for o in found]
     table = write_manifest(manifest or out.parent / f"{out.name}.manifest.tsv", outcomes)
     done = [o for o in outcomes if not o.error]
     if done:
-        info = {"features": [n.to_dict() for n in features], "nodes": node_kind}
+        info = {"features": [n.to_dict() for n in features], "node_type": node_type}
         store = write_store(out, graphs_of(done), info=info, overwrite=overwrite)
         residues, edges = (sum(getattr(o, count) for o in done) for count in ("residues", "edges"))
         said = ", ".join([count_noun(len(store), "graph"), count_noun(residues, "residue"), count_noun(edges, "edge")])
@@ -119,18 +119,18 @@ def _followed(made: Iterator[tuple[int, list[Outcome]]], total: int) -> list[lis
     return [found[i] for i in sorted(found)]
 
 
-def _asked(model: str | None, feature: list[str] | None, nodes: str | None) -> tuple[list[ComponentSpec], str]:
-    """The featurizers, and what nodes are: those of the model, else those asked for."""
+def _asked(model: str | None, feature: list[str] | None, node_type: str | None) -> tuple[list[ComponentSpec], str]:
+    """The featurizers and the node type: those of the model, else those asked for."""
     if model is None:
-        kind = nodes or "residue"
+        kind = node_type or "residue"
         usual = DEFAULT if kind == "residue" else BETWEEN_ATOMS
         return [parse_feature(f) for f in feature or usual], kind
     from protgraph.model.build import as_model_spec
 
     graph = as_model_spec(model)
-    if nodes not in (None, graph.nodes):
-        raise OptionError(f"model {graph.name!r} has nodes of kind {graph.nodes!r}; leave --nodes out")
-    return list(graph.features), graph.nodes
+    if node_type not in (None, graph.node_type):
+        raise OptionError(f"model {graph.name!r} has node type {graph.node_type!r}; leave --node-type out")
+    return list(graph.features), graph.node_type
 
 
 def parse_feature(text: str) -> ComponentSpec:

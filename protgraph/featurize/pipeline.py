@@ -72,7 +72,7 @@ class _Request:
     """What is asked of every file, as plain text that another process can be given."""
 
     features: str
-    nodes: str
+    node_type: str
     chains: tuple[str, ...] | None
     model: int
     altloc: str
@@ -93,7 +93,7 @@ def featurize_files(
     assembly: str | None = None,
     ligands: bool = False,
     nucleic: bool = False,
-    nodes: str = "residue",
+    node_type: str = "residue",
     jobs: int = 1,
 ) -> Iterator[tuple[int, list[Outcome]]]:
     """Make the graphs of files one by one, in any order, and say what became of each.
@@ -109,7 +109,7 @@ def featurize_files(
         the same featurizers and version, is not made again.
     chains, model, altloc, assembly, ligands, nucleic
         See :func:`protgraph.structure.io.sources.entries`.
-    nodes : {"residue", "backbone", "atom"}
+    node_type : {"residue", "backbone", "atom"}
         What the nodes of the graphs are.
     jobs : int
         Processes; 1 works in this one.
@@ -125,11 +125,11 @@ def featurize_files(
         A process died; what is done is kept.
     """
     wanted = [as_component(n) for n in features]
-    plan = FeaturePlan(wanted, nodes=nodes)  # a wrong request is an error before anything is read
+    plan = FeaturePlan(wanted, node_type=node_type)  # a wrong request is an error before anything is read
     ligands, nucleic = ligands or plan.wants_ligands, nucleic or plan.wants_ligands
     plain = json.dumps([n.to_dict() for n in wanted], sort_keys=True)
     only = None if chains is None else tuple(chains)
-    request = _Request(plain, nodes, only, model, altloc, assembly, ligands, nucleic, str(parts))
+    request = _Request(plain, node_type, only, model, altloc, assembly, ligands, nucleic, str(parts))
     Path(parts).mkdir(parents=True, exist_ok=True)
     if jobs <= 1:
         yield from ((i, _file(str(file), request)) for i, file in enumerate(files))
@@ -159,8 +159,8 @@ def _one_thread() -> None:
 
 
 @cache
-def _plan(features: str, nodes: str) -> FeaturePlan:
-    return FeaturePlan(json.loads(features), nodes=nodes)
+def _plan(features: str, node_type: str) -> FeaturePlan:
+    return FeaturePlan(json.loads(features), node_type=node_type)
 
 
 def _file(file: str, request: _Request) -> list[Outcome]:
@@ -191,7 +191,7 @@ def _protein(entry: ProteinSource, label: str, sha256: str, request: _Request) -
     if part.is_file():
         return Outcome(**read_graph_info(part), part=str(part))
     try:
-        plan = _plan(request.features, request.nodes)
+        plan = _plan(request.features, request.node_type)
         residues = entry.read()
         graph = plan.whole(plan.stored(residues))
         graph.validate()

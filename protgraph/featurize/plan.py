@@ -20,7 +20,7 @@ from protgraph.ops.edges import Edges, Proteins
 from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure import Residues, Structure, clean
 from protgraph.structure.chemistry.alphabet import UNKNOWN
-from protgraph.structure.residues.atoms import NODE_KINDS, NodeAtoms, nodes_of
+from protgraph.structure.residues.atoms import NODE_TYPES, NodeAtoms, nodes_of
 from protgraph.structure.residues.ligands import Ligands
 
 __all__ = ["ALWAYS", "ATOM_FIELDS", "COORDINATES", "FeaturePlan", "build_graph"]
@@ -40,7 +40,7 @@ class FeaturePlan:
     ----------
     features : sequence of ComponentSpec, str or dict
         Featurizers in order; a tensor featurizer comes after those that write what it reads.
-    nodes : {"residue", "backbone", "atom"}
+    node_type : {"residue", "backbone", "atom"}
         What the nodes are. Features of residues are repeated for their atoms; edge featurizers join the atoms.
 
     Attributes
@@ -59,17 +59,17 @@ class FeaturePlan:
         has no meaning between atoms.
     """
 
-    def __init__(self, features: Sequence[ComponentSpec | str | Mapping[str, Any]], *, nodes: str = "residue") -> None:
-        if nodes not in NODE_KINDS:
-            raise OptionError(f"nodes are one of {', '.join(map(repr, NODE_KINDS))}, got {nodes!r}")
-        self.node_kind = nodes
-        self.nodes: tuple[ComponentSpec, ...] = as_components(features, "features")
+    def __init__(self, features: Sequence[ComponentSpec | str | Mapping[str, Any]], *, node_type: str = "residue") -> None:
+        if node_type not in NODE_TYPES:
+            raise OptionError(f"node_type is one of {', '.join(map(repr, NODE_TYPES))}, got {node_type!r}")
+        self.node_type = node_type
+        self.components: tuple[ComponentSpec, ...] = as_components(features, "features")
         self.structure: list[tuple[ComponentSpec, StructureFeaturizer]] = []
         self.edges: list[tuple[ComponentSpec, EdgeFeaturizer]] = []
         self.tensor: list[tuple[ComponentSpec, TensorFeaturizer]] = []
-        always = (*ALWAYS, "proteins", *(ATOM_FIELDS if nodes != "residue" else ()))
+        always = (*ALWAYS, "proteins", *(ATOM_FIELDS if node_type != "residue" else ()))
         self.fields: dict[str, FieldSpec] = {name: field(name) for name in always}
-        made = [self._create(i, n) for i, n in enumerate(self.nodes)]
+        made = [self._create(i, n) for i, n in enumerate(self.components)]
         for n, featurizer in made:
             if isinstance(featurizer, EdgeFeaturizer):
                 self.edges.append((n, featurizer))
@@ -98,9 +98,9 @@ class FeaturePlan:
         if n.inputs:
             raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
         if isinstance(featurizer, EdgeFeaturizer):
-            if self.node_kind != "residue" and type(featurizer).among is EdgeFeaturizer.among:
+            if self.node_type != "residue" and type(featurizer).among is EdgeFeaturizer.among:
                 raise WiringError(
-                    f"{path} joins residues; nodes are of kind {self.node_kind!r}.\n"
+                    f"{path} joins residues; node_type is {self.node_type!r}.\n"
                     "Between atoms there are 'radius', 'knn', 'covalent_bond', 'hydrogen_bond', …"
                 )
             return
@@ -123,7 +123,7 @@ class FeaturePlan:
     def key(self) -> str:
         """Canonical text of what the *stored* stage depends on: equal keys give equal stored graphs."""
         stored = [(n.to_dict(), featurizer.depends_on()) for n, featurizer in (*self.structure, *self.edges)]
-        return json.dumps([self.node_kind, *stored], sort_keys=True)
+        return json.dumps([self.node_type, *stored], sort_keys=True)
 
     def stored(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:
         """Stage one: what is found once a protein and kept.
@@ -162,8 +162,8 @@ class FeaturePlan:
         for n, featurizer in self.structure:
             for local, value in featurizer(residues).items():
                 arrays[n.writes.get(local, local)] = value
-        nodes = nodes_of(residues, self.node_kind)
-        if self.node_kind != "residue":
+        nodes = nodes_of(residues, self.node_type)
+        if self.node_type != "residue":
             if residues.ligands is not None:
                 arrays = _with_ligands(arrays, residues, residues.ligands)
             arrays = _of_atoms(arrays, nodes)
@@ -212,7 +212,7 @@ def build_graph(
     protein: Structure | Residues,
     features: Sequence[ComponentSpec | str | Mapping[str, Any]] = ("knn",),
     *,
-    nodes: str = "residue",
+    node_type: str = "residue",
 ) -> ProteinGraph:
     """A protein graph with all fields of the named featurizers.
 
@@ -222,7 +222,7 @@ def build_graph(
         As :func:`protgraph.load_structure` or :func:`protgraph.clean` gives it.
     features : sequence of ComponentSpec, str or dict
         Featurizers, by name or as ``node("knn", k=16)``.
-    nodes : {"residue", "backbone", "atom"}
+    node_type : {"residue", "backbone", "atom"}
         What the nodes are: residues, their atoms N, CA, C, O, or all heavy atoms.
 
     Returns
@@ -230,7 +230,7 @@ def build_graph(
     ProteinGraph
         Validated.
     """
-    plan = FeaturePlan(features, nodes=nodes)
+    plan = FeaturePlan(features, node_type=node_type)
     whole = {"ligands": plan.wants_ligands, "nucleic": plan.wants_ligands}
     residues = clean(protein, **whole) if isinstance(protein, Structure) else protein
     graph = plan.whole(plan.stored(residues))
@@ -259,7 +259,7 @@ def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: NodeAtoms) -> dict[str, n
 
 
 def _edges(featurizer: EdgeFeaturizer, residues: Residues, nodes: NodeAtoms) -> EdgeList:
-    return featurizer(residues) if nodes.kind == "residue" else featurizer.among(residues, nodes)
+    return featurizer(residues) if nodes.node_type == "residue" else featurizer.among(residues, nodes)
 
 
 def _add_edges(graph: ProteinGraph, found: list[EdgeList]) -> None:

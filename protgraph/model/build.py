@@ -39,7 +39,7 @@ class ProteinModel(nn.Module):
     def __init__(self, graph: ModelSpec, target: Target) -> None:
         super().__init__()
         self.graph, self.target = graph, target
-        self.plan = FeaturePlan(graph.features, nodes=graph.nodes)
+        self.plan = FeaturePlan(graph.features, node_type=graph.node_type)
         self.wires = wire(graph, self.plan)
         self.fields = dict(self.plan.fields)
         self.layers = nn.ModuleList()

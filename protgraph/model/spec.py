@@ -47,7 +47,7 @@ class ModelSpec:
     weights : str
         Where published weights come from, ``"module:function"``; :func:`protgraph.model.pretrained` takes them, a model
         that is built has random ones.
-    nodes : {"residue", "backbone", "atom"}
+    node_type : {"residue", "backbone", "atom"}
         What the nodes of its graphs are: residues, their atoms N, CA, C, O, or all heavy atoms. What is predicted per
         residue is read on the CA.
 
@@ -65,7 +65,7 @@ class ModelSpec:
     heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     doc: str = ""
     weights: str = ""
-    nodes: str = "residue"
+    node_type: str = "residue"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", as_components(self.features, "features"))
@@ -81,7 +81,7 @@ class ModelSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON and TOML."""
-        chosen = {"weights": (self.weights, ""), "nodes": (self.nodes, "residue")}
+        chosen = {"weights": (self.weights, ""), "node_type": (self.node_type, "residue")}
         return {
             "name": self.name,
             "features": [n.to_dict() for n in self.features],
@@ -94,7 +94,7 @@ class ModelSpec:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ModelSpec:
         """The inverse of :meth:`to_dict`; unknown or missing keys raise :class:`WiringError`."""
-        known = {"name", "features", "layers", "readout", "heads", "doc", "weights", "nodes"}
+        known = {"name", "features", "layers", "readout", "heads", "doc", "weights", "node_type"}
         if not isinstance(data, Mapping) or "name" not in data or set(data) - known:
             odd = sorted(set(data) - known) if isinstance(data, Mapping) else data
             raise WiringError(f"a model graph is a dict with 'name' and any of {sorted(known - {'name'})}; got {odd!r}")
@@ -106,7 +106,7 @@ class ModelSpec:
         Nodes are ``"structure"`` (what every protein graph has), one per feature and layer, and ``"head"``; each
         has the attributes ``kind``, ``name`` and ``step``.
         """
-        plan = FeaturePlan(self.features, nodes=self.nodes)
+        plan = FeaturePlan(self.features, node_type=self.node_type)
         dag, writer = nx.DiGraph(), dict.fromkeys(plan.fields, "structure")
         dag.add_node("structure", kind="structure", name="structure", step=0)
         for i, n in enumerate(self.features):

@@ -36,7 +36,7 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
     rows = []
     plan = model.plan
     made = {id(n): f for n, f in (*plan.structure, *plan.edges, *plan.tensor)}
-    for i, n in enumerate(plan.nodes):
+    for i, n in enumerate(plan.components):
         featurizer = made[id(n)]
         reads = _names({local: n.reads.get(local, local) for local in featurizer.reads}) or ("structure",)
         writes = tuple(_shape(spec, n.writes.get(local, local)) for local, spec in featurizer.out.items())

@@ -250,11 +250,11 @@ class ModelCase(Case):
 
     @cached_property
     def scene(self) -> StructureScene:
-        return StructureScene(proteins(ligands=self._plan.wants_ligands), self.graph.nodes)
+        return StructureScene(proteins(ligands=self._plan.wants_ligands), self.graph.node_type)
 
     @cached_property
     def _plan(self) -> FeaturePlan:
-        return FeaturePlan(self.graph.features, nodes=self.graph.nodes)
+        return FeaturePlan(self.graph.features, node_type=self.graph.node_type)
 
     @cached_property
     def stored(self) -> TensorScene:
@@ -286,7 +286,7 @@ class ModelCase(Case):
 
     def degenerate(self) -> dict[str, Scene]:
         odd = degenerate_proteins(ligands=self._plan.wants_ligands)
-        return {name: StructureScene((residues,), self.graph.nodes) for name, residues in odd.items()}
+        return {name: StructureScene((residues,), self.graph.node_type) for name, residues in odd.items()}
 
     def make(self) -> nn.Module:
         return _Heads([build_model(self.graph, target) for target in self.targets])

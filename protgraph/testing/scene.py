@@ -59,41 +59,41 @@ class StructureScene(Scene):
     Parameters
     ----------
     residues : tuple of Residues
-    nodes : str
-        What the nodes of their graphs are, see :data:`protgraph.structure.residues.atoms.NODE_KINDS`.
+    node_type : str
+        What the nodes of their graphs are, see :data:`protgraph.structure.residues.atoms.NODE_TYPES`.
     """
 
     residues: tuple[Residues, ...]
-    nodes: str = "residue"
+    node_type: str = "residue"
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return tuple(len(nodes_of(residues, self.nodes)) for residues in self.residues)
+        return tuple(len(nodes_of(residues, self.node_type)) for residues in self.residues)
 
     def moved(self, motions: Motions) -> StructureScene:
         copies = zip(*(motions.move(residues) for residues in self.residues), strict=True)
-        return StructureScene(tuple(residues for copy in copies for residues in copy), self.nodes)
+        return StructureScene(tuple(residues for copy in copies for residues in copy), self.node_type)
 
     def single(self, protein: int) -> StructureScene:
-        return StructureScene((self.residues[protein],), self.nodes)
+        return StructureScene((self.residues[protein],), self.node_type)
 
     def reordered(self) -> tuple[StructureScene, Order]:
         """With the chains in reverse order: within a chain, residues stand in the order of the sequence."""
         orders = [np.argsort(-r.chain_number, kind="stable") for r in self.residues]
         starts = np.cumsum([0, *self.sizes])
-        places = [np.argsort(o)[nodes_of(r, self.nodes).residue] for o, r in zip(orders, self.residues, strict=True)]
+        places = [np.argsort(o)[nodes_of(r, self.node_type).residue] for o, r in zip(orders, self.residues, strict=True)]
         own = [np.argsort(place, kind="stable") for place in places]  # the order that nodes take with their residues
         node = torch.from_numpy(np.concatenate([o + s for o, s in zip(own, starts, strict=False)]))
         swapped = tuple(_permuted(r, o) for r, o in zip(self.residues, orders, strict=True))
         graph = torch.arange(len(self.sizes))
-        return StructureScene(swapped, self.nodes), {"node": node, "graph": graph, "pair": pair_order(node, self.sizes)}
+        return StructureScene(swapped, self.node_type), {"node": node, "graph": graph, "pair": pair_order(node, self.sizes)}
 
     def changed(self) -> StructureScene:
         """Other proteins of the same sizes: everywhere another place, type, number and B factor."""
-        return StructureScene(tuple(_other(r, seed) for seed, r in enumerate(self.residues)), self.nodes)
+        return StructureScene(tuple(_other(r, seed) for seed, r in enumerate(self.residues)), self.node_type)
 
     def disturbed(self) -> StructureScene:
-        return StructureScene((*self.residues[:-1], _other(self.residues[-1], 0)), self.nodes)
+        return StructureScene((*self.residues[:-1], _other(self.residues[-1], 0)), self.node_type)
 
 
 def _permuted(residues: Residues, order: np.ndarray) -> Residues:

@@ -45,8 +45,8 @@ def refuse_exact(plan: FeaturePlan) -> None:
     OptionError
         Nodes are atoms, or a featurizer works something out from the exact structure once.
     """
-    if plan.node_kind != "residue":
-        raise OptionError(f"FitConfig: noise is for graphs of residues; nodes are of kind {plan.node_kind!r}")
+    if plan.node_type != "residue":
+        raise OptionError(f"FitConfig: noise is for graphs of residues; node_type is {plan.node_type!r}")
     exact = [node.name for node, featurizer in plan.structure if featurizer.needs_coordinates]
     if exact:
         raise OptionError(

@@ -153,15 +153,15 @@ def prepare(
 
 def _suit(plan: FeaturePlan, task: Task) -> None:
     """Atoms have no place in a sequence, pairs of them are not those of residues; and no feature may be the answer."""
-    told = [n.name for n in plan.nodes if n.name in task.inputs.answers]
+    told = [n.name for n in plan.components if n.name in task.inputs.answers]
     if told:
         raise LeakError(
             f"task {task.name!r} asks for what featurizer {told[0]!r} computes.\n"
             "Take the featurizer out of the model, or train the model on another task."
         )
-    if plan.node_kind != "residue" and (task.inputs.causal or task.target.level not in ("node", "graph")):
+    if plan.node_type != "residue" and (task.inputs.causal or task.target.level not in ("node", "graph")):
         raise WiringError(
-            f"task {task.name!r} is one of residues, and the model's nodes are of kind {plan.node_kind!r}.\n"
+            f"task {task.name!r} is one of residues, and the model's node_type is {plan.node_type!r}.\n"
             "Models of atoms take tasks that ask about each residue or about the protein, and of all residues at once."
         )
 

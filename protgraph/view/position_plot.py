@@ -49,7 +49,7 @@ def _told(model: ProteinModel, length: int) -> Iterator[tuple[str, PositionCode]
     for n, featurizer in model.plan.tensor:
         if isinstance(featurizer, SequencePosition):
             made = featurizer({"seq_pos": place})["sequence_position"]
-            yield f"features[{model.plan.nodes.index(n)}] ({n.name})", PositionCode("sinusoidal", made)
+            yield f"features[{model.plan.components.index(n)}] ({n.name})", PositionCode("sinusoidal", made)
     for w, layer in zip(model.wires, model.layers, strict=True):
         for path, part in layer.named_modules():
             tell = getattr(part, "position_code", None)

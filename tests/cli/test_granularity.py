@@ -12,9 +12,9 @@ def test_atoms_and_ligands_are_nodes_on_request(run, structures_dir, tmp_path):
     atoms, ligands = len(residues.atom_name), len(residues.ligands.atom_name)
     for name, asked, nodes in (
         ("residues", (), len(residues)),
-        ("backbones", ("--nodes", "backbone"), int(residues.backbone_mask.sum())),
-        ("atoms", ("--nodes", "atom", "-f", "covalent_bond"), atoms),
-        ("everything", ("--nodes", "atom", "--ligands"), atoms + ligands),
+        ("backbones", ("--node-type", "backbone"), int(residues.backbone_mask.sum())),
+        ("atoms", ("--node-type", "atom", "-f", "covalent_bond"), atoms),
+        ("everything", ("--node-type", "atom", "--ligands"), atoms + ligands),
     ):
         result = run("featurize", path, "-o", tmp_path / name, *asked)
         assert result.code == 0, result.err
@@ -27,13 +27,13 @@ def test_the_nodes_of_a_model_are_its_own(run, structures_dir, tmp_path):
     path = structures_dir / "1crn.bcif"
     assert run("featurize", path, "-o", tmp_path / "a", "--model", "schnet.atom").code == 0
     assert GraphStore(tmp_path / "a").sizes.tolist() == [327]
-    refused = run("featurize", path, "-o", tmp_path / "b", "--model", "schnet.atom", "--nodes", "residue")
+    refused = run("featurize", path, "-o", tmp_path / "b", "--model", "schnet.atom", "--node-type", "residue")
     assert refused.code == 2 and "'atom'" in refused.err
 
 
 def test_ligands_ask_for_atoms(run, structures_dir, tmp_path):
     refused = run("featurize", structures_dir / "1crn.bcif", "-o", tmp_path / "a", "--ligands")
-    assert refused.code == 2 and "--nodes atom" in refused.err
+    assert refused.code == 2 and "--node-type atom" in refused.err
 
 
 def test_an_assembly_has_the_copies_of_its_chains(run, shared_data, tmp_path):

@@ -24,7 +24,7 @@ PER_RESIDUE = Target("state", "node", "classes", 3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_residue_features_are_repeated_for_their_atoms(proteins, kind):
     for residues in proteins[:3]:
-        ours, whole = (build_graph(residues, ["dihedral", "b_factor", "knn"], nodes=k) for k in (kind, "residue"))
+        ours, whole = (build_graph(residues, ["dihedral", "b_factor", "knn"], node_type=k) for k in (kind, "residue"))
         for name in ("aatype", "chain", "res_id", "seq_pos", "dihedral", "dihedral_mask", "b_factor", "backbone"):
             assert torch.equal(ours[name].nan_to_num(), whole[name][ours.residue].nan_to_num()), name
         assert torch.equal(ours.pos[residue_nodes(ours)], whole.pos)
@@ -33,7 +33,7 @@ def test_residue_features_are_repeated_for_their_atoms(proteins, kind):
 
 def test_edges_join_atoms(proteins):
     residues = proteins[1]
-    graph = build_graph(residues, ["knn", component("radius", radius=3.0), "covalent_bond", "complete"][:3], nodes="atom")
+    graph = build_graph(residues, ["knn", component("radius", radius=3.0), "covalent_bond", "complete"][:3], node_type="atom")
     kinds = [set(map(tuple, graph.edge_index[:, graph.edge_kind[:, c] == 1].T.tolist())) for c in range(3)]
     assert kinds[0] == set(map(tuple, neighbors.knn(residues.atom_pos, 16).T.tolist()))
     assert kinds[1] == set(map(tuple, neighbors.radius(residues.atom_pos, 3.0).T.tolist()))
@@ -43,7 +43,7 @@ def test_edges_join_atoms(proteins):
 
 def test_between_backbone_atoms_are_the_bonds_of_which_both_ends_are_there(proteins):
     residues = proteins[0]
-    graph = build_graph(residues, ["covalent_bond"], nodes="backbone")
+    graph = build_graph(residues, ["covalent_bond"], node_type="backbone")
     # N–CA, CA–C and C–O of each residue, C–N to the next
     name = [i.rsplit(":")[-1] for i in graph.residue_ids.tolist()]
     names = {frozenset((name[j], name[i])) for j, i in graph.edge_index.T.tolist()}
@@ -53,18 +53,18 @@ def test_between_backbone_atoms_are_the_bonds_of_which_both_ends_are_there(prote
 @pytest.mark.parametrize("name", ["hydrogen_bond", "dssp_hydrogen_bond", "salt_bridge", "hydrophobic", "disulfide"])
 def test_interactions_of_atoms_are_those_of_their_residues(proteins, name):
     residues = proteins[1]
-    atoms, whole = build_graph(residues, [name], nodes="atom"), build_graph(residues, [name])
+    atoms, whole = build_graph(residues, [name], node_type="atom"), build_graph(residues, [name])
     assert set(map(tuple, atoms.residue[atoms.edge_index].T.tolist())) == set(map(tuple, whole.edge_index.T.tolist()))
 
 
 def test_directed_bonds_of_atoms_run_from_donor_to_acceptor(proteins):
-    graph = build_graph(proteins[0], [component("dssp_hydrogen_bond", is_directed=True)], nodes="atom")
+    graph = build_graph(proteins[0], [component("dssp_hydrogen_bond", is_directed=True)], node_type="atom")
     source, target = graph.atom_type[graph.edge_index]
     assert (source == 0).all() and (target == 4).all()  # N, O
 
 
 def test_labels_are_known_on_the_ca_alone(proteins):
-    graph = build_graph(proteins[0], nodes="atom")
+    graph = build_graph(proteins[0], node_type="atom")
     y = torch.arange(len(proteins[0])) % 3
     spread = on_residues(y, graph, PER_RESIDUE)
     assert torch.equal(spread[residue_nodes(graph)], y) and int((spread >= 0).sum()) == len(y)
@@ -78,7 +78,7 @@ def test_labels_are_known_on_the_ca_alone(proteins):
 def test_a_batch_counts_chains_and_residues(proteins):
     some = [p for p in proteins if len(p.chain_names) > 1][:2] + proteins[:1]
     for kind in ("residue", "atom"):
-        graphs = [build_graph(p, nodes=kind) for p in some]
+        graphs = [build_graph(p, node_type=kind) for p in some]
         counted = Proteins.of(collate(graphs))
         first = np.cumsum([0, *(len(p.chain_names) for p in some)])
         expected = torch.cat([g.chain + s for g, s in zip(graphs, first.tolist(), strict=False)])
@@ -96,7 +96,7 @@ def test_the_same_layers_run_on_atoms(proteins, kind):
         "atoms",
         features=["dihedral", component("knn", k=8), "edge_distance", "edge_rbf", "edge_direction"],
         layers=[component("embed", reads=["aatype", "element", "atom_type"], dim=8), component("gat", dim=8, heads=2), "egnn"],
-        nodes=kind,
+        node_type=kind,
     )
     assert ModelSpec.from_dict(graph.to_dict()) == graph
     model = build_model(graph, PER_RESIDUE, seed=0)
@@ -107,18 +107,18 @@ def test_the_same_layers_run_on_atoms(proteins, kind):
 def test_what_joins_residues_only_is_refused_when_built():
     for name in ("sequence", "contact", "aromatic"):
         with pytest.raises(WiringError, match=rf"features\[0\] \({name}\)"):
-            FeaturePlan([name], nodes="atom")
+            FeaturePlan([name], node_type="atom")
     with pytest.raises(OptionError, match="'atoms'"):
-        FeaturePlan(["knn"], nodes="atoms")
+        FeaturePlan(["knn"], node_type="atoms")
 
 
 def test_kinds_of_points_are_refused_between_atoms(proteins):
     for name in ("knn", "radius"):
         with pytest.raises(WiringError, match="of='cb'"):
-            build_graph(proteins[0], [component(name, of="cb")], nodes="atom")
+            build_graph(proteins[0], [component(name, of="cb")], node_type="atom")
         with pytest.raises(WiringError, match="separation=4"):
-            build_graph(proteins[0], [component(name, separation=4)], nodes="atom")
+            build_graph(proteins[0], [component(name, separation=4)], node_type="atom")
 
 
 def test_plans_of_other_nodes_have_other_keys():
-    assert len({FeaturePlan(["knn"], nodes=kind).key() for kind in ("residue", *KINDS)}) == 3
+    assert len({FeaturePlan(["knn"], node_type=kind).key() for kind in ("residue", *KINDS)}) == 3

@@ -25,13 +25,13 @@ ATOMS = ModelSpec(
         component("embed", reads=["atom_type", "aatype"], dim=16),
         *2 * [component("mpnn", dim=16, writes={"h": "m"}), component("residual", reads={"update": "m"})],
     ],
-    nodes="atom",
+    node_type="atom",
 )
 
 
 def test_labels_of_residues_stand_on_their_ca(small, tmp_path):
     task = task_for(small.target("helix"))
-    per_atom = prepare(small, task, FeaturePlan(["knn"], nodes="atom"), cache=tmp_path).splits["val"]
+    per_atom = prepare(small, task, FeaturePlan(["knn"], node_type="atom"), cache=tmp_path).splits["val"]
     per_residue = prepare(small, task, FeaturePlan(["knn"]), cache=tmp_path).splits["val"]
     for atoms, whole in zip(per_atom, per_residue, strict=True):
         alpha = atoms.atom_type == 1
@@ -55,7 +55,7 @@ def test_it_learns_predicts_and_embeds_residue_by_residue(small, quick, tmp_path
 
 def test_the_type_of_a_masked_residue_shows_in_none_of_its_atoms(small, tmp_path):
     task = registry.tasks.get("masked_lm")
-    store = prepare(small, replace(task, name="inverse_folding"), FeaturePlan(["knn"], nodes="atom"), cache=tmp_path)
+    store = prepare(small, replace(task, name="inverse_folding"), FeaturePlan(["knn"], node_type="atom"), cache=tmp_path)
     batch = examined(store.splits["val"], [0, 1], task)
     key = batch.batch * 10**6 + batch.residue
     asked = torch.isin(key, key[batch.y >= 0])
@@ -67,4 +67,4 @@ def test_the_type_of_a_masked_residue_shows_in_none_of_its_atoms(small, tmp_path
 @pytest.mark.parametrize("name", ["next_residue", "contact"])
 def test_tasks_of_residues_alone_are_refused(small, tmp_path, name):
     with pytest.raises(WiringError, match=name):
-        prepare(small, registry.tasks.get(name), FeaturePlan(["knn"], nodes="atom"), cache=tmp_path)
+        prepare(small, registry.tasks.get(name), FeaturePlan(["knn"], node_type="atom"), cache=tmp_path)

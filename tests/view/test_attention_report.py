@@ -98,7 +98,7 @@ def test_sinusoids_have_less_in_common_further_away():
 def test_a_model_of_atoms_has_maps_of_residues(tmp_path):
     residues = make_protein((12,), seed=1)
     layers = [pg.component("embed", reads=["aatype", "atom_type"], dim=8), pg.component("gat", dim=8, heads=2)]
-    graph = pg.ModelSpec("atoms", [pg.component("knn", k=40)], layers, nodes="backbone")
+    graph = pg.ModelSpec("atoms", [pg.component("knn", k=40)], layers, node_type="backbone")
     model = pg.build_model(graph, TARGET, seed=0)
     stored = model.plan.stored(residues)
     made = write_attention(model, residues, stored, tmp_path)

@@ -10,9 +10,9 @@ import numpy as np
 from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.structure.residues.residues import BACKBONE, Residues
 
-__all__ = ["ATOM37", "ELEMENTS", "NODE_KINDS", "NodeAtoms", "atom37", "nodes_of"]
+__all__ = ["ATOM37", "ELEMENTS", "NODE_TYPES", "NodeAtoms", "atom37", "nodes_of"]
 
-NODE_KINDS = ("residue", "backbone", "atom")
+NODE_TYPES = ("residue", "backbone", "atom")
 """Residues (at their CA); atoms N, CA, C, O; all heavy atoms."""
 
 ATOM37 = (
@@ -40,8 +40,8 @@ class NodeAtoms:
 
     Parameters
     ----------
-    kind : str
-        One of :data:`NODE_KINDS`.
+    node_type : str
+        One of :data:`NODE_TYPES`.
     residue : ndarray
         ``(M,)`` int64, residue of each node.
     atom : ndarray
@@ -53,7 +53,7 @@ class NodeAtoms:
         ``(M,)`` str, of the atom; "CA" and "C" for residues.
     """
 
-    kind: str
+    node_type: str
     residue: np.ndarray
     atom: np.ndarray
     pos: np.ndarray
@@ -71,7 +71,7 @@ class NodeAtoms:
     @property
     def is_ligand(self) -> np.ndarray:
         """``(M,)`` bool, the atoms of ligands."""
-        return (self.atom < 0) & (self.kind != "residue")
+        return (self.atom < 0) & (self.node_type != "residue")
 
     @property
     def atomic_number(self) -> np.ndarray:
@@ -81,7 +81,7 @@ class NodeAtoms:
     def ids(self, residues: Residues) -> np.ndarray:
         """``(M,)`` str, "A:42" of residues, "A:42:CB" of atoms."""
         ids = np.array([*residues.ids, *(residues.ligands.ids if self.is_ligand.any() else ())], dtype=str)
-        if self.kind == "residue":
+        if self.node_type == "residue":
             return ids
         return np.char.add(np.char.add(ids[self.residue], ":"), self.name)
 
@@ -98,41 +98,41 @@ class NodeAtoms:
         return np.where(inside, self._node_of_atom[np.where(inside, atoms, 0)], -1)
 
 
-def nodes_of(residues: Residues, kind: str) -> NodeAtoms:
+def nodes_of(residues: Residues, node_type: str) -> NodeAtoms:
     """The nodes that a graph of these residues has.
 
     Parameters
     ----------
     residues : Residues
-    kind : str
-        One of :data:`NODE_KINDS`. The atoms of ligands are among "atom" where the residues have some.
+    node_type : str
+        One of :data:`NODE_TYPES`. The atoms of ligands are among "atom" where the residues have some.
 
     Raises
     ------
     OptionError
-        Another kind.
+        Another node type.
     MissingCoordinatesError
         Atoms are asked of a protein that is only a sequence.
     """
-    if kind not in NODE_KINDS:
-        raise OptionError(f"nodes are one of {', '.join(map(repr, NODE_KINDS))}, got {kind!r}")
+    if node_type not in NODE_TYPES:
+        raise OptionError(f"node_type is one of {', '.join(map(repr, NODE_TYPES))}, got {node_type!r}")
     n = len(residues)
-    if kind == "residue":
+    if node_type == "residue":
         none, names = np.full(n, -1), (np.full(n, "CA"), np.full(n, "C"))
-        return NodeAtoms(kind, np.arange(n), none, residues.pos, *names)
+        return NodeAtoms(node_type, np.arange(n), none, residues.pos, *names)
     if not residues.has_coordinates:
         raise MissingCoordinatesError(f"{residues.name} is only a sequence; a graph of atoms needs a structure file")
     taken = np.arange(len(residues.atom_name))
-    if kind == "backbone":
+    if node_type == "backbone":
         taken = np.flatnonzero(np.isin(residues.atom_name, BACKBONE))
     owner, atom = residues.atom_residue[taken], taken
     parts = [getattr(residues, name)[taken] for name in _PARTS]
-    if kind == "atom" and residues.ligands is not None:
+    if node_type == "atom" and residues.ligands is not None:
         more = residues.ligands
         owner, atom = np.r_[owner, n + more.atom_molecule], np.r_[atom, np.full(len(more.atom_name), -1)]
         parts = [np.concatenate([own, getattr(more, name)]) for own, name in zip(parts, _PARTS, strict=True)]
         parts[0] = parts[0].astype(residues.atom_pos.dtype)
-    return NodeAtoms(kind, owner, atom, *parts)
+    return NodeAtoms(node_type, owner, atom, *parts)
 
 
 def atom37(residues: Residues) -> tuple[np.ndarray, np.ndarray]:

@@ -42,7 +42,7 @@ def graphs(structures_dir) -> list[ProteinGraph]:
     alone = residues[0].select(np.arange(len(residues[0])) == 3)
     made = [build_graph(residues[0], FEATURES), build_graph(residues[1], ["dihedral", "knn", "edge_direction"])]
     made += [build_graph(residues[0], ["dihedral"]), build_graph(alone, ["knn", "edge_distance"])]
-    made += [build_graph(residues[0], ["covalent_bond", "edge_distance"], nodes="atom")]
+    made += [build_graph(residues[0], ["covalent_bond", "edge_distance"], node_type="atom")]
     made[0].y, made[0].y_level = torch.arange(46), "node"
     made[1].y, made[1].y_level = torch.tensor([[0.25, -1.0]]), "graph"
     return made

@@ -17,7 +17,7 @@ from protgraph.structure import clean, load_structure
 @pytest.fixture(scope="module", params=["residue", "atom"])
 def graph(request, structures_dir):
     residues = clean(load_structure(structures_dir / "10sb.bcif"), ligands=True)
-    return build_graph(residues, [component("radius", radius=6.0), "edge_distance", "dihedral"], nodes=request.param)
+    return build_graph(residues, [component("radius", radius=6.0), "edge_distance", "dihedral"], node_type=request.param)
 
 
 def test_a_graph_comes_back_with_everything_that_it_holds(graph, tmp_path):

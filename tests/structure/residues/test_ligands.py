@@ -63,7 +63,7 @@ def test_a_chain_keeps_its_own(residues):
 
 
 def test_graphs_of_atoms_have_them_behind_the_protein(residues):
-    graph = build_graph(residues, [component("radius", radius=4.0), "covalent_bond", "dihedral"], nodes="atom")
+    graph = build_graph(residues, [component("radius", radius=4.0), "covalent_bond", "dihedral"], node_type="atom")
     protein, own = len(residues.atom_name), len(residues.ligands.atom_name)
     assert graph.num_nodes == protein + own and graph.validate()
     assert not graph.is_ligand[:protein].any() and graph.is_ligand[protein:].all()
@@ -84,7 +84,7 @@ def test_graphs_of_atoms_have_them_behind_the_protein(residues):
 
 def test_other_graphs_do_not_have_them(residues):
     assert build_graph(residues).num_nodes == len(residues)
-    assert not build_graph(residues, nodes="backbone").is_ligand.any()
+    assert not build_graph(residues, node_type="backbone").is_ligand.any()
 
 
 def test_nucleotides_are_molecules_on_request_and_bonded_in_a_row(structures_dir):
@@ -98,7 +98,7 @@ def test_nucleotides_are_molecules_on_request_and_bonded_in_a_row(structures_dir
     molecule = np.sort(ligands.atom_molecule[between], axis=0)
     assert (molecule[1] - molecule[0] == 1).all()  # two strands of eleven
     assert between.shape[1] == 20 and set(ligands.atom_name[between].ravel()) == {"O3'", "P"}
-    graph = build_graph(alone, ["covalent_bond"], nodes="atom")
+    graph = build_graph(alone, ["covalent_bond"], node_type="atom")
     inside = int(graph.is_ligand[graph.edge_index].all(0).sum())
     assert inside == 2 * bonds.shape[1]
 
@@ -162,7 +162,7 @@ def test_links_are_edges_between_atoms_both_ways(structures_dir):
     haem = [tuple(names[i][2] for i in pair) for pair in links.T.tolist() if pair[0] < protein]
     assert set(haem) == {("SG", "CAB"), ("SG", "CAC")}
     assert len(haem) == 2 * (residues.ligands.res_name == "HEM").sum()
-    graph = build_graph(residues, ["covalent_bond"], nodes="atom")
+    graph = build_graph(residues, ["covalent_bond"], node_type="atom")
     edges = set(map(tuple, graph.edge_index.T.tolist()))
     assert {(int(a), int(b)) for a, b in links.T} | {(int(b), int(a)) for a, b in links.T} <= edges
     inside = graph.is_ligand[graph.edge_index].all(0)
