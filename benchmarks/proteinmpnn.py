@@ -35,7 +35,7 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
     Where the program is not installed, its weights are not either: ours then has random ones, and no peer.
     """
     proteins, original = _proteins(), _original()
-    target = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+    target = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
     ours = build_model(MODEL, target, seed=0).eval() if original is None else pretrained(MODEL)
     sizes = f"{' + '.join(str(len(p)) for p in proteins)} residues, {threads()}"
     generator = torch.Generator().manual_seed(0)

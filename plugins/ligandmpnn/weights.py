@@ -41,7 +41,7 @@ def published(name: str, file: str | Path | None = None) -> PublishedWeights:
     CheckpointError
         The file is damaged or of another program.
     """
-    target = Target("residue_type", "node", "classes", len(ALPHABET), tuple(ALPHABET))
+    target = Target("residue_type", "node", "classification", len(ALPHABET), tuple(ALPHABET))
     path = file or weights_file(name.rpartition(".")[2])
     state = read(path)
     try:

@@ -41,7 +41,7 @@ def published(name: str, file: str | Path | None = None) -> PublishedWeights:
         state = from_reference(held)
     except (RuntimeError, KeyError, TypeError, ValueError) as e:
         raise CheckpointError(f"{path} holds no weights of Paragraph ({e.__class__.__name__}): {e}") from e
-    return PublishedWeights(Target("paratope", "node", "labels", 1, ("paratope",)), state)
+    return PublishedWeights(Target("paratope", "node", "multilabel", 1, ("paratope",)), state)
 
 
 def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

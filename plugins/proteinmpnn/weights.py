@@ -49,7 +49,7 @@ def published(name: str, file: str | Path | None = None) -> PublishedWeights:
             f"how the protein lies in the file; {name.replace('ca_v', 'ca_corrected_v')} has features that do not",
             stacklevel=3,
         )
-    target = Target("residue_type", "node", "classes", len(ALPHABET), tuple(ALPHABET))
+    target = Target("residue_type", "node", "classification", len(ALPHABET), tuple(ALPHABET))
     path = file or weights_file(variant)
     state = read(path)
     if _JOINED in state and _on_trace(state) != variant.startswith("ca_"):

@@ -31,7 +31,7 @@ def train(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="What the labels are, classes, labels (yes/no) or values, where that is not seen."),
+        typer.Option(help="Kind of the labels: classification, multilabel (yes/no) or regression. Inferred if omitted."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")

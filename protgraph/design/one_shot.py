@@ -51,7 +51,7 @@ class OneShotDecoder:
 def tells_types(target: Target) -> bool:
     """Whether a target is the 20 residue types, or those and X, of each residue."""
     names = tuple(ALPHABET)
-    return target.level == "node" and target.kind == "classes" and target.names in (names, names[:UNKNOWN])
+    return target.level == "node" and target.kind == "classification" and target.names in (names, names[:UNKNOWN])
 
 
 def told_at_once(model: ProteinModel, batch: Data) -> dict[str, Tensor]:

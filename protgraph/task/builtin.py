@@ -68,7 +68,7 @@ def standard_b_factor(residues: Residues) -> np.ndarray:
 
 SECONDARY_STRUCTURE = Task(
     "secondary_structure",
-    Target("secondary_structure", "node", "classes", 3, ("H", "E", "C")),
+    Target("secondary_structure", "node", "classification", 3, ("H", "E", "C")),
     cross_entropy,
     (m.accuracy, m.macro_f1),
     "accuracy",
@@ -79,7 +79,7 @@ SECONDARY_STRUCTURE = Task(
 
 LIGAND_BINDING = Task(
     "ligand_binding",
-    Target("ligand_binding", "node", "labels", 1, ("ligand_binding",)),
+    Target("ligand_binding", "node", "multilabel", 1, ("ligand_binding",)),
     binary_cross_entropy,
     (m.auprc, m.auroc, m.mcc),
     "auprc",
@@ -89,7 +89,7 @@ LIGAND_BINDING = Task(
 
 INTERFACE = Task(
     "interface",
-    Target("interface", "node", "labels", 1, ("interface",)),
+    Target("interface", "node", "multilabel", 1, ("interface",)),
     binary_cross_entropy,
     (m.auprc, m.auroc, m.mcc),
     "auprc",
@@ -98,7 +98,7 @@ INTERFACE = Task(
 
 INVERSE_FOLDING = Task(
     "inverse_folding",
-    Target("inverse_folding", "node", "classes", len(AMINO_ACIDS), tuple(AMINO_ACIDS)),
+    Target("inverse_folding", "node", "classification", len(AMINO_ACIDS), tuple(AMINO_ACIDS)),
     cross_entropy,
     (m.perplexity, m.recovery, m.recovery_median, m.perplexity_mean, m.recovery_mean),
     "perplexity",
@@ -111,7 +111,7 @@ INVERSE_FOLDING = Task(
 
 B_FACTOR = Task(
     "b_factor",
-    Target("b_factor", "node", "values", 1, ("b_factor",)),
+    Target("b_factor", "node", "regression", 1, ("b_factor",)),
     squared_error,
     (m.pearson, m.pearson_undefined, m.rmse, m.mae),
     "pearson",

@@ -125,7 +125,7 @@ METRICS.update({metric.name: metric for metric in PRECISIONS})
 
 CONTACT = Task(
     "contact",
-    Target("contact", "pair", "labels", 1, ("contact",), separation=SEPARATIONS[0]),
+    Target("contact", "pair", "multilabel", 1, ("contact",), separation=SEPARATIONS[0]),
     binary_cross_entropy,
     PRECISIONS,
     "precision_l5_6",

@@ -95,7 +95,7 @@ def _residues(graph: Data) -> tuple[Tensor, int]:
 
 MASKED_LM = Task(
     "masked_lm",
-    Target("masked_lm", "node", "classes", len(AMINO_ACIDS), AMINO_ACIDS),
+    Target("masked_lm", "node", "classification", len(AMINO_ACIDS), AMINO_ACIDS),
     cross_entropy,
     (m.perplexity, m.accuracy),
     "perplexity",
@@ -107,7 +107,7 @@ MASKED_LM = Task(
 
 NEXT_RESIDUE = Task(
     "next_residue",
-    Target("next_residue", "node", "classes", len(AMINO_ACIDS), AMINO_ACIDS),
+    Target("next_residue", "node", "classification", len(AMINO_ACIDS), AMINO_ACIDS),
     cross_entropy,
     (m.perplexity, m.accuracy),
     "perplexity",

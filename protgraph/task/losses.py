@@ -99,14 +99,14 @@ def tally(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | None:
         float64. Of classes how many there are of each, ``(C,)``; of yes/no labels how many are 1 and how many 0, of
         values their sum, their number and the sum of their squares, ``(3, C)``; None for any other kind.
     """
-    if kind not in ("classes", "labels", "values"):
+    if kind not in ("classification", "multilabel", "regression"):
         return None
-    shape = {"classes": (size,), "labels": (2, size), "values": (3, size)}[kind]
+    shape = {"classification": (size,), "multilabel": (2, size), "regression": (3, size)}[kind]
     total = torch.zeros(shape, dtype=torch.float64)
     for y in labels:
-        if kind == "classes":
+        if kind == "classification":
             total += torch.bincount(y[known(y)], minlength=size)
-        elif kind == "labels":
+        elif kind == "multilabel":
             total += torch.stack([(y == 1).sum(0), (y == 0).sum(0)])
         else:
             total += torch.stack([y.double().nansum(0), known(y).sum(0), y.double().square().nansum(0)])
@@ -129,7 +129,8 @@ def prior(found: Tensor | None, kind: str, *, pos_weight: Tensor | float | None 
     found : Tensor, optional
         What :func:`tally` gives of the training split.
     kind : str
-        Of the target: "classes" (log-frequencies), "labels" (log-odds) or "values" (means); None for any other.
+        Target kind: "classification" (log-frequencies), "multilabel" (log-odds) or "regression" (means); None for
+        any other.
     pos_weight : float or Tensor, optional
         Weight of positives in the loss.
 
@@ -140,9 +141,9 @@ def prior(found: Tensor | None, kind: str, *, pos_weight: Tensor | float | None 
     """
     if found is None:
         return None
-    if kind == "classes":
+    if kind == "classification":
         return ((found + 0.5) / (found + 0.5).sum()).log().float()
-    if kind == "labels":
+    if kind == "multilabel":
         weight = torch.as_tensor(1.0 if pos_weight is None else pos_weight)
         return (weight * (found[0] + 0.5) / (found[1] + 0.5)).log().float()
     return (found[0] / found[1].clamp(min=1)).float()

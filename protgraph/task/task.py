@@ -91,7 +91,7 @@ class Task:
     @property
     def has_threshold(self) -> bool:
         """Whether labels are yes or no, so that a threshold has to be chosen on validation; a pair's is one half."""
-        return self.target.kind == "labels" and self.target.level != "pair"
+        return self.target.kind == "multilabel" and self.target.level != "pair"
 
     @property
     def needs_no_labels(self) -> bool:
@@ -161,14 +161,14 @@ class Task:
         target = self.kept
         where, size = f"task {self.name!r}: labels of {protein!r}", target.size
         columns = f"{size} columns" + " of x, y, z" * target.is_geometric
-        if target.kind == "classes":
+        if target.kind == "classification":
             if y.ndim != 1 or y.dtype.kind != "i":
                 raise LabelError(f"{where} are {y.dtype} {y.shape}; classes are integers, one a row")
             if y.size and (y.min() < -1 or y.max() >= size):
                 raise LabelError(f"{where} lie in {y.min()}…{y.max()}; classes are 0…{size - 1}, and −1 for unknown")
         elif y.shape[1:] != target.shape or y.dtype.kind != "f":
             raise LabelError(f"{where} are {y.dtype} {y.shape}; {target.kind} are floats with {columns}")
-        elif target.kind == "labels" and not np.isin(y[~np.isnan(y)], (0, 1)).all():
+        elif target.kind == "multilabel" and not np.isin(y[~np.isnan(y)], (0, 1)).all():
             raise LabelError(f"{where} have other values than 0 and 1 (NaN: unknown)")
 
 
@@ -184,12 +184,12 @@ def task_for(target: Target, *, hides: Collection[str] = ()) -> Task:
 
     Examples
     --------
-    >>> task_for(Target("active", level="node", kind="labels", size=1)).monitor
+    >>> task_for(Target("active", level="node", kind="multilabel", size=1)).monitor
     'auprc'
     """
-    if target.kind == "classes":
+    if target.kind == "classification":
         loss, metrics, monitor = cross_entropy, (m.accuracy, m.macro_f1), "accuracy"
-    elif target.kind == "labels":
+    elif target.kind == "multilabel":
         loss, metrics, monitor = binary_cross_entropy, (m.auprc, m.auroc, m.mcc), "auprc"
     elif target.is_geometric:
         loss, metrics, monitor = squared_error, (m.rmsd,), "rmsd"

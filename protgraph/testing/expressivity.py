@@ -40,7 +40,7 @@ FOLDS = (2, 3, 5, 10)
 CHAINS = (2, 3, 4)
 SPARE = 2  # layers beyond those that theory asks for, for networks whose first layer only moves points
 SEEDS = 3
-TARGET = Target("expressivity_card", "graph", "values", 1)
+TARGET = Target("expressivity_card", "graph", "regression", 1)
 #: Relative difference from which outputs differ: far above rounding (1e-13), far below what any path leaves (1e-7).
 DIFFERENT = 1e-10
 

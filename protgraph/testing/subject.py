@@ -109,7 +109,7 @@ class Subject:
         errors: list[ProtgraphError] = []
         fitting: list[Target] = []
         for target in _targets():
-            if target.level not in ("node", "graph") or target.kind in ("labels", "values"):  # heads as for classes
+            if target.level not in ("node", "graph") or target.kind in ("multilabel", "regression"):
                 continue
             try:
                 ModelCase(graph, (target,)).sample()
@@ -197,7 +197,7 @@ class Subject:
     def _target(self, component: type[Head]) -> Target:
         """What the head of this name predicts by itself; per residue where no target's head it is."""
         usual = (t for t in _targets() if t.head_name == self.name)
-        return next(usual, Target("conformity", "node", "classes", _SIZE, head=self.name))
+        return next(usual, Target("conformity", "node", "classification", _SIZE, head=self.name))
 
 
 def _targets() -> Iterator[Target]:

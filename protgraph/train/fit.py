@@ -223,7 +223,7 @@ def fit(
         dataset_version=dataset.version,
         metrics=metrics,
         threshold=best.threshold,
-        confusion={split: confusion(o) for split, o in said.items()} if task.target.kind == "classes" else {},
+        confusion={split: confusion(o) for split, o in said.items()} if task.target.kind == "classification" else {},
         history=tuple(module.history),
         best_epoch=best.epoch,
         sizes=prepared.sizes,

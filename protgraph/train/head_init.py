@@ -45,13 +45,13 @@ def initialize_head(head: Head, task: Task, config: FitConfig, train: GraphStore
     labels = (task.inputs.asked(protein, generator, training=True)[1] for protein in train)
     found = tally(labels, kind, task.target.size)
     if config.pos_weight is not None:
-        if kind != "labels" or task.loss is not binary_cross_entropy:
+        if kind != "multilabel" or task.loss is not binary_cross_entropy:
             raise OptionError(f"FitConfig: pos_weight is for yes/no labels; task {task.name!r} has {kind}")
         weight = config.pos_weight
         if weight == "balanced":
             weight = (found[1] / found[0].clamp(min=1)).float()
         loss = partial(binary_cross_entropy, pos_weight=weight)
-    if head.scale is not None and kind == "values":
+    if head.scale is not None and kind == "regression":
         head.scale.copy_(spread(found))
     start = prior(found, kind, pos_weight=weight)
     if start is not None:

@@ -171,9 +171,9 @@ def _names(target: Target) -> tuple[str, ...]:
 
 def _columns(target: Target) -> tuple[str, ...]:
     names = _names(target)
-    if target.kind == "classes":
+    if target.kind == "classification":
         return ("predicted", *(f"p_{name}" for name in names))
-    if target.kind == "labels":
+    if target.kind == "multilabel":
         return tuple(column for name in names for column in (f"p_{name}", f"predicted_{name}"))
     if target.is_geometric:
         return tuple(f"{name}_{axis}" for name in names for axis in "xyz")
@@ -182,11 +182,11 @@ def _columns(target: Target) -> tuple[str, ...]:
 
 def _said(logits: Tensor, target: Target, threshold: Tensor | None) -> list[tuple[str | int | float, ...]]:
     """The predicted columns of each row of ``(N, C)`` logits."""
-    if target.kind == "classes":
+    if target.kind == "classification":
         names = _names(target)
         best = [names[i] for i in logits.argmax(1).tolist()]
         return [(name, *p) for name, p in zip(best, logits.softmax(1).tolist(), strict=True)]
-    if target.kind == "labels":
+    if target.kind == "multilabel":
         yes = logits >= (torch.zeros(target.size) if threshold is None else threshold)
         probabilities, verdicts = logits.sigmoid().tolist(), yes.int().tolist()
         return [

@@ -44,7 +44,7 @@ TRAIN = """
 """
 
 
-TARGET = Target("label", "node", "classes", 2)
+TARGET = Target("label", "node", "classification", 2)
 
 
 class Small(Dataset):

@@ -26,7 +26,7 @@ def test_a_name_is_drawn_untrained(run, ubiquitin, tmp_path):
 
 def test_a_checkpoint_of_single_chains_makes_a_folder_for_each(run, structures_dir, tmp_path):
     layers = [pg.component("embed", reads=["aatype"], dim=8), pg.component("gat", dim=8, heads=2)]
-    model = pg.build_model(pg.ModelSpec("few", ["knn"], layers), pg.Target("t", "node", "classes", 3), seed=0)
+    model = pg.build_model(pg.ModelSpec("few", ["knn"], layers), pg.Target("t", "node", "classification", 3), seed=0)
     path = save_checkpoint(tmp_path / "m.safetensors", Checkpoint(model=model, task="t", one_chain=True))
     result = run("attention", path, structures_dir / "1bfr.bcif", "-o", tmp_path / "out")
     assert result.code == 0, result.err
@@ -40,7 +40,7 @@ def test_sequences_have_maps_without_contacts(run, tmp_path):
     fasta = tmp_path / "two.fasta"
     fasta.write_text(">one/first\nMKTAYIAKQRQISFVKSHFSRQ\n>two\nACDEFGHIKLMNPQRSTVWY\n")
     layers = [pg.component("encoder", dim=8, heads=2, depth=1)]
-    model = pg.build_model(pg.ModelSpec("few", [], layers), pg.Target("t", "node", "classes", 3), seed=0)
+    model = pg.build_model(pg.ModelSpec("few", [], layers), pg.Target("t", "node", "classification", 3), seed=0)
     path = save_checkpoint(tmp_path / "m.safetensors", Checkpoint(model=model, task="t"))
     result = run("attention", path, fasta, "-o", tmp_path / "out")
     assert result.code == 0, result.err

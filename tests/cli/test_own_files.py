@@ -130,7 +130,7 @@ def test_columns_of_a_table_are_chosen_and_their_kind_is_said(run, folder, tmp_p
     assert result.code == 2 and "choose one column (--column" in result.err
     result = run("train", "majority", *args, "--column", "ph")
     assert result.code == 0 and "rmse" in result.out, result.err
-    result = run("train", "majority", *args, "--column", "group", "--kind", "classes")
+    result = run("train", "majority", *args, "--column", "group", "--kind", "classification")
     assert result.code == 0 and "accuracy" in result.out, result.err
     result = run("train", "majority", "--data", "pdb_core", "--task", "interface", "--column", "ph")
     assert result.code == 2 and "--labels" in result.err
@@ -196,7 +196,7 @@ def test_a_folder_without_labels_says_which_tasks_need_none(run, folder):
     for args in ([], ["--task", "ligand_binding"]):
         result = run("train", "gcn", "--data", folder / "structures", *args)
         assert result.code == 2 and "Tasks that need none: b_factor, contact, inverse_folding" in result.err
-    result = run("train", "gcn", "--data", folder / "structures", "--task", "contact", "--kind", "classes")
+    result = run("train", "gcn", "--data", folder / "structures", "--task", "contact", "--kind", "classification")
     assert result.code == 2 and "give it with --labels" in result.err
 
 

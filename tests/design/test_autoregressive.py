@@ -18,7 +18,7 @@ from protgraph.errors import OptionError, WiringError
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 
-TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +205,6 @@ def test_wrong_wishes_are_told(model, proteins):
         sample_sequences(found, Constraints(everything, groups=[[0, 1], [1, 2]]))
     with pytest.raises(OptionError, match="pssm and pssm_weight"):
         Constraints(everything, pssm=torch.ones(1, 21))
-    other = build_model("proteinmpnn.small", Target("class", "node", "classes", 2, ("a", "b")), seed=0)
+    other = build_model("proteinmpnn.small", Target("class", "node", "classification", 2, ("a", "b")), seed=0)
     with pytest.raises(WiringError, match="predicts 'class', not the types of residues"):
         Decoding.of(other, collate([other.plan.stored(proteins[0])]))

@@ -16,7 +16,7 @@ from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 from protgraph.task.builtin import INVERSE_FOLDING
 
-TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 
 
 def test_metrics_are_means_over_residues_and_over_proteins(structures_dir):

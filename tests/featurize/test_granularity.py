@@ -18,7 +18,7 @@ from protgraph.structure.chemistry.bonds import covalent_bonds
 from protgraph.structure.neighbors import search as neighbors
 
 KINDS = ["backbone", "atom"]
-PER_RESIDUE = Target("state", "node", "classes", 3)
+PER_RESIDUE = Target("state", "node", "classification", 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,11 +68,11 @@ def test_labels_are_known_on_the_ca_alone(proteins):
     y = torch.arange(len(proteins[0])) % 3
     spread = on_residues(y, graph, PER_RESIDUE)
     assert torch.equal(spread[residue_nodes(graph)], y) and int((spread >= 0).sum()) == len(y)
-    values = on_residues(y[:, None].float(), graph, Target("x", "node", "values", 1))
+    values = on_residues(y[:, None].float(), graph, Target("x", "node", "regression", 1))
     assert int(values.isnan().sum()) == graph.num_nodes - len(y)
-    assert torch.equal(on_residues(y[:1], graph, Target("z", "graph", "classes", 3)), y[:1])
+    assert torch.equal(on_residues(y[:1], graph, Target("z", "graph", "classification", 3)), y[:1])
     with pytest.raises(WiringError, match="pair"):
-        on_residues(y, graph, Target("c", "pair", "labels", 1))
+        on_residues(y, graph, Target("c", "pair", "multilabel", 1))
 
 
 def test_a_batch_counts_chains_and_residues(proteins):

@@ -10,7 +10,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import WiringError
 from protgraph.testing.protein_fixtures import make_protein
 
-TARGET = pg.Target("t", "node", "classes", 3)
+TARGET = pg.Target("t", "node", "classification", 3)
 
 
 @pytest.mark.parametrize(

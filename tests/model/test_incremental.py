@@ -12,7 +12,7 @@ from protgraph.model.incremental import incremental_step, initial_state
 from protgraph.nn.kv_cache import append_to_cache
 from protgraph.testing.protein_fixtures import make_protein
 
-TARGET = pg.Target("type", "node", "classes", 20)
+TARGET = pg.Target("type", "node", "classification", 20)
 PLACE, BOTH = {"seq_pos": "seq_pos"}, {"seq_pos": "seq_pos", "chain": "chain"}
 EMBED = pg.component("embed", reads=["previous"], dim=12)
 

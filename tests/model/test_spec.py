@@ -112,7 +112,7 @@ def _registered():
         kind.register(name, registered)
 
 
-TARGET = Target("t", "node", "classes", 3, head="model_test_head")
+TARGET = Target("t", "node", "classification", 3, head="model_test_head")
 LIFT = component("model_test_lift", reads=["aatype"])
 MIX = component("model_test_mix")
 

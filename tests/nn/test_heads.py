@@ -15,11 +15,11 @@ SIZES = (7, 5, 9)
 MIXED = FieldSpec("h", "node", "4x0e+3x1o")
 
 
-def target(level, kind="classes", size=3):
+def target(level, kind="classification", size=3):
     return Target("label", level, kind, size)
 
 
-@pytest.mark.parametrize("kind", ["classes", "labels", "values"])
+@pytest.mark.parametrize("kind", ["classification", "multilabel", "regression"])
 @pytest.mark.parametrize("hidden", [(), (16, 8)])
 def test_node_and_graph_heads_write_one_row_each(scene, specs, kind, hidden):
     s = scene(SIZES)
@@ -73,7 +73,7 @@ def test_symmetric_edge_head_does_not_tell_i_from_j(scene, specs, float64):
 @pytest.mark.parametrize("size", [1, 2])
 def test_contact_head_is_its_formula_pair_after_pair(scene, specs, float64, size):
     s = scene(SIZES)
-    head = ContactHead({n: specs[n] for n in ("h", "proteins")}, target("pair", "labels", size), rank=4)
+    head = ContactHead({n: specs[n] for n in ("h", "proteins")}, target("pair", "multilabel", size), rank=4)
     head.bias.data.normal_()
     got = head(s.inputs(["h", "proteins"]))["logits"]
     assert got.shape == (sum(n * n for n in SIZES), size)
@@ -96,7 +96,7 @@ def test_heads_see_only_invariants_of_vectors(scene, specs, float64, head, level
     s = scene(SIZES)
     fields = {"h": MIXED, "edges": specs["edges"], "proteins": specs["proteins"]}
     fields = {n: fields[n] for n in head.reads}
-    built = head(fields, target(level, "labels"))
+    built = head(fields, target(level, "multilabel"))
     h = torch.randn(21, MIXED.dim)
     turned = h @ MIXED.o3.D_from_matrix(o3.rand_matrix()).t()
     a, b = (built(s.inputs(fields, h=x))["logits"] for x in (h, turned))
@@ -120,19 +120,19 @@ def test_heads_start_at_given_logits(scene, specs, head, level):
 @pytest.mark.parametrize(("head", "level"), [(NodeHead, "node"), (GraphHead, "graph")])
 def test_values_are_outputs_times_their_scale(scene, specs, head, level):
     s = scene(SIZES)
-    made = head({n: specs[n] for n in head.reads}, target(level, "values"))
+    made = head({n: specs[n] for n in head.reads}, target(level, "regression"))
     usual = made(s.inputs(head.reads))["logits"]
     made.scale.copy_(torch.tensor([1.0, 10.0, 1000.0]))
     torch.testing.assert_close(made(s.inputs(head.reads))["logits"], usual * made.scale)
     start = torch.tensor([0.5, -100.0, 2e4])
     made.start_at(start)
     torch.testing.assert_close(made(s.inputs(head.reads))["logits"], start.expand_as(usual))
-    assert head({n: specs[n] for n in head.reads}, target(level, "labels")).scale is None
+    assert head({n: specs[n] for n in head.reads}, target(level, "multilabel")).scale is None
 
 
 def test_contacts_start_at_given_logits(scene, specs):
     s = scene(SIZES)
-    made = ContactHead({n: specs[n] for n in ContactHead.reads}, target("pair", "labels"))
+    made = ContactHead({n: specs[n] for n in ContactHead.reads}, target("pair", "multilabel"))
     start = torch.tensor([0.5, -1.0, 2.0])
     made.start_at(start)
     logits = made(s.inputs(ContactHead.reads))["logits"]

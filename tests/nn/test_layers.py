@@ -51,10 +51,10 @@ LAYERS = {
     "window": (Window, ("h", "seq_pos", "chain", "proteins"), {"size": 2}),
 }
 HEADS = {
-    "contact": (ContactHead, ("h", "proteins"), Target("y", "pair", "labels", 2), {"rank": 3}),
-    "edge": (EdgeHead, ("h", "edges", "edge_attr"), Target("y", "edge", "classes", 2), {}),
-    "graph": (GraphHead, ("h", "proteins"), Target("y", "graph", "classes", 2), {"pool": "attention"}),
-    "node": (NodeHead, ("h",), Target("y", "node", "classes", 2), {}),
+    "contact": (ContactHead, ("h", "proteins"), Target("y", "pair", "multilabel", 2), {"rank": 3}),
+    "edge": (EdgeHead, ("h", "edges", "edge_attr"), Target("y", "edge", "classification", 2), {}),
+    "graph": (GraphHead, ("h", "proteins"), Target("y", "graph", "classification", 2), {"pool": "attention"}),
+    "node": (NodeHead, ("h",), Target("y", "node", "classification", 2), {}),
 }
 NEIGHBOURS = [n for n, (_, reads, _) in LAYERS.items() if "edges" in reads and n != "pyg_conv"]
 NODE_WISE = [*LAYERS, "node"]  # one row a node

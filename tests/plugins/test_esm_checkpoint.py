@@ -28,7 +28,7 @@ from protgraph.model.build import as_model_spec
 from protgraph.testing.protein_fixtures import make_protein
 
 transformers = pytest.importorskip("transformers")
-TARGET = pg.Target("t", "node", "classes", 3)
+TARGET = pg.Target("t", "node", "classification", 3)
 
 
 @pytest.fixture

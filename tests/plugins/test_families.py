@@ -21,8 +21,8 @@ VARIANTS = [
 TARGETS = {
     f"{level}_{kind}": pg.Target("label", level, kind, size)
     for level in ("node", "graph")
-    for kind, size in (("classes", 3), ("labels", 2), ("values", 1))
-} | {"pair_labels": pg.Target("label", "pair", "labels", 1)}
+    for kind, size in (("classification", 3), ("multilabel", 2), ("regression", 1))
+} | {"pair_labels": pg.Target("label", "pair", "multilabel", 1)}
 SEES_STRUCTURE = [name for name in FAMILIES if name not in ("majority", "sequence_mlp")]
 
 

@@ -9,7 +9,7 @@ import protgraph as pg
 from protgraph.symmetry import random_rotations, relative_error
 
 VARIANTS = ["egnn", "egnn.satorras2021", "gvp", "gvp.jing2021", "gvp.jing2021_gated", "schnet", "schnet.schutt2018"]
-CLASSES = pg.Target("state", "node", "classes", 3)
+CLASSES = pg.Target("state", "node", "classification", 3)
 VECTORS = pg.Target("shift", "node", "vectors", 1, unit="Å")
 PLACES = pg.Target("place", "node", "coordinates", 1, unit="Å")
 SHIFT = torch.tensor([100.0, -80.0, 60.0], dtype=torch.float64)

@@ -24,7 +24,7 @@ from protgraph.structure import ALPHABET
 from protgraph.structure.residues.atoms import ELEMENTS
 from protgraph.train.files import read_proteins
 
-TARGET = pg.Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+TARGET = pg.Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 K = 6
 CONTEXT = [pg.component(f"context_{name}", k=K) for name in ("rbf", "pair_rbf", "direction", "periodic")]
 

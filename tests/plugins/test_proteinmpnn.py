@@ -29,7 +29,7 @@ from protgraph.featurize.plan import inputs
 from protgraph.model import ModelSpec, build_model, pretrained
 from protgraph.structure import ALPHABET, LossReport, Residues
 
-TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 #: Full backbone; the vectors call the first ones vanilla.
 FULL = [variant for variant in VARIANTS if not variant.startswith("ca_")]
 LIMIT = {torch.float64: 1e-10, torch.float32: 1e-4}

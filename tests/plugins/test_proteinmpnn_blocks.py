@@ -18,7 +18,7 @@ from protgraph.design import Decoding, forced
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 
-TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from protgraph.model import build_model
 from protgraph.structure import ALPHABET, LossReport, Residues
 from protgraph.symmetry import random_rotations
 
-TARGET = Target("residue_type", "node", "classes", 21, tuple(ALPHABET))
+TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 
 
 def residues_of(z) -> Residues:

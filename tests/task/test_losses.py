@@ -75,15 +75,19 @@ def test_a_batch_without_labels_gives_zero_and_no_gradient(loss, y):
 @pytest.mark.parametrize(
     ("kind", "loss", "y"),
     [
-        ("classes", cross_entropy, torch.tensor([0] * 500 + [1] * 300 + [2] * 200 + [-1] * 50)),
-        ("labels", binary_cross_entropy, torch.tensor([[1.0, 0.0]] * 150 + [[0.0, 1.0]] * 850 + [[math.nan, 1.0]] * 9)),
-        ("labels", partial(binary_cross_entropy, pos_weight=4.0), torch.tensor([[1.0]] * 150 + [[0.0]] * 850)),
-        ("values", squared_error, torch.tensor([[1.0, math.nan], [3.0, 5.0], [math.nan, 1.0]])),
+        ("classification", cross_entropy, torch.tensor([0] * 500 + [1] * 300 + [2] * 200 + [-1] * 50)),
+        (
+            "multilabel",
+            binary_cross_entropy,
+            torch.tensor([[1.0, 0.0]] * 150 + [[0.0, 1.0]] * 850 + [[math.nan, 1.0]] * 9),
+        ),
+        ("multilabel", partial(binary_cross_entropy, pos_weight=4.0), torch.tensor([[1.0]] * 150 + [[0.0]] * 850)),
+        ("regression", squared_error, torch.tensor([[1.0, math.nan], [3.0, 5.0], [math.nan, 1.0]])),
     ],
 )
 def test_no_constant_has_less_loss_than_the_prior(kind, loss, y):
     """Gradient descent from elsewhere ends where the closed form begins, but for half an observation of smoothing."""
-    size = 3 if kind == "classes" else y.shape[1]
+    size = 3 if kind == "classification" else y.shape[1]
     weight = loss.keywords["pos_weight"] if isinstance(loss, partial) else None
     start = prior(tally(y.split(2), kind, size), kind, pos_weight=weight)
     found = torch.zeros(size, requires_grad=True)
@@ -96,7 +100,7 @@ def test_no_constant_has_less_loss_than_the_prior(kind, loss, y):
         return value
 
     optimizer.step(step)
-    shift = start.mean() - found.detach().mean() if kind == "classes" else 0.0  # softmax sees differences only
+    shift = start.mean() - found.detach().mean() if kind == "classification" else 0.0  # softmax sees differences only
     torch.testing.assert_close(start, found.detach() + shift, atol=0.02, rtol=0)
 
 
@@ -106,5 +110,5 @@ def test_vectors_have_no_prior():
 
 def test_spread_is_the_standard_deviation_of_known_values_and_1_of_constants():
     y = torch.tensor([[1.0, 5.0, torch.nan], [3.0, 5.0, 2.0], [torch.nan, 5.0, 1000.0]])
-    found = spread(tally(y.split(1), "values", 3))
+    found = spread(tally(y.split(1), "regression", 3))
     assert found.tolist() == pytest.approx([1.0, 1.0, 499.0])

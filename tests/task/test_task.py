@@ -78,27 +78,28 @@ def test_builtin_tasks_say_what_they_are(task):
 
 
 @pytest.mark.parametrize(
-    ("kind", "monitor", "mode"), [("classes", "accuracy", "max"), ("labels", "auprc", "max"), ("values", "rmse", "min")]
+    ("kind", "monitor", "mode"),
+    [("classification", "accuracy", "max"), ("multilabel", "auprc", "max"), ("regression", "rmse", "min")],
 )
 @pytest.mark.parametrize("level", ["node", "graph"])
 def test_any_target_has_a_usual_task(level, kind, monitor, mode):
     task = task_for(Target("mine", level, kind, 2))
     assert (task.name, task.monitor, task.mode) == ("mine", monitor, mode)
-    assert task.has_threshold == (kind == "labels")
+    assert task.has_threshold == (kind == "multilabel")
 
 
 def test_one_label_a_protein_has_one_row(residues):
-    task = task_for(Target("stability", "graph", "values", 1))
+    task = task_for(Target("stability", "graph", "regression", 1))
     assert task.labels(residues, ProteinLabels(1.5)).tolist() == [[1.5]]
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "says"),
     [
-        ("classes", 5, "classes are 0…1"),
-        ("classes", 0.5, "classes are integers"),
-        ("labels", [0.5, 1.0], "other values than 0 and 1"),
-        ("values", [1.0], "2 columns"),
+        ("classification", 5, "classes are 0…1"),
+        ("classification", 0.5, "classes are integers"),
+        ("multilabel", [0.5, 1.0], "other values than 0 and 1"),
+        ("regression", [1.0], "2 columns"),
     ],
 )
 def test_labels_that_do_not_fit_the_target_say_so(residues, kind, value, says):
@@ -115,7 +116,7 @@ def test_labels_have_to_come_from_somewhere(residues):
 
 def test_a_task_that_hides_what_cannot_be_hidden_is_refused():
     with pytest.raises(DatasetError, match="hides 'sequence'"):
-        task_for(Target("mine", "node", "classes", 2), hides={"sequence"})
+        task_for(Target("mine", "node", "classification", 2), hides={"sequence"})
 
 
 def test_a_task_is_monitored_by_one_of_its_metrics():

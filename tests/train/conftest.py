@@ -47,10 +47,10 @@ class Small(Dataset):
                 "description": "",
                 "splits": {"rule": "by hand", **counts},
                 "tasks": {
-                    "helix": {**rest, "kind": "classes", "names": ["no", "yes"]},
-                    "buried": {**rest, "kind": "labels", "size": 1},
-                    "size": {**rest, "kind": "values", "size": 1, "level": "graph"},
-                    "inverse_folding": {**rest, "kind": "classes", "size": 20},
+                    "helix": {**rest, "kind": "classification", "names": ["no", "yes"]},
+                    "buried": {**rest, "kind": "multilabel", "size": 1},
+                    "size": {**rest, "kind": "regression", "size": 1, "level": "graph"},
+                    "inverse_folding": {**rest, "kind": "classification", "size": 20},
                 },
             }
         )

@@ -276,7 +276,7 @@ def test_values_are_learned_whatever_their_unit(small, tiny, quick):
             distance = np.linalg.norm(residues.pos[:, None] - residues.pos, axis=-1)
             return (unit * (distance < 10).sum(1, keepdims=True)).astype(np.float32)
 
-        target = Target("crowding", "node", "values", 1)
+        target = Target("crowding", "node", "regression", 1)
         return replace(task_for(target), name="inverse_folding", derive=derive)  # a task that brings no labels
 
     config = replace(quick, epochs=20, lr=0.02)

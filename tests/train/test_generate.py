@@ -143,7 +143,7 @@ def test_models_that_cannot_generate_are_refused():
     encoder = pg.component("encoder", dim=8, heads=2)
     with pytest.raises(LeakError, match="model 'both ways' is not causal, as going from residue to residue asks"):
         generate(checkpoint(encoder, name="both ways"))
-    states = pg.Task("states", pg.Target("states", "node", "classes", 3), TASK.loss, TASK.metrics, TASK.monitor)
+    states = pg.Task("states", pg.Target("states", "node", "classification", 3), TASK.loss, TASK.metrics, TASK.monitor)
     with pytest.raises(CheckpointError, match="trained on 'states', which does not ask for residue types"):
         generate(checkpoint(EMBED, task=states))
     with pytest.raises(MissingCoordinatesError, match=r"features\[1\] \(dihedral\) of model 'small' needs a structure"):

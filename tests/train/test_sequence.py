@@ -38,8 +38,8 @@ class Derived(Dataset):
         self._examples = [Example(name, folder / f"{name[:4]}.bcif", (name[5:],), split) for name, split in held]
         counts = {split: {"proteins": len(names), "residues": 0} for split, names in CHAINS.items()}
         rest = {"labels": "", "examples": "", "splits": counts}
-        node_of_20 = {**rest, "level": "node", "kind": "classes", "size": 20}
-        contact = {**rest, "level": "pair", "kind": "labels", "size": 1, "separation": 6}
+        node_of_20 = {**rest, "level": "node", "kind": "classification", "size": 20}
+        contact = {**rest, "level": "pair", "kind": "multilabel", "size": 1, "separation": 6}
         told = dict.fromkeys(("version", "license", "citation", "description"), "")
         tasks = {"masked_lm": node_of_20, "next_residue": node_of_20, "contact": contact}
         self.card = parse_card({"name": "derived", **told, "splits": {"rule": "", **counts}, "tasks": tasks})
@@ -216,7 +216,7 @@ def test_labels_along_edges_train_and_are_predicted(derived, structures_dir):
         far = (graph.y[source, 0] - graph.y[target, 0]).norm(dim=-1, keepdim=True)
         return graph, (far < 8).float()
 
-    target = Target("near", "edge", "labels", 1)
+    target = Target("near", "edge", "multilabel", 1)
     task = Task("contact", target, binary_cross_entropy, (m.auroc,), "auroc", derive=beta_carbons,
                 inputs=InputMasking(present=near), keeps=CONTACT.keeps)  # fmt: skip
     embed_layer = component("embed", reads=["aatype", "dihedral"], dim=8)

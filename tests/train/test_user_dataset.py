@@ -73,15 +73,15 @@ def test_labels_are_those_that_the_task_finds(folder):
 
 
 def test_a_label_column_is_a_task_and_all_together_are_one(folder, table):
-    assert get(folder, table, "size").target("size") == Target("size", "graph", "values", 1, ("size",))
-    assert get(folder, table, "kind").target("kind") == Target("kind", "graph", "classes", 2, ("a", "b"))
+    assert get(folder, table, "size").target("size") == Target("size", "graph", "regression", 1, ("size",))
+    assert get(folder, table, "kind").target("kind") == Target("kind", "graph", "classification", 2, ("a", "b"))
     with pytest.raises(LabelError, match="choose one column"):
         get(folder, table)
     table.write_text("file,ph,kd\n1crn,7,1\n1vii,8,2\n")
     assert get(folder, table).target("labels").names == ("ph", "kd")
     assert get(folder, table, "mine").target("mine").names == ("ph", "kd")
     assert get(folder, table, "mine", columns=["kd"]).target("mine").names == ("kd",)
-    assert get(folder, table, "kd", kind="classes").target("kd").kind == "classes"
+    assert get(folder, table, "kd", kind="classification").target("kd").kind == "classification"
 
 
 def test_a_column_comes_before_a_task_of_its_name(folder, table):

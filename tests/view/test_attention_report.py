@@ -14,7 +14,7 @@ from protgraph.view.attention_plot import file_name, make_figure, residue_ticks
 from protgraph.view.attention_report import write_attention
 from protgraph.view.position_plot import position_codes, similarity
 
-TARGET = pg.Target("t", "node", "classes", 3)
+TARGET = pg.Target("t", "node", "classification", 3)
 
 
 def model_of(*layers, features=("dihedral",)):

@@ -52,7 +52,7 @@ class FolderDataset(Dataset):
         What to call the task.
     columns : sequence of str, optional
         Label columns; by default every column that is no key.
-    kind : {"classes", "labels", "values"}, optional
+    kind : {"classification", "multilabel", "regression"}, optional
         What the labels are. By default texts are classes in sorted order, numbers that are all 0 or 1 are yes/no
         labels, and other numbers are values.
     target : Target, optional

@@ -85,7 +85,7 @@ def read_values(
     ----------
     columns : sequence of str
         One for classes; any number for yes/no labels and values.
-    kind : {"classes", "labels", "values"}, optional
+    kind : {"classification", "multilabel", "regression"}, optional
         By default texts are classes, numbers that are all 0 or 1 are yes/no labels, other numbers are values.
 
     Returns
@@ -102,11 +102,11 @@ def read_values(
     LabelError
         A column is blank, mixes numbers and texts, or says the same of everything.
     """
-    if kind not in (None, "classes", "labels", "values"):
-        raise LabelError(f"kind {kind!r} is none of 'classes', 'labels', 'values'")
-    numbers = None if kind == "classes" else np.stack([_numbers(table[c]) for c in columns], axis=1)  # (R, C)
+    if kind not in (None, "classification", "multilabel", "regression"):
+        raise LabelError(f"kind {kind!r} is none of 'classification', 'multilabel', 'regression'")
+    numbers = None if kind == "classification" else np.stack([_numbers(table[c]) for c in columns], axis=1)  # (R, C)
     no_numbers = numbers is not None and np.isinf(numbers).any() and not np.isfinite(numbers).any()
-    if kind == "classes" or (kind is None and len(columns) == 1 and no_numbers):
+    if kind == "classification" or (kind is None and len(columns) == 1 and no_numbers):
         if len(columns) > 1:
             raise LabelError(f"{where}: classes stand in one column, not in {', '.join(columns)}")
         return _classes(table[columns[0]], columns[0], where)
@@ -121,10 +121,10 @@ def read_values(
     if known.size == 0:
         raise LabelError(f"{where}: {', '.join(columns)} are blank in every row")
     yes_no = bool(np.isin(known, (0, 1)).all())
-    if kind == "labels" and not yes_no:
+    if kind == "multilabel" and not yes_no:
         raise LabelError(f"{where}: yes/no labels are 0 or 1; got {known[~np.isin(known, (0, 1))][0]:g}")
-    kind = kind or ("labels" if yes_no else "values")
-    if kind == "labels" and len(columns) == 1 and (known == known[0]).all():
+    kind = kind or ("multilabel" if yes_no else "regression")
+    if kind == "multilabel" and len(columns) == 1 and (known == known[0]).all():
         raise LabelError(f"{where}: {columns[0]} is {known[0]:g} wherever it is known; there is nothing to tell apart")
     return numbers.astype(np.float32), kind, ()
 
@@ -143,7 +143,7 @@ def _classes(column: np.ndarray, name: str, where: str) -> tuple[np.ndarray, str
     if len(classes) == 1:
         raise LabelError(f"{where}: {name} is {classes[0]!r} wherever it is known; there is nothing to tell apart")
     place = {known: i for i, known in enumerate(classes)} | dict.fromkeys(BLANK, -1)
-    return np.array([place[t] for t in text], dtype=np.int64), "classes", tuple(classes)
+    return np.array([place[t] for t in text], dtype=np.int64), "classification", tuple(classes)
 
 
 def _numbers(column: np.ndarray) -> np.ndarray:

@@ -157,11 +157,11 @@ def absent_residues(found: Sequence[tuple[str, ResidueLabels, np.ndarray]]) -> L
 
 def count_labels(y: np.ndarray, target: Target, residues: int) -> SplitCount:
     """One protein's known labels, ``y`` as :func:`align` gives them, with how many of each class."""
-    if target.kind == "classes":
+    if target.kind == "classification":
         per_class = np.bincount(y[y >= 0], minlength=target.size)
         return SplitCount(1, residues, int((y >= 0).sum()), tuple(per_class.tolist()))
     known = int((~np.isnan(y)).reshape(len(y), -1).any(1).sum())
-    positives = np.nansum(y, axis=0).astype(int).tolist() if target.kind == "labels" else ()
+    positives = np.nansum(y, axis=0).astype(int).tolist() if target.kind == "multilabel" else ()
     return SplitCount(1, residues, known, tuple(positives))
 
 

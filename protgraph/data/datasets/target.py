@@ -10,17 +10,17 @@ from protgraph.errors import DatasetError
 __all__ = ["Target"]
 
 _HEADS = {
-    ("node", "classes"): "node_classifier",
-    ("node", "labels"): "node_multilabel",
-    ("node", "values"): "node_regressor",
+    ("node", "classification"): "node_classifier",
+    ("node", "multilabel"): "node_multilabel",
+    ("node", "regression"): "node_regressor",
     ("node", "vectors"): "node_vector",
     ("node", "coordinates"): "coordinates",
-    ("graph", "classes"): "graph_classifier",
-    ("graph", "labels"): "graph_multilabel",
-    ("graph", "values"): "graph_regressor",
-    ("edge", "classes"): "edge_classifier",
-    ("edge", "labels"): "edge_classifier",
-    ("pair", "labels"): "contact",
+    ("graph", "classification"): "graph_classifier",
+    ("graph", "multilabel"): "graph_multilabel",
+    ("graph", "regression"): "graph_regressor",
+    ("edge", "classification"): "edge_classifier",
+    ("edge", "multilabel"): "edge_classifier",
+    ("pair", "multilabel"): "contact",
 }
 
 
@@ -34,7 +34,7 @@ class Target:
         Name of the label: "secondary_structure".
     level : {"node", "edge", "graph", "pair"}
         Per residue, per edge, per protein or per pair of residues of a protein.
-    kind : {"classes", "labels", "values", "vectors", "coordinates"}
+    kind : {"classification", "multilabel", "regression", "vectors", "coordinates"}
         One of C classes; C independent yes/no labels (multi-label; binary is C = 1); C real values; C vectors, which
         turn with the protein; C points, which turn and move with it.
     size : int
@@ -57,7 +57,7 @@ class Target:
 
     name: str
     level: Literal["node", "edge", "graph", "pair"]
-    kind: Literal["classes", "labels", "values", "vectors", "coordinates"]
+    kind: Literal["classification", "multilabel", "regression", "vectors", "coordinates"]
     size: int
     names: tuple[str, ...] = ()
     unit: str = "dimensionless"

@@ -55,7 +55,7 @@ class GraphHead(Head):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields, target)
-        if target.kind == "values":
+        if target.kind == "regression":
             self.register_buffer("scale", torch.ones(target.size))
         width = invariant_width(fields["h"])
         self.pool = Pool(width, pool)

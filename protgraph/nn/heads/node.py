@@ -54,7 +54,7 @@ class NodeHead(Head):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields, target)
-        if target.kind == "values":
+        if target.kind == "regression":
             self.register_buffer("scale", torch.ones(target.size))
         self.mlp = mlp([invariant_width(fields["h"]), *hidden, target.size], act=act, dropout=dropout)
         chiral = invariants_are_chiral(fields["h"])

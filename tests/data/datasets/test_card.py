@@ -18,7 +18,7 @@ TABLE = {
     "tasks": {
         "state": {
             "level": "node",
-            "kind": "classes",
+            "kind": "classification",
             "names": ["on", "off"],
             "labels": "seen",
             "examples": "all",
@@ -33,12 +33,12 @@ def test_a_card_says_what_its_toml_says(tmp_path):
     path.write_text(
         'name="toy"\nversion="1"\nlicense="CC0-1.0"\ncitation="nobody 2024"\ndescription="two proteins"\n'
         '[splits]\nrule="by hand"\ntrain={proteins=1, residues=9}\ntest={proteins=1, residues=4}\n'
-        '[tasks.state]\nlevel="node"\nkind="classes"\nnames=["on","off"]\nlabels="seen"\nexamples="all"\n'
+        '[tasks.state]\nlevel="node"\nkind="classification"\nnames=["on","off"]\nlabels="seen"\nexamples="all"\n'
         "splits.train={proteins=1, residues=9, labeled=8, per_class=[5, 3]}\n"
     )
     card = load_card(path)
     assert card == parse_card(TABLE)
-    assert card.tasks["state"].target == Target("state", "node", "classes", 2, ("on", "off"))
+    assert card.tasks["state"].target == Target("state", "node", "classification", 2, ("on", "off"))
     assert card.tasks["state"].counts["train"] == SplitCount(1, 9, 8, (5, 3))
     assert list(card.splits) == ["train", "test"]
 

@@ -38,7 +38,7 @@ def test_labels_per_residue_come_back_at_their_residues(folder, tmp_path, separa
         writer.writerows([name.format(rows[i][0]), *rows[i][1:]] for i in order)
     data = FolderDataset(folder, tmp_path / "labels.txt", task="aa")
     classes = sorted({row[4] for row in rows})
-    assert data.target("aa") == Target("aa", "node", "classes", len(classes), tuple(classes))
+    assert data.target("aa") == Target("aa", "node", "classification", len(classes), tuple(classes))
     assert {e.id for e in data.examples("aa")} == set(NAMES)
     for example in data.examples("aa"):
         residues = data.read(example)
@@ -57,7 +57,7 @@ def test_insertion_codes_may_stand_in_the_number(folder, table):
 def test_residues_without_a_label_are_unknown_and_counted(folder, table):
     path = table("file,chain,res_id,site,split", ["1ubq,A,8,1,train", "1ubq,A,44,0,train", "1ubq,A,70,,train"])
     data = FolderDataset(folder, path)
-    assert data.target("labels") == Target("labels", "node", "labels", 1, ("site",))
+    assert data.target("labels") == Target("labels", "node", "multilabel", 1, ("site",))
     y = align(data.labels("labels", data.examples("labels")[0]), data.read(data.examples("labels")[0]))
     assert y.shape == (76, 1) and np.flatnonzero(~np.isnan(y[:, 0])).tolist() == [7, 43]
     assert data.check("labels") == {"train": SplitCount(1, 76, 2, (1,))}
@@ -76,7 +76,7 @@ def test_one_error_names_absent_residues_of_all_files(folder, table):
 def test_labels_per_protein_are_one_row_each(folder, table):
     rows = ["1ubq,2.5,-1", "1orc,,3", "5cq2.bcif,0.5,4"]
     data = FolderDataset(folder, table("file,stability,charge", rows), task="both")
-    assert data.target("both") == Target("both", "graph", "values", 2, ("stability", "charge"))
+    assert data.target("both") == Target("both", "graph", "regression", 2, ("stability", "charge"))
     known = {e.id: align(data.labels("both", e), data.read(e)) for e in data.examples("both")}
     np.testing.assert_array_equal(known["1ubq"], np.float32([[2.5, -1]]))
     np.testing.assert_array_equal(known["1orc"], np.float32([[np.nan, 3]]))
@@ -104,15 +104,15 @@ def test_an_absent_chain_is_named(folder, table):
 @pytest.mark.parametrize(
     ("values", "kind", "expected", "names"),
     [
-        (["helix", "coil", "", "helix"], None, "classes", ("coil", "helix")),
-        (["0", "1", "1", ""], None, "labels", ("x",)),
-        (["0", "1", "2", ""], None, "values", ("x",)),
-        (["10", "9", "", "9"], "classes", "classes", ("9", "10")),
-        (["0", "1", "1", "0"], "values", "values", ("x",)),
-        (["-1.5", "nan", "1e3", "2"], None, "values", ("x",)),
-        (["-1.5", "NA", "1e3", ""], None, "values", ("x",)),
-        (["helix", "nan", "NaN", "coil"], None, "classes", ("coil", "helix")),
-        (["1", "1A", "2", "2"], "classes", "classes", ("1", "2", "1A")),
+        (["helix", "coil", "", "helix"], None, "classification", ("coil", "helix")),
+        (["0", "1", "1", ""], None, "multilabel", ("x",)),
+        (["0", "1", "2", ""], None, "regression", ("x",)),
+        (["10", "9", "", "9"], "classification", "classification", ("9", "10")),
+        (["0", "1", "1", "0"], "regression", "regression", ("x",)),
+        (["-1.5", "nan", "1e3", "2"], None, "regression", ("x",)),
+        (["-1.5", "NA", "1e3", ""], None, "regression", ("x",)),
+        (["helix", "nan", "NaN", "coil"], None, "classification", ("coil", "helix")),
+        (["1", "1A", "2", "2"], "classification", "classification", ("1", "2", "1A")),
     ],
 )
 def test_the_kind_of_labels_follows_from_what_they_are(folder, table, values, kind, expected, names):
@@ -214,7 +214,7 @@ def test_labels_per_residue_of_a_record_count_from_one(sequences, table):
     assert align(data.labels("kind", example), data.read(example)).tolist() == [0, -1, 1, -1]
 
 
-RESIDUE_TYPE = Target("type", "node", "classes", 20)
+RESIDUE_TYPE = Target("type", "node", "classification", 20)
 
 
 def test_without_a_table_every_file_and_record_takes_part(folder, sequences):

@@ -109,9 +109,9 @@ def test_labels_of_a_protein_without_residues_are_absent(make_residues):
 
 
 def test_counts_are_those_of_known_labels():
-    classes = Target("t", "node", "classes", 3)
+    classes = Target("t", "node", "classification", 3)
     assert count_labels(np.array([0, 2, 2, -1]), classes, 4) == SplitCount(1, 4, 3, (1, 0, 2))
-    several = Target("t", "node", "labels", 2)
+    several = Target("t", "node", "multilabel", 2)
     y = np.array([[1, 0], [np.nan, 1], [np.nan, np.nan]], dtype=np.float32)
     assert count_labels(y, several, 3) == SplitCount(1, 3, 2, (1, 1))
-    assert count_labels(y, Target("t", "node", "values", 2), 3) == SplitCount(1, 3, 2)
+    assert count_labels(y, Target("t", "node", "regression", 2), 3) == SplitCount(1, 3, 2)
