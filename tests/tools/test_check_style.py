@@ -1,0 +1,61 @@
+"""Test the style check on texts and modules that break its rules."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+spec = importlib.util.spec_from_file_location("check_style", ROOT / "tools" / "check_style.py")
+check_style = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(check_style)
+
+
+def write(folder: Path, source: str, name: str = "module.py") -> Path:
+    path = folder / name
+    path.write_text(source, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("a layer that is told its degree", "told"),
+        ("What the file says.", "says"),
+        ("Neighbours within 8 Å", "Neighbours"),
+        ("weights learnt before", "learnt"),
+        ("it is looked at once", "is looked at"),
+    ],
+)
+def test_banned_words_are_found(text: str, word: str) -> None:
+    assert (1, word) in list(check_style.words_in_text(text))
+
+
+@pytest.mark.parametrize("text", ["a household name", "Return the neighbors of each residue.", "slippage", "toll"])
+def test_ordinary_words_pass(text: str) -> None:
+    assert not list(check_style.words_in_text(text))
+
+
+def test_identifiers_and_f_strings_are_read(tmp_path: Path) -> None:
+    path = write(tmp_path, 'def tell_told(x):\n    told = f"{x} says"\n    return told\n')
+    found = {(line, text) for _, line, text in check_style.words_in_code(path)}
+    assert (1, "'tell_told' contains 'told'") in found
+    assert (2, "'told' contains 'told'") in found
+    assert (2, "'says'") in found
+
+
+def test_long_functions_and_modules_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_style, "ROOT", tmp_path)
+    body = "    x = 1\n" * 51
+    path = write(tmp_path, f'"""Module."""\n\nfrom __future__ import annotations\n\n\ndef f():\n{body}')
+    assert [text for *_, text in check_style.function_lengths(path)] == ["f has 51 lines of code; at most 50"]
+    assert any("no __all__" in text for *_, text in check_style.module_form(path))
+    long = write(tmp_path, '"""Module."""\nfrom __future__ import annotations\n' + "\n" * 350, "long.py")
+    assert any("at most 350" in text for *_, text in check_style.module_form(long))
+
+
+def test_relative_clauses_as_titles_are_found(tmp_path: Path) -> None:
+    path = write(tmp_path, '"""What a module holds."""\n\n\ndef f():\n    """Return x."""\n')
+    assert [text for *_, text in check_style.relative_titles(path)] == ["docstring begins with 'What'"]
