@@ -59,7 +59,7 @@ def _measure(suffix: str, files: Sequence[Path], seconds: float) -> Measurement:
     plan = FeaturePlan(FEATURES)
 
     def graph(path: Path) -> np.ndarray:
-        whole = plan.whole(plan.stored(clean(load_structure(path))))
+        whole = plan.featurize(plan.precompute(clean(load_structure(path))))
         return whole.edge_dist.numpy()
 
     ways: dict[str, Way] = {

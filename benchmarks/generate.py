@@ -45,7 +45,7 @@ def _whole(model: ProteinModel, seconds: float) -> Measurement:
 
 def _one_more(model: ProteinModel, seconds: float) -> Measurement:
     letters = ("ACDEFGHIKLMNPQRSTVWY" * SEEN)[: SEEN + 1]
-    graphs = [model.plan.stored(FastaRecord("", "s", 1, 1, ((1, letters[:end]),)).residues()) for end in (SEEN, SEEN + 1)]
+    graphs = [model.plan.precompute(FastaRecord("", "s", 1, 1, ((1, letters[:end]),)).residues()) for end in (SEEN, SEEN + 1)]
     before, after = (collate(SEQUENCES * [graph]) for graph in graphs)
     with torch.no_grad():
         _, progress = incremental_step(model, before)

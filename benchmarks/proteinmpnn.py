@@ -76,7 +76,7 @@ def _proteins() -> list[Residues]:
 
 @torch.no_grad()
 def _encoded(model: ProteinModel, proteins: Sequence[Residues]) -> Decoding:
-    return Decoding.of(model, collate([model.plan.stored(p) for p in proteins]))
+    return Decoding.of(model, collate([model.plan.precompute(p) for p in proteins]))
 
 
 def _score(

@@ -101,7 +101,7 @@ def _usable(dataset: Dataset, examples: Sequence[Example], model: ProteinModel, 
     for example in examples:
         try:
             residues = dataset.read(example)
-            model.plan.stored(residues)
+            model.plan.precompute(residues)
         except Exception as e:  # noqa: BLE001 -- parsers and foreign featurizers raise many things; the others go on
             left_out.append(f"{example.id}: {Failure.of(example.path, example.id, e).reason}")
             continue

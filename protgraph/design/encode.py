@@ -34,7 +34,7 @@ def encode(model: ProteinModel, some: Sequence[Residues], *, known: Sequence[np.
     if known:
         shown = [r.hide(BACKBONE_ALONE - {"sidechain"}) for r in some]
         seen = [r.without_sidechains(~rows) for r, rows in zip(shown, known, strict=True)]
-    graphs = [model.plan.stored(shows, aatype=r.aatype) for shows, r in zip(seen, some, strict=True)]
+    graphs = [model.plan.precompute(shows, aatype=r.aatype) for shows, r in zip(seen, some, strict=True)]
     return Decoding.of(model, collate(graphs).to(device))
 
 

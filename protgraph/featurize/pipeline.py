@@ -193,7 +193,7 @@ def _protein(entry: ProteinSource, label: str, sha256: str, request: _Request) -
     try:
         plan = _plan(request.features, request.node_type)
         residues = entry.read()
-        graph = plan.whole(plan.stored(residues))
+        graph = plan.featurize(plan.precompute(residues))
         graph.validate()
     except Exception as e:  # noqa: BLE001 -- a foreign featurizer may raise anything; the others go on
         return Outcome(label, sha256=sha256, seconds=time.perf_counter() - begun, error=_words(e))

@@ -125,7 +125,7 @@ class FeaturePlan:
         stored = [(n.to_dict(), featurizer.depends_on()) for n, featurizer in (*self.structure, *self.edges)]
         return json.dumps([self.node_type, *stored], sort_keys=True)
 
-    def stored(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:
+    def precompute(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:
         """Stage one: what is found once a protein and kept.
 
         Parameters
@@ -191,7 +191,7 @@ class FeaturePlan:
                 f[n.writes.get(local, local)] = value.to(dtype) if value.is_floating_point() else value
         return f
 
-    def whole(self, graph: ProteinGraph) -> ProteinGraph:
+    def featurize(self, graph: ProteinGraph) -> ProteinGraph:
         """The graph (or batch) with the fields of both stages as tensors; the given one stays as it is."""
         f = self.expand(inputs(graph))
         whole = copy(graph)
@@ -233,7 +233,7 @@ def build_graph(
     plan = FeaturePlan(features, node_type=node_type)
     whole = {"ligands": plan.wants_ligands, "nucleic": plan.wants_ligands}
     residues = clean(protein, **whole) if isinstance(protein, Structure) else protein
-    graph = plan.whole(plan.stored(residues))
+    graph = plan.featurize(plan.precompute(residues))
     graph.validate()
     return graph
 

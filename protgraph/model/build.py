@@ -30,7 +30,7 @@ class ProteinModel(nn.Module):
     ----------
     graph : ModelSpec
     plan : FeaturePlan
-        What makes the graphs that it reads: ``model.plan.stored(residues)``.
+        What makes the graphs that it reads: ``model.plan.precompute(residues)``.
     target : Target
     fields : dict of str to FieldSpec
         Every field after the last layer.
@@ -113,7 +113,7 @@ class ProteinModel(nn.Module):
         FieldError
             It is no graph, or one of other features than the model's.
         """
-        takes = f"model {self.graph.name!r} takes graphs as model.plan.stored(residues) makes them, or a batch of those"
+        takes = f"model {self.graph.name!r} takes graphs as model.plan.precompute(residues) makes them, or a batch of those"
         if not isinstance(batch, Data):
             raise FieldError(f"{takes}; got {type(batch).__name__}")
         dtype = self.dtype

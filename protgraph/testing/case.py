@@ -296,7 +296,7 @@ class ModelCase(Case):
 
     def prepare(self, scene: Scene, device: torch.device | str, dtype: torch.dtype) -> Data:
         if isinstance(scene, StructureScene):
-            return collate([self._plan.stored(copied(residues, dtype)) for residues in scene.residues]).to(device)
+            return collate([self._plan.precompute(copied(residues, dtype)) for residues in scene.residues]).to(device)
         tensors = {n: x.to(dtype, copy=True) if x.is_floating_point() else x.clone() for n, x in scene.values.items()}
         rows = {n: scene.rows(scene.specs[n].level) for n in tensors}
         attributes = {} if scene.degree is None else {"degree": [scene.degree] * len(scene.sizes)}

@@ -53,7 +53,7 @@ def draw_scene(
     """
     plan, nonnegative = plan_of(specs), frozenset(nonnegative)
     residues = proteins(ligands=plan.wants_ligands) if of is None else of
-    batch = collate([plan.stored(copied(r)) for r in residues])
+    batch = collate([plan.precompute(copied(r)) for r in residues])
     known = plan.expand(inputs(batch))
     known["masked"] = _random("masked", field("masked"), len(batch.masked), batch.pos, False)
     sizes, edge_index = batch.sizes, batch.edge_index

@@ -214,7 +214,7 @@ def _generic(model: ProteinModel) -> ProteinModel:
 
 def _seen(model: ProteinModel, residues: Residues, points: PointCloud, *, turned: bool) -> Tensor:
     """What the network makes of a cloud: numbers that do not depend on the order of the points."""
-    graph = model.plan.stored(residues)
+    graph = model.plan.precompute(residues)
     given = ProteinGraph(**{key: value for key, value in graph.items() if key not in ("edge_index", "degree")})
     given.edge_index = torch.from_numpy(points.edge_index.copy())
     with torch.no_grad():

@@ -88,7 +88,7 @@ def read_proteins(
             for names in [(name,) for name in whole.chain_names] if one_chain else [whole.chain_names]:
                 try:
                     residues = whole.chains(names) if one_chain else whole  # ligands have chains of their own
-                    graph = plan.stored(residues.hide(hides), aatype=residues.aatype if shows_types else None)
+                    graph = plan.precompute(residues.hide(hides), aatype=residues.aatype if shows_types else None)
                     if shows_types:
                         graph.masked = graph.aatype == UNKNOWN
                     yield Protein(label, residues, graph)

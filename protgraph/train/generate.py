@@ -183,7 +183,7 @@ def _proteins(checkpoint: Checkpoint, types: Tensor) -> Batch:
     """As many chains of unknown residues, and as long, as types ``(n, L)`` has."""
     n, length = types.shape
     residues = FastaRecord("", "generated", 1, 1, ((1, ALPHABET[UNKNOWN] * length),)).residues()
-    return collate([checkpoint.model.plan.stored(residues.hide(checkpoint.hides))] * n)
+    return collate([checkpoint.model.plan.precompute(residues.hide(checkpoint.hides))] * n)
 
 
 def _shown(checkpoint: Checkpoint, proteins: Batch, types: Tensor) -> Batch:

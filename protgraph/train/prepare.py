@@ -226,7 +226,7 @@ def _graph(example: Example, residues: Residues, task: Task, plan: FeaturePlan, 
     if labels is None and not known(y).any():
         why = "no residue of it has one" if residues.has_coordinates else "there is only the sequence of it"
         raise DatasetError(f"task {task.name!r} finds no label in {example.id!r}: {why}")
-    graph = plan.stored(seen, aatype=residues.aatype if task.inputs.shows_types else None)
+    graph = plan.precompute(seen, aatype=residues.aatype if task.inputs.shows_types else None)
     graph.name, graph.y, graph.y_level = example.id, on_residues(y, graph, task.kept), task.kept.level
     graph.validate()
     return graph

@@ -55,7 +55,7 @@ def write_attention(
     residues : Residues
         The protein; without coordinates, contacts are left out.
     graph : ProteinGraph
-        What the model sees of it: ``model.plan.stored(residues)``.
+        What the model sees of it: ``model.plan.precompute(residues)``.
     out : str or Path
         Folder to write to.
     title : str

@@ -158,7 +158,7 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
     written = [f for f, spec in plan.fields.items() if spec.level == "node" and f in _written(plan, featurizer)]
     if not written:
         raise OptionError(f"{featurizer!r} gives nodes no value to color them by; 'protgraph list featurizers'")
-    graph = plan.whole(plan.stored(residues))
+    graph = plan.featurize(plan.precompute(residues))
     key = featurizer if featurizer in written else written[0]
     spec, value = plan.fields[key], graph[key].to(torch.float64).reshape(len(residues), -1).numpy()
     if spec.classes is not None:

@@ -37,7 +37,7 @@ def model():
 
 @torch.no_grad()
 def encoded(model, proteins) -> Decoding:
-    return Decoding.of(model, collate([model.plan.stored(r) for r in proteins]))
+    return Decoding.of(model, collate([model.plan.precompute(r) for r in proteins]))
 
 
 @torch.no_grad()
@@ -207,4 +207,4 @@ def test_wrong_wishes_are_told(model, proteins):
         Constraints(everything, pssm=torch.ones(1, 21))
     other = build_model("proteinmpnn.small", Target("class", "node", "classification", 2, ("a", "b")), seed=0)
     with pytest.raises(WiringError, match="predicts 'class', not the types of residues"):
-        Decoding.of(other, collate([other.plan.stored(proteins[0])]))
+        Decoding.of(other, collate([other.plan.precompute(proteins[0])]))

@@ -32,7 +32,7 @@ def model():
 @pytest.fixture(scope="module")
 def told(model, residues):
     with torch.no_grad():
-        return model(collate([model.plan.stored(residues.hide(BACKBONE_ALONE))]))["logits"].log_softmax(1).double()
+        return model(collate([model.plan.precompute(residues.hide(BACKBONE_ALONE))]))["logits"].log_softmax(1).double()
 
 
 @pytest.mark.parametrize("mode", ["forced", "conditional", "unconditional"])

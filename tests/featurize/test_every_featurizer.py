@@ -35,7 +35,7 @@ def test_the_built_in_featurizers_are_registered():
 def test_writes_exactly_its_fields_in_their_declared_form(proteins, plan_of, name):
     plan = plan_of(name)
     for residues in proteins[:4]:
-        graph = plan.whole(plan.stored(residues))
+        graph = plan.featurize(plan.precompute(residues))
         assert graph.validate()
         for field in featurizers.get(name).writes:
             if field != "edge_index":
@@ -52,8 +52,8 @@ def test_transforms_as_its_irreps_say(float64, proteins, move, plan_of, name, mi
     plan = plan_of(name)
     q = Rotation.random(random_state=5).as_matrix() * (-1 if mirror else 1)
     for residues in proteins[:3]:
-        before = plan.whole(plan.stored(move(residues, np.eye(3))))
-        after = plan.whole(plan.stored(move(residues, q.T, SHIFT)))  # row vectors: x @ qᵀ = (q x)ᵀ
+        before = plan.featurize(plan.precompute(move(residues, np.eye(3))))
+        after = plan.featurize(plan.precompute(move(residues, q.T, SHIFT)))  # row vectors: x @ qᵀ = (q x)ᵀ
         for field in featurizers.get(name).writes:
             spec = plan.fields[field]
             if mirror and spec.chiral:
@@ -70,7 +70,7 @@ def test_transforms_as_its_irreps_say(float64, proteins, move, plan_of, name, mi
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_equals_its_proteins(proteins, plan_of, name):
     plan = plan_of(name)
-    stored = [plan.stored(residues) for residues in proteins[:5]]
+    stored = [plan.precompute(residues) for residues in proteins[:5]]
     singles = [plan.expand(inputs(graph)) for graph in stored]
     batched = plan.expand(inputs(collate(stored)))
     for field in featurizers.get(name).writes:
@@ -86,7 +86,7 @@ def test_degenerate_proteins_stay_finite(proteins, plan_of, name):
     backbone[3:6, [0, 2, 3]] = np.nan
     collapsed = {key: np.ones_like(getattr(some, key)) for key in ("pos", "backbone", "atom_pos")}
     for residues in (some.select(np.arange(12) == 0), replace(some, backbone=backbone), replace(some, **collapsed)):
-        graph = plan.whole(plan.stored(residues))
+        graph = plan.featurize(plan.precompute(residues))
         assert graph.validate()  # finite, right shapes
         assert graph.num_nodes == len(residues)
 
@@ -95,7 +95,7 @@ def test_degenerate_proteins_stay_finite(proteins, plan_of, name):
 def test_inputs_stay_as_they_are(proteins, plan_of, name):
     residues = proteins[1]
     before = {k: getattr(residues, k).copy() for k in ("aatype", "pos", "backbone", "b_factor", "seq_pos", "atom_pos")}
-    graph = plan_of(name).stored(residues)
+    graph = plan_of(name).precompute(residues)
     kept = {k: v.clone() for k, v in graph.items() if isinstance(v, torch.Tensor)}
     plan_of(name).expand(inputs(graph))
     assert all(np.array_equal(v, getattr(residues, k), equal_nan=v.dtype.kind == "f") for k, v in before.items())

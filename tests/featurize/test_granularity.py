@@ -100,7 +100,7 @@ def test_the_same_layers_run_on_atoms(proteins, kind):
     )
     assert ModelSpec.from_dict(graph.to_dict()) == graph
     model = build_model(graph, PER_RESIDUE, seed=0)
-    batch = collate([model.plan.stored(p) for p in proteins[:2]])
+    batch = collate([model.plan.precompute(p) for p in proteins[:2]])
     assert model(batch)["logits"].shape == (batch.num_nodes, 3)
 
 

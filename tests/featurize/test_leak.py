@@ -35,7 +35,7 @@ def altered(residues: Residues) -> Residues:
 
 
 def tensors(plan, residues: Residues) -> dict[str, torch.Tensor]:
-    return {k: v for k, v in plan.whole(plan.stored(residues)).items() if isinstance(v, torch.Tensor)}
+    return {k: v for k, v in plan.featurize(plan.precompute(residues)).items() if isinstance(v, torch.Tensor)}
 
 
 def differing(plan, a: Residues, b: Residues) -> set[str]:
@@ -65,7 +65,7 @@ def test_hidden_coordinates_are_gone_or_asked_for_in_vain(proteins, plan_of, nam
         assert differing(plan, residues.hide("coordinates"), moved.hide("coordinates")) == set()
     else:
         with pytest.raises(MissingCoordinatesError, match=residues.name):
-            plan.stored(residues.hide("coordinates"))
+            plan.precompute(residues.hide("coordinates"))
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_short_chains_have_as_many_neighbors_as_there_are(proteins, n):
 @pytest.mark.parametrize("name", ["knn", "radius", "contact", "sequence"])
 def test_every_kind_makes_a_valid_graph(proteins, name):
     for residues in proteins:
-        graph = FeaturePlan([name]).stored(residues)
+        graph = FeaturePlan([name]).precompute(residues)
         assert graph.validate()
         assert graph.num_edges > 0
 

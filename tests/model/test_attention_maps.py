@@ -31,7 +31,7 @@ TARGET = pg.Target("t", "node", "classification", 3)
 def test_maps_are_those_of_each_protein_alone_and_sum_to_1(name, layers, everywhere):
     some = [make_protein((9, 6), seed=1), make_protein((7,), seed=2)]
     model = pg.build_model(name, TARGET, seed=0).double().eval()
-    graphs = [model.plan.stored(r) for r in some]
+    graphs = [model.plan.precompute(r) for r in some]
     both = model.attention(collate(graphs))
     assert len(both) == layers
     for layer, maps in both.items():
@@ -48,13 +48,13 @@ def test_maps_are_those_of_each_protein_alone_and_sum_to_1(name, layers, everywh
 
 def test_a_causal_model_never_looks_ahead():
     model = pg.build_model("gpt", TARGET, seed=0).eval()
-    for (found,) in model.attention(model.plan.stored(make_protein((9,), seed=1))).values():
+    for (found,) in model.attention(model.plan.precompute(make_protein((9,), seed=1))).values():
         assert not found.weights.triu(1).any() and (found.weights.tril() >= 0).all()
 
 
 def test_asking_changes_nothing():
     model = pg.build_model("transformer", TARGET, seed=0).eval()
-    graph = model.plan.stored(make_protein((9,), seed=1))
+    graph = model.plan.precompute(make_protein((9,), seed=1))
     before = model(graph)["logits"]
     model.attention(graph)
     assert torch.equal(before, model(graph)["logits"])
@@ -75,11 +75,11 @@ def test_a_layer_called_twice_has_two_maps():
     pg.layers.register("attends_twice", Twice)
     graph = pg.ModelSpec("m", layers=[pg.component("embed", reads=["aatype"], dim=8), "attends_twice"])
     model = pg.build_model(graph, TARGET, seed=0)
-    maps = model.attention(model.plan.stored(make_protein((9,), seed=1)))
+    maps = model.attention(model.plan.precompute(make_protein((9,), seed=1)))
     assert list(maps) == ["layers[1].inner (attends_twice, call 1)", "layers[1].inner (attends_twice, call 2)"]
 
 
 def test_a_model_without_attention_says_what_it_has():
     model = pg.build_model("gcn", TARGET, seed=0)
     with pytest.raises(WiringError, match="no layer with attention.*embed, gcn, residual"):
-        model.attention(model.plan.stored(make_protein((7,), seed=2)))
+        model.attention(model.plan.precompute(make_protein((7,), seed=2)))

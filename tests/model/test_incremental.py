@@ -59,7 +59,7 @@ def build(layers, dtype=torch.float64):
 
 
 def proteins(model, lengths=(9, 6), n=3):
-    return collate([model.plan.stored(make_protein(lengths, seed=seed)) for seed in range(n)])
+    return collate([model.plan.precompute(make_protein(lengths, seed=seed)) for seed in range(n)])
 
 
 def stepped(model, batch, cuts):
@@ -126,7 +126,7 @@ def test_a_layer_that_cannot_go_on_is_named(layers, match):
 
 def test_proteins_that_do_not_go_on_together_are_refused():
     model = build(MODELS["pre_norm"])
-    uneven = collate([model.plan.stored(make_protein((n,), seed=n)) for n in (4, 5)])
+    uneven = collate([model.plan.precompute(make_protein((n,), seed=n)) for n in (4, 5)])
     with pytest.raises(WiringError, match="do not go on together"):
         incremental_step(model, uneven)
     with pytest.raises(FieldError, match="go on together"):

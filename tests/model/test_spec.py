@@ -166,7 +166,7 @@ def test_logits_have_one_row_a_node_and_the_targets_width(batch):
     ],
 )
 def test_what_is_no_graph_of_the_models_features_is_said(batch, given, words):
-    with pytest.raises(FieldError, match=rf"takes graphs as model.plan.stored.*{words}"):
+    with pytest.raises(FieldError, match=rf"takes graphs as model.plan.precompute.*{words}"):
         build_model(graph([component("model_test_lift", reads=["aatype"])]), TARGET, seed=0)(given(batch))
 
 
@@ -194,7 +194,7 @@ def test_a_compiled_model_says_the_same():
     residues = make_protein((12,), seed=0)
     layers = [component("embed", reads=["aatype"], dim=8), component("gcn", dim=8)]
     model = build_model(ModelSpec("test", [component("knn", k=3)], layers), TARGET, seed=0).eval()
-    one = model.plan.stored(residues)
+    one = model.plan.precompute(residues)
     for given in (one, collate([one, one])):
         with torch.no_grad():
             said = model(given)["logits"]

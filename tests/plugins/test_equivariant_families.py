@@ -15,7 +15,7 @@ SHIFT = torch.tensor([100.0, -80.0, 60.0], dtype=torch.float64)
 
 
 def logits(model, residues):
-    return model(model.plan.stored(residues))["logits"]
+    return model(model.plan.precompute(residues))["logits"]
 
 
 @pytest.mark.parametrize("name", [*SMALL, "se3_transformer.fuchs2020"])

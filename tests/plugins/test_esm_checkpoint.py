@@ -207,7 +207,7 @@ def test_a_frozen_encoder_stays_and_a_free_one_learns(esm_folder):
     residues = make_protein((9,), seed=1)
     for frozen in (True, False):
         model = pg.build_model(with_checkpoint("esm.finetune_8m", esm_folder, frozen=frozen), TARGET, seed=0).train()
-        model(model.plan.stored(residues))["logits"].square().sum().backward()
+        model(model.plan.precompute(residues))["logits"].square().sum().backward()
         esm = model.layers[0].esm
         learns = [p.grad is not None and bool(p.grad.any()) for p in esm.parameters()]
         assert all(learns) != frozen and any(learns) != frozen and esm.training != frozen
@@ -217,7 +217,7 @@ def test_a_frozen_encoder_stays_and_a_free_one_learns(esm_folder):
 def test_attention_is_that_of_transformers_and_stays_in_chains(esm_folder):
     residues = make_protein((9, 6), seed=1)
     model = pg.build_model(with_checkpoint("esm.finetune_8m", esm_folder), TARGET, seed=0).double().eval()
-    graph = model.plan.stored(residues)
+    graph = model.plan.precompute(residues)
     maps = {layer: found[0] for layer, found in model.attention(graph).items()}
     assert list(maps) == [f"layers[0].blocks.{k} (esm_encoder)" for k in range(3)]
     reference = transformers.EsmModel.from_pretrained(
@@ -240,7 +240,7 @@ def test_attention_is_that_of_transformers_and_stays_in_chains(esm_folder):
 def test_long_chains_tell_what_their_windows_see(esm_folder):
     graph = with_checkpoint("esm.finetune_8m", esm_folder, max_len=10, long="chunk")
     model = pg.build_model(graph, TARGET, seed=0).double().eval()
-    found = next(iter(model.attention(model.plan.stored(make_protein((25,), seed=1))).values()))[0]
+    found = next(iter(model.attention(model.plan.precompute(make_protein((25,), seed=1))).values()))[0]
     assert found.sees[0].nonzero().flatten().tolist() == list(range(10))
     assert found.sees[12].nonzero().flatten().tolist() == list(range(10, 20))
     assert not found.weights[:, ~found.sees].any() and (found.weights[:, found.sees] > 0).all()
@@ -276,5 +276,5 @@ def test_models_on_embeddings_run_without_coordinates(esm_folder, tmp_path, monk
     graph = as_model_spec("esm.random")
     model = pg.build_model(graph, TARGET, seed=0).eval()
     residues = make_protein((9,), seed=1).hide({"coordinates"})
-    assert model.needs_coordinates is None and model(model.plan.stored(residues))["logits"].shape == (9, 3)
+    assert model.needs_coordinates is None and model(model.plan.precompute(residues))["logits"].shape == (9, 3)
     assert pg.build_model("esm_hybrid.random", TARGET, seed=0).needs_coordinates == "features[1] (dihedral)"

@@ -40,7 +40,7 @@ def chains(structures_dir) -> list[pg.Residues]:
 
 
 def logits(model: pg.ProteinModel, proteins: list[pg.Residues]) -> torch.Tensor:
-    return model(collate([model.plan.stored(r) for r in proteins]))["logits"]
+    return model(collate([model.plan.precompute(r) for r in proteins]))["logits"]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -83,7 +83,7 @@ def test_logits_are_invariant_from_the_coordinates_on(chains, moved, name):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_logits_are_invariant_in_float64_from_the_stored_graph_on(float64, chains, moved, name):
     model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
-    graph = collate([model.plan.stored(moved(r, np.eye(3), 0.0)) for r in chains])
+    graph = collate([model.plan.precompute(moved(r, np.eye(3), 0.0)) for r in chains])
     want = model(graph)["logits"]
     shift = torch.full((3,), 100.0)
     for rotation in random_rotations(8):

@@ -16,7 +16,7 @@ SHIFT = torch.tensor([100.0, -80.0, 60.0], dtype=torch.float64)
 
 
 def logits(model, residues):
-    return model(model.plan.stored(residues))["logits"]
+    return model(model.plan.precompute(residues))["logits"]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -45,7 +45,7 @@ def test_predictions_turn_and_move_with_the_protein(residues, moved, float64, na
 
 def test_egnn_gives_the_moved_positions(residues):
     model = pg.build_model("egnn", PLACES, seed=0)
-    f = model.embed(model.plan.stored(residues))
+    f = model.embed(model.plan.precompute(residues))
     assert model.fields["moved"].irreps == "point"
     torch.testing.assert_close(f["motion"], f["moved"] - f["pos"], rtol=0, atol=1e-4)
     assert 0 < f["motion"].norm(dim=1).max() < 1

@@ -34,16 +34,16 @@ def turned(residues, rotation):
 )
 def test_what_a_model_says_of_space_turns_with_the_protein(protein, model, target, shift):
     built = pg.build_model(model, target, seed=0).double().eval()
-    before = built(built.plan.stored(protein))["logits"]
+    before = built(built.plan.precompute(protein))["logits"]
     assert before.shape == (19, target.size, 3)
     for rotation in random_rotations(4, seed=1):
-        after = built(built.plan.stored(turned(protein, rotation.numpy())))["logits"]
+        after = built(built.plan.precompute(turned(protein, rotation.numpy())))["logits"]
         assert relative_error(after, before @ rotation.T + torch.from_numpy(shift)) <= 1e-10
 
 
 def test_atoms_that_a_model_places_are_a_peptide_near_where_it_moved_them(protein):
     built = pg.build_model("ipa.backbone", BACKBONE, seed=0).double().eval()
-    graph = built.plan.stored(protein)
+    graph = built.plan.precompute(protein)
     fields = built.embed(graph)
     placed = fields["moved_backbone"]
     assert torch.equal(placed[:, 1], fields["moved"])
@@ -54,7 +54,7 @@ def test_atoms_that_a_model_places_are_a_peptide_near_where_it_moved_them(protei
 
 def test_gradients_reach_every_weight_through_turned_frames(protein):
     built = pg.build_model("ipa.backbone", BACKBONE, seed=0).eval()
-    built(collate([built.plan.stored(protein), built.plan.stored(make_protein((9,), seed=6))]))[
+    built(collate([built.plan.precompute(protein), built.plan.precompute(make_protein((9,), seed=6))]))[
         "logits"
     ].square().sum().backward()
     silent = [name for name, p in built.named_parameters() if p.grad is None or not p.grad.any()]

@@ -61,7 +61,7 @@ def gpt2(float64):
 
 def test_gpt_is_gpt2_with_its_cache_too(gpt2):
     ours, theirs = gpt2
-    graph = ours.plan.stored(make_protein((30,), seed=4))
+    graph = ours.plan.precompute(make_protein((30,), seed=4))
     previous = torch.cat([torch.tensor([21]), graph.aatype[:-1]])[None]
     with torch.no_grad():
         want = theirs(previous).last_hidden_state[0]
@@ -105,7 +105,7 @@ def bert(float64):
 
 def test_bert_is_bert(bert):
     ours, theirs = bert
-    graph = ours.plan.stored(make_protein((30,), seed=4))
+    graph = ours.plan.precompute(make_protein((30,), seed=4))
     graph.masked = torch.arange(30) % 7 == 3
     inside = torch.tensor(AATYPE_TOKENS)[graph.aatype].masked_fill(graph.masked, MASK)
     token = torch.cat([torch.tensor([START]), inside, torch.tensor([END])])[None]

@@ -37,13 +37,13 @@ def bound(structures_dir):
 
 @pytest.fixture(scope="module")
 def graph(bound):
-    return FeaturePlan(["virtual_cb", pg.component("context_atoms", k=K), *CONTEXT]).stored(bound)
+    return FeaturePlan(["virtual_cb", pg.component("context_atoms", k=K), *CONTEXT]).precompute(bound)
 
 
 @pytest.fixture(scope="module")
 def expanded(bound):
     plan = FeaturePlan(["virtual_cb", pg.component("context_atoms", k=K), *CONTEXT])
-    return plan.whole(plan.stored(replace(bound, backbone=bound.backbone.astype("f8"), pos=bound.pos.astype("f8"))))
+    return plan.featurize(plan.precompute(replace(bound, backbone=bound.backbone.astype("f8"), pos=bound.pos.astype("f8"))))
 
 
 def virtual_cb(n, ca, c):
@@ -65,7 +65,7 @@ def test_places_without_an_atom_hold_ca_and_nothing_else(bound):
     assert len(ligands.atom_pos) == 1
     backbone = bound.backbone.copy()
     backbone[7, 3] = np.nan  # without O
-    graph = FeaturePlan(["context_atoms"]).stored(replace(bound, ligands=ligands, backbone=backbone))
+    graph = FeaturePlan(["context_atoms"]).precompute(replace(bound, ligands=ligands, backbone=backbone))
     there = graph.context_mask.sum(1)
     assert there.tolist() == [int(i != 7) for i in range(len(bound))]
     assert (graph.context_element[~graph.context_mask] == 0).all()
@@ -79,7 +79,7 @@ def test_a_protein_without_heavy_atoms_of_ligands_has_no_context(bound, change):
         change = {"ligands": bound.ligands.select(np.zeros(len(bound.ligands), bool))}
     if change == "hydrogens":  # and what is no element
         change = {"ligands": replace(bound.ligands, atom_element=np.full(len(bound.ligands.atom_pos), "X"))}
-    graph = FeaturePlan(["context_atoms"]).stored(replace(bound, **change))
+    graph = FeaturePlan(["context_atoms"]).precompute(replace(bound, **change))
     assert not graph.context_mask.any() and not graph.context_element.any() and graph.validate()
 
 
@@ -87,7 +87,7 @@ def test_elements_can_be_left_out(bound):
     elements = bound.ligands.atom_element.copy()
     elements[elements == "P"] = "MO"
     residues = replace(bound, ligands=replace(bound.ligands, atom_element=elements))
-    kept, left = (FeaturePlan([pg.component("context_atoms", omit=o)]).stored(residues) for o in ("", "Mo"))
+    kept, left = (FeaturePlan([pg.component("context_atoms", omit=o)]).precompute(residues) for o in ("", "Mo"))
     assert (kept.context_element == 42).any() and not (left.context_element == 42).any() and left.context_mask.all()
     with pytest.raises(OptionError, match="no symbol"):
         FeaturePlan([pg.component("context_atoms", omit="MO,Mb")])
@@ -97,7 +97,7 @@ def test_elements_can_be_left_out(bound):
 def test_known_side_chains_of_the_nearest_residues_are_context_too(bound):
     hidden = np.arange(len(bound)) % 3 == 0
     residues = bound.without_sidechains(hidden)
-    graph = FeaturePlan([pg.component("context_atoms", k=8, sidechains=4)]).stored(residues)
+    graph = FeaturePlan([pg.component("context_atoms", k=8, sidechains=4)]).precompute(residues)
     backbone = bound.backbone.astype("f8")
     own = 0
     for i, (n, ca, c, _) in enumerate(backbone):
@@ -282,7 +282,7 @@ def test_where_the_ligand_lies_counts_and_that_it_is_there(bound):
 
     def told(residues):
         with torch.no_grad():
-            return unconditional(Decoding.of(model, model.plan.stored(residues)))
+            return unconditional(Decoding.of(model, model.plan.precompute(residues)))
 
     moved = [replace(bound, ligands=replace(bound.ligands, atom_pos=bound.ligands.atom_pos + s)) for s in (0.0, 0.5)]
     assert (told(moved[0]) - told(moved[1])).abs().max() > 1e-3

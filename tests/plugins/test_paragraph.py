@@ -31,7 +31,7 @@ def test_the_published_example_comes_out(folder):
     assert loops.res_name.tolist() == [row["AA"] for row in rows]
     model = pretrained("paragraph.paired")
     assert model.num_parameters == 51_459
-    found = model(pg.collate([model.plan.stored(loops)]))["logits"].sigmoid()[:, 0]
+    found = model(pg.collate([model.plan.precompute(loops)]))["logits"].sigmoid()[:, 0]
     want = np.array([float(row["pred"]) for row in rows])
     assert np.abs(found.double().numpy() - want).max() <= 1e-6
 
@@ -43,7 +43,7 @@ def test_one_chain_has_weights_of_its_own(folder):
         loops = binding_loops(whole, heavy=heavy, light=light)
         assert loops.ids == [i for i in both.ids if i[0] == heavy + light]
         model = pretrained(f"paragraph.{name}")
-        p = model(pg.collate([model.plan.stored(loops)]))["logits"].sigmoid()
+        p = model(pg.collate([model.plan.precompute(loops)]))["logits"].sigmoid()
         assert 0.1 < p.max() <= 1
 
 

@@ -75,7 +75,7 @@ def decoding(z, file: Path, dtype: torch.dtype = torch.float64) -> Decoding:
     model = build_model("proteinmpnn.v_48_020", TARGET, seed=0).to(dtype).eval()
     model.load_state_dict(from_reference({k: v.to(dtype) for k, v in read(file).items()}))
     with torch.no_grad():
-        return Decoding.of(model, collate([model.plan.stored(residues_of(z))]))
+        return Decoding.of(model, collate([model.plan.precompute(residues_of(z))]))
 
 
 def rank_of(order) -> torch.Tensor:
@@ -129,7 +129,7 @@ def test_values_and_every_gradient_equal_the_reference(shared_reference):
     model = build_model(small(), TARGET, seed=0).double().eval()
     model.load_state_dict(from_reference(theirs))
     items = [residues_of(z, item) for item in range(3)]
-    batch = collate([model.plan.stored(r) for r in items])
+    batch = collate([model.plan.precompute(r) for r in items])
     backbone = batch.backbone.nan_to_num().requires_grad_()
     batch.backbone, batch.pos = backbone, backbone[:, 1]
     found = Decoding.of(model, batch)
@@ -179,13 +179,13 @@ def model():
 
 def told(model, residues: Residues) -> torch.Tensor:
     with torch.no_grad():
-        return unconditional(Decoding.of(model, collate([model.plan.stored(residues)])))
+        return unconditional(Decoding.of(model, collate([model.plan.precompute(residues)])))
 
 
 def test_a_gap_keeps_the_places_behind_it_and_invents_nobody(structures_dir, model):
     whole = ubiquitin(structures_dir)
     gap = whole.select((whole.res_id < 30) | (whole.res_id > 33))
-    graph = model.plan.stored(gap)
+    graph = model.plan.precompute(gap)
     assert graph.num_nodes == len(whole) - 4
     assert graph.seq_pos.tolist() == [n - 1 for n in gap.res_id.tolist()]
     first, last = gap.ids.index("A:29"), gap.ids.index("A:34")
@@ -211,7 +211,7 @@ def test_a_residue_without_a_backbone_atom_keeps_its_place_and_is_nobodys_neighb
     backbone = whole.backbone.copy()
     backbone[40, atom] = np.nan
     partial = replace(whole, backbone=backbone)
-    found = Decoding.of(model, collate([model.plan.stored(partial)]))
+    found = Decoding.of(model, collate([model.plan.precompute(partial)]))
     index = found.f["edges"].index
     assert not (index == 40).any()
     assert found.known.tolist() == [n != 40 for n in range(76)]

@@ -36,7 +36,7 @@ def batch(model, residues, kind):
         "tiny": [residues.select(np.arange(76) < 5), residues],
         "no edges": [replace(residues, backbone=np.full_like(backbone, np.nan))],
     }[kind]
-    return collate([model.plan.stored(r) for r in proteins])
+    return collate([model.plan.precompute(r) for r in proteins])
 
 
 def told(model, graphs):

@@ -108,7 +108,7 @@ def drawn_by_original(original, residues, designed, noise, *, temperature=COLD, 
 
 def encoded(ours, residues):
     with torch.no_grad():
-        return Decoding.of(ours, collate([ours.plan.stored(residues)]))
+        return Decoding.of(ours, collate([ours.plan.precompute(residues)]))
 
 
 @pytest.mark.parametrize("tied", [False, True])

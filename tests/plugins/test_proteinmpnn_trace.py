@@ -56,7 +56,7 @@ def state(proteinmpnn_weights):
 def decoding(state, residues, variant="ca_v_48_020", dtype=torch.float64) -> Decoding:
     model = build_model(f"proteinmpnn.{variant}", TARGET, seed=0).to(dtype).eval()
     model.load_state_dict(from_reference({k: v.to(dtype) for k, v in state.items()}))
-    return Decoding.of(model, collate([model.plan.stored(residues)]))
+    return Decoding.of(model, collate([model.plan.precompute(residues)]))
 
 
 @pytest.mark.parametrize("dtype, limit", [(torch.float64, 1e-10), (torch.float32, 1e-4)])

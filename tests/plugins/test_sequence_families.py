@@ -42,12 +42,12 @@ def test_a_fasta_file_is_enough_and_coordinates_say_nothing(tmp_path, name):
     path.write_text(f">made\n{protein.sequence}\n")
     (alone,) = load_fasta(path)
     assert model.needs_coordinates is None
-    assert torch.equal(model(model.plan.stored(alone))["logits"], model(model.plan.stored(protein))["logits"])
+    assert torch.equal(model(model.plan.precompute(alone))["logits"], model(model.plan.precompute(protein))["logits"])
 
 
 def test_what_is_masked_says_nothing_but_where_it_is():
     model = pg.build_model("bert", TYPES, seed=0).eval()
-    graph = model.plan.stored(make_protein((12,), seed=5))
+    graph = model.plan.precompute(make_protein((12,), seed=5))
     graph.masked[3] = True
     hidden = model(graph)["logits"]
     graph.aatype[3] = (graph.aatype[3] + 7) % 20
@@ -80,7 +80,7 @@ def test_without_an_order_of_chains_their_order_does_not_matter():
 def test_training_lowers_the_loss_on_what_it_sees(name):
     """A protein of two alternating types is learned in a few steps."""
     model = pg.build_model(name, TYPES, seed=0).train()
-    graph = model.plan.stored(make_protein((40,), seed=1))
+    graph = model.plan.precompute(make_protein((40,), seed=1))
     graph.aatype = torch.arange(40) % 2
     truth = graph.aatype.clone()
     graph.masked = torch.arange(40) % 5 == 0 if name == "bert" else graph.masked

@@ -60,8 +60,8 @@ def test_the_answer_is_a_peptide_made_of_the_sequence_alone():
     residues = make_protein((12, 7), seed=5)
     fasta = residues.hide({"coordinates", "sidechain", "b_factor"})
     assert not fasta.has_coordinates
-    said = model(model.plan.stored(residues))["logits"]
-    assert torch.equal(said, model(model.plan.stored(fasta))["logits"])
+    said = model(model.plan.precompute(residues))["logits"]
+    assert torch.equal(said, model(model.plan.precompute(fasta))["logits"])
     lengths = (said[:, [1, 2, 3]] - said[:, [0, 1, 2]]).norm(dim=-1)  # N–CA, CA–C, C–O
     expected = torch.tensor([1.46, 1.53, 1.23], dtype=F64).expand_as(lengths)
     torch.testing.assert_close(lengths, expected, rtol=0, atol=0.01)
@@ -71,7 +71,7 @@ def test_it_learns_the_backbone_of_one_protein():
     torch.manual_seed(0)
     residues = make_protein((20,), seed=2)
     model, y = built(), torch.from_numpy(STRUCTURE_PREDICTION.labels(residues))
-    graph = model.plan.stored(STRUCTURE_PREDICTION.inputs.seen(residues, residues.name))
+    graph = model.plan.precompute(STRUCTURE_PREDICTION.inputs.seen(residues, residues.name))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(250):
         optimizer.zero_grad()

@@ -158,7 +158,7 @@ def test_damaged_files_end_in_a_graph_or_a_typed_error(shared_data, tmp_path, ca
         try:
             residues = clean(load_structure(path))
             _check(source, damaged, residues)
-            plan.whole(plan.stored(residues)).validate()
+            plan.featurize(plan.precompute(residues)).validate()
             outcomes[kind, "graph"] += 1
         except ProtgraphError as e:
             assert len(str(e).splitlines()) <= 3

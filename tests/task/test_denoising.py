@@ -68,7 +68,7 @@ def test_sigma_is_the_tasks_own(residues):
 def test_edges_and_features_are_those_of_the_noisy_structure(residues):
     seen = InputMasking(noise=2.0).seen(residues, "x")
     plan = FeaturePlan(["dihedral", component("knn", k=8)])
-    clean_graph, noisy = plan.stored(residues), plan.stored(seen)
+    clean_graph, noisy = plan.precompute(residues), plan.precompute(seen)
     assert np.array_equal(noisy.pos.numpy(), seen.pos)
     assert not torch.equal(noisy.edge_index, clean_graph.edge_index)
     assert not torch.equal(noisy.dihedral, clean_graph.dihedral)

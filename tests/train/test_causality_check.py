@@ -26,7 +26,7 @@ def model(*layers, features=("previous_residue",)):
 
 
 def protein(built, lengths=(23, 11)):
-    return built.plan.stored(make_protein(lengths, seed=2))
+    return built.plan.precompute(make_protein(lengths, seed=2))
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_a_prediction_is_from_the_backbone_alone(taught, small, tmp_path):
     example = small.examples("inverse_folding", "test")[0]
     found = predict(path, [example.path], chains=example.chains)
     whole = clean(load_structure(example.path, chains=list(example.chains)))
-    graph = taught.model.plan.stored(whole.hide(BACKBONE_ALONE), aatype=whole.aatype)
+    graph = taught.model.plan.precompute(whole.hide(BACKBONE_ALONE), aatype=whole.aatype)
     with torch.no_grad():
         alone = taught.model(collate([blind(graph)]))["logits"].softmax(1)
     said = torch.tensor([row[-20:] for row in found.rows])

@@ -41,7 +41,7 @@ def logits(checkpoint, sequences, tmp_path):
     path = tmp_path / "again.fasta"
     path.write_text("".join(f">s{i}\n{s}\n" for i, s in enumerate(sequences)))
     plan = checkpoint.model.plan
-    graphs = [plan.stored(r.hide(checkpoint.hides), aatype=r.aatype) for r in load_fasta(path)]
+    graphs = [plan.precompute(r.hide(checkpoint.hides), aatype=r.aatype) for r in load_fasta(path)]
     with torch.no_grad():
         return checkpoint.model(collate(graphs))["logits"].view(len(sequences), -1, 20).double()
 

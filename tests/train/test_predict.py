@@ -29,7 +29,7 @@ def test_rows_are_residues_and_probabilities_the_models_own(trained, one):
     said = predict(trained.checkpoint(), [one], device="cpu")
     residues = clean(load_structure(one))
     with torch.no_grad():
-        p = trained.model(trained.model.plan.stored(residues))["logits"].softmax(1)
+        p = trained.model(trained.model.plan.precompute(residues))["logits"].softmax(1)
     assert said.columns == ("file", "chain", "res_id", "ins_code", "res_name", "predicted", "p_no", "p_yes")
     assert said.failures == []
     assert said.exit_code == 0
@@ -124,7 +124,7 @@ def test_node_vectors_are_what_the_head_reads_and_protein_vectors_their_means(tr
     assert made.ptr.tolist() == [0, 76, 117, 158]
     residues = clean(load_structure(files[0]))
     with torch.no_grad():
-        h = trained.model.embed(trained.model.plan.stored(residues))["h"]
+        h = trained.model.embed(trained.model.plan.precompute(residues))["h"]
     np.testing.assert_allclose(made.node[:76], h.numpy(), atol=1e-5)
     np.testing.assert_allclose(made.protein[0], h.mean(0).numpy(), atol=1e-5)
     assert made.residues[:76].tolist() == residues.ids

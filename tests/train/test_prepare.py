@@ -42,7 +42,7 @@ def test_prepared_graphs_are_those_of_the_files_with_their_labels(small, plan, s
     store = prepared.splits["train"]
     graph = store[store.names.index("1hf9_B")]
     residues = clean(load_structure(structures_dir / "1hf9.bcif"), chains=("B",))
-    expected = plan.stored(residues)
+    expected = plan.precompute(residues)
     for name in list(expected.keys()):
         if isinstance(expected[name], torch.Tensor):
             assert torch.equal(graph[name].nan_to_num(), expected[name].nan_to_num()), name

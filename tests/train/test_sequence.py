@@ -169,7 +169,7 @@ def test_pairs_are_predicted_from_a_structure_as_from_its_sequence(contacts, str
     assert len(said.rows) == sum(1 for i in range(n) for j in range(i + 6, n))
     assert said.rows[0][1:9] == ("A", 1, "", "ARG", "A", 7, "", "GLU")
     with torch.no_grad():
-        p = contacts.model(contacts.model.plan.stored(residues))["logits"].sigmoid().view(n, n)
+        p = contacts.model(contacts.model.plan.precompute(residues))["logits"].sigmoid().view(n, n)
     np.testing.assert_allclose([r[9] for r in said.rows], [p[r[2] - 1, r[6] - 1] for r in said.rows], atol=1e-6)
     same = predict(contacts.checkpoint(), [tmp_path / "made.fasta"], device="cpu")
     assert [r[1:] for r in same.rows] == [r[1:] for r in said.rows]
@@ -231,7 +231,7 @@ def test_labels_along_edges_train_and_are_predicted(derived, structures_dir):
     trained, expected = result.checkpoint().model.eval(), []
     for file in files:
         r = clean(load_structure(file))
-        graph = trained.plan.stored(r)
+        graph = trained.plan.precompute(r)
         probability = trained(graph)["logits"].sigmoid()[:, 0].tolist()
         for (source, end), p in zip(graph.edge_index.T.tolist(), probability, strict=True):
             keys = [(r.chain[i], r.res_id[i], r.ins_code[i], r.res_name[i]) for i in (source, end)]
@@ -254,7 +254,7 @@ def test_a_checkpoint_shows_types_to_the_model_but_not_to_featurizers(derived, w
     result = fit(window, derived, "masked_lm", config=EPOCH)
     path = result.save(tmp_path / "m.safetensors")
     residues = clean(load_structure(structures_dir / "5pti.bcif"))
-    graph = collate([build_model(window, MASKED_LM.target).plan.stored(residues)])
+    graph = collate([build_model(window, MASKED_LM.target).plan.precompute(residues)])
     with torch.no_grad():
         p = result.model(graph)["logits"].softmax(1)
     rows = predict(path, [structures_dir / "5pti.bcif"], device="cpu").rows

@@ -28,7 +28,7 @@ BLOCK = {"h": "h", "proteins": "proteins", "seq_pos": "seq_pos"}
 def test_a_folder_holds_a_picture_a_layer_and_one_of_all_heads_and_of_positions(tmp_path):
     residues = make_protein((30, 20), seed=1)
     model = model_of(EMBED, pg.component("pre_norm_block", heads=4, reads=BLOCK), pg.component("transformer", dim=16, heads=2))
-    made = write_attention(model, residues, model.plan.stored(residues), tmp_path / "new", title="some")
+    made = write_attention(model, residues, model.plan.precompute(residues), tmp_path / "new", title="some")
     names = ["layers_1_pre_norm_block.png", "layers_2_transformer.png", "heads.png", "positions.png", "heads.csv"]
     assert [f.name for f in made.files] == names
     assert {p.name for p in (tmp_path / "new").iterdir()} == set(names)
@@ -100,7 +100,7 @@ def test_a_model_of_atoms_has_maps_of_residues(tmp_path):
     layers = [pg.component("embed", reads=["aatype", "atom_type"], dim=8), pg.component("gat", dim=8, heads=2)]
     graph = pg.ModelSpec("atoms", [pg.component("knn", k=40)], layers, node_type="backbone")
     model = pg.build_model(graph, TARGET, seed=0)
-    stored = model.plan.stored(residues)
+    stored = model.plan.precompute(residues)
     made = write_attention(model, residues, stored, tmp_path)
     assert stored.num_nodes == 48 and len(made.heads) == 2 and 0 < made.heads[0].pairs <= 21
 
@@ -108,6 +108,6 @@ def test_a_model_of_atoms_has_maps_of_residues(tmp_path):
 def test_a_sequence_without_structure_has_maps_and_no_contacts(tmp_path):
     residues = make_protein((30,), seed=1)
     model = model_of(EMBED, pg.component("transformer", dim=16, heads=2))
-    graph = model.plan.stored(residues)
+    graph = model.plan.precompute(residues)
     made = write_attention(model, residues.hide({"coordinates"}), graph, tmp_path)
     assert np.isnan([r.r_contact for r in made.heads]).all() and len(made.files) == 3 and made.positions == ()

@@ -38,7 +38,7 @@ def test_mean_equals_dense_matrices() -> None:
 def test_model_learns_with_the_head(residues: pg.Residues) -> None:
     target = pg.Target("residue_type", "node", "classification", 21, head="template_classifier")
     model = pg.build_model("template", target, seed=0)
-    graph = model.plan.stored(residues)
+    graph = model.plan.precompute(residues)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     losses = []
     for _ in range(20):
