@@ -13,14 +13,14 @@ from protgraph.cli.read_options import reads_structures
 if TYPE_CHECKING:
     from protgraph.view.attention_report import AttentionReport
 
-__all__ = ["attention"]
+__all__ = ["attention_command"]
 
 #: Heads in the printed table; all are in the CSV.
 _SHOWN = 12
 
 
 @reads_structures()
-def attention(
+def attention_command(
     model: Annotated[str, typer.Argument(help="Model by name ('transformer', 'gat.v1'), or a checkpoint file.")],
     file: Annotated[Path, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or FASTA.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")],

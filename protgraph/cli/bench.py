@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["bench"]
+__all__ = ["bench_command"]
 
 
-def bench(
+def bench_command(
     spec: Annotated[
         str, typer.Argument(help="TOML file, or a built-in comparison: pdb_core, sequences, contacts, ts50.")
     ] = "pdb_core",

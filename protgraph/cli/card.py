@@ -10,10 +10,10 @@ import typer
 
 from protgraph.errors import OptionError
 
-__all__ = ["card"]
+__all__ = ["card_command"]
 
 
-def card(
+def card_command(
     name: Annotated[str, typer.Argument(help="A layer that passes messages; or 'gvp', 'mace'.")],
     option: Annotated[list[str] | None, typer.Option(help="An option of the layer, as lmax=2; again for more.")] = None,
 ) -> None:

@@ -13,13 +13,13 @@ from protgraph.errors import OptionError
 if TYPE_CHECKING:
     from protgraph.testing import Result, Subject
 
-__all__ = ["check"]
+__all__ = ["check_command"]
 
 _KINDS = ("featurizers", "layers", "heads", "models")
 _SIGN = {"passed": ("✓", "green"), "failed": ("✗", "red"), "expected": ("~", "yellow"), "skipped": ("-", None)}
 
 
-def check(
+def check_command(
     names: Annotated[
         list[str] | None, typer.Argument(help="Featurizers, layers, heads or models; a family means all its variants.")
     ] = None,

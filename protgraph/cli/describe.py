@@ -10,10 +10,10 @@ import typer
 if TYPE_CHECKING:
     from protgraph.model import ComponentSummary
 
-__all__ = ["describe"]
+__all__ = ["describe_command"]
 
 
-def describe(
+def describe_command(
     model: Annotated[str, typer.Argument(help="Model by name ('gat', 'gat.v1'), or a checkpoint file.")],
     task: Annotated[str, typer.Option(help="Task whose target chooses the head.")] = "secondary_structure",
     draw: Annotated[

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from protgraph.structure import Residues
     from protgraph.train.prepare import Failure
 
-__all__ = ["Proteins", "design", "load_model", "names", "writable"]
+__all__ = ["Proteins", "design_command", "load_model", "names", "writable"]
 
 Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
 Model = Annotated[str, typer.Option(help="A model with published weights, or what 'protgraph train' wrote of one.")]
@@ -28,7 +28,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 
 
 @reads_structures(chains=False)
-def design(
+def design_command(
     files: Files,
     out: Annotated[Path, typer.Option("--out", "-o", help="FASTA file to write; .gz is gzipped.")],
     model: Model = "proteinmpnn.v_48_020",

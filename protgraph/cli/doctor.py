@@ -10,7 +10,7 @@ import typer
 from protgraph.registry import PluginProblem, registries
 from protgraph.registry.discovery import unreadable_distributions
 
-__all__ = ["doctor"]
+__all__ = ["doctor_command"]
 
 DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite", "lightning", "torchmetrics", "numpy")
 #: Optional distribution → (module, extra that brings it).
@@ -23,7 +23,7 @@ EXTRAS = {
 }
 
 
-def doctor() -> None:
+def doctor_command() -> None:
     """Check the installation: print versions, load every component by itself, and say what is broken.
 
     The exit code is 1 where something is broken, 0 otherwise.

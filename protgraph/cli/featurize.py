@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from protgraph.featurize.pipeline import Outcome
     from protgraph.registry.component import ComponentSpec
 
-__all__ = ["featurize", "parse_feature"]
+__all__ = ["featurize_command", "parse_feature"]
 
 FILES_A_PROCESS = 100  # a process takes some seconds to start
 DEFAULT = ("dihedral", "knn:k=30", "edge_distance", "edge_rbf")
@@ -24,7 +24,7 @@ BETWEEN_ATOMS = ("radius:radius=4.5", "covalent_bond", "edge_distance", "edge_rb
 
 
 @reads_structures()
-def featurize(
+def featurize_command(
     files: Annotated[
         list[Path],
         typer.Argument(help="Structure or FASTA files, folders, '**/*.cif', @list.txt, pdb:1ubq, af:P69905."),

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["fetch"]
+__all__ = ["fetch_command"]
 
 
-def fetch(
+def fetch_command(
     ids: Annotated[
         list[str], typer.Argument(help="1ubq or pdb:1ubq; af:P69905 or AF-P69905-F1; @ids.txt for one a line.")
     ],

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["generate"]
+__all__ = ["generate_command"]
 
 
-def generate(
+def generate_command(
     checkpoint: Annotated[Path, typer.Argument(help="What 'protgraph train' wrote, of a causal model.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="FASTA file to write.")],
     n: Annotated[int, typer.Option("--n", "-n", help="Sequences.")] = 8,

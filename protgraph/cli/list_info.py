@@ -13,10 +13,10 @@ from protgraph.registry import Option, Registry, RegistryEntry, options_of, regi
 if TYPE_CHECKING:
     from protgraph.task import Task
 
-__all__ = ["info", "list_components"]
+__all__ = ["info_command", "list_command"]
 
 
-def list_components(
+def list_command(
     kind: Annotated[
         str | None, typer.Argument(help="featurizers, layers, heads, models, tasks or datasets; all by default.")
     ] = None,
@@ -40,7 +40,7 @@ def list_components(
             typer.echo("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def info(
+def info_command(
     name: Annotated[str, typer.Argument(help="Name of a component; 'family.variant' where it has variants.")],
     kind: Annotated[str | None, typer.Option(help="Only this kind, layers say, where several share the name.")] = None,
 ) -> None:

@@ -18,14 +18,14 @@ import typer
 from protgraph.errors import OptionError
 from protgraph.registry import registries
 
-__all__ = ["new_plugin", "render"]
+__all__ = ["new_plugin_command", "render"]
 
 SUFFIX = ".tmpl"
 PLACE = "PACKAGE"  # stands for the package in file names
 PREFIX = "protgraph_"
 
 
-def new_plugin(
+def new_plugin_command(
     name: Annotated[str, typer.Argument(help="Import name of the plugin, say protgraph_lens.")],
     parent: Annotated[Path, typer.Option("--in", help="Folder in which its folder is made.")] = Path(),
 ) -> None:

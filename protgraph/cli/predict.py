@@ -12,7 +12,7 @@ from protgraph.cli.read_options import reads_structures
 if TYPE_CHECKING:
     from protgraph.train import Embeddings, Predictions
 
-__all__ = ["embed", "predict"]
+__all__ = ["embed_command", "predict_command"]
 
 Checkpoint = Annotated[Path, typer.Argument(help="What 'protgraph train' wrote.")]
 Files = Annotated[list[Path], typer.Argument(help="Structure or FASTA files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
@@ -20,7 +20,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 
 
 @reads_structures()
-def predict(
+def predict_command(
     checkpoint: Checkpoint,
     files: Files,
     out: Annotated[Path, typer.Option("--out", "-o", help="CSV file to write.")],
@@ -63,7 +63,7 @@ def _files_read(found: Predictions, paths: list[Path]) -> str:
 
 
 @reads_structures()
-def embed(
+def embed_command(
     checkpoint: Checkpoint,
     files: Files,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .npz, or .parquet.")],

@@ -16,11 +16,11 @@ from protgraph.cli.read_options import reads_structures
 if TYPE_CHECKING:
     from protgraph.design import Scores
 
-__all__ = ["score"]
+__all__ = ["score_command"]
 
 
 @reads_structures(chains=False)
-def score(
+def score_command(
     files: Files,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv, or .npz.")],
     model: Model = "proteinmpnn.v_48_020",

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["speed"]
+__all__ = ["speed_command"]
 
 
-def speed(
+def speed_command(
     name: Annotated[
         str | None,
         typer.Argument(help="attention, collate, edges, featurize, generate, layers, neighbors, proteinmpnn; or all."),

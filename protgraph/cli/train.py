@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.train import Failure
 
-__all__ = ["train"]
+__all__ = ["train_command"]
 
 
-def train(
+def train_command(
     model: Annotated[str, typer.Argument(help="Model by name: 'gat', 'gat.v1'.")],
     data: Annotated[str, typer.Option(help="Dataset by name, or a folder of structure or FASTA files.")],
     task: Annotated[

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from protgraph.structure import Residues
     from protgraph.view.scene import Color, EdgeSet
 
-__all__ = ["view"]
+__all__ = ["view_command"]
 
 
 @reads_structures()
-def view(
+def view_command(
     file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq, af:P69905.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, .html or .mvsj.")],
     edges: Annotated[

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protgraph.cli.train import train
+from protgraph.cli.train import train_command
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.structure import clean, load_structure
 from protgraph.train import FitConfig
@@ -282,6 +282,6 @@ def test_bench_writes_a_table_and_goes_on_where_it_was(run, tmp_path, folder):
 
 
 def test_options_of_train_have_the_defaults_of_fit():
-    shown, config = signature(train).parameters, FitConfig()
+    shown, config = signature(train_command).parameters, FitConfig()
     for name in ("epochs", "lr", "seed", "patience", "batch_residues", "device", "pos_weight", "max_time"):
         assert shown[name].default == getattr(config, name), name
