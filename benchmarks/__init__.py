@@ -3,8 +3,8 @@
 ``protgraph speed NAME`` prints one; a ratio is what to read, since milliseconds are the machine's.
 """
 
-from benchmarks.case import LayerInputs, SpeedCase
-from benchmarks.measure import MEASUREMENTS, measure
+from benchmarks.layer_case import LayerInputs, SpeedCase
+from benchmarks.measurements import MEASUREMENTS, measure
 from benchmarks.timing import Measurement, Timing, interleave
 
 __all__ = ["MEASUREMENTS", "SpeedCase", "Measurement", "LayerInputs", "Timing", "interleave", "measure"]

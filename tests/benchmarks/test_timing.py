@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from benchmarks.measure import MEASUREMENTS, measure
+from benchmarks.measurements import MEASUREMENTS, measure
 from benchmarks.timing import interleave
 from protgraph.errors import UnknownNameError
 

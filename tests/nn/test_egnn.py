@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.plain import PlainEGCL
+from benchmarks.plain_geometric import PlainEGCL
 from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.egnn import EGNN

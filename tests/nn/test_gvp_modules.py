@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.plain import PlainGVP, PlainGVPConv
+from benchmarks.plain_geometric import PlainGVP, PlainGVPConv
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths

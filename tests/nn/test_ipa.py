@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.plain import PlainIPA
+from benchmarks.plain_geometric import PlainIPA
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.featurize.frame import axes

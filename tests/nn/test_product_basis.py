@@ -9,7 +9,7 @@ import pytest
 import torch
 from e3nn import o3
 
-from benchmarks.steerable import PlainProductBasis
+from benchmarks.plain_steerable import PlainProductBasis
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
 from protgraph.nn.layers.product_basis import ProductBasis

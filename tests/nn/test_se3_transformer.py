@@ -8,7 +8,7 @@ import torch
 from e3nn import o3
 from torch.nn.functional import layer_norm
 
-from benchmarks.steerable import PlainSE3Conv, PlainSE3Transformer
+from benchmarks.plain_steerable import PlainSE3Conv, PlainSE3Transformer
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.nn.layers.norm_relu import NormReLU

@@ -7,7 +7,7 @@ import pytest
 import torch
 from e3nn import o3
 
-from benchmarks.steerable import PlainTFN
+from benchmarks.plain_steerable import PlainTFN
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.gate import Gate

@@ -7,10 +7,10 @@ from e3nn import o3
 from torch import Tensor, nn
 from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 
-from benchmarks.case import LayerInputs, SpeedCase
-from benchmarks.inputs import scalars
-from benchmarks.plain import PlainEGCL, PlainGVPConv, PlainIPA
-from benchmarks.steerable import PlainProductBasis, PlainSE3Conv, PlainSE3Transformer, PlainTFN
+from benchmarks.layer_case import LayerInputs, SpeedCase
+from benchmarks.plain_geometric import PlainEGCL, PlainGVPConv, PlainIPA
+from benchmarks.plain_steerable import PlainProductBasis, PlainSE3Conv, PlainSE3Transformer, PlainTFN
+from benchmarks.synthetic_inputs import scalars
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.gvp_modules import ScalarVectorWidths
 from protgraph.nn.layers.egnn import EGNN
@@ -23,7 +23,7 @@ from protgraph.nn.layers.se3_transformer import SE3Transformer
 from protgraph.nn.layers.tfn import TFN
 from protgraph.symmetry import random_rotations
 
-__all__ = ["egnn", "gvp_conv", "ipa", "product_basis", "schnet", "se3_conv", "se3_transformer", "tfn"]
+__all__ = ["CASES"]
 
 VECTORS, EDGE_SCALARS, HEADS, CUTOFF, GAUSSIANS = 16, 32, 8, 40.0, 50
 STEERABLE = "128x0e+32x1o"
@@ -210,3 +210,15 @@ def ipa(s: LayerInputs) -> SpeedCase:
             "linear maps on nodes; logits and sums on all pairs; pair features on edges",
         ),
     )
+
+
+CASES = {
+    "egnn": egnn,
+    "gvp_conv": gvp_conv,
+    "ipa": ipa,
+    "product_basis": product_basis,
+    "schnet": schnet,
+    "se3_conv": se3_conv,
+    "se3_transformer": se3_transformer,
+    "tfn": tfn,
+}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.peers import peers
+from benchmarks.peer_programs import peers
 from benchmarks.timing import Measurement, interleave
 from protgraph import registry
 from protgraph.errors import DatasetError

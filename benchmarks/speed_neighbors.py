@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.inputs import DENSITY, cloud
+from benchmarks.synthetic_inputs import DENSITY, cloud
 from benchmarks.timing import Measurement, interleave
 from protgraph.structure.neighbors.search import knn
 

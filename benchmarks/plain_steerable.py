@@ -1,4 +1,4 @@
-"""Layers of irreps as one writes them from the papers, with e3nn: see :mod:`benchmarks.plain`."""
+"""Layers of irreps as one writes them from the papers, with e3nn: see :mod:`benchmarks.plain_geometric`."""
 
 from __future__ import annotations
 

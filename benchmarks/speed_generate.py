@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from benchmarks.inputs import apart, threads
+from benchmarks.synthetic_inputs import apart, threads
 from benchmarks.timing import Measurement, Timing, interleave
 from protgraph.data.graph.protein_graph import collate
 from protgraph.model import ModelSpec, ProteinModel, build_model

@@ -7,10 +7,10 @@ from protgraph_plugins.gearnet.layers import GearNet, GearNetEdge, RelationalCon
 from protgraph_plugins.gearnet.line_graph import kinds_of_turn
 from torch import Tensor, nn
 
-from benchmarks import LayerInputs, SpeedCase
+from benchmarks.layer_case import LayerInputs, SpeedCase
 from protgraph import Edges, FieldSpec, field
 
-__all__ = ["SparseConv", "gearnet", "gearnet_edge"]
+__all__ = ["CASES", "SparseConv"]
 
 KINDS = 6  # of edges, as the paper's network has
 BINS = 8  # of angles
@@ -77,3 +77,6 @@ def gearnet_edge(s: LayerInputs) -> SpeedCase:
         f"{EDGE_WIDTH} channels of edges",
         (0, (BINS + 1) * EDGE_WIDTH**2 + each * EDGE_WIDTH, "W_b and W_0 on edges; a sum on pairs of edges"),
     )
+
+
+CASES = {"gearnet": gearnet, "gearnet_edge": gearnet_edge}

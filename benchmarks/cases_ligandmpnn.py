@@ -8,10 +8,10 @@ from protgraph_plugins.ligandmpnn.layers import ContextAtomEncoder
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
-from benchmarks import LayerInputs, SpeedCase
+from benchmarks.layer_case import LayerInputs, SpeedCase
 from protgraph import FieldSpec
 
-__all__ = ["JoinedPairs", "context_atom_encoder"]
+__all__ = ["CASES", "JoinedPairs"]
 
 ATOMS, CHANNELS, BINS = 12, 32, 16  # of a training run; 25 atoms and 128 channels take 70 times the memory
 
@@ -59,3 +59,6 @@ def context_atom_encoder(s: LayerInputs) -> SpeedCase:
             "V and B on pairs a ≤ b, W₂ on all pairs, the rest on atoms",
         ),
     )
+
+
+CASES = {"context_atom_encoder": context_atom_encoder}

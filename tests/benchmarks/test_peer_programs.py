@@ -7,12 +7,12 @@ from importlib.util import find_spec
 import pytest
 from biotite.structure.io import pdb
 
-from benchmarks.peers import peers
+from benchmarks.peer_programs import peers
 from protgraph.structure import load_structure
 
 
 def test_only_installed_programs_are_offered(monkeypatch):
-    monkeypatch.setattr("benchmarks.peers.find_spec", lambda name: None)
+    monkeypatch.setattr("benchmarks.peer_programs.find_spec", lambda name: None)
     assert peers(".pdb", 5) == {}
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from benchmarks.inputs import protein, threads
+from benchmarks.synthetic_inputs import protein, threads
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.graph_store import write_store

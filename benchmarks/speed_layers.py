@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing
 
-from benchmarks import geometric
-from benchmarks.case import LayerInputs, SpeedCase
-from benchmarks.inputs import apart, forward_backward, protein, scalars, threads
+from benchmarks import cases_gearnet, cases_geometric, cases_ligandmpnn
+from benchmarks.layer_case import LayerInputs, SpeedCase
+from benchmarks.synthetic_inputs import apart, forward_backward, protein, scalars, threads
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import field
 from protgraph.data.graph.protein_graph import collate
@@ -16,12 +18,8 @@ from protgraph.nn.layers.gat import GAT
 from protgraph.nn.layers.gcn import GCN
 from protgraph.nn.layers.mpnn import MPNN
 from protgraph.ops.edges import Edges, Proteins
-from protgraph.registry import Registry
 
-__all__ = ["CASES", "measure"]
-
-#: What plugins offer to be measured: layer → function from :class:`LayerInputs` to :class:`SpeedCase`.
-CASES = Registry(kind="speed case", group="protgraph.speed")
+__all__ = ["layer_cases", "layer_inputs", "measure"]
 
 PROTEINS, RESIDUES, DEGREE, WIDTH, EDGE_WIDTH, HEADS = 8, 256, 30, 128, 16, 4
 ROUNDS = 3  # at least: some plain formulas take seconds
@@ -32,18 +30,22 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
 
     The error is that of results and of their gradients in the input; weights may be cut up differently.
     """
-    cases = {"gcn": _gcn, "gat": _gat, "mpnn": _mpnn}
-    cases |= {name: getattr(geometric, name) for name in geometric.__all__}
-    cases |= {name: CASES.get(name) for name in CASES}
+    cases = layer_cases()
     found = []
     for name, make in cases.items():
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            found.append(_measured(name, make(_scene()), seconds / len(cases)))
+            found.append(_measured(name, make(layer_inputs()), seconds / len(cases)))
     return found
 
 
-def _scene() -> LayerInputs:
+def layer_cases() -> dict[str, Callable[[LayerInputs], SpeedCase]]:
+    """Return every measured layer by name."""
+    cases = {"gcn": _gcn, "gat": _gat, "mpnn": _mpnn}
+    return cases | cases_geometric.CASES | cases_gearnet.CASES | cases_ligandmpnn.CASES
+
+
+def layer_inputs() -> LayerInputs:
     batch = collate([protein(RESIDUES, DEGREE, seed=i) for i in range(PROTEINS)])
     edges = Edges.of(batch)
     h, e = torch.randn(edges.num_nodes, WIDTH, requires_grad=True), torch.randn(edges.num_edges, EDGE_WIDTH)

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from benchmarks.inputs import threads
+from benchmarks.synthetic_inputs import threads
 from benchmarks.timing import Measurement, interleave
 from protgraph import registry
 from protgraph.data.datasets.target import Target

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from benchmarks.inputs import apart, forward_backward, protein, threads
+from benchmarks.synthetic_inputs import apart, forward_backward, protein, threads
 from benchmarks.timing import Measurement, interleave
 from protgraph.ops.edges import Edges
 from protgraph.ops.segment import Segments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from benchmarks.inputs import apart, forward_backward, scalars, threads
+from benchmarks.synthetic_inputs import apart, forward_backward, scalars, threads
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import field
 from protgraph.nn.layers.transformer import Transformer

@@ -39,7 +39,7 @@ def measure(name: str, *, seconds: float = 5.0, files: Sequence[Path] = ()) -> l
         near = difflib.get_close_matches(name, MEASUREMENTS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise UnknownNameError(f"no measurement {name!r}.{hint} Known: {', '.join(MEASUREMENTS)}")
-    module = import_module(f"benchmarks.{name}")
+    module = import_module(f"benchmarks.speed_{name}")
     if not files:
         return module.measure(seconds=seconds)
     if name != "featurize":
