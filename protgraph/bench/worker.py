@@ -67,7 +67,7 @@ def train_job(job: BenchJob) -> BenchRow:
 
 def _of_types(result: FitResult) -> dict[str, list[list[int]]]:
     """What residue types are taken for, where the task asks for them."""
-    from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
+    from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 
     asked = result.task.target.names == tuple(ALPHABET[:UNKNOWN])
     return {split: counts.tolist() for split, counts in result.confusion.items()} if asked else {}

@@ -12,7 +12,7 @@ from protgraph.design.spec import DesignSpec
 from protgraph.errors import OptionError
 from protgraph.model.build import ProteinModel
 from protgraph.structure import Residues
-from protgraph.structure.chemistry.alphabet import UNKNOWN
+from protgraph.structure.residues.alphabet import UNKNOWN
 
 __all__ = ["DesignMetrics", "evaluate_design"]
 

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from protgraph.data.datasets.target import Target
 from protgraph.model.build import ProteinModel
 from protgraph.nn.decoder import DecoderState
-from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 
 __all__ = ["OneShotDecoder", "told_at_once", "tells_types"]
 

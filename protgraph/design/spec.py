@@ -16,7 +16,7 @@ from protgraph.design.residue_table import ResidueTable, read_residue_table
 from protgraph.design.selection import Tie, select, ties
 from protgraph.errors import OptionError
 from protgraph.structure import ALPHABET, Residues
-from protgraph.structure.chemistry.alphabet import UNKNOWN
+from protgraph.structure.residues.alphabet import UNKNOWN
 
 __all__ = ["DesignSpec", "chosen_chains", "letters_of"]
 

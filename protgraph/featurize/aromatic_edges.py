@@ -9,10 +9,10 @@ import numpy as np
 from protgraph.data.graph.conformity import Conformity
 from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
-from protgraph.structure.chemistry.functional_groups import atoms_of, points_between, rings
-from protgraph.structure.descriptors.backbone_geometry import unit
+from protgraph.structure.chemistry.functional_groups import aromatic_rings, atom_mask, close_point_pairs
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import squared, unit
 
 __all__ = ["Aromatic", "AromaticSulfur", "CationPi", "PiStacking"]
 
@@ -32,7 +32,7 @@ class _RingPairs(EdgeFeaturizer):
     def __call__(self, residues: Residues) -> EdgeList:
         n, ends = len(residues), np.sort(self.pairs(residues), axis=0)
         codes = np.unique((ends[0] * n + ends[1])[ends[0] != ends[1]])
-        return EdgeList(*neighbors.both_ways(residues.pos, np.stack(np.divmod(codes, n))))
+        return EdgeList(*neighbors.to_undirected(residues.pos, np.stack(np.divmod(codes, n))))
 
 
 class Aromatic(_RingPairs):
@@ -60,9 +60,9 @@ class Aromatic(_RingPairs):
         self.low, self.high = low, high
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        found = rings(residues)
-        i, j = points_between(found.center, found.center, self.high)
-        far = neighbors.squared(found.center[i] - found.center[j]) >= self.low * self.low
+        found = aromatic_rings(residues)
+        i, j = close_point_pairs(found.center, found.center, self.high)
+        far = squared(found.center[i] - found.center[j]) >= self.low * self.low
         return found.residue[np.stack([i[far], j[far]])]
 
 
@@ -96,8 +96,8 @@ class PiStacking(_RingPairs):
         self.shape, self.cutoff = shape, _cutoff("pi_stacking", cutoff)
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        found = rings(residues, _PI)
-        i, j = points_between(found.center, found.center, self.cutoff)
+        found = aromatic_rings(residues, _PI)
+        i, j = close_point_pairs(found.center, found.center, self.cutoff)
         i, j = i[i < j], j[i < j]
         line = unit(found.center[j] - found.center[i])
         tilt = np.abs((found.normal[i] * found.normal[j]).sum(1))  # cosines; the sign of a normal means nothing
@@ -156,8 +156,8 @@ class AromaticSulfur(_RingPairs):
 
 def _to_rings(residues: Residues, names: dict[str, tuple[str, ...]], cutoff: float) -> np.ndarray:
     """``(2, P)`` residues of atoms and of rings whose centers are near."""
-    found, atoms = rings(residues, _PI), np.flatnonzero(atoms_of(residues, names))
-    i, j = points_between(residues.atom_pos[atoms], found.center, cutoff)
+    found, atoms = aromatic_rings(residues, _PI), np.flatnonzero(atom_mask(residues, names))
+    i, j = close_point_pairs(residues.atom_pos[atoms], found.center, cutoff)
     return np.stack([residues.atom_residue[atoms[i]], found.residue[j]])
 
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.structure.descriptors.backbone_geometry import backbone_dihedrals, linked_to_next, unit, virtual_cb
+from protgraph.structure.descriptors.backbone_geometry import backbone_dihedrals, virtual_cb
+from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import unit
 
 __all__ = ["Dihedral", "Orientation", "SidechainDirection"]
 

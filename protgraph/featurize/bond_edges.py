@@ -17,9 +17,9 @@ from protgraph.structure.chemistry.bonds import (
     ligand_links,
     peptide_bonds,
 )
-from protgraph.structure.descriptors.backbone_geometry import linked_to_next
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.residues.atoms import NodeAtoms
+from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["AtomPairs", "CovalentBond", "Disulfide", "PeptideBond"]
@@ -37,11 +37,11 @@ class AtomPairs(EdgeFeaturizer):
     def __call__(self, residues: Residues) -> EdgeList:
         n, ends = len(residues), np.sort(residues.atom_residue[self.pairs(residues)], axis=0)
         codes = np.unique((ends[0] * n + ends[1])[ends[0] != ends[1]])
-        return EdgeList(*neighbors.both_ways(residues.pos, np.stack(np.divmod(codes, n))))
+        return EdgeList(*neighbors.to_undirected(residues.pos, np.stack(np.divmod(codes, n))))
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         pairs = np.unique(np.sort(self._ends(residues, nodes), axis=0), axis=1)
-        return EdgeList(*neighbors.both_ways(nodes.pos, pairs))
+        return EdgeList(*neighbors.to_undirected(nodes.pos, pairs))
 
     def _ends(self, residues: Residues, nodes: NodeAtoms) -> np.ndarray:
         """``(2, P)`` int64 nodes of the pairs of which both atoms are nodes."""
@@ -55,7 +55,7 @@ class PeptideBond(AtomPairs):
     Notes
     -----
     Bonded are C and N at most 2.5 Å apart; in traces without them, CA at most 4.3 Å apart
-    (:func:`protgraph.structure.descriptors.backbone_geometry.linked_to_next`).
+    (:func:`protgraph.structure.residues.chain_breaks.linked_to_next`).
     """
 
     def pairs(self, residues: Residues) -> np.ndarray:
@@ -63,7 +63,7 @@ class PeptideBond(AtomPairs):
 
     def __call__(self, residues: Residues) -> EdgeList:
         i = np.flatnonzero(linked_to_next(residues))
-        return EdgeList(*neighbors.both_ways(residues.pos, np.stack([i, i + 1])))
+        return EdgeList(*neighbors.to_undirected(residues.pos, np.stack([i, i + 1])))
 
 
 class CovalentBond(AtomPairs):

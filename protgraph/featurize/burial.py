@@ -10,8 +10,13 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.structure.descriptors.ca_trace import trace_side
-from protgraph.structure.descriptors.solvent_exposure import cb_side, contact_number, half_sphere_exposure, protrusion
+from protgraph.structure.descriptors.ca_trace import sidechain_direction
+from protgraph.structure.descriptors.solvent_exposure import (
+    cb_direction,
+    contact_number,
+    half_sphere_exposure,
+    protrusion,
+)
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["ContactNumber", "HalfSphereExposure", "Protrusion"]
@@ -96,7 +101,7 @@ class HalfSphereExposure(StructureFeaturizer):
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         made = {}
-        for name, side in (("half_sphere_ca", trace_side(residues)), ("half_sphere_cb", cb_side(residues))):
+        for name, side in (("half_sphere_ca", sidechain_direction(residues)), ("half_sphere_cb", cb_direction(residues))):
             mask = side.any(1, keepdims=True)
             made[name] = (half_sphere_exposure(residues, side, radius=self.radius) * mask).astype(np.float32)
             made[f"{name}_mask"] = mask

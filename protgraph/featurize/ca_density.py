@@ -11,8 +11,9 @@ from scipy.spatial import cKDTree
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.structure.descriptors.backbone_geometry import linked_to_next, unit
+from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import unit
 
 __all__ = ["CaDensity"]
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.structure.chemistry.alphabet import UNKNOWN
+from protgraph.structure.residues.alphabet import UNKNOWN
 
 __all__ = ["DecodingRank"]
 

@@ -10,8 +10,9 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.backbone_shape import Orientation
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.structure.descriptors.backbone_geometry import backbone_dihedrals, unit
+from protgraph.structure.descriptors.backbone_geometry import backbone_dihedrals
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import unit
 
 __all__ = ["GvpFeatures"]
 

@@ -7,18 +7,18 @@ import numpy as np
 from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeList
 from protgraph.featurize.bond_edges import AtomPairs
-from protgraph.structure.chemistry.dssp_hbond import backbone_bonds
+from protgraph.structure.chemistry.dssp_hbond import backbone_hbonds
 from protgraph.structure.chemistry.functional_groups import (
     ANIONS,
     CATIONS,
     HYDROPHOBIC,
-    atoms_between,
+    atom_mask,
     atoms_by_name,
-    atoms_of,
-    sidechains,
+    close_atom_pairs,
+    sidechain_mask,
 )
 from protgraph.structure.chemistry.hbond import hydrogen_bonds
-from protgraph.structure.chemistry.vdw import touching
+from protgraph.structure.chemistry.vdw import vdw_contacts
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
@@ -51,12 +51,12 @@ class _Donated(AtomPairs):
         if not self.is_directed:
             return super().__call__(residues)
         ends = np.unique(residues.atom_residue[self.pairs(residues)], axis=1)
-        return EdgeList(*neighbors.resorted(residues.pos, ends[:, ends[0] != ends[1]]))
+        return EdgeList(*neighbors.sort_edges(residues.pos, ends[:, ends[0] != ends[1]]))
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         if not self.is_directed:
             return super().among(residues, nodes)
-        return EdgeList(*neighbors.resorted(nodes.pos, np.unique(self._ends(residues, nodes), axis=1)))
+        return EdgeList(*neighbors.sort_edges(nodes.pos, np.unique(self._ends(residues, nodes), axis=1)))
 
 
 class HydrogenBond(_Donated):
@@ -93,7 +93,7 @@ class DsspHydrogenBond(_Donated):
 
     References
     ----------
-    Kabsch & Sander 1983, doi:10.1002/bip.360221211. See :func:`protgraph.structure.chemistry.dssp_hbond.backbone_bonds`.
+    Kabsch & Sander 1983, doi:10.1002/bip.360221211. See :func:`protgraph.structure.chemistry.dssp_hbond.backbone_hbonds`.
     """
 
     def __init__(self, *, is_directed: bool = False, best: int | None = 2) -> None:
@@ -103,7 +103,7 @@ class DsspHydrogenBond(_Donated):
         self.best = best
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        bonds = backbone_bonds(residues, best=self.best)
+        bonds = backbone_hbonds(residues, best=self.best)
         n, o = atoms_by_name(residues, np.arange(len(residues)), ("N", "O")).T
         pairs = np.stack([n[bonds.donor], o[bonds.acceptor]])
         return pairs[:, (pairs >= 0).all(0)]
@@ -134,7 +134,7 @@ class SaltBridge(AtomPairs):
 
     def pairs(self, residues: Residues) -> np.ndarray:
         cations = {name: atoms for name, atoms in CATIONS.items() if self.histidine or name != "HIS"}
-        return atoms_between(residues, atoms_of(residues, ANIONS), atoms_of(residues, cations), self.cutoff)
+        return close_atom_pairs(residues, atom_mask(residues, ANIONS), atom_mask(residues, cations), self.cutoff)
 
 
 class Ionic(AtomPairs):
@@ -155,7 +155,7 @@ class Ionic(AtomPairs):
         self.cutoff = _cutoff("ionic", cutoff)
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        return atoms_between(residues, sidechains(residues, ANIONS), sidechains(residues, CATIONS), self.cutoff)
+        return close_atom_pairs(residues, sidechain_mask(residues, ANIONS), sidechain_mask(residues, CATIONS), self.cutoff)
 
 
 class Hydrophobic(AtomPairs):
@@ -176,8 +176,8 @@ class Hydrophobic(AtomPairs):
         self.cutoff = _cutoff("hydrophobic", cutoff)
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        own = sidechains(residues, HYDROPHOBIC)
-        return atoms_between(residues, own, own, self.cutoff)
+        own = sidechain_mask(residues, HYDROPHOBIC)
+        return close_atom_pairs(residues, own, own, self.cutoff)
 
 
 class VanDerWaals(AtomPairs):
@@ -205,7 +205,7 @@ class VanDerWaals(AtomPairs):
         self.tolerance = tolerance
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        return touching(residues, -_OVERLAP, self.tolerance)
+        return vdw_contacts(residues, -_OVERLAP, self.tolerance)
 
 
 class Clash(AtomPairs):
@@ -233,7 +233,7 @@ class Clash(AtomPairs):
         self.overlap = overlap
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        return touching(residues, -np.inf, -self.overlap)
+        return vdw_contacts(residues, -np.inf, -self.overlap)
 
 
 _OVERLAP = 0.4  # Å, from which on atoms clash

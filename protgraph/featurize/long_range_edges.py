@@ -15,6 +15,7 @@ from protgraph.structure.neighbors.delaunay import delaunay
 from protgraph.structure.neighbors.random_neighbors import random_neighbors
 from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import squared
 
 __all__ = ["Complete", "Delaunay", "DistantKnn", "RandomLongRange"]
 
@@ -134,15 +135,15 @@ class RandomLongRange(EdgeFeaturizer):
 def _complete(pos: np.ndarray) -> EdgeList:
     n = len(pos)
     target, source = np.nonzero(~np.eye(n, dtype=bool))
-    return EdgeList(*neighbors.resorted(pos, np.stack([source, target])), degree=max(n - 1, 0))
+    return EdgeList(*neighbors.sort_edges(pos, np.stack([source, target])), degree=max(n - 1, 0))
 
 
 def _triangulated(pos: np.ndarray, cutoff: float | None) -> EdgeList:
-    source, target = neighbors.both_ways(pos, delaunay(pos))
+    source, target = neighbors.to_undirected(pos, delaunay(pos))
     if cutoff is None:
         return EdgeList(source, target)
     exact = np.asarray(pos, np.float64)
-    near = neighbors.squared(exact[source] - exact[target]) <= cutoff * cutoff
+    near = squared(exact[source] - exact[target]) <= cutoff * cutoff
     return EdgeList(source[near], target[near])
 
 

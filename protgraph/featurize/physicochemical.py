@@ -11,7 +11,7 @@ from torch import Tensor
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 
 __all__ = ["SCALES", "Physicochemical"]
 

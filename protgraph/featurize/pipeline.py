@@ -21,8 +21,8 @@ from protgraph.featurize.plan import FeaturePlan
 from protgraph.registry.component import ComponentSpec, as_component
 from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.fetch import fetch
-from protgraph.structure.io.loss_report import LossReport
 from protgraph.structure.io.sources import ProteinSource, entries
+from protgraph.structure.residues.loss_report import LossReport
 
 __all__ = ["Outcome", "featurize_files", "graphs_of"]
 

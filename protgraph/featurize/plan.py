@@ -19,7 +19,7 @@ from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, Struc
 from protgraph.ops.edges import Edges, Proteins
 from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure import Residues, Structure, clean
-from protgraph.structure.chemistry.alphabet import UNKNOWN
+from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.structure.residues.atoms import NODE_TYPES, NodeAtoms, nodes_of
 from protgraph.structure.residues.ligands import Ligands
 

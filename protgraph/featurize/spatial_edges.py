@@ -14,9 +14,9 @@ import numpy as np
 
 from protgraph.errors import OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
-from protgraph.structure.descriptors.representative_atoms import cb, sidechain_centroid
+from protgraph.structure.descriptors.representative_atoms import cb_or_ca, sidechain_centroid
 from protgraph.structure.neighbors import search as neighbors
-from protgraph.structure.neighbors.atom_distance import nearest_by_atoms
+from protgraph.structure.neighbors.atom_distance import knn_by_atoms
 from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 
@@ -55,7 +55,7 @@ class Knn(EdgeFeaturizer):
 
     def __call__(self, residues: Residues) -> EdgeList:
         if self.of == "any_atom":
-            found = nearest_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, self.k)
+            found = knn_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, self.k)
         else:
             found = _found(residues, self.of, partial(neighbors.knn, k=self.k))
         if self.separation > 1:
@@ -173,7 +173,7 @@ class SequenceOffset(EdgeFeaturizer):
 
 _POINTS: dict[str, Callable[[Residues], np.ndarray]] = {
     "node": lambda residues: residues.pos,
-    "cb": cb,
+    "cb": cb_or_ca,
     "centroid": sidechain_centroid,
 }
 
@@ -187,7 +187,7 @@ def _measure(name: str, of: str) -> str:
 def _found(residues: Residues, of: str, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Edges ``(2, E)`` found between one point a residue, in the order of the nodes' distance."""
     found = find(_POINTS[of](residues))
-    return found if of == "node" else neighbors.resorted(residues.pos, found)
+    return found if of == "node" else neighbors.sort_edges(residues.pos, found)
 
 
 def _of_nodes(name: str, of: str, separation: int) -> None:

@@ -1,20 +1,27 @@
-"""From structure and sequence files to residue arrays; numpy and biotite, no torch."""
+"""Structure and sequence files as residue arrays, with descriptors and neighbor search; NumPy and biotite, no torch."""
 
-from protgraph.structure.chemistry.alphabet import ALPHABET
-from protgraph.structure.io.atom_array import from_atom_array, to_atom_array
-from protgraph.structure.io.fasta import load_fasta
-from protgraph.structure.io.load import Structure, load_structure
-from protgraph.structure.io.loss_report import LossReport
-from protgraph.structure.residues.clean import clean
-from protgraph.structure.residues.residues import BACKBONE, Residues
+from protgraph.structure.io import fetch, from_atom_array, load_fasta, load_structure, to_atom_array
+from protgraph.structure.residues import (
+    ALPHABET,
+    BACKBONE,
+    THREE_LETTER,
+    Ligands,
+    LossReport,
+    Residues,
+    Structure,
+    clean,
+)
 
 __all__ = [
     "ALPHABET",
     "BACKBONE",
+    "THREE_LETTER",
+    "Ligands",
     "LossReport",
     "Residues",
     "Structure",
     "clean",
+    "fetch",
     "from_atom_array",
     "load_fasta",
     "load_structure",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from protgraph.data.datasets.target import Target
-from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.descriptors.dssp import dssp, three_states
+from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.task import metrics as m
 from protgraph.task.input_masking import InputMasking, with_random_order
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError
-from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.task import metrics as m
 from protgraph.task.builtin import BACKBONE_ALONE, residue_type
 from protgraph.task.input_masking import InputMasking

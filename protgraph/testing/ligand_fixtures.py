@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from protgraph.structure import Residues
-from protgraph.structure.descriptors.backbone_geometry import unit
 from protgraph.structure.residues.ligands import Ligands
+from protgraph.structure.vectors import unit
 
 __all__ = ["with_ligands"]
 

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from protgraph.structure import Residues
-from protgraph.structure.chemistry.alphabet import THREE_LETTER
+from protgraph.structure.residues.alphabet import THREE_LETTER
 from protgraph.testing.protein_fixtures import make_protein
 
 __all__ = ["packed_proteins"]

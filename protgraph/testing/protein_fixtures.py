@@ -12,8 +12,9 @@ import torch
 from biotite.sequence import ProteinSequence
 
 from protgraph.structure import LossReport, Residues
-from protgraph.structure.chemistry.alphabet import ALPHABET
-from protgraph.structure.descriptors.backbone_geometry import unit, virtual_cb
+from protgraph.structure.descriptors.backbone_geometry import virtual_cb
+from protgraph.structure.residues.alphabet import ALPHABET
+from protgraph.structure.vectors import unit
 from protgraph.testing.ligand_fixtures import with_ligands
 
 __all__ = ["copied", "degenerate_proteins", "make_protein", "proteins"]

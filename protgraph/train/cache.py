@@ -19,8 +19,8 @@ import numpy as np
 
 from protgraph.structure import clean, load_structure
 from protgraph.structure.io.fetch import cache_dir
-from protgraph.structure.io.loss_report import LossReport
 from protgraph.structure.residues.ligands import Ligands
+from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["cache_dir", "cached_residues", "code_digest", "component_digest", "digest", "stamps"]

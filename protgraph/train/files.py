@@ -11,8 +11,8 @@ from typing import Any
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.structure import Residues
-from protgraph.structure.chemistry.alphabet import UNKNOWN
 from protgraph.structure.io.sources import entries
+from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint
 from protgraph.train.prepare import Failure
 

@@ -18,8 +18,8 @@ from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionErr
 from protgraph.model.build import ProteinModel
 from protgraph.model.incremental import IncrementalState, incremental_step, initial_state
 from protgraph.nn.sampling import check_sampling, sample_classes
-from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.io.fasta import FastaRecord
+from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.train.causality_check import refuse_leak
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device

@@ -27,7 +27,7 @@ from torch import Tensor
 from protgraph.errors import OptionError
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.structure import Residues
-from protgraph.structure.descriptors.representative_atoms import cb
+from protgraph.structure.descriptors.representative_atoms import cb_or_ca
 
 __all__ = [
     "CONTACT",
@@ -102,7 +102,7 @@ def contacts(residues: Residues, *, cutoff: float = CONTACT) -> np.ndarray:
 
     Where the file has no CB (glycine), ideal geometry puts one on the backbone; without a backbone, CA counts.
     """
-    place = cb(residues)
+    place = cb_or_ca(residues)
     distance = np.linalg.norm(place[:, None] - place[None], axis=-1)  # (L, L), NaN without coordinates
     return (distance < cutoff) & ~np.eye(len(residues), dtype=bool)
 

@@ -14,7 +14,7 @@ from protgraph.featurize.base import EdgeFeaturizer
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure import ALPHABET, Residues
-from protgraph.structure.descriptors.backbone_geometry import linked_to_next
+from protgraph.structure.residues.chain_breaks import linked_to_next
 
 __all__ = ["Color", "EdgeSet", "Scene", "color_of", "edge_set", "is_color", "make_scene"]
 

@@ -15,7 +15,7 @@ from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OptionError
 from protgraph.structure import load_structure
-from protgraph.structure.chemistry.alphabet import THREE_LETTER
+from protgraph.structure.residues.alphabet import THREE_LETTER
 
 COMMANDS = ("predict", "embed", "attention", "view", "featurize", "design", "score")
 OPTIONS = ("altloc", "assembly", "model_number")

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from protgraph.data.graph.protein_graph import ProteinGraph
-from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 
 

@@ -15,7 +15,7 @@ import pytest
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.chemistry.alphabet import THREE_LETTER
+from protgraph.structure.residues.alphabet import THREE_LETTER
 
 RADII = {"C": 1.7, "N": 1.55, "O": 1.52, "S": 1.8, "SE": 1.9, "P": 1.8, "AS": 1.85}  # Bondi 1964
 # donor and its two neighbors; donor, its neighbor X and a neighbor Y of X; donor that turns, its neighbor, D–H

@@ -11,6 +11,8 @@ from scipy.spatial.transform import Rotation
 from protgraph.featurize.backbone_shape import Dihedral, Orientation, SidechainDirection
 from protgraph.structure import clean, load_structure
 from protgraph.structure.descriptors import backbone_geometry as geometry
+from protgraph.structure.residues.chain_breaks import linked_to_next
+from protgraph.structure.vectors import unit
 
 ALL = [Dihedral, Orientation, SidechainDirection]
 
@@ -56,7 +58,7 @@ def test_orientation_turns_in_a_mirror_but_the_side_chain_does_not(proteins, mov
 
 def test_orientation_points_to_the_next_and_the_previous_ca(proteins):
     for residues in proteins:
-        orientation, linked = Orientation()(residues)["orientation"], geometry.linked_to_next(residues)
+        orientation, linked = Orientation()(residues)["orientation"], linked_to_next(residues)
         for i in range(len(residues)):
             for row, j, there in ((0, i + 1, linked[i]), (1, i - 1, i > 0 and linked[i - 1])):
                 step = residues.pos[j].astype(float) - residues.pos[i] if there else np.zeros(3)
@@ -68,7 +70,7 @@ def test_side_chains_point_to_the_real_cb(proteins):
     for residues in proteins:
         is_cb = residues.atom_name == "CB"
         owner = residues.atom_residue[is_cb]
-        real = geometry.unit(residues.atom_pos[is_cb] - residues.pos[owner])
+        real = unit(residues.atom_pos[is_cb] - residues.pos[owner])
         cosine = (SidechainDirection()(residues)["sidechain_direction"][owner] * real).sum(1)
         assert np.median(cosine) > 0.995, residues.name
 

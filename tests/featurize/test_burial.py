@@ -7,14 +7,14 @@ import pytest
 
 from protgraph.errors import OptionError
 from protgraph.featurize.burial import ContactNumber, HalfSphereExposure, Protrusion
-from protgraph.structure.descriptors.ca_trace import trace_side
-from protgraph.structure.descriptors.solvent_exposure import cb_side, half_sphere_exposure, protrusion
+from protgraph.structure.descriptors.ca_trace import sidechain_direction
+from protgraph.structure.descriptors.solvent_exposure import cb_direction, half_sphere_exposure, protrusion
 
 
 def test_halves_are_those_of_the_structure_or_masked(proteins):
     for residues in proteins[:6]:
         made = HalfSphereExposure(radius=11)(residues)
-        for name, side in (("half_sphere_ca", trace_side(residues)), ("half_sphere_cb", cb_side(residues))):
+        for name, side in (("half_sphere_ca", sidechain_direction(residues)), ("half_sphere_cb", cb_direction(residues))):
             there = side.any(1)
             assert (made[f"{name}_mask"][:, 0] == there).all()
             expected = half_sphere_exposure(residues, side, radius=11)

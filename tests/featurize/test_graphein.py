@@ -20,7 +20,7 @@ from biotite.structure.io.pdb import PDBFile
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.chemistry.functional_groups import atoms_between, rings, sidechains
+from protgraph.structure.chemistry.functional_groups import aromatic_rings, close_atom_pairs, sidechain_mask
 from protgraph.structure.chemistry.vdw import vdw_radii
 from protgraph.structure.neighbors.search import close_pairs
 
@@ -99,8 +99,8 @@ def by_oxt(residues: Residues, types: tuple[str, ...], others: tuple[str, ...], 
     """Pairs that are there only if the last residue's OXT counts as side chain, as it does in Graphein."""
     last = residues.atom_name == "OXT"
     kind = residues.res_name[residues.atom_residue]
-    own = [sidechains(residues, t) | (last & np.isin(kind, t)) for t in (types, others)]
-    return unordered(residues.atom_residue[atoms_between(residues, *own, cutoff)])
+    own = [sidechain_mask(residues, t) | (last & np.isin(kind, t)) for t in (types, others)]
+    return unordered(residues.atom_residue[close_atom_pairs(residues, *own, cutoff)])
 
 
 def compare(proteins, theirs, kind, name, options=None, *, only_ours=None, only_theirs=None) -> None:
@@ -138,7 +138,7 @@ def test_salt_bridges_differ_by_one_nitrogen_of_arginine(proteins, theirs):
 
 def test_rings_differ_by_the_second_ring_of_tryptophan(proteins, theirs):
     def with_tryptophan(r: Residues) -> Pairs:
-        found = rings(r)
+        found = aromatic_rings(r)
         near = found.residue[close_pairs(found.center, 12.0)]
         return {p for p in unordered(near) if "TRP" in r.res_name[list(p)]}
 

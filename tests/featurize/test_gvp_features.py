@@ -8,7 +8,7 @@ import numpy as np
 
 from protgraph.featurize.backbone_shape import SidechainDirection
 from protgraph.featurize.gvp_features import GvpFeatures
-from protgraph.structure.descriptors import backbone_geometry as geometry
+from protgraph.structure.residues.chain_breaks import linked_to_next
 
 
 def test_features_equal_gvp_pytorch(shared_reference, proteins):
@@ -25,7 +25,7 @@ def test_features_equal_gvp_pytorch(shared_reference, proteins):
 
 def test_gaps_end_angles_and_directions(proteins):
     for residues in proteins:
-        made, linked = GvpFeatures()(residues), geometry.linked_to_next(residues)
+        made, linked = GvpFeatures()(residues), linked_to_next(residues)
         assert not made["gvp_vectors"][~linked, 0].any()
         assert (made["gvp_scalars"][~linked][:, [1, 2, 4, 5]] == [1, 1, 0, 0]).all()
 

@@ -12,8 +12,8 @@ from protgraph.errors import OptionError
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.chemistry.alphabet import THREE_LETTER
 from protgraph.structure.chemistry.hbond import fixed_hydrogens, hydrogen_bonds
+from protgraph.structure.residues.alphabet import THREE_LETTER
 
 PI = {"PHE": [("CG", "CD1", "CD2", "CE1", "CE2", "CZ")], "TYR": [("CG", "CD1", "CD2", "CE1", "CE2", "CZ")]}
 PI["TRP"] = [("CD2", "CE2", "CE3", "CZ2", "CZ3", "CH2"), ("CG", "CD1", "NE1", "CE2", "CD2")]

@@ -8,13 +8,13 @@ import pytest
 from protgraph.errors import OptionError
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
-from protgraph.structure.descriptors.representative_atoms import cb, sidechain_centroid
+from protgraph.structure.descriptors.representative_atoms import cb_or_ca, sidechain_centroid
 from protgraph.structure.neighbors import search as neighbors
 
 SYMMETRIC = ["radius", "delaunay", "complete", "peptide_bond", "covalent_bond", "disulfide"]
 
 
-@pytest.mark.parametrize(("of", "points"), [("cb", cb), ("centroid", sidechain_centroid)])
+@pytest.mark.parametrize(("of", "points"), [("cb", cb_or_ca), ("centroid", sidechain_centroid)])
 def test_knn_and_radius_measure_between_the_points_asked_for(proteins, of, points):
     for residues in proteins[:4]:
         graph = build_graph(residues, [component("knn", k=7, of=of)])
@@ -56,7 +56,7 @@ def test_symmetric_kinds_are_symmetric_and_ordered_as_all_are(proteins, name):
     for residues in proteins[:3]:
         index = build_graph(residues, [name]).edge_index.numpy()
         assert set(map(tuple, index.T)) == set(map(tuple, index[::-1].T))
-        assert np.array_equal(neighbors.resorted(residues.pos, index), index)
+        assert np.array_equal(neighbors.sort_edges(residues.pos, index), index)
 
 
 def test_complete_joins_everything(proteins):

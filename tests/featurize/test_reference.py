@@ -10,7 +10,7 @@ from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import Residues
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
-from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.loss_report import LossReport
 
 
 def chain_of(backbone: np.ndarray) -> Residues:

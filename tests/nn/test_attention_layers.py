@@ -16,7 +16,7 @@ from protgraph.nn.heads.pool import Pool
 from protgraph.nn.layers import Attention, Encoder, GlobalAttention, GraphTransformer, PostNormBlock, PreNormBlock
 from protgraph.nn.layers.evoformer import EvoformerPair
 from protgraph.ops.edges import Proteins
-from protgraph.structure.chemistry.alphabet import ALPHABET
+from protgraph.structure.residues.alphabet import ALPHABET
 
 
 def vectors(folder, name):

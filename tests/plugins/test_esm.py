@@ -22,7 +22,7 @@ from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.nn.attention_recorder import record
 from protgraph.ops.edges import Proteins
-from protgraph.structure.chemistry.alphabet import ALPHABET, aatype
+from protgraph.structure.residues.alphabet import ALPHABET, aatype
 from protgraph.testing.protein_fixtures import make_protein
 from protgraph.view.attention_heads import on_residues
 

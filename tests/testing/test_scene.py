@@ -8,7 +8,8 @@ import torch
 
 import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.structure.descriptors.backbone_geometry import backbone_dihedrals, linked_to_next, virtual_cb
+from protgraph.structure.descriptors.backbone_geometry import backbone_dihedrals, virtual_cb
+from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.testing.draw import draw_scene, known_spec
 from protgraph.testing.protein_fixtures import copied, degenerate_proteins, make_protein, proteins
 from protgraph.testing.rigid_transforms import reflections, rotations

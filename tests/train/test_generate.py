@@ -12,8 +12,8 @@ import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, LeakError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.nn.sampling import sampling_probabilities
-from protgraph.structure.chemistry.alphabet import ALPHABET
 from protgraph.structure.io.fasta import load_fasta, read_fasta
+from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.task import language_modeling as language
 from protgraph.train import Checkpoint, generate
 from protgraph.train.generate import write_samples

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from protgraph.data.graph.fields import field, is_registered
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import FieldError, MissingExtraError
-from protgraph.structure.chemistry.alphabet import THREE_LETTER
+from protgraph.structure.residues.alphabet import THREE_LETTER
 
 if TYPE_CHECKING:
     import pandas as pd

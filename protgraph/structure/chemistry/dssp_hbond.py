@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from protgraph.structure.chemistry.alphabet import ALPHABET
-from protgraph.structure.descriptors.backbone_geometry import linked_to_next, unit
+from protgraph.structure.residues.alphabet import ALPHABET
+from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import unit
 
-__all__ = ["HBOND_ENERGY", "BackboneBonds", "amide_hydrogen", "backbone_bonds"]
+__all__ = ["HBOND_ENERGY", "BackboneHBonds", "amide_hydrogen", "backbone_hbonds"]
 
 HBOND_ENERGY = -0.5
 """An energy below this, in kcal/mol, is a hydrogen bond (Kabsch & Sander 1983, doi:10.1002/bip.360221211)."""
@@ -57,7 +58,7 @@ def amide_hydrogen(residues: Residues) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class BackboneBonds:
+class BackboneHBonds:
     """N–H…O=C hydrogen bonds of a protein's backbone, ``(P,)`` each, by donor, then by energy.
 
     Parameters
@@ -73,7 +74,7 @@ class BackboneBonds:
     energy: np.ndarray
 
 
-def backbone_bonds(residues: Residues, *, best: int | None = _BEST) -> BackboneBonds:
+def backbone_hbonds(residues: Residues, *, best: int | None = _BEST) -> BackboneHBonds:
     """Hydrogen bonds by their electrostatic energy, ``E = q₁q₂f (1/r_ON + 1/r_CH − 1/r_OH − 1/r_CN) < −0.5 kcal/mol``.
 
     ``q₁ = 0.42 e``, ``q₂ = 0.20 e``, ``f = 332 Å kcal/(mol e²)``.
@@ -87,7 +88,7 @@ def backbone_bonds(residues: Residues, *, best: int | None = _BEST) -> BackboneB
 
     Returns
     -------
-    BackboneBonds
+    BackboneHBonds
 
     Notes
     -----
@@ -115,7 +116,7 @@ def backbone_bonds(residues: Residues, *, best: int | None = _BEST) -> BackboneB
         rank = np.arange(len(donor)) - np.searchsorted(donor, donor)
         kept = rank < best
         donor, acceptor, energy = donor[kept], acceptor[kept], energy[kept]
-    return BackboneBonds(donor, acceptor, energy)
+    return BackboneHBonds(donor, acceptor, energy)
 
 
 def _energy(n: np.ndarray, h: np.ndarray, c: np.ndarray, o: np.ndarray) -> np.ndarray:

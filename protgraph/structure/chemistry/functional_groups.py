@@ -8,22 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from protgraph.structure.chemistry.alphabet import THREE_LETTER
-from protgraph.structure.descriptors.backbone_geometry import unit
-from protgraph.structure.neighbors.search import squared
+from protgraph.structure.residues.alphabet import THREE_LETTER
 from protgraph.structure.residues.residues import BACKBONE, Residues
+from protgraph.structure.vectors import squared, unit
 
 __all__ = [
     "ANIONS",
     "CATIONS",
     "HYDROPHOBIC",
-    "Rings",
-    "atoms_between",
+    "AromaticRings",
+    "close_atom_pairs",
     "atoms_by_name",
-    "atoms_of",
-    "points_between",
-    "rings",
-    "sidechains",
+    "atom_mask",
+    "close_point_pairs",
+    "aromatic_rings",
+    "sidechain_mask",
 ]
 
 _MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
@@ -50,7 +49,7 @@ _RINGS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def atoms_of(residues: Residues, names: Mapping[str, Collection[str]]) -> np.ndarray:
+def atom_mask(residues: Residues, names: Mapping[str, Collection[str]]) -> np.ndarray:
     """``(A,)`` bool, the atoms of these names in residues of these types; a modified residue counts as its parent."""
     known, code = np.unique(residues.atom_name, return_inverse=True)
     wanted = np.zeros((len(THREE_LETTER), len(known)), bool)
@@ -59,13 +58,13 @@ def atoms_of(residues: Residues, names: Mapping[str, Collection[str]]) -> np.nda
     return wanted[residues.aatype[residues.atom_residue], code]
 
 
-def sidechains(residues: Residues, types: Collection[str]) -> np.ndarray:
+def sidechain_mask(residues: Residues, types: Collection[str]) -> np.ndarray:
     """``(A,)`` bool, all side-chain atoms of residues of these types."""
     own = np.isin(residues.aatype, [THREE_LETTER.index(name) for name in types])[residues.atom_residue]
     return own & ~np.isin(residues.atom_name, (*BACKBONE, "OXT"))
 
 
-def atoms_between(residues: Residues, some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
+def close_atom_pairs(residues: Residues, some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
     """Atoms of two residues at most ``cutoff`` apart, the first of ``some``, the second of ``others``.
 
     Parameters
@@ -82,12 +81,12 @@ def atoms_between(residues: Residues, some: np.ndarray, others: np.ndarray, cuto
         ``(2, P)`` int64.
     """
     a, b = np.flatnonzero(some), np.flatnonzero(others)
-    i, j = points_between(residues.atom_pos[a], residues.atom_pos[b], cutoff)
+    i, j = close_point_pairs(residues.atom_pos[a], residues.atom_pos[b], cutoff)
     pairs = np.stack([a[i], b[j]])
     return pairs[:, residues.atom_residue[pairs[0]] != residues.atom_residue[pairs[1]]]
 
 
-def points_between(some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
+def close_point_pairs(some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
     """``(2, P)`` int64, which of ``some`` ``(M, 3)`` and of ``others`` ``(L, 3)`` are at most ``cutoff`` apart."""
     if len(some) == 0 or len(others) == 0:
         return np.zeros((2, 0), np.int64)
@@ -98,7 +97,7 @@ def points_between(some: np.ndarray, others: np.ndarray, cutoff: float) -> np.nd
 
 
 @dataclass(frozen=True, eq=False)
-class Rings:
+class AromaticRings:
     """Aromatic rings that are complete; tryptophan has two.
 
     Parameters
@@ -114,7 +113,7 @@ class Rings:
     normal: np.ndarray
 
 
-def rings(residues: Residues, types: Collection[str] = tuple(_RINGS)) -> Rings:
+def aromatic_rings(residues: Residues, types: Collection[str] = tuple(_RINGS)) -> AromaticRings:
     """The aromatic rings of residues of these types: six atoms of PHE, TYR and TRP, five of TRP and HIS.
 
     Parameters
@@ -125,7 +124,7 @@ def rings(residues: Residues, types: Collection[str] = tuple(_RINGS)) -> Rings:
 
     Returns
     -------
-    Rings
+    AromaticRings
         By residue.
     """
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [_NO_RING]
@@ -139,7 +138,7 @@ def rings(residues: Residues, types: Collection[str] = tuple(_RINGS)) -> Rings:
             found.append((rows[whole], center, _normals(pos - center[:, None])))
     residue, center, normal = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(residue, kind="stable")
-    return Rings(residue[order], center[order], normal[order])
+    return AromaticRings(residue[order], center[order], normal[order])
 
 
 _NO_RING = (np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))

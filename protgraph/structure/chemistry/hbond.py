@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from protgraph.structure.chemistry.alphabet import THREE_LETTER
 from protgraph.structure.chemistry.dssp_hbond import amide_hydrogen
-from protgraph.structure.chemistry.functional_groups import atoms_between, atoms_by_name, atoms_of
-from protgraph.structure.descriptors.backbone_geometry import unit
+from protgraph.structure.chemistry.functional_groups import atom_mask, atoms_by_name, close_atom_pairs
+from protgraph.structure.residues.alphabet import THREE_LETTER
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import unit
 
-__all__ = ["ANGLE", "DISTANCE", "fixed_hydrogens", "hydrogen_bonds"]
+__all__ = ["HBOND_ANGLE", "HBOND_DISTANCE", "fixed_hydrogens", "hydrogen_bonds"]
 
-DISTANCE, ANGLE = 2.5, 120.0
+HBOND_DISTANCE, HBOND_ANGLE = 2.5, 120.0
 """A bond D–H…A has H…A below 2.5 Å and an angle at H above 120° (Baker & Hubbard 1984)."""
 
 _NH, _OH = 1.01, 0.96  # Å
 _TETRAHEDRAL = np.radians(180 - 109.5)  # between D − X and H − D where X–D–H is tetrahedral
-_REACH = DISTANCE + _NH  # Å between donor and acceptor, at most
+_REACH = HBOND_DISTANCE + _NH  # Å between donor and acceptor, at most
 
 _RING_NITROGENS = {"HIS": ("ND1", "NE2")}
 # Donor, and the two atoms bound to it: the one hydrogen is opposite to both.
@@ -62,7 +62,7 @@ def hydrogen_bonds(residues: Residues) -> np.ndarray:
     ----------
     Baker & Hubbard 1984, "Hydrogen bonding in globular proteins", doi:10.1016/0079-6107(84)90007-5.
     """
-    acceptor = (residues.atom_element == "O") | atoms_of(residues, _RING_NITROGENS)
+    acceptor = (residues.atom_element == "O") | atom_mask(residues, _RING_NITROGENS)
     donor, hydrogen = fixed_hydrogens(residues)
     found = [_fixed(residues, donor, hydrogen, acceptor), _turning(residues, acceptor)]
     return np.unique(np.concatenate(found, axis=1), axis=1)
@@ -80,7 +80,7 @@ def fixed_hydrogens(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
     donor : ndarray
         ``(M,)`` int64, the nitrogen that each is bound to.
     hydrogen : ndarray
-        ``(M, 3)`` float64, Å: amides of the backbone 1 Å from N (:func:`~protgraph.structure.chemistry.dssp_hbond.amide_hydrogen`),
+        ``(M, 3)`` float64, Å: amides of the backbone 1 Å from N (:func:`~protgraph.structure.chemistry.amide_hydrogen`),
         all others 1.01 Å.
     """
     amide, pos = amide_hydrogen(residues), residues.atom_pos.astype(np.float64)
@@ -105,7 +105,7 @@ def _fixed(residues: Residues, donor: np.ndarray, hydrogen: np.ndarray, acceptor
     pos = residues.atom_pos.astype(np.float64)
     is_donor = np.zeros(len(pos), bool)
     is_donor[donor] = True
-    d, a = atoms_between(residues, is_donor, acceptor, _REACH)
+    d, a = close_atom_pairs(residues, is_donor, acceptor, _REACH)
     order = np.argsort(donor, kind="stable")
     first, last = (np.searchsorted(donor, d, side, sorter=order) for side in ("left", "right"))
     pair = np.repeat(np.arange(len(d)), last - first)  # one row for each hydrogen of a donor
@@ -114,7 +114,7 @@ def _fixed(residues: Residues, donor: np.ndarray, hydrogen: np.ndarray, acceptor
     to_donor, to_acceptor = pos[d[pair]] - h, pos[a[pair]] - h
     length = np.linalg.norm(to_acceptor, axis=1)
     cosine = (unit(to_donor) * unit(to_acceptor)).sum(1)
-    bond = pair[(length < DISTANCE) & (cosine < np.cos(np.radians(ANGLE)))]
+    bond = pair[(length < HBOND_DISTANCE) & (cosine < np.cos(np.radians(HBOND_ANGLE)))]
     return np.stack([d[bond], a[bond]])
 
 
@@ -125,7 +125,7 @@ def _turning(residues: Residues, acceptor: np.ndarray) -> np.ndarray:
         atoms = atoms_by_name(residues, np.flatnonzero(residues.aatype == THREE_LETTER.index(res_name)), names)
         d, x = atoms[(atoms >= 0).all(1)].T
         bound[d] = x
-    d, a = atoms_between(residues, bound >= 0, acceptor, _REACH)
+    d, a = close_atom_pairs(residues, bound >= 0, acceptor, _REACH)
     axis, way = unit(pos[d] - pos[bound[d]]), pos[a] - pos[d]
     along = (way * axis).sum(1)
     aside = np.linalg.norm(way - along[:, None] * axis, axis=1)
@@ -134,5 +134,5 @@ def _turning(residues: Residues, acceptor: np.ndarray) -> np.ndarray:
     to_acceptor = np.stack([along, aside]) - h
     distance = np.linalg.norm(to_acceptor, axis=0)
     cosine = -(h * to_acceptor).sum(0) / (length * np.maximum(distance, 1e-9))
-    bond = (distance < DISTANCE) & (cosine < np.cos(np.radians(ANGLE)))
+    bond = (distance < HBOND_DISTANCE) & (cosine < np.cos(np.radians(HBOND_ANGLE)))
     return np.stack([d[bond], a[bond]])

@@ -6,12 +6,13 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from protgraph.structure.chemistry.bonds import covalent_bonds
-from protgraph.structure.neighbors.search import close_pairs, squared
+from protgraph.structure.neighbors.search import close_pairs
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import squared
 
-__all__ = ["RADIUS", "vdw_radii", "touching"]
+__all__ = ["VDW_RADII", "vdw_radii", "vdw_contacts"]
 
-RADIUS = {
+VDW_RADII = {
     "C": 1.70, "N": 1.55, "O": 1.52, "S": 1.80, "P": 1.80, "SE": 1.90, "F": 1.47, "CL": 1.75, "BR": 1.85, "I": 1.98,
     "SI": 2.10, "AS": 1.85, "TE": 2.06,
 }  # fmt: skip
@@ -23,10 +24,10 @@ _BONDS = 3  # atoms at most so many bonds apart are where they are by their bond
 def vdw_radii(residues: Residues) -> np.ndarray:
     """``(A,)`` float64, Å; an element that Bondi lacks has carbon's."""
     elements, which = np.unique(residues.atom_element, return_inverse=True)
-    return np.array([RADIUS.get(str(e), RADIUS["C"]) for e in elements])[which]
+    return np.array([VDW_RADII.get(str(e), VDW_RADII["C"]) for e in elements])[which]
 
 
-def touching(residues: Residues, low: float, high: float) -> np.ndarray:
+def vdw_contacts(residues: Residues, low: float, high: float) -> np.ndarray:
     """Atoms of two residues with a gap ``low < d − (r_a + r_b) ≤ high``, Å, that are more than three bonds apart.
 
     Parameters

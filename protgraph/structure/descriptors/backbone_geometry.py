@@ -8,57 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from protgraph.structure.neighbors.search import squared
+from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import length
 
 __all__ = [
-    "CA_BOND",
-    "PEPTIDE_BOND",
     "backbone_dihedrals",
     "dihedral_angle",
-    "length",
-    "linked_to_next",
-    "unit",
     "virtual_cb",
 ]
 
-PEPTIDE_BOND = 2.5
-"""Longest C–N distance of a peptide bond, Å (DSSP: Kabsch & Sander 1983, doi:10.1002/bip.360221211)."""
-
-CA_BOND = 4.3
-"""Longest CA–CA distance of neighbors in a chain, Å (Biopython's ``CaPPBuilder``; 3.8 if trans, 2.9 if cis)."""
-
 _STRAIGHT = 1e-4  # sines below it are rounding error of float32 coordinates: three atoms in a line
-
-
-def linked_to_next(residues: Residues) -> np.ndarray:
-    """Whether the chain goes on from each residue i to i + 1: same chain, and ``|N_{i+1} - C_i| ≤ 2.5 Å``.
-
-    Parameters
-    ----------
-    residues : Residues
-
-    Returns
-    -------
-    ndarray
-        ``(N,)`` bool, False at chain ends and gaps.
-
-    Notes
-    -----
-    Where C or N is missing (CA traces), ``|CA_{i+1} - CA_i| ≤ 4.3 Å`` decides.
-    """
-    linked = np.zeros(len(residues), dtype=bool)
-    backbone, ca = residues.backbone.astype(np.float64), residues.pos.astype(np.float64)
-    bond = length(backbone[1:, 0] - backbone[:-1, 2])  # (N - 1,)
-    trace = length(ca[1:] - ca[:-1])
-    near = np.where(np.isnan(bond), trace <= CA_BOND, bond <= PEPTIDE_BOND)
-    linked[:-1] = near & (residues.chain[1:] == residues.chain[:-1])
-    return linked
-
-
-def length(v: np.ndarray) -> np.ndarray:
-    """``|v|`` along the last axis, ``(…, 3)`` to ``(…)``: what ``np.linalg.norm`` gives, in a third of the time."""
-    return np.sqrt(squared(v))
 
 
 def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -144,9 +104,3 @@ def virtual_cb(backbone: np.ndarray) -> np.ndarray:
     b, c = ca - n, c - ca
     a = np.cross(b, c)
     return -0.58273431 * a + 0.56802827 * b - 0.54067466 * c + ca
-
-
-def unit(v: np.ndarray) -> np.ndarray:
-    """``v / |v|`` along the last axis, ``(…, 3)`` to ``(…, 3)``; 0 where v is 0 or NaN."""
-    length = np.linalg.norm(v, axis=-1, keepdims=True)
-    return np.divide(v, length, out=np.zeros_like(v), where=length > 0)

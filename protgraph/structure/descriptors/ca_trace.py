@@ -8,11 +8,13 @@ from __future__ import annotations
 import numpy as np
 from biotite.structure import AtomArray, annotate_sse
 
-from protgraph.structure.descriptors.backbone_geometry import dihedral_angle, linked_to_next, unit
+from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
 from protgraph.structure.neighbors.compact_fragments import compact_fragments
+from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import unit
 
-__all__ = ["p_sea", "trace_angles", "trace_side"]
+__all__ = ["p_sea", "trace_angles", "sidechain_direction"]
 
 _REACH = 15.0  # Å; farther than any distance that P-SEA asks for (13.5 of residues 4 apart in a strand)
 
@@ -46,7 +48,7 @@ def trace_angles(residues: Residues) -> np.ndarray:
     return angles
 
 
-def trace_side(residues: Residues) -> np.ndarray:
+def sidechain_direction(residues: Residues) -> np.ndarray:
     """Unit vector along ``(CA_i − CA_{i−1})/|…| + (CA_i − CA_{i+1})/|…|``, to the side where the side chain is.
 
     Parameters

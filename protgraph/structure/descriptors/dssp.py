@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from protgraph.structure.chemistry.dssp_hbond import BackboneBonds, backbone_bonds
-from protgraph.structure.descriptors.backbone_geometry import linked_to_next, unit
+from protgraph.structure.chemistry.dssp_hbond import BackboneHBonds, backbone_hbonds
+from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import unit
 
 __all__ = ["DSSP_STATES", "dssp", "three_states"]
 
@@ -76,7 +77,7 @@ def _states(residues: Residues, prefer_pi: bool) -> np.ndarray:
     """``(N,)`` letters of residues that all have their backbone."""
     n = len(residues)
     breaks = np.concatenate([[0], np.cumsum(~linked_to_next(residues))])[:n]  # equal within a piece of chain
-    bonds = backbone_bonds(residues)
+    bonds = backbone_hbonds(residues)
     states = np.full(n, "C")
     for first, last, strand in _ladders(bonds, breaks):
         part = states[first : last + 1]
@@ -91,7 +92,7 @@ def _states(residues: Residues, prefer_pi: bool) -> np.ndarray:
     return states
 
 
-def _turn_starts(bonds: BackboneBonds, breaks: np.ndarray, stride: int) -> np.ndarray:
+def _turn_starts(bonds: BackboneHBonds, breaks: np.ndarray, stride: int) -> np.ndarray:
     """``(N,)`` bool, residues i whose C=O is bonded to the N–H of i + ``stride`` of the same piece of chain."""
     i = bonds.acceptor[bonds.donor - bonds.acceptor == stride]
     starts = np.zeros(len(breaks), bool)
@@ -127,7 +128,7 @@ def _bends(pos: np.ndarray, breaks: np.ndarray) -> np.ndarray:
     return bend
 
 
-def _ladders(bonds: BackboneBonds, breaks: np.ndarray) -> list[tuple[int, int, bool]]:
+def _ladders(bonds: BackboneHBonds, breaks: np.ndarray) -> list[tuple[int, int, bool]]:
     """Stretches (first, last residue, whether it is a strand and no lone bridge) of both sides of every ladder."""
     found = []
     for antiparallel in (False, True):
@@ -137,7 +138,7 @@ def _ladders(bonds: BackboneBonds, breaks: np.ndarray) -> list[tuple[int, int, b
     return found
 
 
-def _bridges(bonds: BackboneBonds, breaks: np.ndarray, antiparallel: bool) -> np.ndarray:
+def _bridges(bonds: BackboneHBonds, breaks: np.ndarray, antiparallel: bool) -> np.ndarray:
     """``(2, M)`` bridge partners i < j, at least 3 apart, with a neighbor in the chain on either side of both."""
     d, a, n = bonds.donor, bonds.acceptor, len(breaks)
     parallel = _pairs(d - 1, a, n, _bonded(bonds, a, d - 2, n))
@@ -159,7 +160,7 @@ def _pairs(i: np.ndarray, j: np.ndarray, n: int, there: np.ndarray) -> np.ndarra
     return (np.minimum(i, j) * n + np.maximum(i, j))[there & (i >= 0) & (j < n)]
 
 
-def _bonded(bonds: BackboneBonds, donor: np.ndarray, acceptor: np.ndarray, n: int) -> np.ndarray:
+def _bonded(bonds: BackboneHBonds, donor: np.ndarray, acceptor: np.ndarray, n: int) -> np.ndarray:
     """Whether there is a bond from each donor to its acceptor; False for residues that are not there."""
     there = (donor >= 0) & (donor < n) & (acceptor >= 0) & (acceptor < n)
     return there & np.isin(donor * n + acceptor, bonds.donor * n + bonds.acceptor)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from protgraph.structure.chemistry.alphabet import ALPHABET
-from protgraph.structure.descriptors.backbone_geometry import dihedral_angle, linked_to_next
+from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
+from protgraph.structure.residues.alphabet import ALPHABET
+from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["SYMMETRIC_CHI", "bond_angles", "bond_lengths", "sidechain_dihedrals"]

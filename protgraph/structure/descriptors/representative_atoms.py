@@ -7,12 +7,12 @@ import numpy as np
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
 from protgraph.structure.residues.residues import BACKBONE, Residues
 
-__all__ = ["beta_carbon", "cb", "sidechain_centroid"]
+__all__ = ["beta_carbon", "cb_or_ca", "sidechain_centroid"]
 
 _NO_SIDECHAIN = (*BACKBONE, "OXT")
 
 
-def cb(residues: Residues) -> np.ndarray:
+def cb_or_ca(residues: Residues) -> np.ndarray:
     """CB where the file has it, else the virtual one, else (N or C missing too) CA.
 
     Parameters
@@ -33,7 +33,7 @@ def cb(residues: Residues) -> np.ndarray:
 
 
 def beta_carbon(residues: Residues) -> np.ndarray:
-    """CB as in :func:`cb`, but NaN, not CA, where there is neither CB nor N and C: ``(N, 3)`` float64, Å."""
+    """CB as in :func:`cb_or_ca`, but NaN, not CA, where there is neither CB nor N and C: ``(N, 3)`` float64, Å."""
     point = virtual_cb(residues.backbone)
     own = np.flatnonzero(residues.atom_name == "CB")[::-1]  # backwards, so that the first is written last
     point[residues.atom_residue[own]] = residues.atom_pos[own]

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 from biotite.structure import AtomArray, sasa
 
-from protgraph.structure.chemistry.alphabet import ALPHABET
 from protgraph.structure.neighbors.compact_fragments import compact_fragments
+from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["MAX_SASA", "PROBE", "protor_radii", "atom_sasa", "residue_sasa"]

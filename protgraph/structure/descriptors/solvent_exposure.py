@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from protgraph.structure.descriptors.backbone_geometry import unit, virtual_cb
+from protgraph.structure.descriptors.backbone_geometry import virtual_cb
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import unit
 
-__all__ = ["cb_side", "contact_number", "half_sphere_exposure", "protrusion"]
+__all__ = ["cb_direction", "contact_number", "half_sphere_exposure", "protrusion"]
 
 _ATOM_VOLUME = 20.1  # Å³, mean volume of a heavy atom of a protein (Pintar et al. 2002)
 
@@ -42,8 +43,8 @@ def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float 
     ----------
     residues : Residues
     side : ndarray
-        ``(N, 3)`` direction of the side chain, of :func:`~protgraph.structure.descriptors.ca_trace.trace_side` (HSEα) or
-        :func:`cb_side` (HSEβ); 0 where undefined.
+        ``(N, 3)`` direction of the side chain, of :func:`~protgraph.structure.descriptors.sidechain_direction` (HSEα) or
+        :func:`cb_direction` (HSEβ); 0 where undefined.
     radius : float
         Å, inclusive.
 
@@ -61,7 +62,7 @@ def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float 
     return np.stack([np.bincount(i[half], minlength=len(residues)) for half in (up, ~up)], 1)
 
 
-def cb_side(residues: Residues) -> np.ndarray:
+def cb_direction(residues: Residues) -> np.ndarray:
     """Unit vectors from CA to CB, the file's or, where there is none, the virtual one.
 
     Parameters

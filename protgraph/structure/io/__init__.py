@@ -1,1 +1,27 @@
-"""Io."""
+"""Reading and writing: PDB, mmCIF, BinaryCIF and FASTA files, archives, biotite arrays."""
+
+from protgraph.structure.io.accession import Accession, as_accession, parse_accession
+from protgraph.structure.io.atom_array import from_atom_array, to_atom_array
+from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, is_fasta, load_fasta, read_fasta
+from protgraph.structure.io.fetch import cache_dir, fetch, is_offline
+from protgraph.structure.io.load import load_structure
+from protgraph.structure.io.readers import ParsedFile, read_atoms
+
+__all__ = [
+    "FASTA_SUFFIXES",
+    "Accession",
+    "FastaRecord",
+    "ParsedFile",
+    "as_accession",
+    "cache_dir",
+    "fetch",
+    "from_atom_array",
+    "is_fasta",
+    "is_offline",
+    "load_fasta",
+    "load_structure",
+    "parse_accession",
+    "read_atoms",
+    "read_fasta",
+    "to_atom_array",
+]

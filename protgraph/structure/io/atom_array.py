@@ -6,10 +6,11 @@ import numpy as np
 from biotite.structure import AtomArray, AtomArrayStack
 
 from protgraph.errors import EmptyStructureError, MissingCoordinatesError, StructureFileError
-from protgraph.structure.io.load import Structure, settle
-from protgraph.structure.io.loss_report import LossReport
-from protgraph.structure.io.readers import normalize
+from protgraph.structure.io.load import settle
+from protgraph.structure.io.readers import normalize_annotations
+from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.residues.structure import Structure
 
 __all__ = ["from_atom_array", "to_atom_array"]
 
@@ -49,7 +50,7 @@ def from_atom_array(atoms: AtomArray, *, name: str = "atoms", altloc: str = "occ
     for annotation, value in defaults.items():
         if annotation not in there:
             atoms.set_annotation(annotation, value)
-    normalize(atoms)
+    normalize_annotations(atoms)
     return settle(atoms, name=name, source="", form="biotite", altloc=altloc, report=LossReport())
 
 
@@ -83,4 +84,3 @@ def to_atom_array(residues: Residues) -> AtomArray:
     for annotation, value in annotations.items():
         atoms.set_annotation(annotation, value)
     return atoms
-

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
-from protgraph.structure.chemistry.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype
-from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype
+from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import BACKBONE, Residues
 
 __all__ = ["FASTA_SUFFIXES", "FastaRecord", "is_fasta", "load_fasta", "read_fasta"]

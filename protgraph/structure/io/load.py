@@ -4,55 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from biotite.structure import AtomArray
 
-from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
+from protgraph.errors import EmptyStructureError, StructureFileError
 from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.altloc import altloc_mask, check_altloc, group_residues
 from protgraph.structure.io.fasta import is_fasta
 from protgraph.structure.io.fetch import fetch
-from protgraph.structure.io.loss_report import LossReport
 from protgraph.structure.io.readers import read_atoms
+from protgraph.structure.residues.loss_report import LossReport
+from protgraph.structure.residues.structure import Structure, residue_starts, select_chains
 
-__all__ = ["MAX_COORDINATE", "Structure", "load_structure", "residue_starts", "select_chains", "settle"]
+__all__ = ["MAX_COORDINATE", "load_structure", "settle"]
 
 MAX_COORDINATE = 1e5
 """Largest usable coordinate, Å: what the PDB format can hold; float32 resolves 0.01 Å there."""
-
-
-@dataclass(frozen=True, eq=False)
-class Structure:
-    """One model of a structure file with all of its molecules.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file without suffixes, "1ubq".
-    atoms : AtomArray
-        Protein, ligands, nucleic acids, waters and hydrogens, with annotations ``b_factor`` and ``occupancy``.
-    source : str
-        The path as it was given.
-    format : str
-        "pdb", "mmcif" or "bcif", by content; "biotite" for atoms that come from a session.
-    report : LossReport
-        What the file holds and ``atoms`` does not.
-    predicted : bool
-        Whether the file says that its B factors are a prediction's confidence (pLDDT).
-    """
-
-    name: str
-    atoms: AtomArray
-    source: str
-    format: str
-    report: LossReport
-    predicted: bool = False
-
-    def __repr__(self) -> str:
-        return f"Structure({self.name!r}, {len(self.atoms)} atoms, {self.format})"
 
 
 def load_structure(
@@ -140,39 +110,6 @@ def settle(
     atoms.del_annotation("altloc_id")
     left_out = LossReport(invalid_atoms=int((~usable).sum()), altloc_atoms=int((usable & ~keep).sum()))
     return Structure(name, atoms if keep.all() else atoms[keep], source, form, report.merge(left_out))
-
-
-def select_chains(structure: Structure, chains: Sequence[str]) -> Structure:
-    """The named chains with everything that is in them; the report counts the residues of the others.
-
-    Raises
-    ------
-    SelectionError
-        Where a chain is not there.
-    """
-    wanted = [chains] if isinstance(chains, str) else list(chains)
-    atoms = structure.atoms
-    starts = residue_starts(atoms)
-    chain = atoms.chain_id[starts]
-    there = list(dict.fromkeys(chain.tolist()))
-    for name in wanted:
-        if name not in there:
-            listed = ", ".join(map(repr, there[:40])) + (" …" if len(there) > 40 else "")
-            raise SelectionError(f"{structure.source or structure.name}: no chain {name!r}; chains here: {listed}")
-    others, counts = np.unique(chain[~np.isin(chain, wanted)], return_counts=True)
-    report = LossReport(excluded_chains=dict(zip(others.tolist(), counts.tolist(), strict=True)))
-    kept = atoms[np.isin(atoms.chain_id, wanted)] if len(others) else atoms
-    return replace(structure, atoms=kept, report=structure.report.merge(report))
-
-
-def residue_starts(atoms: AtomArray) -> np.ndarray:
-    """``(R,)`` int64, the first atom of each run of equal chain, number, insertion code and residue name."""
-    if len(atoms) == 0:
-        return np.zeros(0, np.int64)
-    new = atoms.res_id[1:] != atoms.res_id[:-1]
-    for column in (atoms.chain_id, atoms.ins_code, atoms.res_name):
-        new |= column[1:] != column[:-1]
-    return np.concatenate([[0], np.flatnonzero(new) + 1])
 
 
 def _residue_of_atoms(atoms: AtomArray) -> np.ndarray:

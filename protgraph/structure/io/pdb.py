@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from biotite.structure import AtomArray, vectors_from_unitcell
 
-__all__ = ["count_models", "read_columns", "read_model"]
+__all__ = ["count_models", "parse_records", "read_model"]
 
 _WIDTH = 80
 # Columns of atom records, wwPDB file format 3.3: annotation → (from, to); number → (from, to, decimals).
@@ -36,7 +36,7 @@ def count_models(text: str) -> int:
 
 
 def read_model(text: str, model: int) -> AtomArray | None:
-    """One model of a PDB file, from 1, with its unit cell; None where :func:`read_columns` gives none.
+    """One model of a PDB file, from 1, with its unit cell; None where :func:`parse_records` gives none.
 
     Models begin at MODEL records, as biotite has it; without any, the file is one.
     """
@@ -45,7 +45,7 @@ def read_model(text: str, model: int) -> AtomArray | None:
     records = [
         line for line in lines[starts[model - 1] : [*starts, len(lines)][model]] if line.startswith(("ATOM", "HETATM"))
     ]
-    atoms = read_columns(records)
+    atoms = parse_records(records)
     cell = next((line for line in lines if line.startswith("CRYST1")), None)
     if atoms is None or cell is None:
         return atoms
@@ -57,7 +57,7 @@ def read_model(text: str, model: int) -> AtomArray | None:
     return atoms
 
 
-def read_columns(records: Sequence[str]) -> AtomArray | None:
+def parse_records(records: Sequence[str]) -> AtomArray | None:
     """The atoms of ATOM and HETATM records, all alternate locations.
 
     Parameters

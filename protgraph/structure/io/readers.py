@@ -29,7 +29,7 @@ from protgraph.structure.io.pdb import count_models, read_model
 from protgraph.structure.io.repair import check_last_record, complete_records, decode_hexadecimal, strip_indent
 from protgraph.structure.io.sniff import detect_format, read_content
 
-__all__ = ["ParsedFile", "normalize", "read_atoms"]
+__all__ = ["ParsedFile", "normalize_annotations", "read_atoms"]
 
 _FIELDS = ["b_factor", "occupancy"]
 _NO_ELEMENT = ("", ".", "?")
@@ -104,7 +104,7 @@ def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | 
         if not 1 <= model <= models:
             raise SelectionError(f"{path}: no model {model}; it has {models}, counted from 1")
         atoms = _assemble(reader, model, assembly) if assembly is not None else reader.atoms(model, _FIELDS)
-        normalize(atoms)
+        normalize_annotations(atoms)
     if len(atoms) == 0:
         raise EmptyStructureError(f"{path}: model {model} holds no atoms")
     texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
@@ -306,7 +306,7 @@ def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
     return atoms
 
 
-def normalize(atoms: AtomArray) -> None:
+def normalize_annotations(atoms: AtomArray) -> None:
     """The same spelling of the same thing in all formats."""
     # biotite 2 hands out read-only arrays
     is_none = (atoms.altloc_id == " ") | (atoms.altloc_id == ".") | (atoms.altloc_id == "?")

@@ -1,1 +1,22 @@
-"""Neighbors."""
+"""Neighbor search on positions and residues; edges run from source (row 0) to target (row 1)."""
+
+from protgraph.structure.neighbors.atom_distance import distant_knn, knn_by_atoms
+from protgraph.structure.neighbors.compact_fragments import compact_fragments
+from protgraph.structure.neighbors.delaunay import delaunay
+from protgraph.structure.neighbors.random_neighbors import random_neighbors
+from protgraph.structure.neighbors.search import close_pairs, contact, knn, radius, sequence, sort_edges, to_undirected
+
+__all__ = [
+    "close_pairs",
+    "compact_fragments",
+    "contact",
+    "delaunay",
+    "distant_knn",
+    "knn",
+    "knn_by_atoms",
+    "radius",
+    "random_neighbors",
+    "sequence",
+    "sort_edges",
+    "to_undirected",
+]

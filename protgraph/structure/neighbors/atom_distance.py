@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from protgraph.structure.neighbors.search import close_pairs, knn, resorted, squared
+from protgraph.structure.neighbors.search import close_pairs, knn, sort_edges
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import squared
 
-__all__ = ["distant_knn", "nearest_by_atoms"]
+__all__ = ["distant_knn", "knn_by_atoms"]
 
 _BLOCK = 2**21  # distances held at once
 
@@ -40,7 +41,7 @@ def distant_knn(residues: Residues, k: int, separation: int) -> np.ndarray:
     return np.stack([source, target])[:, rank < k]
 
 
-def nearest_by_atoms(
+def knn_by_atoms(
     pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, k: int, *, reach: float = 8.0
 ) -> np.ndarray:
     """The k residues nearest to each, by the distance of the two nearest atoms.
@@ -80,7 +81,7 @@ def nearest_by_atoms(
     order = np.lexsort((source, d2, target))
     source, target = source[order], target[order]
     rank = np.arange(len(target)) - np.searchsorted(target, target)
-    return resorted(pos, np.stack([source, target])[:, rank < k])
+    return sort_edges(pos, np.stack([source, target])[:, rank < k])
 
 
 def _atom_distances(

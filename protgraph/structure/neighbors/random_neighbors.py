@@ -6,8 +6,9 @@ import zlib
 
 import numpy as np
 
-from protgraph.structure.neighbors.search import resorted, squared
+from protgraph.structure.neighbors.search import sort_edges
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import squared
 
 __all__ = ["random_neighbors"]
 
@@ -61,7 +62,7 @@ def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: f
         source = np.argsort(-score, axis=1, kind="stable")[:, :k]
         drawn = np.take_along_axis(score, source, 1) > -np.inf
         found.append(np.stack([source[drawn], np.broadcast_to(rows[:, None], source.shape)[drawn]]))
-    return resorted(pos, np.concatenate([np.zeros((2, 0), np.int64), *found], axis=1))
+    return sort_edges(pos, np.concatenate([np.zeros((2, 0), np.int64), *found], axis=1))
 
 
 def _identity(residues: Residues) -> np.ndarray:

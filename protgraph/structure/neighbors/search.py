@@ -19,7 +19,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-__all__ = ["both_ways", "close_pairs", "contact", "knn", "radius", "resorted", "sequence", "squared"]
+from protgraph.structure.vectors import squared
+
+__all__ = ["to_undirected", "close_pairs", "contact", "knn", "radius", "sort_edges", "sequence"]
 
 _MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
 _DENSE = 1000  # positions up to which all pairs are faster than a tree
@@ -81,7 +83,7 @@ def radius(pos: np.ndarray, cutoff: float) -> np.ndarray:
         ``(2, E)`` int64.
     """
     pos = np.asarray(pos, np.float64)
-    return both_ways(pos, close_pairs(pos, cutoff))
+    return to_undirected(pos, close_pairs(pos, cutoff))
 
 
 def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cutoff: float) -> np.ndarray:
@@ -106,7 +108,7 @@ def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cut
     atom_pos = np.asarray(atom_pos, np.float64)
     a, b = atom_residue[close_pairs(atom_pos, cutoff)]
     pairs = np.unique((a * len(pos) + b)[a != b])
-    return both_ways(np.asarray(pos, np.float64), np.stack(np.divmod(pairs, len(pos))))
+    return to_undirected(np.asarray(pos, np.float64), np.stack(np.divmod(pairs, len(pos))))
 
 
 def sequence(pos: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, k: int) -> np.ndarray:
@@ -133,12 +135,7 @@ def sequence(pos: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, k: int) ->
     second = first + np.arange(1, min(k, n) + 1)  # (N, k)
     first, second = (x[second < n] for x in np.broadcast_arrays(first, second))
     near = (chain[first] == chain[second]) & (seq_pos[second] - seq_pos[first] <= k)
-    return both_ways(np.asarray(pos, np.float64), order[np.stack([first[near], second[near]])])
-
-
-def squared(v: np.ndarray) -> np.ndarray:
-    """``dx² + dy² + dz²`` in this order, ``(…, 3)`` to ``(…)``: what decides in every search."""
-    return v[..., 0] * v[..., 0] + v[..., 1] * v[..., 1] + v[..., 2] * v[..., 2]
+    return to_undirected(np.asarray(pos, np.float64), order[np.stack([first[near], second[near]])])
 
 
 def close_pairs(pos: np.ndarray, cutoff: float) -> np.ndarray:
@@ -149,12 +146,12 @@ def close_pairs(pos: np.ndarray, cutoff: float) -> np.ndarray:
     return pairs[:, squared(pos[pairs[0]] - pos[pairs[1]]) <= cutoff * cutoff]
 
 
-def both_ways(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def to_undirected(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """Each pair in both directions, ``(2, P)`` to ``(2, 2P)``, in the order of this module."""
-    return resorted(pos, np.concatenate([pairs, pairs[::-1]], axis=1))
+    return sort_edges(pos, np.concatenate([pairs, pairs[::-1]], axis=1))
 
 
-def resorted(pos: np.ndarray, found: np.ndarray) -> np.ndarray:
+def sort_edges(pos: np.ndarray, found: np.ndarray) -> np.ndarray:
     """Edges ``(2, E)`` in the order of this module: by target, then distance of ``pos`` ``(N, 3)``, then source."""
     pos, (source, target) = np.asarray(pos, np.float64), found
     order = np.lexsort((source, squared(pos[source] - pos[target]), target))

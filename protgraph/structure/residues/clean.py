@@ -11,13 +11,14 @@ import numpy as np
 from biotite.structure import AtomArray
 
 from protgraph.errors import EmptyStructureError
-from protgraph.structure.chemistry.alphabet import THREE_LETTER, UNKNOWN, aatype, kind
-from protgraph.structure.descriptors.backbone_geometry import CA_BOND, PEPTIDE_BOND, length, linked_to_next
-from protgraph.structure.io.load import Structure, residue_starts, select_chains
-from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN, aatype, residue_kind
+from protgraph.structure.residues.chain_breaks import CA_BOND, PEPTIDE_BOND, linked_to_next
 from protgraph.structure.residues.duplicates import Deduplicated, resolve_duplicates
 from protgraph.structure.residues.ligands import gather_ligands
+from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import BACKBONE, Residues
+from protgraph.structure.residues.structure import Structure, residue_starts, select_chains
+from protgraph.structure.vectors import length
 
 __all__ = ["clean"]
 
@@ -112,7 +113,7 @@ def _tabulate(atoms: AtomArray, slot: np.ndarray) -> _Runs:
     run = np.repeat(np.arange(len(start)), np.diff(start, append=len(atoms)))
     name = atoms.res_name[start]
     names, inverse = np.unique(name, return_inverse=True)
-    kinds = np.array([kind(str(n)) for n in names], dtype="U10")[inverse]
+    kinds = np.array([residue_kind(str(n)) for n in names], dtype="U10")[inverse]
     backbone = _backbone(atoms.coord, slot, run, len(start))
     return _Runs(start, run, name, kinds, backbone, atoms.hetero[start])
 

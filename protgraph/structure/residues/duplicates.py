@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 from biotite.structure import AtomArray
 
-from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.loss_report import LossReport
 
 __all__ = ["Deduplicated", "resolve_duplicates"]
 

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from protgraph.errors import OptionError, SelectionError
-from protgraph.structure.chemistry.alphabet import ALPHABET, UNKNOWN
-from protgraph.structure.io.loss_report import LossReport
+from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.residues.ligands import Ligands
+from protgraph.structure.residues.loss_report import LossReport
 
 __all__ = ["BACKBONE", "HIDEABLE", "Residues"]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.chemistry.dssp_hbond import amide_hydrogen, backbone_bonds
-from protgraph.structure.descriptors.backbone_geometry import linked_to_next
+from protgraph.structure.chemistry.dssp_hbond import amide_hydrogen, backbone_hbonds
+from protgraph.structure.residues.chain_breaks import linked_to_next
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def bonds_one_by_one(residues: Residues) -> dict[tuple[int, int], float]:
 
 
 def test_bonds_equal_those_found_one_by_one(crambin):
-    bonds = backbone_bonds(crambin, best=None)
+    bonds = backbone_hbonds(crambin, best=None)
     found = dict(zip(zip(bonds.donor.tolist(), bonds.acceptor.tolist(), strict=True), bonds.energy, strict=True))
     assert found == pytest.approx(bonds_one_by_one(crambin), abs=1e-9)
     assert len(found) > 20
@@ -46,7 +46,7 @@ def test_bonds_equal_those_found_one_by_one(crambin):
 
 def test_the_two_best_of_each_donor_are_kept(structures_dir):
     residues = clean(load_structure(structures_dir / "1atp.bcif"))
-    everything, best = backbone_bonds(residues, best=None), backbone_bonds(residues)
+    everything, best = backbone_hbonds(residues, best=None), backbone_hbonds(residues)
     for donor in np.unique(everything.donor):
         expected = np.sort(everything.energy[everything.donor == donor])[:2]
         assert best.energy[best.donor == donor].tolist() == expected.tolist()
@@ -68,7 +68,7 @@ def test_missing_atoms_make_no_bond_and_no_hydrogen(crambin):
     backbone[10, 3] = np.nan
     poorer = replace(crambin, backbone=backbone)
     assert np.isnan(amide_hydrogen(poorer)[11]).all()
-    bonds = backbone_bonds(poorer)
+    bonds = backbone_hbonds(poorer)
     assert 10 not in bonds.acceptor
     assert 11 not in bonds.donor
     assert np.isfinite(bonds.energy).all()
@@ -76,6 +76,6 @@ def test_missing_atoms_make_no_bond_and_no_hydrogen(crambin):
 
 def test_one_residue_and_coincident_atoms_have_no_bonds(crambin):
     alone = crambin.select(np.arange(len(crambin)) == 3)
-    assert len(backbone_bonds(alone).donor) == 0
+    assert len(backbone_hbonds(alone).donor) == 0
     point = replace(crambin, pos=np.ones_like(crambin.pos), backbone=np.ones_like(crambin.backbone))
-    assert len(backbone_bonds(point).donor) == 0  # no direction to put a hydrogen
+    assert len(backbone_hbonds(point).donor) == 0  # no direction to put a hydrogen

@@ -11,6 +11,8 @@ import pytest
 
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.descriptors import backbone_geometry as geometry
+from protgraph.structure.residues.chain_breaks import linked_to_next
+from protgraph.structure.vectors import unit
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +24,7 @@ def proteins(structures_dir) -> list[Residues]:
 @pytest.fixture(scope="module")
 def unbroken(proteins) -> Residues:
     """A protein of one chain without gaps and with a whole backbone."""
-    whole = [r for r in proteins if geometry.linked_to_next(r)[:-1].all() and r.backbone_mask.all()]
+    whole = [r for r in proteins if linked_to_next(r)[:-1].all() and r.backbone_mask.all()]
     return min(whole, key=len)
 
 
@@ -47,7 +49,7 @@ def test_dihedrals_equal_biotite(proteins):
     for residues in proteins:
         ours = geometry.backbone_dihedrals(residues)
         theirs = np.stack(struc.dihedral_backbone(backbone_atoms(residues)), 1)  # knows neither chains nor gaps
-        linked = geometry.linked_to_next(residues)
+        linked = linked_to_next(residues)
         after = np.r_[False, linked[:-1]]
         theirs[~after, 0], theirs[~linked, 1:] = np.nan, np.nan
         assert not (np.isnan(ours) & ~np.isnan(theirs)).any(), residues.name
@@ -103,7 +105,7 @@ def test_angles_are_undefined_beside_a_gap(unbroken):
     backbone[10:] += 5.0
     pos[10:] += 5.0
     broken = replace(unbroken, backbone=backbone, pos=pos)
-    assert np.flatnonzero(~geometry.linked_to_next(broken)).tolist() == [9, len(pos) - 1]
+    assert np.flatnonzero(~linked_to_next(broken)).tolist() == [9, len(pos) - 1]
     undefined = np.isnan(geometry.backbone_dihedrals(broken))
     assert undefined[9].tolist() == [False, True, True]
     assert undefined[10].tolist() == [True, False, False]
@@ -113,21 +115,21 @@ def test_angles_are_undefined_beside_a_gap(unbroken):
 def test_chains_are_not_linked_even_where_they_touch(unbroken):
     chain = np.array(["A"] * 7 + ["B"] * (len(unbroken) - 7))
     split = replace(unbroken, chain=chain)
-    assert np.flatnonzero(~geometry.linked_to_next(split)).tolist() == [6, len(chain) - 1]
+    assert np.flatnonzero(~linked_to_next(split)).tolist() == [6, len(chain) - 1]
 
 
 def test_links_of_a_ca_trace_come_from_ca_distances(unbroken):
     backbone = unbroken.backbone.copy()
     backbone[:, [0, 2, 3]] = np.nan
     trace = replace(unbroken, backbone=backbone)
-    assert np.array_equal(geometry.linked_to_next(trace), geometry.linked_to_next(unbroken))
+    assert np.array_equal(linked_to_next(trace), linked_to_next(unbroken))
     assert np.isnan(geometry.backbone_dihedrals(trace)).all()
 
 
 @pytest.mark.parametrize("suffix", ["pdb", "cif", "bcif"])
 def test_links_cross_insertion_codes_and_stop_at_gaps(shared_data, suffix):
     residues = clean(load_structure(shared_data / "formats" / f"1igy.{suffix}"))
-    linked = geometry.linked_to_next(residues)
+    linked = linked_to_next(residues)
     inserted = np.flatnonzero(residues.ins_code[1:] != "")  # i, with an inserted residue i + 1
     assert len(inserted) == 8  # 52A, 82A, 82B, 82C in both heavy chains
     for i in range(len(residues) - 1):
@@ -151,4 +153,4 @@ def test_virtual_cb_lies_on_the_real_one(proteins):
 
 def test_unit_vectors_have_length_one_or_none():
     v = np.array([[3.0, 4.0, 0.0], [0, 0, 0], [np.nan, 1, 1], [1e-30, 0, 0]])
-    assert geometry.unit(v).tolist() == [[0.6, 0.8, 0.0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]
+    assert unit(v).tolist() == [[0.6, 0.8, 0.0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from protgraph.structure import Residues, clean, load_structure, to_atom_array
-from protgraph.structure.descriptors.backbone_geometry import linked_to_next
-from protgraph.structure.descriptors.ca_trace import p_sea, trace_angles, trace_side
+from protgraph.structure.descriptors.ca_trace import p_sea, sidechain_direction, trace_angles
 from protgraph.structure.descriptors.dssp import dssp, three_states
+from protgraph.structure.residues.chain_breaks import linked_to_next
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_alpha_equals_biotite_and_gaps_have_no_angles(proteins):
 
 def test_side_equals_loops(proteins):
     for residues in proteins[:5]:
-        linked, ca, found = linked_to_next(residues), residues.pos.astype(float), trace_side(residues)
+        linked, ca, found = linked_to_next(residues), residues.pos.astype(float), sidechain_direction(residues)
         for i in range(len(residues)):
             expected = np.zeros(3)
             if 0 < i < len(residues) - 1 and linked[i - 1] and linked[i]:
@@ -91,7 +91,7 @@ def test_p_sea_agrees_with_dssp_on_most_residues_only(proteins):
 def test_short_chains_and_coincident_atoms(proteins):
     for n in range(1, 6):
         few = proteins[0].select(np.arange(len(proteins[0])) < n)
-        assert trace_angles(few).shape == (n, 2) and trace_side(few).shape == (n, 3)
+        assert trace_angles(few).shape == (n, 2) and sidechain_direction(few).shape == (n, 3)
         assert p_sea(few).tolist() == [2] * n
     point = replace(proteins[0], pos=np.ones_like(proteins[0].pos))
-    assert np.isnan(trace_angles(point)).all() and not trace_side(point).any()
+    assert np.isnan(trace_angles(point)).all() and not sidechain_direction(point).any()

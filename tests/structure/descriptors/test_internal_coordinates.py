@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from protgraph.structure import ALPHABET, Residues, clean, load_structure, to_atom_array
-from protgraph.structure.chemistry.alphabet import THREE_LETTER, UNKNOWN
-from protgraph.structure.descriptors.backbone_geometry import linked_to_next
 from protgraph.structure.descriptors.internal_coordinates import (
     SYMMETRIC_CHI,
     bond_angles,
     bond_lengths,
     sidechain_dihedrals,
 )
+from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN
+from protgraph.structure.residues.chain_breaks import linked_to_next
 
 IDEAL_LENGTHS = (1.458, 1.525, 1.231, 1.329)  # Å, Engh & Huber 1991
 IDEAL_ANGLES = np.radians((111.2, 120.8, 116.2, 121.7))

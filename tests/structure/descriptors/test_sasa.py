@@ -11,8 +11,8 @@ from biotite.structure import info
 from scipy.spatial.transform import Rotation
 
 from protgraph.structure import ALPHABET, Residues, clean, load_structure, to_atom_array
-from protgraph.structure.chemistry.alphabet import THREE_LETTER, UNKNOWN
 from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, atom_sasa, protor_radii, residue_sasa
+from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.chemistry.alphabet import THREE_LETTER, UNKNOWN
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
-from protgraph.structure.descriptors.ca_trace import trace_side
-from protgraph.structure.descriptors.solvent_exposure import cb_side, contact_number, half_sphere_exposure, protrusion
+from protgraph.structure.descriptors.ca_trace import sidechain_direction
+from protgraph.structure.descriptors.solvent_exposure import (
+    cb_direction,
+    contact_number,
+    half_sphere_exposure,
+    protrusion,
+)
+from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +35,7 @@ def test_counts_equal_those_over_all_pairs(proteins):
     for residues in proteins[:6]:
         vec, distance = pairs(residues.pos)
         assert contact_number(residues, radius=10).tolist() == (distance <= 10).sum(1).tolist()
-        for side in (trace_side(residues), cb_side(residues)):
+        for side in (sidechain_direction(residues), cb_direction(residues)):
             up = np.einsum("ijk,ik->ij", vec, side) > 0
             expected = np.stack([((distance <= 13) & half).sum(1) for half in (up, ~up)], 1)
             assert half_sphere_exposure(residues, side).tolist() == expected.tolist()
@@ -48,17 +53,17 @@ def test_protrusion_equals_its_formula(proteins):
 
 def test_side_chains_point_to_the_files_cb_or_to_the_virtual_one(proteins):
     residues = proteins[0]
-    side = cb_side(residues)
+    side = cb_direction(residues)
     own = residues.atom_name == "CB"
     real = residues.atom_pos[own] - residues.pos[residues.atom_residue[own]]
     assert np.allclose(side[residues.atom_residue[own]], real / np.linalg.norm(real, axis=1, keepdims=True))
     assert np.linalg.norm(side, axis=1) == pytest.approx(1)
-    hidden = cb_side(residues.hide("sidechain"))
+    hidden = cb_direction(residues.hide("sidechain"))
     virtual = virtual_cb(residues.backbone) - residues.pos
     assert np.allclose(hidden, virtual / np.linalg.norm(virtual, axis=1, keepdims=True))
     bare = np.full_like(residues.backbone, np.nan)
     bare[:, 1] = residues.pos
-    assert not cb_side(replace(residues.hide("sidechain"), backbone=bare)).any()
+    assert not cb_direction(replace(residues.hide("sidechain"), backbone=bare)).any()
 
 
 @pytest.mark.slow
@@ -81,13 +86,13 @@ def test_the_table_of_agreement_with_biopython(structures_dir, tmp_path, protein
         rows = {(c, int(i)): k for k, (c, i) in enumerate(zip(standard.chain, standard.res_id, strict=True))}
         ours = {
             "cn": contact_number(standard, radius=12)[:, None],
-            "ca": half_sphere_exposure(standard, trace_side(standard), radius=12),
-            "cb": half_sphere_exposure(standard, cb_side(standard), radius=12),
+            "ca": half_sphere_exposure(standard, sidechain_direction(standard), radius=12),
+            "cb": half_sphere_exposure(standard, cb_direction(standard), radius=12),
         }
         for name, made in (("cn", ExposureCN(model)), ("ca", HSExposureCA(model)), ("cb", HSExposureCB(model))):
             for key in made.keys():  # noqa: SIM118 -- no dict
                 row = rows.get((key[0], key[1][1]))
-                if row is None or (name == "ca" and not trace_side(standard)[row].any()):
+                if row is None or (name == "ca" and not sidechain_direction(standard)[row].any()):
                     continue  # no residue before or after
                 if name == "cb" and standard.res_name[row] == "GLY":
                     continue  # each has its own virtual CB

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from biotite.structure.io import pdb
 
-from protgraph.structure.io.pdb import read_columns, read_model
+from protgraph.structure.io.pdb import parse_records, read_model
 
 FIELDS = ["b_factor", "occupancy"]
 
@@ -49,7 +49,7 @@ def test_real_files_are_what_biotite_reads(shared_data):
 @pytest.mark.parametrize("x", ["   0.000", "  -0.000", "   -.500", "    .500", "9999.999", "-999.999", "  12.345"])
 def test_numbers_are_the_floats_that_their_digits_spell(made, x):
     line = made[0]("CA", "GLY", "A", 1, 0.0)
-    found = read_columns([line[:30] + x + line[38:]]).coord[0, 0]
+    found = parse_records([line[:30] + x + line[38:]]).coord[0, 0]
     assert found.tobytes() == np.float32(float(x)).tobytes()
 
 
@@ -62,4 +62,4 @@ def test_anything_else_is_left_to_biotite(made, columns):
     line = made[0]("CA", "GLY", "A", 1, 0.0)
     for begin, text in columns.items():
         line = line[:begin] + text + line[begin + len(text) :]
-    assert read_columns([line]) is None and read_columns([]) is None
+    assert parse_records([line]) is None and parse_records([]) is None

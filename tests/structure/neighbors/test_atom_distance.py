@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.neighbors.atom_distance import distant_knn, nearest_by_atoms
-from protgraph.structure.neighbors.search import squared
+from protgraph.structure.neighbors.atom_distance import distant_knn, knn_by_atoms
+from protgraph.structure.vectors import squared
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def chosen(d2: np.ndarray, k: int) -> set[tuple[int, int]]:
 @pytest.mark.parametrize("k", [1, 16, 60])
 def test_nearest_by_atoms_equals_brute_force(proteins, k):
     for residues in proteins:
-        found = nearest_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, k)
+        found = knn_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, k)
         assert found.shape[1] == len(residues) * min(k, len(residues) - 1)
         assert set(map(tuple, found.T.tolist())) == chosen(between_atoms(residues), k), residues.name
 
@@ -49,12 +49,12 @@ def test_nearest_by_atoms_equals_brute_force(proteins, k):
 @pytest.mark.parametrize("reach", [0.1, 3.0, 30.0])
 def test_where_the_search_begins_changes_nothing(proteins, reach):
     r = proteins[0]
-    there = nearest_by_atoms(r.pos, r.atom_pos, r.atom_residue, 9, reach=reach)
-    assert np.array_equal(there, nearest_by_atoms(r.pos, r.atom_pos, r.atom_residue, 9))
+    there = knn_by_atoms(r.pos, r.atom_pos, r.atom_residue, 9, reach=reach)
+    assert np.array_equal(there, knn_by_atoms(r.pos, r.atom_pos, r.atom_residue, 9))
 
 
 def test_atoms_at_one_place_take_the_lower_numbers():
-    found = nearest_by_atoms(np.zeros((4, 3)), np.zeros((8, 3)), np.repeat(np.arange(4), 2), 2)
+    found = knn_by_atoms(np.zeros((4, 3)), np.zeros((8, 3)), np.repeat(np.arange(4), 2), 2)
     assert found.tolist() == [[1, 2, 0, 2, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2, 3, 3]]
 
 

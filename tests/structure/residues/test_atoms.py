@@ -8,7 +8,7 @@ from biotite.structure import info
 
 from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.chemistry.alphabet import THREE_LETTER
+from protgraph.structure.residues.alphabet import THREE_LETTER
 from protgraph.structure.residues.atoms import ATOM37, ELEMENTS, atom37, nodes_of
 
 

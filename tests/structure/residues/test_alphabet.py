@@ -6,7 +6,7 @@ import pytest
 from biotite.sequence import ProteinSequence
 from biotite.structure import info
 
-from protgraph.structure.chemistry.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype, kind
+from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype, residue_kind
 
 
 def test_alphabet_is_the_sorted_one_letter_codes_then_x():
@@ -22,17 +22,17 @@ def test_three_letter_names_agree_with_biotite():
     [("MSE", "M"), ("SEP", "S"), ("TPO", "T"), ("PTR", "Y"), ("CSO", "C"), ("KCX", "K"), ("PCA", "Q"), ("M3L", "K")],
 )
 def test_modified_residues_have_the_parent_of_the_chemical_component_dictionary(name, letter):
-    assert ALPHABET[aatype(name)] == letter and kind(name) == "protein"
+    assert ALPHABET[aatype(name)] == letter and residue_kind(name) == "protein"
 
 
 @pytest.mark.parametrize(("name", "letter"), [("DAL", "A"), ("DVA", "V"), ("DPN", "F"), ("DLY", "K"), ("DTR", "W")])
 def test_d_amino_acids_have_their_mirror_image_as_parent(name, letter):
-    assert ALPHABET[aatype(name)] == letter and kind(name) == "protein"
+    assert ALPHABET[aatype(name)] == letter and residue_kind(name) == "protein"
 
 
 @pytest.mark.parametrize(("name", "letter"), [("HSD", "H"), ("HIE", "H"), ("CYX", "C"), ("ASH", "D"), ("SEC", "C")])
 def test_names_that_the_dictionary_lacks_come_from_the_table(name, letter):
-    assert ALPHABET[aatype(name)] == letter and kind(name) == "protein"
+    assert ALPHABET[aatype(name)] == letter and residue_kind(name) == "protein"
 
 
 @pytest.mark.parametrize("name", ["UNK", "CRO", "ASX", "GLX", "no such name", ""])
@@ -55,7 +55,7 @@ def test_residues_without_a_single_parent_are_x(name):
     ],
 )
 def test_kind_tells_the_rest_apart(name, what):
-    assert kind(name) == what
+    assert residue_kind(name) == what
 
 
 def test_a_parent_never_contradicts_the_one_letter_code_of_the_dictionary():

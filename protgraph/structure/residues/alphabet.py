@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
-__all__ = ["ALPHABET", "THREE_LETTER", "UNKNOWN", "aatype", "kind"]
+__all__ = ["ALPHABET", "THREE_LETTER", "UNKNOWN", "aatype", "residue_kind"]
 
 ALPHABET = "ACDEFGHIKLMNPQRSTVWYX"
 """One-letter codes in the order of ``aatype``."""
@@ -41,11 +41,11 @@ _WATERS = frozenset({"HOH", "DOD", "WAT", "H2O", "SOL", "TIP", "TIP3", "TIP4", "
 
 _NUCLEOTIDES = frozenset({"A", "C", "G", "U", "I", "N", "DA", "DC", "DG", "DT", "DU", "DI", "DN"})
 
-Kind = Literal["protein", "water", "nucleic", "saccharide", "other"]
+ResidueKind = Literal["protein", "water", "nucleic", "saccharide", "other"]
 
 
 @cache
-def kind(res_name: str) -> Kind:
+def residue_kind(res_name: str) -> ResidueKind:
     """What a residue of this name is, by the Chemical Component Dictionary that biotite carries.
 
     Parameters
