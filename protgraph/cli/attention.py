@@ -52,7 +52,7 @@ def attention_command(
         built, name = build_model(model, registry.tasks.get("secondary_structure").target, seed=seed), model
         given = {}
     else:
-        built, name = trained.model, f"{trained.model.graph.name} ({Path(model).name})"
+        built, name = trained.model, f"{trained.model.spec.name} ({Path(model).name})"
         given = {"hides": trained.hides, "one_chain": trained.one_chain, "shows_types": trained.shows_types}
     failures: list = []
     proteins = list(read_proteins([file], built.plan, failures, **reading, **given))

@@ -37,11 +37,11 @@ def describe_command(
 
     trained = find_checkpoint(model)
     built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
-    _print(built.graph.name, rows_of(built), built.num_parameters)
-    for text in built.graph.dead_nodes():
+    _print(built.spec.name, rows_of(built), built.num_parameters)
+    for text in built.spec.dead_layers():
         typer.echo(f"note: nothing reads what {text} writes")
     if draw is not None:
-        typer.echo(f"drawn to {draw_graph(built.graph, draw)}")
+        typer.echo(f"drawn to {draw_graph(built.spec, draw)}")
 
 
 def _print(name: str, rows: list[ComponentSummary], total: int) -> None:

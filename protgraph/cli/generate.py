@@ -57,7 +57,7 @@ def generate_command(
             **options,
         )
     seconds = time.perf_counter() - begun
-    write_samples(out, made, name=loaded.model.graph.name, settings=options)
+    write_samples(out, made, name=loaded.model.spec.name, settings=options)
     perplexity = sum(s.perplexity for s in made) / n
     rate = n * (length - len(prompt)) / seconds
     typer.echo(f"{n} sequences of {length} residues, mean perplexity {perplexity:.2f}, {rate:.0f} residues/s → {out}")

@@ -97,7 +97,7 @@ def check_designs(model: ProteinModel) -> None:
     WiringError
         It predicts something else, or its head reads more than its decoder's result.
     """
-    name = model.graph.name
+    name = model.spec.name
     if not tells_types(model.target):
         raise WiringError(
             f"model {name!r} predicts {model.target.name!r}, not the types of residues: it designs nothing"

@@ -58,9 +58,9 @@ def attention_maps(
             found = [_of_residues(w, sees, layer.special_tokens) for w, sees in weights.dense(proteins)]
             if [m.weights.shape[1:] for m in found] == [(n, n) for n in proteins.sizes]:
                 again = f", call {call}" if len(calls) > 1 else ""
-                maps[f"{where} ({wire.node.name}{again})"] = found
+                maps[f"{where} ({wire.component.name}{again})"] = found
     if not maps:
-        there = ", ".join(w.node.name for w in wires) or "none"
+        there = ", ".join(w.component.name for w in wires) or "none"
         raise WiringError(
             f"model {name!r} has no layer with attention from residues to residues; its layers: {there}.\n"
             "Models that have some: transformer, graph_transformer, gat, ipa, se3_transformer."

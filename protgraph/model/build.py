@@ -28,7 +28,7 @@ class ProteinModel(nn.Module):
 
     Attributes
     ----------
-    graph : ModelSpec
+    spec : ModelSpec
     plan : FeaturePlan
         What makes the graphs that it reads: ``model.plan.precompute(residues)``.
     target : Target
@@ -36,17 +36,17 @@ class ProteinModel(nn.Module):
         Every field after the last layer.
     """
 
-    def __init__(self, graph: ModelSpec, target: Target) -> None:
+    def __init__(self, spec: ModelSpec, target: Target) -> None:
         super().__init__()
-        self.graph, self.target = graph, target
-        self.plan = FeaturePlan(graph.features, node_type=graph.node_type)
-        self.wires = wire(graph, self.plan)
+        self.spec, self.target = spec, target
+        self.plan = FeaturePlan(spec.features, node_type=spec.node_type)
+        self.wires = wire(spec, self.plan)
         self.fields = dict(self.plan.fields)
         self.layers = nn.ModuleList()
         for w in self.wires:
-            path = f"{w.path} ({w.node.name})"
+            path = f"{w.path} ({w.component.name})"
             given = {local: self.fields[name] for local, name in w.reads.items()}
-            layer = registry.layers.create(w.node.name, given, path=path, options=w.node.options)
+            layer = registry.layers.create(w.component.name, given, path=path, options=w.component.options)
             if set(layer.out) != set(layer.writes):
                 raise WiringError(
                     f"{path} must declare {sorted(layer.writes)} in __init__; it declared {sorted(layer.out)}"
@@ -59,13 +59,13 @@ class ProteinModel(nn.Module):
     def _make_head(self) -> tuple[Head, dict[str, str]]:
         name = self.target.head_name
         head_class = registry.heads.get(name)
-        reads = {local: self.graph.readout.get(local, local) for local in head_class.reads}
-        reads |= {k: v for k, v in self.graph.readout.items() if k in head_class.optional}
+        reads = {local: self.spec.readout.get(local, local) for local in head_class.reads}
+        reads |= {k: v for k, v in self.spec.readout.items() if k in head_class.optional}
         missing = [f for f in reads.values() if f not in self.fields]
         if missing:
-            raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.graph.name!r} does not have")
+            raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.spec.name!r} does not have")
         given = {local: self.fields[f] for local, f in reads.items()}
-        options = self.graph.heads.get(name, {})
+        options = self.spec.heads.get(name, {})
         return registry.heads.create(name, given, self.target, path=f"head ({name})", options=options), reads
 
     def _fields_needed(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class ProteinModel(nn.Module):
     @property
     def needs_coordinates(self) -> str | None:
         """Where the first part stands that needs a structure, ``layers[2] (egnn)``; None where a sequence will do."""
-        parts = [(f"{w.path} ({w.node.name})", w.reads) for w in self.wires]
+        parts = [(f"{w.path} ({w.component.name})", w.reads) for w in self.wires]
         parts.append((f"head ({self.target.head_name})", self.head_reads))
         found = (path for path, reads in parts if COORDINATES & set(reads.values()))
         return self.plan.needs_coordinates or next(found, None)
@@ -113,7 +113,7 @@ class ProteinModel(nn.Module):
         FieldError
             It is no graph, or one of other features than the model's.
         """
-        takes = f"model {self.graph.name!r} takes graphs as model.plan.precompute(residues) makes them, or a batch of those"
+        takes = f"model {self.spec.name!r} takes graphs as model.plan.precompute(residues) makes them, or a batch of those"
         if not isinstance(batch, Data):
             raise FieldError(f"{takes}; got {type(batch).__name__}")
         dtype = self.dtype
@@ -132,7 +132,7 @@ class ProteinModel(nn.Module):
 
     def _made(self, w: WiredComponent, layer: GraphLayer, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """What one layer writes, by its name in the model; a fault in it says where it stands."""
-        path = f"{w.path} ({w.node.name}) of model {self.graph.name!r}"
+        path = f"{w.path} ({w.component.name}) of model {self.spec.name!r}"
         try:
             made = layer({local: f[name] for local, name in w.reads.items()})
         except Exception as e:
@@ -163,7 +163,7 @@ class ProteinModel(nn.Module):
         """
         with record(self.layers) as told, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
-        return attention_maps(self.graph.name, self.wires, self.layers, told, proteins)
+        return attention_maps(self.spec.name, self.wires, self.layers, told, proteins)
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """``{"logits": (N, C)}`` for a graph or batch; what N counts and C are, the target says."""
@@ -205,9 +205,9 @@ def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, s
     UnknownNameError, OptionError, WiringError
         With the path of the node at fault.
     """
-    graph = as_model_spec(model)
+    spec = as_model_spec(model)
     scope = nullcontext() if seed is None else torch.random.fork_rng(devices=[])
     with scope:
         if seed is not None:
             torch.manual_seed(seed)
-        return ProteinModel(graph, target)
+        return ProteinModel(spec, target)

@@ -42,7 +42,7 @@ def draw_model(graph: ModelSpec, path: str | Path) -> Path:
     axes.set_title(graph.name)
     axes.set_xlim(min(xs) - 1.3, max(xs) + 1.3)
     axes.set_ylim(min(ys) - 0.6, max(ys) + 0.6)
-    dead = {n.split(" ")[0] for n in graph.dead_nodes()}
+    dead = {n.split(" ")[0] for n in graph.dead_layers()}
     for a, b, data in dag.edges(data=True):
         _arrow(axes, place[a], place[b], data["fields"])
     for n, data in dag.nodes(data=True):

@@ -81,11 +81,11 @@ def incremental_step(model: ProteinModel, batch: Data, progress: IncrementalStat
     kept: list[KVCache | None] = []
     for w, layer, state in zip(model.wires, model.layers, states, strict=False):
         given = {local: f[name] for local, name in w.reads.items()}
-        made, state = _step(layer, given, state, f"{w.path} ({w.node.name}) of {model.graph.name!r}")
+        made, state = _step(layer, given, state, f"{w.path} ({w.component.name}) of {model.spec.name!r}")
         f |= {name: made[local] for local, name in w.writes.items()}
         kept.append(state)
     given = {local: f[name] for local, name in model.head_reads.items()}
-    made, state = _step(model.head, given, states[-1], f"the head of {model.graph.name!r}")
+    made, state = _step(model.head, given, states[-1], f"the head of {model.spec.name!r}")
     new = f["proteins"].sizes[0]
     return made["logits"], IncrementalState(progress.seen + new, (*kept, state))
 

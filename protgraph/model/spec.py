@@ -119,7 +119,7 @@ class ModelSpec:
         _join(dag, writer, WiredComponent("head", ComponentSpec("head"), self.readout, {}), "head")
         return dag
 
-    def dead_nodes(self) -> list[str]:
+    def dead_layers(self) -> list[str]:
         """Layers whose output nothing on the way to the head reads, as ``layers[i] (name)``."""
         dag = self.dag()
         alive = nx.ancestors(dag, "head") | {"head"}
@@ -131,14 +131,14 @@ class WiredComponent:
     """One node with its names resolved: local name → field of the model, for reads and writes."""
 
     path: str
-    node: ComponentSpec
+    component: ComponentSpec
     reads: Mapping[str, str]
     writes: Mapping[str, str]
 
 
 def _join(dag: nx.DiGraph, writer: dict[str, str], w: WiredComponent, kind: str) -> None:
     """Add one node to the graph, with an edge from each node whose output it reads."""
-    dag.add_node(w.path, kind=kind, name=w.node.name, step=len(dag))
+    dag.add_node(w.path, kind=kind, name=w.component.name, step=len(dag))
     read: dict[str, list[str]] = {} if w.reads else {"structure": []}
     for name in w.reads.values():
         read.setdefault(writer[name], []).append(name)

@@ -268,13 +268,13 @@ class ModelCase(Case):
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """Stored fields from which a path leads to a head."""
-        models, dead = self.sample().models, set(self.graph.dead_nodes())
-        wires = [w for w in models[0].wires if f"{w.path} ({w.node.name})" not in dead]
+        models, dead = self.sample().models, set(self.graph.dead_layers())
+        wires = [w for w in models[0].wires if f"{w.path} ({w.component.name})" not in dead]
         needed = {name for w in wires for name in w.reads.values()}
         needed |= {name for m in models for name in m.head_reads.values()}
-        for node, featurizer in reversed(self._plan.tensor):
-            if needed & {node.writes.get(n, n) for n in featurizer.writes}:
-                needed |= {node.reads.get(n, n) for n in featurizer.reads}
+        for component, featurizer in reversed(self._plan.tensor):
+            if needed & {component.writes.get(n, n) for n in featurizer.writes}:
+                needed |= {component.reads.get(n, n) for n in featurizer.reads}
         return tuple(name for name in (*self.stored.values, "edges") if name in needed and name in self.stored.specs)
 
     def parts(self) -> list[object]:

@@ -61,7 +61,7 @@ def refuse_leak(model: ProteinModel, graph: Data, *, why: str, fields: Collectio
     if found is not None:
         row, cut = found
         raise LeakError(
-            f"model {model.graph.name!r} is not causal, as {why}: what it says of residue {row} moves with residues "
+            f"model {model.spec.name!r} is not causal, as {why}: what it says of residue {row} moves with residues "
             f"from {cut} on.\n"
             "It may read 'previous' (featurizer 'previous_residue') for 'aatype', and attend with causal=True.\n"
             "Where it ends in a decoder, that layer alone may read 'aatype'."

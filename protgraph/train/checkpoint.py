@@ -91,7 +91,7 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
         "format": FORMAT,
         "format_version": VERSION,
         "version": __version__,
-        "graph": model.graph.to_dict(),
+        "graph": model.spec.to_dict(),
         "target": asdict(model.target),
         "task": checkpoint.task,
         "hides": sorted(checkpoint.hides),
@@ -195,8 +195,8 @@ def _digest(told: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
 
 def _components(model: ProteinModel) -> Iterable[dict[str, str]]:
     """Kind, name, distribution and object of everything that the model is made of, each once."""
-    used = [("featurizer", registry.featurizers, n.name) for n in model.graph.features]
-    used += [("layer", registry.layers, n.name) for n in model.graph.layers]
+    used = [("featurizer", registry.featurizers, n.name) for n in model.spec.features]
+    used += [("layer", registry.layers, n.name) for n in model.spec.layers]
     used += [("head", registry.heads, model.target.head_name)]
     for kind, names, name in dict.fromkeys(used):
         entry = names.entry(name)

@@ -105,7 +105,7 @@ def embed(
     """
     checkpoint = as_checkpoint(checkpoint)
     network = checkpoint.model.to(find_device(device))
-    field = network.graph.readout.get("h", "h")
+    field = network.spec.readout.get("h", "h")
     failures: list[Failure] = []
     proteins = read_proteins(
         files,

@@ -134,7 +134,7 @@ class FitResult:
     def summary(self) -> str:
         """A few lines to read: the model, the data, the metrics, the cost."""
         lines = [
-            f"{self.model.graph.name} on {self.task.name} of {self.dataset} {self.dataset_version}".rstrip(),
+            f"{self.model.spec.name} on {self.task.name} of {self.dataset} {self.dataset_version}".rstrip(),
             "  ".join(f"{split} {p} proteins {n} residues" for split, (p, n) in self.sizes.items()),
             f"best epoch {self.best_epoch} of {self.epochs}, {self.parameters} parameters, "
             f"{self.residues_per_second:.0f} residues/s, {self.peak_memory:.0f} MiB, {self.seconds:.1f} s",
@@ -198,7 +198,7 @@ def fit(
     if "coordinates" in asked.inputs.hides and built.needs_coordinates is not None:
         raise MissingCoordinatesError(
             f"task {task.name!r} shows the sequence alone, and {built.needs_coordinates} of model "
-            f"{built.graph.name!r} needs a structure.\nTake a model that reads sequences, such as 'sequence_mlp'."
+            f"{built.spec.name!r} needs a structure.\nTake a model that reads sequences, such as 'sequence_mlp'."
         )
     prepared = prepare(dataset, asked, built.plan, cache=cache, jobs=jobs)
     if "val" not in prepared.splits:
@@ -273,7 +273,7 @@ def _train(
     if module.best is None:
         last = module.history[-1]
         raise ProtgraphError(
-            f"training {model.graph.name!r} gave no usable epoch: train_loss {last['train_loss']}, {task.monitor} "
+            f"training {model.spec.name!r} gave no usable epoch: train_loss {last['train_loss']}, {task.monitor} "
             f"{last[task.monitor]} on validation.\n"
             "A loss that is not finite asks for a smaller lr; an undefined metric, for labels of both kinds in 'val'."
         )

@@ -162,7 +162,7 @@ def _check(checkpoint: Checkpoint, length: int) -> None:
         )
     if model.needs_coordinates is not None:
         raise MissingCoordinatesError(
-            f"{model.needs_coordinates} of model {model.graph.name!r} needs a structure, which new sequences have not"
+            f"{model.needs_coordinates} of model {model.spec.name!r} needs a structure, which new sequences have not"
         )
     generator = torch.Generator().manual_seed(0)
     tried = torch.randint(0, UNKNOWN, (1, min(length, _TRIED)), generator=generator)

@@ -56,7 +56,7 @@ def _told(model: ProteinModel, length: int) -> Iterator[tuple[str, PositionCode]
             code = None if tell is None else tell(length)
             if code is not None:
                 inside = [p for p in path.split(".") if p and p != "attention"]
-                yield f"{'.'.join([w.path, *inside])} ({w.node.name})", code
+                yield f"{'.'.join([w.path, *inside])} ({w.component.name})", code
 
 
 def similarity(code: PositionCode) -> np.ndarray:

@@ -257,12 +257,12 @@ def test_the_dag_follows_field_names():
     assert dag.edges["layers[0]", "layers[2]"]["fields"] == ("first",)
     assert dag.edges["layers[1]", "layers[2]"]["fields"] == ("h",)
     assert dag.edges["layers[2]", "head"]["fields"] == ("h",)
-    assert g.dead_nodes() == []
+    assert g.dead_layers() == []
 
 
 def test_a_layer_that_nothing_reads_is_dead():
     g = graph([LIFT, component("model_test_mix", writes={"h": "unused"}), MIX])
-    assert g.dead_nodes() == ["layers[1] (model_test_mix)"]
+    assert g.dead_layers() == ["layers[1] (model_test_mix)"]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_predictions_do_not_know_how_the_protein_lies(residues, moved, float64, 
     model = pg.build_model(name, CLASSES, seed=0).double().eval()
     there = logits(model, moved(residues, torch.eye(3), 0 * SHIFT))
     assert there.shape == (76, 3)
-    assert not model.graph.dead_nodes()
+    assert not model.spec.dead_layers()
     for q in random_rotations(2):
         assert relative_error(logits(model, moved(residues, q, SHIFT)), there) < 1e-10
 

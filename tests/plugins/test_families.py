@@ -66,8 +66,8 @@ def test_every_family_serves_every_target(chains, name, target):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_node_of_a_graph_is_dead_and_it_survives_json(name):
-    graph = pg.build_model(name, TARGETS["node_classes"]).graph
-    assert graph.dead_nodes() == []
+    graph = pg.build_model(name, TARGETS["node_classes"]).spec
+    assert graph.dead_layers() == []
     assert pg.ModelSpec.from_dict(graph.to_dict()) == graph
 
 

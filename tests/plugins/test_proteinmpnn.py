@@ -115,7 +115,7 @@ def test_conditional_and_partial_log_probabilities_equal_the_reference(shared_re
 
 def small() -> ModelSpec:
     """The reference's tiny network: 16 channels, 8 neighbors, 2 + 2 layers."""
-    like = build_model("proteinmpnn.small", TARGET, seed=0).graph.to_dict()
+    like = build_model("proteinmpnn.small", TARGET, seed=0).spec.to_dict()
     like["features"][0] = {"name": "backbone_knn", "options": {"k": 8}}
     for n in like["layers"]:
         if "dim" in n.get("options", {}):

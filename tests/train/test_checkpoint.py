@@ -45,7 +45,7 @@ def test_everything_comes_back(trained, saved):
     before, after = trained.model.state_dict(), loaded.model.state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(before[k], after[k]) and before[k].dtype == after[k].dtype for k in before)
-    assert loaded.model.graph == trained.model.graph
+    assert loaded.model.spec == trained.model.spec
     assert loaded.model.target == trained.model.target
     assert not loaded.model.training
     assert (loaded.task, loaded.hides, loaded.one_chain) == ("helix", frozenset(), True)
@@ -208,7 +208,7 @@ def test_shared_weights_can_be_saved(trained, tmp_path):
     tied = dict.fromkeys("ab", parameters[0])
 
     class Tied:
-        graph, target, fields = checkpoint.model.graph, checkpoint.model.target, checkpoint.model.fields
+        spec, target, fields = checkpoint.model.spec, checkpoint.model.target, checkpoint.model.fields
         state_dict = staticmethod(lambda: tied)
 
     path = save_checkpoint(tmp_path / "m.safetensors", Checkpoint(model=Tied(), task="helix"))
@@ -225,4 +225,4 @@ def test_models_of_every_family_come_back(small, quick, tmp_path):
 def test_a_model_without_edges_comes_back(small, quick, tmp_path):
     graph = ModelSpec("flat", layers=[component("embed", reads=["aatype"], dim=8)])
     result = fit(graph, small, "helix", config=replace(quick, epochs=1))
-    assert load_checkpoint(result.save(tmp_path / "m.safetensors")).model.graph == graph
+    assert load_checkpoint(result.save(tmp_path / "m.safetensors")).model.spec == graph

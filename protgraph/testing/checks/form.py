@@ -60,8 +60,8 @@ def signature(trial: Trial) -> None:
 
 def reads_writes(trial: Trial) -> None:
     """It reads what it declares and no more, and gives exactly what it declares, in the declared shape and type."""
-    if isinstance(trial.component, ModelSpec) and trial.component.dead_nodes():
-        raise ConformityError(f"{trial.subject}: nothing reads the output of {', '.join(trial.component.dead_nodes())}")
+    if isinstance(trial.component, ModelSpec) and trial.component.dead_layers():
+        raise ConformityError(f"{trial.subject}: nothing reads the output of {', '.join(trial.component.dead_layers())}")
     for case in trial.cases:
         module = trial.module(case)
         given = case.prepare(case.scene, trial.device, trial.dtype)
