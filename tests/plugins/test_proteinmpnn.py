@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,11 +60,6 @@ def residues_of(z, item=0) -> Residues:
         atom_residue=np.zeros(0, np.int64),
         report=LossReport(),
     )
-
-
-@pytest.fixture(scope="session")
-def weights(shared_data) -> Path:
-    return shared_data / "weights" / "proteinmpnn"
 
 
 def load(folder: Path, name: str) -> dict[str, np.ndarray]:
@@ -256,8 +252,11 @@ def test_weights_of_another_network_are_told(tmp_path, held, told):
         pretrained("proteinmpnn.v_48_020", file=tmp_path / "nowhere.pt")
 
 
-def test_published_weights_come_from_a_folder_or_a_file(monkeypatch, weights):
-    monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(weights))
-    by_name = pretrained("proteinmpnn.v_48_002").state_dict()
-    by_file = pretrained("proteinmpnn.v_48_020", file=weights / "vanilla_v_48_002.pt").state_dict()
-    assert all(torch.equal(by_name[k], by_file[k]) for k in by_name)
+def test_weights_load_from_a_folder_from_the_installed_package_or_from_a_file(monkeypatch, tmp_path, proteinmpnn_weights):
+    file = proteinmpnn_weights("v_48_002")
+    by_package = pretrained("proteinmpnn.v_48_002").state_dict()
+    by_file = pretrained("proteinmpnn.v_48_020", file=file).state_dict()
+    shutil.copy(file, tmp_path / "vanilla_v_48_002.pt")
+    monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(tmp_path))
+    by_folder = pretrained("proteinmpnn.v_48_002").state_dict()
+    assert all(torch.equal(by_package[k], by_file[k]) and torch.equal(by_package[k], by_folder[k]) for k in by_package)

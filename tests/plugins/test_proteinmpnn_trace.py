@@ -91,8 +91,7 @@ def test_published_features_move_with_the_protein_and_corrected_ones_do_not(stat
         assert change["ca_corrected_v_48_020"].abs().max() < 1e-9
 
 
-def test_the_defects_are_told(shared_data, monkeypatch):
-    monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(shared_data / "weights" / "proteinmpnn"))
+def test_loading_weights_of_features_that_are_not_invariant_warns(proteinmpnn_folder):
     with pytest.warns(UserWarning, match="ca_corrected_v_48_020 has features that do not"):
         published("proteinmpnn.ca_v_48_020")
 
