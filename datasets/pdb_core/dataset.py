@@ -14,6 +14,7 @@ from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import Labels, ResidueLabels
 
 __all__ = ["PdbCore"]
+ENTRY_POINTS = {"protgraph.datasets": {"pdb_core": "PdbCore"}}
 
 FOLDER = Path(__file__).resolve().parent
 DSSP3 = {"H": 0, "G": 0, "I": 0, "E": 1, "B": 1, "C": 2, "T": 2, "S": 2}  # to H, E, C

@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import Family, ModelSpec, component
 
 __all__ = ["MAJORITY", "SEQUENCE_MLP"]
+ENTRY_POINTS = {"protgraph.models": {"majority": "MAJORITY", "sequence_mlp": "SEQUENCE_MLP"}}
 
 MAJORITY = Family(
     {

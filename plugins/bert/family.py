@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
+ENTRY_POINTS = {"protgraph.models": {"bert": "FAMILY"}}
 
 _ESM2 = "ESM-2's transformer encoder, rotary positions, pre-norm; Lin et al. 2023, doi:10.1126/science.ade2574."
 

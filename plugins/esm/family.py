@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY", "HYBRID"]
+ENTRY_POINTS = {"protgraph.models": {"esm": "FAMILY", "esm_hybrid": "HYBRID"}}
 
 _8M, _650M, _NOTHING = "facebook/esm2_t6_8M_UR50D", "facebook/esm2_t33_650M_UR50D", "random:tiny"
 _RESIDUES = "Lin et al. 2023, doi:10.1126/science.ade2574"

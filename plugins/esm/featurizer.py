@@ -12,6 +12,7 @@ from protgraph_plugins.esm.embedding import Embedder
 from protgraph import Conformity, FieldSpec, Residues, StructureFeaturizer, register_field
 
 __all__ = ["EsmEmbedding"]
+ENTRY_POINTS = {"protgraph.featurizers": {"esm_embedding": "EsmEmbedding"}}
 
 register_field(FieldSpec("esm_embedding", "node", "320x0e", doc="hidden state of a protein language model, ESM-2"))
 

@@ -20,6 +20,7 @@ from protgraph.nn.attention_recorder import Attends, PairWeights
 from protgraph.nn.positional_encoding import PositionCode, rotary_code
 
 __all__ = ["EsmEncoder"]
+ENTRY_POINTS = {"protgraph.layers": {"esm_encoder": "EsmEncoder"}}
 
 _WAITS = "chains are laid out on the host, which waits for the GPU once a batch to learn their lengths"
 

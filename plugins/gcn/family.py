@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
+ENTRY_POINTS = {"protgraph.models": {"gcn": "FAMILY"}}
 
 
 def _network(name: str, *, norm: str, dim: int = 64, depth: int = 3, k: int = 16, dropout: float = 0.1) -> ModelSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import ComponentSpec, Family, ModelSpec, component
 
 __all__ = ["EDGE_FAMILY", "FAMILY"]
+ENTRY_POINTS = {"protgraph.models": {"gearnet": "FAMILY", "gearnet_edge": "EDGE_FAMILY"}}
 
 RELATIONS = [
     *(component("sequence_offset", offset=k) for k in (-2, -1, 1, 2)),

@@ -15,6 +15,7 @@ from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation, one_of
 
 __all__ = ["GearNet", "GearNetEdge", "RelationalConv"]
+ENTRY_POINTS = {"protgraph.layers": {"gearnet": "GearNet", "gearnet_edge": "GearNetEdge"}}
 
 _LEAKY = Conformity(expected_failures={"no_leak": "batch normalization in training, as the authors have it"})
 

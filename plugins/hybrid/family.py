@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
+ENTRY_POINTS = {"protgraph.models": {"hybrid": "FAMILY"}}
 
 FEATURES = [
     "sequence_position",

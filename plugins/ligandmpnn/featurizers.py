@@ -22,6 +22,14 @@ from protgraph.featurize.frame import axes
 from protgraph.featurize.gaussian import SOFTEN, gaussians
 
 __all__ = ["ContextDirection", "ContextPairRbf", "ContextPeriodic", "ContextRbf", "group_and_period"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "context_direction": "ContextDirection",
+        "context_pair_rbf": "ContextPairRbf",
+        "context_periodic": "ContextPeriodic",
+        "context_rbf": "ContextRbf",
+    },
+}
 
 PAPER_K = 25
 _ATOMS = 5  # N, CA, C, O, CB

@@ -15,6 +15,13 @@ from protgraph.errors import WiringError
 from protgraph.nn.node_update import Update
 
 __all__ = ["ContextAtomEncoder", "ContextEmbed", "ContextEncoder"]
+ENTRY_POINTS = {
+    "protgraph.layers": {
+        "context_atom_encoder": "ContextAtomEncoder",
+        "context_embed": "ContextEmbed",
+        "context_encoder": "ContextEncoder",
+    },
+}
 
 #: Pairs of atoms that are worked on at once without gradients: 2048 × 128 float32 are 1 MB and stay in a core's cache.
 PAIRS = 2048

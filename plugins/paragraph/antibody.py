@@ -21,6 +21,13 @@ from protgraph import (
 from protgraph.errors import OptionError, SelectionError
 
 __all__ = ["AntibodyResidue", "EdgeNear", "EveryPair", "binding_loops"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "antibody_residue": "AntibodyResidue",
+        "edge_near": "EdgeNear",
+        "every_pair": "EveryPair",
+    },
+}
 
 #: First and last IMGT number of the three loops of each chain (Lefranc et al. 2003, doi:10.1016/S0145-305X(02)00039-3).
 LOOPS = ((27, 38), (56, 65), (105, 117))

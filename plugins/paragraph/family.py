@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY", "FILES"]
+ENTRY_POINTS = {"protgraph.models": {"paragraph": "FAMILY"}}
 
 PAPER = "Chinery et al. 2023, doi:10.1093/bioinformatics/btac732"
 #: Variant → file of published weights.

@@ -12,6 +12,7 @@ from torch.nn.functional import hardtanh, silu
 from protgraph import FieldSpec, GraphLayer
 
 __all__ = ["ParagraphLayer"]
+ENTRY_POINTS = {"protgraph.layers": {"paragraph_layer": "ParagraphLayer"}}
 
 SMALL = 1e-2  # width of initial weights: squared distances are in the thousands
 

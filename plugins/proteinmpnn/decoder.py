@@ -17,6 +17,7 @@ from protgraph.nn.decoder import Decoder, DecoderState
 from protgraph.nn.node_update import Update
 
 __all__ = ["ProteinMPNNDecoder", "DecoderCache"]
+ENTRY_POINTS = {"protgraph.layers": {"proteinmpnn_decoder": "ProteinMPNNDecoder"}}
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY", "VARIANTS"]
+ENTRY_POINTS = {"protgraph.models": {"proteinmpnn": "FAMILY"}}
 
 PAPER = "Dauparas et al. 2022, doi:10.1126/science.add2187"
 LEVELS = ("002", "010", "020", "030")

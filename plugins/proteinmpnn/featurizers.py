@@ -16,6 +16,14 @@ from protgraph.featurize.gaussian import SOFTEN, gaussians
 from protgraph.structure.neighbors import search as neighbors
 
 __all__ = ["AtomPairRbf", "BackboneKnn", "RelativePosition", "VirtualCb"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "atom_pair_rbf": "AtomPairRbf",
+        "backbone_knn": "BackboneKnn",
+        "relative_position": "RelativePosition",
+        "virtual_cb": "VirtualCb",
+    },
+}
 
 #: Edges of which a thread works out radial bases at once: 512 × 400 float32 are 0.8 MB and stay in a core's cache.
 EDGES = 512

@@ -14,6 +14,7 @@ from protgraph import FieldSpec, GraphLayer
 from protgraph.nn.node_update import Update
 
 __all__ = ["PairMLP", "ProteinMPNNEncoder"]
+ENTRY_POINTS = {"protgraph.layers": {"proteinmpnn_encoder": "ProteinMPNNEncoder"}}
 
 
 class PairMLP(nn.Module):

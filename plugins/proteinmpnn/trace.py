@@ -16,6 +16,7 @@ from protgraph import Conformity, TensorFeaturizer
 from protgraph.featurize.gaussian import SOFTEN, gaussians
 
 __all__ = ["DEFECTS", "QUATERNION", "CaOrientation", "CaPairRbf"]
+ENTRY_POINTS = {"protgraph.featurizers": {"ca_orientation": "CaOrientation", "ca_pair_rbf": "CaPairRbf"}}
 
 #: Length of a CA–CA step of a trans peptide, Å; others count as no step.
 SHORT, LONG = 3.6, 4.0

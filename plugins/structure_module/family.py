@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import ComponentSpec, Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
+ENTRY_POINTS = {"protgraph.models": {"structure_module": "FAMILY"}}
 
 
 def _network(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph import Family, ModelSpec, component
 
 __all__ = ["FAMILY"]
+ENTRY_POINTS = {"protgraph.models": {"transformer": "FAMILY"}}
 
 
 def _network(name: str, *, dim: int = 64, heads: int = 4, depth: int = 3, dropout: float = 0.1) -> ModelSpec:

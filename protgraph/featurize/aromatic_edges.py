@@ -15,6 +15,14 @@ from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import squared, unit
 
 __all__ = ["Aromatic", "AromaticSulfur", "CationPi", "PiStacking"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "aromatic": "Aromatic",
+        "aromatic_sulfur": "AromaticSulfur",
+        "cation_pi": "CationPi",
+        "pi_stacking": "PiStacking",
+    },
+}
 
 _PI = ("PHE", "TYR", "TRP")
 _STACKED, _UPRIGHT, _OVER = np.cos(np.radians([30.0, 60.0, 45.0]))

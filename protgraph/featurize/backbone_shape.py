@@ -17,6 +17,13 @@ from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import unit
 
 __all__ = ["Dihedral", "Orientation", "SidechainDirection"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "dihedral": "Dihedral",
+        "orientation": "Orientation",
+        "sidechain_direction": "SidechainDirection",
+    },
+}
 
 
 class Dihedral(StructureFeaturizer):

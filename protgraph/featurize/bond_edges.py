@@ -23,6 +23,13 @@ from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["AtomPairs", "CovalentBond", "Disulfide", "PeptideBond"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "covalent_bond": "CovalentBond",
+        "disulfide": "Disulfide",
+        "peptide_bond": "PeptideBond",
+    },
+}
 
 
 class AtomPairs(EdgeFeaturizer):

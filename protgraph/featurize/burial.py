@@ -20,6 +20,13 @@ from protgraph.structure.descriptors.solvent_exposure import (
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["ContactNumber", "HalfSphereExposure", "Protrusion"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "contact_number": "ContactNumber",
+        "half_sphere_exposure": "HalfSphereExposure",
+        "protrusion": "Protrusion",
+    },
+}
 
 for _spec in (
     FieldSpec("contact_number", "node", "1x0e", unit="CA atoms", doc="CA within 10 Å"),

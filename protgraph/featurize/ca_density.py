@@ -16,6 +16,7 @@ from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import unit
 
 __all__ = ["CaDensity"]
+ENTRY_POINTS = {"protgraph.featurizers": {"ca_density": "CaDensity"}}
 
 # Å; atoms nearer than this count as being so far apart, where sin(n θ) / d has reached its limit n π / c.
 _COINCIDENT = 1e-6

@@ -11,6 +11,7 @@ from protgraph.featurize.base import StructureFeaturizer
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Occupancy", "Plddt"]
+ENTRY_POINTS = {"protgraph.featurizers": {"occupancy": "Occupancy", "plddt": "Plddt"}}
 
 _FULL = 100.0  # pLDDT is written as a percentage
 

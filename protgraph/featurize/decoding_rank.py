@@ -13,6 +13,7 @@ from protgraph.featurize.base import TensorFeaturizer
 from protgraph.structure.residues.alphabet import UNKNOWN
 
 __all__ = ["DecodingRank"]
+ENTRY_POINTS = {"protgraph.featurizers": {"decoding_rank": "DecodingRank"}}
 
 
 class DecodingRank(TensorFeaturizer):

@@ -16,6 +16,7 @@ from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
 
 __all__ = ["EdgeBessel"]
+ENTRY_POINTS = {"protgraph.featurizers": {"edge_bessel": "EdgeBessel"}}
 
 register_field(FieldSpec("edge_bessel", "edge", "16x0e", doc="Bessel basis of edge_dist, 0 from the cutoff on"))
 

@@ -16,6 +16,16 @@ from protgraph.featurize.base import TensorFeaturizer
 from protgraph.ops.edges import Edges
 
 __all__ = ["EdgeDirection", "EdgeDistance", "EdgeOffset", "EdgeRbf", "EdgeResidue", "EdgeVector"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "edge_direction": "EdgeDirection",
+        "edge_distance": "EdgeDistance",
+        "edge_offset": "EdgeOffset",
+        "edge_rbf": "EdgeRbf",
+        "edge_residue": "EdgeResidue",
+        "edge_vector": "EdgeVector",
+    },
+}
 
 
 class EdgeVector(TensorFeaturizer):

@@ -14,6 +14,7 @@ from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import TensorFeaturizer
 
 __all__ = ["EdgeQuaternion", "EdgeTrRosetta"]
+ENTRY_POINTS = {"protgraph.featurizers": {"edge_quaternion": "EdgeQuaternion", "edge_trrosetta": "EdgeTrRosetta"}}
 
 _STRAIGHT = 1e-4  # sines below it are rounding error of float32 coordinates: three atoms in a line
 

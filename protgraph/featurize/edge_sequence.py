@@ -14,6 +14,7 @@ from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
 
 __all__ = ["EdgeSameChain", "EdgeSinusoid"]
+ENTRY_POINTS = {"protgraph.featurizers": {"edge_same_chain": "EdgeSameChain", "edge_sinusoid": "EdgeSinusoid"}}
 
 register_field(FieldSpec("edge_same_chain", "edge", "1x0e", doc="1 where both ends are in one chain, else 0"))
 register_field(FieldSpec("edge_sinusoid", "edge", "16x0e", doc="sinusoidal code of seq_pos[j] - seq_pos[i]"))

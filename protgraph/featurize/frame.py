@@ -12,6 +12,7 @@ from torch.linalg import cross, vector_norm
 from protgraph.featurize.base import TensorFeaturizer
 
 __all__ = ["EdgeFrame", "ResidueFrame", "axes"]
+ENTRY_POINTS = {"protgraph.featurizers": {"edge_frame": "EdgeFrame", "residue_frame": "ResidueFrame"}}
 
 _STRAIGHT = 1e-4  # sines below it are rounding error of float32 coordinates: three atoms in a line
 

@@ -14,6 +14,12 @@ from protgraph.featurize.base import TensorFeaturizer
 from protgraph.ops.edges import Edges, Proteins
 
 __all__ = ["LaplacianEncoding", "RandomWalkEncoding"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "laplacian_encoding": "LaplacianEncoding",
+        "random_walk_encoding": "RandomWalkEncoding",
+    },
+}
 
 register_field(
     FieldSpec("random_walk", "node", "16x0e", doc="probability that a random walk is back after 2, 3, … steps")

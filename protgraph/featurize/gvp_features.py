@@ -15,6 +15,7 @@ from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import unit
 
 __all__ = ["GvpFeatures"]
+ENTRY_POINTS = {"protgraph.featurizers": {"gvp_features": "GvpFeatures"}}
 
 register_field(
     FieldSpec("gvp_scalars", "node", "3x0e+3x0o", doc="cosines then sines of phi, psi, omega; 1 and 0 if undefined")

@@ -13,6 +13,7 @@ from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
 
 __all__ = ["EdgeHarmonics", "NeighborHarmonics"]
+ENTRY_POINTS = {"protgraph.featurizers": {"edge_harmonics": "EdgeHarmonics", "neighbor_harmonics": "NeighborHarmonics"}}
 
 register_field(FieldSpec("edge_harmonics", "edge", "1x0e+1x1o+1x2e", doc="spherical harmonics of the edge's direction"))
 register_field(

@@ -32,6 +32,17 @@ __all__ = [
     "SaltBridge",
     "VanDerWaals",
 ]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "clash": "Clash",
+        "dssp_hydrogen_bond": "DsspHydrogenBond",
+        "hydrogen_bond": "HydrogenBond",
+        "hydrophobic": "Hydrophobic",
+        "ionic": "Ionic",
+        "salt_bridge": "SaltBridge",
+        "van_der_waals": "VanDerWaals",
+    },
+}
 
 
 class _Donated(AtomPairs):

@@ -18,6 +18,14 @@ from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import squared
 
 __all__ = ["Complete", "Delaunay", "DistantKnn", "RandomLongRange"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "complete": "Complete",
+        "delaunay": "Delaunay",
+        "distant_knn": "DistantKnn",
+        "random_long_range": "RandomLongRange",
+    },
+}
 
 
 class Complete(EdgeFeaturizer):

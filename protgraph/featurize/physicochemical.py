@@ -14,6 +14,7 @@ from protgraph.featurize.base import TensorFeaturizer
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 
 __all__ = ["SCALES", "Physicochemical"]
+ENTRY_POINTS = {"protgraph.featurizers": {"physicochemical": "Physicochemical"}}
 
 SCALES: Mapping[str, slice] = {
     "meiler": slice(0, 7),

@@ -13,6 +13,7 @@ from protgraph.data.graph.fields import field
 from protgraph.featurize.base import TensorFeaturizer
 
 __all__ = ["PreviousResidue"]
+ENTRY_POINTS = {"protgraph.featurizers": {"previous_residue": "PreviousResidue"}}
 
 
 class PreviousResidue(TensorFeaturizer):

@@ -15,6 +15,13 @@ from protgraph.featurize.base import StructureFeaturizer, TensorFeaturizer
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["BFactor", "ResidueOneHot", "SequencePosition"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "b_factor": "BFactor",
+        "residue_one_hot": "ResidueOneHot",
+        "sequence_position": "SequencePosition",
+    },
+}
 
 
 class ResidueOneHot(TensorFeaturizer):

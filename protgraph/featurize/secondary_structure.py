@@ -17,6 +17,7 @@ from protgraph.structure.descriptors.dssp import DSSP_STATES, dssp, three_states
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Dssp", "PSea"]
+ENTRY_POINTS = {"protgraph.featurizers": {"dssp": "Dssp", "p_sea": "PSea"}}
 
 register_field(
     FieldSpec(

@@ -11,6 +11,7 @@ from protgraph.featurize.base import StructureFeaturizer
 from protgraph.structure.residues.residues import BACKBONE, Residues
 
 __all__ = ["SidechainCentroid"]
+ENTRY_POINTS = {"protgraph.featurizers": {"sidechain_centroid": "SidechainCentroid"}}
 
 register_field(FieldSpec("sidechain_centroid", "node", "1x1o", unit="Å", doc="from CA to the side chain's centroid"))
 register_field(

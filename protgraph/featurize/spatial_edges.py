@@ -21,6 +21,15 @@ from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Contact", "Knn", "Radius", "Sequence", "SequenceOffset"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "contact": "Contact",
+        "knn": "Knn",
+        "radius": "Radius",
+        "sequence": "Sequence",
+        "sequence_offset": "SequenceOffset",
+    },
+}
 
 
 class Knn(EdgeFeaturizer):

@@ -14,6 +14,7 @@ from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, residue_sasa
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Sasa"]
+ENTRY_POINTS = {"protgraph.featurizers": {"sasa": "Sasa"}}
 
 register_field(FieldSpec("sasa", "node", "1x0e", unit="Å²", doc="solvent-accessible surface area of the residue"))
 register_field(FieldSpec("relative_sasa", "node", "1x0e", doc="sasa over the largest of the residue type, Tien 2013"))

@@ -11,6 +11,7 @@ from protgraph.featurize.base import StructureFeaturizer
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["TerminusDistance"]
+ENTRY_POINTS = {"protgraph.featurizers": {"terminus_distance": "TerminusDistance"}}
 
 register_field(
     FieldSpec("terminus_distance", "node", "2x0e", doc="distance along the chain from its N- and C-terminus")

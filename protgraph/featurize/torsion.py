@@ -22,6 +22,13 @@ from protgraph.structure.descriptors.internal_coordinates import (
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["BondGeometry", "SidechainDihedral", "TraceAngle"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {
+        "bond_geometry": "BondGeometry",
+        "sidechain_dihedral": "SidechainDihedral",
+        "trace_angle": "TraceAngle",
+    },
+}
 
 for _spec in (
     FieldSpec("chi", "node", "4x0e+4x0o", doc="cosines then sines of chi 1 to 4 (of 2 chi where atoms are alike)"),

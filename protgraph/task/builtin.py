@@ -30,6 +30,16 @@ __all__ = [
     "secondary_structure",
     "standard_b_factor",
 ]
+ENTRY_POINTS = {
+    "protgraph.tasks": {
+        "b_factor": "B_FACTOR",
+        "interface": "INTERFACE",
+        "inverse_folding": "INVERSE_FOLDING",
+        "ligand_binding": "LIGAND_BINDING",
+        "secondary_structure": "SECONDARY_STRUCTURE",
+        "structure_denoising": "STRUCTURE_DENOISING",
+    },
+}
 
 AMINO_ACIDS = ALPHABET[:UNKNOWN]
 #: What is hidden so that nothing but N, CA, C and O is left.

@@ -23,6 +23,7 @@ from protgraph.task.metrics import METRICS, Metric, SplitPredictions
 from protgraph.task.task import Task
 
 __all__ = ["CONTACT", "beta_carbons", "contact_labels", "precision", "top_rows"]
+ENTRY_POINTS = {"protgraph.tasks": {"contact": "CONTACT"}}
 
 CUTOFF = 8.0
 """Å between CB atoms, exclusive: what CASP calls a contact."""

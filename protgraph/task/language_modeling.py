@@ -19,6 +19,7 @@ from protgraph.task.losses import cross_entropy
 from protgraph.task.task import Task
 
 __all__ = ["MASKED_LM", "NEXT_RESIDUE", "Masking"]
+ENTRY_POINTS = {"protgraph.tasks": {"masked_lm": "MASKED_LM", "next_residue": "NEXT_RESIDUE"}}
 
 AMINO_ACIDS = tuple(ALPHABET[:UNKNOWN])
 

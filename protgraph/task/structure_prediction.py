@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues
 
 __all__ = ["STRUCTURE_PREDICTION", "fape", "lddt_ca", "rmsd_superposed", "tm_score"]
+ENTRY_POINTS = {"protgraph.tasks": {"structure_prediction": "STRUCTURE_PREDICTION"}}
 
 _CA = 1  # of N, CA, C, O
 

@@ -14,6 +14,7 @@ from protgraph.nn.invariant import invariant_width, invariants, invariants_are_c
 from protgraph.nn.module import Head
 
 __all__ = ["ContactHead"]
+ENTRY_POINTS = {"protgraph.heads": {"contact": "ContactHead"}}
 
 
 class ContactHead(Head):

@@ -14,6 +14,7 @@ from protgraph.nn.mlp import activation
 from protgraph.nn.module import Head
 
 __all__ = ["EdgeHead"]
+ENTRY_POINTS = {"protgraph.heads": {"edge_classifier": "EdgeHead"}}
 
 
 class EdgeHead(Head):

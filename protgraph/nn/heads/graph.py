@@ -16,6 +16,13 @@ from protgraph.nn.mlp import mlp
 from protgraph.nn.module import Head
 
 __all__ = ["GraphHead"]
+ENTRY_POINTS = {
+    "protgraph.heads": {
+        "graph_classifier": "GraphHead",
+        "graph_multilabel": "GraphHead",
+        "graph_regressor": "GraphHead",
+    },
+}
 
 
 class GraphHead(Head):

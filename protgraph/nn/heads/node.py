@@ -18,6 +18,13 @@ from protgraph.nn.mlp import mlp
 from protgraph.nn.module import Head
 
 __all__ = ["NodeHead"]
+ENTRY_POINTS = {
+    "protgraph.heads": {
+        "node_classifier": "NodeHead",
+        "node_multilabel": "NodeHead",
+        "node_regressor": "NodeHead",
+    },
+}
 
 
 class NodeHead(Head):

@@ -16,6 +16,7 @@ from protgraph.nn.mlp import mlp
 from protgraph.nn.module import Head
 
 __all__ = ["CoordinatesHead", "VectorHead"]
+ENTRY_POINTS = {"protgraph.heads": {"coordinates": "CoordinatesHead", "node_vector": "VectorHead"}}
 
 
 class VectorHead(Head):

@@ -16,6 +16,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention
 
 __all__ = ["Attention", "GlobalAttention"]
+ENTRY_POINTS = {"protgraph.layers": {"attention": "Attention", "global_attention": "GlobalAttention"}}
 
 _MASK = FieldSpec("mask", "node", "1x0e", "bool", shape=())
 

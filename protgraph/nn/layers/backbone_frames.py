@@ -14,6 +14,7 @@ from protgraph.errors import WiringError
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["BackboneUpdate", "PlaceBackbone", "rigid_irreps"]
+ENTRY_POINTS = {"protgraph.layers": {"backbone_update": "BackboneUpdate", "place_backbone": "PlaceBackbone"}}
 
 #: N, CA and C in the frame of a residue, Å: alanine of the Jumper et al. 2021 supplement, table 2 (rigid groups).
 _RIGID = ((-0.525, 1.363, 0.0), (0.0, 0.0, 0.0), (1.526, 0.0, 0.0))

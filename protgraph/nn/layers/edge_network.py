@@ -14,6 +14,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
 __all__ = ["EdgeNetwork"]
+ENTRY_POINTS = {"protgraph.layers": {"edge_network": "EdgeNetwork"}}
 
 
 class EdgeNetwork(GraphLayer):

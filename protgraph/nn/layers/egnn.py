@@ -16,6 +16,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
 __all__ = ["EGNN"]
+ENTRY_POINTS = {"protgraph.layers": {"egnn": "EGNN"}}
 
 
 class EGNN(GraphLayer):

@@ -14,6 +14,7 @@ from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["Constant", "Embed"]
+ENTRY_POINTS = {"protgraph.layers": {"constant": "Constant", "embed": "Embed"}}
 
 
 class Embed(GraphLayer):

@@ -19,6 +19,7 @@ from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, PlaceTable, Positi
 from protgraph.ops.edges import Proteins
 
 __all__ = ["Encoder"]
+ENTRY_POINTS = {"protgraph.layers": {"encoder": "Encoder"}}
 
 # Share of masked tokens in ESM's training: 15 % chosen, of these 80 % masked.
 _MASKED = 0.15 * 0.8

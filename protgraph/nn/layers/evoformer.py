@@ -15,6 +15,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention
 
 __all__ = ["EvoformerPair"]
+ENTRY_POINTS = {"protgraph.layers": {"evoformer_pair": "EvoformerPair"}}
 
 
 class EvoformerPair(GraphLayer):

@@ -17,6 +17,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
 __all__ = ["GAT"]
+ENTRY_POINTS = {"protgraph.layers": {"gat": "GAT"}}
 
 
 class GAT(GraphLayer, Attends):

@@ -16,6 +16,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
 __all__ = ["GCN"]
+ENTRY_POINTS = {"protgraph.layers": {"gcn": "GCN"}}
 
 
 class GCN(GraphLayer):

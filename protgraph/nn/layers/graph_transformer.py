@@ -14,6 +14,7 @@ from protgraph.nn.mlp import split_heads
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["GraphTransformer"]
+ENTRY_POINTS = {"protgraph.layers": {"graph_transformer": "GraphTransformer"}}
 
 
 class GraphTransformer(GraphLayer, Attends):

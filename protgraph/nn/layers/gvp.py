@@ -16,6 +16,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
 __all__ = ["GVPConv", "GVPLayer"]
+ENTRY_POINTS = {"protgraph.layers": {"gvp": "GVPLayer", "gvp_conv": "GVPConv"}}
 
 PART = 4096  # edges worked on at once on CPU: 4096 × (128 + 3 × 16) float32 are 3 MB
 

@@ -12,6 +12,7 @@ from protgraph.nn.invariant import invariant_width, invariants, invariants_are_c
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["Invariants"]
+ENTRY_POINTS = {"protgraph.layers": {"invariants": "Invariants"}}
 
 
 class Invariants(GraphLayer):

@@ -17,6 +17,7 @@ from protgraph.nn.mlp import one_of
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["IPA"]
+ENTRY_POINTS = {"protgraph.layers": {"ipa": "IPA"}}
 
 
 class IPA(GraphLayer):

@@ -14,6 +14,7 @@ from protgraph.errors import WiringError
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["IrrepsLinear", "IrrepsNorm"]
+ENTRY_POINTS = {"protgraph.layers": {"irreps_linear": "IrrepsLinear", "irreps_norm": "IrrepsNorm"}}
 
 
 class IrrepsLinear(GraphLayer):

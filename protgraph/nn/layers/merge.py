@@ -14,6 +14,7 @@ from protgraph.nn.mlp import activation, one_of
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["GRU", "Add", "Concat", "Residual"]
+ENTRY_POINTS = {"protgraph.layers": {"add": "Add", "concat": "Concat", "gru": "GRU", "residual": "Residual"}}
 
 
 class Residual(GraphLayer):

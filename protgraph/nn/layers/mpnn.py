@@ -15,6 +15,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
 __all__ = ["MPNN"]
+ENTRY_POINTS = {"protgraph.layers": {"mpnn": "MPNN"}}
 
 
 class MPNN(GraphLayer):

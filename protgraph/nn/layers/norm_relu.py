@@ -12,6 +12,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["NormReLU"]
+ENTRY_POINTS = {"protgraph.layers": {"norm_relu": "NormReLU"}}
 
 
 class NormReLU(GraphLayer):

@@ -14,6 +14,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import offset_bins
 
 __all__ = ["OuterProductMean", "PairEmbed"]
+ENTRY_POINTS = {"protgraph.layers": {"outer_product_mean": "OuterProductMean", "pair_embed": "PairEmbed"}}
 
 
 class PairEmbed(GraphLayer):

@@ -12,6 +12,7 @@ from protgraph.nn import mlp as dense
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["MLP", "LayerNorm", "Linear"]
+ENTRY_POINTS = {"protgraph.layers": {"layer_norm": "LayerNorm", "linear": "Linear", "mlp": "MLP"}}
 
 
 class Linear(GraphLayer):

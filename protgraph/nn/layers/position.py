@@ -16,6 +16,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, PlaceTable, PositionCode, sequence_place, sinusoid
 
 __all__ = ["Position"]
+ENTRY_POINTS = {"protgraph.layers": {"position": "Position"}}
 
 
 class Position(GraphLayer):

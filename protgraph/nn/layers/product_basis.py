@@ -17,6 +17,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.nn.polynomial import bombieri, count, equivariant_polynomials, monomials, ordered
 
 __all__ = ["ProductBasis"]
+ENTRY_POINTS = {"protgraph.layers": {"product_basis": "ProductBasis"}}
 
 # Numbers of all P_d made at once: 16 MB float32, which are used again and again instead of asked from the system anew.
 _CHUNK = 1 << 22

@@ -16,6 +16,7 @@ from protgraph.nn.mlp import mlp
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["PygConv"]
+ENTRY_POINTS = {"protgraph.layers": {"pyg_conv": "PygConv"}}
 
 # What this layer gives a convolution itself; the rest of its arguments are options.
 _GIVEN = ("self", "in_channels", "out_channels", "channels", "edge_dim", "kwargs")

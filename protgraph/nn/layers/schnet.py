@@ -16,6 +16,7 @@ from protgraph.nn.continuous_filter import filtered_sum
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["SchNet"]
+ENTRY_POINTS = {"protgraph.layers": {"schnet": "SchNet"}}
 
 
 class SchNet(GraphLayer):

@@ -19,6 +19,7 @@ from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
 from protgraph.ops.edges import Edges
 
 __all__ = ["PairwiseKernel", "RadialNets", "SE3Conv"]
+ENTRY_POINTS = {"protgraph.layers": {"se3_conv": "SE3Conv"}}
 
 RadialNets = Literal["one", "output", "pair"]
 

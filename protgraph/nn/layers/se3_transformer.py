@@ -23,6 +23,7 @@ from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
 from protgraph.ops.edges import Edges
 
 __all__ = ["SE3Transformer"]
+ENTRY_POINTS = {"protgraph.layers": {"se3_transformer": "SE3Transformer"}}
 
 
 class SE3Transformer(GraphLayer):

@@ -18,6 +18,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
 
 __all__ = ["TFN"]
+ENTRY_POINTS = {"protgraph.layers": {"tfn": "TFN"}}
 
 
 class TFN(GraphLayer):

@@ -17,6 +17,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import CAUSAL
 
 __all__ = ["Transformer"]
+ENTRY_POINTS = {"protgraph.layers": {"transformer": "Transformer"}}
 
 
 class Transformer(GraphLayer):

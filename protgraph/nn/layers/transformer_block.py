@@ -16,6 +16,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention
 
 __all__ = ["PostNormBlock", "PreNormBlock"]
+ENTRY_POINTS = {"protgraph.layers": {"post_norm_block": "PostNormBlock", "pre_norm_block": "PreNormBlock"}}
 
 _MASK = FieldSpec("mask", "node", "1x0e", "bool", shape=())
 

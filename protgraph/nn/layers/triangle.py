@@ -16,6 +16,12 @@ from protgraph.nn.mlp import one_of, split_heads
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["TriangleAttention", "TriangleMultiplication", "pair_width"]
+ENTRY_POINTS = {
+    "protgraph.layers": {
+        "triangle_attention": "TriangleAttention",
+        "triangle_multiplication": "TriangleMultiplication",
+    },
+}
 
 
 class TriangleMultiplication(GraphLayer):

@@ -14,6 +14,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Proteins
 
 __all__ = ["Window"]
+ENTRY_POINTS = {"protgraph.layers": {"window": "Window"}}
 
 
 class Window(GraphLayer):
