@@ -30,7 +30,7 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
 
 def _whole(model: ProteinModel, seconds: float) -> Measurement:
     given = NEXT_RESIDUE.inputs
-    checkpoint = Checkpoint(model, NEXT_RESIDUE.name, hides=given.hides, shows_types=given.shows_types)
+    checkpoint = Checkpoint(model, NEXT_RESIDUE.name, hidden=given.hidden, visible_types=given.visible_types)
 
     def draw(cache: bool) -> tuple[torch.Tensor]:
         made = generate(checkpoint, n=SEQUENCES, length=LENGTH, cache=cache, device="cpu")

@@ -53,7 +53,7 @@ def attention_command(
         given = {}
     else:
         built, name = trained.model, f"{trained.model.spec.name} ({Path(model).name})"
-        given = {"hides": trained.hides, "one_chain": trained.one_chain, "shows_types": trained.shows_types}
+        given = {"hidden": trained.hidden, "one_chain": trained.one_chain, "visible_types": trained.visible_types}
     failures: list = []
     proteins = list(read_proteins([file], built.plan, failures, **reading, **given))
     if failures:

@@ -174,7 +174,7 @@ def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
             raise OptionError(f"{name!r} has its own weights; leave --weights, or name a model of the registry")
         trained = load_checkpoint(name)
         model = trained.model
-        if model.decoder is None and (trained.shows_types or "residue_type" not in trained.hides):
+        if model.decoder is None and (trained.visible_types or "residue_type" not in trained.hidden):
             raise OptionError(
                 f"{name!r} was trained on {trained.task!r}, where it is shown the types of other residues; here it "
                 "would see none of them.\nTrain it on inverse_folding."

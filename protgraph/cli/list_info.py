@@ -121,9 +121,9 @@ def _asked(task: Task) -> list[tuple[str, str]]:
         ("head", target.head_name),
         ("metrics", ", ".join(f"{m.name} {arrows[m.mode]}" for m in task.metrics)),
         ("chooses", f"the epoch with the best {task.monitor} on validation"),
-        ("hides", ", ".join(sorted(inputs.hides))),
+        ("hidden", ", ".join(sorted(inputs.hidden))),
         ("noise", f"{inputs.noise:g} Å on every coordinate" if inputs.noise else ""),
-        ("refuses", f"models with the featurizer {', '.join(sorted(inputs.answers))}" if inputs.answers else ""),
+        ("refuses", f"models with the featurizer {', '.join(sorted(inputs.label_featurizers))}" if inputs.label_featurizers else ""),
         ("causal", "predictions may depend on earlier residues only" if inputs.causal else ""),
     ]
 

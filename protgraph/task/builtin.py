@@ -82,7 +82,7 @@ SECONDARY_STRUCTURE = Task(
     cross_entropy,
     (m.accuracy, m.macro_f1),
     "accuracy",
-    InputMasking(answers={"dssp", "dssp_hydrogen_bond"}),
+    InputMasking(label_featurizers={"dssp", "dssp_hydrogen_bond"}),
     derive=secondary_structure,
     doc="Helix (DSSP H, G, I), strand (E, B) or coil of each residue, as DSSP sees it.",
 )
@@ -93,7 +93,7 @@ LIGAND_BINDING = Task(
     binary_cross_entropy,
     (m.auprc, m.auroc, m.mcc),
     "auprc",
-    InputMasking(hides={"ligands"}),
+    InputMasking(hidden={"ligands"}),
     doc="Whether a heavy atom of the residue lies within 4.5 Å of a ligand's.",
 )
 
@@ -112,8 +112,8 @@ INVERSE_FOLDING = Task(
     cross_entropy,
     (m.perplexity, m.recovery, m.recovery_median, m.perplexity_mean, m.recovery_mean),
     "perplexity",
-    InputMasking(hides=BACKBONE_ALONE),
-    InputMasking(hides=BACKBONE_ALONE, shows_types=True, present=with_random_order, causal=True),
+    InputMasking(hidden=BACKBONE_ALONE),
+    InputMasking(hidden=BACKBONE_ALONE, visible_types=True, corrupt=with_random_order, causal=True),
     derive=residue_type,
     doc="The type of each residue, from the backbone alone. A model with a decoder is told the types before it "
     "besides, in a random order; its recovery is then the share of likeliest types that are right.",
@@ -125,7 +125,7 @@ B_FACTOR = Task(
     squared_error,
     (m.pearson, m.pearson_undefined, m.rmse, m.mae),
     "pearson",
-    InputMasking(hides={"b_factor"}),
+    InputMasking(hidden={"b_factor"}),
     derive=standard_b_factor,
     doc="The B factor of each CA, in standard deviations from the mean of its chain.",
 )

@@ -130,10 +130,10 @@ CONTACT = Task(
     binary_cross_entropy,
     PRECISIONS,
     "precision_l5_6",
-    InputMasking(hides={"coordinates", "sidechain", "b_factor"}, present=contact_labels),
+    InputMasking(hidden={"coordinates", "sidechain", "b_factor"}, corrupt=contact_labels),
     derive=beta_carbons,
-    keeps=Target("beta_carbon", "node", "coordinates", 1, ("CB",), unit="Å"),
-    thin=top_rows,
+    stored_target=Target("beta_carbon", "node", "coordinates", 1, ("CB",), unit="Å"),
+    select_rows=top_rows,
     doc="Whether CB of two residues at least 6 positions apart are nearer than 8 Å (of glycine, where CB would be), "
     "from the sequence alone.",
 )

@@ -1,4 +1,4 @@
-"""What a task lets a model see of a protein: what is hidden or blurred, and what is shown anew at every use."""
+"""Input masking of a task: what is removed from a structure, and what is corrupted at each use."""
 
 from __future__ import annotations
 
@@ -18,71 +18,70 @@ from protgraph.structure.residues.residues import HIDEABLE
 if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["InputMasking", "Corruption", "with_random_order"]
+__all__ = ["Corruption", "InputMasking", "with_random_order"]
 
-#: A graph or batch, and the source of all chance, to what is shown of it and the labels asked for.
+#: From a graph or batch and a random generator to the corrupted graph and its labels.
 Corruption = Callable[[Data, Generator], tuple[Data, Tensor]]
 
 
 @dataclass(frozen=True)
 class InputMasking:
-    """What a model is given of a protein.
+    """Parts of a protein that a model may read.
 
     Parameters
     ----------
-    hides : collection of str
-        Of ``residue_type``, ``sidechain``, ``b_factor``, ``ligands`` and ``coordinates``: removed from the structure
-        before any featurizer runs, so that no component can show the label to the model.
+    hidden : collection of str
+        Any of ``residue_type``, ``sidechain``, ``b_factor``, ``ligands`` and ``coordinates``. They are removed from the
+        structure before any featurizer runs, so that no component can leak the label.
     noise : float
-        Å, by how much every coordinate of what a model sees is off, as a standard deviation. It is added before any
-        featurizer runs, and is the same for a protein each time it is prepared.
-    answers : collection of str
-        Featurizers that compute the label itself, or what defines it; training refuses a model that has one.
-    shows_types : bool
-        Whether graphs hold the residue types though they are hidden from featurizers: ``present`` hides them then, or
-        the model is causal.
-    present : callable, optional
-        ``(graph, generator)`` to what of a graph or batch is shown, and the labels that it is asked for, anew at every
-        use; None shows and asks what was prepared. It changes nothing that it is given. Where nodes are atoms, labels
-        stand on CA, and the field ``residue`` says of which residue each node is.
-    examine : callable, optional
-        The same where a model is evaluated, in place of ``present``. There, each protein comes alone, with a generator
-        that is always the same for a protein of its name.
+        Standard deviation of Gaussian noise on every coordinate, Å. It is added before any featurizer runs, and its
+        seed is the name of the protein.
+    label_featurizers : collection of str
+        Featurizers that compute the label, or what defines it. Training raises if a model uses one of them.
+    visible_types : bool
+        Keep residue types in the graph although ``hidden`` removes them from featurizers. Either ``corrupt`` masks them
+        or the model is causal.
+    corrupt : callable, optional
+        ``(graph, generator)`` to the corrupted graph or batch and its labels, called at every use. It must not change
+        its input. None keeps the prepared graph and labels. If nodes are atoms, labels are on CA, and the field
+        ``residue`` gives the residue of each node.
+    corrupt_eval : callable, optional
+        Replaces ``corrupt`` in evaluation. Each protein comes alone, with a generator seeded by its name.
     causal : bool
-        Whether a prediction may depend on earlier residues only: those before it in the protein or, of a model with a
-        decoder, in ``decoding_rank``. Training tries the model and refuses one that does otherwise.
+        Predictions may depend on earlier residues only: earlier in the protein or, for a model with a decoder, earlier
+        in ``decoding_rank``. Training checks the model and raises if it is not causal.
     """
 
-    hides: Collection[str] = frozenset()
+    hidden: Collection[str] = frozenset()
     noise: float = 0.0
-    answers: Collection[str] = frozenset()
-    shows_types: bool = False
-    present: Corruption | None = field(default=None, repr=False)
-    examine: Corruption | None = field(default=None, repr=False)
+    label_featurizers: Collection[str] = frozenset()
+    visible_types: bool = False
+    corrupt: Corruption | None = field(default=None, repr=False)
+    corrupt_eval: Corruption | None = field(default=None, repr=False)
     causal: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hides", frozenset(self.hides))
-        object.__setattr__(self, "answers", frozenset(self.answers))
-        if self.hides - HIDEABLE:
-            odd = sorted(self.hides - HIDEABLE)[0]
-            raise DatasetError(f"a task hides {odd!r}, which is none of {', '.join(sorted(HIDEABLE))}")
+        object.__setattr__(self, "hidden", frozenset(self.hidden))
+        object.__setattr__(self, "label_featurizers", frozenset(self.label_featurizers))
+        unknown = sorted(self.hidden - HIDEABLE)
+        if unknown:
+            raise DatasetError(f"InputMasking: hidden = {unknown}. Allowed: {', '.join(sorted(HIDEABLE))}.")
         if self.noise < 0:
-            raise DatasetError(f"a task's noise is {self.noise} Å; it cannot be below 0")
+            raise DatasetError(f"InputMasking: noise = {self.noise}. It is a standard deviation in Å, 0 or larger.")
 
-    def seen(self, residues: Residues, name: str) -> Residues:
-        """What a model may see of a protein: without what is hidden, and with noise of its own by its name."""
-        residues = residues.hide(self.hides)
+    def visible(self, residues: Residues, name: str) -> Residues:
+        """Remove the hidden parts of a protein and add the noise, which is seeded by the name."""
+        residues = residues.hide(self.hidden)
         return residues.with_noise(self.noise, seed=zlib.crc32(name.encode())) if self.noise else residues
 
-    def asked(self, graph: Data, generator: Generator, *, training: bool) -> tuple[Data, Tensor]:
-        """What is shown of a graph or batch, and the labels that are asked for."""
-        present = self.present if training or self.examine is None else self.examine
-        return (graph, graph.y) if present is None else present(graph, generator)
+    def apply(self, graph: Data, generator: Generator, *, training: bool) -> tuple[Data, Tensor]:
+        """Corrupt a graph or batch; return it with its labels."""
+        corrupt = self.corrupt if training or self.corrupt_eval is None else self.corrupt_eval
+        return (graph, graph.y) if corrupt is None else corrupt(graph, generator)
 
 
 def with_random_order(graph: Data, generator: Generator) -> tuple[Data, Tensor]:
-    """All types, and a random order in which a decoder is told them (teacher forcing).
+    """Add a random decoding order for teacher forcing; all residue types stay visible.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ MASKED_LM = Task(
     cross_entropy,
     (m.perplexity, m.accuracy),
     "perplexity",
-    InputMasking(hides=BACKBONE_ALONE, shows_types=True, present=Masking(), examine=Masking(hidden=1.0, swapped=0.0)),
+    InputMasking(hidden=BACKBONE_ALONE, visible_types=True, corrupt=Masking(), corrupt_eval=Masking(hidden=1.0, swapped=0.0)),
     derive=residue_type,
     doc="The types of 15 % of the residues, from the others. In training 8 of 10 of them are hidden, 1 is swapped, 1 "
     "shown; in an evaluation all are hidden.",
@@ -112,7 +112,7 @@ NEXT_RESIDUE = Task(
     cross_entropy,
     (m.perplexity, m.accuracy),
     "perplexity",
-    InputMasking(hides=BACKBONE_ALONE, shows_types=True, causal=True),
+    InputMasking(hidden=BACKBONE_ALONE, visible_types=True, causal=True),
     derive=residue_type,
     doc="The type of each residue from the types before it, for models in which no later one has a say.",
 )

@@ -144,8 +144,8 @@ STRUCTURE_PREDICTION = Task(
     fape,
     (lddt_ca, rmsd_superposed, tm_score),
     "lddt_ca",
-    InputMasking(hides={"coordinates", "sidechain", "b_factor"}),
+    InputMasking(hidden={"coordinates", "sidechain", "b_factor"}),
     derive=backbone_points,
-    each_protein=True,
+    loss_per_protein=True,
     doc="Where N, CA, C and O of each residue lie, from the sequence alone; the loss is FAPE.",
 )

@@ -50,11 +50,11 @@ class Task:
         Residues, nothing hidden, to their labels, for datasets that give none of their own.
     restore : callable, optional
         In place of ``derive``: residues as they are, and as a model sees them, to labels.
-    keeps : Target, optional
-        What is prepared of each protein in place of labels, where ``inputs.present`` makes those of it.
-    each_protein : bool
+    stored_target : Target, optional
+        What is prepared of each protein in place of labels, where ``inputs.corrupt`` makes those of it.
+    loss_per_protein : bool
         Whether the loss is one of the rows of one protein; a batch's is then the mean over its proteins.
-    thin : callable, optional
+    select_rows : callable, optional
         Which rows of one protein's :class:`~protgraph.task.SplitPredictions` its metrics need, ``(K,)`` int64, where there are
         too many to keep all.
     doc : str
@@ -70,9 +70,9 @@ class Task:
     decoder_inputs: InputMasking | None = None
     derive: Callable[[Residues], np.ndarray] | None = field(default=None, repr=False)
     restore: Callable[[Residues, Residues], np.ndarray] | None = field(default=None, repr=False)
-    keeps: Target | None = field(default=None, repr=False)
-    each_protein: bool = False
-    thin: Callable[[SplitPredictions], Tensor] | None = field(default=None, repr=False)
+    stored_target: Target | None = field(default=None, repr=False)
+    loss_per_protein: bool = False
+    select_rows: Callable[[SplitPredictions], Tensor] | None = field(default=None, repr=False)
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -80,8 +80,8 @@ class Task:
         names = [metric.name for metric in self.metrics]
         if self.monitor not in names:
             raise DatasetError(f"task {self.name!r}: monitor {self.monitor!r} is none of its metrics {names}")
-        if self.keeps is not None and self.inputs.present is None:
-            raise DatasetError(f"task {self.name!r}: keeps {self.keeps.name!r} and has no inputs.present for labels")
+        if self.stored_target is not None and self.inputs.corrupt is None:
+            raise DatasetError(f"task {self.name!r}: stored_target {self.stored_target.name!r} and has no inputs.corrupt for labels")
 
     @property
     def mode(self) -> Literal["max", "min"]:
@@ -94,18 +94,18 @@ class Task:
         return self.target.kind == "multilabel" and self.target.level != "pair"
 
     @property
-    def needs_no_labels(self) -> bool:
+    def derives_labels(self) -> bool:
         """Whether labels follow from the structure or sequence, where a dataset gives none."""
         return self.derive is not None or self.restore is not None
 
     @property
-    def kept(self) -> Target:
+    def stored(self) -> Target:
         """What the labels of a prepared protein are."""
-        return self.keeps or self.target
+        return self.stored_target or self.target
 
     def batch_loss(self, loss: Callable[[Tensor, Tensor], Tensor], logits: Tensor, y: Tensor, batch: Data) -> Tensor:
         """A loss of this task's kind over a graph or batch."""
-        if not self.each_protein:
+        if not self.loss_per_protein:
             return loss(logits, y)
         sizes = Proteins.of(batch).sizes
         return torch.stack([loss(*one) for one in zip(logits.split(sizes), y.split(sizes), strict=True)]).mean()
@@ -158,7 +158,7 @@ class Task:
         return y
 
     def _check(self, y: np.ndarray, protein: str) -> None:
-        target = self.kept
+        target = self.stored
         where, size = f"task {self.name!r}: labels of {protein!r}", target.size
         columns = f"{size} columns" + " of x, y, z" * target.is_geometric
         if target.kind == "classification":
@@ -172,14 +172,14 @@ class Task:
             raise LabelError(f"{where} have other values than 0 and 1 (NaN: unknown)")
 
 
-def task_for(target: Target, *, hides: Collection[str] = ()) -> Task:
+def task_for(target: Target, *, hidden: Collection[str] = ()) -> Task:
     """The usual task of a target, for labels of one's own: loss and metrics follow from its kind.
 
     Parameters
     ----------
     target : Target
         What is predicted.
-    hides : collection of str
+    hidden : collection of str
         What the inputs must not show.
 
     Examples
@@ -195,4 +195,4 @@ def task_for(target: Target, *, hides: Collection[str] = ()) -> Task:
         loss, metrics, monitor = squared_error, (m.rmsd,), "rmsd"
     else:
         loss, metrics, monitor = squared_error, (m.rmse, m.mae, m.pearson_overall), "rmse"
-    return Task(target.name, target, loss, metrics, monitor, InputMasking(hides))
+    return Task(target.name, target, loss, metrics, monitor, InputMasking(hidden))

@@ -32,7 +32,7 @@ def check_causal(model: ProteinModel, store: GraphStore, task: Task) -> None:
     hold none of them, and may be known of all residues (a structure, say).
     """
     fitting = [(size if size <= _LONGEST else -size, number) for number, size in enumerate(store.sizes)]
-    fields = _TYPES if "residue_type" in task.inputs.hides else None
+    fields = _TYPES if "residue_type" in task.inputs.hidden else None
     graph = copy.copy(store[max(fitting)[1]])
     graph.decoding_rank = torch.arange(graph.num_nodes)  # a decoder's order is then the order of nodes
     refuse_leak(model, graph, why=f"task {task.name!r} asks", fields=fields)

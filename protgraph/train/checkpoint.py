@@ -44,11 +44,11 @@ class Checkpoint:
         Its graph says what is computed, its target what is predicted.
     task : str
         Name of the task.
-    hides : collection of str
+    hidden : collection of str
         What is taken away from a structure before the model sees it.
     one_chain : bool
         Whether it knows single chains only.
-    shows_types : bool
+    visible_types : bool
         Whether the model is shown the residue types though they are hidden from featurizers.
     threshold : Tensor, optional
         ``(C,)`` log-odds from which a label is predicted.
@@ -62,9 +62,9 @@ class Checkpoint:
 
     model: ProteinModel
     task: str
-    hides: Collection[str] = frozenset()
+    hidden: Collection[str] = frozenset()
     one_chain: bool = False
-    shows_types: bool = False
+    visible_types: bool = False
     threshold: Tensor | None = None
     metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     trained: Mapping[str, Any] = field(default_factory=dict)
@@ -94,9 +94,9 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
         "graph": model.spec.to_dict(),
         "target": asdict(model.target),
         "task": checkpoint.task,
-        "hides": sorted(checkpoint.hides),
+        "hidden": sorted(checkpoint.hidden),
         "one_chain": checkpoint.one_chain,
-        "shows_types": checkpoint.shows_types,
+        "visible_types": checkpoint.visible_types,
         "threshold": None if checkpoint.threshold is None else checkpoint.threshold.tolist(),
         "fields": {name: asdict(table.field(name)) for name in known},
         "components": list(_components(model)),
@@ -144,9 +144,9 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         return Checkpoint(
             model=model.eval(),
             task=told["task"],
-            hides=frozenset(told["hides"]),
+            hidden=frozenset(told["hidden"]),
             one_chain=told["one_chain"],
-            shows_types=told.get("shows_types", False),  # older files have none
+            visible_types=told.get("visible_types", False),  # older files have none
             threshold=None if threshold is None else torch.tensor(threshold, dtype=torch.float32),
             metrics={s: {k: math.nan if v is None else v for k, v in m.items()} for s, m in told["metrics"].items()},
             trained=told["trained"],

@@ -90,7 +90,7 @@ def outcome(
             logits.append(model(batch.to(device))["logits"].float().cpu())
             labels.append(batch.y.cpu())
             places.append(batch.pos.cpu())
-            if task.each_protein:
+            if task.loss_per_protein:
                 lost = task.batch_loss(loss or task.loss, logits[-1], labels[-1], batch)
                 losses.append(float(lost) * batch.num_graphs)
             chains.append(_chains(batch, proteins))
@@ -124,12 +124,12 @@ def examined(store: GraphStore, members: Sequence[int], task: Task) -> Batch:
 
     Chance is a protein's own, by its name: no batch and no earlier evaluation changes what is asked of it.
     """
-    if task.inputs.present is None:
+    if task.inputs.corrupt is None:
         return store.collate(members)
     graphs = []
     for i in members:
         generator = torch.Generator().manual_seed(zlib.crc32(store.names[i].encode()))
-        graph, y = task.inputs.asked(store[i], generator, training=False)
+        graph, y = task.inputs.apply(store[i], generator, training=False)
         graph = copy.copy(graph)
         graph.y, graph.y_level = y, task.target.level
         graphs.append(graph)
@@ -150,7 +150,7 @@ def pair_outcome(model: ProteinModel, store: GraphStore, task: Task, loss: Calla
             one = replace(said, pairs=replace(said.pairs, protein=said.pairs.protein + i))
             count = int(known(one.y).sum())
             total, number = total + float(loss(one.logits, one.y)) * count, number + count
-            kept.append(one if task.thin is None else _rows(one, task.thin(one)))
+            kept.append(one if task.select_rows is None else _rows(one, task.select_rows(one)))
     return SplitPredictions(
         torch.cat([o.logits for o in kept]),
         torch.cat([o.y for o in kept]),

@@ -53,9 +53,9 @@ def read_proteins(
     plan: FeaturePlan,
     failures: list[Failure],
     *,
-    hides: Collection[str] = (),
+    hidden: Collection[str] = (),
     one_chain: bool = False,
-    shows_types: bool = False,
+    visible_types: bool = False,
     chains: Sequence[str] | None = None,
     model: int = 1,
     altloc: str = "occupancy",
@@ -71,11 +71,11 @@ def read_proteins(
         What to make of them.
     failures : list of Failure
         Files and chains that cannot be used are appended here.
-    hides : collection of str
+    hidden : collection of str
         What is taken away before; see :meth:`protgraph.structure.Residues.hide`.
     one_chain : bool
         Make every chain a protein of its own.
-    shows_types : bool
+    visible_types : bool
         Show residue types to the model, though they may be hidden from featurizers; unknown ones (X) are masked, for
         the model to guess.
     chains, model, altloc, assembly
@@ -88,8 +88,8 @@ def read_proteins(
             for names in [(name,) for name in whole.chain_names] if one_chain else [whole.chain_names]:
                 try:
                     residues = whole.chains(names) if one_chain else whole  # ligands have chains of their own
-                    graph = plan.precompute(residues.hide(hides), aatype=residues.aatype if shows_types else None)
-                    if shows_types:
+                    graph = plan.precompute(residues.hide(hidden), aatype=residues.aatype if visible_types else None)
+                    if visible_types:
                         graph.masked = graph.aatype == UNKNOWN
                     yield Protein(label, residues, graph)
                 except Exception as e:  # noqa: BLE001 -- a foreign featurizer may raise anything; the others go on

@@ -112,9 +112,9 @@ class FitResult:
         return Checkpoint(
             model=self.model,
             task=self.task.name,
-            hides=self.task.inputs.hides,
+            hidden=self.task.inputs.hidden,
             one_chain=self.one_chain,
-            shows_types=self.task.inputs.shows_types,
+            visible_types=self.task.inputs.visible_types,
             threshold=self.threshold,
             metrics=self.metrics,
             trained={
@@ -195,7 +195,7 @@ def fit(
     if config.noise:
         refuse_exact(built.plan)
     asked = task if built.decoder is None else task.for_decoder()
-    if "coordinates" in asked.inputs.hides and built.needs_coordinates is not None:
+    if "coordinates" in asked.inputs.hidden and built.needs_coordinates is not None:
         raise MissingCoordinatesError(
             f"task {task.name!r} shows the sequence alone, and {built.needs_coordinates} of model "
             f"{built.spec.name!r} needs a structure.\nTake a model that reads sequences, such as 'sequence_mlp'."

@@ -183,12 +183,12 @@ def _proteins(checkpoint: Checkpoint, types: Tensor) -> Batch:
     """As many chains of unknown residues, and as long, as types ``(n, L)`` has."""
     n, length = types.shape
     residues = FastaRecord("", "generated", 1, 1, ((1, ALPHABET[UNKNOWN] * length),)).residues()
-    return collate([checkpoint.model.plan.precompute(residues.hide(checkpoint.hides))] * n)
+    return collate([checkpoint.model.plan.precompute(residues.hide(checkpoint.hidden))] * n)
 
 
 def _shown(checkpoint: Checkpoint, proteins: Batch, types: Tensor) -> Batch:
     """The proteins with their types ``(n, L)``, if the model saw types in training."""
-    if not checkpoint.shows_types and "residue_type" in checkpoint.hides:
+    if not checkpoint.visible_types and "residue_type" in checkpoint.hidden:
         return proteins
     shown = copy.copy(proteins)
     shown.aatype = types.flatten()

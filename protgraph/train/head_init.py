@@ -42,7 +42,7 @@ def initialize_head(head: Head, task: Task, config: FitConfig, train: GraphStore
         A weight of positives where there are none.
     """
     kind, generator, loss, weight = task.target.kind, torch.Generator().manual_seed(config.seed), task.loss, None
-    labels = (task.inputs.asked(protein, generator, training=True)[1] for protein in train)
+    labels = (task.inputs.apply(protein, generator, training=True)[1] for protein in train)
     found = tally(labels, kind, task.target.size)
     if config.pos_weight is not None:
         if kind != "multilabel" or task.loss is not binary_cross_entropy:

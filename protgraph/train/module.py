@@ -117,7 +117,7 @@ class FitModule(pl.LightningModule):
         self._start = time.perf_counter()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        batch, y = self.task.inputs.asked(batch, self._generator, training=True)
+        batch, y = self.task.inputs.apply(batch, self._generator, training=True)
         if self.config.noise:
             batch = add_noise(batch, self.config.noise, self._generator)
         loss = self.task.batch_loss(self.loss, self.model(batch)["logits"].float(), y, batch)

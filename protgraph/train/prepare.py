@@ -153,7 +153,7 @@ def prepare(
 
 def _suit(plan: FeaturePlan, task: Task) -> None:
     """Atoms have no place in a sequence, pairs of them are not those of residues; and no feature may be the answer."""
-    told = [n.name for n in plan.components if n.name in task.inputs.answers]
+    told = [n.name for n in plan.components if n.name in task.inputs.label_featurizers]
     if told:
         raise LeakError(
             f"task {task.name!r} asks for what featurizer {told[0]!r} computes.\n"
@@ -168,7 +168,7 @@ def _suit(plan: FeaturePlan, task: Task) -> None:
 
 def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Example]) -> list[object]:
     told = [(e.id, e.chains, e.split, e.record) for e in examples]
-    asked = (task.name, sorted(task.inputs.hides), task.inputs.noise, task.inputs.shows_types, asdict(task.kept))
+    asked = (task.name, sorted(task.inputs.hidden), task.inputs.noise, task.inputs.visible_types, asdict(task.stored))
     files = stamps([e.path for e in examples])
     return [dataset.name, dataset.version, asked, plan.key(), told, files, __version__, code_digest(*CODE)]
 
@@ -221,13 +221,13 @@ def _make(
 
 def _graph(example: Example, residues: Residues, task: Task, plan: FeaturePlan, labels: Labels | None) -> ProteinGraph:
     """One protein: labels from everything, features from what the task lets be seen."""
-    seen = task.inputs.seen(residues, example.id)
+    seen = task.inputs.visible(residues, example.id)
     y = torch.from_numpy(task.labels(residues, labels, seen=seen))
     if labels is None and not known(y).any():
         why = "no residue of it has one" if residues.has_coordinates else "there is only the sequence of it"
         raise DatasetError(f"task {task.name!r} finds no label in {example.id!r}: {why}")
-    graph = plan.precompute(seen, aatype=residues.aatype if task.inputs.shows_types else None)
-    graph.name, graph.y, graph.y_level = example.id, on_residues(y, graph, task.kept), task.kept.level
+    graph = plan.precompute(seen, aatype=residues.aatype if task.inputs.visible_types else None)
+    graph.name, graph.y, graph.y_level = example.id, on_residues(y, graph, task.stored), task.stored.level
     graph.validate()
     return graph
 

@@ -82,7 +82,7 @@ def user_dataset(
     name = task.name if isinstance(task, Task) else task
     columns = [name] if columns is None and name in there else columns
     asked = task if isinstance(task, Task) or task is None else _registered(task)
-    if columns is None and asked is not None and asked.needs_no_labels:
+    if columns is None and asked is not None and asked.derives_labels:
         return FolderDataset(folder, labels, task=asked.name, target=asked.target, **common)
     if labels is not None and (there or columns):
         return FolderDataset(folder, labels, task=name or "labels", columns=columns, kind=kind, **common)
@@ -123,7 +123,7 @@ def tasks_without_labels() -> list[str]:
     """Names of the registered tasks that find their labels in the structure or sequence."""
     broken = {problem.name for problem in registry.tasks.problems(load=True)}
     found = {name: registry.tasks.get(name) for name in registry.tasks.names() if name not in broken}
-    return [name for name, task in found.items() if isinstance(task, Task) and task.needs_no_labels]
+    return [name for name, task in found.items() if isinstance(task, Task) and task.derives_labels]
 
 
 def _registered(name: str) -> Task | None:

@@ -71,7 +71,7 @@ def attended(
     """
     trained = load_checkpoint(checkpoint)
     failures: list[Failure] = []
-    given = {"hides": trained.hides, "one_chain": trained.one_chain, **reading}
+    given = {"hidden": trained.hidden, "one_chain": trained.one_chain, **reading}
     proteins = list(read_proteins([path], trained.model.plan, failures, **given))
     if failures:
         raise SelectionError(f"{path} {failures[0].id}: {failures[0].reason}")

@@ -182,7 +182,7 @@ def test_files_of_one_name_are_told_apart_and_fasta_files_in_folders_are_no_stru
 def test_a_model_of_masked_residues_does_not_design(run, file, tmp_path, command):
     model = pg.build_model("bert", MASKED_LM.target, seed=0).eval()
     given = MASKED_LM.inputs
-    checkpoint = Checkpoint(model, MASKED_LM.name, hides=given.hides, shows_types=given.shows_types)
+    checkpoint = Checkpoint(model, MASKED_LM.name, hidden=given.hidden, visible_types=given.visible_types)
     save_checkpoint(tmp_path / "bert.safetensors", checkpoint)
     done = run(command, file, "--model", tmp_path / "bert.safetensors", "-o", tmp_path / "out.csv")
     assert done.code == 2 and "was trained on 'masked_lm', where it is shown the types of other residues" in done.err

@@ -16,7 +16,7 @@ def saved(tmp_path):
 
     def save(name, task):
         model = pg.build_model(name, task.target, seed=0).eval()
-        checkpoint = Checkpoint(model, task.name, hides=task.inputs.hides, shows_types=task.inputs.shows_types)
+        checkpoint = Checkpoint(model, task.name, hidden=task.inputs.hidden, visible_types=task.inputs.visible_types)
         return save_checkpoint(tmp_path / f"{name}.safetensors", checkpoint)
 
     return save

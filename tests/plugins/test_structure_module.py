@@ -71,7 +71,7 @@ def test_it_learns_the_backbone_of_one_protein():
     torch.manual_seed(0)
     residues = make_protein((20,), seed=2)
     model, y = built(), torch.from_numpy(STRUCTURE_PREDICTION.labels(residues))
-    graph = model.plan.precompute(STRUCTURE_PREDICTION.inputs.seen(residues, residues.name))
+    graph = model.plan.precompute(STRUCTURE_PREDICTION.inputs.visible(residues, residues.name))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(250):
         optimizer.zero_grad()

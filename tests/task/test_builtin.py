@@ -33,7 +33,7 @@ def test_a_sequence_has_no_secondary_structure(tmp_path):
 
 
 def test_tasks_say_whether_they_need_labels():
-    needs = {task.name: not task.needs_no_labels for task in vars(builtin).values() if isinstance(task, builtin.Task)}
+    needs = {task.name: not task.derives_labels for task in vars(builtin).values() if isinstance(task, builtin.Task)}
     assert needs == {
         "secondary_structure": False,
         "ligand_binding": True,

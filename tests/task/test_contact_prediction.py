@@ -147,7 +147,7 @@ def test_the_metrics_are_listed_under_their_names():
 
 
 def test_a_model_sees_no_coordinate():
-    seen = CONTACT.inputs.seen(PROTEINS[0], "made")
+    seen = CONTACT.inputs.visible(PROTEINS[0], "made")
     assert not seen.has_coordinates
     assert len(seen.atom_pos) == 0
     assert np.isnan(seen.backbone).all()

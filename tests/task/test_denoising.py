@@ -49,24 +49,24 @@ def test_noise_is_the_same_for_one_seed_and_leaves_gaps_and_the_original_alone(r
 
 
 def test_the_label_leads_from_what_is_seen_to_what_is(residues):
-    seen = DENOISING.inputs.seen(residues, "1ubq_A")
+    seen = DENOISING.inputs.visible(residues, "1ubq_A")
     y = DENOISING.labels(residues, seen=seen)
     assert y.shape == (len(residues), 1, 3)
     assert np.allclose(seen.pos + y[:, 0], residues.pos, atol=1e-5)
     assert np.sqrt((y**2).sum(2).mean()) == pytest.approx(0.5 * 3**0.5, rel=0.1)
-    assert np.array_equal(seen.pos, DENOISING.inputs.seen(residues, "1ubq_A").pos)
-    assert not np.array_equal(seen.pos, DENOISING.inputs.seen(residues, "1ubq_B").pos)
+    assert np.array_equal(seen.pos, DENOISING.inputs.visible(residues, "1ubq_A").pos)
+    assert not np.array_equal(seen.pos, DENOISING.inputs.visible(residues, "1ubq_B").pos)
 
 
 def test_sigma_is_the_tasks_own(residues):
-    seen = InputMasking(noise=2.0).seen(residues, "x")
+    seen = InputMasking(noise=2.0).visible(residues, "x")
     assert (seen.pos - residues.pos).std() == pytest.approx(2.0, rel=0.1)
     with pytest.raises(DatasetError, match="below 0"):
         InputMasking(noise=-1.0)
 
 
 def test_edges_and_features_are_those_of_the_noisy_structure(residues):
-    seen = InputMasking(noise=2.0).seen(residues, "x")
+    seen = InputMasking(noise=2.0).visible(residues, "x")
     plan = FeaturePlan(["dihedral", component("knn", k=8)])
     clean_graph, noisy = plan.precompute(residues), plan.precompute(seen)
     assert np.array_equal(noisy.pos.numpy(), seen.pos)

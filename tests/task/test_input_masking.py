@@ -30,13 +30,13 @@ def test_the_same_generator_gives_the_same_order_and_all_labels_are_asked_for():
 
 
 def test_a_decoder_is_shown_types_and_other_models_are_not():
-    assert not INVERSE_FOLDING.inputs.shows_types
+    assert not INVERSE_FOLDING.inputs.visible_types
     asked = INVERSE_FOLDING.for_decoder()
-    assert asked.inputs.shows_types and asked.inputs.causal and asked.inputs.hides == INVERSE_FOLDING.inputs.hides
+    assert asked.inputs.visible_types and asked.inputs.causal and asked.inputs.hidden == INVERSE_FOLDING.inputs.hidden
     assert asked.for_decoder() is asked
 
 
-@pytest.mark.parametrize("wrong", [{"hides": {"sequence"}}, {"noise": -0.1}])
+@pytest.mark.parametrize("wrong", [{"hidden": {"sequence"}}, {"noise": -0.1}])
 def test_what_cannot_be_hidden_or_blurred_is_refused(wrong):
-    with pytest.raises(DatasetError, match=r"hides 'sequence'|cannot be below 0"):
+    with pytest.raises(DatasetError, match="sequence|-0.1"):
         InputMasking(**wrong)

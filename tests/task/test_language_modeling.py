@@ -27,7 +27,7 @@ def graph_of(types: torch.Tensor) -> ProteinGraph:
 def many():
     """Many residues, one in 21 of unknown type, and what is shown of them."""
     types = torch.randint(21, (N,), generator=torch.Generator().manual_seed(1))
-    shown, y = MASKED_LM.inputs.asked(graph_of(types), torch.Generator().manual_seed(2), training=True)
+    shown, y = MASKED_LM.inputs.apply(graph_of(types), torch.Generator().manual_seed(2), training=True)
     return types, shown, y
 
 
@@ -62,7 +62,7 @@ def test_the_rest_is_shown_as_it_is_and_unknown_types_are_never_asked_for(many):
 def test_training_asks_anew_every_time_and_leaves_its_input_alone():
     graph, generator = graph_of(torch.arange(20).repeat(10)), torch.Generator().manual_seed(0)
     before = graph.clone()
-    a, b = (MASKED_LM.inputs.asked(graph, generator, training=True)[1] for _ in range(2))
+    a, b = (MASKED_LM.inputs.apply(graph, generator, training=True)[1] for _ in range(2))
     assert not torch.equal(a, b)
     assert torch.equal(graph.aatype, before.aatype)
     assert torch.equal(graph.masked, before.masked)
@@ -70,7 +70,7 @@ def test_training_asks_anew_every_time_and_leaves_its_input_alone():
 
 def test_a_batch_is_masked_as_one():
     batch = collate([graph_of(torch.arange(20)), graph_of(torch.arange(15))])
-    shown, y = MASKED_LM.inputs.asked(batch, torch.Generator().manual_seed(0), training=True)
+    shown, y = MASKED_LM.inputs.apply(batch, torch.Generator().manual_seed(0), training=True)
     assert shown.aatype.shape == y.shape == (35,)
     assert shown.num_graphs == 2
     assert shown.sizes == (20, 15)
@@ -81,7 +81,7 @@ def test_atoms_of_a_residue_are_masked_together():
     one = graph_of(types.repeat_interleave(4))
     one.residue = torch.arange(500).repeat_interleave(4)
     one.y = one.y.masked_fill(torch.arange(2000) % 4 != 1, -1)  # the label sits on CA
-    shown, y = MASKED_LM.inputs.asked(collate([one, one]), torch.Generator().manual_seed(5), training=True)
+    shown, y = MASKED_LM.inputs.apply(collate([one, one]), torch.Generator().manual_seed(5), training=True)
     seen, hidden = shown.aatype.view(-1, 4), shown.masked.view(-1, 4)
     assert (seen == seen[:, :1]).all()
     assert (hidden == hidden[:, :1]).all()
@@ -93,7 +93,7 @@ def test_atoms_of_a_residue_are_masked_together():
 def test_a_copy_of_what_is_seen_is_no_better_than_chance(many):
     """In an evaluation: seen types say nothing of those that are asked for; in training one in ten would."""
     types = many[0]
-    shown, y = MASKED_LM.inputs.asked(graph_of(types), torch.Generator().manual_seed(3), training=False)
+    shown, y = MASKED_LM.inputs.apply(graph_of(types), torch.Generator().manual_seed(3), training=False)
     copied = 10 * torch.nn.functional.one_hot(shown.aatype, 21)[:, :20].float()
     found = compute_metrics(MASKED_LM.metrics, SplitPredictions(copied, y))
     assert near(round(found["accuracy"] * int((y >= 0).sum())), int((y >= 0).sum()), 1 / 20)
@@ -110,14 +110,14 @@ def test_parts_of_a_whole_are_parts():
 @pytest.mark.parametrize("task", [MASKED_LM, NEXT_RESIDUE], ids=lambda t: t.name)
 def test_featurizers_see_no_type_and_the_label_is_each_residues_own(task):
     residues = make_protein((9, 4))
-    assert (task.inputs.seen(residues, "made").aatype == 20).all()
+    assert (task.inputs.visible(residues, "made").aatype == 20).all()
     assert np.array_equal(task.labels(residues), residues.aatype)
-    assert task.inputs.shows_types
+    assert task.inputs.visible_types
 
 
 def test_the_next_residue_is_asked_of_every_residue_of_a_causal_model():
     graph = graph_of(torch.tensor([3, 20, 5]))
-    shown, y = NEXT_RESIDUE.inputs.asked(graph, torch.Generator(), training=True)
+    shown, y = NEXT_RESIDUE.inputs.apply(graph, torch.Generator(), training=True)
     assert shown is graph
     assert y.tolist() == [3, -1, 5]
     assert NEXT_RESIDUE.inputs.causal

@@ -106,7 +106,7 @@ def test_labels_are_the_backbone_and_nothing_of_it_is_seen():
     assert np.isnan(y[2, 3]).all()
     assert np.allclose(y[:, 1].mean(0), 0, atol=1e-4)
     assert np.allclose(y[5] - y[4], residues.backbone[5] - residues.backbone[4], atol=1e-4)
-    assert not STRUCTURE_PREDICTION.inputs.seen(residues, "x").has_coordinates
+    assert not STRUCTURE_PREDICTION.inputs.visible(residues, "x").has_coordinates
 
 
 def test_a_batch_is_the_mean_over_its_proteins():

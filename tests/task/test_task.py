@@ -48,7 +48,7 @@ def test_inverse_folding_labels_are_the_residue_types_and_x_is_unknown(residues)
 
 
 def test_inverse_folding_inputs_show_neither_type_nor_side_chain_nor_b_factor(residues):
-    seen = residues.hide(builtin.INVERSE_FOLDING.inputs.hides)
+    seen = residues.hide(builtin.INVERSE_FOLDING.inputs.hidden)
     assert set(seen.aatype) == {20}
     assert set(seen.res_name) == {"UNK"}
     assert set(seen.atom_name) == {"N", "CA", "C", "O"}
@@ -61,7 +61,7 @@ def test_b_factors_are_scaled_within_each_chain_and_unknown_where_they_do_not_va
     assert z.dtype == np.float32
     np.testing.assert_allclose(z[:4, 0], (np.array([10, 20, 30, 40]) - 25) / math.sqrt(125), rtol=1e-6)
     assert np.isnan(z[4:]).all()
-    assert builtin.B_FACTOR.inputs.hides == {"b_factor"}
+    assert builtin.B_FACTOR.inputs.hidden == {"b_factor"}
 
 
 def test_dataset_labels_win_over_derived_ones(residues):
@@ -115,8 +115,8 @@ def test_labels_have_to_come_from_somewhere(residues):
 
 
 def test_a_task_that_hides_what_cannot_be_hidden_is_refused():
-    with pytest.raises(DatasetError, match="hides 'sequence'"):
-        task_for(Target("mine", "node", "classification", 2), hides={"sequence"})
+    with pytest.raises(DatasetError, match="sequence"):
+        task_for(Target("mine", "node", "classification", 2), hidden={"sequence"})
 
 
 def test_a_task_is_monitored_by_one_of_its_metrics():

@@ -48,7 +48,7 @@ def test_everything_comes_back(trained, saved):
     assert loaded.model.spec == trained.model.spec
     assert loaded.model.target == trained.model.target
     assert not loaded.model.training
-    assert (loaded.task, loaded.hides, loaded.one_chain) == ("helix", frozenset(), True)
+    assert (loaded.task, loaded.hidden, loaded.one_chain) == ("helix", frozenset(), True)
     assert loaded.metrics == trained.metrics
     assert loaded.trained["config"] == trained.config.to_dict()
     assert loaded.trained["dataset"] == "small"

@@ -43,7 +43,7 @@ def test_types_that_only_earlier_ones_tell_are_learned(one_type, tmp_path):
     found = fit(SMALL, one_type, "inverse_folding", config=replace(CONFIG, epochs=20), cache=tmp_path)
     asked = found.task.for_decoder()
     store = prepare(one_type, asked, found.model.plan, cache=tmp_path).splits["test"]
-    alone = replace(asked, inputs=replace(asked.inputs, present=lambda g, _: (blind(g), g.y)))
+    alone = replace(asked, inputs=replace(asked.inputs, corrupt=lambda g, _: (blind(g), g.y)))
     assert evaluate(found.model, store, alone)["perplexity"] > 1.7
     assert found.test["perplexity"] < 1.2
 

@@ -28,7 +28,7 @@ def checkpoint(*layers, task=TASK, features=("previous_residue",), name="small")
     with torch.no_grad():
         for p in model.parameters():
             p.mul_(1.5)  # probabilities that are far from equal
-    return Checkpoint(model.eval(), task.name, hides=task.inputs.hides, shows_types=task.inputs.shows_types)
+    return Checkpoint(model.eval(), task.name, hidden=task.inputs.hidden, visible_types=task.inputs.visible_types)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def logits(checkpoint, sequences, tmp_path):
     path = tmp_path / "again.fasta"
     path.write_text("".join(f">s{i}\n{s}\n" for i, s in enumerate(sequences)))
     plan = checkpoint.model.plan
-    graphs = [plan.precompute(r.hide(checkpoint.hides), aatype=r.aatype) for r in load_fasta(path)]
+    graphs = [plan.precompute(r.hide(checkpoint.hidden), aatype=r.aatype) for r in load_fasta(path)]
     with torch.no_grad():
         return checkpoint.model(collate(graphs))["logits"].view(len(sequences), -1, 20).double()
 

@@ -30,8 +30,8 @@ def test_files_are_read_with_ligands_for_a_plan_that_looks_at_them(small, struct
 
 def test_the_ligand_binding_task_hides_them(structures_dir):
     residues = clean(load_structure(structures_dir / "2erl.bcif"), ligands=True)
-    assert len(residues.ligands) and builtin.LIGAND_BINDING.inputs.seen(residues, "2erl").ligands is None
-    assert builtin.INVERSE_FOLDING.inputs.seen(residues, "2erl").ligands is residues.ligands
+    assert len(residues.ligands) and builtin.LIGAND_BINDING.inputs.visible(residues, "2erl").ligands is None
+    assert builtin.INVERSE_FOLDING.inputs.visible(residues, "2erl").ligands is residues.ligands
 
 
 def test_a_network_with_context_atoms_learns_from_them_and_designs(small, structures_dir, tmp_path):

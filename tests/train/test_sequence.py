@@ -218,7 +218,7 @@ def test_labels_along_edges_train_and_are_predicted(derived, structures_dir):
 
     target = Target("near", "edge", "multilabel", 1)
     task = Task("contact", target, binary_cross_entropy, (m.auroc,), "auroc", derive=beta_carbons,
-                inputs=InputMasking(present=near), keeps=CONTACT.keeps)  # fmt: skip
+                inputs=InputMasking(corrupt=near), stored_target=CONTACT.stored_target)  # fmt: skip
     embed_layer = component("embed", reads=["aatype", "dihedral"], dim=8)
     model = ModelSpec("edges", features=["dihedral", component("knn", k=6), "edge_distance"], layers=[embed_layer])
     model = replace(model, readout={"edge_attr": "edge_dist"})
@@ -243,9 +243,9 @@ def test_labels_along_edges_train_and_are_predicted(derived, structures_dir):
 def test_unknown_types_are_masked_for_a_model_that_guesses_types(window, tmp_path):
     (tmp_path / "made.fa").write_text(">a\nMKXAYX\n")
     plan, failures = build_model(window, MASKED_LM.target).plan, []
-    for shows_types in (True, False):
-        [protein] = read_proteins([tmp_path / "made.fa"], plan, failures, shows_types=shows_types)
-        assert protein.graph.masked.tolist() == [shows_types and letter == "X" for letter in "MKXAYX"]
+    for visible_types in (True, False):
+        [protein] = read_proteins([tmp_path / "made.fa"], plan, failures, visible_types=visible_types)
+        assert protein.graph.masked.tolist() == [visible_types and letter == "X" for letter in "MKXAYX"]
         assert protein.residues.sequence == "MKXAYX"
     assert failures == []
 
