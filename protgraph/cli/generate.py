@@ -39,7 +39,7 @@ def generate_command(
 
     from protgraph.train import load_checkpoint
     from protgraph.train.generate import generate as draw
-    from protgraph.train.generate import write_samples
+    from protgraph.train.generate import write_generated
 
     loaded = load_checkpoint(checkpoint)
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
@@ -57,7 +57,7 @@ def generate_command(
             **options,
         )
     seconds = time.perf_counter() - begun
-    write_samples(out, made, name=loaded.model.spec.name, settings=options)
+    write_generated(out, made, name=loaded.model.spec.name, settings=options)
     perplexity = sum(s.perplexity for s in made) / n
     rate = n * (length - len(prompt)) / seconds
     typer.echo(f"{n} sequences of {length} residues, mean perplexity {perplexity:.2f}, {rate:.0f} residues/s → {out}")

@@ -11,7 +11,7 @@ from protgraph.task.metrics import (
     best_threshold,
     compute_metrics,
 )
-from protgraph.task.task import Task, task_for
+from protgraph.task.task import Task, default_task
 
 __all__ = [
     "METRICS",
@@ -27,5 +27,5 @@ __all__ = [
     "with_random_order",
     "compute_metrics",
     "squared_error",
-    "task_for",
+    "default_task",
 ]

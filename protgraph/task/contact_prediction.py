@@ -18,7 +18,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.structure.descriptors.representative_atoms import beta_carbon
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.input_masking import InputMasking
-from protgraph.task.losses import binary_cross_entropy, known
+from protgraph.task.losses import binary_cross_entropy, known_labels
 from protgraph.task.metrics import METRICS, Metric, SplitPredictions
 from protgraph.task.task import Task
 
@@ -76,7 +76,7 @@ def top_rows(o: SplitPredictions) -> Tensor:
     """Which rows of one protein :func:`precision` looks at: of each separation the L most probable and their equals."""
     size, kept = int(o.pairs.sizes[0]), torch.zeros(len(o.y), dtype=torch.bool)
     for separation in SEPARATIONS:
-        rows = ((o.pairs.separation >= separation) & known(o.y[:, 0])).nonzero().flatten()
+        rows = ((o.pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
         if len(rows):
             said = o.logits[rows, 0]
             kept[rows[said >= said.topk(min(size, len(rows))).values[-1]]] = True
@@ -99,7 +99,7 @@ def precision(o: SplitPredictions, *, part: int, separation: int) -> float:
     separation : int
         Positions along the chain; there is no upper bound. Pairs of two chains are beyond every bound.
     """
-    there = ((o.pairs.separation >= separation) & known(o.y[:, 0])).nonzero().flatten()
+    there = ((o.pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
     count = torch.bincount(o.pairs.protein[there], minlength=len(o.pairs.sizes)).tolist()
     values = []
     for rows, size in zip(there.split(count), o.pairs.sizes.tolist(), strict=True):

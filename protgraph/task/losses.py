@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["binary_cross_entropy", "cross_entropy", "known", "prior", "spread", "squared_error", "tally"]
+__all__ = ["binary_cross_entropy", "cross_entropy", "known_labels", "label_prior", "label_std", "squared_error", "label_counts"]
 
 UNKNOWN = -1  # class number of an entry without a label
 
 
-def known(y: Tensor) -> Tensor:
+def known_labels(y: Tensor) -> Tensor:
     """Which labels are known, bool of the shape of ``y``: not −1 among classes, not NaN among floats."""
     return ~y.isnan() if y.is_floating_point() else y != UNKNOWN
 
@@ -34,7 +34,7 @@ def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
         ``()``, nats.
     """
     total = functional.cross_entropy(logits, y, ignore_index=UNKNOWN, reduction="sum")
-    return total / known(y).sum().clamp(min=1)
+    return total / known_labels(y).sum().clamp(min=1)
 
 
 def binary_cross_entropy(logits: Tensor, y: Tensor, *, pos_weight: Tensor | float | None = None) -> Tensor:
@@ -54,7 +54,7 @@ def binary_cross_entropy(logits: Tensor, y: Tensor, *, pos_weight: Tensor | floa
     Tensor
         ``()``, nats.
     """
-    mask = known(y)
+    mask = known_labels(y)
     if pos_weight is not None:
         pos_weight = logits.new_tensor(pos_weight) if isinstance(pos_weight, int | float) else pos_weight.to(logits)
     total = functional.binary_cross_entropy_with_logits(
@@ -76,13 +76,13 @@ def squared_error(logits: Tensor, y: Tensor) -> Tensor:
     Tensor
         ``()``, in the square of the target's unit.
     """
-    mask = known(y)
+    mask = known_labels(y)
     error = (logits - y.nan_to_num()) * mask
     return error.square().sum() / mask.sum().clamp(min=1)
 
 
-def tally(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | None:
-    """What :func:`prior` has to know of labels, summed over the labels of one protein after the other.
+def label_counts(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | None:
+    """What :func:`label_prior` has to know of labels, summed over the labels of one protein after the other.
 
     Parameters
     ----------
@@ -105,29 +105,29 @@ def tally(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | None:
     total = torch.zeros(shape, dtype=torch.float64)
     for y in labels:
         if kind == "classification":
-            total += torch.bincount(y[known(y)], minlength=size)
+            total += torch.bincount(y[known_labels(y)], minlength=size)
         elif kind == "multilabel":
             total += torch.stack([(y == 1).sum(0), (y == 0).sum(0)])
         else:
-            total += torch.stack([y.double().nansum(0), known(y).sum(0), y.double().square().nansum(0)])
+            total += torch.stack([y.double().nansum(0), known_labels(y).sum(0), y.double().square().nansum(0)])
     return total
 
 
-def spread(found: Tensor) -> Tensor:
-    """``(C,)`` standard deviations of values, of what :func:`tally` gives; 1 of those that are all the same."""
+def label_std(found: Tensor) -> Tensor:
+    """``(C,)`` standard deviations of values, of what :func:`label_counts` gives; 1 of those that are all the same."""
     count = found[1].clamp(min=1)
     mean = found[0] / count
     variance = found[2] / count - mean.square()
     return variance.where(variance > 1e-12 * mean.square(), 1.0).sqrt().float()
 
 
-def prior(found: Tensor | None, kind: str, *, pos_weight: Tensor | float | None = None) -> Tensor | None:
+def label_prior(found: Tensor | None, kind: str, *, pos_weight: Tensor | float | None = None) -> Tensor | None:
     """The constant logits ``(C,)`` of least loss: what labels' frequencies alone give.
 
     Parameters
     ----------
     found : Tensor, optional
-        What :func:`tally` gives of the training split.
+        What :func:`label_counts` gives of the training split.
     kind : str
         Target kind: "classification" (log-frequencies), "multilabel" (log-odds) or "regression" (means); None for
         any other.

@@ -15,9 +15,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from protgraph.task.losses import cross_entropy, known
+from protgraph.task.losses import cross_entropy, known_labels
 
-__all__ = ["METRICS", "OTHER_CHAIN", "Metric", "SplitPredictions", "ResiduePairs", "as_metric", "best_threshold", "confusion", "compute_metrics"]
+__all__ = ["METRICS", "OTHER_CHAIN", "Metric", "SplitPredictions", "ResiduePairs", "as_metric", "best_threshold", "confusion_matrix", "compute_metrics"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +80,12 @@ class SplitPredictions:
     def columns(self) -> Iterable[tuple[Tensor, Tensor]]:
         """Known log-odds and int64 labels of each of the C labels."""
         for c in range(self.y.size(1)):
-            there = known(self.y[:, c])
+            there = known_labels(self.y[:, c])
             yield self.logits[there, c], self.y[there, c].long()
 
     def chains(self) -> Iterable[Tensor]:
         """Rows with a known label of each chain that has one."""
-        there = known(self.y if self.y.dim() == 1 else self.y[:, 0].reshape(len(self.y), -1)[:, 0]).nonzero().flatten()
+        there = known_labels(self.y if self.y.dim() == 1 else self.y[:, 0].reshape(len(self.y), -1)[:, 0]).nonzero().flatten()
         chain = torch.zeros_like(there) if self.chain is None else self.chain[there]
         order = chain.argsort(stable=True)
         count = torch.unique_consecutive(chain[order], return_counts=True)[1]
@@ -146,11 +146,11 @@ def as_metric(mode: Literal["max", "min"]) -> Callable[[Callable[[SplitPredictio
 
 def compute_metrics(metrics: Iterable[Metric], outcome: SplitPredictions) -> dict[str, float]:
     """Every metric of an outcome, by name; NaN where no label is known."""
-    empty = not bool(known(outcome.y).any())
+    empty = not bool(known_labels(outcome.y).any())
     return {m.name: math.nan if empty else m(outcome) for m in metrics}
 
 
-def confusion(o: SplitPredictions) -> Tensor:
+def confusion_matrix(o: SplitPredictions) -> Tensor:
     """``(C, C)`` int64: how often the class of the row is predicted as that of the column, over known classes."""
     from torchmetrics.functional.classification import multiclass_confusion_matrix
 
@@ -277,14 +277,14 @@ def mcc(o: SplitPredictions) -> float:
 @as_metric("min")
 def rmse(o: SplitPredictions) -> float:
     """Root of the mean squared error."""
-    there = known(o.y)
+    there = known_labels(o.y)
     return (o.logits - o.y)[there].double().square().mean().sqrt()
 
 
 @as_metric("min")
 def mae(o: SplitPredictions) -> float:
     """Mean absolute error."""
-    there = known(o.y)
+    there = known_labels(o.y)
     return (o.logits - o.y)[there].double().abs().mean()
 
 
@@ -327,7 +327,7 @@ def pearson_undefined(o: SplitPredictions) -> float:
 @as_metric("max")
 def pearson_overall(o: SplitPredictions) -> float:
     """Pearson correlation over all entries, mean over values."""
-    return _mean([_pearson(o.logits[t, c], o.y[t, c]) for c in range(o.y.size(1)) for t in [known(o.y[:, c])]])
+    return _mean([_pearson(o.logits[t, c], o.y[t, c]) for c in range(o.y.size(1)) for t in [known_labels(o.y[:, c])]])
 
 
 def _per_chain(o: SplitPredictions) -> list[float]:

@@ -23,7 +23,7 @@ from protgraph.task.metrics import Metric, SplitPredictions
 if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Task", "task_for"]
+__all__ = ["Task", "default_task"]
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Task:
             raise LabelError(f"{where} have other values than 0 and 1 (NaN: unknown)")
 
 
-def task_for(target: Target, *, hidden: Collection[str] = ()) -> Task:
+def default_task(target: Target, *, hidden: Collection[str] = ()) -> Task:
     """The usual task of a target, for labels of one's own: loss and metrics follow from its kind.
 
     Parameters
@@ -184,7 +184,7 @@ def task_for(target: Target, *, hidden: Collection[str] = ()) -> Task:
 
     Examples
     --------
-    >>> task_for(Target("active", level="node", kind="multilabel", size=1)).monitor
+    >>> default_task(Target("active", level="node", kind="multilabel", size=1)).monitor
     'auprc'
     """
     if target.kind == "classification":

@@ -15,7 +15,7 @@ from protgraph.errors import LeakError
 from protgraph.model.build import ProteinModel
 from protgraph.task.task import Task
 
-__all__ = ["check_causal", "leak", "refuse_leak"]
+__all__ = ["check_causal", "find_leak", "raise_on_leak"]
 
 _CUTS = 6  # places at which what comes later is changed
 _LONGEST = 300  # residues of the protein that is tried, where there is one
@@ -26,7 +26,7 @@ _GIVEN = frozenset({"batch", "chain", "decoding_rank", "res_id", "seq_pos"})
 
 
 def check_causal(model: ProteinModel, store: GraphStore, task: Task) -> None:
-    """:func:`refuse_leak` for a task, on one of its proteins: the longest of moderate length.
+    """:func:`raise_on_leak` for a task, on one of its proteins: the longest of moderate length.
 
     Where the task hides residue types from featurizers, those that graphs show are all that is changed: other fields
     hold none of them, and may be known of all residues (a structure, say).
@@ -35,10 +35,10 @@ def check_causal(model: ProteinModel, store: GraphStore, task: Task) -> None:
     fields = _TYPES if "residue_type" in task.inputs.hidden else None
     graph = copy.copy(store[max(fitting)[1]])
     graph.decoding_rank = torch.arange(graph.num_nodes)  # a decoder's order is then the order of nodes
-    refuse_leak(model, graph, why=f"task {task.name!r} asks", fields=fields)
+    raise_on_leak(model, graph, why=f"task {task.name!r} asks", fields=fields)
 
 
-def refuse_leak(model: ProteinModel, graph: Data, *, why: str, fields: Collection[str] | None = None) -> None:
+def raise_on_leak(model: ProteinModel, graph: Data, *, why: str, fields: Collection[str] | None = None) -> None:
     """Raise where logits of a residue depend on that residue or on later ones.
 
     Parameters
@@ -50,14 +50,14 @@ def refuse_leak(model: ProteinModel, graph: Data, *, why: str, fields: Collectio
     why : str
         Who needs it to be causal, "task 'next_residue' asks".
     fields : collection of str, optional
-        What is changed; see :func:`leak`.
+        What is changed; see :func:`find_leak`.
 
     Raises
     ------
     LeakError
         With the model, the reason, and a residue whose logits moved with a later one.
     """
-    found = leak(model, graph, fields)
+    found = find_leak(model, graph, fields)
     if found is not None:
         row, cut = found
         raise LeakError(
@@ -68,7 +68,7 @@ def refuse_leak(model: ProteinModel, graph: Data, *, why: str, fields: Collectio
         )
 
 
-def leak(model: ProteinModel, graph: Data, fields: Collection[str] | None = None) -> tuple[int, int] | None:
+def find_leak(model: ProteinModel, graph: Data, fields: Collection[str] | None = None) -> tuple[int, int] | None:
     """The first node i whose logits move when nodes from j on, ``j ≥ i``, are changed, and j; None in a causal model.
 
     Parameters

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from protgraph.errors import OptionError
 from protgraph.featurize.plan import FeaturePlan
 
-__all__ = ["add_noise", "refuse_exact"]
+__all__ = ["add_noise", "check_noise_allowed"]
 
 
 def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
@@ -37,7 +37,7 @@ def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
     return moved
 
 
-def refuse_exact(plan: FeaturePlan) -> None:
+def check_noise_allowed(plan: FeaturePlan) -> None:
     """Raise where features show what noise is to blur.
 
     Raises

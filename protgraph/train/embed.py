@@ -14,7 +14,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import OptionError
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device
-from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluating
+from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode
 from protgraph.train.files import as_checkpoint, in_batches, read_proteins
 from protgraph.train.prepare import Failure
 
@@ -123,7 +123,7 @@ def embed(
     ids: list[str] = []
     node, protein = [torch.empty(0, network.fields[field].dim)], [torch.empty(0, network.fields[field].dim)]
     sizes = [0]
-    with evaluating(network) as where:
+    with evaluation_mode(network) as where:
         for members in in_batches(proteins, batch_residues):
             batch = collate([p.graph for p in members]).to(where)
             f = network.embed(batch)

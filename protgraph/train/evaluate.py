@@ -16,11 +16,11 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
 from protgraph.model.build import ProteinModel
-from protgraph.task.losses import known
+from protgraph.task.losses import known_labels
 from protgraph.task.metrics import OTHER_CHAIN, ResiduePairs, SplitPredictions, compute_metrics
 from protgraph.task.task import Task
 
-__all__ = ["Batches", "evaluate", "evaluating", "examined", "outcome", "pair_outcome", "unordered"]
+__all__ = ["Batches", "evaluate", "evaluation_mode", "evaluation_batch", "predict_split", "predict_pairs", "symmetrize_pairs"]
 
 EVALUATION_RESIDUES = 8192  # a batch without gradients takes about a third of the memory
 
@@ -56,7 +56,7 @@ class Batches:
         self.batches.set_epoch(epoch)
 
 
-def outcome(
+def predict_split(
     model: ProteinModel,
     store: GraphStore,
     task: Task,
@@ -81,12 +81,12 @@ def outcome(
         Residues a batch; of a target per pair, proteins go one by one.
     """
     if task.target.level == "pair":
-        return pair_outcome(model, store, task, loss or task.loss)
+        return predict_pairs(model, store, task, loss or task.loss)
     logits, labels, chains, places, losses = [], [], [], [], []
     proteins = 0
-    with evaluating(model) as device:
+    with evaluation_mode(model) as device:
         for members in Batches(store, max_nodes=max_nodes).batches:
-            batch = examined(store, members, task)
+            batch = evaluation_batch(store, members, task)
             logits.append(model(batch.to(device))["logits"].float().cpu())
             labels.append(batch.y.cpu())
             places.append(batch.pos.cpu())
@@ -116,10 +116,10 @@ def evaluate(model: ProteinModel, store: GraphStore, task: Task, *, threshold: T
     threshold : Tensor, optional
         ``(C,)`` log-odds, as :func:`protgraph.task.best_threshold` chose it on validation; for yes/no labels.
     """
-    return compute_metrics(task.metrics, outcome(model, store, task).with_threshold(threshold))
+    return compute_metrics(task.metrics, predict_split(model, store, task).with_threshold(threshold))
 
 
-def examined(store: GraphStore, members: Sequence[int], task: Task) -> Batch:
+def evaluation_batch(store: GraphStore, members: Sequence[int], task: Task) -> Batch:
     """The batch of these proteins as the task shows them in an evaluation, what it asks for in ``y``.
 
     Chance is a protein's own, by its name: no batch and no earlier evaluation changes what is asked of it.
@@ -136,19 +136,19 @@ def examined(store: GraphStore, members: Sequence[int], task: Task) -> Batch:
     return collate(graphs)
 
 
-def pair_outcome(model: ProteinModel, store: GraphStore, task: Task, loss: Callable[[Tensor, Tensor], Tensor]) -> SplitPredictions:
+def predict_pairs(model: ProteinModel, store: GraphStore, task: Task, loss: Callable[[Tensor, Tensor], Tensor]) -> SplitPredictions:
     """What a model says about the pairs of each protein, of which only those are kept that the metrics need.
 
     A pair is one row, i before j; its logits are the mean of both orders, its labels those of (i, j).
     """
     kept: list[SplitPredictions] = []
     total = number = 0.0
-    with evaluating(model) as device:
+    with evaluation_mode(model) as device:
         for i in range(len(store)):
-            graph = examined(store, [i], task).to(device)
-            said = unordered(model(graph)["logits"].float(), graph)
+            graph = evaluation_batch(store, [i], task).to(device)
+            said = symmetrize_pairs(model(graph)["logits"].float(), graph)
             one = replace(said, pairs=replace(said.pairs, protein=said.pairs.protein + i))
-            count = int(known(one.y).sum())
+            count = int(known_labels(one.y).sum())
             total, number = total + float(loss(one.logits, one.y)) * count, number + count
             kept.append(one if task.select_rows is None else _rows(one, task.select_rows(one)))
     return SplitPredictions(
@@ -163,7 +163,7 @@ def pair_outcome(model: ProteinModel, store: GraphStore, task: Task, loss: Calla
     )
 
 
-def unordered(logits: Tensor, graph: Data) -> SplitPredictions:
+def symmetrize_pairs(logits: Tensor, graph: Data) -> SplitPredictions:
     """Each pair i < j of one protein once, on the CPU.
 
     Parameters
@@ -191,7 +191,7 @@ def _rows(o: SplitPredictions, rows: Tensor) -> SplitPredictions:
 
 
 @contextmanager
-def evaluating(model: ProteinModel) -> Iterator[torch.device]:
+def evaluation_mode(model: ProteinModel) -> Iterator[torch.device]:
     """The model in evaluation mode, without gradients; its device. Afterwards it is in the mode that it was in."""
     before = model.training
     model.eval()

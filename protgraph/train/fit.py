@@ -20,13 +20,13 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import DatasetError, MissingCoordinatesError, ProtgraphError
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
-from protgraph.task.metrics import compute_metrics, confusion
+from protgraph.task.metrics import compute_metrics, confusion_matrix
 from protgraph.task.task import Task
 from protgraph.train.causality_check import check_causal
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
-from protgraph.train.coordinate_noise import refuse_exact
-from protgraph.train.evaluate import Batches, outcome
+from protgraph.train.coordinate_noise import check_noise_allowed
+from protgraph.train.evaluate import Batches, predict_split
 from protgraph.train.head_init import initialize_head
 from protgraph.train.peak_memory import peak_memory, reset_peak_memory
 from protgraph.train.prepare import Failure, Prepared, prepare
@@ -193,7 +193,7 @@ def fit(
     task = resolve_task(task, dataset)
     built = build_model(model, task.target, seed=config.seed)
     if config.noise:
-        refuse_exact(built.plan)
+        check_noise_allowed(built.plan)
     asked = task if built.decoder is None else task.for_decoder()
     if "coordinates" in asked.inputs.hidden and built.needs_coordinates is not None:
         raise MissingCoordinatesError(
@@ -213,7 +213,7 @@ def fit(
     built.load_state_dict(best.weights)
     built.to(device)
     tests = [split for split in prepared.splits if split not in ("train", "val")]
-    said = {split: outcome(built, prepared.splits[split], asked).with_threshold(best.threshold) for split in tests}
+    said = {split: predict_split(built, prepared.splits[split], asked).with_threshold(best.threshold) for split in tests}
     metrics = {"val": dict(best.metrics)} | {split: compute_metrics(task.metrics, o) for split, o in said.items()}
     return FitResult(
         model=built.cpu().eval(),
@@ -223,7 +223,7 @@ def fit(
         dataset_version=dataset.version,
         metrics=metrics,
         threshold=best.threshold,
-        confusion={split: confusion(o) for split, o in said.items()} if task.target.kind == "classification" else {},
+        confusion={split: confusion_matrix(o) for split, o in said.items()} if task.target.kind == "classification" else {},
         history=tuple(module.history),
         best_epoch=best.epoch,
         sizes=prepared.sizes,

@@ -20,13 +20,13 @@ from protgraph.model.incremental import IncrementalState, incremental_step, init
 from protgraph.nn.sampling import check_sampling, sample_classes
 from protgraph.structure.io.fasta import FastaRecord
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
-from protgraph.train.causality_check import refuse_leak
+from protgraph.train.causality_check import raise_on_leak
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device
-from protgraph.train.evaluate import evaluating
+from protgraph.train.evaluate import evaluation_mode
 from protgraph.train.files import as_checkpoint
 
-__all__ = ["GeneratedSequence", "generate", "write_samples"]
+__all__ = ["GeneratedSequence", "generate", "write_generated"]
 
 _TRIED = 24  # residues on which causality is tried
 _LINE = 80  # letters a line of FASTA
@@ -111,7 +111,7 @@ def generate(
     generator = torch.Generator().manual_seed(seed)
     model, whole = checkpoint.model.to(find_device(device)), _proteins(checkpoint, types)
     total, progress = torch.zeros(n, dtype=torch.float64), None
-    with evaluating(model) as where:
+    with evaluation_mode(model) as where:
         for place in range(len(prompt), length):
             batch = initial_state(_shown(checkpoint, whole, types), place + 1).to(where)
             logits, progress = _next(model, batch, progress, cache=cache)
@@ -124,7 +124,7 @@ def generate(
     return [GeneratedSequence(s, len(prompt), p / (length - len(prompt))) for s, p in zip(sequences, total.tolist(), strict=True)]
 
 
-def write_samples(
+def write_generated(
     path: str | Path, samples: Sequence[GeneratedSequence], *, name: str, settings: Mapping[str, object] = MappingProxyType({})
 ) -> Path:
     """Write samples as FASTA, each headed by its number, length, prompt, log-probability, perplexity and settings."""
@@ -167,7 +167,7 @@ def _check(checkpoint: Checkpoint, length: int) -> None:
     generator = torch.Generator().manual_seed(0)
     tried = torch.randint(0, UNKNOWN, (1, min(length, _TRIED)), generator=generator)
     batch = _shown(checkpoint, _proteins(checkpoint, tried), tried)
-    refuse_leak(model, batch, why="going from residue to residue asks")
+    raise_on_leak(model, batch, why="going from residue to residue asks")
 
 
 def _next(model: ProteinModel, batch: Batch, progress: IncrementalState | None, *, cache: bool) -> tuple[Tensor, IncrementalState | None]:

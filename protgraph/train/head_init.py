@@ -11,7 +11,7 @@ from torch import Tensor
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OptionError
 from protgraph.nn.module import Head
-from protgraph.task.losses import binary_cross_entropy, prior, spread, tally
+from protgraph.task.losses import binary_cross_entropy, label_counts, label_prior, label_std
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 
@@ -43,7 +43,7 @@ def initialize_head(head: Head, task: Task, config: FitConfig, train: GraphStore
     """
     kind, generator, loss, weight = task.target.kind, torch.Generator().manual_seed(config.seed), task.loss, None
     labels = (task.inputs.apply(protein, generator, training=True)[1] for protein in train)
-    found = tally(labels, kind, task.target.size)
+    found = label_counts(labels, kind, task.target.size)
     if config.pos_weight is not None:
         if kind != "multilabel" or task.loss is not binary_cross_entropy:
             raise OptionError(f"FitConfig: pos_weight is for yes/no labels; task {task.name!r} has {kind}")
@@ -52,8 +52,8 @@ def initialize_head(head: Head, task: Task, config: FitConfig, train: GraphStore
             weight = (found[1] / found[0].clamp(min=1)).float()
         loss = partial(binary_cross_entropy, pos_weight=weight)
     if head.scale is not None and kind == "regression":
-        head.scale.copy_(spread(found))
-    start = prior(found, kind, pos_weight=weight)
+        head.scale.copy_(label_std(found))
+    start = label_prior(found, kind, pos_weight=weight)
     if start is not None:
         head.start_at(start)
     return loss

@@ -16,12 +16,12 @@ from torch_geometric.data import Batch
 
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.model.build import ProteinModel
-from protgraph.task.losses import known
+from protgraph.task.losses import known_labels
 from protgraph.task.metrics import best_threshold, compute_metrics
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
-from protgraph.train.evaluate import Batches, outcome
+from protgraph.train.evaluate import Batches, predict_split
 
 __all__ = ["Best", "FitModule"]
 
@@ -121,7 +121,7 @@ class FitModule(pl.LightningModule):
         if self.config.noise:
             batch = add_noise(batch, self.config.noise, self._generator)
         loss = self.task.batch_loss(self.loss, self.model(batch)["logits"].float(), y, batch)
-        count = known(y).sum()
+        count = known_labels(y).sum()
         self._loss += loss.detach() * count
         self._known += count
         self.residues += batch.num_nodes
@@ -135,7 +135,7 @@ class FitModule(pl.LightningModule):
     def on_train_epoch_end(self) -> None:
         train_loss = float(self._loss / self._known.clamp(min=1))  # waits for the device
         self.seconds += time.perf_counter() - self._start
-        said = outcome(self.model, self.validation, self.task, loss=self.loss)
+        said = predict_split(self.model, self.validation, self.task, loss=self.loss)
         threshold = best_threshold(said) if self.task.has_threshold else None
         metrics = compute_metrics(self.task.metrics, said.with_threshold(threshold))
         val_loss = float(self.loss(said.logits, said.y)) if said.loss is None else said.loss

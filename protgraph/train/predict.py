@@ -16,7 +16,7 @@ from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.train.config import find_device
-from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluating, unordered
+from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
 from protgraph.train.files import Protein, as_checkpoint, in_batches, read_proteins
 from protgraph.train.prepare import Failure
 
@@ -112,12 +112,12 @@ def predict(
         assembly=assembly,
     )
     rows: list[Row] = []
-    with evaluating(network) as where:
+    with evaluation_mode(network) as where:
         for members in in_batches(proteins, batch_residues if target.level != "pair" else 1):
             batch = collate([p.graph for p in members])
             logits = network(batch.to(where))["logits"].float().cpu()
             if target.level == "pair":
-                logits = unordered(logits, members[0].graph)
+                logits = symmetrize_pairs(logits, members[0].graph)
                 logits = logits.logits[logits.pairs.separation >= target.separation]
             if target.level == "node":
                 logits = logits[residue_nodes(batch).cpu()]

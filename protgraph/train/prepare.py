@@ -25,7 +25,7 @@ from protgraph.errors import DatasetError, LabelError, LeakError, ProtgraphError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.structure.io.fasta import FastaRecord, read_fasta
 from protgraph.structure.residues.residues import Residues
-from protgraph.task.losses import known
+from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
 from protgraph.train.cache import cache_dir, cached_residues, code_digest, component_digest, digest, stamps
 
@@ -223,7 +223,7 @@ def _graph(example: Example, residues: Residues, task: Task, plan: FeaturePlan, 
     """One protein: labels from everything, features from what the task lets be seen."""
     seen = task.inputs.visible(residues, example.id)
     y = torch.from_numpy(task.labels(residues, labels, seen=seen))
-    if labels is None and not known(y).any():
+    if labels is None and not known_labels(y).any():
         why = "no residue of it has one" if residues.has_coordinates else "there is only the sequence of it"
         raise DatasetError(f"task {task.name!r} finds no label in {example.id!r}: {why}")
     graph = plan.precompute(seen, aatype=residues.aatype if task.inputs.visible_types else None)

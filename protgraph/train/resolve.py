@@ -8,7 +8,7 @@ from pathlib import Path
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import DatasetError
-from protgraph.task.task import Task, task_for
+from protgraph.task.task import Task, default_task
 from protgraph.train.cache import cache_dir
 from protgraph.train.user_dataset import find_folder, user_dataset
 
@@ -63,7 +63,7 @@ def resolve_task(task: str | Task, dataset: Dataset) -> Task:
         return task
     target = dataset.target(task)
     if task not in registry.tasks:
-        return task_for(target)
+        return default_task(target)
     found = registry.tasks.get(task)
     if not isinstance(found, Task):
         raise DatasetError(f"task {task!r} is a {type(found).__name__}, not a protgraph Task")

@@ -72,7 +72,7 @@ def test_info_of_a_task_says_what_is_asked_measured_and_hidden(run) -> None:
     assert "target    1 values per node: b_factor" in out
     assert "pearson ↑" in out and "rmse ↓" in out
     assert "the best pearson on validation" in out
-    assert "hides     b_factor" in out
+    assert "hidden    b_factor" in out
 
 
 def test_info_of_an_unknown_name_has_a_hint(run) -> None:

@@ -15,7 +15,7 @@ from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelSpec, build_model
 from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.task import METRICS, InputMasking, SplitPredictions, builtin, squared_error, task_for
+from protgraph.task import METRICS, InputMasking, SplitPredictions, builtin, default_task, squared_error
 
 DENOISING = builtin.STRUCTURE_DENOISING
 
@@ -61,7 +61,7 @@ def test_the_label_leads_from_what_is_seen_to_what_is(residues):
 def test_sigma_is_the_tasks_own(residues):
     seen = InputMasking(noise=2.0).visible(residues, "x")
     assert (seen.pos - residues.pos).std() == pytest.approx(2.0, rel=0.1)
-    with pytest.raises(DatasetError, match="below 0"):
+    with pytest.raises(DatasetError, match="-1.0"):
         InputMasking(noise=-1.0)
 
 
@@ -125,7 +125,7 @@ def test_unknown_residues_take_no_part(residues):
 
 
 def test_vectors_of_ones_own_have_a_task():
-    task = task_for(Target("push", "node", "vectors", 1))
+    task = default_task(Target("push", "node", "vectors", 1))
     assert task.monitor == "rmsd" and task.mode == "min"
 
 

@@ -9,7 +9,15 @@ import pytest
 import torch
 from torch.nn import functional
 
-from protgraph.task.losses import binary_cross_entropy, cross_entropy, known, prior, spread, squared_error, tally
+from protgraph.task.losses import (
+    binary_cross_entropy,
+    cross_entropy,
+    known_labels,
+    label_counts,
+    label_prior,
+    label_std,
+    squared_error,
+)
 
 
 def test_cross_entropy_of_a_uniform_guess_is_the_log_of_the_number_of_classes():
@@ -47,7 +55,7 @@ def test_unknown_entries_take_no_part(loss, reference, y):
     logits = torch.randn(
         5, 2 if loss is squared_error else 3, generator=torch.Generator().manual_seed(0)
     ).requires_grad_()
-    there = known(y) if y.dim() == 1 else known(y).all(1)
+    there = known_labels(y) if y.dim() == 1 else known_labels(y).all(1)
     value = loss(logits, y)
     torch.testing.assert_close(value, reference(logits[there], y[there]))
     value.backward()
@@ -89,7 +97,7 @@ def test_no_constant_has_less_loss_than_the_prior(kind, loss, y):
     """Gradient descent from elsewhere ends where the closed form begins, but for half an observation of smoothing."""
     size = 3 if kind == "classification" else y.shape[1]
     weight = loss.keywords["pos_weight"] if isinstance(loss, partial) else None
-    start = prior(tally(y.split(2), kind, size), kind, pos_weight=weight)
+    start = label_prior(label_counts(y.split(2), kind, size), kind, pos_weight=weight)
     found = torch.zeros(size, requires_grad=True)
     optimizer = torch.optim.LBFGS([found], max_iter=200, line_search_fn="strong_wolfe")
 
@@ -105,10 +113,10 @@ def test_no_constant_has_less_loss_than_the_prior(kind, loss, y):
 
 
 def test_vectors_have_no_prior():
-    assert prior(tally([torch.zeros(4, 1, 3)], "vectors", 1), "vectors") is None
+    assert label_prior(label_counts([torch.zeros(4, 1, 3)], "vectors", 1), "vectors") is None
 
 
 def test_spread_is_the_standard_deviation_of_known_values_and_1_of_constants():
     y = torch.tensor([[1.0, 5.0, torch.nan], [3.0, 5.0, 2.0], [torch.nan, 5.0, 1000.0]])
-    found = spread(tally(y.split(1), "regression", 3))
+    found = label_std(label_counts(y.split(1), "regression", 3))
     assert found.tolist() == pytest.approx([1.0, 1.0, 499.0])

@@ -13,7 +13,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
-from protgraph.task import METRICS, Task, builtin, task_for
+from protgraph.task import METRICS, Task, builtin, default_task
 
 TASKS = [registered.get(name) for name in registered.names()]
 
@@ -83,13 +83,13 @@ def test_builtin_tasks_say_what_they_are(task):
 )
 @pytest.mark.parametrize("level", ["node", "graph"])
 def test_any_target_has_a_usual_task(level, kind, monitor, mode):
-    task = task_for(Target("mine", level, kind, 2))
+    task = default_task(Target("mine", level, kind, 2))
     assert (task.name, task.monitor, task.mode) == ("mine", monitor, mode)
     assert task.has_threshold == (kind == "multilabel")
 
 
 def test_one_label_a_protein_has_one_row(residues):
-    task = task_for(Target("stability", "graph", "regression", 1))
+    task = default_task(Target("stability", "graph", "regression", 1))
     assert task.labels(residues, ProteinLabels(1.5)).tolist() == [[1.5]]
 
 
@@ -104,7 +104,7 @@ def test_one_label_a_protein_has_one_row(residues):
 )
 def test_labels_that_do_not_fit_the_target_say_so(residues, kind, value, says):
     with pytest.raises(LabelError, match=says) as e:
-        task_for(Target("mine", "graph", kind, 2)).labels(residues, ProteinLabels(value))
+        default_task(Target("mine", "graph", kind, 2)).labels(residues, ProteinLabels(value))
     assert "'mine'" in str(e.value)
     assert "'made'" in str(e.value)
 
@@ -116,7 +116,7 @@ def test_labels_have_to_come_from_somewhere(residues):
 
 def test_a_task_that_hides_what_cannot_be_hidden_is_refused():
     with pytest.raises(DatasetError, match="sequence"):
-        task_for(Target("mine", "node", "classification", 2), hidden={"sequence"})
+        default_task(Target("mine", "node", "classification", 2), hidden={"sequence"})
 
 
 def test_a_task_is_monitored_by_one_of_its_metrics():

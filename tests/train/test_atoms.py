@@ -13,9 +13,9 @@ from protgraph.errors import WiringError
 from protgraph.featurize import FeaturePlan
 from protgraph.model import ModelSpec
 from protgraph.registry.component import component
-from protgraph.task import task_for
+from protgraph.task import default_task
 from protgraph.train import embed, fit, predict
-from protgraph.train.evaluate import examined
+from protgraph.train.evaluate import evaluation_batch
 from protgraph.train.prepare import prepare
 
 ATOMS = ModelSpec(
@@ -30,7 +30,7 @@ ATOMS = ModelSpec(
 
 
 def test_labels_of_residues_stand_on_their_ca(small, tmp_path):
-    task = task_for(small.target("helix"))
+    task = default_task(small.target("helix"))
     per_atom = prepare(small, task, FeaturePlan(["knn"], node_type="atom"), cache=tmp_path).splits["val"]
     per_residue = prepare(small, task, FeaturePlan(["knn"]), cache=tmp_path).splits["val"]
     for atoms, whole in zip(per_atom, per_residue, strict=True):
@@ -56,7 +56,7 @@ def test_it_learns_predicts_and_embeds_residue_by_residue(small, quick, tmp_path
 def test_the_type_of_a_masked_residue_shows_in_none_of_its_atoms(small, tmp_path):
     task = registry.tasks.get("masked_lm")
     store = prepare(small, replace(task, name="inverse_folding"), FeaturePlan(["knn"], node_type="atom"), cache=tmp_path)
-    batch = examined(store.splits["val"], [0, 1], task)
+    batch = evaluation_batch(store.splits["val"], [0, 1], task)
     key = batch.batch * 10**6 + batch.residue
     asked = torch.isin(key, key[batch.y >= 0])
     assert 0 < int((batch.y >= 0).sum()) < int(asked.sum())

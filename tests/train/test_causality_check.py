@@ -13,7 +13,7 @@ from protgraph.errors import LeakError
 from protgraph.task import builtin
 from protgraph.testing.protein_fixtures import make_protein
 from protgraph.train import FitConfig, fit
-from protgraph.train.causality_check import check_causal, leak
+from protgraph.train.causality_check import check_causal, find_leak
 
 TARGET = builtin.INVERSE_FOLDING.target
 CAUSAL = replace(builtin.INVERSE_FOLDING, inputs=builtin.INVERSE_FOLDING.decoder_inputs)
@@ -43,7 +43,7 @@ def protein(built, lengths=(23, 11)):
 )
 def test_causal_models_pass(layers):
     built = model(*layers)
-    assert leak(built, protein(built)) is None
+    assert find_leak(built, protein(built)) is None
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_causal_models_pass(layers):
 )
 def test_models_that_see_later_residues_are_found(layers, own):
     built = model(*layers)
-    row, cut = leak(built, protein(built))
+    row, cut = find_leak(built, protein(built))
     assert row == cut if own else row <= cut
 
 
@@ -66,20 +66,20 @@ def test_a_leak_is_found_although_the_head_starts_at_a_constant():
     built = model(pg.component("embed", reads=["aatype"], dim=8))
     before = {name: x.clone() for name, x in built.state_dict().items()}
     built.head.start_at(torch.zeros(20))
-    assert leak(built, protein(built)) is not None
+    assert find_leak(built, protein(built)) is not None
     assert not torch.equal(before["head.mlp.0.weight"], built.head.mlp[0].weight)
     assert not built.head.mlp[0].weight.any() and built.dtype == torch.float32  # the model itself stays as it is
 
 
 def test_a_leak_through_what_is_not_the_type_is_found_unless_it_is_given():
     built = model(pg.component("embed", reads=["previous", "dihedral"], dim=8), features=("previous_residue", "dihedral"))
-    assert leak(built, protein(built)) is not None
-    assert leak(built, protein(built), ["aatype"]) is None
+    assert find_leak(built, protein(built)) is not None
+    assert find_leak(built, protein(built), ["aatype"]) is None
 
 
 def test_the_longest_protein_of_moderate_length_is_tried(tmp_path, monkeypatch):
     built, tried = model(EMBED), []
-    monkeypatch.setattr("protgraph.train.causality_check.leak", lambda model, graph, fields: tried.append((graph, fields)))
+    monkeypatch.setattr("protgraph.train.causality_check.find_leak", lambda model, graph, fields: tried.append((graph, fields)))
     for number, sizes in enumerate([(5, 40, 320), (400, 320)]):
         graphs = [protein(built, (n,)) for n in sizes]
         for graph in graphs:

@@ -7,7 +7,7 @@ import torch
 
 from protgraph.task import METRICS
 from protgraph.train import evaluate, prepare
-from protgraph.train.evaluate import Batches, outcome
+from protgraph.train.evaluate import Batches, predict_split
 
 
 @pytest.fixture
@@ -16,14 +16,14 @@ def store(trained, small):
 
 
 def test_an_outcome_holds_every_residue_of_every_chain_once(trained, store):
-    whole = outcome(trained.model, store, trained.task)
+    whole = predict_split(trained.model, store, trained.task)
     assert len(whole.y) == len(whole.logits) == len(whole.chain) == int(store.sizes.sum())
     lengths = torch.unique(whole.chain, return_counts=True)[1]
     assert sorted(lengths.tolist()) == sorted(store.sizes.tolist())
 
 
 def test_metrics_do_not_depend_on_the_batches(trained, store):
-    one, all_ = (outcome(trained.model, store, trained.task, max_nodes=n) for n in (1, 10**6))
+    one, all_ = (predict_split(trained.model, store, trained.task, max_nodes=n) for n in (1, 10**6))
     for name in ("perplexity", "recovery_median", "accuracy"):
         assert METRICS[name](one) == pytest.approx(METRICS[name](all_), rel=1e-5)
 

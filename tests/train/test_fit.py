@@ -17,9 +17,9 @@ from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, OptionError, ProtgraphError
 from protgraph.model import ModelSpec, build_model
 from protgraph.registry.component import component
-from protgraph.task import SplitPredictions, binary_cross_entropy, builtin, task_for
+from protgraph.task import SplitPredictions, binary_cross_entropy, builtin, default_task
 from protgraph.train import FitConfig, evaluate, fit, prepare
-from protgraph.train.evaluate import outcome
+from protgraph.train.evaluate import predict_split
 from protgraph.train.head_init import initialize_head
 from protgraph.train.module import learning_rate_factor
 from protgraph.train.resolve import resolve_task
@@ -79,9 +79,9 @@ def test_the_test_split_is_looked_at_once(small, tiny, quick, monkeypatch):
 
     def watched(model, store, task, **options):
         seen.append(store.path.name)
-        return outcome(model, store, task, **options)
+        return predict_split(model, store, task, **options)
 
-    monkeypatch.setattr(fit_module, "outcome", watched)
+    monkeypatch.setattr(fit_module, "predict_split", watched)
     result = fit(tiny, small, "helix", config=quick)
     assert seen == ["test"]
     assert list(result.metrics) == ["val", "test"]
@@ -98,8 +98,8 @@ def test_the_threshold_is_chosen_on_validation(small, tiny, quick, monkeypatch):
     store = prepare(small, result.task, result.model.plan).splits["test"]
     batch = store.collate(range(len(store)))
     with torch.no_grad():
-        outcome = SplitPredictions(result.model(batch)["logits"], batch.y, threshold=result.threshold)
-    assert result.test["mcc"] == pytest.approx(result.task.metrics[2](outcome), abs=1e-6)
+        predict_split = SplitPredictions(result.model(batch)["logits"], batch.y, threshold=result.threshold)
+    assert result.test["mcc"] == pytest.approx(result.task.metrics[2](predict_split), abs=1e-6)
 
 
 def test_training_stops_when_patience_is_over(small, tiny, quick):
@@ -277,7 +277,7 @@ def test_values_are_learned_whatever_their_unit(small, tiny, quick):
             return (unit * (distance < 10).sum(1, keepdims=True)).astype(np.float32)
 
         target = Target("crowding", "node", "regression", 1)
-        return replace(task_for(target), name="inverse_folding", derive=derive)  # a task that brings no labels
+        return replace(default_task(target), name="inverse_folding", derive=derive)  # a task that brings no labels
 
     config = replace(quick, epochs=20, lr=0.02)
     usual, large = (fit(tiny, small, crowding(unit), config=config) for unit in (1.0, 4096.0))

@@ -16,7 +16,7 @@ from protgraph.structure.io.fasta import load_fasta, read_fasta
 from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.task import language_modeling as language
 from protgraph.train import Checkpoint, generate
-from protgraph.train.generate import write_samples
+from protgraph.train.generate import write_generated
 
 TASK = language.NEXT_RESIDUE
 EMBED = pg.component("embed", reads=["previous"], dim=16)
@@ -109,7 +109,7 @@ def test_what_training_wrote_can_be_read_and_generates(causal, tmp_path):
     made = generate(path, n=2, length=100, prompt="MK", seed=1, on_residue=done.append)
     assert done == list(range(3, 101))
     assert made == generate(causal, n=2, length=100, prompt="MK", seed=1)
-    out = write_samples(tmp_path / "deep" / "new.fasta", made, name="small", settings={"seed": 1, "top_k": None})
+    out = write_generated(tmp_path / "deep" / "new.fasta", made, name="small", settings={"seed": 1, "top_k": None})
     assert [r.sequence for r in load_fasta(out)] == [s.sequence for s in made]
     header = read_fasta(out)[1].header
     assert header.startswith(f"small_2 length=100 prompt=2 log_prob={made[1].log_prob:.6f} perplexity=")

@@ -20,7 +20,7 @@ from protgraph.featurize.base import StructureFeaturizer
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
-from protgraph.task import builtin, task_for
+from protgraph.task import builtin, default_task
 from protgraph.train import cache as cache_module
 from protgraph.train.prepare import prepare
 from protgraph.train.resolve import load_dataset, resolve_task
@@ -278,6 +278,6 @@ def test_a_task_whose_labels_are_derived_otherwise_is_prepared_anew(small, tiny,
         return derive
 
     plan = FeaturePlan(tiny.features)
-    usual = replace(task_for(Target("count", "node", "regression", 1)), name="inverse_folding")
+    usual = replace(default_task(Target("count", "node", "regression", 1)), name="inverse_folding")
     found = [prepare(small, replace(usual, derive=counting(by)), plan, cache=tmp_path).splits["train"] for by in (1, 2)]
     assert [float(store[0].y[0, 0]) for store in found] == [1.0, 2.0]

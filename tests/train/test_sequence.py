@@ -23,7 +23,7 @@ from protgraph.task import metrics as m
 from protgraph.task.contact_prediction import CONTACT, beta_carbons, contact_labels
 from protgraph.task.language_modeling import MASKED_LM
 from protgraph.train import FitConfig, embed, evaluate, fit, predict, prepare
-from protgraph.train.evaluate import examined, outcome, unordered
+from protgraph.train.evaluate import evaluation_batch, predict_split, symmetrize_pairs
 from protgraph.train.files import read_proteins
 
 CHAINS = {"train": ("1crn_A", "2erl_A", "1fas_A", "1hf9_A"), "val": ("1a8o_A",), "test": ("5pti_A",)}
@@ -73,7 +73,7 @@ def store_of(dataset, task, split="train"):
 
 def test_what_an_evaluation_masks_is_a_proteins_own_whatever_the_batch(derived):
     store = store_of(derived, MASKED_LM)
-    together, alone = examined(store, range(len(store)), MASKED_LM), [examined(store, [i], MASKED_LM) for i in (2, 0)]
+    together, alone = evaluation_batch(store, range(len(store)), MASKED_LM), [evaluation_batch(store, [i], MASKED_LM) for i in (2, 0)]
     starts = together.ptr.tolist()
     for i, one in zip((2, 0), alone, strict=True):
         rows = slice(starts[i], starts[i + 1])
@@ -88,7 +88,7 @@ def test_the_labels_of_a_masked_model_never_reach_it(derived, window):
     """Other true types at the masked places change no prediction."""
     result = fit(window, derived, "masked_lm", config=EPOCH)
     store = store_of(derived, MASKED_LM)
-    batch = examined(store, range(len(store)), MASKED_LM)
+    batch = evaluation_batch(store, range(len(store)), MASKED_LM)
     other = batch.clone()
     other.y = torch.where(batch.y >= 0, (batch.y + 7) % 20, batch.y)
     a, b = (result.model(x)["logits"] for x in (batch, other))
@@ -139,7 +139,7 @@ def test_metrics_of_contacts_are_those_of_each_protein_by_itself(contacts, deriv
 
 def test_the_loss_of_contacts_is_that_of_all_known_pairs(contacts, derived):
     store = store_of(derived, CONTACT)
-    said = outcome(contacts.model, store, CONTACT)
+    said = predict_split(contacts.model, store, CONTACT)
     with torch.no_grad():
         logits = torch.cat([contacts.model(graph)["logits"] for graph in store])
     y = torch.cat([contact_labels(graph)[1] for graph in store])
@@ -152,7 +152,7 @@ def test_a_pair_is_the_mean_of_both_orders(derived):
     graph = store_of(derived, CONTACT)[0]
     n = graph.num_nodes
     logits = torch.arange(float(n * n)).view(n * n, 1)
-    said = unordered(logits, graph.clone().update({"y": logits}))
+    said = symmetrize_pairs(logits, graph.clone().update({"y": logits}))
     expected = [(i * n + j + j * n + i) / 2 for i in range(n) for j in range(i + 1, n)]
     assert said.logits[:, 0].tolist() == expected
     assert said.y[:, 0].tolist() == [i * n + j for i in range(n) for j in range(i + 1, n)]
