@@ -183,7 +183,7 @@ def test_balanced_weights_are_negatives_over_positives(small, tiny):
 
 
 def test_weights_of_positives_are_for_yes_no_labels(small, tiny, quick):
-    with pytest.raises(OptionError, match="'helix' has classes"):
+    with pytest.raises(OptionError, match="classification"):
         fit(tiny, small, "helix", config=replace(quick, pos_weight=2.0))
 
 
