@@ -14,7 +14,7 @@ from benchmarks.timing import Measurement, interleave
 from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Constraints, Decoding, forced, random_decoding_order, ranks, sample_sequences
+from protgraph.design import Constraints, Decoding, teacher_forced_log_probs, random_decoding_order, decoding_ranks, sample_sequences
 from protgraph.model import ProteinModel, build_model, pretrained
 from protgraph.structure import ALPHABET, Residues, clean, load_structure
 
@@ -86,7 +86,7 @@ def _score(
     def run() -> Tensor:
         found = _encoded(model, proteins)
         order = random_decoding_order(found.known, found.proteins, torch.cat([n[:orders] for n in noise], 1))
-        return forced(found, ranks(order, found.proteins))  # (orders, N, types)
+        return teacher_forced_log_probs(found, decoding_ranks(order, found.proteins))  # (orders, N, types)
 
     return run
 

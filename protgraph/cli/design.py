@@ -13,7 +13,7 @@ from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.design import Design
-    from protgraph.design.run import Refused
+    from protgraph.design.run import RefusedProteins
     from protgraph.model import ProteinModel
     from protgraph.structure import Residues
     from protgraph.train.prepare import Failure
@@ -76,7 +76,7 @@ def design_command(
     from rich.console import Console
     from rich.progress import Progress
 
-    from protgraph.design import DesignSpec, records, write_designs, write_fasta
+    from protgraph.design import DesignSpec, design_records, write_designs, write_design_fasta
     from protgraph.design import design_sequences as run
 
     writable(out)
@@ -107,9 +107,9 @@ def design_command(
             for one in progress.track(made, total=len(proteins.residues), description="proteins"):
                 if save is not None:
                     kept.append(one)
-                yield from records(one, model=model, seed=seed)
+                yield from design_records(one, model=model, seed=seed)
 
-    count = write_fasta(out, written())
+    count = write_design_fasta(out, written())
     if count:
         done = len(proteins.residues) - len(refused)
         typer.echo(f"{_counted(count - done, 'sequence')} for {_counted(done, 'protein')} → {out}")
@@ -162,7 +162,7 @@ def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
     WiringError
         It predicts something else than residue types.
     """
-    from protgraph.design import check_designs
+    from protgraph.design import check_design_model
     from protgraph.errors import OptionError
     from protgraph.model import pretrained
     from protgraph.model.build import as_model_spec
@@ -191,7 +191,7 @@ def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
             f"model {name!r} has no published weights: give the .safetensors file that 'protgraph train' wrote of it, "
             f"or one of {known}"
         )
-    check_designs(model)
+    check_design_model(model)
     return model.to(find_device(device)).eval()
 
 
@@ -244,7 +244,7 @@ class Proteins:
         ]
         self._file = {id(r): p.file for r, p in zip(self.residues, read, strict=True)}
 
-    def finish(self, out: Path, refused: Refused) -> None:
+    def finish(self, out: Path, refused: RefusedProteins) -> None:
         """List what failed beside the output, and leave with 1 where something was done, else with 2."""
         from protgraph.train.files import write_failures
         from protgraph.train.prepare import Failure

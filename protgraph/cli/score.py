@@ -57,14 +57,14 @@ def score_command(
       protgraph score 1ubq.cif --mode conditional --orders 4 -o scores.npz
       protgraph score dimer.cif --chains A --sequences designs.fasta -o scores.csv
     """
-    from protgraph.design import by_protein, read_sequences, write_scores
+    from protgraph.design import sequences_by_protein, read_design_sequences, write_scores
     from protgraph.design import score_sequences as run
 
     writable(out, ".csv", ".npz")
-    read = read_sequences(sequences) if sequences else ()
+    read = read_design_sequences(sequences) if sequences else ()
     network = load_model(model, weights, device)
     proteins, refused = Proteins(files, network, **reading), []
-    given = by_protein(read, [r.name for r in proteins.residues])
+    given = sequences_by_protein(read, [r.name for r in proteins.residues])
     how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise, "sequences": given}
     found = _told(run(network, proteins.residues, **how, refused=refused))
     if out.suffix == ".csv":

@@ -5,35 +5,35 @@ from __future__ import annotations
 from protgraph.design.arrays import write_designs, write_scores
 from protgraph.design.autoregressive import SampledSequences, sample_sequences
 from protgraph.design.constraint import Constraints
-from protgraph.design.decode import Decoding, check_designs, conditional, forced, unconditional
-from protgraph.design.decoding_order import forward_order, random_decoding_order, ranks
-from protgraph.design.design_fasta import by_protein, read_sequences, records, write_fasta
+from protgraph.design.decode import Decoding, check_design_model, conditional_log_probs, teacher_forced_log_probs, unconditional_log_probs
+from protgraph.design.decoding_order import forward_order, random_decoding_order, decoding_ranks
+from protgraph.design.design_fasta import sequences_by_protein, read_design_sequences, design_records, write_design_fasta
 from protgraph.design.result import Design, Scores
-from protgraph.design.run import MODES, design_sequences, score_sequences
+from protgraph.design.run import SCORING_MODES, design_sequences, score_sequences
 from protgraph.design.spec import DesignSpec
 
 __all__ = [
-    "MODES",
+    "SCORING_MODES",
     "Constraints",
     "Decoding",
     "Design",
     "SampledSequences",
     "Scores",
     "DesignSpec",
-    "by_protein",
-    "check_designs",
-    "conditional",
+    "sequences_by_protein",
+    "check_design_model",
+    "conditional_log_probs",
     "design_sequences",
-    "forced",
+    "teacher_forced_log_probs",
     "forward_order",
     "random_decoding_order",
-    "ranks",
-    "read_sequences",
-    "records",
+    "decoding_ranks",
+    "read_design_sequences",
+    "design_records",
     "sample_sequences",
     "score_sequences",
-    "unconditional",
+    "unconditional_log_probs",
     "write_designs",
-    "write_fasta",
+    "write_design_fasta",
     "write_scores",
 ]

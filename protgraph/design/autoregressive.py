@@ -11,11 +11,11 @@ from torch import Tensor
 
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding
-from protgraph.design.decoding_order import random_decoding_order, ranks, tie
+from protgraph.design.decoding_order import random_decoding_order, decoding_ranks, tie_order
 from protgraph.errors import OptionError
 from protgraph.ops.edges import Proteins
 
-__all__ = ["SampledSequences", "check_temperature", "deviates", "sample_sequences"]
+__all__ = ["SampledSequences", "check_temperature", "random_deviates", "sample_sequences"]
 
 _SEEDS = 2**63  # how many there are
 
@@ -51,7 +51,7 @@ class SampledSequences:
         return proteins.sum(told.t()).t() / proteins.sum(counted.to(told.dtype).t()).t()
 
 
-def deviates(sizes: Sequence[int], copies: Iterable[int], *, seed: int) -> tuple[Tensor, Tensor]:
+def random_deviates(sizes: Sequence[int], copies: Iterable[int], *, seed: int) -> tuple[Tensor, Tensor]:
     """Normal deviates for orders and uniform ones for types, both ``(S, N)`` float64, on the CPU.
 
     The s-th copy of a protein has the same ones whatever is decoded beside it; ``copies`` are numbers of copies.
@@ -113,13 +113,13 @@ def sample_sequences(
     proteins, device = decoding.proteins, decoding.aatype.device
     constraints = constraints.shared()
     designed = constraints.designed & decoding.known
-    drawn = deviates(proteins.sizes, range(copies), seed=seed)
+    drawn = random_deviates(proteins.sizes, range(copies), seed=seed)
     if order is None:
         order = random_decoding_order(designed, proteins, drawn[0].to(device))
     there = set(decoding.known.nonzero().flatten().tolist()) if constraints.groups else set()
     groups = [seen for g in constraints.groups if (seen := [node for node in g if node in there])]
     if groups:
-        order = torch.stack([tie(one, groups) for one in order])
+        order = torch.stack([tie_order(one, groups) for one in order])
     _check_order(order, designed, decoding)
     uniform = drawn[1].to(device) if uniform is None else uniform
     run = _Run(decoding, constraints, designed, order, uniform, temperature)
@@ -136,7 +136,7 @@ def check_temperature(temperature: float) -> None:
 
 def _check_order(order: Tensor, designed: Tensor, decoding: Decoding) -> None:
     """Designed residues come after fixed ones in every protein; those without a backbone are nobody's neighbors."""
-    rank, n = ranks(order, decoding.proteins), len(designed)  # (S, N)
+    rank, n = decoding_ranks(order, decoding.proteins), len(designed)  # (S, N)
     protein = decoding.proteins.batch.expand_as(rank)
     last = rank.masked_fill(designed | ~decoding.known, -1)
     first = rank.masked_fill(~designed, n)
@@ -164,7 +164,7 @@ class _Run:
         self.uniform, self.aatype = uniform.flatten(), decoding.aatype.repeat(self.copies)  # (S N,)
         self.state = decoding.start(self.copies)
         self.h = decoding.f["h"].new_zeros(self.copies * n, decoding.f["h"].size(1))
-        fixed, rank = ~designed & decoding.known, ranks(order, decoding.proteins)
+        fixed, rank = ~designed & decoding.known, decoding_ranks(order, decoding.proteins)
         if bool(fixed.any()):
             chosen = designed.nonzero().flatten()
             for copy in range(self.copies):  # fixed residues come first: their rows see each other alone

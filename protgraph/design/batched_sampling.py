@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protgraph.design.autoregressive import SampledSequences, deviates, sample_sequences
+from protgraph.design.autoregressive import SampledSequences, random_deviates, sample_sequences
 from protgraph.design.constraint import Constraints
-from protgraph.design.decode import Decoding, forced
-from protgraph.design.decoding_order import random_decoding_order, ranks
+from protgraph.design.decode import Decoding, teacher_forced_log_probs
+from protgraph.design.decoding_order import random_decoding_order, decoding_ranks
 from protgraph.design.encode import encode, merge_constraints, noisy
 from protgraph.design.ligand_contacts import near_ligands
 from protgraph.design.result import Design
@@ -59,7 +59,7 @@ def sample_designs(model: ProteinModel, some: Sequence[Residues], wishes: Sequen
             decoding = encode(model, some, known=stays)
         known, sizes = decoding.known[:n], decoding.proteins.sizes[: len(some)]
         normal, uniform = (
-            x.view(-1, len(decoding.aatype)).to(device) for x in deviates(sizes, chunk, seed=request.seed)
+            x.view(-1, len(decoding.aatype)).to(device) for x in random_deviates(sizes, chunk, seed=request.seed)
         )
         order = random_decoding_order(constraints.designed & decoding.known, decoding.proteins, normal)
         for number, temperature in enumerate(request.temperatures):
@@ -78,7 +78,7 @@ def sample_designs(model: ProteinModel, some: Sequence[Residues], wishes: Sequen
 @torch.no_grad()
 def _native(decoding: Decoding, constraints: Constraints, made: SampledSequences) -> Tensor:
     """``(2, B)`` score and global score of the structures' own sequences, in the first order."""
-    told = forced(decoding, ranks(made.order[0], decoding.proteins))[None]
+    told = teacher_forced_log_probs(decoding, decoding_ranks(made.order[0], decoding.proteins))[None]
     own = SampledSequences(decoding.aatype[None], told, told, made.order[:1])
     return torch.cat(_scores(decoding, constraints, own)).double().cpu()
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from protgraph.errors import OptionError
 
-__all__ = ["Constraints", "any_of_group", "impossible"]
+__all__ = ["Constraints", "any_in_group", "residues_without_types"]
 
 # What is left of the probability of a type whose log-odds are too low, as in the reference.
 _UNLIKELY = 1e-3
@@ -56,7 +56,7 @@ class Constraints:
             raise OptionError("pssm_weight lies from 0 (the model alone) to 1 (the profile alone)")
         if self.bias is not None and not bool(self.bias.isfinite().all()):
             raise OptionError("a bias is a finite number; types that are not to be chosen are for omit")
-        for row in impossible(self.designed, self.omit, self.pssm, self.pssm_weight)[:1]:
+        for row in residues_without_types(self.designed, self.omit, self.pssm, self.pssm_weight)[:1]:
             raise OptionError(f"every type is left out at residue {row}; leave one to be chosen")
         mixed = [g for g in self.groups if len({bool(self.designed[node]) for node in g}) > 1]
         if mixed:
@@ -70,7 +70,7 @@ class Constraints:
         Where the rows of a group are the same, nothing changes.
         """
         changed: dict[str, Tensor | None] = {
-            name: any_of_group(getattr(self, name), self.groups) for name in ("omit", "unlikely")
+            name: any_in_group(getattr(self, name), self.groups) for name in ("omit", "unlikely")
         }
         if self.bias is not None and self.bias.dim() == 2:
             changed["bias"] = _mean_of_group(self.bias, self.groups)
@@ -110,7 +110,7 @@ def _at(table: Tensor, nodes: Tensor) -> Tensor:
     return table.expand(len(nodes), -1) if table.dim() == 1 else table.index_select(0, nodes)
 
 
-def impossible(designed: Tensor, omit: Tensor | None, pssm: Tensor | None, weight: Tensor | None) -> list[int]:
+def residues_without_types(designed: Tensor, omit: Tensor | None, pssm: Tensor | None, weight: Tensor | None) -> list[int]:
     """Designed residues at which no type is left to be chosen: all are omitted, or all that a profile alone allows."""
     if omit is None:
         return []
@@ -121,7 +121,7 @@ def impossible(designed: Tensor, omit: Tensor | None, pssm: Tensor | None, weigh
     return (none & designed).nonzero().flatten().tolist()
 
 
-def any_of_group(table: Tensor | None, groups: Sequence[Sequence[int]]) -> Tensor | None:
+def any_in_group(table: Tensor | None, groups: Sequence[Sequence[int]]) -> Tensor | None:
     """``(N, T)`` bool, each row of a group where any of its rows is; one row for all residues stays."""
     if table is None or table.dim() == 1:
         return table

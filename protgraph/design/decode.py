@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from protgraph.design.one_shot import OneShotDecoder, tells_types, told_at_once
+from protgraph.design.one_shot import OneShotDecoder, predicts_residue_types, predict_logits
 from protgraph.errors import WiringError
 from protgraph.featurize.plan import inputs
 from protgraph.model.build import ProteinModel
 from protgraph.nn.decoder import Decoder, DecoderState
 from protgraph.ops.edges import Proteins
 
-__all__ = ["Decoding", "check_designs", "conditional", "forced", "unconditional"]
+__all__ = ["Decoding", "check_design_model", "conditional_log_probs", "teacher_forced_log_probs", "unconditional_log_probs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +56,11 @@ class Decoding:
         Raises
         ------
         WiringError
-            See :func:`check_designs`.
+            See :func:`check_design_model`.
         """
-        check_designs(model)
+        check_design_model(model)
         if model.decoder is None:
-            told, given = told_at_once(model, batch), inputs(batch)
+            told, given = predict_logits(model, batch), inputs(batch)
             return cls(
                 decoder=OneShotDecoder(),
                 head=lambda h: h,
@@ -89,7 +89,7 @@ class Decoding:
         return self.decoder.start(self.f, copies=copies)
 
 
-def check_designs(model: ProteinModel) -> None:
+def check_design_model(model: ProteinModel) -> None:
     """That a model tells residue types, by a decoder or all at once.
 
     Raises
@@ -98,7 +98,7 @@ def check_designs(model: ProteinModel) -> None:
         It predicts something else, or its head reads more than its decoder's result.
     """
     name = model.spec.name
-    if not tells_types(model.target):
+    if not predicts_residue_types(model.target):
         raise WiringError(
             f"model {name!r} predicts {model.target.name!r}, not the types of residues: it designs nothing"
         )
@@ -106,7 +106,7 @@ def check_designs(model: ProteinModel) -> None:
         raise WiringError(f"model {name!r}: its head reads {model.head_reads}, not the decoder alone")
 
 
-def forced(decoding: Decoding, rank: Tensor, aatype: Tensor | None = None) -> Tensor:
+def teacher_forced_log_probs(decoding: Decoding, rank: Tensor, aatype: Tensor | None = None) -> Tensor:
     """``log p(type of i | types before i)`` of every residue.
 
     Parameters
@@ -133,12 +133,12 @@ def forced(decoding: Decoding, rank: Tensor, aatype: Tensor | None = None) -> Te
     return torch.stack(each) if several else each[0]
 
 
-def unconditional(decoding: Decoding) -> Tensor:
+def unconditional_log_probs(decoding: Decoding) -> Tensor:
     """``log p(type of i | backbone)``, ``(N, types)``: nobody sees a type."""
-    return forced(decoding, torch.zeros_like(decoding.aatype))
+    return teacher_forced_log_probs(decoding, torch.zeros_like(decoding.aatype))
 
 
-def conditional(
+def conditional_log_probs(
     decoding: Decoding, rank: Tensor, aatype: Tensor | None = None, *, rows: Tensor | None = None
 ) -> Tensor:
     """``log p(type of i | backbone, types of all others)``: each residue comes last, others by ``rank``.

@@ -10,7 +10,7 @@ from torch import Tensor
 from protgraph.errors import OptionError
 from protgraph.ops.edges import Proteins
 
-__all__ = ["forward_order", "random_decoding_order", "ranks", "tie"]
+__all__ = ["forward_order", "random_decoding_order", "decoding_ranks", "tie_order"]
 
 
 def random_decoding_order(designed: Tensor, proteins: Proteins, noise: Tensor) -> Tensor:
@@ -48,13 +48,13 @@ def forward_order(designed: Tensor, proteins: Proteins, copies: int = 1) -> Tens
     return _within(designed.double(), proteins).expand(copies, -1)
 
 
-def ranks(order: Tensor, proteins: Proteins) -> Tensor:
+def decoding_ranks(order: Tensor, proteins: Proteins) -> Tensor:
     """The place of each node in its protein's order: ``(S, N)`` or ``(N,)`` orders to the same shape."""
     place = torch.arange(order.size(-1), device=order.device) - proteins.ptr[:-1][proteins.batch]
     return torch.empty_like(order).scatter_(-1, order, place.expand_as(order).contiguous())
 
 
-def tie(order: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
+def tie_order(order: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
     """The order with the nodes of each group next to each other, where the first of them comes.
 
     Parameters

@@ -12,18 +12,18 @@ import numpy as np
 
 from protgraph import __version__
 from protgraph.design.result import Design
-from protgraph.design.spec import chosen_chains, letters_of
+from protgraph.design.spec import split_chains, one_letter_codes
 from protgraph.errors import OptionError
 from protgraph.structure import ALPHABET, Residues
 
-__all__ = ["aatype_of", "by_protein", "read_sequences", "records", "write_fasta"]
+__all__ = ["parse_sequence", "sequences_by_protein", "read_design_sequences", "design_records", "write_design_fasta"]
 
 
 #: What stands before a protein's designs.
 _NATIVE = re.compile(r"(.+?), score=.*designed_chains=")
 
 
-def records(design: Design, *, model: str, seed: int) -> Iterator[tuple[str, str]]:
+def design_records(design: Design, *, model: str, seed: int) -> Iterator[tuple[str, str]]:
     """Header and sequence of the structure's own sequence, then of every design; chains that are designed, with "/".
 
     The first header says ``score``, ``global_score`` (mean of ``-log p`` over designed residues, and over all),
@@ -32,7 +32,7 @@ def records(design: Design, *, model: str, seed: int) -> Iterator[tuple[str, str
     exp of minus their score. Samples are counted from 1 at each temperature.
     """
     residues = design.residues
-    chosen, others = chosen_chains(residues, design.designed)
+    chosen, others = split_chains(residues, design.designed)
     yield (
         f"{residues.name}, score={design.native_score:.4f}, global_score={design.native_global_score:.4f}, "
         f"fixed_chains={others}, designed_chains={chosen}, model_name={model}, protgraph={__version__}, seed={seed}",
@@ -53,10 +53,10 @@ def records(design: Design, *, model: str, seed: int) -> Iterator[tuple[str, str
 
 
 def _joined(design: Design, types: np.ndarray, chains: Iterable[str]) -> str:
-    return "/".join(letters_of(types[design.residues.chain == name]) for name in chains)
+    return "/".join(one_letter_codes(types[design.residues.chain == name]) for name in chains)
 
 
-def write_fasta(path: str | Path, found: Iterable[tuple[str, str]]) -> int:
+def write_design_fasta(path: str | Path, found: Iterable[tuple[str, str]]) -> int:
     """Write headers and sequences, one line each, gzipped where the name ends in .gz; say how many.
 
     The file appears when all are written; without any, none does.
@@ -76,7 +76,7 @@ def write_fasta(path: str | Path, found: Iterable[tuple[str, str]]) -> int:
     return count
 
 
-def read_sequences(path: str | Path) -> list[tuple[str, str]]:
+def read_design_sequences(path: str | Path) -> list[tuple[str, str]]:
     """Headers and letters, upper case, of the records of a FASTA file, gzipped or not; "/" between chains stays.
 
     Raises
@@ -103,10 +103,10 @@ def read_sequences(path: str | Path) -> list[tuple[str, str]]:
     return found
 
 
-def by_protein(
+def sequences_by_protein(
     sequences: Sequence[tuple[str, str]], proteins: Collection[str]
 ) -> Sequence[tuple[str, str]] | dict[str, list[tuple[str, str]]]:
-    """Sequences by protein: from its own, with the first header of :func:`records`, up to the next such header.
+    """Sequences by protein: from its own, with the first header of :func:`design_records`, up to the next such header.
 
     Sequences before the first such header are for all proteins; and all are, where no header is of one of them.
     """
@@ -132,7 +132,7 @@ def _text(path: str | Path) -> str:
         raise OptionError(f"{path} is no FASTA file: it is no text") from e
 
 
-def aatype_of(residues: Residues, name: str, letters: str) -> np.ndarray:
+def parse_sequence(residues: Residues, name: str, letters: str) -> np.ndarray:
     """``(N,)`` int64 types of a sequence for these residues, "/" between chains or nothing.
 
     Raises

@@ -8,9 +8,9 @@ from scipy.spatial import cKDTree
 from protgraph.structure import Residues
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
 
-__all__ = ["NEAR", "near_ligands"]
+__all__ = ["LIGAND_DISTANCE", "near_ligands"]
 
-NEAR = 8.0
+LIGAND_DISTANCE = 8.0
 """Å, from the virtual CB to an atom of a ligand (Dauparas et al. 2025, the program's ``cutoff_for_score``)."""
 
 
@@ -33,5 +33,5 @@ def near_ligands(residues: Residues) -> np.ndarray:
     near = np.zeros(len(residues), bool)
     rows = np.flatnonzero(residues.backbone_mask[:, :3].all(1))
     if residues.ligands is not None and len(residues.ligands.atom_pos) and len(rows):
-        near[rows] = cKDTree(residues.ligands.atom_pos).query(virtual_cb(residues.backbone[rows]))[0] < NEAR
+        near[rows] = cKDTree(residues.ligands.atom_pos).query(virtual_cb(residues.backbone[rows]))[0] < LIGAND_DISTANCE
     return near

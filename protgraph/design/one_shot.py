@@ -16,7 +16,7 @@ from protgraph.model.build import ProteinModel
 from protgraph.nn.decoder import DecoderState
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 
-__all__ = ["OneShotDecoder", "told_at_once", "tells_types"]
+__all__ = ["OneShotDecoder", "predict_logits", "predicts_residue_types"]
 
 
 @dataclass
@@ -48,13 +48,13 @@ class OneShotDecoder:
         """Nobody listens."""
 
 
-def tells_types(target: Target) -> bool:
+def predicts_residue_types(target: Target) -> bool:
     """Whether a target is the 20 residue types, or those and X, of each residue."""
     names = tuple(ALPHABET)
     return target.level == "node" and target.kind == "classification" and target.names in (names, names[:UNKNOWN])
 
 
-def told_at_once(model: ProteinModel, batch: Data) -> dict[str, Tensor]:
+def predict_logits(model: ProteinModel, batch: Data) -> dict[str, Tensor]:
     """``{"h": logits (N, types)}`` of a graph or batch whose types are hidden."""
     blind = copy.copy(batch)
     blind.aatype = torch.full_like(batch.aatype, UNKNOWN)

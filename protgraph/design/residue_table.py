@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from protgraph.design.selection import rows_of
+from protgraph.design.selection import select_rows
 from protgraph.errors import OptionError, ProtgraphError
 from protgraph.structure import ALPHABET, Residues
 
@@ -26,7 +26,7 @@ class ResidueTable:
     path : str
         The file.
     rows : tuple of (int, str, mapping of str to float)
-        Line, residues as in :func:`protgraph.design.selection.rows_of`, letter → number.
+        Line, residues as in :func:`protgraph.design.selection.select_rows`, letter → number.
     """
 
     path: str
@@ -46,7 +46,7 @@ class ResidueTable:
         table, lines = np.full((len(residues), types), np.nan), np.zeros(len(residues), int)
         for line, words, numbers in self.rows:
             try:
-                rows = single[words] if words in single else rows_of(residues, words)
+                rows = single[words] if words in single else select_rows(residues, words)
             except ProtgraphError as e:
                 raise type(e)(f"{self.path}, line {line}: {e}") from e
             twice = [n for n in rows if lines[n]]

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protgraph.design.autoregressive import check_temperature, deviates
+from protgraph.design.autoregressive import check_temperature, random_deviates
 from protgraph.design.batched_sampling import SamplingRequest, sample_designs
 from protgraph.design.constraint import Constraints
-from protgraph.design.decode import Decoding, check_designs, conditional, forced, unconditional
-from protgraph.design.decoding_order import random_decoding_order, ranks
-from protgraph.design.design_fasta import aatype_of
+from protgraph.design.decode import Decoding, check_design_model, conditional_log_probs, teacher_forced_log_probs, unconditional_log_probs
+from protgraph.design.decoding_order import random_decoding_order, decoding_ranks
+from protgraph.design.design_fasta import parse_sequence
 from protgraph.design.encode import encode, grouped, noisy
 from protgraph.design.result import Design, Scores
 from protgraph.design.spec import DesignSpec
@@ -23,10 +23,10 @@ from protgraph.errors import OptionError, ProtgraphError
 from protgraph.model.build import ProteinModel
 from protgraph.structure import Residues
 
-__all__ = ["MODES", "Refused", "design_sequences", "score_sequences"]
+__all__ = ["SCORING_MODES", "RefusedProteins", "design_sequences", "score_sequences"]
 
 #: How residues are scored, and what each one is told.
-MODES = {
+SCORING_MODES = {
     "forced": "the backbone and the types before it, in random orders",
     "conditional": "the backbone and the types of all others",
     "unconditional": "the backbone alone",
@@ -35,7 +35,7 @@ BATCH_RESIDUES = 1024  # that are encoded at a time; 1 MB a residue while it is 
 BATCH_DECODED = 1 << 15  # sequences × residues that are decoded at a time; 5 kB each
 
 T = TypeVar("T")
-Refused = list[tuple[Residues, ProtgraphError]]
+RefusedProteins = list[tuple[Residues, ProtgraphError]]
 
 
 def design_sequences(
@@ -49,7 +49,7 @@ def design_sequences(
     noise: float = 0.0,
     details: bool = False,
     sidechains: bool = False,
-    refused: Refused | None = None,
+    refused: RefusedProteins | None = None,
     batch_residues: int = BATCH_RESIDUES,
     batch_decoded: int = BATCH_DECODED,
 ) -> Iterator[Design]:
@@ -94,7 +94,7 @@ def design_sequences(
         check_temperature(one)
         _check(temperatures.count(one) == 1, f"temperature {one:g} is given twice; ask for more copies")
     _check_seed_and_noise(seed, noise)
-    check_designs(model)
+    check_design_model(model)
     request = SamplingRequest(copies, temperatures, seed, noise, details, batch_residues, batch_decoded, sidechains)
 
     def wished(residues: Residues) -> tuple[Residues, Constraints]:
@@ -120,7 +120,7 @@ def score_sequences(
     seed: int = 0,
     noise: float = 0.0,
     sequences: Sequence[tuple[str, str]] | Mapping[str, Sequence[tuple[str, str]]] = (),
-    refused: Refused | None = None,
+    refused: RefusedProteins | None = None,
     batch_residues: int = BATCH_RESIDUES,
 ) -> Iterator[Scores]:
     """Log-probabilities of the types of every residue.
@@ -133,7 +133,7 @@ def score_sequences(
     chains : sequence of str
         Chains to score; types and places of the others are told first. All where there are none.
     mode : {"forced", "conditional", "unconditional"}
-        What each residue is told; see :data:`MODES`.
+        What each residue is told; see :data:`SCORING_MODES`.
     orders : int
         Random orders whose log-probabilities are averaged; of no use to "unconditional".
     seed : int
@@ -155,24 +155,24 @@ def score_sequences(
     WiringError
         The model predicts something else.
     """
-    _check(mode in MODES, f"mode={mode!r} is none of {', '.join(MODES)}")
+    _check(mode in SCORING_MODES, f"mode={mode!r} is none of {', '.join(SCORING_MODES)}")
     _check(orders >= 1, f"orders={orders}: 1 order or more")
     _check_seed_and_noise(seed, noise)
-    check_designs(model)
+    check_design_model(model)
 
     def fitting(residues: Residues) -> tuple[Residues, Residues, list[tuple[str, np.ndarray]]]:
         own = residues.chains(chains) if chains else residues
         given = sequences.get(residues.name, ()) if isinstance(sequences, Mapping) else sequences
         _check(bool(given) or not sequences, f"{residues.name}: none of the sequences is of this protein")
-        return residues, own, [(name, aatype_of(own, name, text)) for name, text in given] or [("", own.aatype)]
+        return residues, own, [(name, parse_sequence(own, name, text)) for name, text in given] or [("", own.aatype)]
 
     for some in grouped(_allowed(proteins, fitting, refused), batch_residues, lambda item: len(item[0])):
         whole = [residues for residues, _, _ in some]
         decoding = encode(model, noisy(whole, noise, seed))
         asked = torch.cat([torch.from_numpy(np.isin(r.chain, own.chain_names)) for r, own, _ in some])
         asked = asked.to(decoding.aatype.device)
-        drawn = deviates(decoding.proteins.sizes, range(orders), seed=seed)[0].to(asked.device)
-        rank = ranks(random_decoding_order(asked, decoding.proteins, drawn), decoding.proteins)
+        drawn = random_deviates(decoding.proteins.sizes, range(orders), seed=seed)[0].to(asked.device)
+        rank = decoding_ranks(random_decoding_order(asked, decoding.proteins, drawn), decoding.proteins)
         for number in range(max(len(given) for _, _, given in some)):
             aatype = decoding.aatype.clone()
             types = np.concatenate([given[min(number, len(given) - 1)][1] for _, _, given in some])
@@ -193,11 +193,11 @@ def score_sequences(
 def _log_probs(decoding: Decoding, mode: str, rank: Tensor, aatype: Tensor, asked: Tensor) -> Tensor:
     """``(R, types)`` of the residues that are asked for."""
     if mode == "unconditional":
-        return unconditional(decoding)[asked]
+        return unconditional_log_probs(decoding)[asked]
     if mode == "forced":
-        return sum(forced(decoding, r, aatype)[asked] for r in rank) / len(rank)
+        return sum(teacher_forced_log_probs(decoding, r, aatype)[asked] for r in rank) / len(rank)
     rows = asked.nonzero().flatten()
-    return sum(conditional(decoding, r, aatype, rows=rows) for r in rank) / len(rank)
+    return sum(conditional_log_probs(decoding, r, aatype, rows=rows) for r in rank) / len(rank)
 
 
 def _parts(
@@ -209,7 +209,7 @@ def _parts(
         yield types.cpu().numpy(), told.cpu().numpy()
 
 
-def _allowed(items: Iterable[Residues], of: Callable[[Residues], T], refused: Refused | None) -> Iterator[T]:
+def _allowed(items: Iterable[Residues], of: Callable[[Residues], T], refused: RefusedProteins | None) -> Iterator[T]:
     """What a function makes of each protein, but of those for which it raises."""
     for residues in items:
         try:
@@ -220,7 +220,7 @@ def _allowed(items: Iterable[Residues], of: Callable[[Residues], T], refused: Re
         yield made
 
 
-def _refuse(residues: Residues, error: ProtgraphError, refused: Refused | None) -> None:
+def _refuse(residues: Residues, error: ProtgraphError, refused: RefusedProteins | None) -> None:
     if refused is None:
         raise error
     refused.append((residues, error))

@@ -12,7 +12,7 @@ import numpy as np
 from protgraph.errors import OptionError, SelectionError
 from protgraph.structure import Residues
 
-__all__ = ["Tie", "rows_of", "select", "tied_groups", "ties"]
+__all__ = ["Tie", "select_rows", "select_residues", "parse_tie", "parse_ties"]
 
 _PART = re.compile(
     r"(?P<chain>[^:,]*)"
@@ -38,8 +38,8 @@ class Tie:
     weights: tuple[float, ...]
 
 
-def select(residues: Residues, words: str) -> np.ndarray:
-    """``(N,)`` bool: parts with commas between them, each as in :func:`rows_of`.
+def select_residues(residues: Residues, words: str) -> np.ndarray:
+    """``(N,)`` bool: parts with commas between them, each as in :func:`select_rows`.
 
     Raises
     ------
@@ -50,11 +50,11 @@ def select(residues: Residues, words: str) -> np.ndarray:
     """
     chosen = np.zeros(len(residues), bool)
     for part in filter(None, (p.strip() for p in words.split(","))):
-        chosen[rows_of(residues, part)] = True
+        chosen[select_rows(residues, part)] = True
     return chosen
 
 
-def rows_of(residues: Residues, part: str) -> np.ndarray:
+def select_rows(residues: Residues, part: str) -> np.ndarray:
     """Rows of one part, ascending: a chain ``"A"``, a residue ``"A:52B"``, a range ``"A:10-20"`` or ``"A:10-"``.
 
     A range goes by numbers, then insertion codes; its ends belong to it, with all insertions after the last one. They
@@ -113,8 +113,8 @@ def _written(key: tuple[int, str]) -> str:
     return f"{key[0]}{key[1]}"
 
 
-def ties(residues: Residues, wishes: Sequence[str]) -> list[Tie]:
-    """The ties of several wishes, each as in :func:`tied_groups`.
+def parse_ties(residues: Residues, wishes: Sequence[str]) -> list[Tie]:
+    """The ties of several wishes, each as in :func:`parse_tie`.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def ties(residues: Residues, wishes: Sequence[str]) -> list[Tie]:
     found: list[Tie] = []
     of: dict[int, str] = {}
     for words in wishes:
-        for tie in tied_groups(residues, words):
+        for tie in parse_tie(residues, words):
             for row in tie.rows:
                 if row in of:
                     both = repr(words) if of[row] == words else f"{of[row]!r} and {words!r}"
@@ -137,7 +137,7 @@ def ties(residues: Residues, wishes: Sequence[str]) -> list[Tie]:
     return found
 
 
-def tied_groups(residues: Residues, words: str) -> list[Tie]:
+def parse_tie(residues: Residues, words: str) -> list[Tie]:
     """Residues that are to be alike: those of one number in whole chains, or the k-th ones of all parts.
 
     Parameters
@@ -156,7 +156,7 @@ def tied_groups(residues: Residues, words: str) -> list[Tie]:
     parts, weights = zip(*(_weighed(p.strip()) for p in words.split(",")), strict=True)
     if len(parts) < 2:
         raise OptionError(f"tied={words!r}: give two parts or more, 'A,B' or 'A:1-10,B:1-10'")
-    rows = [rows_of(residues, part).tolist() for part in parts]
+    rows = [select_rows(residues, part).tolist() for part in parts]
     if all(":" not in part for part in parts):  # homo-oligomer: chains may lack residues
         return _by_number(residues, words, rows, weights)
     if len({len(part) for part in rows}) > 1:

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from protgraph.design.constraint import Constraints, any_of_group, impossible
+from protgraph.design.constraint import Constraints, any_in_group, residues_without_types
 from protgraph.design.residue_table import ResidueTable, read_residue_table
-from protgraph.design.selection import Tie, select, ties
+from protgraph.design.selection import Tie, select_residues, parse_ties
 from protgraph.errors import OptionError
 from protgraph.structure import ALPHABET, Residues
 from protgraph.structure.residues.alphabet import UNKNOWN
 
-__all__ = ["DesignSpec", "chosen_chains", "letters_of"]
+__all__ = ["DesignSpec", "split_chains", "one_letter_codes"]
 
 # How far the probabilities of a residue may be from 1 together: they were rounded.
 _ROUNDED = 0.05
@@ -33,7 +33,7 @@ class DesignSpec:
     chains : tuple of str
         Chains to design; the others are seen and stay. All where there are none.
     fixed : str
-        Residues that keep their types: ``"A:10-20,A:30,A:50-,B"``; see :func:`protgraph.design.selection.rows_of`.
+        Residues that keep their types: ``"A:10-20,A:30,A:50-,B"``; see :func:`protgraph.design.selection.select_rows`.
     omit : str
         Letters of types that are not to be chosen anywhere, and tables with 1 where they are not, ``"CM,loops.csv"``.
         X never is.
@@ -127,10 +127,10 @@ class DesignSpec:
         chains = residues.chains(self.chains).chain_names if self.chains else residues.chain_names
         designed = np.isin(residues.chain, chains)
         if self.fixed:
-            designed &= ~select(residues, self.fixed)
+            designed &= ~select_residues(residues, self.fixed)
         if not designed.any():
             raise OptionError(f"{residues.name}: no residue is left to design")
-        tied = ties(residues, self.tied)
+        tied = parse_ties(residues, self.tied)
         _check_ties(residues, designed, tied)
         pssm = weight = None
         if self._pssm is not None:
@@ -146,7 +146,7 @@ class DesignSpec:
         }
         made = {name: None if table is None else torch.from_numpy(table) for name, table in wished.items()}
         groups = [tie.rows for tie in tied]
-        none = impossible(made["designed"], any_of_group(made["omit"], groups), made["pssm"], made["pssm_weight"])
+        none = residues_without_types(made["designed"], any_in_group(made["omit"], groups), made["pssm"], made["pssm_weight"])
         if none:
             raise OptionError(f"{residues.name}: omit leaves no type to be chosen at {residues.ids[none[0]]}")
         weights = torch.ones(len(residues), dtype=torch.float64)
@@ -218,12 +218,12 @@ def _check_ties(residues: Residues, designed: np.ndarray, tied: Sequence[Tie]) -
             )
 
 
-def chosen_chains(residues: Residues, designed: Sequence[bool]) -> tuple[list[str], list[str]]:
+def split_chains(residues: Residues, designed: Sequence[bool]) -> tuple[list[str], list[str]]:
     """Chains with a residue that is designed, and the others, by order of appearance."""
     some = set(residues.chain[np.asarray(designed)].tolist())
     return [c for c in residues.chain_names if c in some], [c for c in residues.chain_names if c not in some]
 
 
-def letters_of(aatype: np.ndarray) -> str:
+def one_letter_codes(aatype: np.ndarray) -> str:
     """One-letter codes."""
     return "".join(ALPHABET[t] for t in aatype)

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.design import DesignSpec, design_sequences, records, score_sequences
+from protgraph.design import DesignSpec, design_sequences, design_records, score_sequences
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 from protgraph.task.builtin import INVERSE_FOLDING
@@ -131,7 +131,7 @@ def test_residues_without_a_backbone_atom_keep_types_places_and_rows(entry, mode
     np.testing.assert_allclose(whole.log_probs[there], rest.log_probs, atol=1e-5)  # they are nobody's neighbors
     (drawn,) = design_sequences(model, [residues], DesignSpec(), temperature=1.0)
     assert np.array_equal(drawn.designed, there)
-    assert [len(part) for part in list(records(drawn, model="", seed=0))[1][1].split("/")] == LENGTHS["5cq2"]
+    assert [len(part) for part in list(design_records(drawn, model="", seed=0))[1][1].split("/")] == LENGTHS["5cq2"]
 
 
 def test_modified_residues_are_their_parents(entry, model, designed, scored):

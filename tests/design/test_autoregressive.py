@@ -12,8 +12,8 @@ import torch
 import protgraph as pg
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Constraints, Decoding, forced, random_decoding_order, ranks, sample_sequences
-from protgraph.design.autoregressive import deviates
+from protgraph.design import Constraints, Decoding, teacher_forced_log_probs, random_decoding_order, decoding_ranks, sample_sequences
+from protgraph.design.autoregressive import random_deviates
 from protgraph.errors import OptionError, WiringError
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
@@ -45,7 +45,7 @@ def slow(found: Decoding, wanted: Constraints, order, uniform, temperature: floa
     """One copy: for every choice all rows are worked out anew."""
     aatype, p_all = found.aatype.clone(), {}
     for component in order[wanted.designed[order]].tolist():
-        logits = found.head(found.decoder.teach(found.start(0), aatype, ranks(order, found.proteins)))[component]
+        logits = found.head(found.decoder.teach(found.start(0), aatype, decoding_ranks(order, found.proteins)))[component]
         p = wanted.probabilities(logits[None], torch.tensor([component]), temperature)[0]
         aatype[component] = int((p.cumsum(0) <= uniform[component] * p.sum()).sum())
         p_all[component] = p
@@ -63,13 +63,13 @@ def test_drawing_row_by_row_equals_working_out_everything_again(model, proteins,
     bias = torch.randn(n, 21, generator=generator, dtype=torch.float64)
     wanted = Constraints(designed, omit=omit, bias=bias)
     made = sample_sequences(found, wanted, copies=2, temperature=temperature, seed=5)
-    uniform = deviates(found.proteins.sizes, range(2), seed=5)[1]
+    uniform = random_deviates(found.proteins.sizes, range(2), seed=5)[1]
     for copy in range(2):
         aatype, p = slow(found, wanted, made.order[copy], uniform[copy], temperature)
         assert torch.equal(made.aatype[copy], aatype)
         for component, row in p.items():
             torch.testing.assert_close(made.probabilities[copy, component], row, rtol=1e-9, atol=1e-12)
-        again = forced(found, ranks(made.order[copy], found.proteins), aatype)
+        again = teacher_forced_log_probs(found, decoding_ranks(made.order[copy], found.proteins), aatype)
         torch.testing.assert_close(made.log_probs[copy], again, rtol=1e-9, atol=1e-10)
         assert torch.equal(aatype[~designed], found.aatype[~designed])
         assert not torch.isin(aatype[designed], omit.nonzero()).any()
@@ -186,7 +186,7 @@ def test_fixed_residues_come_first_and_orders_are_of_each_protein(model, protein
             kinds = designed[part].long()
             assert (kinds.diff() >= 0).all()
         assert (one[:14] < 14).all()
-        assert torch.equal(ranks(one, found.proteins)[one[:14]], torch.arange(14))
+        assert torch.equal(decoding_ranks(one, found.proteins)[one[:14]], torch.arange(14))
 
 
 def test_wrong_wishes_are_told(model, proteins):

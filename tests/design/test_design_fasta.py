@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import protgraph as pg
-from protgraph.design import Design, by_protein, read_sequences, records, write_fasta
+from protgraph.design import Design, sequences_by_protein, read_design_sequences, design_records, write_design_fasta
 from protgraph.errors import OptionError
 
 
@@ -20,7 +20,7 @@ def test_samples_are_counted_at_each_temperature(structures_dir):
     made = Design(
         residues, np.array([True, True, False]), aatype, np.array([0.1, 0.1, 0.25]), numbers, numbers, 1.5, 2.5
     )
-    (native, first), *others = records(made, model="m", seed=7)
+    (native, first), *others = design_records(made, model="m", seed=7)
     assert first == "MQI"
     assert native == (
         "1ubq, score=1.5000, global_score=2.5000, fixed_chains=[], designed_chains=['A'], model_name=m, "
@@ -38,19 +38,19 @@ def test_designs_are_of_the_protein_in_the_header_before_them():
     native = "{}, score=1.0000, global_score=1.0000, fixed_chains=[], designed_chains=['A'], model_name=m"
     first, second = native.format("a, b"), native.format("c")
     every = [("mine", "M"), (first, "A"), ("T=0.1, sample=1", "B"), (second, "C"), ("T=0.1, sample=1", "D")]
-    assert by_protein(every, ["a, b", "c"]) == {"a, b": every[:3], "c": [every[0], *every[3:]]}
-    assert by_protein(every, ["c", "d"]) == {"c": [every[0], *every[3:]], "d": every[:1]}
-    assert by_protein(every, ["elsewhere"]) == every
-    assert by_protein(every[:1], ["c"]) == every[:1]
+    assert sequences_by_protein(every, ["a, b", "c"]) == {"a, b": every[:3], "c": [every[0], *every[3:]]}
+    assert sequences_by_protein(every, ["c", "d"]) == {"c": [every[0], *every[3:]], "d": every[:1]}
+    assert sequences_by_protein(every, ["elsewhere"]) == every
+    assert sequences_by_protein(every[:1], ["c"]) == every[:1]
 
 
 @pytest.mark.parametrize("name", ["designs.fasta", "designs.fasta.gz"])
 def test_what_is_written_is_read(tmp_path, name):
     found = [("native, score=1", "MKV/LL"), ("T=0.1 -> a", "MKV/LA")]
     path = tmp_path / "new" / name
-    assert write_fasta(path, found) == 2
+    assert write_design_fasta(path, found) == 2
     assert path.read_bytes().startswith(b"\x1f\x8b" if name.endswith("gz") else b">native")
-    assert read_sequences(path) == found
+    assert read_design_sequences(path) == found
     assert [p.name for p in path.parent.iterdir()] == [name]
 
 
@@ -63,15 +63,15 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         raise OptionError("here")
 
     with pytest.raises(OptionError, match="here"):
-        write_fasta(path, failing())
-    assert write_fasta(path, []) == 0
+        write_design_fasta(path, failing())
+    assert write_design_fasta(path, []) == 0
     assert path.read_text() == "before" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_sequences_may_be_of_any_case_and_system(tmp_path):
     path = tmp_path / "odd.fasta"
     path.write_bytes(b"\xef\xbb\xbf\r\n>one two\r\nmk v\r\nll*\r\n\r\n>\r\nX/a\r\n")
-    assert read_sequences(path) == [("one two", "MKVLL"), ("", "X/A")]
+    assert read_design_sequences(path) == [("one two", "MKVLL"), ("", "X/A")]
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_what_is_no_fasta_is_told(tmp_path, content, told):
     path = tmp_path / "x.fasta"
     path.write_bytes(content)
     with pytest.raises(OptionError, match=told):
-        read_sequences(path)
+        read_design_sequences(path)
 
 
 def test_a_missing_file_is_told(tmp_path):
     with pytest.raises(OptionError, match="cannot be read: No such file or directory"):
-        read_sequences(tmp_path / "nowhere.fasta")
+        read_design_sequences(tmp_path / "nowhere.fasta")

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from protgraph.design.selection import Tie, select, tied_groups, ties
+from protgraph.design.selection import Tie, select_residues, parse_tie, parse_ties
 from protgraph.errors import OptionError, SelectionError
 
 
 def rows(residues, words):
-    return np.flatnonzero(select(residues, words)).tolist()
+    return np.flatnonzero(select_residues(residues, words)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_selections_are_chains_residues_and_ranges(two_chains, words, want):
 )
 def test_what_is_not_there_is_told(two_chains, words, error, told):
     with pytest.raises(error, match=told):
-        select(two_chains, words)
+        select_residues(two_chains, words)
 
 
 def test_the_ends_of_a_range_may_be_in_gaps_and_before_the_first_resolved_residue(two_chains):
@@ -56,7 +56,7 @@ def test_the_ends_of_a_range_may_be_in_gaps_and_before_the_first_resolved_residu
     assert [gapped.ids[n] for n in rows(gapped, "A:1-6")] == ["A:3", "A:4"]
     assert [gapped.ids[n] for n in rows(gapped, "A:5-7")] == ["A:7"]
     with pytest.raises(SelectionError, match="no residue 'A:5-6'"):
-        select(gapped, "A:5-6")
+        select_residues(gapped, "A:5-6")
 
 
 def test_a_chain_without_a_name_is_selected_by_its_numbers(two_chains):
@@ -65,10 +65,10 @@ def test_a_chain_without_a_name_is_selected_by_its_numbers(two_chains):
 
 
 def test_chains_are_tied_by_number_and_ranges_one_by_one(two_chains):
-    assert tied_groups(two_chains, "A,B") == [Tie((k, k + 10), (1.0, 1.0)) for k in range(9)]
-    triple = tied_groups(two_chains, "A:1-2,A:8-9,B:1-2")
+    assert parse_tie(two_chains, "A,B") == [Tie((k, k + 10), (1.0, 1.0)) for k in range(9)]
+    triple = parse_tie(two_chains, "A:1-2,A:8-9,B:1-2")
     assert [tie.rows for tie in triple] == [(0, 8, 10), (1, 9, 11)]
-    weighted = tied_groups(two_chains, "A=1,B = -0.5")
+    weighted = parse_tie(two_chains, "A=1,B = -0.5")
     assert weighted[3] == Tie((3, 13), (1.0, -0.5))
 
 
@@ -86,18 +86,18 @@ def test_chains_are_tied_by_number_and_ranges_one_by_one(two_chains):
 )
 def test_wrong_ties_are_told(two_chains, words, error, told):
     with pytest.raises(error, match=told):
-        tied_groups(two_chains, words)
+        parse_tie(two_chains, words)
 
 
 def test_chains_without_a_number_in_common_are_not_tied_silently(two_chains):
     apart = replace(two_chains, res_id=two_chains.res_id + np.where(two_chains.chain == "B", 100, 0))
     with pytest.raises(OptionError, match="no residue number in common; tie ranges.*'A:1-9,B:101-108'"):
-        tied_groups(apart, "A,B")
+        parse_tie(apart, "A,B")
 
 
 def test_no_residue_is_tied_twice(two_chains):
-    assert len(ties(two_chains, ["A:1,B:1", "A:2,B:2"])) == 2
+    assert len(parse_ties(two_chains, ["A:1,B:1", "A:2,B:2"])) == 2
     with pytest.raises(OptionError, match="A:1 is tied twice, in 'A,B' and 'A:1,A:3'"):
-        ties(two_chains, ["A,B", "A:1,A:3"])
+        parse_ties(two_chains, ["A,B", "A:1,A:3"])
     with pytest.raises(OptionError, match="A:1 is tied twice, in 'A,A'"):
-        ties(two_chains, ["A,A"])
+        parse_ties(two_chains, ["A,A"])

@@ -16,7 +16,7 @@ from torch.nn.functional import gelu, layer_norm
 
 import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.design import Decoding, DesignSpec, design_sequences, records, unconditional
+from protgraph.design import Decoding, DesignSpec, design_sequences, design_records, unconditional_log_probs
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError, WiringError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import build_model, pretrained
@@ -282,7 +282,7 @@ def test_where_the_ligand_lies_counts_and_that_it_is_there(bound):
 
     def told(residues):
         with torch.no_grad():
-            return unconditional(Decoding.of(model, model.plan.precompute(residues)))
+            return unconditional_log_probs(Decoding.of(model, model.plan.precompute(residues)))
 
     moved = [replace(bound, ligands=replace(bound.ligands, atom_pos=bound.ligands.atom_pos + s)) for s in (0.0, 0.5)]
     assert (told(moved[0]) - told(moved[1])).abs().max() > 1e-3
@@ -299,10 +299,10 @@ def test_ligand_confidence_is_that_of_designed_residues_within_8_angstroms(bound
     for copy, types in enumerate(made.aatype):
         p = [math.exp(made.log_probs[copy, i, types[i]]) for i in chosen]
         assert abs(made.ligand_confidence[copy] - np.prod(p) ** (1 / len(p))) < 1e-6
-    headers = [header for header, _ in records(made, model="x", seed=0)]
+    headers = [header for header, _ in design_records(made, model="x", seed=0)]
     assert [f"ligand_confidence={c:.4f}" in h for c, h in zip(made.ligand_confidence, headers[1:], strict=True)]
     (alone,) = design_sequences(model, [replace(bound, ligands=None)], copies=1)
-    assert not any("ligand" in header for header, _ in records(alone, model="x", seed=0))
+    assert not any("ligand" in header for header, _ in design_records(alone, model="x", seed=0))
 
 
 def test_weights_that_are_not_here_are_told_with_the_command_that_brings_them(monkeypatch, tmp_path):

@@ -16,12 +16,12 @@ from protgraph_plugins.ligandmpnn.weights import from_reference, weights_file
 import protgraph as pg
 from protgraph.design import (
     Constraints,
-    conditional,
-    forced,
+    conditional_log_probs,
+    teacher_forced_log_probs,
     random_decoding_order,
-    ranks,
+    decoding_ranks,
     sample_sequences,
-    unconditional,
+    unconditional_log_probs,
 )
 from protgraph.design.encode import encode
 from protgraph.model import pretrained
@@ -118,8 +118,8 @@ def compare(program, variant, residues, dtype):
     noise = torch.randn(len(residues), generator=torch.Generator().manual_seed(2))
     model, given = original(variant, dtype), inputs_of(program, residues, noise, dtype)
     found = ours(variant, residues, dtype)
-    rank = ranks(random_decoding_order(found.known, found.proteins, noise), found.proteins)
-    theirs, mine = model.score(given, use_sequence=True), forced(found, rank)
+    rank = decoding_ranks(random_decoding_order(found.known, found.proteins, noise), found.proteins)
+    theirs, mine = model.score(given, use_sequence=True), teacher_forced_log_probs(found, rank)
     check(mine, theirs, found, dtype)
     return found, model, given
 
@@ -148,7 +148,7 @@ def test_log_probabilities_equal_the_programs_in_float64(program, structures_dir
 def test_a_protein_without_ligands_gives_the_programs_numbers_and_others_than_with_them(program, structures_dir, exact):
     without, bound = (with_ligands(structures_dir, "1lcd", ligands=yes) for yes in (False, True))
     alone, found = (compare(program, "v_32_010_25", residues, torch.float64)[0] for residues in (without, bound))
-    assert (unconditional(alone) - unconditional(found)).abs().max() > 0.1
+    assert (unconditional_log_probs(alone) - unconditional_log_probs(found)).abs().max() > 0.1
 
 
 @torch.no_grad()
@@ -170,10 +170,10 @@ def test_conditional_and_unconditional_log_probabilities_equal_the_programs(
     noise = torch.randn(len(residues), generator=torch.Generator().manual_seed(4))
     model, given = original(variant, dtype), inputs_of(program, residues, noise, dtype)
     found = ours(variant, residues, dtype)
-    rank = ranks(torch.argsort(noise.abs())[None], found.proteins)[0]
+    rank = decoding_ranks(torch.argsort(noise.abs())[None], found.proteins)[0]
     # The program takes one residue at a time: with use_sequence it comes first and is told nothing, without it last.
-    check(conditional(found, rank), model.single_aa_score(given, use_sequence=False), found, dtype)
-    check(unconditional(found), model.single_aa_score(given, use_sequence=True), found, dtype)
+    check(conditional_log_probs(found, rank), model.single_aa_score(given, use_sequence=False), found, dtype)
+    check(unconditional_log_probs(found), model.single_aa_score(given, use_sequence=True), found, dtype)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -210,10 +210,10 @@ def test_side_chains_of_residues_that_stay_are_seen_as_the_program_sees_them(pro
     theirs = model.score(given, use_sequence=True)
     network_of_ours = model_of_ours("v_32_010_25", torch.float64)
     found = encode(network_of_ours, [residues], known=[~designed.numpy()])
-    rank = ranks(random_decoding_order(designed, found.proteins, noise), found.proteins)
-    check(forced(found, rank), theirs, found, torch.float64)
-    blind = forced(encode(network_of_ours, [residues]), rank)
-    assert (forced(found, rank) - blind).abs().max() > 0.1
+    rank = decoding_ranks(random_decoding_order(designed, found.proteins, noise), found.proteins)
+    check(teacher_forced_log_probs(found, rank), theirs, found, torch.float64)
+    blind = teacher_forced_log_probs(encode(network_of_ours, [residues]), rank)
+    assert (teacher_forced_log_probs(found, rank) - blind).abs().max() > 0.1
 
 
 def test_groups_and_periods_are_the_programs():

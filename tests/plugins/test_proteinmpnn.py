@@ -18,12 +18,12 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.design import (
     Constraints,
     Decoding,
-    conditional,
-    forced,
+    conditional_log_probs,
+    teacher_forced_log_probs,
     random_decoding_order,
-    ranks,
+    decoding_ranks,
     sample_sequences,
-    unconditional,
+    unconditional_log_probs,
 )
 from protgraph.errors import CheckpointError, MissingExtraError, WiringError
 from protgraph.featurize.plan import inputs
@@ -87,11 +87,11 @@ def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_wei
     found = decoding(z, proteinmpnn_weights(variant), dtype)
     mask, rank = z["in/mask"][0] > 0, rank_of(z["in/decoding_order"][0])
     theirs = f"out/{variant if variant.startswith('soluble') else 'vanilla_' + variant}"
-    for ours, key in ((forced(found, rank), "log_probs_f64"), (unconditional(found), "uncond_log_probs_f64")):
+    for ours, key in ((teacher_forced_log_probs(found, rank), "log_probs_f64"), (unconditional_log_probs(found), "uncond_log_probs_f64")):
         assert ours.dtype == dtype
         assert np.abs(ours.double().numpy() - z[f"{theirs}/{key}"])[mask].max() <= LIMIT[dtype]
     if dtype == torch.float32:
-        assert np.abs(forced(found, rank).numpy() - z[f"{theirs}/log_probs_f32"])[mask].max() <= LIMIT[dtype]
+        assert np.abs(teacher_forced_log_probs(found, rank).numpy() - z[f"{theirs}/log_probs_f32"])[mask].max() <= LIMIT[dtype]
 
 
 @torch.no_grad()
@@ -99,13 +99,13 @@ def test_conditional_and_partial_log_probabilities_equal_the_reference(shared_re
     z = load(shared_reference, "mid_6MRR_vanilla_v_48_020")
     found = decoding(z, proteinmpnn_weights("v_48_020"))
     noise, everything = torch.from_numpy(z["in/randn"][0]), torch.ones(68, dtype=torch.bool)
-    rank = ranks(random_decoding_order(everything, found.proteins, noise), found.proteins)
-    ours = conditional(found, rank, rows=torch.arange(10, 20))
+    rank = decoding_ranks(random_decoding_order(everything, found.proteins, noise), found.proteins)
+    ours = conditional_log_probs(found, rank, rows=torch.arange(10, 20))
     assert np.abs(ours.numpy() - z["conditional_log_probs_10_20"]).max() <= 1e-10
     designed = torch.from_numpy(z["partial_chain_M"] > 0)
     order = random_decoding_order(designed, found.proteins, noise)
     assert (order.numpy() == z["partial_decoding_order"]).all()
-    partial = forced(found, ranks(order, found.proteins))
+    partial = teacher_forced_log_probs(found, decoding_ranks(order, found.proteins))
     assert np.abs(partial.numpy() - z["partial_log_probs"]).max() <= 1e-10
 
 
@@ -130,7 +130,7 @@ def test_values_and_every_gradient_equal_the_reference(shared_reference):
     batch.backbone, batch.pos = backbone, backbone[:, 1]
     found = Decoding.of(model, batch)
     orders = [o[o < len(r)] for o, r in zip(z["in/decoding_order"], items, strict=True)]
-    log_probs = forced(found, torch.cat([rank_of(o) for o in orders]))
+    log_probs = teacher_forced_log_probs(found, torch.cat([rank_of(o) for o in orders]))
     flat = {k: np.concatenate([z[k][b][: len(r)] for b, r in enumerate(items)]) for k in z if z[k].shape[:2] == (3, 24)}
     mask = flat["in/mask"] > 0
     assert np.abs(log_probs.detach().numpy() - flat["out/log_probs"])[mask].max() <= 1e-12
@@ -175,7 +175,7 @@ def model():
 
 def told(model, residues: Residues) -> torch.Tensor:
     with torch.no_grad():
-        return unconditional(Decoding.of(model, collate([model.plan.precompute(residues)])))
+        return unconditional_log_probs(Decoding.of(model, collate([model.plan.precompute(residues)])))
 
 
 def test_a_gap_keeps_the_places_behind_it_and_invents_nobody(structures_dir, model):
@@ -213,7 +213,7 @@ def test_a_residue_without_a_backbone_atom_keeps_its_place_and_is_nobodys_neighb
     assert found.known.tolist() == [n != 40 for n in range(76)]
     without = whole.select(np.arange(76) != 40)  # the numbers of seq_pos stay
     rest = torch.arange(76) != 40
-    torch.testing.assert_close(unconditional(found)[rest], told(model, without))
+    torch.testing.assert_close(unconditional_log_probs(found)[rest], told(model, without))
     made = sample_sequences(found, Constraints(torch.ones(76) > 0), copies=2, temperature=1.0)
     assert (made.aatype[:, 40] == int(whole.aatype[40])).all()
 

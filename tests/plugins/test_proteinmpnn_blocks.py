@@ -14,7 +14,7 @@ from protgraph_plugins.proteinmpnn.blocks import blocks, concatenate_features
 import protgraph as pg
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Decoding, forced
+from protgraph.design import Decoding, teacher_forced_log_probs
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 
@@ -41,7 +41,7 @@ def batch(model, residues, kind):
 
 def told(model, graphs):
     found = Decoding.of(model, graphs)
-    return forced(found, torch.arange(len(found.aatype)).flip(0)), found.f["edge_attr"]
+    return teacher_forced_log_probs(found, torch.arange(len(found.aatype)).flip(0)), found.f["edge_attr"]
 
 
 @pytest.mark.parametrize("size", [1, 100, 1000])

@@ -17,13 +17,13 @@ from protgraph.design import (
     Constraints,
     Decoding,
     DesignSpec,
-    forced,
+    teacher_forced_log_probs,
     random_decoding_order,
     sample_sequences,
     score_sequences,
-    unconditional,
+    unconditional_log_probs,
 )
-from protgraph.design.autoregressive import deviates
+from protgraph.design.autoregressive import random_deviates
 from protgraph.model import pretrained
 from protgraph.structure.residues.alphabet import THREE_LETTER
 
@@ -203,7 +203,7 @@ def test_scores_of_some_chains_and_probabilities_from_the_backbone_equal_the_pro
     chain = torch.from_numpy(dimer.chain_number)[None] + 1
     x, types = torch.from_numpy(dimer.backbone)[None], torch.from_numpy(dimer.aatype)[None]
     place, mask = 100 * (chain - 1) + torch.arange(n)[None], torch.ones(1, n)
-    noise = deviates([n], range(1), seed=5)[0].float()
+    noise = random_deviates([n], range(1), seed=5)[0].float()
     asked = (chain == 2).float()
     want = original(x, types, mask, asked, place, chain, noise)[0, n // 2 :]
     (found,) = score_sequences(ours, [dimer], chains=["B"], seed=5)
@@ -272,6 +272,6 @@ def test_awkward_files_have_the_numbers_that_the_program_has_of_them(
     found, rank = encoded(ours, residues), torch.zeros(len(residues), dtype=torch.long)
     rank[whole] = noise[0, there].abs().argsort().argsort()
     assert found.known.nonzero().flatten().tolist() == sorted(whole.tolist())
-    assert (forced(found, rank)[whole] - want).abs().max() <= 1e-10
-    assert (unconditional(found)[whole] - alone).abs().max() <= 1e-10
+    assert (teacher_forced_log_probs(found, rank)[whole] - want).abs().max() <= 1e-10
+    assert (unconditional_log_probs(found)[whole] - alone).abs().max() <= 1e-10
     assert (want - alone).abs().max() > 0.1

@@ -14,7 +14,7 @@ from protgraph_plugins.proteinmpnn.weights import from_reference, published, rea
 import protgraph as pg
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Decoding, forced, unconditional
+from protgraph.design import Decoding, teacher_forced_log_probs, unconditional_log_probs
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET, LossReport, Residues
 from protgraph.symmetry import random_rotations
@@ -67,11 +67,11 @@ def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_wei
     with np.load(shared_reference / "proteinmpnn" / f"pub_{entry}.npz") as z:
         found = decoding(read(proteinmpnn_weights(variant)), residues_of(z), variant, dtype)
         rank = torch.from_numpy(z["in/decoding_order_ca"][0].astype(np.int64)).argsort()
-        for ours, key in ((forced(found, rank), "log_probs_f64"), (unconditional(found), "uncond_log_probs_f64")):
+        for ours, key in ((teacher_forced_log_probs(found, rank), "log_probs_f64"), (unconditional_log_probs(found), "uncond_log_probs_f64")):
             assert ours.dtype == dtype
             assert np.abs(ours.double().numpy() - z[f"out/{variant}/{key}"]).max() <= limit
         if dtype == torch.float32:
-            assert np.abs(forced(found, rank).numpy() - z[f"out/{variant}/log_probs_f32"]).max() <= limit
+            assert np.abs(teacher_forced_log_probs(found, rank).numpy() - z[f"out/{variant}/log_probs_f32"]).max() <= limit
 
 
 @torch.no_grad()
@@ -85,7 +85,7 @@ def test_published_features_move_with_the_protein_and_corrected_ones_do_not(stat
         other = replace(residues, **{n: getattr(residues, n) @ moved["q"].T + moved["shift"] for n in names})
         change = {}
         for variant in ("ca_v_48_020", "ca_corrected_v_48_020"):
-            here, there = (unconditional(decoding(state, r, variant)) for r in (residues, other))
+            here, there = (unconditional_log_probs(decoding(state, r, variant)) for r in (residues, other))
             change[variant] = here - there
         assert change["ca_v_48_020"].abs().max() > least
         assert change["ca_corrected_v_48_020"].abs().max() < 1e-9
