@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
 from benchmarks.timing import Measurement
-from protgraph.errors import OptionError, UnknownNameError
+from protgraph.errors import OptionError, UnknownNameError, suggest
 
 __all__ = ["MEASUREMENTS", "measure"]
 
@@ -36,9 +35,7 @@ def measure(name: str, *, seconds: float = 5.0, files: Sequence[Path] = ()) -> l
         With the names that there are.
     """
     if name not in MEASUREMENTS:
-        near = difflib.get_close_matches(name, MEASUREMENTS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UnknownNameError(f"no measurement {name!r}.{hint} Known: {', '.join(MEASUREMENTS)}")
+        raise UnknownNameError(f"no measurement {name!r}.{suggest(name, MEASUREMENTS)} Known: {', '.join(MEASUREMENTS)}")
     module = import_module(f"benchmarks.speed_{name}")
     if not files:
         return module.measure(seconds=seconds)

@@ -107,11 +107,10 @@ def __getattr__(name: str) -> object:
         return value
     if name in _ROOMS:
         return import_module(f"protgraph.{name}")
-    from difflib import get_close_matches
+    from protgraph.errors import suggest
 
-    near = get_close_matches(name, __all__, n=2)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else f"; it has {', '.join(sorted(__all__))}"
-    raise AttributeError(f"protgraph has no {name!r}{hint}", name=name)
+    hint = suggest(name, __all__) or f" It has {', '.join(sorted(__all__))}."
+    raise AttributeError(f"protgraph has no {name!r}.{hint}", name=name)
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,13 @@
-"""Every error that protgraph raises on purpose.
+"""Exceptions that protgraph raises, and the "did you mean" hint of their messages.
 
-Each subclasses the builtin that it is, says what was asked, what is allowed, where, and what to do, in at
-most three lines. The command line turns a :class:`ProtgraphError` into one message and exit code 2.
+Each exception subclasses the builtin exception of the same meaning. Its message names what failed, what is allowed, where,
+and how to fix it, in at most three lines. The command line prints a :class:`ProtgraphError` as one message and exits
+with code 2.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 __all__ = [
     "CheckpointError",
@@ -26,7 +29,35 @@ __all__ = [
     "StructureFileError",
     "UnknownNameError",
     "WiringError",
+    "suggest",
 ]
+
+
+def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cutoff: float = 0.6) -> str:
+    """Return the sentence " Did you mean 'a' or 'b'?" for a misspelled name, or "" if nothing is similar.
+
+    Parameters
+    ----------
+    name : str
+        The name that was given.
+    choices : iterable of str
+        The names that are allowed.
+    also : iterable of str
+        Further suggestions to append.
+    cutoff : float
+        Least similarity, 0 to 1, of :func:`difflib.get_close_matches`.
+
+    Examples
+    --------
+    >>> suggest("heds", ["heads", "dim"])
+    " Did you mean 'heads'?"
+    >>> suggest("heds", ["dim"])
+    ''
+    """
+    from difflib import get_close_matches
+
+    near = dict.fromkeys([*get_close_matches(name, list(choices), n=3, cutoff=cutoff), *also])
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 class ProtgraphError(Exception):

@@ -34,10 +34,10 @@ def test_a_public_name_stays_itself_whatever_was_imported_before() -> None:
 
 
 def test_unknown_name_is_an_attribute_error_with_a_hint() -> None:
-    with pytest.raises(AttributeError, match="no 'layer'; did you mean .*'layers'") as e:
+    with pytest.raises(AttributeError, match="'layer'.*'layers'") as e:
         pg.layer  # noqa: B018
     assert e.value.name == "layer"
-    with pytest.raises(AttributeError, match="it has .*build_model"):
+    with pytest.raises(AttributeError, match="build_model"):
         pg.qqqqqq  # noqa: B018
     with pytest.raises(ImportError):
         from protgraph import no_such_name  # noqa: F401

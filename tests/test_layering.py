@@ -18,6 +18,7 @@ CORE = ROOT / "protgraph"
 #: Level of each package and top-level module; a package imports only from lower levels.
 LEVEL = {
     "errors": 0,
+    "file_io": 0,
     "registry": 1,
     "structure": 2,
     "symmetry": 2,
@@ -42,6 +43,7 @@ FREE = {"__name__", "__version__"}
 #: Libraries that the lower packages may import besides the standard library; higher ones may import every declared one.
 THIRD_PARTY = {
     "errors": set(),
+    "file_io": set(),
     "registry": {"pydantic"},
     "structure": {"biotite", "filelock", "msgpack", "numpy", "platformdirs", "pooch", "pydantic", "scipy"},
     "symmetry": {"e3nn", "numpy", "torch"},

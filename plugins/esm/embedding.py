@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from protgraph.errors import OptionError
+from protgraph.file_io import atomic_write
 from protgraph.train.cache import cache_dir
 
 __all__ = ["Embedder", "embed_sequences"]
@@ -143,12 +142,5 @@ def _read(path: Path) -> np.ndarray | None:
 
 
 def _write(path: Path, states: np.ndarray) -> None:
-    """The file appears whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-        temporary = Path(file.name)
-    try:
+    with atomic_write(path) as temporary:
         save_file({"states": np.ascontiguousarray(states)}, temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from protgraph import registry
-from protgraph.errors import OptionError, UnknownNameError
+from protgraph.errors import OptionError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
@@ -255,6 +254,4 @@ def _check_type(key: str, value: Any, where: str) -> None:
 
 
 def _unknown(path: str, name: str, known: Collection[str], owner: str) -> str:
-    near = difflib.get_close_matches(name, known, n=2)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"{path}: unknown {name!r}.{hint}\nKnown to {owner}: {', '.join(sorted(known))}"
+    return f"{path}: unknown {name!r}.{suggest(name, known)}\nKnown to {owner}: {', '.join(sorted(known))}"

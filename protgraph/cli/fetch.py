@@ -55,11 +55,11 @@ def fetch_command(
 
 
 def _copy(path: Path, folder: Path) -> Path:
-    """Put a copy in the folder; a cut copy never has the file's name."""
-    import os
+    """Copy a file into a folder, atomically."""
     import shutil
 
-    folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / f".{path.name}.{os.getpid()}"
-    shutil.copyfile(path, unfinished)
-    return unfinished.rename(folder / path.name)
+    from protgraph.file_io import atomic_write
+
+    with atomic_write(folder / path.name) as temporary:
+        shutil.copyfile(path, temporary)
+    return folder / path.name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.errors import UnknownNameError
+from protgraph.errors import UnknownNameError, suggest
 from protgraph.registry import Option, Registry, RegistryEntry, options_of, registries
 
 if TYPE_CHECKING:
@@ -76,11 +76,7 @@ def _row(registry: Registry, name: str, conflict: bool) -> tuple[str, str, str]:
 
 
 def _unknown(name: str, chosen: dict[str, Registry]) -> UnknownNameError:
-    from difflib import get_close_matches
-
-    known = sorted({known for registry in chosen.values() for known in registry})
-    near = get_close_matches(name, known, n=3)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    hint = suggest(name, {known for registry in chosen.values() for known in registry})
     kinds = " or ".join(registry.kind for registry in chosen.values())
     return UnknownNameError(f"no {kinds} {name!r}.{hint}\n`protgraph list` shows what there is.")
 
@@ -117,7 +113,7 @@ def _asked(task: Task) -> list[tuple[str, str]]:
     names = f": {', '.join(target.names)}" if target.names else ""
     arrows = {"max": "↑", "min": "↓"}
     return [
-        ("target", f"{target.size} {target.kind} per {target.level}{separation}{unit}{names}"),
+        ("target", f"{target.kind} per {target.level}, size {target.size}{separation}{unit}{names}"),
         ("head", target.head_name),
         ("metrics", ", ".join(f"{m.name} {arrows[m.mode]}" for m in task.metrics)),
         ("chooses", f"the epoch with the best {task.monitor} on validation"),

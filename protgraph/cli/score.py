@@ -12,6 +12,7 @@ import typer
 
 from protgraph.cli.design import Device, Files, Model, Proteins, Weights, load_model, names, writable
 from protgraph.cli.read_options import reads_structures
+from protgraph.file_io import atomic_write
 
 if TYPE_CHECKING:
     from protgraph.design import Scores
@@ -89,10 +90,9 @@ def _write_csv(path: Path, found: Iterable[Scores]) -> int:
     """Write rows as they come, under the name when all are there; say how many."""
     from protgraph.structure import ALPHABET
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished, count = path.with_name(f".{path.name}.part"), 0
-    try:
-        with unfinished.open("w", encoding="utf-8", newline="") as file:
+    count = 0
+    with atomic_write(path) as temporary:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
             for s in found:
                 if not count:
@@ -100,10 +100,8 @@ def _write_csv(path: Path, found: Iterable[Scores]) -> int:
                     table.writerow(["protein", "sequence", "chain", "res_id", "ins_code", "type", "log_p", *types])
                 table.writerows(_rows(s))
                 count += len(s.residues)
-        if count:
-            unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        if not count:
+            temporary.unlink()
     return count
 
 

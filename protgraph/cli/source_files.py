@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from protgraph.errors import StructureFileError
+from protgraph.file_io import atomic_write
 
 if TYPE_CHECKING:
     from protgraph.featurize.pipeline import Outcome
@@ -99,9 +100,7 @@ def write_manifest(path: Path, outcomes: Sequence[Outcome]) -> Path:
 
     By the suffix: .json (the loss report whole), .csv, or tab-separated.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
-    with unfinished.open("w", encoding="utf-8", newline="") as file:
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         if path.suffix == ".json":
             json.dump([_row(o) | {"loss": o.loss} for o in outcomes], file, indent=1)
         else:
@@ -111,7 +110,7 @@ def write_manifest(path: Path, outcomes: Sequence[Outcome]) -> Path:
             table.writerow([*_COLUMNS, *names])
             for o, c in zip(outcomes, counts, strict=True):
                 table.writerow([*_row(o).values(), *(c.get(name, 0) for name in names)])
-    return unfinished.replace(path)
+    return path
 
 
 def _row(o: Outcome) -> dict[str, object]:

@@ -14,6 +14,7 @@ from protgraph import __version__
 from protgraph.design.result import Design
 from protgraph.design.spec import split_chains, one_letter_codes
 from protgraph.errors import OptionError
+from protgraph.file_io import atomic_write
 from protgraph.structure import ALPHABET, Residues
 
 __all__ = ["parse_sequence", "sequences_by_protein", "read_design_sequences", "design_records", "write_design_fasta"]
@@ -62,17 +63,13 @@ def write_design_fasta(path: str | Path, found: Iterable[tuple[str, str]]) -> in
     The file appears when all are written; without any, none does.
     """
     path, count = Path(path), 0
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        with (gzip.open if path.suffix == ".gz" else open)(unfinished, "wt", encoding="utf-8") as file:
+    with atomic_write(path) as temporary:
+        with (gzip.open if path.suffix == ".gz" else open)(temporary, "wt", encoding="utf-8") as file:
             for header, sequence in found:
                 file.write(f">{header}\n{sequence}\n")
                 count += 1
-        if count:
-            unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        if not count:
+            temporary.unlink()
     return count
 
 

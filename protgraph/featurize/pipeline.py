@@ -18,6 +18,7 @@ from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_file import read_graph_file, read_graph_info, write_graph_file
 from protgraph.errors import DatasetError, ProtgraphError
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.file_io import file_sha256
 from protgraph.registry.component import ComponentSpec, as_component
 from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.fetch import fetch
@@ -207,7 +208,7 @@ def _protein(entry: ProteinSource, label: str, sha256: str, request: _Request) -
 def _digest(path: str) -> str:
     """SHA-256 of a file; "" where it cannot be read, which reading it will say."""
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        return file_sha256(path)
     except OSError:
         return ""
 

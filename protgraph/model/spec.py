@@ -6,7 +6,6 @@ connection is a field name. The head comes from the task's target, so one model 
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ import networkx as nx
 
 from protgraph import registry
 from protgraph.data.graph.fields import is_registered
-from protgraph.errors import WiringError
+from protgraph.errors import WiringError, suggest
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.nn.module import GraphLayer
 from protgraph.registry.component import ComponentSpec, as_components
@@ -203,8 +202,7 @@ def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer]) -> WiredCompo
 def _need(name: str, there: set[str], who: str) -> None:
     if name in there:
         return
-    near = difflib.get_close_matches(name, sorted(there), n=2)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    hint = suggest(name, there)
     if name == "edges":
         hint = " Add an edge featurizer such as 'knn'."
     elif is_registered(name):

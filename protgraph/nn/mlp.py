@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from torch import nn
 
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, suggest
 
 __all__ = ["activation", "mlp", "one_of", "split_heads"]
 
@@ -27,9 +26,9 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 def one_of(option: str, value: str, allowed: Sequence[str]) -> str:
     """``value``, if it is among the allowed ones; else an :class:`OptionError` that lists them."""
     if value not in allowed:
-        near = difflib.get_close_matches(str(value), allowed, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise OptionError(f"{option}={value!r} is none of {', '.join(map(repr, allowed))}.{hint}")
+        raise OptionError(
+            f"{option}={value!r} is not one of {', '.join(map(repr, allowed))}.{suggest(str(value), allowed)}"
+        )
     return value
 
 

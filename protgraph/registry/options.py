@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import numbers
 import types
@@ -11,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary, ref
 
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, suggest
 
 __all__ = ["Option", "check_options", "options_of", "refuse_open_signature"]
 
@@ -116,8 +115,8 @@ def check_options(
 def _hint(key: str, component: Callable[..., object], known: Mapping[str, Option]) -> str:
     if key in _parameters(component):
         return f". {key!r} is positional there: a component's options stand after a bare *"
-    near = difflib.get_close_matches(key, known, n=1)
-    return f". Did you mean {near[0]!r}?" if near else ""
+    hint = suggest(key, known)
+    return f".{hint}" if hint else ""
 
 
 def _parameters(component: Callable[..., object]) -> Mapping[str, inspect.Parameter]:

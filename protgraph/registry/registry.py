@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import sys
 import warnings
@@ -10,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeVar, overload
 
-from protgraph.errors import DuplicateNameError, OptionError, PluginLoadError, ProtgraphError, UnknownNameError
+from protgraph.errors import DuplicateNameError, OptionError, PluginLoadError, ProtgraphError, UnknownNameError, suggest
 from protgraph.registry.discovery import PluginProblem, Provider, RegistryEntry, installed_providers, installed_renames
 from protgraph.registry.family import Family
 from protgraph.registry.options import check_options, refuse_open_signature
@@ -271,10 +270,8 @@ class Registry:
 
     def _unknown(self, name: str) -> UnknownNameError:
         known = self.names()
-        near = difflib.get_close_matches(name, known, n=3)
-        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         return UnknownNameError(
-            f"no {self.kind} {name!r}.{hint} Known: {', '.join(known) or 'none'}.\n"
+            f"no {self.kind} {name!r}.{suggest(name, known)} Known: {', '.join(known) or 'none'}.\n"
             f'A package offers one through the entry-point group {self.group!r} (name = "module:attribute"), '
             f"a session with protgraph.{self.kind}s.register({name!r})."
         )

@@ -15,7 +15,7 @@ from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, field, is_registered
-from protgraph.errors import DatasetError, ProtgraphError, UnknownNameError, WiringError
+from protgraph.errors import DatasetError, ProtgraphError, UnknownNameError, WiringError, suggest
 from protgraph.featurize import Featurizer, TensorFeaturizer
 from protgraph.model import ModelSpec
 from protgraph.nn.module import GraphLayer, Head
@@ -248,10 +248,7 @@ def _named(name: str, kind: Kind | None) -> list[Subject]:
     if not holders:
         if len(known) == 1:
             known[0].get(name)
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, sorted({n for r in known for n in r}), n=3)
-        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        hint = suggest(name, {n for r in known for n in r})
         raise UnknownNameError(f"no featurizer, layer, head or model {name!r}.{hint}\n`protgraph list` shows all.")
     return [Subject(variant, r.kind) for r in holders for variant in _variants(r, name)]
 

@@ -7,9 +7,7 @@ import hashlib
 import importlib
 import inspect
 import json
-import os
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterable
 from dataclasses import fields
@@ -17,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from protgraph.file_io import atomic_write
 from protgraph.structure import clean, load_structure
 from protgraph.structure.io.fetch import cache_dir
 from protgraph.structure.residues.ligands import Ligands
@@ -95,15 +94,13 @@ def cached_residues(path: Path, cache: Path, *, ligands: bool = False) -> Residu
 
 def _write(path: Path, residues: Residues) -> None:
     """Keep residues in one file, which appears whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {f.name: value for f in fields(residues) if (value := getattr(residues, f.name)) is not None}
     if (ligands := arrays.pop("ligands", None)) is not None:
         arrays |= {f"{_LIGANDS}{f.name}": getattr(ligands, f.name) for f in fields(ligands)}
     arrays["report"] = np.array(json.dumps(residues.report.to_dict()))
     arrays["name"] = np.array(residues.name)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
-    os.replace(file.name, path)
 
 
 def _read(path: Path) -> Residues:

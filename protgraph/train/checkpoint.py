@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import secrets
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +23,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph import fields as table
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, ProtgraphError
+from protgraph.file_io import atomic_write
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
 
@@ -106,17 +105,8 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
     weights = {name: value.detach().cpu().clone().contiguous() for name, value in model.state_dict().items()}
     told = json.loads(json.dumps(told, allow_nan=False))  # as it is read again
     told["sha256"] = _digest(told, weights)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".{path.name}-{secrets.token_hex(4)}"
-    try:
-        temporary.touch(exist_ok=False)
-        readers = temporary.stat().st_mode  # as umask has it; safetensors lets nobody else read
+    with atomic_write(path) as temporary:
         save_file(weights, temporary, metadata={KEY: json.dumps(told)})
-        temporary.chmod(readers)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
     return path
 
 

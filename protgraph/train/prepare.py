@@ -23,6 +23,7 @@ from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore, write_store
 from protgraph.errors import DatasetError, LabelError, LeakError, ProtgraphError, WiringError
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.file_io import atomic_write
 from protgraph.structure.io.fasta import FastaRecord, read_fasta
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
@@ -280,20 +281,15 @@ def _cache_one(path: Path, cache: Path, ligands: bool) -> None:
 def _write(folder: Path, made: Mapping[str, list[ProteinGraph]], failures: Sequence[Failure]) -> None:
     """Write all splits; the folder appears whole or not at all, and the first of two writers wins."""
     one_chain = all(int(g.chain.max()) == 0 for held in made.values() for g in held)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    manifest = {"splits": list(made), "one_chain": one_chain, "failures": [asdict(f) for f in failures]}
     try:
-        for split, graphs in made.items():
-            write_store(temporary / split, graphs)
-        told = {"splits": list(made), "one_chain": one_chain, "failures": [asdict(f) for f in failures]}
-        (temporary / MANIFEST).write_text(json.dumps(told), encoding="utf-8")
-        try:
-            os.rename(temporary, folder)
-        except OSError:
-            if not (folder / MANIFEST).is_file():
-                raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        with atomic_write(folder, folder=True) as temporary:
+            for split, graphs in made.items():
+                write_store(temporary / split, graphs)
+            (temporary / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    except OSError:
+        if not (folder / MANIFEST).is_file():
+            raise
 
 
 def _open(folder: Path) -> Prepared | None:

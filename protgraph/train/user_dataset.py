@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -17,7 +14,8 @@ from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.folder_index import label_columns
 from protgraph.data.datasets.label_table import read_label_table
-from protgraph.errors import DatasetError, UnknownNameError
+from protgraph.errors import DatasetError, UnknownNameError, suggest
+from protgraph.file_io import atomic_write
 from protgraph.task.task import Task
 from protgraph.train.cache import cached_residues, code_digest, digest, stamps
 
@@ -35,10 +33,8 @@ def find_folder(name: str) -> Path:
     if Path(name).is_dir():
         return Path(name)
     known = registry.datasets.names()
-    near = difflib.get_close_matches(Path(name).name, known, n=2)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise UnknownNameError(
-        f"no dataset {name!r}, and no folder either.{hint}\n"
+        f"no dataset {name!r}, and no folder either.{suggest(Path(name).name, known)}\n"
         f"Known datasets: {', '.join(known)}; or give a folder of structure or FASTA files."
     )
 
@@ -140,8 +136,6 @@ def kept_content(path: Path, *, cache: Path) -> Fingerprint:
     except (OSError, ValueError, TypeError):
         pass  # not there, or damaged
     content = fingerprint_file(path, read=partial(cached_residues, cache=cache))
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=kept.parent, suffix=".tmp", delete=False, encoding="utf-8") as file:
-        json.dump(asdict(content), file)
-    os.replace(file.name, kept)
+    with atomic_write(kept) as temporary:
+        temporary.write_text(json.dumps(asdict(content)), encoding="utf-8")
     return content

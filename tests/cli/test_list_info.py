@@ -69,7 +69,7 @@ def test_info_works_for_every_component(run, plural: str) -> None:
 
 def test_info_of_a_task_says_what_is_asked_measured_and_hidden(run) -> None:
     out = run("info", "b_factor", "--kind", "tasks").out
-    assert "target    1 regression per node: b_factor" in out
+    assert "target    regression per node, size 1: b_factor" in out
     assert "pearson ↑" in out and "rmse ↓" in out
     assert "the best pearson on validation" in out
     assert "hidden    b_factor" in out

@@ -83,7 +83,7 @@ def test_a_masked_residue_is_a_mask_token(float64, token_dropout):
 
 
 def test_unknown_norms_are_refused():
-    with pytest.raises(OptionError, match="norm='past' is none of 'pre', 'post'. Did you mean 'post'"):
+    with pytest.raises(OptionError, match="norm='past'.*'post'"):
         encoder(norm="past")
 
 

@@ -57,7 +57,7 @@ def test_weighted_mean_weighs_neighbors(scene, specs, float64):
 
 
 def test_wrong_options_and_wires_are_told(specs):
-    with pytest.raises(OptionError, match="'symmetrc' is none of 'symmetric', 'mean'. Did you mean 'symmetric'"):
+    with pytest.raises(OptionError, match="'symmetrc'.*'symmetric'"):
         GCN(specs, norm="symmetrc")
     with pytest.raises(WiringError, match="one weight an edge; 'edge_attr' has 5"):
         GCN({**specs, "edge_weight": specs["edge_attr"]})

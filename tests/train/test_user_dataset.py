@@ -132,7 +132,7 @@ def test_names_are_datasets_before_they_are_folders(folder, table, monkeypatch):
     with pytest.raises(DatasetError, match="'pdb_core' is a dataset with its own"):
         load_dataset("pdb_core", labels=table)
     with pytest.raises(
-        UnknownNameError, match=r"no dataset 'pdb_cor', and no folder either. Did you mean 'pdb_core'\?"
+        UnknownNameError, match=r"no dataset 'pdb_cor', and no folder either. Did you mean 'pdb_core'"
     ):
         load_dataset("pdb_cor")
 

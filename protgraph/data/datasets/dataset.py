@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, absent_residues, align, count_labels
-from protgraph.errors import UnknownNameError
+from protgraph.errors import UnknownNameError, suggest
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.target import Target
@@ -124,8 +123,7 @@ class Dataset(ABC):
         try:
             return self.card.tasks[task]
         except KeyError:
-            near = difflib.get_close_matches(task, self.card.tasks, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
             raise UnknownNameError(
-                f"dataset {self.name!r} has no task {task!r}: {hint}it has {', '.join(sorted(self.card.tasks))}"
+                f"dataset {self.name!r} has no task {task!r}.{suggest(task, self.card.tasks)} "
+                f"It has {', '.join(sorted(self.card.tasks))}."
             ) from None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from protgraph.errors import ProtgraphError, StructureFileError
+from protgraph.file_io import file_sha256
 from protgraph.structure.io.fasta import is_fasta, read_fasta
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def fingerprint_file(path: Path, *, read: Callable[[Path], Residues] | None = No
         Reads a structure file; by default :func:`protgraph.structure.load_structure` and ``clean`` do.
     """
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = file_sha256(path)
     except OSError:
         return Fingerprint("")
     found = _records(path) if is_fasta(path) else _chains(path, read or _read)

@@ -6,13 +6,12 @@ its own names with :func:`register_field`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
-from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError
+from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
     from e3nn.o3 import Irreps
@@ -161,10 +160,8 @@ def field(name: str) -> FieldSpec:
     try:
         return _TABLE[name]
     except KeyError:
-        near = difflib.get_close_matches(name, _TABLE, n=3)
-        hint = f"did you mean {', '.join(map(repr, near))}? " if near else ""
         raise UnknownNameError(
-            f"no field {name!r}: {hint}known fields: {', '.join(sorted(_TABLE))}. "
+            f"no field {name!r}.{suggest(name, _TABLE)} Known fields: {', '.join(sorted(_TABLE))}. "
             "A plugin adds one with protgraph.register_field(FieldSpec(...))."
         ) from None
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from torch import Tensor
 
 from protgraph.data.graph.protein_graph import ProteinGraph, fill
 from protgraph.errors import DatasetError, FieldError
+from protgraph.file_io import atomic_write
 
 __all__ = ["read_graph_info", "read_graph_file", "write_graph_file"]
 
@@ -46,12 +45,8 @@ def write_graph_file(path: str | Path, graph: ProteinGraph, *, info: Mapping[str
         told = {"info": json.dumps(dict(info)), "texts": json.dumps(texts), "plain": json.dumps(plain)}
     except (TypeError, ValueError) as e:
         raise FieldError(f"{graph.name!r} cannot be stored, it holds no plain data: {e}") from e
-    unfinished = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    try:
-        save_file(tensors, unfinished, metadata=told)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with atomic_write(path) as temporary:
+        save_file(tensors, temporary, metadata=told)
 
 
 def read_graph_file(path: str | Path) -> ProteinGraph:

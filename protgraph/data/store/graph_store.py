@@ -8,8 +8,6 @@ edge e is e // K.
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +25,7 @@ from protgraph.data.graph.fields import FieldSpec, field, is_registered, registe
 from protgraph.data.graph.node_level import CA
 from protgraph.data.graph.protein_graph import ProteinGraph, fill, make_batch, shared_fields
 from protgraph.errors import DatasetError, FieldError
+from protgraph.file_io import atomic_write
 
 __all__ = ["GraphStore", "write_store"]
 
@@ -206,10 +205,7 @@ def write_store(
         hint = "give overwrite=True to replace it" if (path / META).is_file() else "and it is no store"
         raise DatasetError(f"{path} exists already {hint}")
     arrays, meta = _flatten(list(graphs))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".{path.name}-{secrets.token_hex(4)}"
-    temporary.mkdir()  # for those who may read other folders too, which mkdtemp's are not
-    try:
+    with atomic_write(path, folder=True) as temporary:
         for name, array in arrays.items():
             np.save(temporary / f"{name}.npy", array, allow_pickle=False)
             entry = {"dtype": array.dtype.str, "shape": list(array.shape)}
@@ -218,10 +214,6 @@ def write_store(
         (temporary / META).write_text(_plain_text(meta), encoding="utf-8")
         if path.exists():
             shutil.rmtree(path)
-        os.replace(temporary, path)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
     return GraphStore(path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.errors import OptionError, UnknownNameError, WiringError
+from protgraph.errors import OptionError, UnknownNameError, WiringError, suggest
 from protgraph.nn.mlp import mlp
 from protgraph.nn.module import GraphLayer
 
@@ -100,9 +99,7 @@ def _conv_class(name: str) -> type[nn.Module]:
 
     known = [n for n in room.__all__ if inspect.isclass(getattr(room, n))]
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=3)
-        hint = f"did you mean {', '.join(map(repr, near))}? " if near else ""
-        raise UnknownNameError(f"pyg_conv: torch_geometric.nn.conv has no class {name!r}: {hint}see its documentation")
+        raise UnknownNameError(f"pyg_conv: torch_geometric.nn.conv has no class {name!r}.{suggest(name, known)}")
     return getattr(room, name)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fcntl
 import hashlib
 import http.client
@@ -18,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from protgraph.errors import FetchError, NotInArchiveError, OfflineError, StructureFileError
+from protgraph.errors import FetchError, NotInArchiveError, OfflineError, StructureFileError, suggest
+from protgraph.file_io import atomic_write, file_sha256
 from protgraph.structure.io.accession import Accession, parse_accession
 from protgraph.structure.io.sniff import detect_format, read_content
 
@@ -139,7 +139,7 @@ def _kept(place: Path, sha256: str | None) -> Path | None:
     """The file, where it is there with the digest that its record has."""
     try:
         recorded = json.loads(_record(place).read_text())["sha256"]
-        found = hashlib.sha256(place.read_bytes()).hexdigest()
+        found = file_sha256(place)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return place if found == recorded and sha256 in (None, found) else None
@@ -228,9 +228,8 @@ def _accept(part: BinaryIO, place: Path, address: str, sha256: str | None) -> No
         os.unlink(part.name)
         raise
     record = _record(place)
-    unfinished = record.with_name(record.name + ".part")
-    unfinished.write_text(json.dumps({"url": address, "bytes": len(content), "sha256": digest}) + "\n")
-    os.replace(unfinished, record)
+    with atomic_write(record) as temporary:
+        temporary.write_text(json.dumps({"url": address, "bytes": len(content), "sha256": digest}) + "\n")
     os.replace(part.name, place)
 
 
@@ -248,10 +247,9 @@ def _seconds(text: str | None) -> float:
 
 def _not_there(entry: Accession, folder: Path) -> str:
     kept = {p.name.split(".")[0] for p in folder.glob("*.json")}
-    near = difflib.get_close_matches(entry.name, kept, n=1, cutoff=0.7)
     # what is misread in an id: letters for digits
     digits = entry.id[:1] + entry.id[1:].translate(str.maketrans("oil", "011"))
-    guesses = [*near, *([digits] if entry.archive == "pdb" and digits != entry.id else [])]
-    hint = f" Did you mean {' or '.join(guesses)}?" if guesses else ""
+    also = [digits] if entry.archive == "pdb" and digits != entry.id else []
+    hint = suggest(entry.name, kept, also=also, cutoff=0.7)
     where = "the Protein Data Bank" if entry.archive == "pdb" else "AlphaFold DB"
     return f"{where} has no entry {entry.name!r} (or it was withdrawn).{hint}"

@@ -136,9 +136,9 @@ def test_other_refusals_are_final(server):
 
 def test_an_unknown_entry_is_an_error_with_a_hint(server):
     get()
-    with pytest.raises(NotInArchiveError, match="no entry '1crm'.*Did you mean 1crn"):
+    with pytest.raises(NotInArchiveError, match="'1crm'.*'1crn'"):
         get("1crm")
-    with pytest.raises(NotInArchiveError, match="Did you mean 1ub0"):
+    with pytest.raises(NotInArchiveError, match="'1ub0'"):
         get("1ubo")
 
 
