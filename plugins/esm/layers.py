@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from protgraph import Conformity, FieldSpec, GraphLayer, Proteins
 from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS
 from protgraph.errors import WiringError
-from protgraph.nn.attention_recorder import Attends, PairWeights
+from protgraph.nn.attention_recorder import AttentionMixin, PairWeights
 from protgraph.nn.positional_encoding import PositionCode, rotary_code
 
 __all__ = ["EsmEncoder"]
@@ -89,7 +89,7 @@ class EsmEncoder(GraphLayer):
         self.esm = load_esm(checkpoint, revision=revision)
         self.esm.contact_head = None  # of attention, not of states: it would never learn
         self.esm.requires_grad_(not frozen)
-        self.blocks = nn.ModuleList(Attends() for _ in range(self.esm.config.num_hidden_layers))  # they tell weights
+        self.blocks = nn.ModuleList(AttentionMixin() for _ in range(self.esm.config.num_hidden_layers))  # one recording point each
         self.declare(h=f"{self.esm.config.hidden_size}x0e")
 
     def train(self, mode: bool = True) -> EsmEncoder:
@@ -102,8 +102,8 @@ class EsmEncoder(GraphLayer):
         names = ("chain", "seq_pos", "aatype", "masked")
         arrays = (x.cpu().numpy() for x in (f["proteins"].batch, *(f[name] for name in names)))
         residue, owner, parts = read_batch(*arrays, gaps=self.gaps, max_len=self.max_len, long=self.long)
-        if any(block.is_heard for block in self.blocks):
-            self._tell(f["proteins"], residue, owner, parts)
+        if any(block.is_recording for block in self.blocks):
+            self._record_attention(f["proteins"], residue, owner, parts)
         if not parts:
             return {"h": self.esm.embeddings.word_embeddings.weight.new_zeros(0, self.out["h"].dim)}
         with torch.no_grad() if self.frozen else nullcontext():
@@ -123,7 +123,7 @@ class EsmEncoder(GraphLayer):
         return PositionCode("learned", table[config.pad_token_id + 2 :][:length])  # after <cls>
 
     @torch.no_grad()
-    def _tell(self, proteins: Proteins, residue: np.ndarray, owner: np.ndarray, parts: Sequence[SequencePart]) -> None:
+    def _record_attention(self, proteins: Proteins, residue: np.ndarray, owner: np.ndarray, parts: Sequence[SequencePart]) -> None:
         """The weights of every block; residues of other chains, or of no common window, cannot be seen.
 
         The atoms of a residue share what is given to it.
@@ -131,7 +131,7 @@ class EsmEncoder(GraphLayer):
         config, count = self.esm.config, np.bincount(owner, minlength=len(proteins))
         start, shape = np.cumsum(count) - count, (config.num_hidden_layers, config.num_attention_heads)
         maps = [self.esm.embeddings.word_embeddings.weight.new_zeros(*shape, n, n) for n in count.tolist()]
-        sees = [torch.zeros(n, n, dtype=torch.bool, device=maps[0].device) for n in count.tolist()]
+        visible = [torch.zeros(n, n, dtype=torch.bool, device=maps[0].device) for n in count.tolist()]
         for weights, part in zip(attention_of(self.esm, [p.tokens for p in parts]), parts, strict=True):
             w, rows = part.window, part.rows
             protein = owner[rows.max()]
@@ -139,11 +139,11 @@ class EsmEncoder(GraphLayer):
             read, asked = read[rows[read] != EMPTY], asked[rows[asked] != EMPTY]
             i, j = (torch.from_numpy(rows[x] - start[protein]).to(weights.device) for x in (asked, read))
             maps[protein][:, :, i[:, None], j] = weights[:, :, asked - w.start][:, :, :, read - w.start]
-            sees[protein][i[:, None], j] = True
+            visible[protein][i[:, None], j] = True
         for protein, own in enumerate(proteins.split(torch.from_numpy(residue))):  # from residues to nodes
             own = (own - start[protein]).to(maps[0].device)
             share = torch.bincount(own, minlength=int(count[protein]))[own]
             maps[protein] = maps[protein][:, :, own[:, None], own] / share
-            sees[protein] = sees[protein][own[:, None], own]
+            visible[protein] = visible[protein][own[:, None], own]
         for number, block in enumerate(self.blocks):
-            block.tell(PairWeights([m[number] for m in maps], sees))
+            block.record_attention(PairWeights([m[number] for m in maps], visible))

@@ -114,7 +114,7 @@ class ProteinMPNNDecoder(Decoder):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        return {"h": self.teach(self.start(f, copies=0), f["aatype"], f["decoding_rank"])}
+        return {"h": self.teacher_force(self.start(f, copies=0), f["aatype"], f["decoding_rank"])}
 
     def start(self, f: Mapping[str, Any], *, copies: int = 1) -> DecoderCache:
         h, edges, e = f["h"], f["edges"], f["edge_attr"]
@@ -135,7 +135,7 @@ class ProteinMPNNDecoder(Decoder):
             table=[layer.of_type(self.embed.weight) for layer in self.layers],
         )
 
-    def teach(self, state: DecoderCache, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
+    def teacher_force(self, state: DecoderCache, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
         n, h = state.num_nodes, state.h
         later = rank[state.neighbor] >= rank[:, None]  # (N, K)
         parts = blocks(_from(state.neighbor + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
@@ -152,7 +152,7 @@ class ProteinMPNNDecoder(Decoder):
                 state.of_source[number][copy * n : (copy + 1) * n] = told
         return h
 
-    def forget(self, state: DecoderCache, rows: Tensor) -> None:
+    def reset(self, state: DecoderCache, rows: Tensor) -> None:
         for now, before in zip(state.of_source, state.undecoded, strict=True):
             now[rows] = before[rows % state.num_nodes]
 
@@ -168,7 +168,7 @@ class ProteinMPNNDecoder(Decoder):
             of_source.index_copy_(0, rows, own)
         return h
 
-    def tell(self, state: DecoderCache, rows: Tensor, types: Tensor) -> None:
+    def commit(self, state: DecoderCache, rows: Tensor, types: Tensor) -> None:
         for of_source, table in zip(state.of_source, state.table, strict=True):
             of_source.index_add_(0, rows, table.index_select(0, types))
 

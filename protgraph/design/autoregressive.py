@@ -169,8 +169,8 @@ class _Run:
             chosen = designed.nonzero().flatten()
             for copy in range(self.copies):  # fixed residues come first: their rows see each other alone
                 start = copy * n
-                self.h[start : start + n] = decoding.decoder.teach(self.state, decoding.aatype, rank[copy], copy=copy)
-                decoding.decoder.forget(self.state, chosen + start)
+                self.h[start : start + n] = decoding.decoder.teacher_force(self.state, decoding.aatype, rank[copy], copy=copy)
+                decoding.decoder.reset(self.state, chosen + start)
         self.group = torch.arange(n, device=device)  # the first node of each one's group
         self.share = torch.ones(n, dtype=self.h.dtype, device=device)  # of each one's logits in its group's
         if constraints.tie_weight is not None:
@@ -207,7 +207,7 @@ class _Run:
             rows, types, p = self._whole_groups(rows, nodes, types, p)
         self.aatype[rows] = types
         self.drawn[rows] = p
-        decoder.tell(self.state, rows, types)
+        decoder.commit(self.state, rows, types)
 
     def _whole_groups(self, rows: Tensor, nodes: Tensor, types: Tensor, p: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """All members of the groups whose last residues these are, with the type that was chosen."""

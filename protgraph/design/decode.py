@@ -128,7 +128,7 @@ def teacher_forced_log_probs(decoding: Decoding, rank: Tensor, aatype: Tensor | 
     state = decoding.start(copies=0)
     rank, aatype = rank.expand(copies, -1), aatype.expand(copies, -1)
     each = [
-        decoding.head(decoding.decoder.teach(state, a, r)).log_softmax(-1) for a, r in zip(aatype, rank, strict=True)
+        decoding.head(decoding.decoder.teacher_force(state, a, r)).log_softmax(-1) for a, r in zip(aatype, rank, strict=True)
     ]
     return torch.stack(each) if several else each[0]
 
@@ -164,7 +164,7 @@ def conditional_log_probs(
     h = decoding.f["h"].new_empty(len(rows), decoding.f["h"].size(1))
     for chosen in _one_a_protein(batch[rows]):
         last = rank.index_fill(0, rows[chosen], len(rank))
-        h[chosen] = decoding.decoder.teach(state, aatype, last)[rows[chosen]]
+        h[chosen] = decoding.decoder.teacher_force(state, aatype, last)[rows[chosen]]
     return decoding.head(h).log_softmax(-1)
 
 

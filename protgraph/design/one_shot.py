@@ -35,17 +35,17 @@ class OneShotDecoder:
     def start(self, f: Mapping[str, Any], *, copies: int = 1) -> _Told:
         return _Told(f["h"], copies, len(f["h"]))
 
-    def teach(self, state: _Told, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
+    def teacher_force(self, state: _Told, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
         return state.h
 
-    def forget(self, state: _Told, rows: Tensor) -> None:
-        """Nothing was seen."""
+    def reset(self, state: _Told, rows: Tensor) -> None:
+        """Do nothing: predictions do not depend on sampled types."""
 
     def step(self, state: _Told, rows: Tensor) -> Tensor:
         return state.h.index_select(0, rows % state.num_nodes)
 
-    def tell(self, state: _Told, rows: Tensor, types: Tensor) -> None:
-        """Nobody listens."""
+    def commit(self, state: _Told, rows: Tensor, types: Tensor) -> None:
+        """Do nothing: predictions do not depend on sampled types."""
 
 
 def predicts_residue_types(target: Target) -> bool:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from protgraph.errors import WiringError
 from protgraph.model.spec import WiredComponent
-from protgraph.nn.attention_recorder import Weights
+from protgraph.nn.attention_recorder import AttentionWeights
 from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Proteins
 
@@ -25,19 +25,19 @@ class AttentionMap:
     weights : Tensor
         ``(heads, L, L)``: residue i (rows) takes ``weights[:, i, j]`` from residue j. Rows sum to 1 where a layer has
         no tokens besides residues, and a residue anything to see.
-    sees : Tensor, optional
+    visible : Tensor, optional
         ``(L, L)`` bool, whether j can be seen from i at all (attention along edges, or within chains); None: always.
     """
 
     weights: Tensor
-    sees: Tensor | None = None
+    visible: Tensor | None = None
 
 
 def attention_maps(
     name: str,
     wires: Sequence[WiredComponent],
     layers: Sequence[GraphLayer],
-    told: Mapping[str, Sequence[Weights]],
+    recorded: Mapping[str, Sequence[AttentionWeights]],
     proteins: Proteins,
 ) -> dict[str, list[AttentionMap]]:
     """What the layers told in one pass of a model, as maps by path.
@@ -50,12 +50,12 @@ def attention_maps(
         There is no map.
     """
     maps: dict[str, list[AttentionMap]] = {}
-    for path, calls in told.items():
+    for path, calls in recorded.items():
         number, *inside = path.split(".")
         wire, layer = wires[int(number)], layers[int(number)]
         where = ".".join([wire.path, *(part for part in inside if part != "attention")])
         for call, weights in enumerate(calls, 1):
-            found = [_of_residues(w, sees, layer.special_tokens) for w, sees in weights.dense(proteins)]
+            found = [_of_residues(w, visible, layer.special_tokens) for w, visible in weights.dense(proteins)]
             if [m.weights.shape[1:] for m in found] == [(n, n) for n in proteins.sizes]:
                 again = f", call {call}" if len(calls) > 1 else ""
                 maps[f"{where} ({wire.component.name}{again})"] = found
@@ -68,7 +68,7 @@ def attention_maps(
     return maps
 
 
-def _of_residues(weights: Tensor, sees: Tensor | None, special: tuple[int, int]) -> AttentionMap:
+def _of_residues(weights: Tensor, visible: Tensor | None, special: tuple[int, int]) -> AttentionMap:
     """Without the rows and columns of special tokens."""
     rows, columns = (slice(special[0], n - special[1]) for n in weights.shape[1:])
-    return AttentionMap(weights[:, rows, columns], None if sees is None else sees[rows, columns])
+    return AttentionMap(weights[:, rows, columns], None if visible is None else visible[rows, columns])

@@ -16,7 +16,7 @@ from protgraph.errors import FieldError, WiringError
 from protgraph.featurize.plan import COORDINATES, FeaturePlan, inputs
 from protgraph.model.attention_maps import AttentionMap, attention_maps
 from protgraph.model.spec import ModelSpec, WiredComponent, wire
-from protgraph.nn.attention_recorder import record
+from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.nn.decoder import Decoder
 from protgraph.nn.module import GraphLayer, Head
 
@@ -161,9 +161,9 @@ class ProteinModel(nn.Module):
         WiringError
             The model has no layer that attends from residues to residues.
         """
-        with record(self.layers) as told, torch.no_grad():
+        with AttentionRecorder(self.layers) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
-        return attention_maps(self.spec.name, self.wires, self.layers, told, proteins)
+        return attention_maps(self.spec.name, self.wires, self.layers, recorder.weights, proteins)
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """``{"logits": (N, C)}`` for a graph or batch; what N counts and C are, the target says."""

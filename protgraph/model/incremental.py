@@ -16,7 +16,7 @@ from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Proteins
 
-__all__ = ["IncrementalState", "initial_state", "incremental_step"]
+__all__ = ["IncrementalState", "first_nodes", "incremental_step"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +27,15 @@ class IncrementalState:
     ----------
     seen : int
         Nodes of each protein so far.
-    states : tuple
+    caches : tuple of KVCache
         What each layer keeps of them, in the order of the layers, and the head.
     """
 
     seen: int = 0
-    states: tuple[KVCache | None, ...] = ()
+    caches: tuple[KVCache, ...] = ()
 
 
-def initial_state(batch: Batch, length: int) -> Batch:
+def first_nodes(batch: Batch, length: int) -> Batch:
     """The first nodes of each protein of a batch of equally long ones, with their stored fields.
 
     Raises
@@ -77,22 +77,22 @@ def incremental_step(model: ProteinModel, batch: Data, progress: IncrementalStat
     """
     progress = progress or IncrementalState()
     f = _unseen(model, model.fields_of(batch), progress.seen)
-    states = progress.states or (None,) * (len(model.wires) + 1)
-    kept: list[KVCache | None] = []
-    for w, layer, state in zip(model.wires, model.layers, states, strict=False):
+    caches = progress.caches or (KVCache(),) * (len(model.wires) + 1)
+    kept: list[KVCache] = []
+    for w, layer, cache in zip(model.wires, model.layers, caches, strict=False):
         given = {local: f[name] for local, name in w.reads.items()}
-        made, state = _step(layer, given, state, f"{w.path} ({w.component.name}) of {model.spec.name!r}")
+        made, cache = _step(layer, given, cache, f"{w.path} ({w.component.name}) of {model.spec.name!r}")
         f |= {name: made[local] for local, name in w.writes.items()}
-        kept.append(state)
+        kept.append(cache)
     given = {local: f[name] for local, name in model.head_reads.items()}
-    made, state = _step(model.head, given, states[-1], f"the head of {model.spec.name!r}")
+    made, cache = _step(model.head, given, caches[-1], f"the head of {model.spec.name!r}")
     new = f["proteins"].sizes[0]
-    return made["logits"], IncrementalState(progress.seen + new, (*kept, state))
+    return made["logits"], IncrementalState(progress.seen + new, (*kept, cache))
 
 
-def _step(layer: GraphLayer, f: Mapping[str, Any], state: KVCache | None, path: str) -> tuple[Any, KVCache | None]:
+def _step(layer: GraphLayer, f: Mapping[str, Any], cache: KVCache, path: str) -> tuple[Any, KVCache]:
     try:
-        return layer.step(f, state)
+        return layer.step(f, cache)
     except WiringError as e:
         raise WiringError(f"{path}: {e}") from e
 

@@ -1,43 +1,44 @@
-"""Attention weights on request: layers tell them to whoever listens, and compute nothing for it where nobody does."""
+"""Recording of attention weights during a forward pass; free when no recorder is active."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
 
 import torch
 from torch import Tensor, nn
 
 from protgraph.ops.edges import Proteins
 
-__all__ = ["Attends", "EdgeWeights", "PairWeights", "Weights", "record"]
+__all__ = ["AttentionMixin", "AttentionRecorder", "AttentionWeights", "EdgeWeights", "PairWeights"]
 
 
 @dataclass(frozen=True, eq=False)
 class PairWeights:
-    """Weights of all pairs of a protein's nodes.
+    """Attention weights of all pairs of nodes of each protein.
 
     Parameters
     ----------
-    proteins : sequence of Tensor
-        ``(H, L, M)`` of each protein: how much node i (rows) takes from node j (columns); rows sum to 1.
-    sees : sequence of Tensor, optional
-        ``(L, M)`` bool of each protein, which j can be seen from i at all; None: all.
+    maps : sequence of Tensor
+        ``(H, L, M)`` per protein: the weight of node j (column) in the sum of node i (row). Rows sum to 1.
+    visible : sequence of Tensor, optional
+        ``(L, M)`` bool per protein: whether i may attend to j. None: all pairs.
     """
 
-    proteins: Sequence[Tensor]
-    sees: Sequence[Tensor] | None = None
+    maps: Sequence[Tensor]
+    visible: Sequence[Tensor] | None = None
 
     def dense(self, proteins: Proteins) -> list[tuple[Tensor, Tensor | None]]:
-        """Weights and what is seen, of each protein."""
-        seen = self.sees or [None] * len(self.proteins)
-        return list(zip(self.proteins, seen, strict=True))
+        """Return ``(H, L, M)`` weights and the ``(L, M)`` visibility of each protein."""
+        visible = self.visible or [None] * len(self.maps)
+        return list(zip(self.maps, visible, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeWeights:
-    """Weights of edges j → i.
+    """Attention weights of the edges j → i.
 
     Parameters
     ----------
@@ -45,61 +46,94 @@ class EdgeWeights:
         ``(2, E)`` int64, j in row 0, i in row 1.
     weight : Tensor
         ``(E, H)``.
-    own : Tensor, optional
-        ``(N, H)``, what each node takes from itself.
+    self_weight : Tensor, optional
+        ``(N, H)``, the weight of each node in its own sum.
     """
 
     index: Tensor
     weight: Tensor
-    own: Tensor | None = None
+    self_weight: Tensor | None = None
 
     def dense(self, proteins: Proteins) -> list[tuple[Tensor, Tensor | None]]:
-        """``(H, L, L)`` of each protein, 0 where there is no edge, and ``(L, L)`` bool, where there is one."""
+        """Return ``(H, L, L)`` weights, 0 without an edge, and ``(L, L)`` bool edges of each protein."""
         place = proteins.pair(self.index[1], self.index[0])  # (E,)
         values = self.weight.new_zeros(proteins.num_pairs, self.weight.size(1)).index_copy(0, place, self.weight)
-        sees = torch.zeros(proteins.num_pairs, dtype=torch.bool, device=values.device).index_fill(0, place, True)
-        if self.own is not None:
-            node = torch.arange(len(self.own), device=values.device)
+        edges = torch.zeros(proteins.num_pairs, dtype=torch.bool, device=values.device).index_fill(0, place, True)
+        if self.self_weight is not None:
+            node = torch.arange(len(self.self_weight), device=values.device)
             place = proteins.pair(node, node)
-            values, sees = values.index_copy(0, place, self.own), sees.index_fill(0, place, True)
-        pairs = zip(proteins.split_pairs(values), proteins.split_pairs(sees), strict=True)
-        return [(w.permute(2, 0, 1), seen) for w, seen in pairs]
+            values, edges = values.index_copy(0, place, self.self_weight), edges.index_fill(0, place, True)
+        pairs = zip(proteins.split_pairs(values), proteins.split_pairs(edges), strict=True)
+        return [(w.permute(2, 0, 1), edge) for w, edge in pairs]
 
 
-Weights = PairWeights | EdgeWeights
+AttentionWeights = PairWeights | EdgeWeights
 
 
-class Attends(nn.Module):
-    """A module that sums with attention weights and tells them, where somebody listens.
+class AttentionMixin(nn.Module):
+    """A module whose attention weights can be recorded.
 
-    ``forward`` calls :meth:`tell` with the weights that it sums with; to find them it may ask :attr:`is_heard` first.
+    ``forward`` passes the weights that it sums with to :meth:`record_attention`. If they cost extra to compute, it
+    checks :attr:`is_recording` first.
     """
 
-    _listener: Callable[[Weights], None] | None = None
+    _record: partial[None] | None = None
 
     @property
-    def is_heard(self) -> bool:
-        """Whether :func:`record` is listening."""
-        return self._listener is not None
+    def is_recording(self) -> bool:
+        """Whether an :class:`AttentionRecorder` is active on this module."""
+        return self._record is not None
 
-    def tell(self, weights: Weights) -> None:
-        """Hand weights to the listener, if there is one."""
-        if self._listener is not None:
-            self._listener(weights)
+    def record_attention(self, weights: AttentionWeights) -> None:
+        """Pass weights to the active recorder, if any."""
+        if self._record is not None:
+            self._record(weights)
 
 
-@contextmanager
-def record(module: nn.Module) -> Iterator[dict[str, list[Weights]]]:
-    """Collect what the modules inside tell in forward passes, by path as of ``named_modules``, in order of the calls.
+class AttentionRecorder:
+    """Collect the attention weights of a module's forward passes; a context manager.
 
-    Listeners hang on the module's own parts and are taken away at the end; other modules notice nothing.
+    Parameters
+    ----------
+    module : nn.Module
+        The module to record, with all its submodules.
+
+    Attributes
+    ----------
+    weights : dict of str to list
+        One :class:`PairWeights` or :class:`EdgeWeights` per forward pass, by the submodule's path as in
+        ``named_modules``.
+
+    Notes
+    -----
+    Not forward hooks of torch: fused attention kernels return no weights, so a module must know before its forward
+    pass that they are needed (torch 2.x, 2026-11-22).
+
+    Examples
+    --------
+    >>> from protgraph.nn.dot_product_attention import DotProductAttention
+    >>> attention, x = DotProductAttention(), torch.zeros(2, 1, 4)
+    >>> with AttentionRecorder(attention) as recorder:
+    ...     _ = attention(x, x, x, Proteins(torch.tensor([0, 0]), (2,)))
+    >>> recorder.weights[""][0].maps[0].tolist()
+    [[[0.5, 0.5], [0.5, 0.5]]]
     """
-    parts = [(path, part) for path, part in module.named_modules() if isinstance(part, Attends)]
-    told: dict[str, list[Weights]] = {}
-    try:
-        for path, part in parts:
-            part._listener = lambda weights, path=path: told.setdefault(path, []).append(weights)
-        yield told
-    finally:
-        for _, part in parts:
-            part._listener = None
+
+    def __init__(self, module: nn.Module) -> None:
+        self.weights: dict[str, list[AttentionWeights]] = {}
+        self._parts = [(path, part) for path, part in module.named_modules() if isinstance(part, AttentionMixin)]
+
+    def __enter__(self) -> AttentionRecorder:
+        for path, part in self._parts:
+            part._record = partial(self.record, path)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for _, part in self._parts:
+            part._record = None
+
+    def record(self, path: str, weights: AttentionWeights) -> None:
+        """Append the weights of one forward pass of the submodule at ``path``."""
+        self.weights.setdefault(path, []).append(weights)

@@ -1,4 +1,4 @@
-"""What a layer is that tells residue types one after the other: :class:`Decoder`."""
+"""Autoregressive decoders of residue types."""
 
 from __future__ import annotations
 
@@ -14,21 +14,27 @@ __all__ = ["Decoder", "DecoderState"]
 
 
 class DecoderState:
-    """What a decoder keeps while it goes from residue to residue; each decoder has its own."""
+    """State of a decoder between residues; each decoder has its own subclass.
 
-    #: How many sequences are decoded at a time on the same structures.
+    Attributes
+    ----------
+    copies : int
+        Number of sequences decoded in parallel on the same structures.
+    num_nodes : int
+        N.
+    """
+
     copies: int
-    #: N.
     num_nodes: int
 
 
 class Decoder(GraphLayer):
-    """A layer whose row i depends on the types of the residues decoded before i, and of no others.
+    """A layer whose row i depends on the types of the residues decoded before i only.
 
-    ``aatype`` are the types, ``decoding_rank`` says who comes before whom: i sees the type of j where the rank of j is
-    the lower one. :meth:`forward` works out all rows at once for types that are known (teacher forcing). To *choose*
-    types, rows are worked out one after the other: :meth:`start` keeps what no type can change, :meth:`step` works out
-    one row a copy, :meth:`tell` lets the later rows see what was chosen. Both ways give the same numbers.
+    ``aatype`` holds the types. ``decoding_rank`` gives the order: row i depends on the type of j if the rank of j is
+    lower. :meth:`forward` computes all rows at once from known types (teacher forcing). To sample types, compute rows
+    one by one: :meth:`start` computes what no type changes, :meth:`step` computes one row per copy, and :meth:`commit`
+    makes the sampled types visible to later rows. Both ways give the same numbers.
 
     Rows of a state are numbered ``copy · N + node``.
     """
@@ -38,26 +44,27 @@ class Decoder(GraphLayer):
 
     @abstractmethod
     def start(self, f: Mapping[str, Any], *, copies: int = 1) -> DecoderState:
-        """Everything that does not depend on residue types, worked out once; no residue is decoded yet.
+        """Compute everything that does not depend on residue types; no residue is decoded yet.
 
-        Without copies, only :meth:`teach` can use it.
+        With ``copies=0`` the state only supports :meth:`teacher_force`.
         """
 
     @abstractmethod
-    def teach(self, state: DecoderState, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
-        """All rows ``(N, C)`` of known types ``(N,)`` and ranks ``(N,)``; the copy has then decoded all of them."""
+    def teacher_force(self, state: DecoderState, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
+        """Compute all rows ``(N, C)`` from types ``(N,)`` and ranks ``(N,)``; marks the copy as fully decoded."""
 
     @abstractmethod
-    def forget(self, state: DecoderState, rows: Tensor) -> None:
-        """Take rows ``(R,)`` for not yet decoded."""
+    def reset(self, state: DecoderState, rows: Tensor) -> None:
+        """Mark rows ``(R,)`` as not decoded."""
 
     @abstractmethod
     def step(self, state: DecoderState, rows: Tensor) -> Tensor:
-        """Rows ``(R, C)`` as they follow from what is decoded; others see from now on where they stand, not their type.
+        """Compute rows ``(R, C)`` from what is decoded so far.
 
-        No row may be another's neighbor.
+        Marks the rows as visited: neighbors may use their features, not yet their types. The rows must not be
+        neighbors of each other.
         """
 
     @abstractmethod
-    def tell(self, state: DecoderState, rows: Tensor, types: Tensor) -> None:
-        """Let others see the types ``(R,)`` of rows ``(R,)`` that were stepped."""
+    def commit(self, state: DecoderState, rows: Tensor, types: Tensor) -> None:
+        """Make the types ``(R,)`` of the visited rows ``(R,)`` visible to other rows."""

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from protgraph.nn.attention_recorder import Attends, PairWeights
+from protgraph.nn.attention_recorder import AttentionMixin, PairWeights
 from protgraph.ops.edges import Proteins
 from protgraph.ops.ragged import PaddedBlock, PaddedLayout, PaddedSide
 
@@ -29,7 +29,7 @@ _Seen = tuple[Sequence[PairTerm], Tensor | None, Tensor | None]  # terms, mask, 
 _ENTRIES = 2**24
 
 
-class DotProductAttention(Attends):
+class DotProductAttention(AttentionMixin):
     """``o_i = Σ_j softmax_j( q_i·k_j / √d + Σ_t t_ij ) v_j``, j over the nodes of i's protein that i may see.
 
     Parameters
@@ -101,7 +101,7 @@ class DotProductAttention(Attends):
         Tensor
             ``(N, H, C)``.
         """
-        if self.is_heard:
+        if self.is_recording:
             self.weights(q, k, proteins, keys=keys, terms=terms, mask=mask, key_mask=key_mask)
         layout = _layout(proteins, keys)
         if not layout.blocks:
@@ -137,7 +137,7 @@ class DotProductAttention(Attends):
                 logits = logits.masked_fill(~extra, -torch.inf) if extra.dtype == torch.bool else logits + extra
             for weight in logits.softmax(-1).nan_to_num(0.0):  # NaN: a row that sees nothing
                 made[next(nonempty)] = weight
-        self.tell(PairWeights(made))
+        self.record_attention(PairWeights(made))
         return made
 
     def _attend(self, block: PaddedBlock, q: Tensor, k: Tensor, v: Tensor, seen: _Seen, p: float) -> Tensor:

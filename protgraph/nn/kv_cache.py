@@ -1,12 +1,12 @@
-"""What causal layers keep of the nodes that they have seen, so that each is worked out once: state in, state out.
+"""Key–value cache of causal layers: tensors of the nodes so far, passed in and returned by each step.
 
-Nothing is kept in a layer. A state is what :meth:`protgraph.nn.module.GraphLayer.step` was given and gives back: tensors
-by name, ``(B, T, …)`` for the T nodes so far of each of B proteins. All proteins of a batch go on together.
+Layers hold no state. All proteins of a batch advance by the same number of nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -16,58 +16,92 @@ from protgraph.errors import FieldError
 from protgraph.nn.positional_encoding import sequence_place
 from protgraph.ops.edges import Proteins
 
-__all__ = ["KVCache", "next_place", "append_to_cache", "cached_length"]
-
-KVCache = Mapping[str, Tensor]
+__all__ = ["KVCache", "next_place"]
 
 
-def append_to_cache(state: KVCache | None, proteins: Proteins, new: KVCache) -> dict[str, Tensor]:
-    """The state with new nodes after those that it holds.
+@dataclass(frozen=True, eq=False)
+class KVCache:
+    """Tensors of the T nodes so far of each of B proteins.
 
     Parameters
     ----------
-    state : mapping of str to Tensor, optional
-        ``(B, T, …)`` each; None before the first node. It stays as it is.
-    proteins : Proteins
-        The new nodes, equally many in each protein.
-    new : mapping of str to Tensor
-        ``(B l, …)`` each, of the l new nodes of each protein.
-
-    Raises
-    ------
-    FieldError
-        Proteins have different numbers of new nodes.
+    tensors : mapping of str to Tensor
+        ``(B, T, …)`` each, e.g. keys and values; empty before the first node.
 
     Examples
     --------
     >>> proteins = Proteins(torch.tensor([0, 1]), (1, 1))
-    >>> state = remember(None, proteins, {"k": torch.tensor([1.0, 2.0])})
-    >>> remember(state, proteins, {"k": torch.tensor([3.0, 4.0])})["k"].tolist()
+    >>> cache = KVCache().append(proteins, k=torch.tensor([1.0, 2.0]))
+    >>> cache.append(proteins, k=torch.tensor([3.0, 4.0]))["k"].tolist()
     [[1.0, 3.0], [2.0, 4.0]]
     """
-    if len(set(proteins.sizes)) > 1:
-        raise FieldError(f"proteins of a batch go on together; here they have {proteins.sizes} new nodes")
-    old, joined = dict(state or {}), {}
-    for name, x in new.items():
-        x = x.unflatten(0, (len(proteins), -1))  # (B, l, …)
-        joined[name] = torch.cat([old[name], x], 1) if name in old else x
-    return old | joined
+
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.tensors[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tensors
+
+    @property
+    def length(self) -> int:
+        """T, the number of nodes so far of each protein."""
+        return max((x.size(1) for x in self.tensors.values()), default=0)
+
+    def proteins(self) -> Proteins:
+        """Return the index of the cached nodes by protein."""
+        x = next(iter(self.tensors.values()))
+        batch = torch.arange(x.size(0), device=x.device).repeat_interleave(self.length)
+        return Proteins(batch, (self.length,) * x.size(0))
+
+    def append(self, proteins: Proteins, **new: Tensor) -> KVCache:
+        """Return a cache with new nodes after the present ones; this one is unchanged.
+
+        Parameters
+        ----------
+        proteins : Proteins
+            The l new nodes of each protein.
+        **new : Tensor
+            ``(B l, …)`` each, protein after protein.
+
+        Raises
+        ------
+        FieldError
+            If the proteins have different numbers of new nodes.
+        """
+        if len(set(proteins.sizes)) > 1:
+            raise FieldError(
+                f"cannot append nodes to a cache: the proteins have {proteins.sizes} new nodes. "
+                "All proteins of a batch must have equally many."
+            )
+        joined = dict(self.tensors)
+        for name, x in new.items():
+            x = x.unflatten(0, (len(proteins), -1))  # (B, l, …)
+            joined[name] = torch.cat([joined[name], x], 1) if name in joined else x
+        return KVCache(joined)
 
 
-def cached_length(x: Tensor) -> Proteins:
-    """The proteins whose nodes a tensor ``(B, T, …)`` of a state holds."""
-    b, t = x.shape[:2]
-    return Proteins(torch.arange(b, device=x.device).repeat_interleave(t), (t,) * b)
+def next_place(f: Mapping[str, Any], cache: KVCache) -> tuple[Tensor, KVCache]:
+    """Compute the places of new nodes along the sequence, given those so far.
 
+    Parameters
+    ----------
+    f : mapping of str to Tensor
+        ``seq_pos`` ``(B l,)`` int64, ``proteins`` and, if chains are distinguished, ``chain`` ``(B l,)`` int64, whose
+        numbers do not decrease.
+    cache : KVCache
+        Holds ``seq_pos`` and ``chain`` of the earlier nodes.
 
-def next_place(f: Mapping[str, Any], state: KVCache | None) -> tuple[Tensor, KVCache | None]:
-    """The places ``(B l,)`` of new nodes, as :func:`sequence_place` gives them among all so far, and the state for it.
-
-    ``f`` has ``seq_pos``, ``proteins`` and, where chains are told apart, ``chain``, whose numbers do not fall.
+    Returns
+    -------
+    Tensor, KVCache
+        ``(B l,)`` int64 as :func:`~protgraph.nn.positional_encoding.sequence_place` gives for all nodes so far, and the
+        cache with the new ``seq_pos`` and ``chain``.
     """
     if "chain" not in f:
-        return f["seq_pos"], state
-    state = append_to_cache(state, f["proteins"], {name: f[name] for name in ("seq_pos", "chain")})
-    place = sequence_place(state["seq_pos"].flatten(), cached_length(state["chain"]), state["chain"].flatten())
+        return f["seq_pos"], cache
+    cache = cache.append(f["proteins"], seq_pos=f["seq_pos"], chain=f["chain"])
+    place = sequence_place(cache["seq_pos"].flatten(), cache.proteins(), cache["chain"].flatten())
     new = f["seq_pos"].numel() // len(f["proteins"])
-    return place.view_as(state["chain"])[:, -new:].flatten(), state
+    return place.view_as(cache["chain"])[:, -new:].flatten(), cache

@@ -105,7 +105,7 @@ class GraphLayer(nn.Module, ABC):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Exactly the written names; inputs are never changed in place."""
 
-    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache | None]:
+    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         """What :meth:`forward` gives for the next nodes of each protein alone, and the state that knows them too.
 
         A layer that reads neither ``edges`` nor ``proteins`` sees each node by itself and keeps nothing. One that sees
@@ -129,7 +129,7 @@ class GraphLayer(nn.Module, ABC):
                 f"{type(self).__name__} sees other nodes ({', '.join(seen)}) and cannot go on from those before; "
                 "do without a cache"
             )
-        return self.forward(f), None
+        return self.forward(f), cache
 
 
 class Head(GraphLayer):

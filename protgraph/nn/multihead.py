@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, PairTerm, pair_term
-from protgraph.nn.kv_cache import KVCache, append_to_cache, cached_length, next_place
+from protgraph.nn.kv_cache import KVCache, next_place
 from protgraph.nn.mlp import one_of, split_heads
 from protgraph.nn.positional_encoding import (
     CHAINS_IN_ORDER,
@@ -116,7 +116,7 @@ class MultiHeadAttention(nn.Module):
         q, k, v, given = self._project(h, f)
         return self._result(h, self.attention(q, k, v, f["proteins"], **given))
 
-    def step(self, h: Tensor, f: Mapping[str, Any], state: KVCache | None) -> tuple[Tensor, KVCache]:
+    def step(self, h: Tensor, f: Mapping[str, Any], cache: KVCache) -> tuple[Tensor, KVCache]:
         """:meth:`forward` for the next l nodes of each protein, ``(B l, width)`` to ``(B l, dim)``, and the new state.
 
         Parameters
@@ -138,18 +138,18 @@ class MultiHeadAttention(nn.Module):
             raise WiringError("attention that reads pairs or edges cannot go on from earlier nodes; do without a cache")
         q, k, v = self._heads(h, f)
         if self.rotary:
-            place, state = next_place(f, state)
+            place, cache = next_place(f, cache)
             q, k = rotate(q, place), rotate(k, place)
         kept = {"mask": f["mask"]} if self.mask_level else {}
         if self.offset is not None:
             kept |= {name: f[name] for name in ("seq_pos", "chain") if name in f}
-        state = append_to_cache(state, f["proteins"], {"k": k, "v": v, **kept})
-        given: dict[str, Any] = {"key_mask": state["mask"].flatten()} if self.mask_level else {}
+        cache = cache.append(f["proteins"], k=k, v=v, **kept)
+        given: dict[str, Any] = {"key_mask": cache["mask"].flatten()} if self.mask_level else {}
         if self.offset is not None:
-            pos, chain = (state[name].flatten() if name in state else None for name in ("seq_pos", "chain"))
+            pos, chain = (cache[name].flatten() if name in cache else None for name in ("seq_pos", "chain"))
             given["terms"] = [self.offset(f["seq_pos"], f.get("chain"), key_pos=pos, key_chain=chain)]
-        k, v = state["k"].flatten(0, 1), state["v"].flatten(0, 1)
-        return self._result(h, self.attention(q, k, v, f["proteins"], keys=cached_length(state["k"]), **given)), state
+        k, v = cache["k"].flatten(0, 1), cache["v"].flatten(0, 1)
+        return self._result(h, self.attention(q, k, v, f["proteins"], keys=cache.proteins(), **given)), cache
 
     def weights(self, h: Tensor, f: Mapping[str, Any]) -> list[Tensor]:
         """``(H, L, L)`` of each protein: how much i (rows) takes from j (columns)."""

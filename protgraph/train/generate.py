@@ -16,7 +16,7 @@ from torch_geometric.data import Batch
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionError
 from protgraph.model.build import ProteinModel
-from protgraph.model.incremental import IncrementalState, incremental_step, initial_state
+from protgraph.model.incremental import IncrementalState, incremental_step, first_nodes
 from protgraph.nn.sampling import check_sampling, sample_classes
 from protgraph.structure.io.fasta import FastaRecord
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
@@ -113,7 +113,7 @@ def generate(
     total, progress = torch.zeros(n, dtype=torch.float64), None
     with evaluation_mode(model) as where:
         for place in range(len(prompt), length):
-            batch = initial_state(_shown(checkpoint, whole, types), place + 1).to(where)
+            batch = first_nodes(_shown(checkpoint, whole, types), place + 1).to(where)
             logits, progress = _next(model, batch, progress, cache=cache)
             chosen = sample_classes(logits, generator=generator, temperature=temperature, top_k=top_k, top_p=top_p)
             total += logits.double().log_softmax(-1).gather(1, chosen[:, None]).squeeze(1).cpu()

@@ -122,8 +122,8 @@ def on_residues(found: AttentionMap, residue: Tensor, count: int) -> AttentionMa
     belongs = (residue[:, None] == torch.arange(count, device=residue.device)).to(found.weights.dtype)  # (N, L)
     atoms = belongs.sum(0).clamp(min=1)
     weights = (belongs / atoms).t() @ found.weights @ belongs
-    sees = None if found.sees is None else (belongs.t() @ found.sees.to(belongs.dtype) @ belongs) > 0
-    return AttentionMap(weights, sees)
+    visible = None if found.visible is None else (belongs.t() @ found.visible.to(belongs.dtype) @ belongs) > 0
+    return AttentionMap(weights, visible)
 
 
 def report_heads(
@@ -154,7 +154,7 @@ def report_heads(
     made = []
     for layer, found in maps.items():
         weights = found.weights.double().cpu().numpy()
-        seen = np.ones_like(same) if found.sees is None else symmetrized(found.sees.cpu().numpy())
+        seen = np.ones_like(same) if found.visible is None else symmetrized(found.visible.cpu().numpy())
         pairs, near = far & seen, upper & same & seen
         for head, a in enumerate(weights):
             s = symmetrized(a)

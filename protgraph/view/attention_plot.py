@@ -62,8 +62,8 @@ def draw_heads(
     from matplotlib.colors import LogNorm
 
     weights = found.weights.double().cpu().numpy()  # (H, L, L)
-    sees = np.ones(weights.shape[1:], bool) if found.sees is None else found.sees.cpu().numpy()
-    shown = np.where(sees & (weights > 0), weights * sees.sum(1, keepdims=True), np.nan)
+    visible = np.ones(weights.shape[1:], bool) if found.visible is None else found.visible.cpu().numpy()
+    shown = np.where(visible & (weights > 0), weights * visible.sum(1, keepdims=True), np.nan)
     columns, rows = _grid(len(shown))
     side = min(max(len(residues) / _PER_INCH, _SMALLEST), _LARGEST)
     figure = make_figure(columns * (side + 0.25) + 1.5, rows * (side + 0.35) + 1.3)
@@ -200,7 +200,7 @@ def _legend(figure: Figure, touching: np.ndarray | None, found: AttentionMap) ->
     shown = []
     if touching is not None:
         shown.append(Patch(facecolor="none", edgecolor=_CONTACT, label="upper right: contacts, CB within 8 Å"))
-    if found.sees is not None:
+    if found.visible is not None:
         shown.append(Patch(facecolor=_UNSEEN, edgecolor="none", label="cannot be seen"))
     if shown:
         figure.legend(handles=shown, loc="outside lower left", ncols=2, fontsize=8, frameon=False, handlelength=1.0)

@@ -45,7 +45,8 @@ def slow(found: Decoding, wanted: Constraints, order, uniform, temperature: floa
     """One copy: for every choice all rows are worked out anew."""
     aatype, p_all = found.aatype.clone(), {}
     for component in order[wanted.designed[order]].tolist():
-        logits = found.head(found.decoder.teach(found.start(0), aatype, decoding_ranks(order, found.proteins)))[component]
+        known = found.start(0), aatype, decoding_ranks(order, found.proteins)
+        logits = found.head(found.decoder.teacher_force(*known))[component]
         p = wanted.probabilities(logits[None], torch.tensor([component]), temperature)[0]
         aatype[component] = int((p.cumsum(0) <= uniform[component] * p.sum()).sum())
         p_all[component] = p

@@ -42,8 +42,8 @@ def test_maps_are_those_of_each_protein_alone_and_sum_to_1(name, layers, everywh
             whole = found.weights.sum(2)
             special = "encoder" in layer  # <cls> and <eos> take their share
             assert (whole < 1).all() if special else torch.allclose(whole, torch.ones_like(whole), atol=1e-10), layer
-            assert (found.sees is None) == everywhere
-            assert everywhere or not found.weights[:, ~found.sees].any()
+            assert (found.visible is None) == everywhere
+            assert everywhere or not found.weights[:, ~found.visible].any()
 
 
 def test_a_causal_model_never_looks_ahead():

@@ -8,8 +8,8 @@ import torch
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import FieldError, WiringError
-from protgraph.model.incremental import incremental_step, initial_state
-from protgraph.nn.kv_cache import append_to_cache
+from protgraph.model.incremental import incremental_step, first_nodes
+from protgraph.nn.kv_cache import KVCache
 from protgraph.testing.protein_fixtures import make_protein
 
 TARGET = pg.Target("type", "node", "classification", 20)
@@ -65,7 +65,7 @@ def proteins(model, lengths=(9, 6), n=3):
 def stepped(model, batch, cuts):
     parts, progress = [], None
     for cut in cuts:
-        logits, progress = incremental_step(model, initial_state(batch, cut), progress)
+        logits, progress = incremental_step(model, first_nodes(batch, cut), progress)
         parts.append(logits.view(batch.num_graphs, -1, TARGET.size))
     return torch.cat(parts, 1).flatten(0, 1)
 
@@ -95,13 +95,13 @@ def test_one_beginning_continues_in_several_ways():
     other.aatype[:, 7:] = (other.aatype[:, 7:] + 1) % 20
     other.aatype = other.aatype.flatten()
     with torch.no_grad():
-        _, progress = incremental_step(model, initial_state(one, 8))
-        before = [{k: x.clone() for k, x in state.items()} for state in progress.states if state]
+        _, progress = incremental_step(model, first_nodes(one, 8))
+        before = [{k: x.clone() for k, x in cache.tensors.items()} for cache in progress.caches]
         ways = [incremental_step(model, batch, progress)[0] for batch in (one, other)]
         for batch, logits in zip((one, other), ways, strict=True):
             whole = model(batch)["logits"].view(3, 15, -1)[:, 8:].flatten(0, 1)
             torch.testing.assert_close(logits, whole, rtol=1e-12, atol=1e-12)
-    after = [state for state in progress.states if state]
+    after = [cache.tensors for cache in progress.caches]
     assert all(torch.equal(a[k], b[k]) for a, b in zip(before, after, strict=True) for k in a)
     assert not torch.allclose(*ways)
 
@@ -129,8 +129,8 @@ def test_proteins_that_do_not_go_on_together_are_refused():
     uneven = collate([model.plan.precompute(make_protein((n,), seed=n)) for n in (4, 5)])
     with pytest.raises(WiringError, match="do not go on together"):
         incremental_step(model, uneven)
-    with pytest.raises(FieldError, match="go on together"):
-        append_to_cache(None, pg.Proteins(torch.tensor([0, 1, 1]), (1, 2)), {"k": torch.zeros(3)})
+    with pytest.raises(FieldError, match=r"\(1, 2\)"):
+        KVCache().append(pg.Proteins(torch.tensor([0, 1, 1]), (1, 2)), k=torch.zeros(3))
     _, progress = incremental_step(model, proteins(model))
     with pytest.raises(WiringError, match="15 seen, do not go on"):
         incremental_step(model, proteins(model), progress)
@@ -139,13 +139,13 @@ def test_proteins_that_do_not_go_on_together_are_refused():
 def test_a_beginning_has_the_first_nodes_and_no_edges():
     model = build(MODELS["pre_norm"])
     batch = proteins(model, n=2)
-    first = initial_state(batch, 4)
+    first = first_nodes(batch, 4)
     assert first.sizes == (4, 4) and first.batch.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
     assert torch.equal(first.aatype, batch.aatype.view(2, -1)[:, :4].flatten())
     assert torch.equal(first.pos, batch.pos.view(2, -1, 3)[:, :4].flatten(0, 1))
     batch.edge_index = torch.zeros(2, 0, dtype=torch.long)
     with pytest.raises(WiringError, match="has no edges"):
-        initial_state(batch, 4)
+        first_nodes(batch, 4)
 
 
 def test_the_work_of_a_step_grows_as_the_nodes_so_far():
@@ -157,9 +157,9 @@ def test_the_work_of_a_step_grows_as_the_nodes_so_far():
     work = []
     for seen in (32, 64, 96):
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-            _, progress = incremental_step(model, initial_state(batch, seen))
+            _, progress = incremental_step(model, first_nodes(batch, seen))
             before = counter.get_total_flops()
-            incremental_step(model, initial_state(batch, seen + 1), progress)
+            incremental_step(model, first_nodes(batch, seen + 1), progress)
             work.append(counter.get_total_flops() - before)
     grows = n * 2 * 32 * 2 * 2 * 12  # 32 nodes more, in 2 blocks: products and sums over 12 channels
     assert work[1] - work[0] == work[2] - work[1] == grows

@@ -20,7 +20,7 @@ from protgraph.data.graph.fields import field
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.model.attention_maps import AttentionMap
-from protgraph.nn.attention_recorder import record
+from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.ops.edges import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET, aatype
 from protgraph.testing.protein_fixtures import make_protein
@@ -240,12 +240,12 @@ def test_atoms_have_the_state_of_their_residue(esm_folder, gaps):
     spread = {n: x[atoms] for n, x in f.items() if n != "proteins"}
     spread["proteins"] = Proteins(torch.zeros_like(atoms), (len(atoms),))
     assert torch.allclose(layer(spread)["h"], layer(f)["h"][atoms], atol=1e-12)
-    with record(layer) as told:
+    with AttentionRecorder(layer) as recorder:
         layer(f), layer(spread)
-    for alone, together in told.values():
-        found = on_residues(AttentionMap(together.proteins[0], together.sees[0]), atoms, len(residues))
-        assert torch.allclose(found.weights, alone.proteins[0], atol=1e-12)
-        assert torch.equal(found.sees, alone.sees[0])
+    for alone, together in recorder.weights.values():
+        found = on_residues(AttentionMap(together.maps[0], together.visible[0]), atoms, len(residues))
+        assert torch.allclose(found.weights, alone.maps[0], atol=1e-12)
+        assert torch.equal(found.visible, alone.visible[0])
 
 
 def test_two_residues_at_one_place_are_an_error():

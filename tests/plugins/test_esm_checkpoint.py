@@ -230,7 +230,7 @@ def test_attention_is_that_of_transformers_and_stays_in_chains(esm_folder):
             want = reference.eval()(token, output_attentions=True).attentions
         for found, weights in zip(maps.values(), want, strict=True):
             assert torch.allclose(found.weights[:, rows, rows], weights[0, :, 1:-1, 1:-1], atol=1e-12)
-            assert found.sees[rows, rows].all() and int(found.sees.sum()) == 81 + 36
+            assert found.visible[rows, rows].all() and int(found.visible.sum()) == 81 + 36
             assert not found.weights[:, :9, 9:].any()
     out = model(graph)["logits"]
     assert torch.equal(out, model(graph)["logits"])  # back on the fast formula
@@ -241,9 +241,9 @@ def test_long_chains_tell_what_their_windows_see(esm_folder):
     graph = with_checkpoint("esm.finetune_8m", esm_folder, max_len=10, long="chunk")
     model = pg.build_model(graph, TARGET, seed=0).double().eval()
     found = next(iter(model.attention(model.plan.precompute(make_protein((25,), seed=1))).values()))[0]
-    assert found.sees[0].nonzero().flatten().tolist() == list(range(10))
-    assert found.sees[12].nonzero().flatten().tolist() == list(range(10, 20))
-    assert not found.weights[:, ~found.sees].any() and (found.weights[:, found.sees] > 0).all()
+    assert found.visible[0].nonzero().flatten().tolist() == list(range(10))
+    assert found.visible[12].nonzero().flatten().tolist() == list(range(10, 20))
+    assert not found.weights[:, ~found.visible].any() and (found.weights[:, found.visible] > 0).all()
 
 
 def test_contacts_are_those_of_transformers(esm_folder, copied):

@@ -9,7 +9,7 @@ import torch
 
 import protgraph as pg
 from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START
-from protgraph.model.incremental import incremental_step, initial_state
+from protgraph.model.incremental import incremental_step, first_nodes
 from protgraph.task import language_modeling as language
 from protgraph.testing.protein_fixtures import make_protein
 
@@ -69,7 +69,7 @@ def test_gpt_is_gpt2_with_its_cache_too(gpt2):
         batch, progress, past = pg.collate([graph]), None, None
         for length in (7, 8, 12, 30):
             seen = 0 if progress is None else progress.seen
-            logits, progress = incremental_step(ours, initial_state(batch, length), progress)
+            logits, progress = incremental_step(ours, first_nodes(batch, length), progress)
             out = theirs(previous[:, seen:length], past_key_values=past, use_cache=True)
             past = out.past_key_values
             their_logits = ours.head({"h": out.last_hidden_state[0]})["logits"]

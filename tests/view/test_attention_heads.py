@@ -108,9 +108,9 @@ def test_what_is_not_defined_is_nan(ubiquitin, drawn):
 
 
 def test_pairs_that_cannot_be_seen_do_not_count(ubiquitin, drawn):
-    sees = torch.zeros(76, 76, dtype=torch.bool)
-    sees[:20, 30:50] = True
-    report = report_heads({"x": replace(drawn, sees=sees)}, ubiquitin)[0]
+    visible = torch.zeros(76, 76, dtype=torch.bool)
+    visible[:20, 30:50] = True
+    report = report_heads({"x": replace(drawn, visible=visible)}, ubiquitin)[0]
     assert report.pairs == 20 * 20
     corrected = apc(symmetrized(drawn.weights[0].numpy()))[:20, 30:50].ravel()
     want = pearsonr(corrected, contacts(ubiquitin)[:20, 30:50].ravel())[0]
@@ -120,10 +120,10 @@ def test_pairs_that_cannot_be_seen_do_not_count(ubiquitin, drawn):
 def test_atoms_give_what_their_residues_do():
     # Two residues of two and one atoms, and a ligand.
     weights = torch.tensor([[[0.1, 0.2, 0.6, 0.1], [0.3, 0.1, 0.4, 0.2], [0.5, 0.2, 0.2, 0.1], [1.0, 0.0, 0.0, 0.0]]])
-    sees = torch.tensor([[1, 1, 0, 1], [1, 1, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]], dtype=torch.bool)
-    found = on_residues(AttentionMap(weights, sees), torch.tensor([0, 0, 1, 2]), 2)
+    visible = torch.tensor([[1, 1, 0, 1], [1, 1, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]], dtype=torch.bool)
+    found = on_residues(AttentionMap(weights, visible), torch.tensor([0, 0, 1, 2]), 2)
     assert torch.allclose(found.weights[0], torch.tensor([[0.35, 0.5], [0.7, 0.2]]))
-    assert found.sees.tolist() == [[True, False], [True, True]]
+    assert found.visible.tolist() == [[True, False], [True, True]]
 
 
 def test_the_table_holds_every_head(ubiquitin, drawn, tmp_path):

@@ -84,9 +84,9 @@ class Attention(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"h": self.attention(f["h"], f)}
 
-    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache]:
-        h, state = self.attention.step(f["h"], f, state)
-        return {"h": h}, state
+    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+        h, cache = self.attention.step(f["h"], f, cache)
+        return {"h": h}, cache
 
 
 class GlobalAttention(GraphLayer):

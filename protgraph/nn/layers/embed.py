@@ -106,5 +106,5 @@ class Constant(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"h": self.value.expand(f["proteins"].batch.numel(), -1)}
 
-    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache | None]:
-        return self.forward(f), None
+    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+        return self.forward(f), cache

@@ -11,7 +11,7 @@ from torch.nn.functional import leaky_relu
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
-from protgraph.nn.attention_recorder import Attends, EdgeWeights
+from protgraph.nn.attention_recorder import AttentionMixin, EdgeWeights
 from protgraph.nn.mlp import split_heads
 from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
@@ -20,7 +20,7 @@ __all__ = ["GAT"]
 ENTRY_POINTS = {"protgraph.layers": {"gat": "GAT"}}
 
 
-class GAT(GraphLayer, Attends):
+class GAT(GraphLayer, AttentionMixin):
     """``h'_i = ‖_heads Σ_{j ∈ N(i) ∪ {i}} α_ij W h_j + b``, with ``α_ij = softmax_j(s_ij)``.
 
     * ``version=1``: ``s_ij = LeakyReLU(a_dst · W h_i + a_src · W h_j + a_e · e_ij)``; all nodes rank h_j alike;
@@ -101,9 +101,9 @@ class GAT(GraphLayer, Attends):
         own_weight = None if own is None else (own - top).exp()
         # Without its own, the largest weight is 1, so only a node without neighbors has less.
         total = total.clamp(min=1) if own_weight is None else total + own_weight
-        if self.is_heard:
+        if self.is_recording:
             itself = None if own_weight is None else own_weight / total
-            self.tell(EdgeWeights(edges.index, weight / edges.target(total), itself))
+            self.record_attention(EdgeWeights(edges.index, weight / edges.target(total), itself))
         if own_weight is not None:
             out = out + self.dropout(own_weight).unsqueeze(-1) * x
         return out / total.unsqueeze(-1)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.nn.attention_recorder import Attends, EdgeWeights
+from protgraph.nn.attention_recorder import AttentionMixin, EdgeWeights
 from protgraph.nn.mlp import split_heads
 from protgraph.nn.module import GraphLayer
 
@@ -17,7 +17,7 @@ __all__ = ["GraphTransformer"]
 ENTRY_POINTS = {"protgraph.layers": {"graph_transformer": "GraphTransformer"}}
 
 
-class GraphTransformer(GraphLayer, Attends):
+class GraphTransformer(GraphLayer, AttentionMixin):
     """``m_i = ‖_heads Σ_j softmax_j( q_i·(k_j + E e_ij) / √d ) (v_j + E e_ij)``, j over the neighbors of i.
 
     Then ``h'_i = m_i + R h_i``, or with ``beta`` the gated ``h'_i = β_i R h_i + (1 - β_i) m_i``,
@@ -79,7 +79,7 @@ class GraphTransformer(GraphLayer, Attends):
             asked = torch.einsum("nhd,hdf->nhf", q, weight)
             logits = logits + torch.einsum("ehf,ef->eh", edges.target(asked), e)
         alpha = edges.softmax(logits)  # eq. 3
-        self.tell(EdgeWeights(edges.index, alpha))
+        self.record_attention(EdgeWeights(edges.index, alpha))
         alpha = self.dropout(alpha)
         m = edges.gather_sum(v, alpha)  # (N, H, D), eq. 4
         if self.edge is not None:

@@ -59,9 +59,9 @@ class Position(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return self._add(f["h"], sequence_place(f["seq_pos"], f["proteins"], f.get("chain")))
 
-    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache | None]:
-        place, state = next_place(f, state)
-        return self._add(f["h"], place), state
+    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+        place, cache = next_place(f, cache)
+        return self._add(f["h"], place), cache
 
     def position_code(self, length: int) -> PositionCode | None:
         """Of sinusoids; a table tells its own."""

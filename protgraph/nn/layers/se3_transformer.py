@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
-from protgraph.nn.attention_recorder import Attends, EdgeWeights
+from protgraph.nn.attention_recorder import AttentionMixin, EdgeWeights
 from protgraph.nn.layers.gate import Gate
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.layers.radial import BesselBasis, polar
@@ -134,7 +134,7 @@ class SE3Transformer(GraphLayer):
         return {"h": h if self.gate is None else self.gate(h)}
 
 
-class _PairwiseAttention(Attends):
+class _PairwiseAttention(AttentionMixin):
     """``Σ_j softmax_j(<q_i, k_ij> / sqrt(D)) v_ij`` with keys and values made on every edge."""
 
     def __init__(self, kernel: PairwiseKernel, values: o3.Irreps, keys: o3.Irreps, heads: int) -> None:
@@ -150,12 +150,12 @@ class _PairwiseAttention(Attends):
                 dots = (both[:, :, mul:] * edges.target(queries[ir])).unflatten(2, (self.heads, -1))
                 logits = logits + dots.sum((1, 3))  # (E, H)
         weight = edges.softmax(logits / math.sqrt(self.keys.dim))
-        self.tell(EdgeWeights(edges.index, weight))
+        self.record_attention(EdgeWeights(edges.index, weight))
         weight = weight[:, None, :, None]
         return torch.cat([edges.sum((weight * v).flatten(2)).mT.flatten(1) for v in made], 1)  # (N, irreps)
 
 
-class _ChannelwiseAttention(Attends):
+class _ChannelwiseAttention(AttentionMixin):
     """The same for keys ``W_K z_ij`` and values ``W_V z_ij`` of one ``z_ij = R(e_ij) ⊙ (Y(r_ij) ⊗ h_j)``, on nodes."""
 
     def __init__(
@@ -182,7 +182,7 @@ class _ChannelwiseAttention(Attends):
             query = queries[self.values[self.product.paths[n].o].ir]  # (N, 2l+1, H, W / H)
             logits = logits + _dots(edges, *factors[n], torch.einsum("nmhw,uhw->nhmu", query, key))  # (E, H)
         weight = edges.softmax(logits / math.sqrt(self.keys.dim))
-        self.tell(EdgeWeights(edges.index, weight))
+        self.record_attention(EdgeWeights(edges.index, weight))
         out: list[Tensor | int] = [0] * len(self.values)
         for path, factor, value in zip(self.product.paths, factors, self.value, strict=True):
             summed = _sums(edges, weight, *factor)  # (N, H, 2l+1, U)

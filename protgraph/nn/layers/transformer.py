@@ -11,7 +11,7 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention
-from protgraph.nn.kv_cache import KVCache, append_to_cache, cached_length
+from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.mlp import split_heads
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import CAUSAL
@@ -79,14 +79,14 @@ class Transformer(GraphLayer):
         q, k, v = self._heads(f["h"])
         return {"h": self._result(f["h"], self.attention(q, k, v, f["proteins"]))}
 
-    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache]:
+    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         if not self.attention.causal:
             raise WiringError("transformer sees later nodes too: only a causal one goes on from those before")
         q, k, v = self._heads(f["h"])
-        state = append_to_cache(state, f["proteins"], {"k": k, "v": v})
-        k, v = state["k"].flatten(0, 1), state["v"].flatten(0, 1)
-        out = self.attention(q, k, v, f["proteins"], keys=cached_length(state["k"]))
-        return {"h": self._result(f["h"], out)}, state
+        cache = cache.append(f["proteins"], k=k, v=v)
+        k, v = cache["k"].flatten(0, 1), cache["v"].flatten(0, 1)
+        out = self.attention(q, k, v, f["proteins"], keys=cache.proteins())
+        return {"h": self._result(f["h"], out)}, cache
 
     def _heads(self, h: Tensor) -> tuple[Tensor, ...]:
         return self.qkv(h).unflatten(1, self.shape).unbind(1)  # each (N, H, D)

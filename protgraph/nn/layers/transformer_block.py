@@ -64,10 +64,10 @@ class _Block(GraphLayer):
         h = f["h"]
         return {"h": self.update(h, self.attention(self.ask(h), f))}
 
-    def step(self, f: Mapping[str, Tensor], state: KVCache | None) -> tuple[dict[str, Tensor], KVCache]:
+    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         h = f["h"]
-        seen, state = self.attention.step(self.ask(h), f, state)
-        return {"h": self.update(h, seen)}, state
+        seen, cache = self.attention.step(self.ask(h), f, cache)
+        return {"h": self.update(h, seen)}, cache
 
 
 class PreNormBlock(_Block):
