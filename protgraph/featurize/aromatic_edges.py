@@ -1,4 +1,4 @@
-"""Edges of interactions with aromatic rings, by the rings' centers and planes."""
+"""Edges for interactions with aromatic rings, from ring centers and planes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _STACKED, _UPRIGHT, _OVER = np.cos(np.radians([30.0, 60.0, 45.0]))
 
 
 class _RingPairs(EdgeFeaturizer):
-    """Base: pairs of residues, symmetric."""
+    """Base class of symmetric edges between pairs of residues."""
 
     conformity = Conformity(proteins="packed")
 
     @abstractmethod
     def pairs(self, residues: Residues) -> np.ndarray:
-        """``(2, P)`` int64 residues; pairs may come twice, or within one residue."""
+        """``(2, P)`` int64 residues; duplicates and pairs within one residue are allowed."""
 
     def __call__(self, residues: Residues) -> EdgeList:
         n, ends = len(residues), np.sort(self.pairs(residues), axis=0)
@@ -53,8 +53,8 @@ class Aromatic(_RingPairs):
 
     Notes
     -----
-    Rings of Phe, Tyr, His, and both of Trp; Graphein's ``add_aromatic_interactions`` has the six-membered ring of Trp
-    only.
+    Rings of Phe, Tyr and His, and both rings of Trp. Graphein's ``add_aromatic_interactions`` uses only the
+    six-membered ring of Trp.
 
     References
     ----------
@@ -64,7 +64,7 @@ class Aromatic(_RingPairs):
     def __init__(self, *, low: float = 4.5, high: float = 7.0) -> None:
         super().__init__()
         if not (isinstance(low, int | float) and isinstance(high, int | float) and 0 <= low < high < 100):
-            raise OptionError(f"aromatic takes 0 ≤ low < high < 100 Å, got low={low!r}, high={high!r}")
+            raise OptionError(f"aromatic: invalid low={low!r}, high={high!r}. Use 0 ≤ low < high < 100 Å.")
         self.low, self.high = low, high
 
     def pairs(self, residues: Residues) -> np.ndarray:
@@ -87,9 +87,9 @@ class PiStacking(_RingPairs):
 
     Notes
     -----
-    Graphein's ``add_t_stacking`` wants *both* normals within 45° of the line of centers, which an upright T (0° and
-    90°) is not; its ``add_pi_stacking_interactions`` is "parallel", but for normals that point away from each other,
-    whose sign it takes as it comes.
+    Graphein's ``add_t_stacking`` requires *both* normals within 45° of the line of centers, which an upright T (0°
+    and 90°) does not fulfill. Its ``add_pi_stacking_interactions`` equals "parallel", except for normals that point
+    away from each other, because it does not remove their sign.
 
     References
     ----------
@@ -100,7 +100,7 @@ class PiStacking(_RingPairs):
     def __init__(self, *, shape: str = "any", cutoff: float = 7.0) -> None:
         super().__init__()
         if shape not in ("any", "parallel", "t_shaped"):
-            raise OptionError(f"pi_stacking takes a shape 'any', 'parallel' or 't_shaped', got {shape!r}")
+            raise OptionError(f"pi_stacking: invalid shape={shape!r}. Use 'any', 'parallel' or 't_shaped'.")
         self.shape, self.cutoff = shape, _cutoff("pi_stacking", cutoff)
 
     def pairs(self, residues: Residues) -> np.ndarray:
@@ -108,7 +108,7 @@ class PiStacking(_RingPairs):
         i, j = close_point_pairs(found.center, found.center, self.cutoff)
         i, j = i[i < j], j[i < j]
         line = unit(found.center[j] - found.center[i])
-        tilt = np.abs((found.normal[i] * found.normal[j]).sum(1))  # cosines; the sign of a normal means nothing
+        tilt = np.abs((found.normal[i] * found.normal[j]).sum(1))  # cosines; the sign of a normal is arbitrary
         over = np.abs(np.stack([(found.normal[k] * line).sum(1) for k in (i, j)])) > _OVER
         parallel, upright = (tilt > _STACKED) & over.all(0), (tilt < _UPRIGHT) & over.any(0)
         kept = {"any": parallel | upright, "parallel": parallel, "t_shaped": upright}[self.shape]
@@ -163,7 +163,7 @@ class AromaticSulfur(_RingPairs):
 
 
 def _to_rings(residues: Residues, names: dict[str, tuple[str, ...]], cutoff: float) -> np.ndarray:
-    """``(2, P)`` residues of atoms and of rings whose centers are near."""
+    """``(2, P)`` residues of atoms and of rings with centers within the cutoff."""
     found, atoms = aromatic_rings(residues, _PI), np.flatnonzero(atom_mask(residues, names))
     i, j = close_point_pairs(residues.atom_pos[atoms], found.center, cutoff)
     return np.stack([residues.atom_residue[atoms[i]], found.residue[j]])
@@ -171,5 +171,5 @@ def _to_rings(residues: Residues, names: dict[str, tuple[str, ...]], cutoff: flo
 
 def _cutoff(name: str, cutoff: float) -> float:
     if not (isinstance(cutoff, int | float) and 0 < cutoff < 100):
-        raise OptionError(f"{name} takes a cutoff above 0 and below 100 Å, got {cutoff!r}")
+        raise OptionError(f"{name}: invalid cutoff={cutoff!r}. Use a number above 0 and below 100 Å.")
     return cutoff

@@ -1,6 +1,6 @@
-"""Features of the backbone's shape: dihedral angles and directions at each residue.
+"""Backbone features: dihedral angles and directions at each residue.
 
-They have the floating type of the coordinates: float32 from files, float64 where exactness is put to the test.
+The dtype is that of the coordinates: float32 for files, float64 in exact tests.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Dihedral(StructureFeaturizer):
     Writes
     ------
     dihedral : (N, 6) float32, 3x0e+3x0o, dimensionless
-        Both 0 where an angle is undefined: an atom is missing, or the chain ends or has a gap. A mirror image
-        keeps the cosines and turns the sign of the sines.
+        Both are 0 where an angle is undefined, i.e. where an atom is missing or the chain ends or has a gap.
+        Reflection keeps the cosines and changes the sign of the sines.
     dihedral_mask : (N, 3) bool
         Which of φ, ψ, ω are defined.
 
     References
     ----------
-    See :func:`protgraph.structure.descriptors.backbone_geometry.backbone_dihedrals`; as node features in Ingraham et al. 2019,
-    "Generative models for graph-based protein design", NeurIPS 32.
+    See :func:`protgraph.structure.descriptors.backbone_geometry.backbone_dihedrals`; as node features in Ingraham et
+    al. 2019, "Generative models for graph-based protein design", NeurIPS 32.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("dihedral", "dihedral_mask")
@@ -55,7 +55,7 @@ class Dihedral(StructureFeaturizer):
 
 
 class Orientation(StructureFeaturizer):
-    """Unit vectors along the chain, to the next and to the previous CA.
+    """Unit vectors to the next and to the previous CA along the chain.
 
     Writes
     ------
@@ -79,7 +79,7 @@ class Orientation(StructureFeaturizer):
 
 
 class SidechainDirection(StructureFeaturizer):
-    """Unit vector from CA to the virtual CB, which N, CA and C alone determine: glycine has one too.
+    """Unit vector from CA to the virtual CB, computed from N, CA and C, also for glycine.
 
     Writes
     ------
@@ -88,8 +88,8 @@ class SidechainDirection(StructureFeaturizer):
 
     Notes
     -----
-    The formula has a cross product: in a mirror image it points to the L form's CB of that image, not to the
-    mirrored CB, hence the field is marked chiral.
+    The formula contains a cross product. For a mirror image it gives the CB of the L form, not the mirrored CB;
+    the field is therefore marked chiral.
 
     References
     ----------

@@ -33,13 +33,13 @@ ENTRY_POINTS = {
 
 
 class AtomPairs(EdgeFeaturizer):
-    """Base of what pairs of atoms have: two residues are joined where any two of their atoms are; symmetric."""
+    """Base class of symmetric edges from atom pairs: two residues are joined if any two of their atoms are."""
 
     conformity = Conformity(proteins="packed")
 
     @abstractmethod
     def pairs(self, residues: Residues) -> np.ndarray:
-        """``(2, P)`` int64 atoms, each pair once or in both orders; pairs within a residue may be among them."""
+        """``(2, P)`` int64 atoms, each pair once or in both orders; pairs within a residue are allowed."""
 
     def __call__(self, residues: Residues) -> EdgeList:
         n, ends = len(residues), np.sort(residues.atom_residue[self.pairs(residues)], axis=0)
@@ -51,17 +51,17 @@ class AtomPairs(EdgeFeaturizer):
         return EdgeList(*neighbors.to_undirected(nodes.pos, pairs))
 
     def _ends(self, residues: Residues, nodes: NodeAtoms) -> np.ndarray:
-        """``(2, P)`` int64 nodes of the pairs of which both atoms are nodes."""
+        """``(2, P)`` int64 nodes of the pairs whose atoms are both nodes."""
         ends = nodes.of_atoms(self.pairs(residues))
         return ends[:, (ends >= 0).all(0)]
 
 
 class PeptideBond(AtomPairs):
-    """Edges between residues that follow each other in a chain without a gap; symmetric.
+    """Edges between consecutive residues of a chain without a gap; symmetric.
 
     Notes
     -----
-    Bonded are C and N at most 2.5 Å apart; in traces without them, CA at most 4.3 Å apart
+    C and N at most 2.5 Å apart are bonded; in CA traces, CA at most 4.3 Å apart
     (:func:`protgraph.structure.residues.chain_breaks.linked_to_next`).
     """
 
@@ -74,12 +74,12 @@ class PeptideBond(AtomPairs):
 
 
 class CovalentBond(AtomPairs):
-    """Edges along covalent bonds: between residues peptide bonds and disulfides; symmetric.
+    """Edges along covalent bonds; symmetric. Between residues these are peptide bonds and disulfides.
 
     Notes
     -----
-    Between atoms, those of the Chemical Component Dictionary besides and, where ligands are nodes, theirs to the
-    protein and to each other: :func:`protgraph.structure.chemistry.bonds.covalent_bonds`,
+    Between atoms, the bonds of the Chemical Component Dictionary are added and, if ligands are nodes, their bonds to
+    the protein and to each other: :func:`protgraph.structure.chemistry.bonds.covalent_bonds`,
     :func:`~protgraph.structure.chemistry.bonds.ligand_links`.
     """
 
@@ -111,7 +111,7 @@ class Disulfide(AtomPairs):
     def __init__(self, *, cutoff: float = DISULFIDE) -> None:
         super().__init__()
         if not (isinstance(cutoff, int | float) and cutoff > 0):
-            raise OptionError(f"disulfide takes a cutoff above 0 Å, got {cutoff!r}")
+            raise OptionError(f"disulfide: invalid cutoff={cutoff!r}. Use a number above 0 Å.")
         self.cutoff = cutoff
 
     def pairs(self, residues: Residues) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How buried a residue is, by counting what is around it: numbers of CA, all about or on either side; protrusion."""
+"""Burial of residues by neighbor counts: contact number, half-sphere exposure, protrusion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENTRY_POINTS = {
 for _spec in (
     FieldSpec("contact_number", "node", "1x0e", unit="CA atoms", doc="CA within 10 Å"),
     FieldSpec("half_sphere_ca", "node", "2x0e", unit="CA atoms", doc="half-sphere exposure HSE-alpha, up and down"),
-    FieldSpec("half_sphere_ca_mask", "node", "1x0e", "bool", doc="whether both neighbors in the chain are there"),
+    FieldSpec("half_sphere_ca_mask", "node", "1x0e", "bool", doc="whether both neighbors in the chain are present"),
     FieldSpec(
         "half_sphere_cb",
         "node",
@@ -40,14 +40,14 @@ for _spec in (
         chiral=True,
         doc="half-sphere exposure HSE-beta, up and down (chiral where CB is a virtual one)",
     ),
-    FieldSpec("half_sphere_cb_mask", "node", "1x0e", "bool", doc="whether CB is there, or N and C are"),
-    FieldSpec("protrusion", "node", "2x0e", doc="index CX of the residue's heavy atoms, mean and greatest"),
+    FieldSpec("half_sphere_cb_mask", "node", "1x0e", "bool", doc="whether CB, or both N and C, are present"),
+    FieldSpec("protrusion", "node", "2x0e", doc="index CX of the residue's heavy atoms, mean and maximum"),
 ):
     register_field(_spec)
 
 
 class ContactNumber(StructureFeaturizer):
-    """How many other CA lie near that of the residue.
+    """Number of other CA atoms within a radius of the CA of each residue.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class ContactNumber(StructureFeaturizer):
     Writes
     ------
     contact_number : (N, 1) float32, 1x0e, CA atoms
-        All chains that are there count.
+        All chains of the structure count.
 
     References
     ----------
@@ -75,7 +75,7 @@ class ContactNumber(StructureFeaturizer):
 
 
 class HalfSphereExposure(StructureFeaturizer):
-    """How many CA lie on the side chain's side of a CA, and how many on the other.
+    """Half-sphere exposure: numbers of CA atoms on the side of the side chain and on the opposite side.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ class HalfSphereExposure(StructureFeaturizer):
         HSEα, up and down: the side chain's direction from the CA before and after. 0 where one is missing.
     half_sphere_ca_mask : (N, 1) bool
     half_sphere_cb : (N, 2) float32, 2x0e under rotations (chiral), CA atoms
-        HSEβ, up and down: from CA to the file's CB, or to the virtual one (glycine, hidden side chains). 0 where there
-        is neither.
+        HSEβ, up and down: from CA to CB, or to the virtual CB (glycine, hidden side chains). 0 where neither
+        exists.
     half_sphere_cb_mask : (N, 1) bool
 
     References
@@ -108,7 +108,8 @@ class HalfSphereExposure(StructureFeaturizer):
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         made = {}
-        for name, side in (("half_sphere_ca", sidechain_direction(residues)), ("half_sphere_cb", cb_direction(residues))):
+        sides = {"half_sphere_ca": sidechain_direction(residues), "half_sphere_cb": cb_direction(residues)}
+        for name, side in sides.items():
             mask = side.any(1, keepdims=True)
             made[name] = (half_sphere_exposure(residues, side, radius=self.radius) * mask).astype(np.float32)
             made[f"{name}_mask"] = mask
@@ -116,7 +117,7 @@ class HalfSphereExposure(StructureFeaturizer):
 
 
 class Protrusion(StructureFeaturizer):
-    """Whether a residue sticks out: free over filled volume about its heavy atoms, the index CX.
+    """Protrusion index CX: free over occupied volume around the heavy atoms of a residue.
 
     Parameters
     ----------
@@ -126,8 +127,8 @@ class Protrusion(StructureFeaturizer):
     Writes
     ------
     protrusion : (N, 2) float32, 2x0e, dimensionless
-        Mean and greatest CX of the residue's heavy atoms; some 0 to 1 inside, up to 15 at protruding ends. Where side
-        chains are hidden, only backbone atoms count, and fill the spheres.
+        Mean and maximum CX over the heavy atoms of the residue; about 0 to 1 inside, up to 15 at protruding ends. If
+        side chains are hidden, only backbone atoms count and fill the spheres.
 
     References
     ----------
@@ -135,7 +136,7 @@ class Protrusion(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("protrusion",)
-    conformity = Conformity(tolerance=1e-2)  # an atom more or less, on the sphere, where coordinates are rounded
+    conformity = Conformity(tolerance=1e-2)  # rounding of coordinates moves single atoms across the sphere
 
     def __init__(self, *, radius: float = 10.0) -> None:
         super().__init__()
@@ -152,5 +153,5 @@ class Protrusion(StructureFeaturizer):
 
 def _radius(name: str, radius: float) -> float:
     if not (isinstance(radius, int | float) and radius > 0):
-        raise OptionError(f"{name} takes a radius above 0 Å, got {radius!r}")
+        raise OptionError(f"{name}: invalid radius={radius!r}. Use a number above 0 Å.")
     return radius

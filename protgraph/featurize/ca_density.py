@@ -1,4 +1,4 @@
-"""What surrounds a residue, near and far, in a few numbers: the density of CA atoms about it."""
+"""Density of CA atoms around each residue in a radial basis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from protgraph.structure.vectors import unit
 __all__ = ["CaDensity"]
 ENTRY_POINTS = {"protgraph.featurizers": {"ca_density": "CaDensity"}}
 
-# Å; atoms nearer than this count as being so far apart, where sin(n θ) / d has reached its limit n π / c.
+# Å; smaller distances are replaced by this one, where sin(n θ) / d has reached its limit n π / c.
 _COINCIDENT = 1e-6
 
 register_field(
@@ -36,9 +36,9 @@ class CaDensity(StructureFeaturizer):
     """``c_n = Σ_j b_n(d_ij)`` and ``p_n = Σ_j b_n(d_ij) cos θ_ij`` over all other CA atoms j up to a cutoff.
 
     ``b_n(d) = sin(n π d / c) / d · (1 − (d / c)²)`` for n = 1 … B; θ is the angle between the side chain's direction
-    and r_ij. The first functions tell how much protein is there, the next ones, which change sign, how near shells
-    compare with far ones: buried from exposed, the floor of a pocket from a bulge. Edges to some nearest neighbors
-    do not show it: for 16 of them they end at some 10 Å.
+    and r_ij. The first functions measure the amount of protein in range. The next ones change sign and compare near
+    with far shells, which distinguishes buried from exposed residues and a pocket from a bulge. Edges to nearest
+    neighbors do not contain this information: 16 neighbors reach about 10 Å.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class CaDensity(StructureFeaturizer):
     -----
     These are the l = 0 part, and the l = 1 part along one axis, of an expansion of the neighbor density about an
     atom (Bartók et al.), in a Bessel basis (Gasteiger et al.); p_n is a smooth form of half-sphere exposure. The
-    axis is that of Hamelryck's HSEα, away from the two neighbors along the chain: it needs CA atoms only and takes
-    a mirror image to its mirror image. At a chain end it points away from the one neighbor; without neighbors p is 0.
+    axis is that of Hamelryck's HSEα, away from the two neighbors along the chain: it needs CA atoms only and is
+    equivariant under reflection. At a chain end it points away from the one neighbor; without neighbors p is 0.
 
     References
     ----------
@@ -70,9 +70,9 @@ class CaDensity(StructureFeaturizer):
     def __init__(self, *, functions: int = 6, cutoff: float = 30.0) -> None:
         super().__init__()
         if not (isinstance(functions, int) and functions >= 1):
-            raise OptionError(f"ca_density takes a whole number of functions of at least 1, got {functions!r}")
+            raise OptionError(f"ca_density: invalid functions={functions!r}. Use an integer of at least 1.")
         if not (isinstance(cutoff, int | float) and cutoff > 0):
-            raise OptionError(f"ca_density takes a cutoff above 0 Å, got {cutoff!r}")
+            raise OptionError(f"ca_density: invalid cutoff={cutoff!r}. Use a number above 0 Å.")
         self.functions, self.cutoff = functions, cutoff
         self.declare(ca_density=f"{2 * functions}x0e")
 

@@ -1,4 +1,4 @@
-"""How sure the file is of a residue: the confidence of a prediction, the occupancy of a measured atom."""
+"""Confidence per residue: pLDDT of predicted structures, occupancy of experimental ones."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ ENTRY_POINTS = {"protgraph.featurizers": {"occupancy": "Occupancy", "plddt": "Pl
 
 _FULL = 100.0  # pLDDT is written as a percentage
 
-register_field(FieldSpec("plddt", "node", "1x0e", doc="confidence of a prediction, pLDDT / 100; 0 where it is none"))
+register_field(FieldSpec("plddt", "node", "1x0e", doc="confidence of a prediction, pLDDT / 100; 0 for other structures"))
 register_field(FieldSpec("plddt_mask", "node", "1x0e", "bool", doc="whether the file is a prediction with its pLDDT"))
 register_field(FieldSpec("occupancy", "node", "1x0e", doc="occupancy of CA"))
 
 
 class Plddt(StructureFeaturizer):
-    """The predicted lDDT of each residue, which AlphaFold's files hold where others hold B factors.
+    """Predicted lDDT (pLDDT) of each residue, which AlphaFold files store in the B-factor column.
 
     Parameters
     ----------
     always : bool
-        Take B factors for pLDDT (0 to 100) in every file, for programs whose files do not say so (ESMFold, ColabFold).
+        Interpret B factors as pLDDT (0 to 100) in every file, for programs whose files do not declare it (ESMFold,
+        ColabFold).
 
     Writes
     ------
     plddt : (N, 1) float32, 1x0e, dimensionless
         pLDDT / 100; 0 where the file is not known to be a prediction.
     plddt_mask : (N, 1) bool
-        The file says so itself: ``ma_qa_metric`` with a metric named pLDDT (mmCIF and BinaryCIF of AlphaFold and its
-        database, and any ModelCIF), or the TITLE of the AlphaFold database's PDB files. Nothing is concluded from the
-        numbers, which B factors may have too.
+        The file declares it: ``ma_qa_metric`` with a metric named pLDDT (mmCIF and BinaryCIF of AlphaFold and its
+        database, and any ModelCIF), or the TITLE of the AlphaFold database's PDB files. The values themselves are
+        not used to decide, since B factors have the same range.
 
     References
     ----------
@@ -54,12 +55,12 @@ class Plddt(StructureFeaturizer):
 
 
 class Occupancy(StructureFeaturizer):
-    """The occupancy of each residue's CA, of the conformation that was chosen.
+    """Occupancy of the CA atom of each residue, in the selected conformation.
 
     Writes
     ------
     occupancy : (N, 1) float32, 1x0e, dimensionless
-        As the file has it; 1 where it says nothing, or B factors are hidden.
+        Value of the file; 1 where the file has none or B factors are hidden.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("occupancy",)

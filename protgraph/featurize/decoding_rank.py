@@ -1,4 +1,4 @@
-"""In which order residues are decoded, for models that tell types one after the other: ``decoding_rank``."""
+"""Rank of each residue in the decoding order of autoregressive models."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ ENTRY_POINTS = {"protgraph.featurizers": {"decoding_rank": "DecodingRank"}}
 
 
 class DecodingRank(TensorFeaturizer):
-    """The place of each residue in the order of decoding.
+    """Rank of each residue in the decoding order.
 
     Parameters
     ----------
     order : {"forward", "none"}
-        Every chain from N to C terminus, all chains at once, and residues of unknown type after all others; or 0 for
-        all, so that no residue is shown another's type.
+        "forward": every chain from N to C terminus, all chains in parallel, residues of unknown type last. "none": 0
+        for all, so that no residue depends on the type of another.
 
     Reads
     -----
     seq_pos, aatype : (N,) int64
-    decoding_rank : (N,) int64, where the graph has one: it stays
+    decoding_rank : (N,) int64, if the graph has one, it is kept
 
     Writes
     ------
@@ -36,8 +36,8 @@ class DecodingRank(TensorFeaturizer):
 
     Notes
     -----
-    Where all types are hidden, all come last together: each is told from the structure alone. Training brings random
-    ranks (:func:`protgraph.task.with_random_order`), and :mod:`protgraph.design` decodes in orders of its own.
+    If all types are hidden, all residues share the last rank and are predicted from the structure alone. Training
+    uses random ranks (:func:`protgraph.task.with_random_order`); :mod:`protgraph.design` sets its own orders.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("seq_pos", "aatype")
@@ -47,7 +47,7 @@ class DecodingRank(TensorFeaturizer):
     def __init__(self, *, order: str = "forward") -> None:
         super().__init__()
         if order not in ("forward", "none"):
-            raise OptionError(f"decoding_rank: order={order!r} is none of 'forward', 'none'")
+            raise OptionError(f"decoding_rank: invalid order={order!r}. Use 'forward' or 'none'.")
         self.order = order
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""A radial basis of edges that ends smoothly: spherical Bessel functions under a polynomial envelope."""
+"""Radial basis of edge lengths: spherical Bessel functions with a polynomial envelope."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from protgraph.featurize.base import TensorFeaturizer
 __all__ = ["EdgeBessel"]
 ENTRY_POINTS = {"protgraph.featurizers": {"edge_bessel": "EdgeBessel"}}
 
-register_field(FieldSpec("edge_bessel", "edge", "16x0e", doc="Bessel basis of edge_dist, 0 from the cutoff on"))
+register_field(FieldSpec("edge_bessel", "edge", "16x0e", doc="Bessel basis of edge_dist, 0 beyond the cutoff"))
 
 
 class EdgeBessel(TensorFeaturizer):
-    """``sqrt(2 / c) sin(n π d / c) / d · u(d / c)`` for n = 1 … bins; 0 from the cutoff c on.
+    """``sqrt(2 / c) sin(n π d / c) / d · u(d / c)`` for n = 1 … bins; 0 beyond the cutoff c.
 
-    The envelope ``u(q) = 1 - (p+1)(p+2)/2 q^p + p(p+2) q^(p+1) - p(p+1)/2 q^(p+2)`` leaves the value and two
+    The envelope ``u(q) = 1 - (p+1)(p+2)/2 q^p + p(p+2) q^(p+1) - p(p+1)/2 q^(p+2)`` makes the value and two
     derivatives 0 at the cutoff.
 
     Parameters
     ----------
     bins : int
-        Functions.
+        Number of functions.
     cutoff : float
         c, Å.
     envelope : int
@@ -47,7 +47,7 @@ class EdgeBessel(TensorFeaturizer):
 
     References
     ----------
-    Gasteiger, Groß & Günnemann 2020, arXiv:2003.03123, eqs. 7–8, with p = 6 as there.
+    Gasteiger, Groß & Günnemann 2020, arXiv:2003.03123, eqs. 7–8 (p = 6).
     """
 
     reads: ClassVar[tuple[str, ...]] = ("edge_dist",)
@@ -56,11 +56,11 @@ class EdgeBessel(TensorFeaturizer):
     def __init__(self, *, bins: int = 16, cutoff: float = 20.0, envelope: int = 6) -> None:
         super().__init__()
         if not (isinstance(bins, int) and bins >= 1):
-            raise OptionError(f"edge_bessel takes a whole number of bins of at least 1, got {bins!r}")
+            raise OptionError(f"edge_bessel: invalid bins={bins!r}. Use an integer of at least 1.")
         if not (isinstance(cutoff, int | float) and cutoff > 0):
-            raise OptionError(f"edge_bessel takes a cutoff above 0 Å, got {cutoff!r}")
+            raise OptionError(f"edge_bessel: invalid cutoff={cutoff!r}. Use a number above 0 Å.")
         if not (isinstance(envelope, int) and envelope >= 2):
-            raise OptionError(f"edge_bessel takes a whole number envelope of at least 2, got {envelope!r}")
+            raise OptionError(f"edge_bessel: invalid envelope={envelope!r}. Use an integer of at least 2.")
         self.bins, self.cutoff, self.envelope = bins, float(cutoff), envelope
         self.declare(edge_bessel=f"{bins}x0e")
 
@@ -68,6 +68,6 @@ class EdgeBessel(TensorFeaturizer):
         q, p = f["edge_dist"] / self.cutoff, self.envelope
         n = torch.arange(1, self.bins + 1, dtype=q.dtype, device=q.device)
         waves = math.sqrt(2 / self.cutoff) * (math.pi / self.cutoff) * n * torch.sinc(n * q)  # (E, bins)
-        power = reduce(mul, [q] * p)  # q^p by products: pow rounds one edge differently among few and among many
+        power = reduce(mul, [q] * p)  # q^p by products: pow rounds an edge differently in small and in large tensors
         fall = power * ((p + 1) * (p + 2) / 2 - q * (p * (p + 2) - q * (p * (p + 1) / 2)))
         return {"edge_bessel": waves * torch.where(q < 1, 1 - fall, torch.zeros_like(fall))}

@@ -1,4 +1,4 @@
-"""Features of edges j → i, computed on the device after batching: vector, distance, direction, basis, offset."""
+"""Edge features computed on the device after batching: vector, distance, direction, radial basis, sequence offset."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENTRY_POINTS = {
 
 
 class EdgeVector(TensorFeaturizer):
-    """The vector from target to source, ``x_j - x_i``.
+    """Vector from target to source, ``x_j - x_i``.
 
     Reads
     -----
@@ -49,7 +49,7 @@ class EdgeVector(TensorFeaturizer):
 
 
 class EdgeDistance(TensorFeaturizer):
-    """The distance ``|x_j - x_i|``, with gradient 0 where nodes coincide.
+    """Distance ``|x_j - x_i|``, with gradient 0 for coincident nodes.
 
     Reads
     -----
@@ -70,7 +70,7 @@ class EdgeDistance(TensorFeaturizer):
 
 
 class EdgeDirection(TensorFeaturizer):
-    """The unit vector ``(x_j - x_i) / |x_j - x_i|``; 0, with finite gradient, where nodes coincide.
+    """Unit vector ``(x_j - x_i) / |x_j - x_i|``; 0, with finite gradient, for coincident nodes.
 
     Reads
     -----
@@ -101,7 +101,7 @@ class EdgeRbf(TensorFeaturizer):
     bins : int
         Number of centers.
     cutoff : float
-        Last center, Å. Beyond it the basis fades; nothing is cut.
+        Last center, Å. The basis decays beyond it; no edge is removed.
 
     Reads
     -----
@@ -113,13 +113,13 @@ class EdgeRbf(TensorFeaturizer):
 
     Notes
     -----
-    What is hardly above the smallest normal number of its type is 0 (5e-38 of float32): with numbers below that one,
-    processors take thirty times as long, here and in every layer after.
+    Values close to the smallest normal number of the dtype (5e-38 for float32) are set to 0: arithmetic on denormal
+    numbers takes thirty times as long on CPUs, here and in every following layer.
 
     References
     ----------
-    Jing et al. 2021, arXiv:2009.01411; width as in their program (``_rbf`` of gvp-pytorch, there
-    the same 16 centers up to 20 Å), without the 1/2 of a normal density.
+    Jing et al. 2021, arXiv:2009.01411; width as in ``_rbf`` of gvp-pytorch (16 centers up to 20 Å),
+    without the factor 1/2 of a normal density.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("edge_dist",)
@@ -128,9 +128,9 @@ class EdgeRbf(TensorFeaturizer):
     def __init__(self, *, bins: int = 16, cutoff: float = 20.0) -> None:
         super().__init__()
         if not (isinstance(bins, int) and bins >= 1):
-            raise OptionError(f"edge_rbf takes a whole number of bins of at least 1, got {bins!r}")
+            raise OptionError(f"edge_rbf: invalid bins={bins!r}. Use an integer of at least 1.")
         if not (isinstance(cutoff, int | float) and cutoff > 0):
-            raise OptionError(f"edge_rbf takes a cutoff above 0 Å, got {cutoff!r}")
+            raise OptionError(f"edge_rbf: invalid cutoff={cutoff!r}. Use a number above 0 Å.")
         self.bins, self.cutoff = bins, cutoff
         self.declare(edge_rbf=f"{bins}x0e")
 
@@ -144,12 +144,12 @@ class EdgeRbf(TensorFeaturizer):
 
 
 class EdgeOffset(TensorFeaturizer):
-    """Offset along the chain, ``seq_pos[j] - seq_pos[i]`` clipped to ±clip, one-hot; one more column: other chain.
+    """Offset along the chain, ``seq_pos[j] - seq_pos[i]`` clipped to ±clip, one-hot; last column: other chain.
 
     Parameters
     ----------
     clip : int
-        Largest offset told apart.
+        Largest offset with a column of its own.
 
     Reads
     -----
@@ -163,7 +163,7 @@ class EdgeOffset(TensorFeaturizer):
 
     Notes
     -----
-    The reference counts i − j, which only mirrors the columns.
+    The reference uses i − j, which only reverses the columns.
 
     References
     ----------
@@ -176,7 +176,7 @@ class EdgeOffset(TensorFeaturizer):
     def __init__(self, *, clip: int = 32) -> None:
         super().__init__()
         if not (isinstance(clip, int) and clip >= 1):
-            raise OptionError(f"edge_offset takes a whole number clip of at least 1, got {clip!r}")
+            raise OptionError(f"edge_offset: invalid clip={clip!r}. Use an integer of at least 1.")
         self.clip = clip
         self.declare(edge_offset=f"{2 * clip + 2}x0e")
 
@@ -189,7 +189,7 @@ class EdgeOffset(TensorFeaturizer):
 
 
 class EdgeResidue(TensorFeaturizer):
-    """The residue types of both ends, one-hot.
+    """Residue types of source and target, one-hot.
 
     Reads
     -----
@@ -216,7 +216,7 @@ def _vector(pos: Tensor, edges: Edges) -> Tensor:
 
 
 def _length(vector: Tensor) -> tuple[Tensor, Tensor]:
-    """``(E, 1)`` lengths, 1 in place of 0 so that every derivative is finite, and where that was so."""
+    """``(E, 1)`` lengths, with 0 replaced by 1 for finite derivatives, and the mask of replaced rows."""
     squared = vector.square().sum(-1, keepdim=True)
     coincident = squared == 0
     return squared.masked_fill(coincident, 1.0).sqrt(), coincident

@@ -1,4 +1,4 @@
-"""How two residues are turned to each other: the quaternion between their frames, and trRosetta's angles."""
+"""Relative orientation of two residues: quaternion between their frames, and trRosetta angles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from protgraph.featurize.base import TensorFeaturizer
 __all__ = ["EdgeQuaternion", "EdgeTrRosetta"]
 ENTRY_POINTS = {"protgraph.featurizers": {"edge_quaternion": "EdgeQuaternion", "edge_trrosetta": "EdgeTrRosetta"}}
 
-_STRAIGHT = 1e-4  # sines below it are rounding error of float32 coordinates: three atoms in a line
+_STRAIGHT = 1e-4  # smaller sines are rounding errors of float32 coordinates of three collinear atoms
 
 for _spec in (
     FieldSpec(
@@ -45,7 +45,7 @@ for _spec in (
 
 
 class EdgeQuaternion(TensorFeaturizer):
-    """The unit quaternion q of the rotation that takes vectors, as the frame of j sees them, to the frame of i.
+    """Unit quaternion q of the rotation from the frame of j to the frame of i.
 
     Reads
     -----
@@ -55,18 +55,19 @@ class EdgeQuaternion(TensorFeaturizer):
     Writes
     ------
     edge_quaternion : (E, 4), 1x0e+2x0o+1x0e, dimensionless
-        w, x, y, z; 0 where a residue has no frame. A mirror image turns the sign of x and y: the third axis of a frame
-        is a cross product.
+        w, x, y, z; 0 where a residue has no frame. Reflection changes the sign of x and y, because the third axis of a
+        frame is a cross product.
 
     Notes
     -----
-    q and −q are the same rotation. Of the two, this is the one with w ≥ 0; half turns (w = 0) are between, where a
-    small motion changes the sign of x, y, z. ``edge_rotation`` of ``edge_frame`` is the same rotation without a jump.
+    q and −q are the same rotation. The one with w ≥ 0 is used, which makes the sign of
+    x, y, z discontinuous at half turns (w = 0). ``edge_rotation`` of ``edge_frame`` is the same rotation and
+    continuous.
 
     References
     ----------
     Ingraham et al. 2019, "Generative models for graph-based protein design", NeurIPS 32, eq. 3; Gao, Tan & Li 2022,
-    arXiv:2209.12643 (PiFold). The frames are those of ``residue_frame``, not theirs from three CA.
+    arXiv:2209.12643 (PiFold). The frames are those of ``residue_frame``, not the frames from three CA of these papers.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("frame", "edges")
@@ -79,7 +80,7 @@ class EdgeQuaternion(TensorFeaturizer):
 
 
 class EdgeTrRosetta(TensorFeaturizer):
-    """Angles between the side chains of two residues: ω, and θ and φ as i sees j and as j sees i.
+    """trRosetta angles between the side chains of two residues: ω, and θ and φ in both directions.
 
     ω is the dihedral CA_i, CB_i, CB_j, CA_j; θ the dihedral N_i, CA_i, CB_i, CB_j; φ the angle CA_i, CB_i, CB_j.
 
@@ -92,16 +93,16 @@ class EdgeTrRosetta(TensorFeaturizer):
     Writes
     ------
     edge_trrosetta : (E, 10), 7x0e+3x0o under rotations (chiral), dimensionless
-        cos ω, cos θ, cos θ′, cos φ, cos φ′, sin φ, sin φ′, sin ω, sin θ, sin θ′; θ and φ as i sees j, dashed as j sees
+        cos ω, cos θ, cos θ′, cos φ, cos φ′, sin φ, sin φ′, sin ω, sin θ, sin θ′; θ, φ from i to j, θ′, φ′ from j to
         i. 0 where undefined.
     edge_trrosetta_mask : (E, 5) bool
-        Which of ω, θ, θ′, φ, φ′ are defined: N, CA and C of both residues are there, no three atoms lie in a line.
+        Which of ω, θ, θ′, φ, φ′ are defined: N, CA and C of both residues are present and no three atoms are collinear.
 
     Notes
     -----
-    CB is the virtual one of every residue, glycine or not, so that the angles tell nothing of the type
-    (:func:`protgraph.structure.descriptors.backbone_geometry.virtual_cb`). Its formula is that of L-amino acids, hence chiral. There is no
-    limit of distance; the paper has 20 Å.
+    Every residue has a virtual CB, glycine or not, so that the angles are independent of the residue type
+    (:func:`protgraph.structure.descriptors.backbone_geometry.virtual_cb`). Its formula is that of L-amino acids, hence
+    chiral. There is no distance limit; the paper uses 20 Å.
 
     References
     ----------
@@ -114,7 +115,7 @@ class EdgeTrRosetta(TensorFeaturizer):
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         edges, there = f["edges"], f["backbone_mask"][:, :3].all(1)
-        n, ca, c = f["backbone"][:, :3].masked_fill(~there[:, None, None], 0.0).unbind(1)  # no NaN: it would spread
+        n, ca, c = f["backbone"][:, :3].masked_fill(~there[:, None, None], 0.0).unbind(1)  # NaN would propagate
         b, a = ca - n, c - ca
         cb = ca - 0.58273431 * cross(b, a, dim=-1) + 0.56802827 * b - 0.54067466 * a  # as in virtual_cb
         (n_i, ca_i, cb_i), (n_j, ca_j, cb_j) = ([end(x) for x in (n, ca, cb)] for end in (edges.target, edges.source))
@@ -133,9 +134,9 @@ class EdgeTrRosetta(TensorFeaturizer):
 
 
 def _quaternion(m: Tensor) -> Tensor:
-    """Unit quaternions ``(E, 4)`` with w ≥ 0 of rotation matrices ``(E, 3, 3)``.
+    """Return unit quaternions ``(E, 4)`` with w ≥ 0 of rotation matrices ``(E, 3, 3)``.
 
-    Each row of 4 q qᵀ is a multiple of q; the one with the largest diagonal is exact (Shepperd 1978,
+    Each row of 4 q qᵀ is a multiple of q; the one with the largest diagonal element is used (Shepperd 1978,
     doi:10.2514/3.55767b).
     """
     x, y, z = m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]
@@ -149,7 +150,7 @@ def _quaternion(m: Tensor) -> Tensor:
 
 
 def _dihedral(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Cosine and sine ``(E,)`` of the dihedral angle of four points, and where no three lie in a line."""
+    """Return cosine and sine ``(E,)`` of the dihedral angle of four points, and the mask of rows where it is defined."""
     b1, b2, b3 = b - a, c - b, d - c
     n1, n2 = cross(b1, b2, dim=-1), cross(b2, b3, dim=-1)
     l1, l2, l3 = (_length(v) for v in (b1, b2, b3))
@@ -159,7 +160,7 @@ def _dihedral(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tenso
 
 
 def _angle(a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Cosine and sine ``(E,)`` of the angle at b, and where it is defined."""
+    """Return cosine and sine ``(E,)`` of the angle at b, and the mask of defined rows."""
     u, v = a - b, c - b
     across = cross(u, v, dim=-1)
     apart = (_length(u) > 0) & (_length(v) > 0)

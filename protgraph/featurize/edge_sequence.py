@@ -1,4 +1,4 @@
-"""How two residues lie in the sequence: in one chain or in two, and how far apart, as a sinusoidal code."""
+"""Sequence relation of two residues: same chain, and sinusoidal encoding of the offset."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from protgraph.featurize.base import TensorFeaturizer
 __all__ = ["EdgeSameChain", "EdgeSinusoid"]
 ENTRY_POINTS = {"protgraph.featurizers": {"edge_same_chain": "EdgeSameChain", "edge_sinusoid": "EdgeSinusoid"}}
 
-register_field(FieldSpec("edge_same_chain", "edge", "1x0e", doc="1 where both ends are in one chain, else 0"))
-register_field(FieldSpec("edge_sinusoid", "edge", "16x0e", doc="sinusoidal code of seq_pos[j] - seq_pos[i]"))
+register_field(FieldSpec("edge_same_chain", "edge", "1x0e", doc="1 if both residues are in the same chain, else 0"))
+register_field(FieldSpec("edge_sinusoid", "edge", "16x0e", doc="sinusoidal encoding of seq_pos[j] - seq_pos[i]"))
 
 
 class EdgeSameChain(TensorFeaturizer):
-    """1 where both residues are of one chain, 0 where they are of two.
+    """1 if both residues are in the same chain, else 0.
 
     Reads
     -----
@@ -51,18 +51,18 @@ class EdgeSinusoid(TensorFeaturizer):
     Reads
     -----
     seq_pos, chain : (N,) int64
-        By chain and numbering, so that a gap in the model is a gap in the code, whatever the order of nodes.
+        Numbering includes unresolved residues, so a gap in the structure is a gap in the encoding.
     edges : the edges j → i
 
     Writes
     ------
     edge_sinusoid : (E, dim), dim x 0e, dimensionless, torch's default floating type
-        0 between residues of two chains, which no offset is.
+        0 between residues of different chains.
 
     References
     ----------
-    Ingraham et al. 2019, "Generative models for graph-based protein design", NeurIPS 32 (relative positional encoding),
-    which knows one chain only and counts nodes.
+    Ingraham et al. 2019, "Generative models for graph-based protein design", NeurIPS 32 (relative positional encoding;
+    for a single chain, by node index).
     """
 
     reads: ClassVar[tuple[str, ...]] = ("seq_pos", "chain", "edges")
@@ -71,7 +71,7 @@ class EdgeSinusoid(TensorFeaturizer):
     def __init__(self, *, dim: int = 16) -> None:
         super().__init__()
         if not (isinstance(dim, int) and dim >= 2 and dim % 2 == 0):
-            raise OptionError(f"edge_sinusoid takes an even dim of at least 2 (cosine and sine), got {dim!r}")
+            raise OptionError(f"edge_sinusoid: invalid dim={dim!r}. Use an even integer of at least 2.")
         self.dim = dim
         self.declare(edge_sinusoid=f"{dim}x0e")
 

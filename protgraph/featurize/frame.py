@@ -1,4 +1,4 @@
-"""Frames of residues from N, CA, C, and neighbors as those frames see them; on the device, without parameters."""
+"""Residue frames from N, CA, C, and neighbors in the frame of a residue; computed on the device, without parameters."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from protgraph.featurize.base import TensorFeaturizer
 __all__ = ["EdgeFrame", "ResidueFrame", "axes"]
 ENTRY_POINTS = {"protgraph.featurizers": {"edge_frame": "EdgeFrame", "residue_frame": "ResidueFrame"}}
 
-_STRAIGHT = 1e-4  # sines below it are rounding error of float32 coordinates: three atoms in a line
+_STRAIGHT = 1e-4  # smaller sines are rounding errors of float32 coordinates of three collinear atoms
 
 
 class ResidueFrame(TensorFeaturizer):
-    """The axes of each residue: e₁ along C − CA, e₂ towards N in the plane of N, CA, C, e₃ = e₁ × e₂.
+    """Local axes of each residue: e₁ along C − CA, e₂ toward N in the plane of N, CA, C, e₃ = e₁ × e₂.
 
     Reads
     -----
@@ -29,13 +29,12 @@ class ResidueFrame(TensorFeaturizer):
     ------
     frame : (N, 3, 3), 2x1o+1x1e, dimensionless
         Row k is the axis e_k: ``frame[i] @ v`` are the components of a vector v in the frame of residue i, and the rows
-        turn with the protein. 0 where N, CA or C is missing, or the three lie in a line or coincide.
+        rotate with the protein. 0 where N, CA or C is missing, or the three are collinear or coincide.
 
     Notes
     -----
-    The rotation matrix R of the paper has the axes as columns: it is the transpose. e₃ is a cross product: a mirror
-    image keeps its sign where it turns e₁ and e₂, as the even parity says. What mixes the axes is equivariant under
-    rotations only.
+    The rotation matrix R of the paper has the axes as columns; it is the transpose. e₃ is a cross product and has
+    even parity, e₁ and e₂ have odd parity. Functions that mix the axes are therefore equivariant under rotations only.
 
     References
     ----------
@@ -47,12 +46,12 @@ class ResidueFrame(TensorFeaturizer):
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         there = f["backbone_mask"][:, :3].all(1)[:, None, None]
-        n, ca, c = f["backbone"][:, :3].masked_fill(~there, 0.0).unbind(1)  # no NaN: its gradient would spread
+        n, ca, c = f["backbone"][:, :3].masked_fill(~there, 0.0).unbind(1)  # NaN would propagate in gradients
         return {"frame": axes(c - ca, n - ca)}
 
 
 class EdgeFrame(TensorFeaturizer):
-    """The neighbor j in the frame of i: where it lies, and how its own frame is turned.
+    """Position and orientation of neighbor j in the frame of i.
 
     Reads
     -----
@@ -63,14 +62,14 @@ class EdgeFrame(TensorFeaturizer):
     Writes
     ------
     edge_local : (E, 3), 2x0e+1x0o, dimensionless
-        ``e_k(i) · (x_j - x_i) / |x_j - x_i|``; 0 where nodes coincide.
+        ``e_k(i) · (x_j - x_i) / |x_j - x_i|``; 0 for coincident nodes.
     edge_rotation : (E, 9), 0e and 0o, dimensionless
         ``e_k(i) · e_l(j)``, row-major; odd where one of k, l is 3.
 
     References
     ----------
     Ingraham et al. 2019, "Generative models for graph-based protein design", NeurIPS 32, eq. 3, with the rotation
-    matrix in place of its quaternion, whose sign is arbitrary.
+    matrix instead of its quaternion, whose sign is arbitrary.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("frame", "pos", "edges")
@@ -87,7 +86,7 @@ class EdgeFrame(TensorFeaturizer):
 
 
 def axes(first: Tensor, second: Tensor) -> Tensor:
-    """The right-handed axes with e₁ along ``first`` and e₂ in the plane of both, by Gram–Schmidt.
+    """Return right-handed axes with e₁ along ``first`` and e₂ in the plane of both, by Gram–Schmidt.
 
     Parameters
     ----------

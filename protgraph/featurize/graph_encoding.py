@@ -1,4 +1,4 @@
-"""Where in the graph a node is, by the graph alone: returns of a random walk, low frequencies of the Laplacian."""
+"""Positional encodings of the graph: random-walk return probabilities and Laplacian eigenvectors."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ ENTRY_POINTS = {
 }
 
 register_field(
-    FieldSpec("random_walk", "node", "16x0e", doc="probability that a random walk is back after 2, 3, … steps")
+    FieldSpec("random_walk", "node", "16x0e", doc="probability that a random walk returns after 2, 3, … steps")
 )
-register_field(FieldSpec("laplacian", "node", "8x0e", doc="weight of the node in the Laplacian's lowest frequencies"))
+register_field(FieldSpec("laplacian", "node", "8x0e", doc="squared Laplacian eigenvectors of the lowest frequencies"))
 
 
 class RandomWalkEncoding(TensorFeaturizer):
     """``(P^k)_ii`` for k = 2 … steps + 1, with ``P_ij = 1 / degree_i`` for each edge j → i.
 
-    The probability that a walk that starts at node i, and each time goes to one of the neighbors of where it is, is
-    back at i after k steps. (After one step it never is.)
+    Probability that a random walk from node i is at i again after k steps. (After one step it never is.)
 
     Parameters
     ----------
     steps : int
-        Columns.
+        Number of columns.
 
     Reads
     -----
@@ -46,12 +45,12 @@ class RandomWalkEncoding(TensorFeaturizer):
     Writes
     ------
     random_walk : (N, steps), 0e, dimensionless, torch's default floating type
-        0 for a node without neighbors. On a directed graph (``knn``) the walk goes against the edges.
+        0 for a node without neighbors. On a directed graph (``knn``) the walk goes against the edge direction.
 
     Notes
     -----
-    It has no sign and no basis to choose, unlike eigenvectors. By dense products, some ``steps / 2`` of L × L matrices
-    a protein.
+    Unlike eigenvectors, it is free of arbitrary signs and bases. Computed with about ``steps / 2`` dense products of
+    L × L matrices per protein.
 
     References
     ----------
@@ -64,7 +63,7 @@ class RandomWalkEncoding(TensorFeaturizer):
     def __init__(self, *, steps: int = 16) -> None:
         super().__init__()
         if not (isinstance(steps, int) and steps >= 1):
-            raise OptionError(f"random_walk_encoding takes a whole number of steps of at least 1, got {steps!r}")
+            raise OptionError(f"random_walk_encoding: invalid steps={steps!r}. Use an integer of at least 1.")
         self.steps = steps
         self.declare(random_walk=f"{steps}x0e")
 
@@ -73,7 +72,7 @@ class RandomWalkEncoding(TensorFeaturizer):
         return {"random_walk": torch.cat(made).to(torch.get_default_dtype())}
 
     def _returns(self, adjacent: Tensor) -> Tensor:
-        """``(L, steps)`` of one protein: the diagonal of P^(a + b) is the row sum of P^a times the transpose of P^b."""
+        """``(L, steps)`` of one protein: the diagonal of P^(a + b) is the row sum of P^a ∘ (P^b)ᵀ."""
         walk = adjacent / adjacent.sum(1, keepdim=True).clamp(min=1)
         power, columns = walk, []
         while len(columns) < self.steps:
@@ -85,17 +84,17 @@ class RandomWalkEncoding(TensorFeaturizer):
 
 
 class LaplacianEncoding(TensorFeaturizer):
-    """``L Σ_n exp(-((λ_n - λ_m) / σ)²) u_n(i)²`` for m = 1 … size: eigenvectors without their signs and bases.
+    """``L Σ_n exp(-((λ_n - λ_m) / σ)²) u_n(i)²`` for m = 1 … size; independent of signs and bases.
 
     ``λ_0 ≤ λ_1 ≤ …`` and ``u_n`` are eigenvalues and eigenvectors of the normalized Laplacian
-    ``1 - D^(-1/2) A D^(-1/2)`` of a protein of L nodes, A made symmetric; λ_0, which is 0, is left out.
+    ``1 - D^(-1/2) A D^(-1/2)`` of a protein of L nodes, A symmetrized; λ_0 = 0 is omitted.
 
     Parameters
     ----------
     size : int
-        Columns.
+        Number of columns.
     width : float
-        σ: eigenvalues nearer than this count as one.
+        σ: eigenvalues closer than this are treated as equal.
 
     Reads
     -----
@@ -105,14 +104,13 @@ class LaplacianEncoding(TensorFeaturizer):
     Writes
     ------
     laplacian : (N, size), 0e, dimensionless, torch's default floating type
-        Some 1 where a frequency is spread evenly; columns beyond L − 1 are 0.
+        About 1 where an eigenvector is evenly spread; columns beyond L − 1 are 0.
 
     Notes
     -----
-    An eigenvector's sign is arbitrary, and the basis of several with one eigenvalue is: both would make the encoding of
-    a protein an accident of the solver. The sum over near-equal eigenvalues of squares depends on neither, and is
-    continuous where two meet. What is lost is which nodes swing together. It costs an eigendecomposition a protein and
-    batch, of the order of L³ operations.
+    The sign of an eigenvector and the basis of a degenerate eigenspace are arbitrary and depend on the solver. The sum
+    of squares over near-equal eigenvalues depends on neither and is continuous where eigenvalues cross. The relative
+    phase of nodes is lost. Costs one eigendecomposition per protein and batch, of order L³ operations.
 
     References
     ----------
@@ -126,9 +124,9 @@ class LaplacianEncoding(TensorFeaturizer):
     def __init__(self, *, size: int = 8, width: float = 0.01) -> None:
         super().__init__()
         if not (isinstance(size, int) and size >= 1):
-            raise OptionError(f"laplacian_encoding takes a whole number size of at least 1, got {size!r}")
+            raise OptionError(f"laplacian_encoding: invalid size={size!r}. Use an integer of at least 1.")
         if not (isinstance(width, int | float) and width > 0):
-            raise OptionError(f"laplacian_encoding takes a width above 0, got {width!r}")
+            raise OptionError(f"laplacian_encoding: invalid width={width!r}. Use a number above 0.")
         self.size, self.width = size, width
         self.declare(laplacian=f"{size}x0e")
 
@@ -148,7 +146,7 @@ class LaplacianEncoding(TensorFeaturizer):
 
 
 def _adjacency(edges: Edges, proteins: Proteins) -> Iterator[Tensor]:
-    """``(L, L)`` float64 of each protein, row i has 1 at the sources j of the edges j → i."""
+    """``(L, L)`` float64 of each protein, row i is 1 at the sources j of the edges j → i."""
     place = torch.arange(proteins.batch.numel(), device=proteins.batch.device)
     place = place - proteins.ptr[:-1].index_select(0, proteins.batch)
     longest = max(proteins.sizes, default=0)

@@ -1,4 +1,4 @@
-"""The node features of GVP-GNN, to the letter: six scalars and three vectors."""
+"""Node features of GVP-GNN as published: six scalars and three vectors."""
 
 from __future__ import annotations
 
@@ -33,26 +33,28 @@ register_field(
 
 
 class GvpFeatures(StructureFeaturizer):
-    """``[cos φ, cos ψ, cos ω, sin φ, sin ψ, sin ω]``; unit vectors to CA_{i+1} and CA_{i−1}, and
-    ``−√(1/3) b − √(2/3) p`` towards the side chain.
+    """GVP-GNN node features: dihedral angles, and unit vectors along the chain and toward the side chain.
 
-    ``b = unit(c + n)`` and ``p = unit(c × n)`` with c and n the unit vectors from CA to C and to N.
+    Scalars ``[cos φ, cos ψ, cos ω, sin φ, sin ψ, sin ω]``; vectors to CA_{i+1} and CA_{i−1}, and
+    ``−√(1/3) b − √(2/3) p``, where ``b = unit(c + n)`` and ``p = unit(c × n)`` with c and n the unit vectors from CA to
+    C and to N.
 
     Writes
     ------
-    gvp_scalars : (N, 6), 3x0e+3x0o, dimensionless, in the floating type of the coordinates
+    gvp_scalars : (N, 6), 3x0e+3x0o, dimensionless, dtype of the coordinates
         An undefined angle counts as 0: cosine 1, sine 0.
     gvp_vectors : (N, 3, 3), 3x1o under rotations (chiral), dimensionless
         0 at chain ends and gaps, and for the side chain where N or C is missing.
 
     Notes
     -----
-    The program knows neither chains nor gaps; here, nothing is measured across them. ``dihedral``, ``orientation`` and
-    ``sidechain_direction`` are the same features with masks, and with the side chain's direction from the virtual CB.
+    The published program ignores chains and gaps; here no feature is computed across them. ``dihedral``,
+    ``orientation`` and ``sidechain_direction`` are the same features with masks and with the side-chain direction from
+    the virtual CB.
 
     References
     ----------
-    Jing et al. 2021, arXiv:2009.01411, section 3.2, and their program gvp-pytorch.
+    Jing et al. 2021, arXiv:2009.01411, section 3.2, and gvp-pytorch.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("gvp_scalars", "gvp_vectors")

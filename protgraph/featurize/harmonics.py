@@ -1,4 +1,4 @@
-"""Spherical harmonics of directions: of each edge, and of all neighbors of a node together."""
+"""Spherical harmonics of edge directions, per edge and averaged over the neighbors of a node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ register_field(
 
 
 class EdgeHarmonics(TensorFeaturizer):
-    """``Y_l((x_j - x_i) / |x_j - x_i|)`` for l = 0 … degree, each of mean square 1 a component over the sphere.
+    """``Y_l((x_j - x_i) / |x_j - x_i|)`` for l = 0 … degree, with component normalization.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class EdgeHarmonics(TensorFeaturizer):
     Writes
     ------
     edge_harmonics : (E, (degree + 1)²), 1x0e+1x1o+1x2e+…, dimensionless
-        Where nodes coincide, 0 but for l = 0.
+        For coincident nodes, 0 except for l = 0.
 
     References
     ----------
@@ -61,7 +61,7 @@ class EdgeHarmonics(TensorFeaturizer):
 class NeighborHarmonics(TensorFeaturizer):
     """``mean_j Y_l((x_j - x_i) / |x_j - x_i|)`` over the neighbors j of i, for l = 1 … degree.
 
-    To which side the neighbors lie (l = 1), whether they lie along a line or in a plane (l = 2), and so on.
+    l = 1 is the mean direction of the neighbors; l = 2 distinguishes linear from planar arrangements.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class NeighborHarmonics(TensorFeaturizer):
     Writes
     ------
     neighbor_harmonics : (N, (degree + 1)² - 1), 1x1o+1x2e+…, dimensionless
-        0 without neighbors.
+        0 for nodes without neighbors.
 
     References
     ----------
@@ -102,5 +102,5 @@ def _harmonics(f: Mapping[str, Any], degrees: list[int]) -> Tensor:
 
 def _degree(name: str, degree: int) -> int:
     if not (isinstance(degree, int) and 1 <= degree <= 8):
-        raise OptionError(f"{name} takes a degree of 1 to 8, got {degree!r}")
+        raise OptionError(f"{name}: invalid degree={degree!r}. Use an integer from 1 to 8.")
     return degree

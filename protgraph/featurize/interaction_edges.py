@@ -1,4 +1,4 @@
-"""Edges of non-covalent interactions between atoms of two residues: hydrogen bonds, charges, packing."""
+"""Edges for non-covalent interactions between residues: hydrogen bonds, charges, packing."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ ENTRY_POINTS = {
 
 
 class _Donated(AtomPairs):
-    """Base of hydrogen bonds: pairs are (donor, acceptor).
+    """Base class of hydrogen-bond edges; pairs are (donor, acceptor).
 
     Parameters
     ----------
     is_directed : bool
-        Edges from donor to acceptor only, in place of both ways.
+        Only edges from donor to acceptor, instead of both directions.
     """
 
     def __init__(self, *, is_directed: bool = False) -> None:
@@ -76,12 +76,12 @@ class HydrogenBond(_Donated):
     Parameters
     ----------
     is_directed : bool
-        Edges from donor to acceptor only, in place of both ways.
+        Only edges from donor to acceptor, instead of both directions.
 
     Notes
     -----
-    Backbone and side chains. Hydrogens are put where the heavy atoms leave them; those of the file are not asked. What
-    counts as donor and acceptor, and freely turning hydrogens: :func:`protgraph.structure.chemistry.hbond.hydrogen_bonds`.
+    Between backbones and side chains. Hydrogens are placed from the heavy atoms; those of the file are ignored. For
+    donors, acceptors and rotatable hydrogens see :func:`protgraph.structure.chemistry.hbond.hydrogen_bonds`.
 
     References
     ----------
@@ -98,19 +98,20 @@ class DsspHydrogenBond(_Donated):
     Parameters
     ----------
     is_directed : bool
-        Edges from donor (N–H) to acceptor (C=O) only, in place of both ways.
+        Only edges from donor (N–H) to acceptor (C=O), instead of both directions.
     best : int, optional
-        Bonds of each donor that count, the strongest ones, as in the program; None keeps all.
+        Number of strongest bonds of each donor that are kept, as in the DSSP program; None keeps all.
 
     References
     ----------
-    Kabsch & Sander 1983, doi:10.1002/bip.360221211. See :func:`protgraph.structure.chemistry.dssp_hbond.backbone_hbonds`.
+    Kabsch & Sander 1983, doi:10.1002/bip.360221211. See
+    :func:`protgraph.structure.chemistry.dssp_hbond.backbone_hbonds`.
     """
 
     def __init__(self, *, is_directed: bool = False, best: int | None = 2) -> None:
         super().__init__(is_directed=is_directed)
         if not (best is None or (isinstance(best, int) and best >= 1)):
-            raise OptionError(f"dssp_hydrogen_bond takes a whole number best of at least 1 or none, got {best!r}")
+            raise OptionError(f"dssp_hydrogen_bond: invalid best={best!r}. Use an integer of at least 1 or None.")
         self.best = best
 
     def pairs(self, residues: Residues) -> np.ndarray:
@@ -128,11 +129,11 @@ class SaltBridge(AtomPairs):
     cutoff : float
         Å, inclusive, between side-chain oxygens and nitrogens.
     histidine : bool
-        Whether histidine, whose protonation is unknown, counts as charged.
+        Treat histidine, whose protonation is unknown, as charged.
 
     Notes
     -----
-    Graphein's ``add_salt_bridges`` leaves out His and the NE of Arg.
+    Graphein's ``add_salt_bridges`` excludes His and the NE of Arg.
 
     References
     ----------
@@ -166,7 +167,8 @@ class Ionic(AtomPairs):
         self.cutoff = _cutoff("ionic", cutoff)
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        return close_atom_pairs(residues, sidechain_mask(residues, ANIONS), sidechain_mask(residues, CATIONS), self.cutoff)
+        anions, cations = sidechain_mask(residues, ANIONS), sidechain_mask(residues, CATIONS)
+        return close_atom_pairs(residues, anions, cations, self.cutoff)
 
 
 class Hydrophobic(AtomPairs):
@@ -201,8 +203,8 @@ class VanDerWaals(AtomPairs):
 
     Notes
     -----
-    Heavy atoms more than three bonds apart. Radii are Bondi's; atoms that overlap more are a ``clash``. Graphein's
-    ``add_vdw_interactions`` (0.5 Å too) counts bonded and overlapping atoms.
+    Heavy atoms more than three bonds apart. Radii are those of Bondi; atoms that overlap more form a ``clash``.
+    Graphein's ``add_vdw_interactions`` (also 0.5 Å) includes bonded and overlapping atoms.
 
     References
     ----------
@@ -212,7 +214,7 @@ class VanDerWaals(AtomPairs):
     def __init__(self, *, tolerance: float = 0.5) -> None:
         super().__init__()
         if not (isinstance(tolerance, int | float) and 0 <= tolerance < 100):
-            raise OptionError(f"van_der_waals takes a tolerance from 0 to 100 Å, got {tolerance!r}")
+            raise OptionError(f"van_der_waals: invalid tolerance={tolerance!r}. Use a number from 0 to 100 Å.")
         self.tolerance = tolerance
 
     def pairs(self, residues: Residues) -> np.ndarray:
@@ -229,8 +231,8 @@ class Clash(AtomPairs):
 
     Notes
     -----
-    Heavy atoms more than three bonds apart, radii of Bondi; MolProbity's clashes are those of all atoms with its own
-    radii. Hydrogen-bonded N and O overlap by some 0.2 Å and are none.
+    Heavy atoms more than three bonds apart, with Bondi radii. MolProbity includes hydrogens and uses its own radii.
+    Hydrogen-bonded N and O overlap by about 0.2 Å and do not count as clashes.
 
     References
     ----------
@@ -240,17 +242,17 @@ class Clash(AtomPairs):
     def __init__(self, *, overlap: float = 0.4) -> None:
         super().__init__()
         if not (isinstance(overlap, int | float) and 0 <= overlap < 4):
-            raise OptionError(f"clash takes an overlap from 0 to 4 Å, got {overlap!r}")
+            raise OptionError(f"clash: invalid overlap={overlap!r}. Use a number from 0 to 4 Å.")
         self.overlap = overlap
 
     def pairs(self, residues: Residues) -> np.ndarray:
         return vdw_contacts(residues, -np.inf, -self.overlap)
 
 
-_OVERLAP = 0.4  # Å, from which on atoms clash
+_OVERLAP = 0.4  # Å, minimum overlap of a clash
 
 
 def _cutoff(name: str, cutoff: float) -> float:
     if not (isinstance(cutoff, int | float) and 0 < cutoff < 100):
-        raise OptionError(f"{name} takes a cutoff above 0 and below 100 Å, got {cutoff!r}")
+        raise OptionError(f"{name}: invalid cutoff={cutoff!r}. Use a number above 0 and below 100 Å.")
     return cutoff

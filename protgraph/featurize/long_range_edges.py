@@ -1,4 +1,4 @@
-"""Edges that nearest neighbors in space miss: far along the chain, drawn at random, by triangulation, or all."""
+"""Edges beyond the nearest neighbors: distant in sequence, random long-range, Delaunay, and complete."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ ENTRY_POINTS = {
 
 
 class Complete(EdgeFeaturizer):
-    """Edges between all nodes; symmetric.
+    """Edges between all pairs of nodes; symmetric.
 
     Notes
     -----
-    N² − N of them: for layers that attend to everything without edges, see ``transformer``.
+    N² − N edges. The layer ``transformer`` attends to all nodes without storing edges.
     """
 
     needs_coordinates: ClassVar[bool] = False
-    conformity = Conformity(expected_failures={"non_trivial": "all nodes are joined, whatever the structure"})
+    conformity = Conformity(expected_failures={"non_trivial": "all nodes are joined, independent of the structure"})
 
     def __call__(self, residues: Residues) -> EdgeList:
         return _complete(residues.pos)
@@ -47,23 +47,23 @@ class Complete(EdgeFeaturizer):
 
 
 class Delaunay(EdgeFeaturizer):
-    """Edges of the Delaunay triangulation of the nodes: pairs through which some empty sphere passes; symmetric.
+    """Edges of the Delaunay triangulation of the nodes; symmetric.
 
     Parameters
     ----------
     cutoff : float, optional
-        Å, inclusive; longer edges, as between residues on the surface, are left out. None keeps all.
+        Å, inclusive; longer edges, e.g. across the surface, are removed. None keeps all.
 
     References
     ----------
-    Of proteins: Singh, Tropsha & Vaisman 1996, doi:10.1089/cmb.1996.3.213. See
-    :func:`protgraph.structure.neighbors.delaunay.delaunay` for points that fill no volume.
+    Singh, Tropsha & Vaisman 1996, doi:10.1089/cmb.1996.3.213. See
+    :func:`protgraph.structure.neighbors.delaunay.delaunay` for degenerate point sets.
     """
 
     def __init__(self, *, cutoff: float | None = None) -> None:
         super().__init__()
         if not (cutoff is None or (isinstance(cutoff, int | float) and cutoff > 0)):
-            raise OptionError(f"delaunay takes a cutoff above 0 Å or none, got {cutoff!r}")
+            raise OptionError(f"delaunay: invalid cutoff={cutoff!r}. Use a number above 0 Å or None.")
         self.cutoff = cutoff
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -79,19 +79,19 @@ class DistantKnn(EdgeFeaturizer):
     Parameters
     ----------
     k : int
-        Neighbors of each residue; all that are allowed where there are fewer.
+        Number of neighbors; all eligible residues if there are fewer.
     separation : int
-        ``|seq_pos[i] - seq_pos[j]|`` from which on a residue of the same chain counts.
+        Minimum ``|seq_pos[i] - seq_pos[j]|`` within a chain.
 
     Notes
     -----
-    Directed. Not ``knn`` with a separation, which leaves out some of the k.
+    Directed. Unlike ``knn`` with a separation, which removes some of the k neighbors, this finds k eligible ones.
     """
 
     def __init__(self, *, k: int = 8, separation: int = 6) -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"distant_knn takes a whole number k of at least 1, got {k!r}")
+            raise OptionError(f"distant_knn: invalid k={k!r}. Use an integer of at least 1.")
         self.k, self.separation = k, _separation("distant_knn", separation)
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -104,17 +104,17 @@ class RandomLongRange(EdgeFeaturizer):
     Parameters
     ----------
     k : int
-        Draws for each residue, without replacement.
+        Number of draws per residue, without replacement.
     separation : int
-        Residues of the same chain that are fewer positions away are not drawn.
+        Minimum sequence separation within a chain.
     exponent : float
-        Of the distance of the CA atoms; 0 draws all alike.
+        Exponent of the CA–CA distance; 0 draws uniformly.
     seed : int
-        Same seed, same edges.
+        Random seed.
 
     Notes
     -----
-    Directed. How edges are drawn: :func:`protgraph.structure.neighbors.random_neighbors.random_neighbors`.
+    Directed. For the sampling see :func:`protgraph.structure.neighbors.random_neighbors.random_neighbors`.
 
     References
     ----------
@@ -125,11 +125,11 @@ class RandomLongRange(EdgeFeaturizer):
     def __init__(self, *, k: int = 8, separation: int = 6, exponent: float = 3.0, seed: int = 0) -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"random_long_range takes a whole number k of at least 1, got {k!r}")
+            raise OptionError(f"random_long_range: invalid k={k!r}. Use an integer of at least 1.")
         if not (isinstance(exponent, int | float) and 0 <= exponent < 100):
-            raise OptionError(f"random_long_range takes an exponent from 0 to 100, got {exponent!r}")
+            raise OptionError(f"random_long_range: invalid exponent={exponent!r}. Use a number from 0 to 100.")
         if not (isinstance(seed, int) and 0 <= seed < 2**63):
-            raise OptionError(f"random_long_range takes a whole number seed of at least 0, got {seed!r}")
+            raise OptionError(f"random_long_range: invalid seed={seed!r}. Use an integer of at least 0.")
         self.k, self.separation = k, _separation("random_long_range", separation)
         self.exponent, self.seed = float(exponent), seed
 
@@ -157,5 +157,5 @@ def _triangulated(pos: np.ndarray, cutoff: float | None) -> EdgeList:
 
 def _separation(name: str, separation: int) -> int:
     if not (isinstance(separation, int) and separation >= 1):
-        raise OptionError(f"{name} takes a whole number separation of at least 1, got {separation!r}")
+        raise OptionError(f"{name}: invalid separation={separation!r}. Use an integer of at least 1.")
     return separation

@@ -1,4 +1,4 @@
-"""Physico-chemical scales of the amino acids: numbers a type, from published tables."""
+"""Physicochemical scales of the amino acids from published tables."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ SCALES: Mapping[str, slice] = {
 - meiler: steric parameter, polarizability, normalized van der Waals volume, hydrophobicity, isoelectric point, helix
   and sheet probability: Meiler et al. 2001, doi:10.1007/s008940100038, table 1.
 - kyte_doolittle: hydropathy: Kyte & Doolittle 1982, doi:10.1016/0022-2836(82)90515-0, table 2.
-- charge: formal charge of the side chain at pH 7, elementary charges; histidine (pKa some 6) is neutral.
-- volume: of the residue, Å³: Zamyatnin 1972, doi:10.1016/0079-6107(72)90005-3.
+- charge: formal charge of the side chain at pH 7, elementary charges; histidine (pKa about 6) is neutral.
+- volume: residue volume, Å³: Zamyatnin 1972, doi:10.1016/0079-6107(72)90005-3.
 - polarity: Grantham 1974, doi:10.1126/science.185.4154.862, table 1.
 """
 
@@ -62,16 +62,16 @@ register_field(
 
 
 class Physicochemical(TensorFeaturizer):
-    """Numbers that tell how amino acids differ, from published tables.
+    """Physicochemical properties of each residue type, from published tables.
 
     Parameters
     ----------
     scales : sequence of str
-        Of "meiler" (7 columns: steric parameter, polarizability, volume, hydrophobicity, isoelectric point, helix and
-        sheet probability), "kyte_doolittle" (hydropathy), "charge" (formal, pH 7), "volume" (Å³) and "polarity", in the
-        order of the columns.
+        Any of "meiler" (7 columns: steric parameter, polarizability, volume, hydrophobicity, isoelectric point, helix
+        and sheet probability), "kyte_doolittle" (hydropathy), "charge" (formal, pH 7), "volume" (Å³) and "polarity", in
+        the order of the columns.
     standardize : bool
-        True: each column less its mean, over its standard deviation, over the twenty amino acids. False: as published.
+        Standardize each column to mean 0 and standard deviation 1 over the twenty amino acids.
 
     Reads
     -----
@@ -80,7 +80,7 @@ class Physicochemical(TensorFeaturizer):
     Writes
     ------
     physicochemical : (N, columns), 0e, dimensionless, torch's default floating type
-        X has the mean of the twenty, 0 if standardized.
+        X gets the mean of the twenty amino acids (0 if standardized).
 
     References
     ----------
@@ -95,7 +95,7 @@ class Physicochemical(TensorFeaturizer):
         super().__init__()
         unknown = [name for name in scales if name not in SCALES]
         if isinstance(scales, str) or unknown or not scales:
-            raise OptionError(f"physicochemical takes a list of scales, of {', '.join(SCALES)}; got {scales!r}")
+            raise OptionError(f"physicochemical: invalid scales={scales!r}. Use a list of {', '.join(SCALES)}.")
         rows = {line[0]: [float(word) for word in line[1:].split()] for line in _TABLE.split("\n") if line}
         whole = torch.tensor([rows[letter] for letter in ALPHABET[:UNKNOWN]], dtype=torch.float64)  # (20, 11)
         table = torch.cat([whole[:, SCALES[name]] for name in scales], 1)

@@ -1,4 +1,4 @@
-"""What a causal model reads: the residue before each one."""
+"""Type of the preceding residue, the input of causal models."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ENTRY_POINTS = {"protgraph.featurizers": {"previous_residue": "PreviousResidue"}
 
 
 class PreviousResidue(TensorFeaturizer):
-    """The type of the residue before, ``previous[i] = aatype[i - 1]``, and a class of its own at a chain's start.
+    """Type of the preceding residue, ``previous[i] = aatype[i - 1]``, with an extra class at the start of a chain.
 
-    With it and causal layers, what a model says of residue i depends on the residues before i alone.
+    With this input and causal layers, the prediction for residue i depends only on the residues before i.
 
     Reads
     -----
@@ -34,13 +34,13 @@ class PreviousResidue(TensorFeaturizer):
 
     Notes
     -----
-    "Before" is in the order of nodes, as it is for causal attention: whatever that order, none sees what comes later.
-    An unresolved gap is passed over.
+    The order is that of the nodes, as for causal attention, so no residue depends on later nodes. Unresolved gaps are
+    ignored.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("aatype", "chain", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("previous",)
-    conformity = Conformity(expected_failures={"node_order": "the residue before is the node before"})
+    conformity = Conformity(expected_failures={"node_order": "the preceding residue is defined by node order"})
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         aatype, chain, protein = f["aatype"], f["chain"], f["proteins"].batch

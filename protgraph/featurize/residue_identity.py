@@ -1,4 +1,4 @@
-"""Features of single residues that need no geometry: type, place in the sequence, B factor."""
+"""Residue features without geometry: type, sequence position, B factor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENTRY_POINTS = {
 
 
 class ResidueOneHot(TensorFeaturizer):
-    """The residue type, one-hot: ``residue_one_hot[i, t] = 1`` where ``t = aatype[i]``, else 0.
+    """One-hot residue type: ``residue_one_hot[i, t] = 1`` where ``t = aatype[i]``, else 0.
 
     Reads
     -----
@@ -38,7 +38,7 @@ class ResidueOneHot(TensorFeaturizer):
 
     Notes
     -----
-    The token form, for embeddings, is ``aatype`` itself, which every graph has.
+    For embedding layers use the integer field ``aatype``, which every graph has.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("aatype",)
@@ -51,7 +51,7 @@ class ResidueOneHot(TensorFeaturizer):
 
 
 class SequencePosition(TensorFeaturizer):
-    """Sinusoidal code of the position p along the chain, ``sin(p ω_c)`` and ``cos(p ω_c)``, ``ω_c = 10000^(-2c/dim)``.
+    """Sinusoidal encoding of the position p in the chain, ``sin(p ω_c)`` and ``cos(p ω_c)``, ``ω_c = 10000^(-2c/dim)``.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class SequencePosition(TensorFeaturizer):
     Reads
     -----
     seq_pos : (N,) int64
-        It counts unresolved residues, so a gap in the model is a gap in the code.
+        Includes unresolved residues, so a gap in the structure is a gap in the encoding.
 
     Writes
     ------
@@ -79,7 +79,7 @@ class SequencePosition(TensorFeaturizer):
     def __init__(self, *, dim: int = 16) -> None:
         super().__init__()
         if not (isinstance(dim, int) and dim >= 2 and dim % 2 == 0):
-            raise OptionError(f"sequence_position takes an even dim of at least 2 (sine and cosine), got {dim!r}")
+            raise OptionError(f"sequence_position: invalid dim={dim!r}. Use an even integer of at least 2.")
         self.dim = dim
         self.declare(sequence_position=f"{dim}x0e")
 
@@ -92,7 +92,7 @@ class SequencePosition(TensorFeaturizer):
 
 
 class BFactor(StructureFeaturizer):
-    """The isotropic B factor of each residue's CA, as the file has it.
+    """Isotropic B factor of the CA atom of each residue.
 
     Writes
     ------
@@ -100,7 +100,7 @@ class BFactor(StructureFeaturizer):
 
     Notes
     -----
-    Predicted structures keep a confidence in this column (pLDDT in AlphaFold's); it is passed on unchanged.
+    Predicted structures store a confidence in this column (pLDDT for AlphaFold); it is returned unchanged.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("b_factor",)

@@ -1,6 +1,6 @@
-"""Secondary structure of residues: by hydrogen bonds (DSSP), or by the CA trace alone (P-SEA).
+"""Secondary structure by hydrogen bonds (DSSP) or from the CA trace (P-SEA).
 
-The two agree on some three residues of four only (``docs/descriptors.md``), so each has a field of its own.
+The two agree for about three of four residues (``docs/descriptors.md``), so each has a separate field.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ register_field(
 
 
 class Dssp(StructureFeaturizer):
-    """Secondary structure by the hydrogen bonds of the backbone: the dictionary of Kabsch & Sander.
+    """Secondary structure by backbone hydrogen bonds, DSSP (Kabsch & Sander 1983).
 
     Parameters
     ----------
     states : int
-        8 (HBEGITSC: α-helix, lone bridge, strand, 3₁₀-helix, π-helix, turn, bend, none of these) or 3 (HEC: helix H, G,
+        8 (HBEGITSC: α-helix, isolated bridge, strand, 3₁₀-helix, π-helix, turn, bend, coil) or 3 (HEC: helix H, G,
         I; strand E, B; coil T, S, C).
     prefer_pi : bool
-        Whether a π-helix takes residues from an α-helix, as in the program since 2012, or not, as published in 1983.
+        Assign π-helix in preference to α-helix, as the DSSP program does since 2012; False follows the 1983 paper.
 
     Writes
     ------
     dssp : (N,) int64, category of ``states`` + 1 classes
-        Place in HBEGITSC or HEC; the last class where an atom of N, CA, C, O is missing (all residues of a CA trace).
+        Index into HBEGITSC or HEC; the last class marks residues without N, CA, C or O (all residues of a CA trace).
 
     Notes
     -----
-    All chains that are there count: strands pair across chains. For a model of the task ``secondary_structure`` this is
-    the answer, not a feature.
+    Strands pair across all chains of the structure. The task ``secondary_structure`` rejects this feature, since it
+    is the label.
 
     References
     ----------
@@ -75,7 +75,7 @@ class Dssp(StructureFeaturizer):
     def __init__(self, *, states: int = 8, prefer_pi: bool = True) -> None:
         super().__init__()
         if states not in (3, 8):
-            raise OptionError(f"dssp tells 3 or 8 states apart, not {states!r}")
+            raise OptionError(f"dssp: invalid states={states!r}. Use 3 or 8.")
         self.letters = np.array(list((DSSP_STATES if states == 8 else "HEC") + "-"))
         self.prefer_pi = prefer_pi
         self.out["dssp"] = self.out["dssp"].as_("dssp", classes=states + 1)
@@ -88,12 +88,12 @@ class Dssp(StructureFeaturizer):
 
 
 class PSea(StructureFeaturizer):
-    """Secondary structure from distances and angles of the CA trace: P-SEA, as biotite's ``annotate_sse`` has it.
+    """Secondary structure from the CA trace, P-SEA as implemented in biotite's ``annotate_sse``.
 
     Writes
     ------
     p_sea : (N,) int64, category of 3 classes
-        0 helix, 1 strand, 2 coil. Chiral: the sign of dihedral angles is one of its criteria.
+        0 helix, 1 strand, 2 coil. Chiral, because the criteria include the sign of dihedral angles.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Where the side chain is: the centroid of its atoms as seen from CA."""
+"""Side-chain centroid relative to CA."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ ENTRY_POINTS = {"protgraph.featurizers": {"sidechain_centroid": "SidechainCentro
 
 register_field(FieldSpec("sidechain_centroid", "node", "1x1o", unit="Å", doc="from CA to the side chain's centroid"))
 register_field(
-    FieldSpec("sidechain_centroid_mask", "node", "1x0e", "bool", doc="whether an atom of the side chain is there")
+    FieldSpec("sidechain_centroid_mask", "node", "1x0e", "bool", doc="whether the side chain has an atom")
 )
 
 
 class SidechainCentroid(StructureFeaturizer):
-    """The vector from CA to the mean position of the side chain's heavy atoms.
+    """Vector from CA to the mean position of the side chain's heavy atoms.
 
     Writes
     ------
-    sidechain_centroid : (N, 3), 1x1o, Å, in the floating type of the coordinates
-        0 where no atom of the side chain is there: glycine, or hidden side chains.
+    sidechain_centroid : (N, 3), 1x1o, Å, dtype of the coordinates
+        0 without side-chain atoms: glycine, or hidden side chains.
     sidechain_centroid_mask : (N, 1) bool
     """
 

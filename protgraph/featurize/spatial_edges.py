@@ -1,6 +1,6 @@
-"""Edge featurizers: which residues are neighbors, found once a protein (:mod:`protgraph.structure.neighbors.search`).
+"""Edges between neighbors in space or sequence, computed once per protein (:mod:`protgraph.structure.neighbors`).
 
-All of them write ``edge_index`` (2, E) int64, without self loops, ascending by target, within a target by CA–CA
+All featurizers write ``edge_index`` (2, E) int64, without self loops, ascending by target, within a target by CA–CA
 distance, ties by source.
 """
 
@@ -33,33 +33,35 @@ ENTRY_POINTS = {
 
 
 class Knn(EdgeFeaturizer):
-    """Edges from the k nearest residues to each.
+    """Edges from the k nearest residues to each residue.
 
     Parameters
     ----------
     k : int
-        Neighbors of each residue; all others where a protein has fewer.
+        Number of neighbors; all other residues if the protein has fewer.
     of : {"node", "cb", "centroid", "any_atom"}
-        Between what distances are measured: the nodes' positions (CA); CB, the virtual one where the file has none; the
-        centers of the side chains (CA of glycine); the nearest two heavy atoms.
+        Points between which distances are measured: node positions (CA); CB, or virtual CB where the file has none;
+        side-chain centroids (CA for glycine); the two closest heavy atoms.
     separation : int
-        Of these k, leave out those of the same chain that are fewer positions away. See ``distant_knn`` for k others.
+        Remove neighbors of the same chain with a smaller sequence separation from the k. ``distant_knn`` finds k
+        others.
 
     Notes
     -----
-    Directed: i may be among the nearest of j without j being among those of i. Every residue has exactly min(k, N − 1)
-    incoming edges, so that layers reduce by a reshape; not so with a separation. Of several at the k-th distance, those
-    with the lower numbers. However neighbors are chosen, they come in the order of the nodes' distance.
+    Directed: i may be among the nearest of j but not j among those of i. Without a separation, every residue has
+    exactly min(k, N − 1) incoming edges, so that reductions are reshapes. Ties at the k-th distance are resolved by
+    node index. Edges are sorted by the distance between node positions for every choice of ``of``.
 
     References
     ----------
-    Virtual CB: see :func:`protgraph.structure.descriptors.backbone_geometry.virtual_cb`. Separation: Zhang et al. 2022, arXiv:2203.06125.
+    Virtual CB: see :func:`protgraph.structure.descriptors.backbone_geometry.virtual_cb`. Separation: Zhang et al. 2022,
+    arXiv:2203.06125.
     """
 
     def __init__(self, *, k: int = 16, of: str = "node", separation: int = 0) -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"knn takes a whole number k of at least 1, got {k!r}")
+            raise OptionError(f"knn: invalid k={k!r}. Use an integer of at least 1.")
         self.k, self.of, self.separation = k, _measure("knn", of), _whole("knn", separation)
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -84,15 +86,15 @@ class Radius(EdgeFeaturizer):
     radius : float
         Å, inclusive.
     of : {"node", "cb", "centroid", "any_atom"}
-        Between what distances are measured, see :class:`Knn`. With "any_atom" it is ``contact``.
+        Points between which distances are measured, see :class:`Knn`. "any_atom" equals ``contact``.
     separation : int
-        Leave out residues of the same chain that are fewer positions away.
+        Minimum sequence separation within a chain.
     """
 
     def __init__(self, *, radius: float = 10.0, of: str = "node", separation: int = 0) -> None:
         super().__init__()
         if not (isinstance(radius, int | float) and radius > 0):
-            raise OptionError(f"radius takes a radius above 0 Å, got {radius!r}")
+            raise OptionError(f"radius: invalid radius={radius!r}. Use a number above 0 Å.")
         self.radius, self.of, self.separation = radius, _measure("radius", of), _whole("radius", separation)
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -118,14 +120,14 @@ class Contact(EdgeFeaturizer):
 
     Notes
     -----
-    Neighbors in the chain count: their peptide bond is a contact. Where a task hides side chains, the backbone
-    atoms that are left decide.
+    Consecutive residues are in contact through their peptide bond. If a task hides side chains, only backbone atoms
+    are used.
     """
 
     def __init__(self, *, cutoff: float = 4.5) -> None:
         super().__init__()
         if not (isinstance(cutoff, int | float) and cutoff > 0):
-            raise OptionError(f"contact takes a cutoff above 0 Å, got {cutoff!r}")
+            raise OptionError(f"contact: invalid cutoff={cutoff!r}. Use a number above 0 Å.")
         self.cutoff = cutoff
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -139,8 +141,7 @@ class Sequence(EdgeFeaturizer):
     Parameters
     ----------
     k : int
-        Largest difference of ``seq_pos``: 1 joins neighbors in the chain. A gap that the numbering shows
-        keeps its two ends apart.
+        Largest difference of ``seq_pos``; 1 joins consecutive residues. A gap in the numbering separates its two ends.
     """
 
     needs_coordinates: ClassVar[bool] = False
@@ -148,7 +149,7 @@ class Sequence(EdgeFeaturizer):
     def __init__(self, *, k: int = 1) -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"sequence takes a whole number k of at least 1, got {k!r}")
+            raise OptionError(f"sequence: invalid k={k!r}. Use an integer of at least 1.")
         self.k = k
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -156,9 +157,9 @@ class Sequence(EdgeFeaturizer):
 
 
 class SequenceOffset(EdgeFeaturizer):
-    """Edges from each residue j to the one of its chain that is ``offset`` positions further, and to no other.
+    """Edges from each residue j to the residue of the same chain ``offset`` positions further.
 
-    Several of them make each offset a relation of its own (``edge_kind``).
+    With several of these featurizers, each offset is a separate relation (``edge_kind``).
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ class SequenceOffset(EdgeFeaturizer):
     def __init__(self, *, offset: int = 1) -> None:
         super().__init__()
         if not isinstance(offset, int) or offset == 0:
-            raise OptionError(f"sequence_offset takes a whole number offset other than 0, got {offset!r}")
+            raise OptionError(f"sequence_offset: invalid offset={offset!r}. Use an integer other than 0.")
         self.offset = offset
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -189,30 +190,30 @@ _POINTS: dict[str, Callable[[Residues], np.ndarray]] = {
 
 def _measure(name: str, of: str) -> str:
     if of not in (*_POINTS, "any_atom"):
-        raise OptionError(f"{name} takes of= {', '.join(map(repr, (*_POINTS, 'any_atom')))}, got {of!r}")
+        raise OptionError(f"{name}: invalid of={of!r}. Use one of {', '.join(map(repr, (*_POINTS, 'any_atom')))}.")
     return of
 
 
 def _found(residues: Residues, of: str, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Edges ``(2, E)`` found between one point a residue, in the order of the nodes' distance."""
+    """Edges ``(2, E)`` between one point per residue, sorted by the distance of the nodes."""
     found = find(_POINTS[of](residues))
     return found if of == "node" else neighbors.sort_edges(residues.pos, found)
 
 
 def _of_nodes(name: str, of: str, separation: int) -> None:
     if of != "node":
-        raise WiringError(f"{name} with of={of!r} joins residues; nodes are atoms: leave of= out")
+        raise WiringError(f"{name}: of={of!r} joins residues, but nodes are atoms. Omit of=.")
     if separation:
-        raise WiringError(f"{name} with separation={separation} joins residues; nodes are atoms: leave separation= out")
+        raise WiringError(f"{name}: separation={separation} counts residues, but nodes are atoms. Omit separation=.")
 
 
 def _whole(name: str, separation: int) -> int:
     if not (isinstance(separation, int) and separation >= 0):
-        raise OptionError(f"{name} takes a whole number separation of at least 0, got {separation!r}")
+        raise OptionError(f"{name}: invalid separation={separation!r}. Use an integer of at least 0.")
     return separation
 
 
 def _apart(residues: Residues, found: np.ndarray, separation: int) -> np.ndarray:
-    """Those of ``(2, E)`` edges whose ends are in two chains, or at least so many positions apart."""
+    """Keep ``(2, E)`` edges between chains or with at least this sequence separation."""
     chain, seq_pos = residues.chain_number[found], residues.seq_pos[found]
     return found[:, (chain[0] != chain[1]) | (abs(seq_pos[0] - seq_pos[1]) >= separation)]

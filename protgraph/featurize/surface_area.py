@@ -1,4 +1,4 @@
-"""What of a residue water can touch: solvent-accessible surface area, absolute and relative."""
+"""Solvent-accessible surface area per residue, absolute and relative."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ __all__ = ["Sasa"]
 ENTRY_POINTS = {"protgraph.featurizers": {"sasa": "Sasa"}}
 
 register_field(FieldSpec("sasa", "node", "1x0e", unit="Å²", doc="solvent-accessible surface area of the residue"))
-register_field(FieldSpec("relative_sasa", "node", "1x0e", doc="sasa over the largest of the residue type, Tien 2013"))
+register_field(FieldSpec("relative_sasa", "node", "1x0e", doc="sasa over the maximum of the residue type, Tien 2013"))
 
 
 class Sasa(StructureFeaturizer):
-    """Solvent-accessible surface area by Shrake & Rupley's test points, with the ProtOr radii of Tsai et al.
+    """Solvent-accessible surface area (Shrake & Rupley 1973) with the ProtOr radii of Tsai et al. 1999.
 
     Parameters
     ----------
     points : int
-        Test points of each atom: with 1000, residues are off by 0.4 Å² (root mean square), with 100 by 2.5 Å².
+        Test points per atom; the root-mean-square error per residue is 0.4 Å² with 1000 and 2.5 Å² with 100.
     probe : float
         Radius of the solvent molecule, Å.
 
     Writes
     ------
     sasa : (N, 1) float32, 1x0e, Å²
-        All chains that are there shield each other; ligands, waters and nucleic acids do not. Where side chains are
-        hidden, it is the area of the bare backbone.
+        All chains of the structure shield each other; ligands, waters and nucleic acids are ignored. If side chains are
+        hidden, the area is that of the bare backbone.
     relative_sasa : (N, 1) float32, 1x0e, dimensionless
-        By the theoretical largest area of the residue type in Gly-X-Gly; for X, of the mean type. Chain ends, and
-        residues whose neighbors are missing, can be above 1.
+        Relative to the theoretical maximum of the residue type in Gly-X-Gly; for X, to the mean over types. Values at
+        chain ends and gaps can exceed 1.
 
     Notes
     -----
-    Points on the edge of a sphere make the area of float32 coordinates off the origin uncertain to one point.
+    Rounding of float32 coordinates can move single test points across a sphere surface.
 
     References
     ----------
@@ -50,14 +50,14 @@ class Sasa(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("sasa", "relative_sasa")
-    conformity = Conformity(tolerance=5e-3)  # a few of a residue's thousands of points, where coordinates are rounded
+    conformity = Conformity(tolerance=5e-3)  # rounding of coordinates moves a few of thousands of points
 
     def __init__(self, *, points: int = 1000, probe: float = PROBE) -> None:
         super().__init__()
         if not (isinstance(points, int) and points >= 1):
-            raise OptionError(f"sasa takes a whole number of points of at least 1, got {points!r}")
+            raise OptionError(f"sasa: invalid points={points!r}. Use an integer of at least 1.")
         if not (isinstance(probe, int | float) and probe >= 0):
-            raise OptionError(f"sasa takes a probe radius of at least 0 Å, got {probe!r}")
+            raise OptionError(f"sasa: invalid probe={probe!r}. Use a radius of at least 0 Å.")
         self.points, self.probe = points, probe
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:

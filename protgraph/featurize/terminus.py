@@ -1,4 +1,4 @@
-"""Where in its chain a residue is: how far from either end."""
+"""Distance of each residue from the chain termini."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ register_field(
 
 
 class TerminusDistance(StructureFeaturizer):
-    """Residues between a residue and the first, and the last, of its chain that are resolved.
+    """Sequence distance from the first and from the last resolved residue of the chain.
 
     Parameters
     ----------
     relative : bool
-        True: over the length of the chain less 1, so that the two columns add up to 1. False: a number of residues.
+        Divide by the chain length − 1, so that the two columns add up to 1. False: number of residues.
 
     Writes
     ------
     terminus_distance : (N, 2) float32, 2x0e, dimensionless
-        From the N-terminus, from the C-terminus; by ``seq_pos``, which counts unresolved gaps. A chain of one residue
-        has 0 and 0.
+        From the N-terminus and from the C-terminus, by ``seq_pos``, which includes unresolved residues. 0 and 0 for a
+        chain of one residue.
     """
 
     needs_coordinates: ClassVar[bool] = False

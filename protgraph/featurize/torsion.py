@@ -1,6 +1,6 @@
-"""Features from angles and lengths: side-chain dihedrals, bond geometry, virtual angles of the CA trace.
+"""Internal coordinates: side-chain dihedrals, bond geometry, virtual angles of the CA trace.
 
-Angles lie on the circle, as cosine and sine; what is undefined is 0, and a mask beside it says so.
+Angles are written as cosine and sine; undefined values are 0 and marked in a mask field.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ENTRY_POINTS = {
 }
 
 for _spec in (
-    FieldSpec("chi", "node", "4x0e+4x0o", doc="cosines then sines of chi 1 to 4 (of 2 chi where atoms are alike)"),
+    FieldSpec("chi", "node", "4x0e+4x0o", doc="cosines then sines of chi 1 to 4 (of 2 chi for equivalent atoms)"),
     FieldSpec("chi_mask", "node", "4x0e", "bool", doc="which of chi 1 to 4 are defined"),
     FieldSpec("trace_angle", "node", "3x0e+1x0o", doc="cos kappa, sin kappa, cos alpha, sin alpha of the CA trace"),
     FieldSpec("trace_angle_mask", "node", "2x0e", "bool", doc="which of kappa, alpha are defined"),
@@ -44,20 +44,19 @@ for _spec in (
 
 
 class SidechainDihedral(StructureFeaturizer):
-    """Side-chain dihedral angles on the circle: ``[cos χ1 … cos χ4, sin χ1 … sin χ4]``.
+    """Side-chain dihedral angles as ``[cos χ1 … cos χ4, sin χ1 … sin χ4]``.
 
     Writes
     ------
     chi : (N, 8) float32, 4x0e+4x0o, dimensionless
-        Both 0 where the residue has no such angle or an atom is missing. χ2 of Asp, Phe and Tyr and χ3 of Glu are only
-        known up to π, for two atoms are alike: they are written as ``cos 2χ`` and ``sin 2χ``, the same whichever of the
-        two a file calls 1.
+        Both are 0 where the residue lacks the angle or an atom. χ2 of Asp, Phe and Tyr and χ3 of Glu are defined up to
+        π, because two atoms are equivalent; they are written as ``cos 2χ`` and ``sin 2χ``, independent of atom naming.
     chi_mask : (N, 4) bool
 
     References
     ----------
-    See :func:`protgraph.structure.descriptors.internal_coordinates.sidechain_dihedrals`; the symmetric angles: Jumper et al. 2021,
-    doi:10.1038/s41586-021-03819-2, supplement, table 2.
+    See :func:`protgraph.structure.descriptors.internal_coordinates.sidechain_dihedrals`; symmetric angles: Jumper et
+    al. 2021, doi:10.1038/s41586-021-03819-2, supplement, table 2.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("chi", "chi_mask")
@@ -70,13 +69,13 @@ class SidechainDihedral(StructureFeaturizer):
 
 
 class TraceAngle(StructureFeaturizer):
-    """Virtual angles of the CA trace: ``[cos κ, sin κ, cos α, sin α]``, which CA traces have too.
+    """Virtual angles of the CA trace: ``[cos κ, sin κ, cos α, sin α]``.
 
     Writes
     ------
     trace_angle : (N, 4) float32, 3x0e+1x0o, dimensionless
-        κ is the bend from two residues before to two after, α the dihedral of the residues −1, 0, 1, 2; both columns 0
-        where the chain does not go on so far.
+        κ is the bend angle between residues −2, 0, 2, α the dihedral angle of residues −1, 0, 1, 2; 0 where the chain
+        ends.
     trace_angle_mask : (N, 2) bool
 
     References
@@ -94,7 +93,7 @@ class TraceAngle(StructureFeaturizer):
 
 
 class BondGeometry(StructureFeaturizer):
-    """Lengths and angles of the backbone's bonds, which refinement keeps near their ideal values.
+    """Backbone bond lengths and bond angles.
 
     Writes
     ------
@@ -102,7 +101,7 @@ class BondGeometry(StructureFeaturizer):
         N–CA, CA–C, C–O, C–N′; 0 where undefined.
     bond_length_mask : (N, 4) bool
     bond_angle : (N, 4) float32, 4x0e, radians
-        N–CA–C, CA–C–O, CA–C–N′, C–N′–CA′; 0 where undefined. Dashed atoms are of the next residue.
+        N–CA–C, CA–C–O, CA–C–N′, C–N′–CA′; 0 where undefined. Primed atoms belong to the next residue.
     bond_angle_mask : (N, 4) bool
 
     References
@@ -123,5 +122,5 @@ class BondGeometry(StructureFeaturizer):
 
 
 def _on_circle(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cosines, then sines, of ``(N, K)`` angles, ``(N, 2 K)``, 0 where undefined; and which are defined."""
+    """Return cosines, then sines, ``(N, 2 K)`` of ``(N, K)`` angles, 0 where undefined; and the mask."""
     return np.nan_to_num(np.concatenate([np.cos(angles), np.sin(angles)], axis=1)), ~np.isnan(angles)

@@ -45,5 +45,5 @@ def test_loops_and_ends_stick_out(proteins):
 
 @pytest.mark.parametrize("featurizer", [ContactNumber, HalfSphereExposure, Protrusion])
 def test_radii_are_checked(featurizer):
-    with pytest.raises(OptionError, match="radius above 0"):
+    with pytest.raises(OptionError, match="radius="):
         featurizer(radius=0)

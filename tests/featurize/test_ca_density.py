@@ -53,5 +53,5 @@ def test_an_atom_that_crosses_the_cutoff_makes_no_jump(proteins):
 
 @pytest.mark.parametrize("options", [{"functions": 0}, {"functions": 2.5}, {"cutoff": 0}, {"cutoff": "20"}])
 def test_impossible_options_are_refused(options):
-    with pytest.raises(OptionError, match="ca_density takes"):
+    with pytest.raises(OptionError, match="ca_density: invalid"):
         CaDensity(**options)

@@ -1,4 +1,4 @@
-"""Confidences are told from B factors by what the file says; occupancies are those of the chosen conformation."""
+"""Tests of pLDDT and occupancy: which files declare a prediction, and the values read from them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_b_factors_are_no_confidence_unless_one_insists(residue):
     assert Plddt(always=True)(residue())["plddt"].item() == pytest.approx(0.915)
 
 
-def test_model_cif_says_it_by_its_metric(shared_data):
+def test_model_cif_declares_a_prediction_by_its_metric(shared_data):
     predicted = clean(load_structure(shared_data / "robustness" / "predicted__7ubd_from_af3.cif"))
     made = Plddt()(predicted)
     assert made["plddt_mask"].all() and 0.2 < made["plddt"].min() <= made["plddt"].max() <= 1

@@ -18,7 +18,7 @@ def f(float64):
     return {"edges": Edges(index, 4), "seq_pos": torch.tensor([0, 1, 9, 0]), "chain": torch.tensor([0, 0, 0, 1])}
 
 
-def test_chains_are_told_apart(f):
+def test_chains_are_distinguished(f):
     assert EdgeSameChain()(f)["edge_same_chain"].flatten().tolist() == [1, 1, 1, 0, 0]
 
 
@@ -40,5 +40,5 @@ def test_the_order_of_nodes_does_not_matter(f):
 
 
 def test_widths_are_even():
-    with pytest.raises(OptionError, match="even dim"):
+    with pytest.raises(OptionError, match="dim="):
         EdgeSinusoid(dim=7)

@@ -71,7 +71,7 @@ def test_batches_and_small_graphs(float64):
 
 def test_options_are_checked():
     for make in (lambda: RandomWalkEncoding(steps=0), lambda: LaplacianEncoding(size=0)):
-        with pytest.raises(OptionError, match="at least 1"):
+        with pytest.raises(OptionError, match="steps=0|size=0"):
             make()
-    with pytest.raises(OptionError, match="width above 0"):
+    with pytest.raises(OptionError, match="width="):
         LaplacianEncoding(width=0)

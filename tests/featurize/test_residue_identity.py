@@ -40,7 +40,7 @@ def test_sequence_position_is_exact_in_float64(float64):
 
 @pytest.mark.parametrize("dim", [0, 3, -2, 4.0, "16"])
 def test_sequence_position_refuses_a_width_without_pairs(dim):
-    with pytest.raises(OptionError, match="even dim"):
+    with pytest.raises(OptionError, match="dim="):
         SequencePosition(dim=dim)
 
 
