@@ -14,7 +14,7 @@ from protgraph.nn.layers.product_basis import ProductBasis
 from protgraph.nn.layers.se3_conv import SE3Conv
 from protgraph.nn.layers.se3_transformer import SE3Transformer
 from protgraph.nn.layers.tfn import TFN
-from protgraph.nn.polynomial import ordered
+from protgraph.nn.polynomial import monomial_variables
 from protgraph.nn.tensor_product import ChannelwiseProduct
 
 __all__ = ["PlainProductBasis", "PlainSE3Conv", "PlainSE3Transformer", "PlainTFN"]
@@ -126,7 +126,7 @@ class PlainProductBasis(nn.Module):
         super().__init__()
         self.ours, d = ours, ours.irreps_in.dim // ours.channels
         for degree, table in enumerate(ours._exact, 1):
-            places = torch.tensor(ordered(d, degree)).t()  # (ν, P)
+            places = torch.tensor(monomial_variables(d, degree)).t()  # (ν, P)
             for o, basis in enumerate(table):
                 dense = basis.new_zeros(basis.size(2), *degree * [d], len(basis))
                 dense[(slice(None), *places)] = basis.permute(2, 1, 0)

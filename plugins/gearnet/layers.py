@@ -12,7 +12,7 @@ from torch.nn.functional import batch_norm, linear
 
 from protgraph import Conformity, Edges, FieldSpec, GraphLayer
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, one_of
+from protgraph.nn.mlp import activation, check_choice
 
 __all__ = ["GearNet", "GearNetEdge", "RelationalConv"]
 ENTRY_POINTS = {"protgraph.layers": {"gearnet": "GearNet", "gearnet_edge": "GearNetEdge"}}
@@ -40,7 +40,7 @@ class RelationalConv(nn.Module):
         self.relations = relations
         self.self_loop = nn.Linear(width, dim)
         self.linear = nn.Linear(relations * width, dim)  # [W_1 … W_R]
-        self.batch_norm = nn.BatchNorm1d(dim) if one_of("norm", norm, ("none", "batch")) == "batch" else None
+        self.batch_norm = nn.BatchNorm1d(dim) if check_choice("norm", norm, ("none", "batch")) == "batch" else None
         self.act = activation(act)
 
     def forward(self, x: Tensor, mixed: Tensor) -> Tensor:
@@ -107,7 +107,7 @@ class GearNet(GraphLayer):
                 f"gearnet: h has width {width}, edge_h {edge}, the result {dim}. W_r acts on h and edge_h alike, so "
                 "they need one width; so do h and the result where shortcut=True"
             )
-        self.shortcut, self.reduce = shortcut, one_of("reduce", reduce, ("sum", "mean"))
+        self.shortcut, self.reduce = shortcut, check_choice("reduce", reduce, ("sum", "mean"))
         if norm == "batch":
             self.conformity = _LEAKY
         self.conv = RelationalConv(width, dim, self.scalar_width("edge_kind"), act=act, norm=norm)

@@ -12,7 +12,7 @@ from torch.nn.functional import gelu
 
 from protgraph import Conformity, FieldSpec, GraphLayer
 from protgraph.errors import WiringError
-from protgraph.nn.node_update import Update
+from protgraph.nn.node_update import NodeUpdate
 
 __all__ = ["ContextAtomEncoder", "ContextEmbed", "ContextEncoder"]
 ENTRY_POINTS = {
@@ -147,7 +147,7 @@ class ContextAtomEncoder(GraphLayer):
         self.edge = nn.Linear(dim, dim)
         self.target = nn.Linear(dim, dim, bias=False)
         self.middle = nn.Linear(dim, dim)
-        self.update = Update(dim, scale, dropout)
+        self.update = NodeUpdate(dim, scale, dropout)
         place = torch.zeros(k, k, dtype=torch.long)
         a, b = torch.triu_indices(k, k)
         place[a, b] = place[b, a] = torch.arange(rows)
@@ -219,7 +219,7 @@ class ContextEncoder(GraphLayer):
         self.edge = nn.Linear(edge, dim)
         self.source = nn.Linear(atom, dim, bias=False)
         self.middle = nn.Linear(dim, dim)
-        self.update = Update(dim, scale, dropout)
+        self.update = NodeUpdate(dim, scale, dropout)
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

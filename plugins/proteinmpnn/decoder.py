@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from protgraph import Edges, FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.decoder import Decoder, DecoderState
-from protgraph.nn.node_update import Update
+from protgraph.nn.node_update import NodeUpdate
 
 __all__ = ["ProteinMPNNDecoder", "DecoderCache"]
 ENTRY_POINTS = {"protgraph.layers": {"proteinmpnn_decoder": "ProteinMPNNDecoder"}}
@@ -66,7 +66,7 @@ class _Layer(PairMLP):
     def __init__(self, dim: int, edge: int, scale: float, dropout: float) -> None:
         super().__init__(dim, edge, dim)
         self.of_type = nn.Linear(dim, dim, bias=False)
-        self.update = Update(dim, scale, dropout)
+        self.update = NodeUpdate(dim, scale, dropout)
 
 
 class ProteinMPNNDecoder(Decoder):

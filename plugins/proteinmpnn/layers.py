@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
 from protgraph import FieldSpec, GraphLayer
-from protgraph.nn.node_update import Update
+from protgraph.nn.node_update import NodeUpdate
 
 __all__ = ["PairMLP", "ProteinMPNNEncoder"]
 ENTRY_POINTS = {"protgraph.layers": {"proteinmpnn_encoder": "ProteinMPNNEncoder"}}
@@ -100,7 +100,7 @@ class ProteinMPNNEncoder(GraphLayer):
         node, edge = self.scalar_width("h") if "h" in fields else None, self.scalar_width("edge_attr")
         dim = node or dim
         self.message = PairMLP(node, edge, dim)
-        self.update = Update(dim, scale, dropout)
+        self.update = NodeUpdate(dim, scale, dropout)
         self.edge_message = PairMLP(dim, edge, dim)
         self.edge_out = nn.Linear(dim, edge)
         self.edge_norm = nn.LayerNorm(edge)

@@ -19,7 +19,7 @@ from protgraph.nn.attention_recorder import AttentionMixin, PairWeights
 from protgraph.ops.edges import Proteins
 from protgraph.ops.ragged import PaddedBlock, PaddedLayout, PaddedSide
 
-__all__ = ["DotProductAttention", "PairTerm", "in_parts", "pair_term"]
+__all__ = ["DotProductAttention", "PairTerm", "run_in_chunks", "pair_term"]
 
 #: Part of the logits: a block and a range of l rows to ``(b, H, l, M)``, asked for when it is needed.
 PairTerm = Callable[[PaddedBlock, slice], Tensor]
@@ -155,7 +155,7 @@ class DotProductAttention(AttentionMixin):
             return scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=extra, dropout_p=p)
 
         each = k.size(0) * k.size(1) * k.size(2)
-        return torch.cat(in_parts(some, (q, k, v), q.size(2), each, self.entries), 2)
+        return torch.cat(run_in_chunks(some, (q, k, v), q.size(2), each, self.entries), 2)
 
     def _extra(self, block: PaddedBlock, rows: slice, seen: _Seen, like: Tensor) -> Tensor | None:
         """What is added to logits or, where there are no terms, whether each counts: ``(b, 1 or H, 1 or l, M)``."""
@@ -183,7 +183,7 @@ def pair_term(values: Tensor) -> PairTerm:
     return lambda block, rows: block.pairs(values, rows)
 
 
-def in_parts(
+def run_in_chunks(
     run: Callable[..., Tensor], tensors: tuple[Tensor, ...], count: int, each: int, entries: int = _ENTRIES
 ) -> list[Tensor]:
     """``run(*tensors, rows)`` for ranges of ``count`` rows that hold at most ``entries`` numbers, ``each`` a row.

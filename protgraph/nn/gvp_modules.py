@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, one_of
+from protgraph.nn.mlp import activation, check_choice
 
-__all__ = ["GVP", "ScalarVector", "ScalarVectorDropout", "ScalarVectorNorm", "ScalarVectorWidths", "norm"]
+__all__ = ["GVP", "ScalarVector", "ScalarVectorDropout", "ScalarVectorNorm", "ScalarVectorWidths", "vector_norms"]
 
 SMALLEST = 1e-8  # squared length, as in the authors' program; what is shorter counts as this long
 
@@ -91,7 +91,7 @@ class GVP(nn.Module):
         self.wh = nn.Linear(wide.vectors, hidden, bias=False)
         self.ws = nn.Linear(wide.scalars + hidden, narrow.scalars)
         self.wv = nn.Linear(hidden, narrow.vectors, bias=False)
-        by_scalars = one_of("gate", gate, ("norm", "scalar")) == "scalar"
+        by_scalars = check_choice("gate", gate, ("norm", "scalar")) == "scalar"
         self.wsv = nn.Linear(narrow.scalars, narrow.vectors) if by_scalars else None
         self.act = activation(act, inplace=self.wsv is None)  # the scalar gate's derivative needs s' as it was
         self.is_linear = act == "none"
@@ -99,7 +99,7 @@ class GVP(nn.Module):
     def forward(self, x: ScalarVector) -> ScalarVector:
         """``(M, S)`` and ``(M, 3, V)`` to those of the narrow widths."""
         vh = self.wh(x.v)  # (M, 3, h)
-        return self.finish(self.ws(torch.cat([x.s, norm(vh)], 1)), vh)
+        return self.finish(self.ws(torch.cat([x.s, vector_norms(vh)], 1)), vh)
 
     def finish(self, s: Tensor, vh: Tensor) -> ScalarVector:
         """From a fresh s' before its activation, which may overwrite it, and V_h to what goes out."""
@@ -107,7 +107,7 @@ class GVP(nn.Module):
         if self.wsv is not None:
             v = v * self.wsv(s).sigmoid().unsqueeze(1)
         elif not self.is_linear:
-            v = v * norm(v).sigmoid().unsqueeze(1)
+            v = v * vector_norms(v).sigmoid().unsqueeze(1)
         return ScalarVector(self.act(s), v)
 
 
@@ -151,7 +151,7 @@ class ScalarVectorDropout(nn.Module):
         return ScalarVector(nn.functional.dropout(x.s, self.p), x.v * keep)
 
 
-def norm(v: Tensor) -> Tensor:
+def vector_norms(v: Tensor) -> Tensor:
     """``sqrt(max(|v|², 1e-8))``, ``(M, 3, V)`` to ``(M, V)``."""
     return _Norm.apply(v)
 

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from protgraph.errors import FieldError
-from protgraph.nn.positional_encoding import sequence_place
+from protgraph.nn.positional_encoding import position_index
 from protgraph.ops.edges import Proteins
 
-__all__ = ["KVCache", "next_place"]
+__all__ = ["KVCache", "next_position_index"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class KVCache:
         return KVCache(joined)
 
 
-def next_place(f: Mapping[str, Any], cache: KVCache) -> tuple[Tensor, KVCache]:
+def next_position_index(f: Mapping[str, Any], cache: KVCache) -> tuple[Tensor, KVCache]:
     """Compute the places of new nodes along the sequence, given those so far.
 
     Parameters
@@ -96,12 +96,12 @@ def next_place(f: Mapping[str, Any], cache: KVCache) -> tuple[Tensor, KVCache]:
     Returns
     -------
     Tensor, KVCache
-        ``(B l,)`` int64 as :func:`~protgraph.nn.positional_encoding.sequence_place` gives for all nodes so far, and the
+        ``(B l,)`` int64 as :func:`~protgraph.nn.positional_encoding.position_index` gives for all nodes so far, and the
         cache with the new ``seq_pos`` and ``chain``.
     """
     if "chain" not in f:
         return f["seq_pos"], cache
     cache = cache.append(f["proteins"], seq_pos=f["seq_pos"], chain=f["chain"])
-    place = sequence_place(cache["seq_pos"].flatten(), cache.proteins(), cache["chain"].flatten())
+    place = position_index(cache["seq_pos"].flatten(), cache.proteins(), cache["chain"].flatten())
     new = f["seq_pos"].numel() // len(f["proteins"])
     return place.view_as(cache["chain"])[:, -new:].flatten(), cache

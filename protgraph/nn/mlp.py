@@ -9,7 +9,7 @@ from torch import nn
 
 from protgraph.errors import OptionError, suggest
 
-__all__ = ["activation", "mlp", "one_of", "split_heads"]
+__all__ = ["activation", "mlp", "check_choice", "split_heads"]
 
 _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "none": nn.Identity,
@@ -23,7 +23,7 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-def one_of(option: str, value: str, allowed: Sequence[str]) -> str:
+def check_choice(option: str, value: str, allowed: Sequence[str]) -> str:
     """``value``, if it is among the allowed ones; else an :class:`OptionError` that lists them."""
     if value not in allowed:
         raise OptionError(
@@ -37,7 +37,7 @@ def activation(name: str, *, inplace: bool = False) -> nn.Module:
 
     ``inplace`` lets relu and leaky_relu, whose derivatives need only their result, overwrite a fresh argument.
     """
-    module = _ACTIVATIONS[one_of("act", name, tuple(_ACTIVATIONS))]()
+    module = _ACTIVATIONS[check_choice("act", name, tuple(_ACTIVATIONS))]()
     if inplace and isinstance(module, nn.ReLU | nn.LeakyReLU):
         module.inplace = True
     return module

@@ -150,21 +150,21 @@ class Head(GraphLayer):
         self.register_buffer("scale", None)
 
     @property
-    def last(self) -> nn.Linear | None:
+    def last_linear(self) -> nn.Linear | None:
         """The linear map that gives the logits, where there is one."""
         return None
 
-    def start_at(self, logits: Tensor) -> None:
+    def initialize_logits(self, logits: Tensor) -> None:
         """Make every prediction begin at ``logits`` ``(C,)``: bias of the last linear map, whose weights become 0.
 
         Training calls it with what the labels' frequencies alone give, so that no epoch is spent on learning those
         (Lin et al. 2017, arXiv:1708.02002, sec. 3.3). A head without a last linear map stays as it is.
         """
-        if self.last is not None:
+        if self.last_linear is not None:
             with torch.no_grad():
-                self.last.weight.zero_()
-                self.last.bias.copy_(logits if self.scale is None else logits / self.scale)
+                self.last_linear.weight.zero_()
+                self.last_linear.bias.copy_(logits if self.scale is None else logits / self.scale)
 
-    def in_units(self, out: Tensor) -> Tensor:
+    def rescale(self, out: Tensor) -> Tensor:
         """What the last linear map gives, in the target's unit."""
         return out if self.scale is None else out * self.scale

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, PairTerm, pair_term
-from protgraph.nn.kv_cache import KVCache, next_place
-from protgraph.nn.mlp import one_of, split_heads
+from protgraph.nn.kv_cache import KVCache, next_position_index
+from protgraph.nn.mlp import check_choice, split_heads
 from protgraph.nn.positional_encoding import (
     CHAINS_IN_ORDER,
     OffsetBias,
     PositionCode,
     rotary_code,
     rotate,
-    sequence_place,
+    position_index,
 )
 from protgraph.ops.edges import Proteins
 
@@ -138,7 +138,7 @@ class MultiHeadAttention(nn.Module):
             raise WiringError("attention that reads pairs or edges cannot go on from earlier nodes; do without a cache")
         q, k, v = self._heads(h, f)
         if self.rotary:
-            place, cache = next_place(f, cache)
+            place, cache = next_position_index(f, cache)
             q, k = rotate(q, place), rotate(k, place)
         kept = {"mask": f["mask"]} if self.mask_level else {}
         if self.offset is not None:
@@ -173,7 +173,7 @@ class MultiHeadAttention(nn.Module):
     def _project(self, h: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor, dict[str, Any]]:
         q, k, v = self._heads(h, f)
         if self.rotary:
-            place = sequence_place(f["seq_pos"], f["proteins"], f.get("chain"))
+            place = position_index(f["seq_pos"], f["proteins"], f.get("chain"))
             q, k = rotate(q, place), rotate(k, place)
         given: dict[str, Any] = {"terms": self._terms(f)}
         if self.mask_level is not None:
@@ -245,4 +245,4 @@ def _check(fields: Mapping[str, FieldSpec], position: str | None) -> None:
     if position is not None and "seq_pos" not in fields:
         raise WiringError(f"attention has position={position!r} but no positions: wire reads={{'seq_pos': 'seq_pos'}}")
     if position is not None:
-        one_of("position", position, ("rotary", "offset"))
+        check_choice("position", position, ("rotary", "offset"))

@@ -1,13 +1,13 @@
-"""What sums of messages do to a node in the networks after ProteinMPNN: :class:`Update`."""
+"""What sums of messages do to a node in the networks after ProteinMPNN: :class:`NodeUpdate`."""
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 
-__all__ = ["Update"]
+__all__ = ["NodeUpdate"]
 
 
-class Update(nn.Module):
+class NodeUpdate(nn.Module):
     """``h ← norm₁(h + W₃ Σ_j m_ij / scale)``, ``h ← norm₂(h + W_out g(W_in h))``: what messages do to a node.
 
     ``Σ_j (W₃ m_ij + b₃) = W₃ (Σ_j m_ij) + K b₃``: W₃ works on nodes. g is the GELU by erf.

@@ -15,13 +15,13 @@ import torch
 from e3nn import o3
 from torch import Tensor
 
-__all__ = ["bombieri", "count", "equivariant_polynomials", "monomials", "ordered"]
+__all__ = ["bombieri_weights", "num_monomials", "equivariant_polynomials", "monomials", "monomial_variables"]
 
 # Below this a polynomial counts as a combination of those before it; independent ones are of order 1.
 _DEPENDENT = 1e-6
 
 
-def count(variables: int, degree: int) -> int:
+def num_monomials(variables: int, degree: int) -> int:
     """Monomials of that degree in so many variables."""
     return math.comb(variables + degree - 1, degree) if variables else 0
 
@@ -31,7 +31,7 @@ def monomials(x: Tensor, degree: int) -> list[Tensor]:
     made = [x] if degree else []
     for d in range(2, degree + 1):
         last = made[-1]
-        made.append(torch.cat([x[:, c : c + 1] * last[:, : count(c + 1, d - 1)] for c in range(x.size(1))], 1))
+        made.append(torch.cat([x[:, c : c + 1] * last[:, : num_monomials(c + 1, d - 1)] for c in range(x.size(1))], 1))
     return made
 
 
@@ -66,7 +66,7 @@ def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, 
     """
     x = o3.Irreps(irreps)
     keep = o3.Irreps(wanted)
-    size = count(x.dim, degree)
+    size = num_monomials(x.dim, degree)
     if degree == 1:
         made: dict[str, list[Tensor]] = {str(ir): [] for _, ir in keep}
         for (_, ir), where in zip(x, x.slices(), strict=True):
@@ -75,7 +75,7 @@ def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, 
         return {ir: torch.stack(found) if found else _none(ir, size) for ir, found in made.items()}
     lower = sorted({str(c) for _, a in keep for _, b in x for c in a * b})
     table = equivariant_polynomials(irreps, degree - 1, "+".join(lower))
-    place, weight = _places(x.dim, degree), bombieri(x.dim, degree)
+    place, weight = _places(x.dim, degree), bombieri_weights(x.dim, degree)
     out = {}
     for _, ir in keep:
         found: list[Tensor] = []
@@ -107,22 +107,22 @@ def _add_independent(found: list[Tensor], new: Tensor, weight: Tensor) -> None:
         found.append(new * math.sqrt(new.size(1)) / after)
 
 
-def ordered(variables: int, degree: int) -> list[tuple[int, ...]]:
+def monomial_variables(variables: int, degree: int) -> list[tuple[int, ...]]:
     """Every monomial as its sorted variables, in the order of :func:`monomials`."""
     return sorted(combinations_with_replacement(range(variables), degree), key=lambda m: m[::-1])
 
 
 def _places(variables: int, degree: int) -> Tensor:
     """``(count(D, degree − 1), D)``: where monomial p times x_c stands among those of the degree."""
-    index = {m: k for k, m in enumerate(ordered(variables, degree))}
-    lower = ordered(variables, degree - 1)
+    index = {m: k for k, m in enumerate(monomial_variables(variables, degree))}
+    lower = monomial_variables(variables, degree - 1)
     return torch.tensor([[index[tuple(sorted((*m, c)))] for c in range(variables)] for m in lower])
 
 
-def bombieri(variables: int, degree: int) -> Tensor:
+def bombieri_weights(variables: int, degree: int) -> Tensor:
     """``(count(D, degree), 1)``, Bombieri's metric: 1 / (how often a monomial is in the expanded power)."""
     orders = [
         math.factorial(degree) / math.prod(math.factorial(m.count(v)) for v in set(m))
-        for m in ordered(variables, degree)
+        for m in monomial_variables(variables, degree)
     ]
     return 1 / torch.tensor(orders, dtype=torch.float64)[:, None]

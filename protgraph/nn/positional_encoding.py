@@ -17,12 +17,12 @@ from protgraph.ops.ragged import PaddedBlock
 __all__ = [
     "CHAIN_GAP",
     "OffsetBias",
-    "PlaceTable",
+    "LearnedPositions",
     "PositionCode",
     "offset_bins",
     "rotary_code",
     "rotate",
-    "sequence_place",
+    "position_index",
     "sinusoid",
 ]
 
@@ -50,7 +50,7 @@ class PositionCode:
     values: Tensor
 
 
-def sequence_place(seq_pos: Tensor, proteins: Proteins, chain: Tensor | None = None) -> Tensor:
+def position_index(seq_pos: Tensor, proteins: Proteins, chain: Tensor | None = None) -> Tensor:
     """One number for the place of each residue, so that differences mean distances along the sequence.
 
     Parameters
@@ -192,7 +192,7 @@ class OffsetBias(nn.Module):
         return PositionCode("offset", self.table.detach()[:, : 2 * self.reach + 1])
 
 
-class PlaceTable(nn.Embedding):
+class LearnedPositions(nn.Embedding):
     """A learned vector for each place, ``P[p]``, p from 0 to max_len - 1.
 
     Parameters

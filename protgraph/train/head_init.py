@@ -55,5 +55,5 @@ def initialize_head(head: Head, task: Task, config: FitConfig, train: GraphStore
         head.scale.copy_(label_std(found))
     start = label_prior(found, kind, pos_weight=weight)
     if start is not None:
-        head.start_at(start)
+        head.initialize_logits(start)
     return loss

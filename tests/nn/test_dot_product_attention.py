@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protgraph.nn.dot_product_attention import DotProductAttention, in_parts, pair_term
+from protgraph.nn.dot_product_attention import DotProductAttention, run_in_chunks, pair_term
 from protgraph.ops.edges import Proteins
 
 HEADS, WIDTH = 2, 3
@@ -154,7 +154,7 @@ def test_no_more_logits_than_entries_are_asked_for_at_once():
 
 def test_in_parts_gives_the_whole_in_order():
     x = torch.arange(7.0)
-    parts = in_parts(lambda x, rows: 2 * x[rows], (x,), 7, 1, entries=3)
+    parts = run_in_chunks(lambda x, rows: 2 * x[rows], (x,), 7, 1, entries=3)
     assert [len(p) for p in parts] == [3, 3, 1]
     assert torch.equal(torch.cat(parts), 2 * x)
 

@@ -110,11 +110,11 @@ def test_heads_start_at_given_logits(scene, specs, head, level):
     s = scene(SIZES)
     made = head({n: specs[n] for n in head.reads}, target(level), hidden=8 if head is EdgeHead else (8,))
     start = torch.tensor([0.5, -1.0, 2.0])
-    made.start_at(start)
+    made.initialize_logits(start)
     logits = made(s.inputs(head.reads))["logits"]
     torch.testing.assert_close(logits, start.expand_as(logits))
     logits.square().sum().backward()
-    assert made.last.weight.grad.abs().sum() > 0  # and learn from there
+    assert made.last_linear.weight.grad.abs().sum() > 0  # and learn from there
 
 
 @pytest.mark.parametrize(("head", "level"), [(NodeHead, "node"), (GraphHead, "graph")])
@@ -125,7 +125,7 @@ def test_values_are_outputs_times_their_scale(scene, specs, head, level):
     made.scale.copy_(torch.tensor([1.0, 10.0, 1000.0]))
     torch.testing.assert_close(made(s.inputs(head.reads))["logits"], usual * made.scale)
     start = torch.tensor([0.5, -100.0, 2e4])
-    made.start_at(start)
+    made.initialize_logits(start)
     torch.testing.assert_close(made(s.inputs(head.reads))["logits"], start.expand_as(usual))
     assert head({n: specs[n] for n in head.reads}, target(level, "multilabel")).scale is None
 
@@ -134,7 +134,7 @@ def test_contacts_start_at_given_logits(scene, specs):
     s = scene(SIZES)
     made = ContactHead({n: specs[n] for n in ContactHead.reads}, target("pair", "multilabel"))
     start = torch.tensor([0.5, -1.0, 2.0])
-    made.start_at(start)
+    made.initialize_logits(start)
     logits = made(s.inputs(ContactHead.reads))["logits"]
     torch.testing.assert_close(logits, start.expand_as(logits))
     logits.square().sum().backward()

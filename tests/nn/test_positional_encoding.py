@@ -9,7 +9,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.featurize.residue_identity import SequencePosition
 from protgraph.nn.dot_product_attention import DotProductAttention
 from protgraph.nn.layers import Attention
-from protgraph.nn.positional_encoding import CHAIN_GAP, OffsetBias, rotate, sequence_place, sinusoid
+from protgraph.nn.positional_encoding import CHAIN_GAP, OffsetBias, rotate, position_index, sinusoid
 from protgraph.ops.edges import Proteins
 
 PROTEINS = Proteins(torch.tensor([0, 0, 0, 0, 0, 1, 1, 1]), (5, 3))
@@ -18,15 +18,15 @@ CHAIN = torch.tensor([0, 0, 0, 1, 1, 5, 3, 3])
 
 
 def test_places_count_gaps_and_keep_chains_apart():
-    assert sequence_place(SEQ_POS, PROTEINS).tolist() == SEQ_POS.tolist()
-    place = sequence_place(SEQ_POS, PROTEINS, CHAIN)
+    assert position_index(SEQ_POS, PROTEINS).tolist() == SEQ_POS.tolist()
+    place = position_index(SEQ_POS, PROTEINS, CHAIN)
     assert place.tolist() == [0, 1, 4, 4 + CHAIN_GAP, 5 + CHAIN_GAP, 2 + CHAIN_GAP, 0, 2]
 
 
 def test_places_do_not_depend_on_the_order_of_nodes():
     order = torch.tensor([3, 0, 4, 2, 1, 7, 5, 6])
-    place = sequence_place(SEQ_POS[order], PROTEINS, CHAIN[order])
-    assert torch.equal(place, sequence_place(SEQ_POS, PROTEINS, CHAIN)[order])
+    place = position_index(SEQ_POS[order], PROTEINS, CHAIN[order])
+    assert torch.equal(place, position_index(SEQ_POS, PROTEINS, CHAIN)[order])
 
 
 @pytest.mark.parametrize("dim", [16, 6])

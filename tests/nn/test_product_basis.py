@@ -13,7 +13,7 @@ from benchmarks.plain_steerable import PlainProductBasis
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
 from protgraph.nn.layers.product_basis import ProductBasis
-from protgraph.nn.polynomial import bombieri, count, equivariant_polynomials, monomials, ordered
+from protgraph.nn.polynomial import bombieri_weights, num_monomials, equivariant_polynomials, monomials, monomial_variables
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
@@ -53,8 +53,8 @@ def test_values_and_all_gradients_equal_geometric_gnn_dojo(shared_reference, dty
 def test_monomials_are_all_products_in_order():
     x = torch.randn(2, 5, 3, dtype=torch.float64)
     for degree, got in enumerate(monomials(x, 4), start=1):
-        assert got.size(1) == count(5, degree) == len(ordered(5, degree))
-        for k, m in enumerate(ordered(5, degree)):
+        assert got.size(1) == num_monomials(5, degree) == len(monomial_variables(5, degree))
+        for k, m in enumerate(monomial_variables(5, degree)):
             assert torch.allclose(got[:, k], math.prod(x[:, v] for v in m), rtol=1e-13)
 
 
@@ -84,7 +84,7 @@ def test_polynomials_are_orthonormal_and_turn_with_their_argument():
     irreps, wanted = "0e+1o+2e", "0e+1o+2e+1e"
     x = torch.randn(1, 9, 20, dtype=torch.float64)
     for degree in (2, 3):
-        metric = bombieri(9, degree)
+        metric = bombieri_weights(9, degree)
         for ir, b in equivariant_polynomials(irreps, degree, wanted).items():
             gram = torch.einsum("rpm,p,spm->rs", b, metric[:, 0], b) / b.size(2)
             if not len(b):
@@ -109,7 +109,7 @@ def test_forward_equals_every_product_written_out(float64):
             for r, polynomial in enumerate(table):
                 value = sum(
                     c * math.prod(a[..., v] for v in m)[..., None]
-                    for m, c in zip(ordered(9, degree), polynomial, strict=True)
+                    for m, c in zip(monomial_variables(9, degree), polynomial, strict=True)
                 )
                 total = total + layer.weights[f"{degree}_{o}"][r][None, :, None] * value
         blocks.append(total.flatten(1))

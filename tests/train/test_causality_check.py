@@ -65,7 +65,7 @@ def test_models_that_see_later_residues_are_found(layers, own):
 def test_a_leak_is_found_although_the_head_starts_at_a_constant():
     built = model(pg.component("embed", reads=["aatype"], dim=8))
     before = {name: x.clone() for name, x in built.state_dict().items()}
-    built.head.start_at(torch.zeros(20))
+    built.head.initialize_logits(torch.zeros(20))
     assert find_leak(built, protein(built)) is not None
     assert not torch.equal(before["head.mlp.0.weight"], built.head.mlp[0].weight)
     assert not built.head.mlp[0].weight.any() and built.dtype == torch.float32  # the model itself stays as it is

@@ -178,7 +178,7 @@ def test_balanced_weights_are_negatives_over_positives(small, tiny):
     logits = torch.randn_like(y)
     weight = float((y == 0).sum() / (y == 1).sum())
     torch.testing.assert_close(loss(logits, y), binary_cross_entropy(logits, y, pos_weight=weight))
-    assert head.last.bias.abs().max() < 0.01  # balanced: even odds
+    assert head.last_linear.bias.abs().max() < 0.01  # balanced: even odds
     assert initialize_head(head, task, FitConfig(), store) is binary_cross_entropy
 
 

@@ -49,7 +49,7 @@ class ContactHead(Head):
         chiral = invariants_are_chiral(fields["h"])
         self.declare(logits=FieldSpec("logits", "pair", f"{target.size}x0e", chiral=chiral))
 
-    def start_at(self, logits: Tensor) -> None:
+    def initialize_logits(self, logits: Tensor) -> None:
         with torch.no_grad():
             self.sign.zero_()
             self.single.weight.zero_()

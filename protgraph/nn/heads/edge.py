@@ -66,7 +66,7 @@ class EdgeHead(Head):
         self.declare(logits=FieldSpec("logits", "edge", f"{target.size}x0e", chiral=chiral))
 
     @property
-    def last(self) -> nn.Linear:
+    def last_linear(self) -> nn.Linear:
         return self.out_linear[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

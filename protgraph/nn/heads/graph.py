@@ -71,8 +71,8 @@ class GraphHead(Head):
         self.declare(logits=FieldSpec("logits", "graph", f"{target.size}x0e", chiral=chiral))
 
     @property
-    def last(self) -> nn.Linear:
+    def last_linear(self) -> nn.Linear:
         return self.mlp[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {"logits": self.in_units(self.mlp(self.pool(invariants(f["h"], self.fields["h"]), f["proteins"])))}
+        return {"logits": self.rescale(self.mlp(self.pool(invariants(f["h"], self.fields["h"]), f["proteins"])))}

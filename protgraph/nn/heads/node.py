@@ -68,8 +68,8 @@ class NodeHead(Head):
         self.declare(logits=FieldSpec("logits", "node", f"{target.size}x0e", chiral=chiral))
 
     @property
-    def last(self) -> nn.Linear:
+    def last_linear(self) -> nn.Linear:
         return self.mlp[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {"logits": self.in_units(self.mlp(invariants(f["h"], self.fields["h"])))}
+        return {"logits": self.rescale(self.mlp(invariants(f["h"], self.fields["h"])))}

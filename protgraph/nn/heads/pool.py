@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from protgraph.nn.mlp import one_of
+from protgraph.nn.mlp import check_choice
 from protgraph.nn.multihead import LearnedQueries
 from protgraph.ops.edges import Proteins
 
@@ -31,7 +31,7 @@ class Pool(nn.Module):
 
     def __init__(self, width: int, mode: str = "mean") -> None:
         super().__init__()
-        self.mode = one_of("pool", mode, ("mean", "sum", "max", "attention", "queries"))
+        self.mode = check_choice("pool", mode, ("mean", "sum", "max", "attention", "queries"))
         # No bias: the softmax does not see it.
         self.score = nn.Linear(width, 1, bias=False) if mode == "attention" else None
         self.queries = LearnedQueries(width) if mode == "queries" else None

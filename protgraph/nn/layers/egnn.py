@@ -11,7 +11,7 @@ from torch.nn.functional import linear
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, one_of
+from protgraph.nn.mlp import activation, check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
@@ -85,7 +85,7 @@ class EGNN(GraphLayer):
         if residual and width != dim:
             raise WiringError(f"egnn adds its result of width {dim} to h of width {width}: give dim={width}")
         self.residual, self.normalize, self.scale = residual, normalize, scale
-        self.reduce = one_of("reduce", reduce, ("mean", "sum"))
+        self.reduce = check_choice("reduce", reduce, ("mean", "sum"))
         self.widths = [width, width, 1 + edge_width]
         act = activation("silu")
         self.edge_mlp = nn.Sequential(nn.Linear(sum(self.widths), hidden), act, nn.Linear(hidden, hidden), act)

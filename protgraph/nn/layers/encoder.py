@@ -13,9 +13,9 @@ from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START,
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
-from protgraph.nn.mlp import one_of
+from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, PlaceTable, PositionCode, sequence_place, sinusoid
+from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, LearnedPositions, PositionCode, position_index, sinusoid
 from protgraph.ops.edges import Proteins
 
 __all__ = ["Encoder"]
@@ -88,15 +88,15 @@ class Encoder(GraphLayer):
         if types not in (len(AATYPE_TOKENS), len(TOKENS)):
             both = f"{len(AATYPE_TOKENS)} residue types or {len(TOKENS)} tokens"
             raise WiringError(f"encoder reads {fields['aatype'].name!r} of {types} classes; it takes {both}")
-        one_of("position", position, ("rotary", "offset", "sinusoidal", "learned", "none"))
-        post = one_of("norm", norm, ("pre", "post")) == "post"
+        check_choice("position", position, ("rotary", "offset", "sinusoidal", "learned", "none"))
+        post = check_choice("norm", norm, ("pre", "post")) == "post"
         if max_len < 1:
             raise OptionError(f"max_len={max_len}: a protein has 1 residue or more")
         self.max_len, self.position, self.post, self.token_dropout = max_len, position, post, token_dropout
         known = AATYPE_TOKENS if types == len(AATYPE_TOKENS) else range(len(TOKENS))
         self.register_buffer("token", torch.tensor(known), persistent=False)
         self.embed = nn.Embedding(len(TOKENS), dim)
-        self.place = PlaceTable(max_len, dim, ends=1) if position == "learned" else None
+        self.place = LearnedPositions(max_len, dim, ends=1) if position == "learned" else None
         inside = position in ("rotary", "offset")
         given = {"h": FieldSpec("h", "node", f"{dim}x0e"), "proteins": field("proteins")}
         given |= {"seq_pos": field("seq_pos")} if inside else {}
@@ -149,7 +149,7 @@ class Encoder(GraphLayer):
         inside = self.token[f["aatype"]]
         if "masked" in f:
             inside = inside.masked_fill(f["masked"], MASK)
-        return _with_ends(inside, sequence_place(f["seq_pos"], f["proteins"], f.get("chain")), f["proteins"])
+        return _with_ends(inside, position_index(f["seq_pos"], f["proteins"], f.get("chain")), f["proteins"])
 
     def _embed(self, token: Tensor, given: Mapping[str, Any]) -> Tensor:
         h = self.embed(token)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import one_of
+from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
@@ -64,7 +64,7 @@ class GCN(GraphLayer):
         if "edge_weight" in fields and self.scalar_width("edge_weight") != 1:
             spec = fields["edge_weight"]
             raise WiringError(f"gcn takes one weight an edge; {spec.name!r} has {spec.dim} (see layer 'edge_network')")
-        self.norm = one_of("norm", norm, ("symmetric", "mean"))
+        self.norm = check_choice("norm", norm, ("symmetric", "mean"))
         self.linear_first = dim < width
         self.linear = nn.Linear(width, dim, bias=False)
         self.bias = nn.Parameter(torch.zeros(dim)) if bias else None

@@ -11,7 +11,7 @@ from torch.nn.functional import linear
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths, norm
+from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths, vector_norms
 from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
@@ -187,7 +187,7 @@ class GVPConv(GraphLayer):
         of_edge = torch.cat([edge, length], 1)
         means = []
         for mean, of_pair, v, s in _parts(edges, pair, vh.unflatten(1, (3, -1)), e.s):
-            x = gvp.finish(of_pair + linear(torch.cat([s, norm(v)], 1), of_edge), v)
+            x = gvp.finish(of_pair + linear(torch.cat([s, vector_norms(v)], 1), of_edge), v)
             means.append(self._last(self.middle(x), mean))
         some = edges.count.clamp(max=1).to(pair.dtype).unsqueeze(1)
         return ScalarVector(torch.cat([m.s for m in means]) + some * self.last.ws.bias, torch.cat([m.v for m in means]))
@@ -195,7 +195,7 @@ class GVPConv(GraphLayer):
     def _last(self, m: ScalarVector, mean: Callable[[Tensor], Tensor]) -> ScalarVector:
         """The mean over neighbors of a GVP without activation, but for the bias of its scalars."""
         gvp, vh = self.last, self.last.wh(m.v)  # (E, 3, h)
-        x = torch.cat([m.s, norm(vh)], 1)  # (E, S + h)
+        x = torch.cat([m.s, vector_norms(vh)], 1)  # (E, S + h)
         s = linear(mean(x), gvp.ws.weight)  # (N, S)
         if gvp.wsv is None:
             return ScalarVector(s, gvp.wv(mean(vh)))

@@ -13,7 +13,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.layers.backbone_frames import rigid_irreps
-from protgraph.nn.mlp import one_of
+from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["IPA"]
@@ -114,7 +114,7 @@ class IPA(GraphLayer):
             "frame",
             "pos",
             "proteins",
-            *(("edges",) if one_of("pairs", pairs, ("pair", "edge_attr")) != "pair" else ()),
+            *(("edges",) if check_choice("pairs", pairs, ("pair", "edge_attr")) != "pair" else ()),
         )
         level = "pair" if pairs == "pair" else "edge"
         fields = {name: field(name) for name in names} | {"h": FieldSpec("h", "node", f"{width}x0e")}

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, one_of
+from protgraph.nn.mlp import activation, check_choice
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["GRU", "Add", "Concat", "Residual"]
@@ -49,7 +49,7 @@ class Residual(GraphLayer):
         super().__init__(fields)
         width = _equal_widths(self)
         self.act, self.dropout = activation(act), nn.Dropout(dropout)
-        self.norm = nn.LayerNorm(width) if one_of("norm", norm, ("layer", "none")) == "layer" else nn.Identity()
+        self.norm = nn.LayerNorm(width) if check_choice("norm", norm, ("layer", "none")) == "layer" else nn.Identity()
         self.declare(h=f"{width}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, mlp, one_of
+from protgraph.nn.mlp import activation, mlp, check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.ops.edges import Edges
 
@@ -64,8 +64,8 @@ class MPNN(GraphLayer):
         super().__init__(fields)
         width = self.scalar_width("h")
         edge_width = self.scalar_width("edge_attr") if "edge_attr" in fields else 0
-        self.aggregate = one_of("aggregate", aggregate, ("sum", "mean", "max"))
-        if one_of("update", update, ("mlp", "gru")) == "gru" and dim != width:
+        self.aggregate = check_choice("aggregate", aggregate, ("sum", "mean", "max"))
+        if check_choice("update", update, ("mlp", "gru")) == "gru" and dim != width:
             raise WiringError(f"mpnn with update='gru' keeps the width of h, which is {width}; give dim={width}")
         self.target = nn.Linear(width, dim)
         self.source = nn.Linear(width, dim, bias=False)

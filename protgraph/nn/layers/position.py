@@ -10,10 +10,10 @@ from torch import Tensor
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.nn.kv_cache import KVCache, next_place
-from protgraph.nn.mlp import one_of
+from protgraph.nn.kv_cache import KVCache, next_position_index
+from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, PlaceTable, PositionCode, sequence_place, sinusoid
+from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, LearnedPositions, PositionCode, position_index, sinusoid
 
 __all__ = ["Position"]
 ENTRY_POINTS = {"protgraph.layers": {"position": "Position"}}
@@ -50,17 +50,17 @@ class Position(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec], *, kind: str = "learned", max_len: int = 4096) -> None:
         super().__init__(fields)
         width = self.scalar_width("h")
-        learned = one_of("kind", kind, ("learned", "sinusoidal")) == "learned"
-        self.table = PlaceTable(max_len, width) if learned else None
+        learned = check_choice("kind", kind, ("learned", "sinusoidal")) == "learned"
+        self.table = LearnedPositions(max_len, width) if learned else None
         self.declare(h=f"{width}x0e")
         if "chain" in fields:
             self.conformity = Conformity(expected_failures=CHAINS_IN_ORDER)
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return self._add(f["h"], sequence_place(f["seq_pos"], f["proteins"], f.get("chain")))
+        return self._add(f["h"], position_index(f["seq_pos"], f["proteins"], f.get("chain")))
 
     def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
-        place, cache = next_place(f, cache)
+        place, cache = next_position_index(f, cache)
         return self._add(f["h"], place), cache
 
     def position_code(self, length: int) -> PositionCode | None:

@@ -14,7 +14,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.polynomial import bombieri, count, equivariant_polynomials, monomials, ordered
+from protgraph.nn.polynomial import bombieri_weights, num_monomials, equivariant_polynomials, monomials, monomial_variables
 
 __all__ = ["ProductBasis"]
 ENTRY_POINTS = {"protgraph.layers": {"product_basis": "ProductBasis"}}
@@ -115,7 +115,7 @@ class ProductBasis(GraphLayer):
                 where = f"symmetric_contractions.contractions.{layer.channels}x{ir}."
                 u = _collect(state_dict[f"{where}U_matrix_{degree}"].double(), ir.dim, layer._dim, degree)
                 w = state_dict[f"{where}weights.{degree}"].double()  # (K, C)
-                dual = layer._exact[degree - 1][o] * bombieri(layer._dim, degree) / ir.dim  # (R, P, 2l+1)
+                dual = layer._exact[degree - 1][o] * bombieri_weights(layer._dim, degree) / ir.dim  # (R, P, 2l+1)
                 weight.copy_(dual.flatten(1) @ u.flatten(0, 1) @ w)
         return layer
 
@@ -157,9 +157,9 @@ def _single(irreps: o3.Irreps) -> str:
 
 def _without_largest(b: Tensor, variables: int, degree: int) -> Tensor:
     """``(R, P, 2l+1)`` to ``(R, D, 2l+1, count(D, degree − 1))``: each monomial divided by its largest x_d."""
-    table = b.new_zeros(len(b), variables, b.size(2), count(variables, degree - 1))
+    table = b.new_zeros(len(b), variables, b.size(2), num_monomials(variables, degree - 1))
     for d in range(variables):
-        rows = b[:, count(d, degree) : count(d + 1, degree)]  # those whose largest is x_d
+        rows = b[:, num_monomials(d, degree) : num_monomials(d + 1, degree)]  # those whose largest is x_d
         table[:, d, :, : rows.size(1)] = rows.mT
     return table
 
@@ -168,6 +168,6 @@ def _collect(u: Tensor, dim: int, variables: int, degree: int) -> Tensor:
     """Coefficients of each monomial, ``(P, 2l+1, K)``, of a tensor over tuples of variables ``(2l+1, D, …, D, K)``."""
     u = u.reshape(dim, variables**degree, -1).transpose(0, 1)  # (Dᵈ, 2l+1, K)
     tuples = torch.cartesian_prod(*[torch.arange(variables)] * degree).view(-1, degree).sort(1).values
-    place = {m: k for k, m in enumerate(ordered(variables, degree))}
+    place = {m: k for k, m in enumerate(monomial_variables(variables, degree))}
     index = torch.tensor([place[tuple(m)] for m in tuples.tolist()])
     return u.new_zeros(len(place), *u.shape[1:]).index_add_(0, index, u)

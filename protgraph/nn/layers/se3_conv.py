@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.layers.radial import BesselBasis, polar
-from protgraph.nn.mlp import one_of
+from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
 from protgraph.ops.edges import Edges
@@ -73,7 +73,7 @@ class PairwiseKernel(nn.Module):
         self.product = ChannelwiseProduct(irreps_in, lmax, irreps_out, parity=parity, backend=backend)
         paths = self.product.paths
         name = {"one": lambda p: "all", "output": lambda p: f"{p.o}", "pair": lambda p: f"{p.i}_{p.o}"}[
-            one_of("nets", nets, ("one", "output", "pair"))
+            check_choice("nets", nets, ("one", "output", "pair"))
         ]
         self.net_of = [name(p) for p in paths]
         self.nets = nn.ModuleDict({n: _hidden(width, radial, layer_norm) for n in dict.fromkeys(self.net_of)})
@@ -186,7 +186,7 @@ class SE3Conv(GraphLayer):
         backend: TensorProductBackend = "e3nn",
     ) -> None:
         super().__init__(fields)
-        self.reduce = one_of("reduce", reduce, ("mean", "sum"))
+        self.reduce = check_choice("reduce", reduce, ("mean", "sum"))
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") if "edge_attr" in fields else basis
         self.irreps_out, given = o3.Irreps(irreps).simplify(), {ir for _, ir in fields["h"].o3}

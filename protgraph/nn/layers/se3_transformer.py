@@ -17,7 +17,7 @@ from protgraph.nn.layers.gate import Gate
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.layers.radial import BesselBasis, polar
 from protgraph.nn.layers.se3_conv import PairwiseKernel, RadialNets
-from protgraph.nn.mlp import one_of
+from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
 from protgraph.ops.edges import Edges
@@ -111,7 +111,7 @@ class SE3Transformer(GraphLayer):
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") if "edge_attr" in fields else basis
         self.query = IrrepsLinear({"h": fields["h"]}, irreps=str(keys))
-        if one_of("mode", mode, ("channelwise", "full")) == "full":
+        if check_choice("mode", mode, ("channelwise", "full")) == "full":
             # One kernel makes each block's value and key channels side by side.
             fused = o3.Irreps([(2 * mul if ir in keys else mul, ir) for mul, ir in values])
             nets_of = {"width": width, "radial": radial, "nets": nets, "layer_norm": layer_norm}

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.layers.gate import Gate
 from protgraph.nn.layers.radial import BesselBasis, polar
-from protgraph.nn.mlp import one_of
+from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
 
@@ -97,8 +97,8 @@ class TFN(GraphLayer):
         backend: TensorProductBackend = "e3nn",
     ) -> None:
         super().__init__(fields)
-        self.mode, self.average_degree = one_of("mode", mode, ("channelwise", "full")), average_degree
-        self.reduce = one_of("reduce", reduce, ("mean", "sum"))
+        self.mode, self.average_degree = check_choice("mode", mode, ("channelwise", "full")), average_degree
+        self.reduce = check_choice("reduce", reduce, ("mean", "sum"))
         self.gate = Gate(irreps) if gate else None
         self.irreps_mid = self.gate.irreps_in if gate else o3.Irreps(irreps).simplify()
         self.irreps_out = self.gate.irreps_out if gate else self.irreps_mid

@@ -11,8 +11,8 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.dot_product_attention import in_parts
-from protgraph.nn.mlp import one_of, split_heads
+from protgraph.nn.dot_product_attention import run_in_chunks
+from protgraph.nn.mlp import check_choice, split_heads
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["TriangleAttention", "TriangleMultiplication", "pair_width"]
@@ -55,7 +55,7 @@ class TriangleMultiplication(GraphLayer):
         super().__init__(fields)
         width = pair_width(self)
         hidden = hidden or width
-        self.outgoing = one_of("edges", edges, ("outgoing", "incoming")) == "outgoing"
+        self.outgoing = check_choice("edges", edges, ("outgoing", "incoming")) == "outgoing"
         self.layer_norm_in, self.layer_norm_out = nn.LayerNorm(width), nn.LayerNorm(hidden)
         self.linear_a_p, self.linear_a_g = nn.Linear(width, hidden), nn.Linear(width, hidden)
         self.linear_b_p, self.linear_b_g = nn.Linear(width, hidden), nn.Linear(width, hidden)
@@ -112,7 +112,7 @@ class TriangleAttention(GraphLayer):
         super().__init__(fields)
         width, self.heads = pair_width(self), heads
         split_heads(width, heads)
-        self.ending = one_of("node", node, ("starting", "ending")) == "ending"
+        self.ending = check_choice("node", node, ("starting", "ending")) == "ending"
         self.layer_norm = nn.LayerNorm(width)
         self.linear = nn.Linear(width, heads, bias=False)
         self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
@@ -146,7 +146,7 @@ class TriangleAttention(GraphLayer):
         def around(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, nodes: slice) -> Tensor:
             return scaled_dot_product_attention(q[nodes], k[nodes], v[nodes], attn_mask=bias)
 
-        out = torch.cat(in_parts(around, (q, k, v, bias), len(x), self.heads * len(x) ** 2)) if len(x) else v
+        out = torch.cat(run_in_chunks(around, (q, k, v, bias), len(x), self.heads * len(x) ** 2)) if len(x) else v
         out = self.linear_o(self.linear_g(x).sigmoid() * out.transpose(1, 2).flatten(2))  # lines 4, 6, 7
         return out.transpose(0, 1) if self.ending else out
 
