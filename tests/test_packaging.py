@@ -1,4 +1,4 @@
-"""What is installed is what was written: the wheel, its data, its entry points, and how environments are made."""
+"""Tests of the wheel, its data files and entry points, and of the targets of the Makefile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from protgraph.registry import registries
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SUFFIXES = (".py", ".bcif", ".toml", ".tsv", ".parquet", ".tmpl", ".typed")
-SOURCES = ("protgraph", "plugins", "datasets")
+#: Folder of the checkout → importable package.
+SOURCES = {"protgraph": "protgraph", "plugins": "protgraph_plugins", "datasets": "protgraph_datasets"}
 
 
 def test_installed_entry_points_are_those_of_pyproject() -> None:
@@ -58,11 +59,11 @@ def test_made_environments_are_made_again_only_for_a_reason(tmp_path: Path) -> N
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel's contents, from a copy of the sources, in a folder of their own."""
+    """Build the wheel from a copy of the sources and return the folder with its contents."""
     copy = tmp_path_factory.mktemp("copy")
     for name in SOURCES:
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--no-build-isolation", "--wheel-dir", str(copy / "dist"), str(copy)], check=True)
@@ -73,18 +74,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_wheel_has_every_module_and_data_file(site: Path) -> None:
-    for name in SOURCES:
-        base = ROOT if name == "protgraph" else ROOT / name
-        shipped = [path for path in (ROOT / name).rglob("*") if path.is_file() and path.suffix in SUFFIXES]
-        for path in shipped:
-            if not {"protgraph_template", "build", "__pycache__"} & set(path.parts):
-                assert (site / path.relative_to(base)).is_file(), path
+    for folder, package in SOURCES.items():
+        for path in (ROOT / folder).rglob("*"):
+            inside = path.relative_to(ROOT / folder)
+            skipped = {"build", "__pycache__"} & set(inside.parts) or (
+                folder == "plugins" and inside.parts[0] == "template"
+            )
+            if path.is_file() and path.suffix in SUFFIXES and not skipped:
+                assert (site / package / inside).is_file(), path
 
 
 @pytest.mark.slow
 def test_the_wheel_has_nothing_but_our_packages(site: Path) -> None:
-    assert all(p.name.startswith("protgraph") for p in site.iterdir())
-    assert not (site / "protgraph_template").exists()
+    top = {p.name for p in site.iterdir() if not p.name.endswith(".dist-info")}
+    assert top == set(SOURCES.values())
+    assert not (site / "protgraph_plugins" / "template").exists()
 
 
 @pytest.mark.slow
