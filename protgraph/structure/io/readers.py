@@ -1,7 +1,6 @@
-"""The one place that calls biotite's readers: a path in, an ``AtomArray`` out.
+"""Read a structure file as a biotite ``AtomArray``; the only module that calls biotite's file readers.
 
-Whatever a reader raises becomes a :class:`~protgraph.errors.StructureFileError`, and what it warns of is handed on, not
-printed.
+Errors of a reader become :class:`~protgraph.errors.StructureFileError`; its warnings are returned, not printed.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from biotite.structure import AtomArray
 from biotite.structure.io import pdb, pdbx
 
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
-from protgraph.structure.io.bcif import unpack_categories
-from protgraph.structure.io.bcif_atoms import Site
+from protgraph.structure.io.bcif import AtomSite, unpack_categories
 from protgraph.structure.io.pdb import count_models, read_model
 from protgraph.structure.io.repair import check_last_record, complete_records, decode_hexadecimal, strip_indent
 from protgraph.structure.io.sniff import detect_format, read_content
@@ -34,7 +32,7 @@ __all__ = ["ParsedFile", "normalize_annotations", "read_atoms"]
 _FIELDS = ["b_factor", "occupancy"]
 _NO_ELEMENT = ("", ".", "?")
 
-# Of mmCIF: what is read at all, and what of atom_site for one model; the label's where the author's is missing.
+# Categories of mmCIF that are read, and columns of atom_site for one model (label_* where auth_* is missing).
 _CATEGORIES = ("_atom_site", "_cell", "_ma_qa_metric", "_pdbx_struct_assembly_gen", "_pdbx_struct_oper_list")
 _COLUMNS = frozenset(
     {
@@ -44,7 +42,7 @@ _COLUMNS = frozenset(
     }
 )
 
-_PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # of the AlphaFold database's PDB files
+_PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # PDB files of the AlphaFold database
 
 
 @dataclass(frozen=True)
@@ -60,10 +58,10 @@ class ParsedFile:
     models : int
         Models in the file.
     warnings : tuple of str
-        What the reader warned of.
+        Warnings of the reader.
     predicted : bool
-        Whether the file says that it is a prediction with its confidence, pLDDT, in place of B factors: by the metric
-        of that name in ``ma_qa_metric`` (ModelCIF, AlphaFold), or the TITLE of the AlphaFold database's PDB files.
+        True if the file declares that its B factors are pLDDT: by a metric of that name in ``ma_qa_metric`` (ModelCIF,
+        AlphaFold), or by the TITLE of PDB files of the AlphaFold database.
     """
 
     atoms: AtomArray
@@ -81,18 +79,18 @@ def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | 
     path : str or PathLike
         The file.
     model : int
-        Model by its place in the file, from 1.
+        Position of the model in the file, from 1.
     assembly : str, optional
-        Build this biological assembly; its copies of chain "A" are "A", "A-2", "A-3", ….
+        Biological assembly to build; the copies of chain "A" are "A", "A-2", "A-3", ….
 
     Raises
     ------
     StructureFileError
-        Where the file is missing or cannot be read.
+        The file is missing or cannot be read.
     SelectionError
-        Where the model or assembly is not there.
+        The file does not have this model or assembly.
     EmptyStructureError
-        Where the file holds no atoms.
+        The file has no atoms.
     """
     path = Path(path)
     content = read_content(path)
@@ -102,17 +100,17 @@ def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | 
         reader.open(content)
         models = reader.models()
         if not 1 <= model <= models:
-            raise SelectionError(f"{path}: no model {model}; it has {models}, counted from 1")
+            raise SelectionError(f"{path}: no model {model}. The file has models 1 to {models}.")
         atoms = _assemble(reader, model, assembly) if assembly is not None else reader.atoms(model, _FIELDS)
         normalize_annotations(atoms)
     if len(atoms) == 0:
-        raise EmptyStructureError(f"{path}: model {model} holds no atoms")
+        raise EmptyStructureError(f"{path}: model {model} has no atoms")
     texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
     return ParsedFile(atoms, reader.format, models, tuple(texts), reader.predicted())
 
 
 class _Reader(ABC):
-    """One format: ``open`` parses, the others answer."""
+    """Reader of one format; ``open`` parses the content that the other methods use."""
 
     format: ClassVar[str]
 
@@ -152,18 +150,18 @@ class _PDBReader(_Reader):
 
     def models(self) -> int:
         if (count := count_models(self.text)) == 0:
-            raise EmptyStructureError(f"{self.path}: a PDB file without ATOM or HETATM records")
+            raise EmptyStructureError(f"{self.path}: no ATOM or HETATM records in the PDB file")
         return count
 
     def predicted(self) -> bool:
         return _PREDICTED.search(self.text) is not None
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
-        found = read_model(self.text, model)
-        return found or self._complete(lambda: self.file.get_structure(model, altloc="all", extra_fields=fields))
+        atoms = read_model(self.text, model)
+        return atoms or self._complete(lambda: self.file.get_structure(model, altloc="all", extra_fields=fields))
 
     def _complete(self, read: Callable[[], AtomArray]) -> AtomArray:
-        """What ``read`` returns, if need be after filling in what atom records leave out."""
+        """Return the result of ``read``; if it fails, fill in blank fields of atom records and read again."""
         try:
             return read()
         except Exception:
@@ -188,18 +186,18 @@ class _CIFReader(_Reader):
         self._choose(pdbx.CIFFile.read(io.StringIO(strip_indent(_decode(content)))))
 
     def _choose(self, file: pdbx.CIFFile | pdbx.BinaryCIFFile) -> None:
-        """Take the block with coordinates and add the columns that biotite needs and the standard does not."""
+        """Select the block with coordinates and add the columns that biotite requires and the standard does not."""
         names = [name for name in file if "atom_site" in file[name]]
         if not names:
             raise EmptyStructureError(
-                f"{self.path}: no atom_site category, hence no coordinates of a macromolecule\n"
-                "(a small-molecule, restraint or header-only CIF)"
+                f"{self.path}: no atom_site category, hence no coordinates of a macromolecule.\n"
+                "Small-molecule, restraint and header-only CIF files cannot be read."
             )
         if len(names) > 1:
-            self.notes = (f"data blocks {', '.join(map(repr, names[1:]))} hold atoms too; {names[0]!r} was read",)
+            self.notes = (f"data blocks {', '.join(map(repr, names[1:]))} have atoms too; {names[0]!r} was read",)
         self.block = file[names[0]]
         site = self.block["atom_site"]
-        for column in ("comp_id", "atom_id"):  # the author's names are the label's but for number and chain
+        for column in ("comp_id", "atom_id"):  # auth_* and label_* differ in number and chain only
             if f"auth_{column}" not in site and f"label_{column}" in site:
                 site[f"auth_{column}"] = site[f"label_{column}"]
         defaults = {"pdbx_PDB_model_num": "1", "pdbx_PDB_ins_code": "?", "group_PDB": "ATOM", "label_alt_id": "."}
@@ -220,14 +218,14 @@ class _CIFReader(_Reader):
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
         return pdbx.get_structure(
-            self._needed(), model=model, altloc="all", extra_fields=fields, use_author_fields=True
+            self._minimal_block(), model=model, altloc="all", extra_fields=fields, use_author_fields=True
         )
 
-    def _needed(self) -> pdbx.CIFBlock | pdbx.BinaryCIFBlock:
-        """The block without the columns of ``atom_site`` that one model needs not; biotite filters every column."""
+    def _minimal_block(self) -> pdbx.CIFBlock | pdbx.BinaryCIFBlock:
+        """Return the block with only the columns of ``atom_site`` that are read; biotite filters every column."""
         site = self.block["atom_site"]
-        wanted = {c for c in ("label_asym_id", "label_seq_id") if c.replace("label", "auth") not in site} | _COLUMNS
-        columns = {name: site[name] for name in site if name in wanted}
+        required = {c for c in ("label_asym_id", "label_seq_id") if c.replace("label", "auth") not in site} | _COLUMNS
+        columns = {name: site[name] for name in site if name in required}
         if len({len(column) for column in columns.values()}) > 1:
             raise StructureFileError(f"{self.path}: the columns of atom_site have different lengths")
         others = {name: self.block[name] for name in ("cell",) if name in self.block}
@@ -251,7 +249,7 @@ class _BinaryCIFReader(_CIFReader):
         file = unpack_categories(content, _CATEGORIES)
         self._choose(pdbx.BinaryCIFFile.deserialize(file))
         blocks = [b for b in file["dataBlocks"] if any(c["name"] == "_atom_site" for c in b["categories"])]
-        self.site = Site(blocks[0])
+        self.site = AtomSite(blocks[0])
 
     def models(self) -> int:
         return len(self.site.starts) if self.site.is_plain else super().models()
@@ -264,7 +262,7 @@ _READERS: dict[str, type[_Reader]] = {reader.format: reader for reader in (_PDBR
 
 
 def _decode(content: bytes) -> str:
-    """UTF-8 as the standard says, Latin-1 (which takes every byte) as old programs write."""
+    """Decode UTF-8 (the standard), or else Latin-1 (old programs), which accepts every byte."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
@@ -273,29 +271,29 @@ def _decode(content: bytes) -> str:
 
 @contextmanager
 def _as_structure_error(path: Path, name: str) -> Iterator[None]:
-    """Whatever a third-party reader raises on a broken file is a broken file."""
+    """Convert every exception of a third-party reader to :class:`StructureFileError`."""
     try:
         yield
     except ProtgraphError:
         raise
     except Exception as e:
-        text = str(e).splitlines()[0][:200] if str(e) else "no reason given"
+        text = str(e).splitlines()[0][:200] if str(e) else "no message"
         raise StructureFileError(f"{path}: cannot be read as {name} ({type(e).__name__}: {text})") from e
 
 
 def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
-    """A biological assembly, each copy of a chain under an id of its own."""
-    there = reader.assemblies()
-    if assembly not in there:
-        names = f"assemblies here: {', '.join(map(repr, there))}" if there else "the file describes none"
-        raise SelectionError(f"{reader.path}: no assembly {assembly!r}; {names}")
+    """Build a biological assembly with a distinct chain id for each copy of a chain."""
+    available = reader.assemblies()
+    if assembly not in available:
+        names = f"It has {', '.join(map(repr, available))}." if available else "It describes none."
+        raise SelectionError(f"{reader.path}: the file has no assembly {assembly!r}. {names}")
     atoms = reader.assembly(assembly, model, [*_FIELDS, "atom_id"])
-    # the nth time that an atom appears, it is of the nth copy of its chain; serials alone repeat in large PDB files
+    # The nth occurrence of an atom belongs to the nth copy of its chain; serials alone repeat in large PDB files.
     names = ("chain_id", "res_id", "ins_code", "res_name", "atom_name", "altloc_id", "atom_id")
-    told = [atoms.get_annotation(name) for name in names]
-    order = np.lexsort((np.arange(len(atoms)), *told))
-    other = np.any([column[order][1:] != column[order][:-1] for column in told], axis=0)
-    first = np.flatnonzero(np.concatenate([[True], other]))
+    columns = [atoms.get_annotation(name) for name in names]
+    order = np.lexsort((np.arange(len(atoms)), *columns))
+    differs = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
+    first = np.flatnonzero(np.concatenate([[True], differs]))
     copy = np.empty(len(atoms), np.int64)
     copy[order] = np.arange(len(atoms)) - np.repeat(first, np.diff(first, append=len(atoms)))
     number = np.char.add("-", (copy + 1).astype(str))
@@ -307,8 +305,8 @@ def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
 
 
 def normalize_annotations(atoms: AtomArray) -> None:
-    """The same spelling of the same thing in all formats."""
-    # biotite 2 hands out read-only arrays
+    """Unify alternate location ids ("" without one) and element symbols (upper case) across formats, in place."""
+    # A new array, because those of biotite 2 are read-only.
     is_none = (atoms.altloc_id == " ") | (atoms.altloc_id == ".") | (atoms.altloc_id == "?")
     atoms.set_annotation("altloc_id", np.where(is_none, "", atoms.altloc_id))
     symbols = set(np.unique(atoms.element).tolist())
