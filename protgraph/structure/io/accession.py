@@ -1,4 +1,4 @@
-"""Identifiers of public archives of structures, and the addresses that their files have."""
+"""Accessions of public structure archives and the addresses of their files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protgraph.errors import OptionError, SelectionError
 __all__ = ["FORMATS", "Accession", "as_accession", "parse_accession"]
 
 FORMATS = ("bcif", "cif")
-"""What can be fetched: BinaryCIF and mmCIF."""
+"""Formats for download: BinaryCIF and mmCIF."""
 
 # Environment variable and default of each archive's addresses.
 _ADDRESSES = {
@@ -43,9 +43,9 @@ class Accession:
     id : str
         PDB id in lower case, or UniProt accession in upper case.
     fragment : int
-        Of a long protein in AlphaFold DB.
+        Fragment number of a long protein in AlphaFold DB.
     version : int, optional
-        Of a model in AlphaFold DB; None takes the newest that there is.
+        Model version in AlphaFold DB. None: the newest available.
     """
 
     archive: str
@@ -60,9 +60,9 @@ class Accession:
         return self.id if self.archive == "pdb" else f"AF-{self.id}-F{self.fragment}{version}"
 
     def addresses(self, form: str) -> Iterator[str]:
-        """Where its file may be, in the order to try."""
+        """Yield the addresses at which the file may be, in the order to try."""
         if form not in FORMATS:
-            raise OptionError(f"format {form!r} is none of {', '.join(FORMATS)}")
+            raise OptionError(f"unknown format {form!r}. Choose from {', '.join(FORMATS)}.")
         variable, default = _ADDRESSES[self.archive, form]
         pattern = os.environ.get(variable, default)
         versions = (self.version,) if self.version else _VERSIONS if "{version}" in pattern else (None,)
@@ -71,12 +71,12 @@ class Accession:
 
 
 def parse_accession(text: str) -> Accession:
-    """The entry that "1ubq", "pdb:1ubq", "P69905", "af:P69905" or "AF-P69905-F1" names.
+    """Parse "1ubq", "pdb:1ubq", "P69905", "af:P69905" or "AF-P69905-F1".
 
     Raises
     ------
     SelectionError
-        Where it is no identifier of the archive.
+        The text is not an accession of the archive.
 
     Examples
     --------
@@ -93,18 +93,18 @@ def parse_accession(text: str) -> Accession:
     other = "af" if af else "pdb"
     hint = f" Did you mean {other}:{rest}?" if archive and (pdb or af) else ""
     raise SelectionError(
-        f"{text!r} is no identifier of a structure archive.{hint}\n"
-        "A PDB id is 1ubq or pdb:1ubq; a model of AlphaFold DB is af:P69905 or AF-P69905-F1 (a UniProt accession)."
+        f"{text!r} is not an accession of a structure archive.{hint}\n"
+        "Write a PDB id as 1ubq or pdb:1ubq, a model of AlphaFold DB as af:P69905 or AF-P69905-F1 (UniProt accession)."
     )
 
 
 def as_accession(path: str | os.PathLike[str]) -> Accession | None:
-    """The entry that "pdb:…" or "af:…" names; None for everything else, which is a path.
+    """Parse "pdb:…" or "af:…"; return None for everything else, which is a path.
 
     Raises
     ------
     SelectionError
-        Where what follows the colon is no identifier.
+        The text after the colon is not an accession.
     """
     text = os.fspath(path)
     return parse_accession(text) if text.lower().startswith(("pdb:", "af:")) else None

@@ -1,4 +1,7 @@
-"""One conformation of every residue where a file gives alternate locations."""
+"""Select one conformation per residue from alternate locations.
+
+Not biotite: its choice drops every residue whose altloc ids are digits, e.g. in 1k6p (biotite 1.6.0, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,17 @@ from protgraph.errors import OptionError
 
 __all__ = ["altloc_mask", "check_altloc", "group_residues"]
 
-_DECIMALS = 3  # occupancies have two: sums that differ later differ by rounding only
+_DECIMALS = 3  # occupancies have two: later digits of the sums are rounding errors
 
 
 def check_altloc(altloc: str) -> None:
-    """Raise :class:`OptionError` where ``altloc`` is no policy of :func:`altloc_mask`."""
+    """Raise :class:`OptionError` if ``altloc`` is not a policy of :func:`altloc_mask`."""
     if altloc not in ("occupancy", "first") and len(altloc) != 1:
-        raise OptionError(f"altloc {altloc!r} is none of 'occupancy', 'first' or one altloc id such as 'A'")
+        raise OptionError(f"unknown altloc {altloc!r}. Choose 'occupancy', 'first' or one altloc id, e.g. 'A'.")
 
 
 def group_residues(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> np.ndarray:
-    """Number residues by identity: equal numbers where chain, number and insertion code are equal.
+    """Assign numbers to residues by identity: chain, residue number and insertion code.
 
     Parameters
     ----------
@@ -28,7 +31,7 @@ def group_residues(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) 
     Returns
     -------
     ndarray
-        ``(M,)`` int64, from 0.
+        ``(M,)`` int64 from 0, equal for rows of one residue.
     """
     number = np.zeros(len(res_id), np.int64)
     for column in (chain, res_id, ins_code):
@@ -40,29 +43,25 @@ def group_residues(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) 
 def altloc_mask(
     altloc_id: np.ndarray, occupancy: np.ndarray, residue: np.ndarray, *, altloc: str = "occupancy"
 ) -> np.ndarray:
-    """Atoms of one conformation a residue, the same for all of its atoms.
+    """Return a mask that keeps one conformation per residue, the same for all atoms of the residue.
 
     Parameters
     ----------
     altloc_id : ndarray
-        ``(A,)`` str, "" where the atom has one location.
+        ``(A,)`` str, "" for atoms with one location.
     occupancy : ndarray
         ``(A,)`` float, dimensionless; NaN counts as 0.
     residue : ndarray
-        ``(A,)`` int64 from 0, equal for all atoms of a residue, also where its conformations stand apart in the
-        file or have different residue names.
+        ``(A,)`` int64 from 0, equal for all atoms of a residue, also if its conformations are not adjacent in the file
+        or have different residue names.
     altloc : str
-        "occupancy": the id with the highest summed occupancy, among equals the first in the alphabet. "first":
-        the id that comes first in the file. One character: that id, "occupancy" where a residue lacks it.
+        "occupancy": the id with the highest summed occupancy; ties go to the first in the alphabet. "first": the id
+        that comes first in the file. One character: that id, or "occupancy" in residues without it.
 
     Returns
     -------
     ndarray
-        ``(A,)`` bool, the atoms to keep; those without an id always are.
-
-    Notes
-    -----
-    biotite 1.6's own choice drops every residue whose ids are digits (1k6p), so it is not used.
+        ``(A,)`` bool, True for atoms to keep; those without an id are always kept.
 
     Examples
     --------
@@ -85,7 +84,7 @@ def altloc_mask(
     if altloc == "first":
         chosen = code[first]
     elif altloc in ids:
-        wanted = int(np.searchsorted(ids, altloc))
-        chosen = np.where(present[:, wanted], wanted, chosen)
+        column = int(np.searchsorted(ids, altloc))
+        chosen = np.where(present[:, column], column, chosen)
     keep[located] = code == chosen[group]
     return keep

@@ -1,4 +1,4 @@
-"""Between biotite's ``AtomArray`` in a session and protgraph's structures, without a file."""
+"""Convert between biotite's ``AtomArray`` and protgraph's structures."""
 
 from __future__ import annotations
 
@@ -16,57 +16,60 @@ __all__ = ["from_atom_array", "to_atom_array"]
 
 
 def from_atom_array(atoms: AtomArray, *, name: str = "atoms", altloc: str = "occupancy") -> Structure:
-    """The structure that a file of these atoms would give.
+    """Return the structure that a file of these atoms would give.
 
     Parameters
     ----------
     atoms : AtomArray
-        One model. ``occupancy`` is 1, ``b_factor`` 0, and elements follow from the atoms' names where it has none.
+        One model. Missing occupancies are 1, missing B factors 0; missing elements are inferred from atom names.
     name : str
-        What to call it.
+        Name of the structure.
     altloc : str
-        As for :func:`~protgraph.structure.load_structure`; only where there is an annotation ``altloc_id``.
+        As in :func:`~protgraph.structure.load_structure`; used if there is an annotation ``altloc_id``.
 
     Raises
     ------
     StructureFileError
-        Where it is a stack of models.
+        ``atoms`` is a stack of models or not an AtomArray.
     EmptyStructureError
-        Where it has no atoms with usable coordinates.
+        No atom has usable coordinates.
 
     Examples
     --------
-    >>> residues = clean(from_atom_array(atoms, name="mine"))  # doctest: +SKIP
+    >>> from protgraph.structure import clean, load_structure
+    >>> atoms = load_structure("datasets/pdb_core/structures/1crn.bcif").atoms
+    >>> clean(from_atom_array(atoms, name="1crn"))
+    Residues('1crn', 46 residues of 'A', 327 atoms)
     """
     if not isinstance(atoms, AtomArray):
-        what = "a stack of models; give one, atoms[0]" if isinstance(atoms, AtomArrayStack) else "no AtomArray"
-        raise StructureFileError(f"{name}: {type(atoms).__name__} is {what}")
+        hint = " Select one model: atoms[0]." if isinstance(atoms, AtomArrayStack) else ""
+        raise StructureFileError(f"{name}: expected an AtomArray, got {type(atoms).__name__}.{hint}")
     if len(atoms) == 0:
-        raise EmptyStructureError(f"{name}: an AtomArray without atoms")
+        raise EmptyStructureError(f"{name}: the AtomArray has no atoms")
     atoms = atoms.copy()
-    there = atoms.get_annotation_categories()
+    available = atoms.get_annotation_categories()
     size = len(atoms)
     defaults = {"occupancy": np.ones(size), "b_factor": np.zeros(size), "altloc_id": np.full(size, "")}
     for annotation, value in defaults.items():
-        if annotation not in there:
+        if annotation not in available:
             atoms.set_annotation(annotation, value)
     normalize_annotations(atoms)
     return settle(atoms, name=name, source="", form="biotite", altloc=altloc, report=LossReport())
 
 
 def to_atom_array(residues: Residues) -> AtomArray:
-    """The heavy atoms of residues, in order, all in ATOM records; each with its residue's B factor and occupancy.
+    """Return the heavy atoms of residues, each with the B factor and occupancy of its residue.
 
-    ``clean(from_atom_array(to_atom_array(residues)))`` gives equal residues; only the report begins anew, and atoms do
-    not say whether they are predicted.
+    ``clean(from_atom_array(to_atom_array(residues)))`` gives equal residues, except for the report and ``predicted``,
+    which atoms do not have.
 
     Raises
     ------
     MissingCoordinatesError
-        Where the residues are only a sequence.
+        The residues are only a sequence.
     """
     if not residues.has_coordinates:
-        raise MissingCoordinatesError(f"{residues.name!r} is only a sequence; there are no atoms to hand over")
+        raise MissingCoordinatesError(f"{residues.name!r} is only a sequence and has no atoms")
     atoms = AtomArray(len(residues.atom_name))
     atoms.coord = residues.atom_pos.copy()
     row = residues.atom_residue

@@ -1,7 +1,10 @@
-"""Atom records of a PDB file as arrays at once, where every record is written as the format says.
+"""Parse the atom records of a PDB file column by column with NumPy, if every record follows the format.
 
-biotite reads record by record, 5 µs each; this takes a tenth of it and gives the same numbers: an integer divided by a
-power of ten is, rounded as IEEE 754 says, the float that its digits spell.
+Numbers equal those of ``float`` bit for bit: an integer divided by a power of ten is rounded correctly (IEEE 754).
+
+Not biotite: it parses each record in Python, 129 ms for 12,750 atoms against 35 ms here (biotite 1.6.0, 2026-11-22).
+Not biotite ≥ 1.7: its reader, that of fastpdb, is faster (12 ms, fastpdb 1.3.3), but requires Python 3.12 and protgraph
+supports 3.11. Not gemmi: 5 ms to parse, but 71 ms with the conversion to arrays in Python (gemmi 0.7.5, 2026-11-22).
 """
 
 from __future__ import annotations
@@ -29,16 +32,16 @@ _SPACE, _MINUS, _DOT, _ZERO, _NINE, _LAST = (ord(c) for c in " -.09~")
 
 
 def count_models(text: str) -> int:
-    """How many models a PDB file has: its MODEL records; 1 without any, 0 without atom records too."""
+    """Count the MODEL records of a PDB file; 1 for a file with atoms but no MODEL record, 0 without atoms."""
     lines = text.splitlines()
-    found = sum(line.startswith("MODEL") for line in lines)
-    return found or int(any(line.startswith(("ATOM", "HETATM")) for line in lines))
+    count = sum(line.startswith("MODEL") for line in lines)
+    return count or int(any(line.startswith(("ATOM", "HETATM")) for line in lines))
 
 
 def read_model(text: str, model: int) -> AtomArray | None:
-    """One model of a PDB file, from 1, with its unit cell; None where :func:`parse_records` gives none.
+    """Return one model of a PDB file, from 1, with its unit cell; None if :func:`parse_records` returns None.
 
-    Models begin at MODEL records, as biotite has it; without any, the file is one.
+    Models begin at MODEL records, as in biotite; a file without any has one model.
     """
     lines = text.splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith("MODEL")] or [0]
@@ -58,7 +61,7 @@ def read_model(text: str, model: int) -> AtomArray | None:
 
 
 def parse_records(records: Sequence[str]) -> AtomArray | None:
-    """The atoms of ATOM and HETATM records, all alternate locations.
+    """Parse ATOM and HETATM records, with all alternate locations.
 
     Parameters
     ----------
@@ -68,9 +71,9 @@ def parse_records(records: Sequence[str]) -> AtomArray | None:
     Returns
     -------
     AtomArray or None
-        With annotations ``occupancy``, ``b_factor`` and ``altloc_id``. None where any record is not plain: another
-        character than ASCII, a number that is not right-justified with its decimals (hybrid-36, NaN, blank), or no
-        element. biotite then decides what it is.
+        With annotations ``occupancy``, ``b_factor`` and ``altloc_id``. None if any record has non-ASCII characters, no
+        element, or a number that is not right-justified with all decimals (hybrid-36, NaN, blank). Such files are read
+        by biotite.
     """
     try:
         text = "".join([record if len(record) == _WIDTH else record[:_WIDTH].ljust(_WIDTH) for record in records])
@@ -79,9 +82,9 @@ def parse_records(records: Sequence[str]) -> AtomArray | None:
         return None
     numbers = {name: _number(table[:, a:b], decimals) for name, (a, b, decimals) in _NUMBERS.items()}
     position = [_number(table[:, a:b], decimals) for a, b, decimals in _POSITION]
-    plain = len(table) and (table >= _SPACE).all() and (table <= _LAST).all()
+    is_ascii = len(table) and (table >= _SPACE).all() and (table <= _LAST).all()
     element = table[:, slice(*_TEXTS["element"])]
-    if not plain or any(v is None for v in (*numbers.values(), *position)) or (element == _SPACE).all(axis=1).any():
+    if not is_ascii or any(v is None for v in (*numbers.values(), *position)) or (element == _SPACE).all(axis=1).any():
         return None
     atoms = AtomArray(len(table))
     atoms.coord = np.stack(position, axis=1).astype(np.float32)
@@ -96,16 +99,16 @@ def parse_records(records: Sequence[str]) -> AtomArray | None:
 
 
 def _number(field: np.ndarray, decimals: int) -> np.ndarray | None:
-    """``(A, w)`` characters to ``(A,)`` float64; None unless each is blanks, maybe a minus, and digits to the end."""
+    """Convert characters ``(A, w)`` to float64 ``(A,)``; None unless all are blanks, an optional minus, and digits."""
     width = field.shape[1]
     if decimals:
         if not (field[:, width - 1 - decimals] == _DOT).all():
             return None
         field = np.delete(field, width - 1 - decimals, axis=1)
     digit, blank, minus = (field >= _ZERO) & (field <= _NINE), field == _SPACE, field == _MINUS
-    begun = ~blank[:, :-1]  # what follows such a character is a digit
-    right = (digit | blank | minus).all() and digit[:, -max(decimals, 1) :].all() and digit[:, 1:][begun].all()
-    if not right:
+    after_first = ~blank[:, :-1]  # the next character must be a digit
+    is_valid = (digit | blank | minus).all() and digit[:, -max(decimals, 1) :].all() and digit[:, 1:][after_first].all()
+    if not is_valid:
         return None
     power = 10.0 ** np.arange(field.shape[1])[::-1]
     value = np.where(digit, field - np.uint8(_ZERO), 0) @ power  # whole numbers, exact in float64
@@ -113,7 +116,7 @@ def _number(field: np.ndarray, decimals: int) -> np.ndarray | None:
 
 
 def _texts(field: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """``(A, w)`` characters to ``(A,)`` texts without blanks at their ends."""
+    """Convert characters ``(A, w)`` to strings ``(A,)`` without surrounding blanks."""
     packed = np.zeros((len(field), 4), np.uint8)
     packed[:, : field.shape[1]] = field
     codes, inverse = np.unique(packed.view(np.uint32)[:, 0], return_inverse=True)

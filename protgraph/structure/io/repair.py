@@ -1,4 +1,8 @@
-"""Repairs of text that real programs write and the formats' readers refuse."""
+"""Repair PDB and CIF text that programs write and file readers reject.
+
+Not biotite: it raises for blank occupancies, for hexadecimal residue numbers of CHARMM and for indented CIF (biotite
+1.6.0, 2026-11-22). Not gemmi: it reads a blank B factor as 20 without a note (gemmi 0.7.5, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -24,24 +28,24 @@ _MAY_OVERFLOW = re.compile(rf"^(?:ATOM  |HETATM).{{16}}{_LAST}", re.MULTILINE)
 
 
 def complete_records(text: str, path: str | PathLike[str] = "PDB text") -> tuple[str, tuple[str, ...]]:
-    """PDB text with occupancy 1.00, B factor 0.00 and the element of the atom's name where records leave them out.
+    """Fill blank occupancies (1.00), B factors (0.00) and elements (by atom name) of PDB atom records.
 
     Parameters
     ----------
     text : str
         Content of a PDB file.
     path : str or PathLike
-        What an error calls it.
+        Name of the file in errors.
 
     Returns
     -------
     tuple
-        The text, and a note on each number filled in; biotite itself warns of elements.
+        The text, and a note for each kind of number that was filled in.
 
     Raises
     ------
     StructureFileError
-        With the line, where an atom record has no number in the columns of one.
+        A coordinate, occupancy or B factor is not a number; the message has line and columns.
 
     Examples
     --------
@@ -72,11 +76,11 @@ def complete_records(text: str, path: str | PathLike[str] = "PDB text") -> tuple
 
 
 def _name_elements(lines: list[str], rows: list[int]) -> None:
-    """Fill in the elements of some atom records; biotite 2.0 warns that it does so itself, and fails."""
+    """Fill in the elements of some atom records; biotite 2.0 fails on blank ones."""
     if not rows:
         return
-    found = infer_elements([lines[i][_NAME].strip() for i in rows])
-    for i, element in zip(rows, found, strict=True):
+    elements = infer_elements([lines[i][_NAME].strip() for i in rows])
+    for i, element in zip(rows, elements, strict=True):
         line = lines[i].ljust(_ELEMENT.stop)
         lines[i] = f"{line[: _ELEMENT.start]}{element:>2}{line[_ELEMENT.stop :]}"
 
@@ -84,30 +88,32 @@ def _name_elements(lines: list[str], rows: list[int]) -> None:
 def _check_number(line: str, columns: slice, name: str, path: str | PathLike[str], i: int) -> None:
     try:
         float(line[columns])
-    except ValueError:
+    except ValueError as e:
         where = f"{path}: line {i + 1}, columns {columns.start + 1}–{columns.stop}"
-        raise StructureFileError(f"{where}: {line[columns]!r} is no number for {name}; is the file cut off?") from None
+        raise StructureFileError(f"{where}: {line[columns]!r} is not a number ({name}). Is the file truncated?") from e
 
 
 def check_last_record(text: str, path: str | PathLike[str] = "PDB text") -> None:
-    """Raise :class:`StructureFileError` where a PDB file ends inside a number of an atom record, which reads well.
+    """Raise :class:`StructureFileError` if a PDB file ends inside a number of an atom record.
+
+    A truncated number would be read as another number.
 
     Examples
     --------
     >>> check_last_record("ATOM      1  CA  GLY A   1      11.000  12.000  13.0")
     Traceback (most recent call last):
-    protgraph.errors.StructureFileError: PDB text: ends in column 52, inside a number of its last record: it is cut off
+    protgraph.errors.StructureFileError: PDB text: truncated: the last atom record ends inside a number, in column 52
     """
     last = text[text.rfind("\n") + 1 :]
     end = len(last.rstrip(" \r"))
     numbers = (*_NUMBER.values(), *(columns for columns, _ in _DEFAULTS.values()))
     inside = end <= _NUMBER["x"].start or any(n.start < end < n.stop for n in numbers)
     if last.startswith(("ATOM  ", "HETATM")) and inside:
-        raise StructureFileError(f"{path}: ends in column {end}, inside a number of its last record: it is cut off")
+        raise StructureFileError(f"{path}: truncated: the last atom record ends inside a number, in column {end}")
 
 
 def decode_hexadecimal(text: str) -> tuple[str, tuple[str, ...]]:
-    """PDB text with the hexadecimal residue numbers that CHARMM and VMD write after 9999 in hybrid-36.
+    """Convert the hexadecimal residue numbers that CHARMM and VMD write after 9999 to hybrid-36.
 
     Parameters
     ----------
@@ -117,34 +123,34 @@ def decode_hexadecimal(text: str) -> tuple[str, tuple[str, ...]]:
     Returns
     -------
     tuple
-        The text, and a note where numbers were read so.
+        The text, and a note if there were such numbers.
 
     Notes
     -----
-    A number is hexadecimal where it goes on counting: 2710 after 9999, and then whatever equals the number before or is
-    one more. Anything else is decimal again; 271a elsewhere stays the error that it is.
+    Hexadecimal numbers begin with 2710 after 9999 and continue as long as each equals the previous one or is one more.
+    All others are decimal; 271a elsewhere is an error of the reader.
     """
     if _LAST not in text or not _MAY_OVERFLOW.search(text):
         return text, ()
-    lines, before, is_hex, found = text.split("\n"), 0, False, 0
+    lines, before, is_hex, count = text.split("\n"), 0, False, 0
     for i, line in enumerate(lines):
         if not line.startswith(("ATOM  ", "HETATM")):
             continue
-        written = line[_RESIDUE].strip()
-        number = _hexadecimal(written)
-        is_hex = number in (before, before + 1) if is_hex else (before == int(_LAST) and written == _NEXT)
+        field = line[_RESIDUE].strip()
+        number = _hexadecimal(field)
+        is_hex = number in (before, before + 1) if is_hex else (before == int(_LAST) and field == _NEXT)
         if is_hex:
             lines[i] = f"{line[: _RESIDUE.start]}{_hybrid36(number)}{line[_RESIDUE.stop :]}"
-            before, found = number, found + 1
+            before, count = number, count + 1
         else:
-            before = int(written) if written.isdecimal() else 0
-    if not found:
+            before = int(field) if field.isdecimal() else 0
+    if not count:
         return text, ()
-    return "\n".join(lines), (f"residue numbers of {found} atom records after {_LAST} read as hexadecimal",)
+    return "\n".join(lines), (f"residue numbers of {count} atom records after {_LAST} read as hexadecimal",)
 
 
 def _hexadecimal(text: str) -> int:
-    """The number, -1 where it is none."""
+    """Parse a hexadecimal number; -1 if the text is not one."""
     try:
         return int(text, 16)
     except ValueError:
@@ -152,7 +158,7 @@ def _hexadecimal(text: str) -> int:
 
 
 def _hybrid36(number: int) -> str:
-    """A number from 10000 to 1223055 in four characters (cci.lbl.gov/hybrid_36): A000 to ZZZZ in base 36."""
+    """Encode a number from 10000 to 1223055 as A000 to ZZZZ in base 36 (cci.lbl.gov/hybrid_36)."""
     rest, digits = number - 10_000 + 10 * 36**3, ""
     for _ in range(4):
         rest, digit = divmod(rest, 36)
@@ -161,7 +167,7 @@ def _hybrid36(number: int) -> str:
 
 
 def strip_indent(text: str) -> str:
-    """CIF text without the indentation that Phenix gives its loops and biotite's reader stumbles over."""
+    """Remove the indentation of loops in CIF text of Phenix, which biotite's reader rejects."""
     if " _atom_site." not in text and "\t_atom_site." not in text:
         return text
     return re.sub(r"^[ \t]+(?!;)", "", text, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Identifiers are told apart, wrong ones say what to write."""
+"""Parsing of PDB ids and UniProt accessions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from protgraph.structure.io.accession import Accession, as_accession, parse_acce
         ("af:AF-P69905-F1-model_v4", Accession("af", "P69905", 1, 4)),
     ],
 )
-def test_identifiers(text, entry):
+def test_identifiers_of_both_archives_are_parsed(text, entry):
     assert parse_accession(text) == entry
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [("pdb:P69905", "Did you mean af:P69905"), ("af:1ubq", "Did you mean pdb:1ubq"), ("1ubq.pdb", "A PDB id is 1ubq"),
-     ("pdb:ubiquitin", "is no identifier"), ("", "is no identifier")],
+    ("text", "data"),
+    [("pdb:P69905", "af:P69905"), ("af:1ubq", "pdb:1ubq"), ("1ubq.pdb", "'1ubq.pdb'"),
+     ("pdb:ubiquitin", "ubiquitin"), ("", "''")],
 )  # fmt: skip
-def test_what_is_no_identifier_is_said_so(text, reason):
-    with pytest.raises(SelectionError, match=reason):
+def test_other_strings_raise(text, data):
+    with pytest.raises(SelectionError, match=data):
         parse_accession(text)
 
 
@@ -41,12 +41,12 @@ def test_only_a_prefix_makes_a_path_an_identifier():
         as_accession("pdb:x")
 
 
-def test_addresses_are_public_ones_or_those_of_the_environment(monkeypatch):
+def test_addresses_come_from_the_archives_or_the_environment(monkeypatch):
     assert next(parse_accession("1ubq").addresses("bcif")).endswith("/1ubq.bcif.gz")
     versions = [a.rsplit("_v", 1)[1] for a in parse_accession("P69905").addresses("cif")]
     assert versions == ["6.cif", "5.cif", "4.cif"]
     assert len(list(parse_accession("AF-P69905-F1-model_v5").addresses("cif"))) == 1
     monkeypatch.setenv("PROTGRAPH_PDB_URL", "file:///mirror/{id}.cif.gz")
     assert list(parse_accession("1UBQ").addresses("cif")) == ["file:///mirror/1ubq.cif.gz"]
-    with pytest.raises(OptionError, match="none of bcif, cif"):
+    with pytest.raises(OptionError, match="'pdb'.*bcif, cif"):
         next(parse_accession("1ubq").addresses("pdb"))

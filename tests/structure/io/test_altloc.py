@@ -1,4 +1,4 @@
-"""One conformation a residue, against a slow reference."""
+"""One conformation per residue, against a slow reference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RES = np.array([0, 0, 0, 0, 0, 1, 1, 1])
 
 
 def _slow(atoms, altloc):
-    """Atom for atom with dictionaries: total occupancy and first appearance of each id of each residue."""
+    """Choose with dictionaries: total occupancy and first appearance of each id of each residue."""
     total, order = defaultdict(lambda: defaultdict(float)), defaultdict(list)
     keys = list(zip(atoms.chain_id, atoms.res_id, atoms.ins_code, strict=True))
     for key, alt, occupancy in zip(keys, atoms.altloc_id, atoms.occupancy, strict=True):
@@ -48,11 +48,11 @@ def test_highest_summed_occupancy_wins_and_ties_go_to_the_first_letter():
     assert keep.tolist() == [True, False, True, False, True, True, False, False]
 
 
-def test_first_takes_the_order_of_the_file():
+def test_first_uses_the_order_of_the_file():
     assert altloc_mask(IDS, OCC, RES, altloc="first").tolist() == [True, True, False, True, False, True, False, False]
 
 
-def test_an_id_falls_back_to_occupancy_where_a_residue_lacks_it():
+def test_an_id_falls_back_to_occupancy_in_residues_without_it():
     assert altloc_mask(IDS, OCC, RES, altloc="C").tolist() == [True, False, True, False, True, False, True, True]
 
 
@@ -61,22 +61,22 @@ def test_unknown_occupancies_count_as_zero():
     assert keep.tolist() == [False, True]
 
 
-def test_a_policy_that_is_none_is_refused(structures_dir):
+def test_an_unknown_policy_raises(structures_dir):
     with pytest.raises(OptionError, match="'best'"):
         load_structure(structures_dir / "1crn.bcif", altloc="best")
 
 
-def test_group_residues_is_identity_wherever_rows_stand():
+def test_group_residues_does_not_depend_on_row_order():
     number = group_residues(np.array(["A", "B", "A", "A"]), np.array([1, 1, 1, 1]), np.array(["", "", "", "A"]))
     assert number[0] == number[2] and len(set(number.tolist())) == 3
 
 
-def test_numeric_altloc_ids_lose_no_residue(shared_data):
+def test_numeric_altloc_ids_keep_every_residue(shared_data):
     for suffix in ("pdb", "cif", "bcif"):
         assert len(clean(load_structure(shared_data / "formats" / f"1k6p.{suffix}"))) == 198
 
 
-def test_all_atoms_of_a_residue_are_of_one_conformation(write_pdb, made):
+def test_all_atoms_of_a_residue_have_one_conformation(write_pdb, made):
     _, residue = made
     path = write_pdb(
         residue("SER", "A", 22, 0.0, alt="A", occ=0.4),

@@ -1,4 +1,4 @@
-"""Atoms handed over and taken back are the same residues."""
+"""Conversion to a biotite AtomArray and back gives equal residues."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from protgraph.structure import LossReport, clean, from_atom_array, load_structu
              "robustness/icode__1a0q.pdb", "robustness/numbering__chainIDrepeat.pdb.gz", "robustness/missing__1BHL.pdb",
              "robustness/ca-only__calcium-calpha-example.pdb"]
 )  # fmt: skip
-def test_residues_survive_the_way_through_atoms(shared_data, assert_same, name):
+def test_residues_survive_a_round_trip_through_atoms(shared_data, assert_same, name):
     residues = clean(load_structure(shared_data / name))
     back = clean(from_atom_array(to_atom_array(residues), name=residues.name))
     assert_same(replace(back, report=LossReport()), replace(residues, report=LossReport()))
-    for kept in ("modified", "unknown", "missing_backbone", "gaps"):
-        assert getattr(back.report, kept) == getattr(residues.report, kept)
+    for name in ("modified", "unknown", "missing_backbone", "gaps"):
+        assert getattr(back.report, name) == getattr(residues.report, name)
 
 
-def test_a_session_and_a_file_give_the_same_residues(shared_data, assert_same):
+def test_atoms_in_memory_and_a_file_give_the_same_residues(shared_data, assert_same):
     structure = load_structure(shared_data / "formats" / "1igy.cif")
     assert_same(clean(from_atom_array(structure.atoms, name="1igy")), clean(structure))
 
 
-def test_what_atoms_lack_is_filled_in(structures_dir):
+def test_missing_annotations_are_filled_in(structures_dir):
     atoms = load_structure(structures_dir / "1crn.bcif").atoms
     bare = AtomArray(len(atoms))
     bare.coord = atoms.coord
@@ -42,7 +42,7 @@ def test_what_atoms_lack_is_filled_in(structures_dir):
     assert "occupancy" not in bare.get_annotation_categories()
 
 
-def test_conformations_are_chosen(structures_dir):
+def test_one_conformation_is_selected(structures_dir):
     atoms = load_structure(structures_dir / "1crn.bcif").atoms
     twice = atoms + atoms
     twice.set_annotation("altloc_id", np.repeat(["A", "B"], len(atoms)))
@@ -50,9 +50,9 @@ def test_conformations_are_chosen(structures_dir):
     assert from_atom_array(twice).report.altloc_atoms == len(atoms)
 
 
-def test_what_is_no_model_is_refused(structures_dir):
+def test_stacks_and_empty_arrays_raise(structures_dir):
     atoms = load_structure(structures_dir / "1crn.bcif").atoms
-    with pytest.raises(StructureFileError, match=r"give one, atoms\[0\]"):
+    with pytest.raises(StructureFileError, match=r"AtomArrayStack"):
         from_atom_array(stack([atoms, atoms]))
-    with pytest.raises(EmptyStructureError, match="without atoms"):
+    with pytest.raises(EmptyStructureError):
         from_atom_array(AtomArray(0))

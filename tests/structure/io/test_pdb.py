@@ -1,4 +1,4 @@
-"""Columns at once say what biotite says record by record, or nothing."""
+"""PDB records parsed by columns equal those of biotite; records in another form are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _text(path) -> str:
     return (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("latin-1")
 
 
-def test_real_files_are_what_biotite_reads(shared_data):
+def test_real_files_equal_those_read_by_biotite(shared_data):
     paths = [*(shared_data / "formats").glob("*.pdb"), *(shared_data / "robustness").glob("*.pdb*")]
     plain = 0
     for path in sorted(paths):
@@ -35,7 +35,7 @@ def test_real_files_are_what_biotite_reads(shared_data):
                 continue
             plain += 1
             with warnings.catch_warnings():
-                warnings.simplefilter("error")  # what biotite would warn of is not for us
+                warnings.simplefilter("error")  # files with warnings are not parsed by columns
                 theirs = pdb.PDBFile.read(io.StringIO(text)).get_structure(model, altloc="all", extra_fields=FIELDS)
             assert set(ours.get_annotation_categories()) == set(theirs.get_annotation_categories())
             for name in theirs.get_annotation_categories():
@@ -47,10 +47,10 @@ def test_real_files_are_what_biotite_reads(shared_data):
 
 
 @pytest.mark.parametrize("x", ["   0.000", "  -0.000", "   -.500", "    .500", "9999.999", "-999.999", "  12.345"])
-def test_numbers_are_the_floats_that_their_digits_spell(made, x):
+def test_numbers_equal_python_floats_bit_for_bit(made, x):
     line = made[0]("CA", "GLY", "A", 1, 0.0)
-    found = parse_records([line[:30] + x + line[38:]]).coord[0, 0]
-    assert found.tobytes() == np.float32(float(x)).tobytes()
+    value = parse_records([line[:30] + x + line[38:]]).coord[0, 0]
+    assert value.tobytes() == np.float32(float(x)).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_numbers_are_the_floats_that_their_digits_spell(made, x):
     [{30: "     nan"}, {30: "  1 2.00"}, {30: "12.34567"}, {30: "   +1.00"}, {30: "  --1.00"}, {22: "A000"},
      {22: "    "}, {54: "      "}, {60: " 1.0e1"}, {76: "  "}, {12: " C\u00e9 "}, {12: " C\t "}],
 )  # fmt: skip
-def test_anything_else_is_left_to_biotite(made, columns):
+def test_records_in_another_form_are_refused(made, columns):
     line = made[0]("CA", "GLY", "A", 1, 0.0)
     for begin, text in columns.items():
         line = line[:begin] + text + line[begin + len(text) :]

@@ -1,4 +1,4 @@
-"""One entry is one structure, whatever the format; broken files are typed errors."""
+"""One entry gives one structure in every format; broken files raise typed errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_other_models_are_the_same_in_three_formats(shared_data, assert_same):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_content_counts_not_the_suffix_and_gzip_changes_nothing(shared_data, tmp_path, assert_same, suffix):
+def test_format_is_detected_from_content_with_or_without_gzip(shared_data, tmp_path, assert_same, suffix):
     source = shared_data / "formats" / f"1l2y.{suffix}"
     (tmp_path / "1l2y.txt").write_bytes(gzip.compress(source.read_bytes()))
     shutil.copy(source, tmp_path / "1l2y.gz")
@@ -51,63 +51,63 @@ def test_content_counts_not_the_suffix_and_gzip_changes_nothing(shared_data, tmp
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "data"),
     [
-        (b"", "is empty"),
-        (b" \n\n", "is empty"),
-        (b"Dear colleague,\nplease find enclosed", "not a structure file"),
-        (b"\x00\x01\x02", "not a structure file"),
-        (b"<?xml version='1.0'?>", "not a structure file"),
-        (b"\x87\xa8dataBlocks", "cannot be read as bcif"),
+        (b"", "x.cif"),
+        (b" \n\n", "x.cif"),
+        (b"Dear colleague,\nplease find enclosed", "Dear colleague"),
+        (b"\x00\x01\x02", "x00"),
+        (b"<?xml version='1.0'?>", "xml version"),
+        (b"\x87\xa8dataBlocks", "bcif"),
         (b"\x87\xabmmtfVersion", "MMTF"),
-        (b"\x1f\x8b\x08\x00", "damaged or cut off"),
+        (b"\x1f\x8b\x08\x00", "gzip"),
     ],
 )
-def test_what_is_no_structure_file_is_said_so(tmp_path, content, reason):
+def test_content_that_is_not_a_structure_raises(tmp_path, content, data):
     (tmp_path / "x.cif").write_bytes(content)
-    with pytest.raises(StructureFileError, match=reason):
+    with pytest.raises(StructureFileError, match=data):
         load_structure(tmp_path / "x.cif")
 
 
-def test_missing_files_and_folders_are_said_so(tmp_path):
-    with pytest.raises(StructureFileError, match="No such file"):
+def test_missing_files_and_folders_raise(tmp_path):
+    with pytest.raises(StructureFileError, match="absent.pdb"):
         load_structure(tmp_path / "absent.pdb")
-    with pytest.raises(StructureFileError, match="directory"):
+    with pytest.raises(StructureFileError, match=tmp_path.name):
         load_structure(tmp_path)
 
 
-def test_truncated_gzip_is_said_so(shared_data, tmp_path):
+def test_truncated_gzip_raises(shared_data, tmp_path):
     packed = gzip.compress((shared_data / "formats" / "1l2y.pdb").read_bytes())
     (tmp_path / "cut.pdb.gz").write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(StructureFileError, match="gzip stream is damaged or cut off"):
+    with pytest.raises(StructureFileError, match="gzip"):
         load_structure(tmp_path / "cut.pdb.gz")
 
 
-def test_a_cif_without_coordinates_is_empty(tmp_path):
+def test_a_cif_without_coordinates_raises(tmp_path):
     (tmp_path / "x.cif").write_text("data_x\n_cell.length_a 10\n")
-    with pytest.raises(EmptyStructureError, match="no atom_site"):
+    with pytest.raises(EmptyStructureError, match="atom_site"):
         load_structure(tmp_path / "x.cif")
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize("model", [0, 39, -1])
-def test_a_model_that_is_not_there_is_named_with_the_count(shared_data, suffix, model):
-    with pytest.raises(SelectionError, match=rf"no model {model}; it has 38"):
+def test_an_unknown_model_raises_with_the_number_of_models(shared_data, suffix, model):
+    with pytest.raises(SelectionError, match=rf"{model}\b.*\b38"):
         load_structure(shared_data / "formats" / f"1l2y.{suffix}", model=model)
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_an_assembly_that_is_not_there_is_named_with_those_that_are(shared_data, suffix):
-    with pytest.raises(SelectionError, match="no assembly '9'; assemblies here: '1', '2'"):
+def test_an_unknown_assembly_raises_with_the_available_ones(shared_data, suffix):
+    with pytest.raises(SelectionError, match="'9'.*'1', '2'"):
         load_structure(shared_data / "formats" / f"3wip.{suffix}", assembly="9")
 
 
-def test_a_file_without_assemblies_says_so(structures_dir):
-    with pytest.raises(SelectionError, match="describes none"):
+def test_a_file_without_assemblies_raises(structures_dir):
+    with pytest.raises(SelectionError, match="1crn.bcif.*'1'"):
         load_structure(structures_dir / "1crn.bcif", assembly="1")
 
 
-def test_copies_of_a_chain_get_chain_ids_of_their_own(shared_data):
+def test_copies_of_a_chain_get_distinct_chain_ids(shared_data):
     path = shared_data / "robustness" / "missing__1BHL.pdb"
     one, two = clean(load_structure(path)), clean(load_structure(path, assembly="1"))
     assert two.chain_names == ("A", "A-2") and len(two) == 2 * len(one)
@@ -119,7 +119,7 @@ def test_copies_of_a_chain_get_chain_ids_of_their_own(shared_data):
     assert np.abs(first.pos - second.pos).max() > 5
 
 
-def test_copies_are_told_apart_where_serial_numbers_repeat(shared_data, tmp_path, assert_same):
+def test_copies_are_distinguished_when_serial_numbers_repeat(shared_data, tmp_path, assert_same):
     whole = shared_data / "robustness" / "missing__1BHL.pdb"
     lines = whole.read_text().splitlines(keepends=True)
     other = tmp_path / whole.name
@@ -127,7 +127,7 @@ def test_copies_are_told_apart_where_serial_numbers_repeat(shared_data, tmp_path
     assert_same(*(clean(load_structure(path, assembly="1")) for path in (whole, other)))
 
 
-def test_warnings_of_the_reader_travel_and_are_not_printed(write_pdb, made):
+def test_reader_warnings_are_reported_and_not_printed(write_pdb, made):
     path = write_pdb([line[:66] for line in made[1]("GLY", "A", 1, 0.0)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

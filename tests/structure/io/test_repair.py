@@ -1,4 +1,4 @@
-"""Text repairs fill in what is missing and point at what is broken."""
+"""Repairs of PDB and CIF text: blank fields are filled in, broken ones raise with their position."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from protgraph.structure import clean, load_structure
 from protgraph.structure.io.repair import complete_records, decode_hexadecimal, strip_indent
 
 
-def test_complete_text_is_not_touched(made):
+def test_complete_text_is_unchanged(made):
     text = "\n".join(made[1]("GLY", "A", 1, 0.0))
     assert complete_records(text) == (text, ())
 
@@ -21,16 +21,16 @@ def test_missing_occupancy_and_b_factor_are_filled_in_and_noted(write_pdb, made)
     assert any("no occupancy in 4 atom records" in text for text in clean(structure).report.warnings)
 
 
-def test_a_record_that_is_cut_off_is_named_by_its_line(write_pdb, made):
+def test_a_truncated_record_raises_with_its_line(write_pdb, made):
     lines = made[1]("GLY", "A", 1, 0.0)
-    with pytest.raises(StructureFileError, match="line 4, columns 39–46.*cut off"):
+    with pytest.raises(StructureFileError, match="line 4, columns 39–46"):
         load_structure(write_pdb(lines[:3], lines[3][:40]))
 
 
-def test_words_in_place_of_coordinates_are_named(write_pdb, made):
+def test_words_instead_of_coordinates_raise(write_pdb, made):
     lines = made[1]("GLY", "A", 1, 0.0)
     broken = lines[0][:30] + "  banana" + lines[0][38:]
-    with pytest.raises(StructureFileError, match="'  banana' is no number for x"):
+    with pytest.raises(StructureFileError, match="columns 31–38: '  banana'.*x"):
         load_structure(write_pdb(broken, lines[1:]))
 
 
@@ -40,12 +40,12 @@ def test_strip_indent_keeps_text_fields_apart():
     assert strip_indent("data_x\n  kept") == "data_x\n  kept"
 
 
-def test_phenix_dialect_is_read(shared_data):
+def test_indented_cif_of_phenix_is_read(shared_data):
     residues = clean(load_structure(shared_data / "robustness" / "no-header__4lup_phenix_output.cif.gz"))
     assert len(residues) == 185 and residues.chain_names == ("A", "C")
 
 
-def test_hexadecimal_numbers_after_9999_are_read_where_they_go_on_counting(write_pdb, made):
+def test_hexadecimal_numbers_after_9999_are_read_if_consecutive(write_pdb, made):
     numbers = [9998, 9999, "2710", "2711", "271a"]
     lines = [line for i, n in enumerate(numbers[:4]) for line in made[1]("GLY", "A", n, 3.9 * i)]
     residues = clean(load_structure(write_pdb(lines)))
@@ -56,25 +56,25 @@ def test_hexadecimal_numbers_after_9999_are_read_where_they_go_on_counting(write
         load_structure(write_pdb(jump, name="jump.pdb"))
 
 
-def test_decimal_numbers_stay_what_they_are(made):
+def test_decimal_numbers_are_unchanged(made):
     for numbers in ([9999, 1, 2710], [2710, 2711], [9998, 2710]):
         text = "\n".join(line for n in numbers for line in made[1]("GLY", "A", n, 0.0))
         assert decode_hexadecimal(text) == (text, ())
 
 
-def test_a_second_copy_counts_from_the_beginning_again(made):
+def test_decimal_numbers_resume_in_a_second_copy(made):
     text = "\n".join(line for n in [9999, "2710", 1, 2, "2710"] for line in made[1]("GLY", "A", n, 0.0))
-    found = decode_hexadecimal(text)[0].split("\n")[::4]
-    assert [line[22:26].strip() for line in found] == ["9999", "A000", "1", "2", "2710"]
+    lines = decode_hexadecimal(text)[0].split("\n")[::4]
+    assert [line[22:26].strip() for line in lines] == ["9999", "A000", "1", "2", "2710"]
 
 
-def test_the_file_of_charmm_is_read(shared_data):
+def test_a_charmm_file_with_hexadecimal_numbers_is_read(shared_data):
     path = shared_data / "robustness" / "numbering__pdb1tw7_step3_charmm2namd_doubled_hex.pdb"
     residues = clean(load_structure(path))
     assert len(residues) == 396 and residues.report.waters == 31450  # HIV protease, 2 × 2 × 99, in water
 
 
-def test_a_file_cut_anywhere_in_its_last_record_never_moves_an_atom(shared_data, tmp_path):
+def test_a_file_truncated_in_its_last_record_never_moves_an_atom(shared_data, tmp_path):
     lines = (shared_data / "formats" / "1k6p.pdb").read_bytes().split(b"\n")
     first = next(i for i, line in enumerate(lines) if line.startswith(b"ATOM"))
     whole = clean(load_structure(shared_data / "formats" / "1k6p.pdb"))
@@ -83,9 +83,9 @@ def test_a_file_cut_anywhere_in_its_last_record_never_moves_an_atom(shared_data,
         path = tmp_path / "cut.pdb"
         path.write_bytes(b"\n".join(lines)[: begin + length])
         try:
-            found = clean(load_structure(path))
+            residues = clean(load_structure(path))
         except StructureFileError as e:
-            assert 4 <= length < 66 and "cut off" in str(e)
+            assert 4 <= length < 66 and f"column {length}" in str(e)
             continue
-        assert (found.pos == whole.pos[: len(found)]).all() and found.b_factor[0] == whole.b_factor[0]
-        assert len(found) == 1 or found.b_factor[1] == (whole.b_factor[1] if length >= 66 else 0)
+        assert (residues.pos == whole.pos[: len(residues)]).all() and residues.b_factor[0] == whole.b_factor[0]
+        assert len(residues) == 1 or residues.b_factor[1] == (whole.b_factor[1] if length >= 66 else 0)

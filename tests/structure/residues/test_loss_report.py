@@ -1,4 +1,4 @@
-"""The loss report adds up, reads well and survives JSON."""
+"""Loss reports: merging, text and JSON."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def test_merge_adds_counts_and_keeps_each_warning_once():
     assert both.warnings == ("a", "b")
 
 
-def test_merge_leaves_its_inputs_alone():
+def test_merge_does_not_change_its_inputs():
     ONE.merge(TWO)
     assert ONE.ligands == {"HEM": 1, "GOL": 2} and ONE.waters == 2
 
 
-def test_merge_with_nothing_changes_nothing():
+def test_merge_with_an_empty_report_is_the_identity():
     assert ONE.merge(LossReport()) == ONE == LossReport().merge(ONE)
 
 
@@ -34,7 +34,7 @@ def test_report_survives_json():
     assert LossReport().to_dict() == {}
 
 
-def test_from_dict_refuses_unknown_entries():
+def test_from_dict_raises_for_unknown_entries():
     with pytest.raises(StructureFileError, match="'unicorns'"):
         LossReport.from_dict({"unicorns": 1})
 
