@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # names of measurements are listed without torch
     from torch import Tensor, nn
 
-    from protgraph.ops.edges import Edges, Proteins
+    from protgraph.ops import Edges, Proteins
 
 __all__ = ["SpeedCase", "LayerInputs"]
 

@@ -9,7 +9,7 @@ from benchmarks.synthetic_inputs import apart, forward_backward, scalars, thread
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import field
 from protgraph.nn.layers.transformer import Transformer
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["measure"]
 

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from benchmarks.synthetic_inputs import apart, forward_backward, protein, threads
 from benchmarks.timing import Measurement, interleave
-from protgraph.ops.edges import Edges
-from protgraph.ops.segment import Segments
+from protgraph.ops import Edges, Segments
 
 __all__ = ["measure"]
 
@@ -22,7 +21,7 @@ Way = Callable[[Tensor], Tensor]
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
     """2048 residues of 30 neighbors each, 128 channels float32; forward and backward."""
     graph = protein(NODES, DEGREE)
-    edges = Edges.of(graph)
+    edges = Edges.from_graph(graph)
     generator = torch.Generator().manual_seed(0)
     message = torch.randn(NODES * DEGREE, CHANNELS, generator=generator, requires_grad=True)  # (E, C)
     h = torch.randn(NODES, CHANNELS, generator=generator, requires_grad=True)  # (N, C)

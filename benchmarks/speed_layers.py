@@ -17,7 +17,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.nn.layers.gat import GAT
 from protgraph.nn.layers.gcn import GCN
 from protgraph.nn.layers.mpnn import MPNN
-from protgraph.ops.edges import Edges, Proteins
+from protgraph.ops import Edges, Proteins
 
 __all__ = ["layer_cases", "layer_inputs", "measure"]
 
@@ -47,9 +47,9 @@ def layer_cases() -> dict[str, Callable[[LayerInputs], SpeedCase]]:
 
 def layer_inputs() -> LayerInputs:
     batch = collate([protein(RESIDUES, DEGREE, seed=i) for i in range(PROTEINS)])
-    edges = Edges.of(batch)
+    edges = Edges.from_graph(batch)
     h, e = torch.randn(edges.num_nodes, WIDTH, requires_grad=True), torch.randn(edges.num_edges, EDGE_WIDTH)
-    return LayerInputs(batch.pos, edges, Proteins.of(batch), h, e)
+    return LayerInputs(batch.pos, edges, Proteins.from_graph(batch), h, e)
 
 
 def _measured(name: str, case: SpeedCase, seconds: float) -> Measurement:

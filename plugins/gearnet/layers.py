@@ -116,7 +116,7 @@ class GearNet(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         h, edges, kind = f["h"], f["edges"], f["edge_kind"]
-        edge, slot, weight, pairs = edges.once("relations", kind, lambda: _relations(edges, kind))
+        edge, slot, weight, pairs = edges.cached("relations", kind, lambda: _relations(edges, kind))
         n, r = edges.num_nodes, kind.size(1)
         if self.reduce == "mean":
             total = weight.new_zeros(n * r).index_add(0, slot, weight).index_select(0, slot)
@@ -176,7 +176,7 @@ class GearNetEdge(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x, edges, vec = f["edge_h"], f["edges"], f["edge_vec"]
-        turns = edges.once(f"turns in {self.bins} bins", vec, lambda: kinds_of_turn(edges, vec, self.bins))  # (E, K, B)
+        turns = edges.cached(f"turns in {self.bins} bins", vec, lambda: kinds_of_turn(edges, vec, self.bins))  # (E, K, B)
         return {"edge_h": self.conv(x, turn_sum(edges, x, turns, self.conv.linear.weight))}
 
 

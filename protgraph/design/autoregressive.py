@@ -11,9 +11,9 @@ from torch import Tensor
 
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding
-from protgraph.design.decoding_order import random_decoding_order, decoding_ranks, tie_order
+from protgraph.design.decoding_order import decoding_ranks, random_decoding_order, tie_order
 from protgraph.errors import OptionError
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["SampledSequences", "check_temperature", "random_deviates", "sample_sequences"]
 

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from protgraph.design.one_shot import OneShotDecoder, predicts_residue_types, predict_logits
+from protgraph.design.one_shot import OneShotDecoder, predict_logits, predicts_residue_types
 from protgraph.errors import WiringError
 from protgraph.featurize.plan import inputs
 from protgraph.model.build import ProteinModel
 from protgraph.nn.decoder import Decoder, DecoderState
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["Decoding", "check_design_model", "conditional_log_probs", "teacher_forced_log_probs", "unconditional_log_probs"]
 

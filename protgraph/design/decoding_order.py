@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from protgraph.errors import OptionError
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["forward_order", "random_decoding_order", "decoding_ranks", "tie_order"]
 

@@ -13,7 +13,7 @@ from torch.nn.functional import threshold
 from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["EdgeDirection", "EdgeDistance", "EdgeOffset", "EdgeRbf", "EdgeResidue", "EdgeVector"]
 ENTRY_POINTS = {

@@ -11,7 +11,7 @@ from torch import Tensor
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.ops.edges import Edges, Proteins
+from protgraph.ops import Edges, Proteins
 
 __all__ = ["LaplacianEncoding", "RandomWalkEncoding"]
 ENTRY_POINTS = {

@@ -16,7 +16,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.data.graph.protein_graph import ProteinGraph, fill
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
-from protgraph.ops.edges import Edges, Proteins
+from protgraph.ops import Edges, Proteins
 from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure import Residues, Structure, clean
 from protgraph.structure.residues.alphabet import UNKNOWN
@@ -202,9 +202,9 @@ class FeaturePlan:
 def inputs(graph: ProteinGraph) -> dict[str, Any]:
     """Fields of a graph or batch by name, with the reduction objects ``edges`` and ``proteins``."""
     f: dict[str, Any] = {k: v for k, v in graph.items() if isinstance(v, Tensor) and k not in ("y", "ptr", "batch")}
-    f["proteins"] = Proteins.of(graph)
+    f["proteins"] = Proteins.from_graph(graph)
     if "edge_index" in graph:
-        f["edges"] = Edges.of(graph)
+        f["edges"] = Edges.from_graph(graph)
     return f
 
 

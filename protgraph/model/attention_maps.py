@@ -11,7 +11,7 @@ from protgraph.errors import WiringError
 from protgraph.model.spec import WiredComponent
 from protgraph.nn.attention_recorder import AttentionWeights
 from protgraph.nn.module import GraphLayer
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["AttentionMap", "attention_maps"]
 

@@ -14,7 +14,7 @@ from protgraph.errors import WiringError
 from protgraph.model.build import ProteinModel
 from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.module import GraphLayer
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["IncrementalState", "first_nodes", "incremental_step"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["filtered_sum"]
 

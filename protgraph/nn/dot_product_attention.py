@@ -16,8 +16,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
 from protgraph.nn.attention_recorder import AttentionMixin, PairWeights
-from protgraph.ops.edges import Proteins
-from protgraph.ops.ragged import PaddedBlock, PaddedLayout, PaddedSide
+from protgraph.ops import PaddedBlock, PaddedLayout, PaddedSide, Proteins
 
 __all__ = ["DotProductAttention", "PairTerm", "run_in_chunks", "pair_term"]
 
@@ -49,7 +48,7 @@ class DotProductAttention(AttentionMixin):
     of rows of at most ``entries`` logits, and again for the backward pass, so that no more than one range is held.
 
     Proteins share a call where they have one length; on a GPU, where they have about one (see
-    :class:`protgraph.ops.ragged.PaddedLayout`). A node that may see nothing gets 0.
+    :class:`protgraph.ops.PaddedLayout`). A node that may see nothing gets 0.
 
     References
     ----------
@@ -144,7 +143,7 @@ class DotProductAttention(AttentionMixin):
         """``(b, H, L, D)``, ``(b, H, M, D)`` and ``(b, H, M, C)`` to ``(b, H, L, C)``."""
         terms, mask, key_mask = seen
         # In a causal block nobody sees padding: it comes after all that is real.
-        padded = block.columns.real is not None and not self.causal
+        padded = block.columns.mask is not None and not self.causal
         causal = self.causal and not _sees_all(block)
         square = not causal or _earlier(block) is None  # what the kernel means by causal
         if not terms and mask is None and key_mask is None and not padded and square:
@@ -165,8 +164,8 @@ class DotProductAttention(AttentionMixin):
             i, earlier = torch.arange(block.rows.length, device=like.device)[rows, None], _earlier(block)
             i = i if earlier is None else i + earlier  # (…, l, 1)
             allowed.append(i >= torch.arange(block.columns.length, device=i.device))  # (…, l, M)
-        elif block.columns.real is not None:
-            allowed.append(block.columns.real[:, None, None])
+        elif block.columns.mask is not None:
+            allowed.append(block.columns.mask[:, None, None])
         if key_mask is not None:
             allowed.append(block.columns.take(key_mask)[:, None, None])
         if mask is not None:
@@ -208,14 +207,14 @@ def _earlier(block: PaddedBlock) -> Tensor | int | None:
     rows, columns = block.rows, block.columns
     if rows is columns:
         return None
-    if rows.real is None or columns.real is None:
+    if rows.mask is None or columns.mask is None:
         return columns.length - rows.length or None
-    return (columns.real.sum(1) - rows.real.sum(1)).view(-1, 1, 1, 1)
+    return (columns.mask.sum(1) - rows.mask.sum(1)).view(-1, 1, 1, 1)
 
 
 def _sees_all(block: PaddedBlock) -> bool:
     """Whether one node of each protein asks, the last of those that answer."""
-    return block.rows.length == 1 and block.columns.real is None
+    return block.rows.length == 1 and block.columns.mask is None
 
 
 def _heads(side: PaddedSide, x: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from protgraph.errors import FieldError
 from protgraph.nn.positional_encoding import position_index
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["KVCache", "next_position_index"]
 

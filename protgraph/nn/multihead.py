@@ -21,7 +21,7 @@ from protgraph.nn.positional_encoding import (
     rotate,
     position_index,
 )
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["CAUSAL", "LearnedQueries", "MultiHeadAttention"]
 
@@ -189,7 +189,7 @@ class MultiHeadAttention(nn.Module):
             values = self.edge.expand(-1, edges.num_edges)  # (H, E)
             if self.edge_attr is not None:
                 values = values + self.edge_attr.weight @ f["edge_attr"].t()
-            place = proteins.pair(edges.index[1], edges.index[0])
+            place = proteins.pair_index(edges.index[1], edges.index[0])
             terms.append(pair_term(values.new_zeros(self.heads, proteins.num_pairs).index_copy(1, place, values)))
         if self.offset is not None:
             terms.append(self.offset(f["seq_pos"], f.get("chain")))

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from protgraph.errors import FieldError, OptionError
 from protgraph.nn.dot_product_attention import PairTerm
-from protgraph.ops.edges import Proteins
-from protgraph.ops.ragged import PaddedBlock
+from protgraph.ops import PaddedBlock, Proteins
 
 __all__ = [
     "CHAIN_GAP",

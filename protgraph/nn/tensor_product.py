@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear as linear_map
 
 from protgraph.errors import MissingExtraError, OptionError
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["ChannelwiseProduct", "TensorProductPath", "TensorProductBackend", "neighbor_sum"]
 

@@ -1,1 +1,18 @@
-"""Ops."""
+"""Reductions over neighbors, proteins and segments: the tensor operations that layers use; depends on torch only."""
+
+from protgraph.ops.edge_order import check_edges
+from protgraph.ops.edges import Edges
+from protgraph.ops.proteins import Proteins
+from protgraph.ops.ragged import PaddedBlock, PaddedLayout, PaddedSide
+from protgraph.ops.segment import Backend, Segments
+
+__all__ = [
+    "Backend",
+    "Edges",
+    "PaddedBlock",
+    "PaddedLayout",
+    "PaddedSide",
+    "Proteins",
+    "Segments",
+    "check_edges",
+]

@@ -1,4 +1,4 @@
-"""The order of edges, on which every reduction over neighbors relies: by target, K each where ``degree`` says so."""
+"""Validation of edges: reductions over neighbors require them sorted by target, K per node if ``degree`` is set."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["check_edges"]
 
 
 def check_edges(graph: Data) -> None:
-    """Check ``edge_index`` of a graph or batch: shape, nodes that are there, order, and what ``degree`` says.
+    """Check shape, node indices and order of ``edge_index``, and that ``degree`` is correct.
 
     Raises
     ------
     FieldError
-        Naming the graph, what is wrong, and what to do; PyG's transforms leave edges in another order.
+        If a check fails. PyG's transforms, e.g. ``ToUndirected``, leave edges in another order.
     """
-    if torch.compiler.is_compiling():  # it looks at numbers, which are not there while a graph is traced
+    if torch.compiler.is_compiling():  # values are not available during tracing
         return
     index, name = graph.edge_index, _name(graph)
     if index.dim() != 2 or index.size(0) != 2 or index.dtype != torch.long:
@@ -32,17 +32,20 @@ def check_edges(graph: Data) -> None:
         return
     low, high = torch.aminmax(index)
     if int(low) < 0 or int(high) >= graph.num_nodes:
-        raise FieldError(f"edge_index of {name} names node {int(high)}; there are {graph.num_nodes}")
+        bad = int(low) if int(low) < 0 else int(high)
+        raise FieldError(f"edge_index of {name} contains node {bad}; nodes are 0 to {graph.num_nodes - 1}")
     if bool((index[1, 1:] < index[1, :-1]).any()):
-        raise FieldError(f"edge_index of {name} is not sorted by target (row 1); take graph.sort(sort_by_row=False)")
+        raise FieldError(
+            f"edge_index of {name} is not sorted by target (row 1).\nSort it: graph = graph.sort(sort_by_row=False)"
+        )
     degree = graph.get("degree")
-    if degree is None or isinstance(degree, Tensor):  # PyG's own batching makes a tensor of each protein's
+    if degree is None or isinstance(degree, Tensor):  # PyG's batching collects one value per graph in a tensor
         return
     regular = torch.arange(graph.num_nodes, device=index.device).unsqueeze(1)  # (N, 1)
     if index.size(1) != len(regular) * degree or not bool((index[1].view(-1, degree) == regular).all()):
         raise FieldError(
-            f"graph {name} says degree {degree}, but its nodes do not all have that many edges;\n"
-            "where edges were added or left out, delete what it says: del graph.degree"
+            f"degree of {name} is {degree}, but not every node has {degree} incoming edges.\n"
+            "If edges were added or removed, delete the attribute: del graph.degree"
         )
 
 

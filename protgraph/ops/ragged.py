@@ -1,6 +1,8 @@
-"""A ragged batch as dense blocks: proteins of about one length side by side, for what has to see whole proteins.
+"""Padded layout of a ragged batch: proteins of similar length in dense blocks, e.g. for attention within proteins.
 
-Every layout is worked out on the host, which knows all sizes; the device is never asked.
+Layouts are computed on the host from the sizes, without synchronization with the device.
+
+Not torch.nested: its jagged layout has one ragged dimension, and pair tensors have two (torch 2.13, 2026-11-22).
 """
 
 from __future__ import annotations
@@ -14,52 +16,52 @@ from torch import Tensor
 
 __all__ = ["PaddedBlock", "PaddedLayout", "PaddedSide"]
 
-# Lengths in a padded block differ by less than this factor (and 8 rows): at most 1.25² of the pairs are padding, less
-# for long proteins, whatever the batch.
-_SPREAD, _FLOOR = 1.25, 8
+# Lengths in a padded block differ by at most this factor (or 8 rows): the padded pairs are at most 1.25² times the
+# pairs, except for short proteins.
+_MAX_RATIO, _MIN_DIFFERENCE = 1.25, 8
 
 
 @dataclass(frozen=True, eq=False)
 class PaddedSide:
-    """Some proteins' rows as ``(b, L, …)``: a view where they stand together and have one length, else padded copies.
+    """Rows of b proteins as ``(b, L, …)``: a view if they are contiguous and of equal length, else a padded copy.
 
     Parameters
     ----------
-    num, length : int
+    num_proteins, length : int
         b and L.
     start : int
-        First row, where they stand together.
-    rows, real : Tensor, optional
-        ``(b, L)`` int64 row of each place and bool whether it is one, where they are copied.
+        First row of a view.
+    rows, mask : Tensor, optional
+        For a copy: ``(b, L)`` int64 row numbers, and ``(b, L)`` bool, False at padding.
     """
 
-    num: int
+    num_proteins: int
     length: int
     start: int = 0
     rows: Tensor | None = None
-    real: Tensor | None = None
+    mask: Tensor | None = None
 
     def take(self, x: Tensor) -> Tensor:
-        """``(N, …)`` to ``(b, L, …)``; padding holds the values of any row."""
+        """Return the rows of ``(N, …)`` as ``(b, L, …)``; padding has arbitrary values."""
         if self.rows is None:
-            part = x.narrow(0, self.start, self.num * self.length)
+            part = x.narrow(0, self.start, self.num_proteins * self.length)
         else:
             part = x.index_select(0, self.rows.flatten())
-        return part.unflatten(0, (self.num, self.length))
+        return part.unflatten(0, (self.num_proteins, self.length))
 
 
 @dataclass(frozen=True, eq=False)
 class PaddedBlock:
-    """Proteins side by side: their rows, their columns, and the pairs of both.
+    """Proteins of similar length: their rows, their columns, and the pairs of both.
 
     Parameters
     ----------
     rows, columns : PaddedSide
-        The same one for pairs of a protein's own nodes.
+        The same object for pairs within proteins.
     start : int
-        First pair, where nothing is copied.
+        First pair of a view.
     first, width : Tensor, optional
-        ``(b,)`` int64, each protein's first pair and number of columns, where pairs are copied.
+        For a copy: ``(b,)`` int64, first pair and number of columns of each protein.
     """
 
     rows: PaddedSide
@@ -69,8 +71,8 @@ class PaddedBlock:
     width: Tensor | None = None
 
     def pairs(self, x: Tensor, rows: slice) -> Tensor:
-        """``(H, P)`` values of all pairs to ``(b, H, l, M)``, for a range of l rows; padding holds any pair's."""
-        num, length, columns = self.rows.num, self.rows.length, self.columns.length
+        """Return pair values ``(H, P)`` as ``(b, H, l, M)`` for a slice of l rows; padding has arbitrary values."""
+        num, length, columns = self.rows.num_proteins, self.rows.length, self.columns.length
         if self.first is None or self.width is None:
             part = x.narrow(1, self.start, num * length * columns).view(x.size(0), num, length, columns)
             return part[:, :, rows].transpose(0, 1)
@@ -81,21 +83,22 @@ class PaddedBlock:
 
 
 class PaddedLayout:
-    """The blocks of a batch of proteins, and the way back.
+    """Blocks of a batch of proteins, and the inverse mapping to ragged rows.
 
     Parameters
     ----------
     rows, columns : sequence of int
-        Nodes of each protein; two partitions for attention across, else twice the same.
+        Nodes per protein; two different partitions for cross-attention, otherwise the same sequence twice.
     device : torch.device
+        Device of the index tensors.
     padded : bool
-        Pad proteins of about one length to one (what costs least where each call has its price, on a GPU). Else, only
-        neighbors of equal length share a block, and nothing is ever copied.
+        True: pad proteins of similar length to a common length, which needs few kernel launches (best on a GPU). False:
+        only consecutive proteins of equal length share a block, and blocks are views.
 
     Attributes
     ----------
     blocks : tuple of PaddedBlock
-        None is empty; proteins without rows or columns are in none.
+        Non-empty blocks; proteins without rows or columns are in no block.
     """
 
     def __init__(self, rows: Sequence[int], columns: Sequence[int], device: torch.device, *, padded: bool) -> None:
@@ -107,16 +110,17 @@ class PaddedLayout:
         self._place: Tensor | None = None
         members = [m for m in _groups(size, padded) if size[:, m].prod(0).max(initial=0)]
         self.blocks = tuple(map(self._block, members))
-        told = [protein for m in members for protein in m.tolist()]
-        self._whole = len(told) == len(self._rows)
-        if told != list(range(len(self._rows))) or any(b.rows.rows is not None for b in self.blocks):
+        placed = [protein for m in members for protein in m.tolist()]
+        self._is_complete = len(placed) == len(self._rows)
+        if placed != list(range(len(self._rows))) or any(b.rows.rows is not None for b in self.blocks):
             self._place = self._places(members)
 
     def _block(self, members: np.ndarray) -> PaddedBlock:
-        one, both = int(members[0]), (self._rows, self._columns)
-        if (np.diff(members) == 1).all() and all((of[members] == of[one]).all() for of in both):
-            sides = (PaddedSide(len(members), int(of[one]), int(s[one])) for of, s in zip(both, self._start, strict=True))
-            return PaddedBlock(*sides, start=int(self._pairs[one]))
+        first, both = int(members[0]), (self._rows, self._columns)
+        if (np.diff(members) == 1).all() and all((size[members] == size[first]).all() for size in both):
+            starts = zip(both, self._start, strict=True)
+            sides = (PaddedSide(len(members), int(size[first]), int(start[first])) for size, start in starts)
+            return PaddedBlock(*sides, start=int(self._pairs[first]))
         rows = self._side(members, self._rows, self._start[0])
         columns = rows if self._same else self._side(members, self._columns, self._start[1])
         return PaddedBlock(rows, columns, 0, self._send(self._pairs[members]), self._send(self._columns[members]))
@@ -124,12 +128,12 @@ class PaddedLayout:
     def _side(self, members: np.ndarray, sizes: np.ndarray, starts: np.ndarray) -> PaddedSide:
         length = int(sizes[members].max())
         place = np.arange(length)
-        real = place < sizes[members, None]
-        rows = np.where(real, starts[members, None] + place, 0)
-        return PaddedSide(len(members), length, rows=self._send(rows), real=self._send(real))
+        mask = place < sizes[members, None]
+        rows = np.where(mask, starts[members, None] + place, 0)
+        return PaddedSide(len(members), length, rows=self._send(rows), mask=self._send(mask))
 
     def _places(self, members: list[np.ndarray]) -> Tensor:
-        """Where each row is among those of all blocks, one after another; the one past them for a row of no block."""
+        """Return the position of each row in the concatenated blocks; rows in no block get the position after them."""
         sizes, offset = self._rows, 0
         total = sum(len(m) * int(sizes[m].max()) for m in members)
         place = np.full(int(sizes.sum()), total)
@@ -142,20 +146,20 @@ class PaddedLayout:
         return self._send(place)
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """One ``(b, L, …)`` a block, at least one, to ``(N, …)``; 0 where a row is in no block."""
+        """Join one tensor ``(b, L, …)`` per block to ``(N, …)``; rows in no block are 0."""
         flat = [part.flatten(0, 1) for part in parts]
-        if not self._whole:
+        if not self._is_complete:
             flat.append(flat[0].new_zeros(1, *flat[0].shape[1:]))
-        whole = flat[0] if len(flat) == 1 else torch.cat(flat)
-        return whole if self._place is None else whole.index_select(0, self._place)
+        joined = flat[0] if len(flat) == 1 else torch.cat(flat)
+        return joined if self._place is None else joined.index_select(0, self._place)
 
     def _send(self, values: np.ndarray) -> Tensor:
-        made = torch.from_numpy(values)
-        return made.pin_memory().to(self._device, non_blocking=True) if self._device.type == "cuda" else made
+        tensor = torch.from_numpy(values)
+        return tensor.pin_memory().to(self._device, non_blocking=True) if self._device.type == "cuda" else tensor
 
 
 def _groups(size: np.ndarray, padded: bool) -> list[np.ndarray]:
-    """Numbers of the proteins of each block; ``size`` is ``(2, B)``."""
+    """Group proteins into blocks; ``size`` is ``(2, B)``, rows and columns of each protein."""
     count = size.shape[1]
     if count == 0:
         return []
@@ -173,4 +177,4 @@ def _groups(size: np.ndarray, padded: bool) -> list[np.ndarray]:
 
 def _fit(size: np.ndarray, padded: bool) -> bool:
     low, high = size.min(1), size.max(1)
-    return bool((high <= np.where(padded, np.maximum(_SPREAD * low, low + _FLOOR), low)).all())
+    return bool((high <= np.where(padded, np.maximum(_MAX_RATIO * low, low + _MIN_DIFFERENCE), low)).all())

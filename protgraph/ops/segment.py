@@ -1,10 +1,13 @@
-"""Reductions of rows that belong to segments: the arithmetic below :class:`Edges` and :class:`Proteins`.
+"""Reductions of rows by segment: sum, mean, max, softmax and their inverse, expand.
 
-Where rows of one segment stand together, a row pointer says where each begins. Exact ways to sum, picked by what
-measures faster: a reshape to ``(S, K, …)`` for segments of one length K; torch's ``embedding_bag`` on CPU for the
-others and for wide rows (on 2 cores 0.4–0.8 of the reshape's time from 64 channels on, 0.1–0.6 of ``index_add``'s);
-native ``index_add``; and torch-scatter's ``segment_csr`` where that is asked for. Summing and expanding are each
-other's derivatives, so both are as fast backward, and differentiate to any order.
+Rows of one segment are contiguous (or are sorted once), so a row pointer gives the start of each segment. The fastest
+exact method is chosen: a reshape to ``(S, K, …)`` for segments of equal length K; torch's ``embedding_bag`` on CPU for
+other segments and for wide rows; ``index_add`` otherwise; torch-scatter's ``segment_csr`` on request. Sum and expand
+are each other's derivatives, so backward is as fast as forward, and both can be differentiated to any order.
+
+Not ``torch_geometric.utils.scatter`` and ``softmax``: with 30 rows per segment, sum is 4–13 times and softmax 2.5 times
+as fast here; with unequal segments 0.8–2 times and 1 time (60,000 rows of 16 to 128 channels, forward and backward, one
+thread, PyG 2.8.1, torch 2.13, 2026-11-22).
 """
 
 from __future__ import annotations
@@ -22,108 +25,110 @@ __all__ = ["Backend", "Segments"]
 
 Backend = Literal["auto", "native", "scatter"]
 
-_WIDE = 64  # channels from which embedding_bag sums segments of one length faster than a reshape
+_WIDE = 64  # channels from which embedding_bag is faster than a reshape for segments of equal length
 
 
 class Segments:
-    """R rows, each in one of S segments.
+    """Assignment of R rows to S segments.
 
     Parameters
     ----------
     index : Tensor
         ``(R,)`` int64, the segment of each row.
-    num : int
-        S; segments may be empty.
+    num_segments : int
+        Number of segments, S; segments may be empty.
     length : int, optional
-        K, where every segment has exactly K rows: reductions become reshapes.
+        Rows per segment, K, if all segments have the same number; reductions become reshapes.
     is_sorted : bool
-        Whether ``index`` ascends; False has the rows sorted when first needed.
+        Whether ``index`` ascends. If not, rows are sorted when first needed.
     backend : {"auto", "native", "scatter"}
-        "auto" picks the fastest way; the other two force one (for tests and speed).
+        Reduction method: "auto" chooses the fastest; "native" (``index_add``) and "scatter" (torch-scatter) are for
+        tests and benchmarks.
     """
 
     def __init__(
         self,
         index: Tensor,
-        num: int,
+        num_segments: int,
         *,
         length: int | None = None,
         is_sorted: bool = True,
         backend: Backend = "auto",
     ) -> None:
         if backend not in ("auto", "native", "scatter"):
-            raise OptionError(f"backend {backend!r} is none of 'auto', 'native', 'scatter'")
-        if length is not None and num * length != index.numel():
-            raise ValueError(f"{index.numel()} rows are not {num} segments of {length}")
-        self.index, self.num, self.is_sorted, self.backend = index, num, is_sorted, backend
-        self.length = length if backend == "auto" and num > 0 else None
+            raise OptionError(f"backend {backend!r} is not one of 'auto', 'native', 'scatter'")
+        if length is not None and num_segments * length != index.numel():
+            raise ValueError(f"{index.numel()} rows are not {num_segments} segments of {length} rows")
+        self.index, self.num_segments = index, num_segments
+        self.is_sorted, self.backend = is_sorted, backend
+        self.length = length if backend == "auto" and num_segments > 0 else None
 
     @cached_property
     def order(self) -> Tensor:
-        """``(R,)`` int64: the rows, segment after segment."""
+        """``(R,)`` int64, row numbers sorted by segment."""
         if self.is_sorted:
             return torch.arange(self.index.numel(), device=self.index.device)
-        return torch.argsort(self.index.int(), stable=True)  # int32 keys: half the radix passes
+        return torch.argsort(self.index.int(), stable=True)  # int32 keys halve the radix passes
 
     @cached_property
     def ptr(self) -> Tensor:
-        """``(S + 1,)`` int64: segment s holds the rows ``order[ptr[s]:ptr[s + 1]]``."""
-        each = torch.arange(self.num + 1, device=self.index.device)
+        """``(S + 1,)`` int64 row pointer: segment s has the rows ``order[ptr[s]:ptr[s + 1]]``."""
+        each = torch.arange(self.num_segments + 1, device=self.index.device)
         if self.length is not None:
             return each * self.length
-        return torch.searchsorted(self._in_order(self.index).contiguous(), each)
+        return torch.searchsorted(self._sorted(self.index).contiguous(), each)
 
     @cached_property
     def count(self) -> Tensor:
-        """``(S,)`` int64, the rows of each segment."""
+        """``(S,)`` int64, number of rows per segment."""
         return self.ptr.diff()
 
     @cached_property
     def longest(self) -> int:
-        """Rows of the largest segment; asks the device where they are not of one length."""
-        if self.length is not None or not self.num:
+        """Rows of the longest segment; synchronizes with the device unless all have equal length."""
+        if self.length is not None or not self.num_segments:
             return self.length or 0
         return int(self.count.max())
 
     def expand(self, x: Tensor) -> Tensor:
-        """Each segment's value on each of its rows, ``(S, …)`` to ``(R, …)``."""
-        return _Expand.apply(self, x) if x.requires_grad and self._in_bags(x) else self._expand(x)
+        """Copy each segment's value to its rows, ``(S, …)`` to ``(R, …)``."""
+        return _Expand.apply(self, x) if x.requires_grad and self._uses_bags(x) else self._expand(x)
 
     def sum(self, m: Tensor) -> Tensor:
-        """Sum over each segment, ``(R, …)`` to ``(S, …)``; 0 for an empty one."""
-        if self._in_bags(m):
+        """Sum the rows of each segment, ``(R, …)`` to ``(S, …)``; 0 for empty segments."""
+        if self._uses_bags(m):
             return _Sum.apply(self, m)
         if self.length is not None:
-            return m.reshape(self.num, self.length, *m.shape[1:]).sum(1)
+            return m.reshape(self.num_segments, self.length, *m.shape[1:]).sum(1)
         if self.backend == "scatter":
-            return _segment_csr(self._in_order(m), self.ptr, "sum")
-        return m.new_zeros(self.num, *m.shape[1:]).index_add_(0, self.index, m)
+            return _segment_csr(self._sorted(m), self.ptr, "sum")
+        return m.new_zeros(self.num_segments, *m.shape[1:]).index_add_(0, self.index, m)
 
     def mean(self, m: Tensor) -> Tensor:
-        """Mean over each segment, ``(R, …)`` to ``(S, …)``; 0 for an empty one."""
+        """Average the rows of each segment, ``(R, …)`` to ``(S, …)``; 0 for empty segments."""
         count = self.count.clamp(min=1).to(m.dtype)
         return self.sum(m) / count.view(-1, *[1] * (m.dim() - 1))
 
     def max(self, m: Tensor) -> Tensor:
-        """Largest value of each segment, ``(R, …)`` to ``(S, …)``; 0 for an empty one."""
+        """Take the maximum over each segment, ``(R, …)`` to ``(S, …)``; 0 for empty segments."""
         if self.length is not None and self.length > 0:
-            return m.reshape(self.num, self.length, *m.shape[1:]).amax(1)
+            return m.reshape(self.num_segments, self.length, *m.shape[1:]).amax(1)
         if self.backend == "scatter":
-            return _segment_csr(self._in_order(m), self.ptr, "max")
+            return _segment_csr(self._sorted(m), self.ptr, "max")
         index = self.index.view(-1, *[1] * (m.dim() - 1)).expand_as(m)
-        return m.new_zeros(self.num, *m.shape[1:]).scatter_reduce_(0, index, m, "amax", include_self=False)
+        return m.new_zeros(self.num_segments, *m.shape[1:]).scatter_reduce_(0, index, m, "amax", include_self=False)
 
     def softmax(self, logits: Tensor) -> Tensor:
-        """Softmax within each segment, ``(R, …)`` to ``(R, …)``."""
+        """Apply softmax within each segment, ``(R, …)`` to ``(R, …)``."""
         if self.length is not None:
-            return logits.reshape(self.num, self.length, *logits.shape[1:]).softmax(1).reshape(logits.shape)
+            return logits.reshape(self.num_segments, self.length, *logits.shape[1:]).softmax(1).reshape(logits.shape)
         shifted = (logits - self.expand(self.max(logits.detach()))).exp()
         return shifted / self.expand(self.sum(shifted))
 
-    def _in_order(self, m: Tensor) -> Tensor:
+    def _sorted(self, m: Tensor) -> Tensor:
         return m if self.is_sorted else m.index_select(0, self.order)
 
-    def _in_bags(self, m: Tensor) -> bool:
+    def _uses_bags(self, m: Tensor) -> bool:
         if self.backend != "auto" or m.device.type != "cpu" or m.dtype not in (torch.float32, torch.float64):
             return False
         return m.numel() > 0 and (self.length is None or m.shape[1:].numel() >= _WIDE)
@@ -131,7 +136,7 @@ class Segments:
     def _expand(self, x: Tensor) -> Tensor:
         if self.length is None:
             return x.index_select(0, self.index)
-        wide = x.unsqueeze(1).expand(self.num, self.length, *x.shape[1:])  # (S, K, …)
+        wide = x.unsqueeze(1).expand(self.num_segments, self.length, *x.shape[1:])  # (S, K, …)
         return wide.reshape(-1, *x.shape[1:])
 
 

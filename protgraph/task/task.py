@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from protgraph.data.datasets.labels import Labels, align
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 from protgraph.task import metrics as m
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
@@ -107,7 +107,7 @@ class Task:
         """A loss of this task's kind over a graph or batch."""
         if not self.loss_per_protein:
             return loss(logits, y)
-        sizes = Proteins.of(batch).sizes
+        sizes = Proteins.from_graph(batch).sizes
         return torch.stack([loss(*one) for one in zip(logits.split(sizes), y.split(sizes), strict=True)]).mean()
 
     def for_decoder(self) -> Task:

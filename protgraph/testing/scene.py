@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.ops.edges import Edges, Proteins
+from protgraph.ops import Edges, Proteins
 from protgraph.structure import Residues
 from protgraph.structure.residues.atoms import nodes_of
 from protgraph.testing.rigid_transforms import Motions

@@ -10,7 +10,7 @@ from e3nn.o3 import rand_matrix
 
 from protgraph.errors import OptionError
 from protgraph.featurize.edge_geometry import EdgeDirection, EdgeDistance, EdgeOffset, EdgeRbf, EdgeVector
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from protgraph.featurize import build_graph
 from protgraph.featurize.edge_orientation import EdgeQuaternion, EdgeTrRosetta
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 from protgraph.registry.component import component
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
 
@@ -55,7 +55,7 @@ def test_angles_equal_biotite(graph):
     )
     angles = (struc.angle(ca[i], cb[i], cb[j]), struc.angle(ca[j], cb[j], cb[i]))
     expected = np.stack([np.cos(a) for a in (*dihedrals, *angles)] + [np.sin(a) for a in (*angles, *dihedrals)], 1)
-    exact = {"backbone": graph.backbone.double(), "backbone_mask": graph.backbone_mask, "edges": Edges.of(graph)}
+    exact = {"backbone": graph.backbone.double(), "backbone_mask": graph.backbone_mask, "edges": Edges.from_graph(graph)}
     ours = EdgeTrRosetta()(exact)
     values, mask = (ours[name].numpy() for name in EdgeTrRosetta.writes)
     assert mask.mean() > 0.99
@@ -83,7 +83,7 @@ def test_missing_atoms_mask_their_edges_and_gradients_stay_finite(proteins):
     assert graph.edge_trrosetta_mask[~touches].all()
     there = torch.ones(12, 4, dtype=torch.bool)
     point = torch.ones(12, 4, 3, requires_grad=True)
-    f = {"backbone": point, "backbone_mask": there, "edges": Edges.of(graph)}
+    f = {"backbone": point, "backbone_mask": there, "edges": Edges.from_graph(graph)}
     made = EdgeTrRosetta()(f)
     (gradient,) = torch.autograd.grad(made["edge_trrosetta"].sum(), point)
     assert not made["edge_trrosetta_mask"].any() and torch.isfinite(gradient).all()

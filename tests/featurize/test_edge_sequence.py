@@ -9,7 +9,7 @@ import torch
 
 from protgraph.errors import OptionError
 from protgraph.featurize.edge_sequence import EdgeSameChain, EdgeSinusoid
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.featurize import FeaturePlan, build_graph
 from protgraph.model import ModelSpec, build_model
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 from protgraph.registry.component import component
 from protgraph.structure.chemistry.bonds import covalent_bonds
 from protgraph.structure.neighbors import search as neighbors
@@ -79,7 +79,7 @@ def test_a_batch_counts_chains_and_residues(proteins):
     some = [p for p in proteins if len(p.chain_names) > 1][:2] + proteins[:1]
     for kind in ("residue", "atom"):
         graphs = [build_graph(p, node_type=kind) for p in some]
-        counted = Proteins.of(collate(graphs))
+        counted = Proteins.from_graph(collate(graphs))
         first = np.cumsum([0, *(len(p.chain_names) for p in some)])
         expected = torch.cat([g.chain + s for g, s in zip(graphs, first.tolist(), strict=False)])
         assert torch.equal(counted.chains, expected)
@@ -87,7 +87,7 @@ def test_a_batch_counts_chains_and_residues(proteins):
     expected = torch.cat([g.residue + s for g, s in zip(graphs, first.tolist(), strict=False)])
     assert torch.equal(counted.residues, expected)
     with pytest.raises(FieldError, match="residue"):
-        _ = Proteins.of(build_graph(some[0])).residues
+        _ = Proteins.from_graph(build_graph(some[0])).residues
 
 
 @pytest.mark.parametrize("kind", KINDS)

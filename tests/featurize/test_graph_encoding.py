@@ -9,7 +9,7 @@ import torch
 
 from protgraph.errors import OptionError
 from protgraph.featurize.graph_encoding import LaplacianEncoding, RandomWalkEncoding
-from protgraph.ops.edges import Edges, Proteins
+from protgraph.ops import Edges, Proteins
 
 
 def inputs(*graphs: nx.Graph | nx.DiGraph) -> dict:

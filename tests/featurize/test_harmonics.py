@@ -8,7 +8,7 @@ from e3nn.o3 import Irreps, rand_matrix
 
 from protgraph.errors import OptionError
 from protgraph.featurize.harmonics import EdgeHarmonics, NeighborHarmonics
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 
 @pytest.fixture

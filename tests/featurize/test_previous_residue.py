@@ -6,7 +6,7 @@ import torch
 
 import protgraph as pg
 from protgraph.featurize.previous_residue import PreviousResidue
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 START = 21
 

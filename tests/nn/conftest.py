@@ -11,7 +11,7 @@ from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.fields import field as known
-from protgraph.ops.edges import Edges, Proteins
+from protgraph.ops import Edges, Proteins
 
 WIDTH, EDGE_WIDTH = 12, 5
 

@@ -15,7 +15,7 @@ from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.heads.pool import Pool
 from protgraph.nn.layers import Attention, Encoder, GlobalAttention, GraphTransformer, PostNormBlock, PreNormBlock
 from protgraph.nn.layers.evoformer import EvoformerPair
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET
 
 

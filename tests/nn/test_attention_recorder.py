@@ -8,7 +8,7 @@ import torch
 from protgraph.nn.attention_recorder import AttentionMixin, AttentionRecorder, EdgeWeights, PairWeights
 from protgraph.nn.dot_product_attention import DotProductAttention
 from protgraph.nn.layers import GAT, Encoder, GraphTransformer, PreNormBlock, Transformer
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 pytestmark = pytest.mark.usefixtures("float64")
 

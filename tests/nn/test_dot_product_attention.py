@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protgraph.nn.dot_product_attention import DotProductAttention, run_in_chunks, pair_term
-from protgraph.ops.edges import Proteins
+from protgraph.nn.dot_product_attention import DotProductAttention, pair_term, run_in_chunks
+from protgraph.ops import Proteins
 
 HEADS, WIDTH = 2, 3
 
@@ -167,7 +167,7 @@ def test_4096_residues_take_less_than_two_gib():
 
     code = """
 import resource, torch
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 from protgraph.nn.dot_product_attention import DotProductAttention
 from protgraph.nn.positional_encoding import OffsetBias
 n = 4096

@@ -10,7 +10,7 @@ from benchmarks.plain_geometric import PlainEGCL
 from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.egnn import EGNN
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 from protgraph.symmetry import random_reflections, random_rotations, relative_error
 
 

@@ -11,7 +11,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError
 from protgraph.nn.layers import Encoder, Position
 from protgraph.nn.positional_encoding import CHAIN_GAP, sinusoid
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 TYPES = torch.tensor([0, 4, 20, 3, 3, 17, 8])
 SIZES = (4, 3)

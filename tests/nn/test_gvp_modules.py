@@ -11,7 +11,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths
 from protgraph.nn.layers.gvp import GVPConv, GVPLayer
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 
 NODE, EDGE = ScalarVectorWidths(8, 4), ScalarVectorWidths(6, 2)

@@ -12,7 +12,7 @@ from protgraph.errors import WiringError
 from protgraph.featurize.frame import axes
 from protgraph.nn.layers.backbone_frames import BackboneUpdate, PlaceBackbone
 from protgraph.nn.layers.ipa import IPA
-from protgraph.ops.edges import Edges, Proteins
+from protgraph.ops import Edges, Proteins
 from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
 from protgraph.symmetry import random_rotations, relative_error
 
@@ -120,7 +120,7 @@ def test_pairs_of_edges_are_dense_pairs_that_are_0_elsewhere(padded):
     sizes = (5, 3, 7)
     f = some_inputs(sizes, pair=3)
     proteins = Proteins(f["proteins"].batch, sizes, padded=padded)
-    place = proteins.pair(f["edges"].index[1], f["edges"].index[0])
+    place = proteins.pair_index(f["edges"].index[1], f["edges"].index[0])
     given = {k: f[k] for k in ("h", "frame", "pos")} | {"proteins": proteins}
     dense = given | {"pair": torch.zeros(proteins.num_pairs, 3, dtype=F64).index_copy(0, place, f["edge_attr"])}
     torch.manual_seed(1)

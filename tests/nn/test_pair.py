@@ -9,7 +9,7 @@ import torch
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.layers import EvoformerPair, OuterProductMean, PairEmbed, TriangleAttention, TriangleMultiplication
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 TRIANGLES = {
     "tri_mul_out": lambda w: TriangleMultiplication.from_reference(w, edges="outgoing"),

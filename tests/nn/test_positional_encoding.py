@@ -9,8 +9,8 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.featurize.residue_identity import SequencePosition
 from protgraph.nn.dot_product_attention import DotProductAttention
 from protgraph.nn.layers import Attention
-from protgraph.nn.positional_encoding import CHAIN_GAP, OffsetBias, rotate, position_index, sinusoid
-from protgraph.ops.edges import Proteins
+from protgraph.nn.positional_encoding import CHAIN_GAP, OffsetBias, position_index, rotate, sinusoid
+from protgraph.ops import Proteins
 
 PROTEINS = Proteins(torch.tensor([0, 0, 0, 0, 0, 1, 1, 1]), (5, 3))
 SEQ_POS = torch.tensor([0, 1, 4, 0, 1, 7, 0, 2])

@@ -14,7 +14,7 @@ from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError
 from protgraph.nn.continuous_filter import filtered_sum
 from protgraph.nn.layers.schnet import SchNet
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 from protgraph.symmetry import relative_error
 
 PARTS = {"filter.0": "mlp.0", "filter.1": "mlp.2", "lin1": "conv.lin1", "lin2": "conv.lin2", "lin": "lin"}

@@ -15,7 +15,7 @@ from protgraph.nn.layers.norm_relu import NormReLU
 from protgraph.nn.layers.se3_conv import SE3Conv, _Kernel
 from protgraph.nn.layers.se3_reference import from_reference
 from protgraph.nn.layers.se3_transformer import SE3Transformer
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}

@@ -13,7 +13,7 @@ from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.gate import Gate
 from protgraph.nn.layers.radial import BesselBasis
 from protgraph.nn.layers.tfn import TFN
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 
 F64 = torch.float64

@@ -30,7 +30,7 @@ def test_window_finds_residues_by_protein_chain_and_position(scene, specs, float
 
 def test_a_gap_in_the_chain_is_zeros(specs):
     layer = Window({n: specs[n] for n in READS}, size=1)
-    from protgraph.ops.edges import Proteins
+    from protgraph.ops import Proteins
 
     f = {
         "h": torch.ones(3, 12),
@@ -42,7 +42,7 @@ def test_a_gap_in_the_chain_is_zeros(specs):
 
 
 def test_window_of_no_residues_is_empty(specs):
-    from protgraph.ops.edges import Proteins
+    from protgraph.ops import Proteins
 
     none = torch.zeros(0, dtype=torch.long)
     layer = Window({n: specs[n] for n in READS}, size=2)

@@ -1,4 +1,4 @@
-"""``Edges``, ``Proteins`` and ``Segments`` equal loops over rows, in every way that they reduce."""
+"""Reductions of ``Edges``, ``Proteins`` and ``Segments`` against loops over rows, for every backend."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from torch_geometric.transforms import AddSelfLoops, ToUndirected
 
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import FieldError, OptionError
-from protgraph.ops.edges import Edges, Proteins
-from protgraph.ops.segment import Segments
+from protgraph.ops import Edges, Proteins, Segments
 
 BACKENDS = ["auto", "native"] + ["scatter"] * (importlib.util.find_spec("torch_scatter") is not None)
 LOOPS = {
@@ -26,7 +25,7 @@ LOOPS = {
 
 @st.composite
 def edge_lists(draw):
-    """Sorted edges of up to 9 nodes, some without any, all with K, or none at all; and K or None."""
+    """Draw sorted edges of up to 9 nodes with any number of incoming edges or exactly K; and K or None."""
     n = draw(st.integers(1, 9))
     k = draw(st.one_of(st.none(), st.integers(0, 4)))
     counts = [k] * n if k is not None else draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
@@ -52,7 +51,7 @@ def test_reductions_equal_loops(graph, backend, trailing):
 
 @settings(max_examples=60, deadline=None)
 @given(edge_lists(), st.sampled_from(BACKENDS))
-def test_softmax_sums_to_one_over_each_node_with_neighbors(graph, backend):
+def test_softmax_equals_loops_and_sums_to_one(graph, backend):
     index, n, k = graph
     edges = Edges(index, n, degree=k, backend=backend)
     logits = 50 * torch.randn(index.size(1), 2, dtype=torch.float64)
@@ -65,7 +64,7 @@ def test_softmax_sums_to_one_over_each_node_with_neighbors(graph, backend):
 
 @settings(max_examples=60, deadline=None)
 @given(edge_lists(), st.sampled_from(BACKENDS))
-def test_gathers_pointers_and_counts_equal_their_definition(graph, backend):
+def test_gathers_pointers_and_counts_equal_definition(graph, backend):
     index, n, k = graph
     edges = Edges(index, n, degree=k, backend=backend)
     x = torch.randn(n, 3)
@@ -77,7 +76,7 @@ def test_gathers_pointers_and_counts_equal_their_definition(graph, backend):
 
 @settings(max_examples=30, deadline=None)
 @given(edge_lists())
-def test_every_backend_has_the_same_gradients(graph):
+def test_gradients_agree_between_backends(graph):
     index, n, k = graph
     m = torch.randn(index.size(1), 2, dtype=torch.float64)
     for name in (*LOOPS, "softmax"):
@@ -100,7 +99,7 @@ def test_large_logits_do_not_overflow():
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.sampled_from(BACKENDS))
-def test_proteins_reduce_split_and_pad_as_loops_do(sizes, backend):
+def test_reductions_of_proteins_equal_loops(sizes, backend):
     batch = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
     proteins = Proteins(batch, tuple(sizes), backend=backend)
     x = torch.randn(sum(sizes), 2, dtype=torch.float64)
@@ -112,10 +111,10 @@ def test_proteins_reduce_split_and_pad_as_loops_do(sizes, backend):
     torch.testing.assert_close(proteins.softmax(x), torch.cat([p.softmax(0) for p in parts]), rtol=1e-12, atol=1e-14)
     assert all(torch.equal(a, b) for a, b in zip(proteins.split(x), parts, strict=True))
     assert torch.equal(proteins.expand(torch.arange(len(sizes))), batch)
-    padded, real = proteins.pad(x, value=-7.0)
-    assert padded.shape == (len(sizes), max(sizes), 2) and real.sum(1).tolist() == sizes
-    assert (padded[~real] == -7).all()
-    assert torch.equal(padded[real], x) and torch.equal(proteins.unpad(padded), x)
+    padded, mask = proteins.pad(x, value=-7.0)
+    assert padded.shape == (len(sizes), max(sizes), 2) and mask.sum(1).tolist() == sizes
+    assert (padded[~mask] == -7).all()
+    assert torch.equal(padded[mask], x) and torch.equal(proteins.unpad(padded), x)
     assert proteins.ptr.tolist() == [sum(sizes[:b]) for b in range(len(sizes) + 1)]
     assert len(proteins) == len(sizes)
 
@@ -127,11 +126,11 @@ def ring(n: int, name: str) -> ProteinGraph:
 
 
 @pytest.mark.parametrize("join", [collate, Batch.from_data_list])
-def test_a_batch_gives_the_edges_and_proteins_of_its_graphs(join):
+def test_batches_of_collate_and_of_pyg_have_the_edges_of_their_graphs(join):
     batch = join([ring(3, "a"), ring(4, "b")])
-    edges = Edges.of(batch)
+    edges = Edges.from_graph(batch)
     assert edges.index.tolist() == [[1, 2, 0, 4, 5, 6, 3], [0, 1, 2, 3, 4, 5, 6]]
-    assert Proteins.of(batch).sizes == (3, 4)
+    assert Proteins.from_graph(batch).sizes == (3, 4)
     assert edges.count.tolist() == [1] * 7
     if join is collate:
         assert edges.degree == 1
@@ -142,46 +141,48 @@ def test_a_batch_gives_the_edges_and_proteins_of_its_graphs(join):
     [ToUndirected(), AddSelfLoops(), lambda g: g.update({"edge_index": g.edge_index.flip(1)})],
     ids=["undirected", "self_loops", "flipped"],
 )
-@pytest.mark.parametrize("join", [lambda graphs: graphs[0], Batch.from_data_list, collate], ids=["one", "pyg", "ours"])
-def test_edges_that_others_reordered_are_refused_not_summed_wrong(change, join):
-    """PyG's transforms know nothing of our order; sums over slices of such edges would be sums of something else."""
+@pytest.mark.parametrize(
+    "join", [lambda graphs: graphs[0], Batch.from_data_list, collate], ids=["single", "pyg", "collate"]
+)
+def test_unsorted_edges_raise(change, join):
+    """PyG's transforms leave edges unsorted; reductions over slices of such edges would be wrong."""
     graph = change(ring(5, "a"))
-    with pytest.raises(FieldError, match=r"graph.sort\(sort_by_row=False\)"):
-        Edges.of(join([graph, graph]))
+    with pytest.raises(FieldError, match="sort_by_row"):
+        Edges.from_graph(join([graph, graph]))
 
 
-@pytest.mark.parametrize("join", [lambda graphs: graphs[0], collate], ids=["one", "ours"])
-def test_a_degree_that_is_no_longer_true_is_refused(join):
+@pytest.mark.parametrize("join", [lambda graphs: graphs[0], collate], ids=["single", "collate"])
+def test_wrong_degree_raises(join):
     graph = ring(5, "a").subgraph(torch.tensor([0, 1, 2]))
-    with pytest.raises(FieldError, match="del graph.degree"):
-        Edges.of(join([graph, graph]))
+    with pytest.raises(FieldError, match="degree"):
+        Edges.from_graph(join([graph, graph]))
 
 
-def test_what_the_error_says_to_do_helps():
+def test_sorting_and_deleting_degree_fixes_transformed_graphs():
     graph = ToUndirected()(ring(5, "a"))
     assert not graph.validate(raise_on_error=False)
     del graph.degree
-    edges = Edges.of(graph.sort(sort_by_row=False))
+    edges = Edges.from_graph(graph.sort(sort_by_row=False))
     x = torch.arange(5.0).unsqueeze(1)
     assert edges.sum(edges.source(x)).flatten().tolist() == [1 + 4, 0 + 2, 1 + 3, 2 + 4, 3 + 0]
 
 
 def test_a_single_graph_is_one_protein():
-    assert Proteins.of(ring(5, "a")).sizes == (5,)
+    assert Proteins.from_graph(ring(5, "a")).sizes == (5,)
 
 
-def test_contradictions_are_told():
-    with pytest.raises(FieldError, match="edge featurizer"):
-        Edges.of(ProteinGraph(pos=torch.zeros(2, 3)))
-    with pytest.raises(FieldError, match="do not make 3 nodes"):
+def test_contradictory_arguments_raise():
+    with pytest.raises(FieldError, match="knn"):
+        Edges.from_graph(ProteinGraph(pos=torch.zeros(2, 3)))
+    with pytest.raises(FieldError, match="3"):
         Proteins(torch.zeros(3, dtype=torch.long), (1, 1))
-    with pytest.raises(ValueError, match="not 2 segments of 2"):
+    with pytest.raises(ValueError, match="3 rows"):
         Segments(torch.tensor([0, 0, 1]), 2, length=2)
-    with pytest.raises(OptionError, match="backend 'fast'"):
+    with pytest.raises(OptionError, match="'fast'"):
         Segments(torch.tensor([0]), 1, backend="fast")
 
 
-def test_incoming_edges_stand_side_by_side_with_zeros_where_there_are_fewer():
+def test_incoming_edges_are_padded_with_zeros():
     edges = Edges(torch.tensor([[1, 2, 0, 0], [0, 0, 1, 3]]), num_nodes=4)
     m = torch.tensor([[1.0], [2.0], [3.0], [4.0]])
     assert edges.max_degree == 2
@@ -190,7 +191,7 @@ def test_incoming_edges_stand_side_by_side_with_zeros_where_there_are_fewer():
     assert none.incoming(torch.zeros(0, 3)).shape == (2, 0, 3)
 
 
-def test_sources_may_be_another_table_than_targets():
+def test_bipartite_gather_sum_and_gradient():
     edges = Edges(torch.tensor([[5, 0, 3], [0, 1, 1]]), num_nodes=2, num_sources=6)
     x = torch.arange(6.0).unsqueeze(1).requires_grad_()
     out = edges.gather_sum(x, torch.tensor([1.0, 2.0, 3.0]))
@@ -199,13 +200,20 @@ def test_sources_may_be_another_table_than_targets():
     assert grad.flatten().tolist() == [20.0, 0.0, 0.0, 30.0, 0.0, 1.0]
 
 
-def test_what_is_found_out_once_is_kept_for_the_same_tensor():
+def test_cached_values_are_recomputed_for_another_tensor():
     edges = Edges(torch.tensor([[1], [0]]), num_nodes=2)
-    kind, calls = torch.ones(1, 1), []
+    tensor, calls = torch.ones(1, 1), []
 
-    def make() -> int:
+    def compute() -> int:
         calls.append(1)
         return len(calls)
 
-    assert [edges.once("kinds", kind, make), edges.once("kinds", kind, make)] == [1, 1]
-    assert edges.once("kinds", kind.clone(), make) == 2
+    assert [edges.cached("key", tensor, compute), edges.cached("key", tensor, compute)] == [1, 1]
+    assert edges.cached("key", tensor.clone(), compute) == 2
+
+
+def test_nodes_out_of_range_raise_with_their_number():
+    for index, number in (([[0], [7]], "7"), ([[-1], [0]], "-1")):
+        graph = ProteinGraph(pos=torch.zeros(2, 3), edge_index=torch.tensor(index))
+        with pytest.raises(FieldError, match=number):
+            Edges.from_graph(graph)

@@ -1,4 +1,4 @@
-"""Sums and products over neighbors equal the explicit edge tensors that they avoid, to second derivatives."""
+"""Sums and products over neighbors against explicit edge tensors, up to second derivatives."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 
 def random_edges(sizes: Sequence[int], *, degree: int | None) -> Edges:
-    """K other nodes of its protein for each node, or any number of them, some with none."""
+    """Connect each node to K random nodes of its protein, or to a random number of them."""
     generator, pairs, start = torch.Generator().manual_seed(0), [], 0
     for n in sizes:
         for i in range(n):
@@ -31,14 +31,14 @@ def edges(request) -> Edges:
     return random_edges((7, 5, 9), degree=request.param)
 
 
-def assert_same(ours: Callable[[], Tensor], theirs: Callable[[], Tensor], wrt: Sequence[Tensor]) -> None:
-    """The same value and gradients."""
-    outcomes = []
-    for function in (ours, theirs):
-        out = function()
+def assert_same(function: Callable[[], Tensor], reference: Callable[[], Tensor], wrt: Sequence[Tensor]) -> None:
+    """Check equal values and gradients."""
+    results = []
+    for f in (function, reference):
+        out = f()
         cotangent = torch.linspace(-1, 2, out.numel()).view_as(out).sin()
-        outcomes.append((out, *torch.autograd.grad(out, wrt, cotangent)))
-    for a, b in zip(*outcomes, strict=True):
+        results.append((out, *torch.autograd.grad(out, wrt, cotangent)))
+    for a, b in zip(*results, strict=True):
         assert b.any()
         torch.testing.assert_close(a, b, rtol=1e-13, atol=1e-13)
 
@@ -76,20 +76,20 @@ def test_pair_sum_equals_explicit_edges(edges, with_edge, trailing):
 
 
 @pytest.mark.parametrize("trailing", [(), (1,), (6,), (2, 3), (70,)])
-def test_gathering_and_summing_have_the_gradients_of_indexing(edges, trailing):
+def test_gather_and_sum_have_the_gradients_of_indexing(edges, trailing):
     x = torch.randn(edges.num_nodes, *trailing, requires_grad=True)
     m = torch.randn(edges.num_edges, *trailing, requires_grad=True)
     assert_same(lambda: edges.source(x), lambda: x[edges.index[0]], [x])
     assert_same(lambda: edges.target(x), lambda: x[edges.index[1]], [x])
-    for row, ours in ((0, edges.sources.sum), (1, edges.sum)):
+    for row, reduce in ((0, edges.sources.sum), (1, edges.sum)):
         zeros = torch.zeros(edges.num_nodes, *trailing)
-        assert_same(lambda f=ours: f(m), lambda z=zeros, r=row: z.index_add(0, edges.index[r], m), [m])
+        assert_same(lambda f=reduce: f(m), lambda z=zeros, r=row: z.index_add(0, edges.index[r], m), [m])
 
 
-def test_derivatives_are_right_to_second_order(edges):
+def test_gradients_and_second_derivatives(edges):
     x, w = torch.randn(edges.num_nodes, 2, 3, requires_grad=True), torch.randn(edges.num_edges, 2, requires_grad=True)
     a, e = torch.randn(edges.num_nodes, 3, requires_grad=True), torch.randn(edges.num_edges, 3, requires_grad=True)
-    for function, given in (
+    for function, arguments in (
         (lambda x, w: edges.gather_sum(x, w).sin(), (x, w)),
         (lambda x: edges.dot(x, x.cos()).sin(), (x,)),
         (lambda a, e: edges.pair_sum(a, a.cos(), e).sin(), (a, e)),
@@ -97,11 +97,11 @@ def test_derivatives_are_right_to_second_order(edges):
         (lambda e: (edges.sum(e) * edges.sources.sum(e)).sin(), (e,)),
         (lambda e: edges.softmax(e).sin(), (e,)),
     ):
-        assert torch.autograd.gradcheck(function, given)
-        assert torch.autograd.gradgradcheck(function, given)
+        assert torch.autograd.gradcheck(function, arguments)
+        assert torch.autograd.gradgradcheck(function, arguments)
 
 
-def test_function_transforms_see_through(edges):
+def test_torch_func_grad(edges):
     x = torch.randn(edges.num_nodes, 4)
 
     def square(x: Tensor) -> Tensor:
@@ -111,15 +111,15 @@ def test_function_transforms_see_through(edges):
     torch.testing.assert_close(torch.func.grad(square)(x), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_reversed_turns_every_edge_and_sorts_by_its_new_target(edges):
-    back, order = edges.reversed
-    assert torch.equal(back.index, edges.index.flip(0)[:, order])
-    assert (back.index[1].diff() >= 0).all()
+def test_reversed_edges_are_sorted_by_their_new_target(edges):
+    reversed_edges, order = edges.reversed
+    assert torch.equal(reversed_edges.index, edges.index.flip(0)[:, order])
+    assert (reversed_edges.index[1].diff() >= 0).all()
     assert torch.equal(order.sort()[0], torch.arange(edges.num_edges))
-    assert edges.reversed[0] is back
+    assert edges.reversed[0] is reversed_edges
 
 
-def test_many_edges_take_several_chunks():
+def test_dot_of_many_edges_in_several_chunks():
     edges = random_edges((120,), degree=100)
     a = torch.randn(120, 2, 4)
     torch.testing.assert_close(edges.dot(a, a), (a[edges.index[1]] * a[edges.index[0]]).sum(-1), rtol=1e-13, atol=1e-13)
@@ -127,7 +127,7 @@ def test_many_edges_take_several_chunks():
 
 @pytest.mark.parametrize("sizes", [(1,), (1, 1, 1)])
 @pytest.mark.parametrize("degree", [None, 0])
-def test_without_edges_sums_are_zero_with_zero_gradient(sizes, degree):
+def test_sums_without_edges_are_zero_with_zero_gradient(sizes, degree):
     edges = random_edges(sizes, degree=degree)
     x = torch.randn(edges.num_nodes, 2, 3, requires_grad=True)
     w = torch.randn(0, 2, requires_grad=True)

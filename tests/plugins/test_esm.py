@@ -21,7 +21,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.nn.attention_recorder import AttentionRecorder
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET, aatype
 from protgraph.testing.protein_fixtures import make_protein
 from protgraph.view.attention_heads import on_residues
@@ -158,7 +158,7 @@ def test_filled_gaps_are_those_of_the_whole_sequence(request, load, embedding, t
 
 def batch_of(*proteins):
     graph = collate([pg.build_graph(r, []) for r in proteins])
-    return {n: Proteins.of(graph) if n == "proteins" else graph[n] for n in READS}
+    return {n: Proteins.from_graph(graph) if n == "proteins" else graph[n] for n in READS}
 
 
 def layer_of(esm_folder, **options):

@@ -13,7 +13,7 @@ import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, WiringError
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 from protgraph.symmetry import relative_error
 from protgraph.testing import make_protein
 
@@ -176,7 +176,7 @@ def test_a_batch_knows_its_largest_degree_so_that_no_layer_has_to_ask_the_device
     residues = [make_protein((n,), seed=n) for n in (12, 9)]
     graphs = [pg.build_graph(r, [pg.component("radius", radius=8.0)]) for r in residues]
     batch = collate(graphs)
-    assert batch.max_degree == int(Edges.of(batch).count.max()) == max(Edges.of(graph).max_degree for graph in graphs)
+    assert batch.max_degree == int(Edges.from_graph(batch).count.max()) == max(Edges.from_graph(graph).max_degree for graph in graphs)
     assert "max_degree" not in collate([pg.build_graph(r, [pg.component("knn", k=4)]) for r in residues])
 
 

@@ -17,7 +17,7 @@ from torch_geometric.data import Batch, Data
 
 from protgraph.data.graph.fields import field, is_registered
 from protgraph.errors import FieldError, UnknownNameError
-from protgraph.ops.edge_order import check_edges
+from protgraph.ops import check_edges
 
 __all__ = ["ProteinGraph", "collate", "fill", "make_batch", "shared_fields"]
 

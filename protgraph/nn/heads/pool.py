@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from protgraph.nn.mlp import check_choice
 from protgraph.nn.multihead import LearnedQueries
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["Pool"]
 

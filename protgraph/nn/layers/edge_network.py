@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["EdgeNetwork"]
 ENTRY_POINTS = {"protgraph.layers": {"edge_network": "EdgeNetwork"}}

@@ -13,7 +13,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation, check_choice
 from protgraph.nn.module import GraphLayer
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["EGNN"]
 ENTRY_POINTS = {"protgraph.layers": {"egnn": "EGNN"}}

@@ -16,7 +16,7 @@ from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
 from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, LearnedPositions, PositionCode, position_index, sinusoid
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["Encoder"]
 ENTRY_POINTS = {"protgraph.layers": {"encoder": "Encoder"}}

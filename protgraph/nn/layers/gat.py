@@ -14,7 +14,7 @@ from protgraph.errors import OptionError
 from protgraph.nn.attention_recorder import AttentionMixin, EdgeWeights
 from protgraph.nn.mlp import split_heads
 from protgraph.nn.module import GraphLayer
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["GAT"]
 ENTRY_POINTS = {"protgraph.layers": {"gat": "GAT"}}

@@ -13,7 +13,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["GCN"]
 ENTRY_POINTS = {"protgraph.layers": {"gcn": "GCN"}}

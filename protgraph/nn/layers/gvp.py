@@ -13,7 +13,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths, vector_norms
 from protgraph.nn.module import GraphLayer
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["GVPConv", "GVPLayer"]
 ENTRY_POINTS = {"protgraph.layers": {"gvp": "GVPLayer", "gvp_conv": "GVPConv"}}

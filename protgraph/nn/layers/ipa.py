@@ -161,7 +161,7 @@ class IPA(GraphLayer):
             return self.attention(q, k, v, proteins), []
         z = f[self.pair]
         if self.pair == "edge_attr":
-            place = proteins.pair(f["edges"].index[1], f["edges"].index[0])
+            place = proteins.pair_index(f["edges"].index[1], f["edges"].index[0])
             z = z.new_zeros(proteins.num_pairs, z.size(1)).index_copy(0, place, z)
         bias = pair_term(self.linear_b.weight @ z.t() / 3**0.5)  # (H, P)
         each = self.attention.weights(q, k, proteins, terms=[bias])  # (H, L, L)

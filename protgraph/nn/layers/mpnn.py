@@ -12,7 +12,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation, mlp, check_choice
 from protgraph.nn.module import GraphLayer
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["MPNN"]
 ENTRY_POINTS = {"protgraph.layers": {"mpnn": "MPNN"}}

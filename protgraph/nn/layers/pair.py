@@ -69,7 +69,7 @@ class PairEmbed(GraphLayer):
             values = self.edge.expand(edges.num_edges, -1)
             if self.edge_attr is not None:
                 values = values + self.edge_attr(f["edge_attr"])
-            z = z.index_add(0, proteins.pair(edges.index[1], edges.index[0]), values)
+            z = z.index_add(0, proteins.pair_index(edges.index[1], edges.index[0]), values)
         return {"pair": z}
 
     def _pairs(self, row: Tensor, column: Tensor, pos: Tensor, chain: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from protgraph.nn.layers.radial import BesselBasis, polar
 from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["PairwiseKernel", "RadialNets", "SE3Conv"]
 ENTRY_POINTS = {"protgraph.layers": {"se3_conv": "SE3Conv"}}

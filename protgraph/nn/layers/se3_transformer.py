@@ -20,7 +20,7 @@ from protgraph.nn.layers.se3_conv import PairwiseKernel, RadialNets
 from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
-from protgraph.ops.edges import Edges
+from protgraph.ops import Edges
 
 __all__ = ["SE3Transformer"]
 ENTRY_POINTS = {"protgraph.layers": {"se3_transformer": "SE3Transformer"}}

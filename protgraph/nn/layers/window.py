@@ -11,7 +11,7 @@ from torch import Tensor
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
 from protgraph.nn.module import GraphLayer
-from protgraph.ops.edges import Proteins
+from protgraph.ops import Proteins
 
 __all__ = ["Window"]
 ENTRY_POINTS = {"protgraph.layers": {"window": "Window"}}

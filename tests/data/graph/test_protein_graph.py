@@ -9,7 +9,7 @@ from torch_geometric.data import Batch
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import FieldError, UnknownNameError
-from protgraph.ops.edges import Edges, Proteins
+from protgraph.ops import Edges, Proteins
 
 
 def ring(n: int, k: int, name: str, seed: int = 0) -> ProteinGraph:
@@ -64,16 +64,16 @@ def test_graph_vector_of_node_length_is_no_node_attribute():
 def test_constant_degree_survives_only_where_all_share_it(graphs):
     assert collate(graphs[:2]).degree == 3
     assert "degree" not in collate(graphs)
-    assert Edges.of(collate(graphs)).num_edges == 20 * 3 + 7 * 3 + 3 * 2
+    assert Edges.from_graph(collate(graphs)).num_edges == 20 * 3 + 7 * 3 + 3 * 2
 
 
 def test_sizes_lie_on_the_host(graphs):
-    proteins = Proteins.of(collate(graphs))
+    proteins = Proteins.from_graph(collate(graphs))
     assert proteins.sizes == (20, 7, 3) and len(proteins) == 3
 
 
 def test_single_graph_is_one_protein(graphs):
-    assert Proteins.of(graphs[0]).sizes == (20,)
+    assert Proteins.from_graph(graphs[0]).sizes == (20,)
 
 
 def test_unregistered_tensor_is_refused(graphs):
@@ -91,8 +91,8 @@ def test_unregistered_tensor_is_refused(graphs):
         (lambda g: g.update({"pos": g.pos * float("nan")}), "not finite in row 0"),
         (lambda g: g.update({"pos": g.pos[:, :2]}), "trailing shape|rows"),
         (lambda g: g.update({"edge_index": g.edge_index.flip(1)}), "not sorted"),
-        (lambda g: g.update({"edge_index": g.edge_index + 1}), "names node"),
-        (lambda g: g.update({"degree": 2}), "degree 2"),
+        (lambda g: g.update({"edge_index": g.edge_index + 1}), "node 20"),
+        (lambda g: g.update({"degree": 2}), "degree"),
     ],
 )
 def test_validate_names_what_is_wrong(change, words):
@@ -130,7 +130,7 @@ def test_empty_list_does_not_collate():
 
 def test_pad_and_unpad_are_inverse(graphs):
     batch = collate(graphs)
-    proteins = Proteins.of(batch)
+    proteins = Proteins.from_graph(batch)
     padded, mask = proteins.pad(batch.pos)
     assert padded.shape == (3, 20, 3) and mask.sum(1).tolist() == [20, 7, 3]
     assert torch.equal(proteins.unpad(padded), batch.pos)

@@ -1,0 +1,173 @@
+"""Partition of a batch into proteins, with reductions over the nodes of each and indices of their pairs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from protgraph.errors import FieldError
+from protgraph.ops.ragged import PaddedLayout
+from protgraph.ops.segment import Backend, Segments
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["Proteins"]
+
+
+class Proteins:
+    """Partition of the nodes of a batch into proteins.
+
+    Parameters
+    ----------
+    batch : Tensor
+        ``(N,)`` int64, protein number of each node, ascending.
+    sizes : sequence of int
+        Nodes per protein, on the host: layers need no synchronization with the device.
+    padded : bool, optional
+        Pad proteins of similar length to a common length in :attr:`layout`. Default: only on a GPU.
+    chain, residue : Tensor, optional
+        ``(N,)`` int64, chain and residue number of each node within its protein; needed for :attr:`chains` and
+        :attr:`residues`.
+
+    Notes
+    -----
+    The *pairs* of a batch are all ordered pairs of nodes of the same protein, protein by protein, row-major (i, then
+    j). There are P = Σ_b L_b² of them.
+    """
+
+    def __init__(
+        self,
+        batch: Tensor,
+        sizes: tuple[int, ...],
+        *,
+        backend: Backend = "auto",
+        padded: bool | None = None,
+        chain: Tensor | None = None,
+        residue: Tensor | None = None,
+    ) -> None:
+        self.batch, self.sizes = batch, tuple(sizes)
+        self._numbers = {"chain": chain, "residue": residue}
+        self.padded = batch.is_cuda if padded is None else padded
+        self._layout: PaddedLayout | None = None
+        if sum(self.sizes) != batch.numel():
+            raise FieldError(f"sizes {self.sizes} sum to {sum(self.sizes)} nodes, but batch has {batch.numel()}")
+        length = self.sizes[0] if self.sizes and len(set(self.sizes)) == 1 else None
+        self._segments = Segments(batch, len(self.sizes), length=length, backend=backend)
+
+    @classmethod
+    def from_graph(cls, graph: Data, *, backend: Backend = "auto") -> Proteins:
+        """Create the partition of a batch; a single graph is one protein."""
+        if "batch" not in graph or graph.batch is None:
+            device = next(v.device for k, v in graph.items() if graph.is_node_attr(k))
+            batch, sizes = torch.zeros(graph.num_nodes, dtype=torch.long, device=device), (graph.num_nodes,)
+        else:
+            batch = graph.batch
+            sizes = graph.sizes if "sizes" in graph else graph.ptr.diff().tolist()  # PyG's batching has no sizes
+        numbers = {name: graph[name] for name in ("chain", "residue") if name in graph}
+        return cls(batch, sizes, backend=backend, **numbers)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def ptr(self) -> Tensor:
+        """``(B + 1,)`` int64 row pointer: protein b has the nodes ``ptr[b]:ptr[b + 1]``."""
+        return self._segments.ptr
+
+    @cached_property
+    def chains(self) -> Tensor:
+        """``(N,)`` int64, batch-wide chain number of each node.
+
+        Raises
+        ------
+        FieldError
+            If the graph has no field ``chain``.
+        """
+        return self._batch_wide("chain")
+
+    @cached_property
+    def residues(self) -> Tensor:
+        """``(N,)`` int64, batch-wide residue number of each node, for atom graphs.
+
+        Raises
+        ------
+        FieldError
+            If the graph has no field ``residue``; only atom graphs have it.
+        """
+        return self._batch_wide("residue")
+
+    def _batch_wide(self, field: str) -> Tensor:
+        """Convert per-protein indices to batch-wide indices."""
+        number = self._numbers[field]
+        if number is None:
+            raise FieldError(f"the proteins have no field {field!r}. Create them with Proteins.from_graph(graph).")
+        count = self._segments.max(number) + 1  # (B,)
+        return number + (count.cumsum(0) - count).index_select(0, self.batch)
+
+    @property
+    def num_pairs(self) -> int:
+        """Number of pairs, P."""
+        return sum(size * size for size in self.sizes)
+
+    @property
+    def layout(self) -> PaddedLayout:
+        """Padded layout of the batch, computed once."""
+        if self._layout is None:
+            self._layout = PaddedLayout(self.sizes, self.sizes, self.batch.device, padded=self.padded)
+        return self._layout
+
+    def pair_index(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return the pair numbers ``(R,)`` of nodes i and j, ``(R,)`` each; i and j belong to the same protein."""
+        size = self._segments.count
+        first = (size * size).cumsum(0) - size * size
+        b = self.batch.index_select(0, i)
+        start = self.ptr.index_select(0, b)
+        return first.index_select(0, b) + (i - start) * size.index_select(0, b) + (j - start)
+
+    def split_pairs(self, z: Tensor) -> list[Tensor]:
+        """Split pair values ``(P, …)`` into one view ``(L, L, …)`` per protein."""
+        parts = z.split([size * size for size in self.sizes])
+        return [part.unflatten(0, (size, size)) for part, size in zip(parts, self.sizes, strict=True)]
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Sum over the nodes of each protein, ``(N, …)`` to ``(B, …)``."""
+        return self._segments.sum(x)
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Average over the nodes of each protein, ``(N, …)`` to ``(B, …)``."""
+        return self._segments.mean(x)
+
+    def max(self, x: Tensor) -> Tensor:
+        """Take the maximum over the nodes of each protein, ``(N, …)`` to ``(B, …)``."""
+        return self._segments.max(x)
+
+    def softmax(self, logits: Tensor) -> Tensor:
+        """Apply softmax over the nodes of each protein, ``(N, …)`` to ``(N, …)``."""
+        return self._segments.softmax(logits)
+
+    def expand(self, g: Tensor) -> Tensor:
+        """Copy each protein's value to its nodes, ``(B, …)`` to ``(N, …)``."""
+        return self._segments.expand(g)
+
+    def split(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Split node values ``(N, …)`` into one view ``(L, …)`` per protein."""
+        return x.split(self.sizes)
+
+    def pad(self, x: Tensor, value: float = 0.0) -> tuple[Tensor, Tensor]:
+        """Pad ``(N, …)`` to ``(B, L, …)``, L the longest protein; also return the ``(B, L)`` bool mask of nodes."""
+        b, longest = len(self.sizes), max(self.sizes, default=0)
+        place = torch.arange(x.size(0), device=x.device) - self.ptr[:-1].index_select(0, self.batch)
+        flat = self.batch * longest + place  # (N,)
+        padded = x.new_full((b * longest, *x.shape[1:]), value).index_copy(0, flat, x)
+        mask = torch.zeros(b * longest, dtype=torch.bool, device=x.device).index_fill_(0, flat, True)
+        return padded.view(b, longest, *x.shape[1:]), mask.view(b, longest)
+
+    def unpad(self, padded: Tensor) -> Tensor:
+        """Invert :meth:`pad`, ``(B, L, …)`` to ``(N, …)``."""
+        longest = padded.size(1)
+        place = torch.arange(self.batch.numel(), device=padded.device) - self.ptr[:-1].index_select(0, self.batch)
+        return padded.flatten(0, 1).index_select(0, self.batch * longest + place)
