@@ -1,24 +1,34 @@
-"""Models as graphs of registry names: the data, the wiring checks, the build, the description and the drawing."""
+"""Models: their specification as data, wiring, building, summary, diagram and published weights."""
 
-from protgraph.model.build import ProteinModel, build_model
+from __future__ import annotations
+
+from protgraph.model.attention_maps import AttentionMap
+from protgraph.model.build import ProteinModel, as_model_spec, build_model
 from protgraph.model.diagram import draw_model
+from protgraph.model.incremental import IncrementalState, first_nodes, incremental_step
 from protgraph.model.pretrained import PublishedWeights, pretrained
-from protgraph.model.spec import ModelSpec
+from protgraph.model.spec import ModelSpec, WiredComponent
 from protgraph.model.summary import ComponentSummary, summarize_model
 from protgraph.model.weights import find_weights, read_weights
 from protgraph.registry.component import ComponentSpec, component
 
 __all__ = [
-    "ProteinModel",
-    "ModelSpec",
+    "AttentionMap",
     "ComponentSpec",
-    "PublishedWeights",
     "ComponentSummary",
+    "IncrementalState",
+    "ModelSpec",
+    "ProteinModel",
+    "PublishedWeights",
+    "WiredComponent",
+    "as_model_spec",
     "build_model",
-    "summarize_model",
+    "component",
     "draw_model",
     "find_weights",
-    "component",
+    "first_nodes",
+    "incremental_step",
     "pretrained",
     "read_weights",
+    "summarize_model",
 ]

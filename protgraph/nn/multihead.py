@@ -17,9 +17,9 @@ from protgraph.nn.positional_encoding import (
     CHAINS_IN_ORDER,
     OffsetBias,
     PositionCode,
+    position_index,
     rotary_code,
     rotate,
-    position_index,
 )
 from protgraph.ops import Proteins
 

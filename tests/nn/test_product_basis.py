@@ -13,7 +13,13 @@ from benchmarks.plain_steerable import PlainProductBasis
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
 from protgraph.nn.layers.product_basis import ProductBasis
-from protgraph.nn.polynomial import bombieri_weights, num_monomials, equivariant_polynomials, monomials, monomial_variables
+from protgraph.nn.polynomial import (
+    bombieri_weights,
+    equivariant_polynomials,
+    monomial_variables,
+    monomials,
+    num_monomials,
+)
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}

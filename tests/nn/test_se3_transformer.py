@@ -12,9 +12,10 @@ from benchmarks.plain_steerable import PlainSE3Conv, PlainSE3Transformer
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.nn.layers.norm_relu import NormReLU
-from protgraph.nn.layers.se3_conv import SE3Conv, _Kernel
+from protgraph.nn.layers.se3_conv import SE3Conv
 from protgraph.nn.layers.se3_reference import from_reference
 from protgraph.nn.layers.se3_transformer import SE3Transformer
+from protgraph.nn.pairwise_kernel import _Kernel
 from protgraph.ops import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 

@@ -10,9 +10,9 @@ from e3nn import o3
 from benchmarks.plain_steerable import PlainTFN
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.layers.gate import Gate
-from protgraph.nn.layers.radial import BesselBasis
+from protgraph.nn.gate import Gate
 from protgraph.nn.layers.tfn import TFN
+from protgraph.nn.radial_basis import BesselBasis
 from protgraph.ops import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 

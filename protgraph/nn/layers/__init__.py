@@ -1,65 +1,73 @@
-"""Layers: each a formula from named fields to named fields, built by registry name.
+"""Layers: maps from named fields to named fields, also available by registry name.
 
-Only what needs no e3nn is imported here; ``tfn`` lives in :mod:`protgraph.nn.layers.tfn`.
+Each layer is imported on first use (PEP 562), because some need e3nn.
 """
 
 from __future__ import annotations
 
-from protgraph.nn.layers.attention import Attention, GlobalAttention
-from protgraph.nn.layers.edge_network import EdgeNetwork
-from protgraph.nn.layers.egnn import EGNN
-from protgraph.nn.layers.embed import Constant, Embed
-from protgraph.nn.layers.encoder import Encoder
-from protgraph.nn.layers.evoformer import EvoformerPair
-from protgraph.nn.layers.gat import GAT
-from protgraph.nn.layers.gcn import GCN
-from protgraph.nn.layers.graph_transformer import GraphTransformer
-from protgraph.nn.layers.gvp import GVPConv, GVPLayer
-from protgraph.nn.layers.invariants import Invariants
-from protgraph.nn.layers.merge import GRU, Add, Concat, Residual
-from protgraph.nn.layers.mpnn import MPNN
-from protgraph.nn.layers.pair import OuterProductMean, PairEmbed
-from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
-from protgraph.nn.layers.position import Position
-from protgraph.nn.layers.pyg_conv import PygConv
-from protgraph.nn.layers.schnet import SchNet
-from protgraph.nn.layers.transformer import Transformer
-from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
-from protgraph.nn.layers.triangle import TriangleAttention, TriangleMultiplication
-from protgraph.nn.layers.window import Window
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "EGNN",
-    "GAT",
-    "GCN",
-    "GRU",
-    "MLP",
-    "MPNN",
-    "Add",
-    "Attention",
-    "Concat",
-    "Constant",
-    "EdgeNetwork",
-    "Embed",
-    "Encoder",
-    "EvoformerPair",
-    "GVPConv",
-    "GVPLayer",
-    "GlobalAttention",
-    "GraphTransformer",
-    "Invariants",
-    "LayerNorm",
-    "Linear",
-    "OuterProductMean",
-    "PairEmbed",
-    "Position",
-    "PostNormBlock",
-    "PreNormBlock",
-    "PygConv",
-    "Residual",
-    "SchNet",
-    "Transformer",
-    "TriangleAttention",
-    "TriangleMultiplication",
-    "Window",
-]
+if TYPE_CHECKING:
+    from protgraph.nn.module import GraphLayer
+
+# Layer class → module of this package.
+_MODULES = {
+    "Add": "merge",
+    "Attention": "attention",
+    "BackboneUpdate": "backbone_frames",
+    "Concat": "merge",
+    "Constant": "embed",
+    "EGNN": "egnn",
+    "EdgeNetwork": "edge_network",
+    "Embed": "embed",
+    "Encoder": "encoder",
+    "EvoformerPair": "evoformer",
+    "GAT": "gat",
+    "GCN": "gcn",
+    "GRU": "merge",
+    "GVPConv": "gvp",
+    "GVPLayer": "gvp",
+    "GlobalAttention": "attention",
+    "GraphTransformer": "graph_transformer",
+    "IPA": "ipa",
+    "Invariants": "invariants",
+    "IrrepsLinear": "irreps",
+    "IrrepsNorm": "irreps",
+    "LayerNorm": "pointwise",
+    "Linear": "pointwise",
+    "MLP": "pointwise",
+    "MPNN": "mpnn",
+    "NormReLU": "norm_relu",
+    "OuterProductMean": "pair",
+    "PairEmbed": "pair",
+    "PlaceBackbone": "backbone_frames",
+    "Position": "position",
+    "PostNormBlock": "transformer_block",
+    "PreNormBlock": "transformer_block",
+    "ProductBasis": "product_basis",
+    "PygConv": "pyg_conv",
+    "Residual": "merge",
+    "SE3Conv": "se3_conv",
+    "SE3Transformer": "se3_transformer",
+    "SchNet": "schnet",
+    "TFN": "tfn",
+    "Transformer": "transformer",
+    "TriangleAttention": "triangle",
+    "TriangleMultiplication": "triangle",
+    "Window": "window",
+}
+
+__all__ = list(_MODULES)
+
+
+def __getattr__(name: str) -> type[GraphLayer]:
+    if name not in _MODULES:
+        raise AttributeError(f"{__name__} has no layer {name!r}. Layers: {', '.join(__all__)}.", name=name)
+    layer: type[GraphLayer] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = layer  # later accesses skip this function
+    return layer
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

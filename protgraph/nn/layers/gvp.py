@@ -11,7 +11,14 @@ from torch.nn.functional import linear
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths, vector_norms
+from protgraph.nn.gvp_modules import (
+    GVP,
+    ScalarVector,
+    ScalarVectorDropout,
+    ScalarVectorNorm,
+    ScalarVectorWidths,
+    vector_norms,
+)
 from protgraph.nn.module import GraphLayer
 from protgraph.ops import Edges
 

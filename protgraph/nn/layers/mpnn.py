@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, mlp, check_choice
+from protgraph.nn.mlp import activation, check_choice, mlp
 from protgraph.nn.module import GraphLayer
 from protgraph.ops import Edges
 

@@ -14,7 +14,13 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.polynomial import bombieri_weights, num_monomials, equivariant_polynomials, monomials, monomial_variables
+from protgraph.nn.polynomial import (
+    bombieri_weights,
+    equivariant_polynomials,
+    monomial_variables,
+    monomials,
+    num_monomials,
+)
 
 __all__ = ["ProductBasis"]
 ENTRY_POINTS = {"protgraph.layers": {"product_basis": "ProductBasis"}}

@@ -29,8 +29,9 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.layers.norm_relu import NormReLU
-from protgraph.nn.layers.se3_conv import PairwiseKernel, SE3Conv
+from protgraph.nn.layers.se3_conv import SE3Conv
 from protgraph.nn.layers.se3_transformer import SE3Transformer
+from protgraph.nn.pairwise_kernel import PairwiseKernel
 
 __all__ = ["from_reference"]
 

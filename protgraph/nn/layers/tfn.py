@@ -11,10 +11,10 @@ from e3nn import o3
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.layers.gate import Gate
-from protgraph.nn.layers.radial import BesselBasis, polar
+from protgraph.nn.gate import Gate
 from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
+from protgraph.nn.radial_basis import BesselBasis, polar
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
 
 __all__ = ["TFN"]
@@ -43,7 +43,7 @@ class TFN(GraphLayer):
     cutoff : float
         Where those vanish, Å.
     gate : bool
-        Apply :class:`~protgraph.nn.layers.gate.Gate`.
+        Apply :class:`~protgraph.nn.gate.Gate`.
     reduce : {"mean", "sum"}
         Over neighbors.
     average_degree : float

@@ -1,0 +1,102 @@
+"""Attention along edges with equivariant keys and values and invariant weights."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from e3nn import o3
+from torch import Tensor, nn
+
+from protgraph.nn.attention_recorder import AttentionMixin, EdgeWeights
+from protgraph.nn.pairwise_kernel import PairwiseKernel
+from protgraph.nn.tensor_product import ChannelwiseProduct
+from protgraph.ops import Edges
+
+__all__ = ["ChannelwiseAttention", "PairwiseAttention"]
+
+
+class PairwiseAttention(AttentionMixin):
+    """``Σ_j softmax_j(<q_i, k_ij> / sqrt(D)) v_ij`` with keys and values made on every edge."""
+
+    def __init__(self, kernel: PairwiseKernel, values: o3.Irreps, keys: o3.Irreps, heads: int) -> None:
+        super().__init__()
+        self.kernel, self.values, self.keys, self.heads = kernel, values, keys, heads
+
+    def forward(self, h: Tensor, q: Tensor, direction: Tensor, attr: Tensor, edges: Edges) -> Tensor:
+        queries = _by_irrep(q, self.keys)
+        made, logits = [], 0
+        for (mul, ir), both in zip(self.values, self.kernel(h, direction, attr, edges), strict=True):
+            made.append(both[:, :, :mul].unflatten(2, (self.heads, -1)))  # (E, 2l+1, H, W / H)
+            if ir in queries:
+                dots = (both[:, :, mul:] * edges.target(queries[ir])).unflatten(2, (self.heads, -1))
+                logits = logits + dots.sum((1, 3))  # (E, H)
+        weight = edges.softmax(logits / math.sqrt(self.keys.dim))
+        self.record_attention(EdgeWeights(edges.index, weight))
+        weight = weight[:, None, :, None]
+        return torch.cat([edges.sum((weight * v).flatten(2)).mT.flatten(1) for v in made], 1)  # (N, irreps)
+
+
+class ChannelwiseAttention(AttentionMixin):
+    """The same for keys ``W_K z_ij`` and values ``W_V z_ij`` of one ``z_ij = R(e_ij) ⊙ (Y(r_ij) ⊗ h_j)``, on nodes."""
+
+    def __init__(
+        self, product: ChannelwiseProduct, values: o3.Irreps, keys: o3.Irreps, heads: int, *, width: int, radial: int
+    ) -> None:
+        super().__init__()
+        self.product, self.values, self.keys, self.heads = product, values, keys, heads
+        self.fc = nn.Sequential(nn.Linear(width, radial), nn.ReLU(), nn.Linear(radial, product.weight_numel))
+        # Radial functions of unit scale, as the maps after them suppose, for edge features of unit scale.
+        nn.init.kaiming_normal_(self.fc[0].weight, nonlinearity="relu")
+        nn.init.kaiming_normal_(self.fc[2].weight, nonlinearity="linear")
+        fan_in = [sum(p.channels for p in product.paths if p.o == o) for o in range(len(values))]
+        shapes = [(p.channels, heads, values[p.o].mul // heads, fan_in[p.o]) for p in product.paths]
+        self.value = nn.ParameterList(torch.randn(u, n, w) / math.sqrt(fan) for u, n, w, fan in shapes)
+        self.key_paths = [n for n, p in enumerate(product.paths) if values[p.o].ir in keys]
+        self.key = nn.ParameterList(torch.randn_like(self.value[n]) / math.sqrt(shapes[n][3]) for n in self.key_paths)
+
+    def forward(self, h: Tensor, q: Tensor, direction: Tensor, attr: Tensor, edges: Edges) -> Tensor:
+        weights = self.product.weights(self.fc[2], self.fc[:2](attr))
+        factors = list(self.product.factors(h, direction, edges, weights))
+        queries = {ir: x.unflatten(2, (self.heads, -1)) for ir, x in _by_irrep(q, self.keys).items()}
+        logits: Tensor | int = 0
+        for n, key in zip(self.key_paths, self.key, strict=True):
+            query = queries[self.values[self.product.paths[n].o].ir]  # (N, 2l+1, H, W / H)
+            logits = logits + _dots(edges, *factors[n], torch.einsum("nmhw,uhw->nhmu", query, key))  # (E, H)
+        weight = edges.softmax(logits / math.sqrt(self.keys.dim))
+        self.record_attention(EdgeWeights(edges.index, weight))
+        out: list[Tensor | int] = [0] * len(self.values)
+        for path, factor, value in zip(self.product.paths, factors, self.value, strict=True):
+            summed = _sums(edges, weight, *factor)  # (N, H, 2l+1, U)
+            out[path.o] = out[path.o] + torch.einsum("nhmu,uhw->nhwm", summed, value).flatten(1)
+        return torch.cat(out, 1)  # (N, irreps)
+
+
+def _by_irrep(x: Tensor, irreps: o3.Irreps) -> dict[o3.Irrep, Tensor]:
+    """``(N, irreps)`` to one ``(N, 2l+1, mul)`` per block."""
+    parts = x.split([block.dim for block in irreps], 1)
+    return {ir: part.unflatten(1, (mul, ir.dim)).mT for (mul, ir), part in zip(irreps, parts, strict=True)}
+
+
+def _dots(edges: Edges, x: Tensor, c: Tensor | None, q: Tensor) -> Tensor:
+    """``<cᵀ x, q_i>`` of each edge and head, x ``(E, L, U)``, c ``(E, L, M)``, q ``(N, H, M, U)``, to ``(E, H)``."""
+    n, k = edges.num_nodes, edges.degree
+    if k and c is None:
+        return (x.reshape(n, k, -1) @ q.flatten(2).mT).flatten(0, 1)
+    if k and c is not None:  # <cᵀ x, q> = <c, x qᵀ>, and x qᵀ is one matrix product a node
+        products = (x.reshape(n, k * x.size(1), -1) @ q.flatten(1, 2).mT).view(len(x), x.size(1), -1, c.size(2))
+        return (products * c.unsqueeze(2)).sum((1, 3))
+    z = x if c is None else c.mT @ x
+    return torch.stack([(z * edges.target(each)).sum((1, 2)) for each in q.unbind(1)], 1)
+
+
+def _sums(edges: Edges, weight: Tensor, x: Tensor, c: Tensor | None) -> Tensor:
+    """``Σ_j weight_ij cᵀ x`` of each head, weight ``(E, H)``, x ``(E, L, U)``, c ``(E, L, M)``, to ``(N, H, M, U)``."""
+    n, k, heads = edges.num_nodes, edges.degree, weight.size(1)
+    if k and c is None:
+        return (weight.view(n, k, heads).mT @ x.reshape(n, k, -1)).unflatten(2, x.shape[1:])
+    if k and c is not None:
+        spread = (weight[:, None, :, None] * c.unsqueeze(2)).view(n, k * x.size(1), -1)  # (N, K L, H M)
+        return (spread.mT @ x.reshape(n, k * x.size(1), -1)).unflatten(1, (heads, -1))
+    z = x if c is None else c.mT @ x
+    return torch.stack([edges.sum(each[:, None, None] * z) for each in weight.unbind(1)], 1)

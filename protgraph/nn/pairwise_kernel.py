@@ -1,0 +1,124 @@
+"""Equivariant kernels with a learned radial function for every pair of channels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import torch
+from e3nn import o3
+from torch import Tensor, nn
+
+from protgraph.nn.mlp import check_choice
+from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
+from protgraph.ops import Edges
+
+__all__ = ["PairwiseKernel", "RadialNets"]
+
+RadialNets = Literal["one", "output", "pair"]
+
+# Numbers of R(e_ij) made at once on CPU: 4 MB float32 stay in cache, and in memory that is used again and again.
+_CHUNK = 1 << 20
+
+
+class PairwiseKernel(nn.Module):
+    """``k_ij[w] = Σ_u Σ_J R_J[u, w](e_ij) (Y_J(r_ij) ⊗ h_j[u])`` for every degree, with R = Linear ∘ MLP of the edge.
+
+    Parameters
+    ----------
+    irreps_in, irreps_out : e3nn.o3.Irreps
+        Of h and of k.
+    lmax : int
+        Largest degree J of the spherical harmonics.
+    width : int
+        Edge features that the radial networks read.
+    radial : int
+        Width T of their two hidden layers.
+    nets : {"one", "output", "pair"}
+        How many hidden layers there are: one for all kernels, one per block of the output, or one per pair of
+        input and output block. Last linear maps are always apart.
+    layer_norm : bool
+        Whether the radial networks normalize their hidden layers.
+    parity : bool
+        Keep only couplings that reflections allow (O(3)); otherwise SO(3).
+    backend : {"e3nn", "cuequivariance"}
+        Of :class:`~protgraph.nn.tensor_product.ChannelwiseProduct`.
+
+    References
+    ----------
+    Thomas et al. 2018, arXiv:1802.08219, eq. 4; Fuchs et al. 2020, arXiv:2006.10503, eqs. 8–9.
+    """
+
+    def __init__(
+        self,
+        irreps_in: o3.Irreps,
+        irreps_out: o3.Irreps,
+        *,
+        lmax: int,
+        width: int,
+        radial: int,
+        nets: RadialNets,
+        layer_norm: bool,
+        parity: bool,
+        backend: TensorProductBackend,
+    ) -> None:
+        super().__init__()
+        self.irreps_out = irreps_out
+        self.product = ChannelwiseProduct(irreps_in, lmax, irreps_out, parity=parity, backend=backend)
+        paths = self.product.paths
+        name = {"one": lambda p: "all", "output": lambda p: f"{p.o}", "pair": lambda p: f"{p.i}_{p.o}"}[
+            check_choice("nets", nets, ("one", "output", "pair"))
+        ]
+        self.net_of = [name(p) for p in paths]
+        self.nets = nn.ModuleDict({n: _hidden(width, radial, layer_norm) for n in dict.fromkeys(self.net_of)})
+        fan_in = [sum(p.channels for p in paths if p.o == o) * radial for o in range(len(irreps_out))]
+        self.weights = nn.ParameterList(
+            torch.randn(radial + 1, p.channels, irreps_out[p.o].mul) / math.sqrt(fan_in[p.o]) for p in paths
+        )
+
+    def forward(self, h: Tensor, direction: Tensor, attr: Tensor, edges: Edges) -> list[Tensor]:
+        """One ``(E, 2l+1, W)`` per block of the output."""
+        ones = attr.new_ones(len(attr), 1)
+        hidden = {name: torch.cat([net(attr), ones], 1) for name, net in self.nets.items()}  # (E, T + 1)
+        out: list[Any] = [0] * len(self.irreps_out)
+        products = self.product(h, direction, edges)
+        for path, name, z, weight in zip(self.product.paths, self.net_of, products, self.weights, strict=True):
+            out[path.o] = out[path.o] + _Kernel.apply(hidden[name], z, weight)
+        return out
+
+
+def _hidden(width: int, radial: int, layer_norm: bool) -> nn.Sequential:
+    norm = (lambda: [nn.LayerNorm(radial)]) if layer_norm else list
+    return nn.Sequential(nn.Linear(width, radial), *norm(), nn.ReLU(), nn.Linear(radial, radial), *norm(), nn.ReLU())
+
+
+class _Kernel(torch.autograd.Function):
+    """``k[e, m, w] = Σ_tu hidden[e, t] weight[t, u, w] z[e, m, u]`` in chunks of edges, whose R is made anew backwards.
+
+    R = hidden · weight has U W numbers an edge. Held for all edges, it costs far more time than its arithmetic.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(hidden, z, weight)
+        parts = [x @ (t @ weight.flatten(1)).unflatten(1, weight.shape[1:]) for t, x in _chunks(weight, hidden, z)]
+        return torch.cat(parts)  # (E, 2l+1, W)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        hidden, z, weight = ctx.saved_tensors
+        flat = weight.flatten(1)  # (T, U W)
+        dhidden, dz, dweight = [], [], torch.zeros_like(flat)
+        for t, x, g in _chunks(weight, hidden, z, grad):
+            r = (t @ flat).unflatten(1, weight.shape[1:])  # (e, U, W)
+            dr = (x.mT @ g).flatten(1)  # (e, U W)
+            dz.append(g @ r.mT)
+            dhidden.append(dr @ flat.t())
+            dweight = dweight + t.t() @ dr
+        return torch.cat(dhidden), torch.cat(dz), dweight.view_as(weight)
+
+
+def _chunks(weight: Tensor, *tensors: Tensor) -> Any:
+    on_cpu, each = weight.device.type == "cpu", max(1, weight[0].numel())
+    size = max(16, _CHUNK // each) if on_cpu else max(1, len(tensors[0]))
+    return zip(*(x.split(size) for x in tensors), strict=True)
