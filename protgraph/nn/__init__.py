@@ -18,7 +18,14 @@ from protgraph.nn.mlp import activation, check_choice, split_heads
 from protgraph.nn.module import GraphLayer, Head
 from protgraph.nn.multihead import LearnedQueries, MultiHeadAttention
 from protgraph.nn.node_update import NodeUpdate
-from protgraph.nn.positional_encoding import LearnedPositions, OffsetBias, PositionCode, position_index, rotate, sinusoid
+from protgraph.nn.positional_encoding import (
+    LearnedPositions,
+    OffsetBias,
+    PositionCode,
+    position_index,
+    rotate,
+    sinusoid,
+)
 from protgraph.nn.radial_basis import BesselBasis, polar
 from protgraph.nn.sampling import sample_classes, sampling_probabilities
 

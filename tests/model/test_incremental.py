@@ -8,7 +8,7 @@ import torch
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import FieldError, WiringError
-from protgraph.model.incremental import incremental_step, first_nodes
+from protgraph.model.incremental import first_nodes, incremental_step
 from protgraph.nn.kv_cache import KVCache
 from protgraph.testing.protein_fixtures import make_protein
 
