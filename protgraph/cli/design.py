@@ -1,4 +1,4 @@
-"""``protgraph design``: sequences for the backbones of one's own structure files."""
+"""``protgraph design``: sample sequences for the backbones of structure files."""
 
 from __future__ import annotations
 
@@ -21,51 +21,58 @@ if TYPE_CHECKING:
 __all__ = ["Proteins", "design_command", "load_model", "names", "writable"]
 
 Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
-Model = Annotated[str, typer.Option(help="A model with published weights, or what 'protgraph train' wrote of one.")]
-Weights = Annotated[Path | None, typer.Option(help="Weights of this model in the published layout, in a file.")]
-Seed = Annotated[int, typer.Option(help="Of orders and types: the same one gives the same sequences.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
+Model = Annotated[str, typer.Option(help="A model with published weights, or a checkpoint of 'protgraph train'.")]
+Weights = Annotated[Path | None, typer.Option(help="File of weights of this model, in the published layout.")]
+Seed = Annotated[int, typer.Option(help="Seed of decoding orders, types and noise.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 
 
 @reads_structures(chains=False)
 def design_command(
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="FASTA file to write; .gz is gzipped.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="FASTA file to write, gzipped if the name ends in .gz.")],
     model: Model = "proteinmpnn.v_48_020",
     weights: Weights = None,
-    n: Annotated[int, typer.Option("--n", help="Sequences of each protein at each temperature.")] = 1,
-    temperature: Annotated[str, typer.Option(help="Of the drawing, '0.1,0.2'; 0 takes the likeliest type.")] = "0.1",
-    chains: Annotated[str, typer.Option(help="Chains to design, 'A,B'; the others are seen and stay.")] = "",
-    fixed: Annotated[str, typer.Option(help="Residues that stay: 'A:10-20,A:52B,A:90-,C'.")] = "",
-    omit: Annotated[str, typer.Option(help="Types that are not chosen, 'CM', and tables, 'CM,T.csv'.")] = "",
-    bias: Annotated[str, typer.Option(help="Added to logits, 'A=-1.5,P=0.3', and tables, 'A=-1.5,T.csv'.")] = "",
-    pssm: Annotated[Path | None, typer.Option(help="A table of probabilities of types.")] = None,
-    pssm_weight: Annotated[float, typer.Option(help="From 0 to 1, how much --pssm counts.")] = 0.5,
+    n: Annotated[int, typer.Option("--n", help="Sequences per protein and temperature.")] = 1,
+    temperature: Annotated[
+        str, typer.Option(help="Sampling temperatures, '0.1,0.2'; 0 takes the most probable type.")
+    ] = "0.1",
+    chains: Annotated[str, typer.Option(help="Chains to design, 'A,B'; the others are visible and fixed.")] = "",
+    fixed: Annotated[str, typer.Option(help="Residues that keep their types: 'A:10-20,A:52B,A:90-,C'.")] = "",
+    omit: Annotated[str, typer.Option(help="Types that are never chosen, 'CM', and tables, 'CM,T.csv'.")] = "",
+    bias: Annotated[str, typer.Option(help="Terms added to logits, 'A=-1.5,P=0.3', and tables, 'A=-1.5,T.csv'.")] = "",
+    pssm: Annotated[Path | None, typer.Option(help="Table of probabilities of types (a profile).")] = None,
+    pssm_weight: Annotated[float, typer.Option(help="Weight of --pssm, from 0 to 1.")] = 0.5,
     pssm_log_odds: Annotated[
-        Path | None, typer.Option(help="A table of log-odds; types not above --pssm-threshold become 1000 times rarer.")
+        Path | None,
+        typer.Option(help="Table of log-odds; types up to --pssm-threshold become 1000 times less probable."),
     ] = None,
-    pssm_threshold: Annotated[float, typer.Option(help="For --pssm-log-odds.")] = 0.0,
+    pssm_threshold: Annotated[float, typer.Option(help="Threshold of --pssm-log-odds.")] = 0.0,
     tied: Annotated[
         list[str] | None,
         typer.Option(
-            help="'A,B': chains that are alike; 'A:1-9,B:1-9': residues; 'A=1,B=-0.5': weighted. Again: more."
+            help="Chains, 'A,B', or residues, 'A:1-9,B:1-9', with equal types; weighted: 'A=1,B=-0.5'. Repeatable."
         ),
     ] = None,
     side_chains: Annotated[
-        bool, typer.Option("--side-chains", help="Show side chains of residues that stay, if the model looks at any.")
+        bool, typer.Option("--side-chains", help="Give side chains of fixed residues to models that use them.")
     ] = False,
-    save: Annotated[Path | None, typer.Option(help="Also write types, scores, probabilities: a .npz.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Also write types, scores and probabilities to this .npz file.")
+    ] = None,
     seed: Seed = 0,
-    noise: Annotated[float, typer.Option(help="Å, standard deviation on every coordinate, anew a sequence.")] = 0.0,
+    noise: Annotated[
+        float, typer.Option(help="Gaussian coordinate noise (standard deviation, Å), resampled for each sequence.")
+    ] = 0.0,
     device: Device = "auto",
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Draw sequences for backbones, and say how likely they are and how much of the native sequence they recover.
+    """Sample sequences for backbones, with their scores and the recovery of the native sequence.
 
-    Tables are CSV: chain, res_id (10, 10-20, 10- or empty), maybe ins_code, and one-letter codes.
+    Tables are CSV with the columns chain, res_id (10, 10-20, 10- or empty), optionally ins_code, and one-letter codes.
 
-    Files that fail do not stop the others: they are listed in OUT.failures.csv, and the exit code is 1 (2 if all fail).
+    Files that fail are listed in OUT.failures.csv and do not stop the others. The exit code is then 1, or 2 if all fail.
 
     \b
     Examples:
@@ -76,12 +83,12 @@ def design_command(
     from rich.console import Console
     from rich.progress import Progress
 
-    from protgraph.design import DesignSpec, design_records, write_designs, write_design_fasta
+    from protgraph.design import DesignSpec, design_records, write_design_fasta, write_designs
     from protgraph.design import design_sequences as run
 
     writable(out)
     writable(save, ".npz")
-    wish = DesignSpec(
+    spec = DesignSpec(
         chains=names(chains),
         fixed=fixed,
         omit=omit,
@@ -92,29 +99,29 @@ def design_command(
         pssm_threshold=pssm_threshold,
         tied=tuple(tied or ()),
     )
-    how = {"copies": n, "temperature": _temperatures(temperature), "seed": seed, "noise": noise}
+    options = {"copies": n, "temperature": _temperatures(temperature), "seed": seed, "noise": noise}
     network = load_model(model, weights, device)
     proteins, refused = Proteins(files, network, **reading), []
-    kept: list[Design] = []
-    made = run(
-        network, proteins.residues, wish, **how, details=save is not None, sidechains=side_chains, refused=refused
+    saved: list[Design] = []
+    designs = run(
+        network, proteins.residues, spec, **options, details=save is not None, sidechains=side_chains, refused=refused
     )
 
     console = Console(stderr=True)
 
-    def written() -> Iterator[tuple[str, str]]:
+    def fasta_records() -> Iterator[tuple[str, str]]:
         with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-            for one in progress.track(made, total=len(proteins.residues), description="proteins"):
+            for design in progress.track(designs, total=len(proteins.residues), description="proteins"):
                 if save is not None:
-                    kept.append(one)
-                yield from design_records(one, model=model, seed=seed)
+                    saved.append(design)
+                yield from design_records(design, model=model, seed=seed)
 
-    count = write_design_fasta(out, written())
+    count = write_design_fasta(out, fasta_records())
     if count:
-        done = len(proteins.residues) - len(refused)
-        typer.echo(f"{_counted(count - done, 'sequence')} for {_counted(done, 'protein')} → {out}")
-    if kept and save is not None:
-        typer.echo(f"arrays → {write_designs(save, kept)}")
+        designed = len(proteins.residues) - len(refused)
+        typer.echo(f"{_counted(count - designed, 'sequence')} for {_counted(designed, 'protein')} → {out}")
+    if saved and save is not None:
+        typer.echo(f"arrays → {write_designs(save, saved)}")
     proteins.finish(out, refused)
 
 
@@ -122,45 +129,45 @@ def _counted(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def _temperatures(words: str) -> list[float]:
+def _temperatures(text: str) -> list[float]:
     from protgraph.errors import OptionError
 
     try:
-        return [float(word) for word in words.split(",")]
+        return [float(part) for part in text.split(",")]
     except ValueError as e:
-        raise OptionError(f"temperature={words!r}: give a number, or several, '0.1,0.2'") from e
+        raise OptionError(f"invalid temperature: {text!r}. Use a number, or several: '0.1,0.2'.") from e
 
 
-def names(words: str) -> tuple[str, ...]:
-    """Chains ``"A,B"`` one by one."""
-    return tuple(filter(None, (name.strip() for name in words.split(","))))
+def names(text: str) -> tuple[str, ...]:
+    """Split a comma-separated list of chains, ``"A,B"``."""
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
 def writable(path: Path | None, *suffixes: str) -> None:
-    """That there is no folder in the place of an output, and that it has one of the suffixes.
+    """Check that an output path is not a folder and has one of the suffixes.
 
     Raises
     ------
     OptionError
-        Otherwise.
+        The path is a folder or has another suffix.
     """
     from protgraph.errors import OptionError
 
     if path is not None and suffixes and path.suffix not in suffixes:
-        raise OptionError(f"this is written as {' or '.join(suffixes)}; got {str(path)!r}")
+        raise OptionError(f"invalid output file: {path}. Use a name that ends in {' or '.join(suffixes)}.")
     if path is not None and path.is_dir():
-        raise OptionError(f"{str(path)!r} is a folder: name a file to write")
+        raise OptionError(f"invalid output file: {path} is a folder. Use the path of a file.")
 
 
 def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
-    """A model that tells residue types, by registry name with published weights, or out of a checkpoint.
+    """Load a model that predicts residue types, by registry name with published weights or from a checkpoint.
 
     Raises
     ------
     OptionError
-        There are no weights, or two sets of them.
+        The model has no weights, ``weights`` is given for a checkpoint, or the checkpoint used types as input.
     WiringError
-        It predicts something else than residue types.
+        The model predicts another target.
     """
     from protgraph.design import check_design_model
     from protgraph.errors import OptionError
@@ -171,60 +178,59 @@ def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
 
     if name.endswith(".safetensors"):
         if weights is not None:
-            raise OptionError(f"{name!r} has its own weights; leave --weights, or name a model of the registry")
+            raise OptionError(f"--weights does not apply to a checkpoint: {name}. Leave it out or use a registry name.")
         trained = load_checkpoint(name)
         model = trained.model
         if model.decoder is None and (trained.visible_types or "residue_type" not in trained.hidden):
             raise OptionError(
-                f"{name!r} was trained on {trained.task!r}, where it is shown the types of other residues; here it "
-                "would see none of them.\nTrain it on inverse_folding."
+                f"model not usable for design: {name}. Task {trained.task!r} gives it the types of other residues as "
+                "input.\nTrain it on inverse_folding."
             )
     elif as_model_spec(name).weights:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = pretrained(name, file=weights)
-        for message in dict.fromkeys(str(w.message) for w in told if issubclass(w.category, UserWarning)):
+        for message in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, UserWarning)):
             typer.echo(f"warning: {message}", err=True)
     else:
-        known = ", ".join(_with_weights())
         raise OptionError(
-            f"model {name!r} has no published weights: give the .safetensors file that 'protgraph train' wrote of it, "
-            f"or one of {known}"
+            f"no published weights for model {name!r}. Use a .safetensors checkpoint of 'protgraph train', or one of "
+            f"{', '.join(_with_weights())}."
         )
     check_design_model(model)
     return model.to(find_device(device)).eval()
 
 
 def _with_weights() -> list[str]:
-    """Models with published weights whose last layer is a decoder."""
+    """Return the names of models with published weights whose last layer is a decoder."""
     from protgraph.errors import PluginLoadError
     from protgraph.nn.decoder import Decoder
     from protgraph.registry import layers, models
 
-    found = []
+    names = []
     for base in models:
         try:
             family = models.family(base)
             for name in [f"{base}.{variant}" for variant in family.variants] if family else [base]:
                 graph = models.get(name)
                 if graph.weights and issubclass(layers.get(graph.layers[-1].name), Decoder):
-                    found.append(name)
-        except PluginLoadError:  # it hurts only itself; protgraph doctor tells it
+                    names.append(name)
+        except PluginLoadError:  # reported by protgraph doctor
             continue
-    return found
+    return names
 
 
 class Proteins:
-    """The proteins of files, and what became of the files.
+    """Proteins of structure files, and the failures of the files.
 
     Parameters
     ----------
     files : sequence of Path
-        Structure files and folders; FASTA files in a folder are none.
+        Structure files and folders; FASTA files in a folder are ignored.
     model : ProteinModel
-        What they are for.
+        Model whose features are computed from them.
     **reading
-        How files are read; see :func:`protgraph.train.files.read_proteins`.
+        Options of reading; see :func:`protgraph.train.files.read_proteins`.
     """
 
     def __init__(self, files: Sequence[Path], model: ProteinModel, /, **reading: Any) -> None:
@@ -245,17 +251,17 @@ class Proteins:
         self._file = {id(r): p.file for r, p in zip(self.residues, read, strict=True)}
 
     def finish(self, out: Path, refused: RefusedProteins) -> None:
-        """List what failed beside the output, and leave with 1 where something was done, else with 2."""
+        """Write the failures next to the output, and exit with 1 if some proteins succeeded, else with 2."""
         from protgraph.train.files import write_failures
         from protgraph.train.prepare import Failure
 
         failures = self.failures + [Failure.of(self._file[id(r)], "", e) for r, e in refused]
         path = out.parent / f"{out.name}.failures.csv"
         if not failures:
-            path.unlink(missing_ok=True)  # of a run before
+            path.unlink(missing_ok=True)  # written by an earlier run
             return
         first = failures[0]
         write_failures(path, failures)
-        told = first.reason if first.reason.startswith(first.file) else f"{first.file}: {first.reason}"
-        typer.echo(f"{len(failures)} failed; {path} says why. The first: {told}", err=True)
+        message = first.reason if first.reason.startswith(first.file) else f"{first.file}: {first.reason}"
+        typer.echo(f"{len(failures)} failed, see {path}. First failure: {message}", err=True)
         raise typer.Exit(1 if len(self.residues) > len(refused) else 2)

@@ -1,4 +1,4 @@
-"""``protgraph score``: how likely sequences are for backbones, residue by residue."""
+"""``protgraph score``: compute log-probabilities of sequences for backbones, per residue."""
 
 from __future__ import annotations
 
@@ -26,31 +26,35 @@ def score_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv, or .npz.")],
     model: Model = "proteinmpnn.v_48_020",
     weights: Weights = None,
-    chains: Annotated[str, typer.Option(help="Chains to score, 'A,B'; the others are seen.")] = "",
+    chains: Annotated[str, typer.Option(help="Chains to score, 'A,B'; the others are visible.")] = "",
     mode: Annotated[
-        str, typer.Option(help="Which types a residue is told: forced (before it), conditional (all), unconditional.")
-    ] = "forced",
-    orders: Annotated[int, typer.Option(help="Random orders to average over.")] = 1,
+        str, typer.Option(help="Conditioning of each residue: teacher_forced, conditional or unconditional.")
+    ] = "teacher_forced",
+    orders: Annotated[int, typer.Option(help="Random decoding orders to average over.")] = 1,
     sequences: Annotated[
-        Path | None, typer.Option(help="FASTA of sequences of these chains to score, not the native ones.")
+        Path | None, typer.Option(help="FASTA of sequences of these chains to score instead of the native ones.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the orders.")] = 0,
-    noise: Annotated[float, typer.Option(help="Å, standard deviation on every coordinate.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of the decoding orders and the noise.")] = 0,
+    noise: Annotated[float, typer.Option(help="Gaussian coordinate noise (standard deviation, Å).")] = 0.0,
     device: Device = "auto",
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Write the log-probability of every type at every residue, natural logarithm.
+    """Write the log-probability (natural logarithm) of every type at every residue; print the mean -log p per sequence.
 
-    A CSV has a row a residue: protein, sequence, chain, res_id, ins_code, type, its log-probability, then all types.
+    CSV: one row per residue with protein, sequence, chain, res_id, ins_code, type, its log-probability, then all types.
 
-    An .npz holds log_probs (R, types), aatype (R,), ptr, proteins, sequences and residues.
+    NPZ: log_probs (R, types), aatype (R,), ptr, proteins, sequences and residues.
 
-    Residues that lack an atom of the backbone keep their row, without numbers.
+    Residues with an incomplete backbone keep their row, with empty cells.
 
-    In a FASTA file of 'protgraph design', sequences are those of the protein in the header before them.
+    In a FASTA file of 'protgraph design', sequences belong to the protein of the native header before them.
 
-    Prints the mean of -log p of each sequence.
+    \b
+    Modes:
+      teacher_forced  given the backbone and the types of residues before it, in random decoding orders
+      conditional     given the backbone and the types of all other residues
+      unconditional   given the backbone only
 
     \b
     Examples:
@@ -58,7 +62,7 @@ def score_command(
       protgraph score 1ubq.cif --mode conditional --orders 4 -o scores.npz
       protgraph score dimer.cif --chains A --sequences designs.fasta -o scores.csv
     """
-    from protgraph.design import sequences_by_protein, read_design_sequences, write_scores
+    from protgraph.design import read_design_sequences, sequences_by_protein, write_scores
     from protgraph.design import score_sequences as run
 
     writable(out, ".csv", ".npz")
@@ -67,34 +71,34 @@ def score_command(
     proteins, refused = Proteins(files, network, **reading), []
     given = sequences_by_protein(read, [r.name for r in proteins.residues])
     how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise, "sequences": given}
-    found = _told(run(network, proteins.residues, **how, refused=refused))
+    scores = _print_scores(run(network, proteins.residues, **how, refused=refused))
     if out.suffix == ".csv":
-        count = _write_csv(out, found)
+        count = _write_csv(out, scores)
     else:
-        every = list(found)
-        count = sum(len(s.residues) for s in every)
-        if every:
-            write_scores(out, every)
+        collected = list(scores)
+        count = sum(len(s.residues) for s in collected)
+        if collected:
+            write_scores(out, collected)
     if count:
         typer.echo(f"{count} residues → {out}")
     proteins.finish(out, refused)
 
 
-def _told(found: Iterable[Scores]) -> Iterator[Scores]:
-    for s in found:
+def _print_scores(scores: Iterable[Scores]) -> Iterator[Scores]:
+    for s in scores:
         typer.echo(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
         yield s
 
 
-def _write_csv(path: Path, found: Iterable[Scores]) -> int:
-    """Write rows as they come, under the name when all are there; say how many."""
+def _write_csv(path: Path, scores: Iterable[Scores]) -> int:
+    """Write rows as they are computed, rename the file when it is complete, and return the number of rows."""
     from protgraph.structure import ALPHABET
 
     count = 0
     with atomic_write(path) as temporary:
         with temporary.open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
-            for s in found:
+            for s in scores:
                 if not count:
                     types = ALPHABET[: s.log_probs.shape[1]]
                     table.writerow(["protein", "sequence", "chain", "res_id", "ins_code", "type", "log_p", *types])
@@ -108,7 +112,7 @@ def _write_csv(path: Path, found: Iterable[Scores]) -> int:
 def _rows(s: Scores) -> Iterator[list[object]]:
     from protgraph.structure import ALPHABET
 
-    r, each = s.residues, s.each
+    r, log_probs = s.residues, s.sequence_log_probs
     for n, (chain, number, code) in enumerate(zip(r.chain, r.res_id.tolist(), r.ins_code, strict=True)):
-        numbers = ["" if math.isnan(x) else f"{x:.7g}" for x in (each[n], *s.log_probs[n])]
+        numbers = ["" if math.isnan(x) else f"{x:.7g}" for x in (log_probs[n], *s.log_probs[n])]
         yield [r.name, s.name, chain, number, code, ALPHABET[s.aatype[n]], *numbers]

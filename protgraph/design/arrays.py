@@ -1,4 +1,4 @@
-"""Designs and scores as arrays of a .npz file, residues of all proteins one after the other."""
+"""Write designs and scores as arrays of an .npz file; residues of all proteins are concatenated."""
 
 from __future__ import annotations
 
@@ -13,21 +13,30 @@ __all__ = ["write_designs", "write_scores"]
 
 
 def write_designs(path: str | Path, designs: Sequence[Design]) -> Path:
-    """All that is known of designs: S sequences for R residues of P proteins.
+    """Write the designs of P proteins with R residues in total, S sequences each, and return the path.
 
-    ``aatype`` and, where they were kept, ``log_probs`` and ``probabilities`` ``(S, R, types)``; ``score``,
-    ``global_score``, ``recovery`` and, of residues about ligands, ``ligand_score`` ``(S, P)``; ``native_score`` and
-    ``native_global_score`` ``(P,)``; ``temperature`` ``(S,)``; ``designed`` and ``native`` (types) ``(R,)``; ``ptr``
-    ``(P + 1,)``, where each protein's residues begin; ``proteins`` and ``residues``, their names.
+    =====================================  =================  ========================================================
+    array                                  shape              content
+    =====================================  =================  ========================================================
+    aatype                                 (S, R)             residue types
+    log_probs, probabilities               (S, R, types)      where they were kept, see :class:`Design`
+    score, global_score, recovery          (S, P)             see :class:`Design`
+    ligand_score                           (S, P)             where every design has one
+    native_score, native_global_score      (P,)               scores of the native sequence
+    temperature                            (S,)
+    designed, native                       (R,)               designed residues; types in the structure
+    ptr                                    (P + 1,)           first residue of each protein
+    proteins, residues                     (P,), (R,)         names
+    =====================================  =================  ========================================================
     """
     residues = [d.residues for d in designs]
     arrays = {"aatype": np.concatenate([d.aatype for d in designs], 1)}
     for name in ("log_probs", "probabilities"):
         if all(getattr(d, name) is not None for d in designs):
             arrays[name] = np.concatenate([getattr(d, name) for d in designs], 1)
-    of_copies = ["score", "global_score", "recovery"]
-    of_copies += ["ligand_score"] * all(d.ligand_score is not None for d in designs)
-    arrays |= {name: np.stack([getattr(d, name) for d in designs], 1) for name in of_copies}
+    per_sequence = ["score", "global_score", "recovery"]
+    per_sequence += ["ligand_score"] * all(d.ligand_score is not None for d in designs)
+    arrays |= {name: np.stack([getattr(d, name) for d in designs], 1) for name in per_sequence}
     arrays |= {name: np.array([getattr(d, name) for d in designs]) for name in ("native_score", "native_global_score")}
     arrays["designed"] = np.concatenate([d.designed for d in designs])
     arrays["native"] = np.concatenate([r.aatype for r in residues])
@@ -36,8 +45,11 @@ def write_designs(path: str | Path, designs: Sequence[Design]) -> Path:
 
 
 def write_scores(path: str | Path, scores: Sequence[Scores]) -> Path:
-    """Scored sequences one after the other: ``log_probs`` ``(R, types)``, ``aatype`` ``(R,)``, ``ptr``, where each
-    begins, ``proteins``, ``sequences`` and ``residues``, their names."""
+    """Write scored sequences, concatenated, and return the path.
+
+    Arrays: ``log_probs`` ``(R, types)``, ``aatype`` ``(R,)``, ``ptr`` (first residue of each sequence), and the names
+    ``proteins``, ``sequences`` and ``residues``.
+    """
     arrays = {name: np.concatenate([getattr(s, name) for s in scores]) for name in ("log_probs", "aatype")}
     arrays["sequences"] = np.array([s.name for s in scores])
     return _write(path, arrays, [s.residues for s in scores])

@@ -1,4 +1,4 @@
-"""Many sequences for a few proteins, as many at a time as memory is meant for."""
+"""Sample many sequences for a few proteins, in chunks that fit the memory limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from protgraph.design.autoregressive import SampledSequences, random_deviates, sample_sequences
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding, teacher_forced_log_probs
-from protgraph.design.decoding_order import random_decoding_order, decoding_ranks
+from protgraph.design.decoding_order import decoding_ranks, random_decoding_order
 from protgraph.design.encode import encode, merge_constraints, noisy
 from protgraph.design.ligand_contacts import near_ligands
 from protgraph.design.result import Design
@@ -24,7 +24,7 @@ __all__ = ["SamplingRequest", "sample_designs"]
 
 @dataclass(frozen=True)
 class SamplingRequest:
-    """How many sequences, and how; see :func:`protgraph.design.design_sequences`."""
+    """Options of a sampling run; see :func:`protgraph.design.design_sequences`."""
 
     copies: int
     temperatures: Sequence[float]
@@ -36,96 +36,110 @@ class SamplingRequest:
     sidechains: bool = False
 
     def chunks(self, residues: int) -> Iterator[range]:
-        """Numbers of the copies that are drawn at a time. Each is encoded by itself where there is noise."""
+        """Yield the numbers of the copies that are sampled together; with noise, each copy is encoded separately."""
         most = max((self.batch_residues if self.noise else self.batch_decoded) // residues, 1)
         for first in range(0, self.copies, most):
             yield range(first, min(first + most, self.copies))
 
 
-def sample_designs(model: ProteinModel, some: Sequence[Residues], wishes: Sequence[Constraints], request: SamplingRequest) -> list[Design]:
-    """All sequences that are asked for, of proteins that are encoded together."""
-    n, device = sum(map(len, some)), next(model.parameters()).device
-    drawn: list[list[dict[str, Tensor]]] = [[] for _ in request.temperatures]
-    decoding, constraints = None, merge_constraints(wishes, device)
+def sample_designs(
+    model: ProteinModel, proteins: Sequence[Residues], constraints: Sequence[Constraints], request: SamplingRequest
+) -> list[Design]:
+    """Sample all requested sequences of proteins that are encoded together."""
+    n, device = sum(map(len, proteins)), next(model.parameters()).device
+    results: list[list[dict[str, Tensor]]] = [[] for _ in request.temperatures]
+    decoding, merged = None, merge_constraints(constraints, device)
     native: Tensor | None = None
-    stays = [~c.designed.numpy() for c in wishes] if request.sidechains else []
-    near = torch.from_numpy(np.concatenate([near_ligands(r) for r in some])).to(device)
+    fixed = [~c.designed.numpy() for c in constraints] if request.sidechains else []
+    near = torch.from_numpy(np.concatenate([near_ligands(r) for r in proteins])).to(device)
     for chunk in request.chunks(n):
         if request.noise:
-            seen = [r for copy in chunk for r in noisy(some, request.noise, request.seed, copy)]
-            decoding = encode(model, seen, known=stays * len(chunk))
-            constraints = merge_constraints([*wishes] * len(chunk), device)
+            noised = [r for copy in chunk for r in noisy(proteins, request.noise, request.seed, copy)]
+            decoding = encode(model, noised, known=fixed * len(chunk))
+            merged = merge_constraints([*constraints] * len(chunk), device)
         elif decoding is None:
-            decoding = encode(model, some, known=stays)
-        known, sizes = decoding.known[:n], decoding.proteins.sizes[: len(some)]
+            decoding = encode(model, proteins, known=fixed)
+        sizes = decoding.proteins.sizes[: len(proteins)]
         normal, uniform = (
             x.view(-1, len(decoding.aatype)).to(device) for x in random_deviates(sizes, chunk, seed=request.seed)
         )
-        order = random_decoding_order(constraints.designed & decoding.known, decoding.proteins, normal)
+        order = random_decoding_order(merged.designed & decoding.decodable, decoding.proteins, normal)
         for number, temperature in enumerate(request.temperatures):
-            how = {"copies": len(order), "temperature": temperature, "order": order, "uniform": uniform}
-            made = sample_sequences(decoding, constraints, **how)
+            options = {"copies": len(order), "temperature": temperature, "order": order, "uniform": uniform}
+            sampled = sample_sequences(decoding, merged, **options)
             if native is None:
-                native = _native(decoding, constraints, made)[:, : len(some)]
-            about = near.repeat(len(decoding.known) // n)
-            drawn[number].append(_told(decoding, constraints, made, len(chunk), request.details, about))
-    parts = [part for at_one in drawn for part in at_one]
-    whole = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+                native = _native_scores(decoding, merged, sampled)[:, : len(proteins)]
+            near_rows = near.repeat(len(decoding.decodable) // n)
+            results[number].append(_result(decoding, merged, sampled, len(chunk), request.details, near_rows))
+    parts = [part for chunks in results for part in chunks]
+    arrays = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     temperatures = torch.tensor(request.temperatures, dtype=torch.float64).repeat_interleave(request.copies)
-    return _designs(some, constraints.designed[:n] & known, whole, temperatures, native)
+    return _designs(proteins, merged.designed[:n] & decoding.decodable[:n], arrays, temperatures, native)
 
 
 @torch.no_grad()
-def _native(decoding: Decoding, constraints: Constraints, made: SampledSequences) -> Tensor:
-    """``(2, B)`` score and global score of the structures' own sequences, in the first order."""
-    told = teacher_forced_log_probs(decoding, decoding_ranks(made.order[0], decoding.proteins))[None]
-    own = SampledSequences(decoding.aatype[None], told, told, made.order[:1])
-    return torch.cat(_scores(decoding, constraints, own)).double().cpu()
+def _native_scores(decoding: Decoding, constraints: Constraints, sampled: SampledSequences) -> Tensor:
+    """Return ``(2, B)``: score and global score of the native sequences, in the first decoding order."""
+    rank = decoding_ranks(sampled.order[0], decoding.proteins)
+    log_probs = teacher_forced_log_probs(decoding, rank)[None]
+    native = SampledSequences(decoding.aatype[None], log_probs, log_probs, sampled.order[:1])
+    return torch.cat(_scores(decoding, constraints, native)).double().cpu()
 
 
-def _scores(decoding: Decoding, constraints: Constraints, made: SampledSequences) -> list[Tensor]:
-    """``(S, B)`` over the residues that are designed, and over all that have a backbone."""
-    masks = constraints.designed & decoding.known, decoding.known
-    return [made.score(mask, decoding.proteins) for mask in masks]
+def _scores(decoding: Decoding, constraints: Constraints, sampled: SampledSequences) -> list[Tensor]:
+    """Return the scores ``(S, B)`` over designed residues, and over all residues with a backbone."""
+    masks = constraints.designed & decoding.decodable, decoding.decodable
+    return [sampled.score(mask, decoding.proteins) for mask in masks]
 
 
-def _told(
-    decoding: Decoding, constraints: Constraints, made: SampledSequences, copies: int, details: bool, about: Tensor
+def _result(
+    decoding: Decoding,
+    constraints: Constraints,
+    sampled: SampledSequences,
+    copies: int,
+    details: bool,
+    near: Tensor,
 ) -> dict[str, Tensor]:
-    """What is kept of one pass, on the CPU, a row a copy."""
-    score, global_score = _scores(decoding, constraints, made)
-    kept = {"aatype": made.aatype, "score": score.double(), "global_score": global_score.double()}
-    kept["ligand_score"] = made.score(constraints.designed & decoding.known & about, decoding.proteins).double()
+    """Return the arrays of one pass that are kept, on the CPU, one row per copy."""
+    score, global_score = _scores(decoding, constraints, sampled)
+    arrays = {"aatype": sampled.aatype, "score": score.double(), "global_score": global_score.double()}
+    mask = constraints.designed & decoding.decodable & near
+    arrays["ligand_score"] = sampled.score(mask, decoding.proteins).double()
     if details:
-        unseen = ~decoding.known[:, None]
-        kept |= {"log_probs": made.log_probs.masked_fill(unseen, torch.nan), "probabilities": made.probabilities}
-    types = made.log_probs.size(-1)
+        without_backbone = ~decoding.decodable[:, None]
+        arrays["log_probs"] = sampled.log_probs.masked_fill(without_backbone, torch.nan)
+        arrays["probabilities"] = sampled.probabilities
+    types = sampled.log_probs.size(-1)
     return {
         name: x.reshape(copies, -1, types).cpu() if x.dim() == 3 else x.reshape(copies, -1).cpu()
-        for name, x in kept.items()
+        for name, x in arrays.items()
     }
 
 
 def _designs(
-    some: Sequence[Residues], designed: Tensor, whole: dict[str, Tensor], temperatures: Tensor, native: Tensor | None
+    proteins: Sequence[Residues],
+    designed: Tensor,
+    arrays: dict[str, Tensor],
+    temperatures: Tensor,
+    native: Tensor | None,
 ) -> list[Design]:
-    assert native is not None  # there is a first pass
-    found, start = [], 0
-    for b, residues in enumerate(some):
+    assert native is not None  # there is at least one pass
+    designs, start = [], 0
+    for b, residues in enumerate(proteins):
         rows = slice(start, start + len(residues))
         start = rows.stop
-        of_residues = {name: x[:, rows].numpy() for name, x in whole.items() if "score" not in name}
-        found.append(
+        per_residue = {name: x[:, rows].numpy() for name, x in arrays.items() if "score" not in name}
+        designs.append(
             Design(
                 residues=residues,
                 designed=designed[rows].cpu().numpy(),
                 temperature=temperatures.numpy(),
-                score=whole["score"][:, b].numpy(),
-                global_score=whole["global_score"][:, b].numpy(),
-                ligand_score=whole["ligand_score"][:, b].numpy(),
+                score=arrays["score"][:, b].numpy(),
+                global_score=arrays["global_score"][:, b].numpy(),
+                ligand_score=arrays["ligand_score"][:, b].numpy(),
                 native_score=float(native[0, b]),
                 native_global_score=float(native[1, b]),
-                **of_residues,
+                **per_residue,
             )
         )
-    return found
+    return designs

@@ -1,4 +1,4 @@
-"""What a design may be: which residues are chosen, which types are left out or favored, which residues are alike."""
+"""Constraints of a design: designed residues, omitted and biased types, profiles and tied residues."""
 
 from __future__ import annotations
 
@@ -12,32 +12,37 @@ from protgraph.errors import OptionError
 
 __all__ = ["Constraints", "any_in_group", "residues_without_types"]
 
-# What is left of the probability of a type whose log-odds are too low, as in the reference.
+# Factor of the probability of a type whose log-odds are too low, as in the reference.
 _UNLIKELY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """Wishes for the N residues of a batch and T types.
+    """Constraints for the N residues of a batch and T types.
 
     Parameters
     ----------
     designed : Tensor
-        ``(N,)`` bool, which residues are chosen; the others keep their types.
+        ``(N,)`` bool, designed residues; the others keep their types.
     omit : Tensor, optional
-        ``(N, T)`` or ``(T,)`` bool, types that are not to be chosen.
+        ``(N, T)`` or ``(T,)`` bool, types that are never chosen.
     bias : Tensor, optional
         ``(N, T)`` or ``(T,)``, added to the logits before they are divided by the temperature.
     pssm : Tensor, optional
-        ``(N, T)`` probabilities of each type, from an alignment say.
+        ``(N, T)`` probabilities of each type, e.g. from an alignment.
     pssm_weight : Tensor, optional
-        ``(N,)`` from 0 to 1: how much they count beside the model's own probabilities.
+        ``(N,)`` from 0 to 1, weight of the profile; the model has the rest.
     unlikely : Tensor, optional
-        ``(N, T)`` bool, types whose probability is divided by 1001 beside that of the others.
+        ``(N, T)`` bool, types whose probability is divided by 1001 relative to the others.
     groups : sequence of sequence of int
-        Residues that are to have one type, of one protein each: their logits are averaged.
+        Residues of one protein that get the same type: their logits are averaged.
     tie_weight : Tensor, optional
-        ``(N,)`` what the logits of tied residues are multiplied by before that; 1 by default.
+        ``(N,)`` factors of the logits of tied residues before averaging; 1 by default.
+
+    Raises
+    ------
+    OptionError
+        The constraints contradict each other or leave a designed residue without a type.
     """
 
     designed: Tensor
@@ -51,24 +56,21 @@ class Constraints:
 
     def __post_init__(self) -> None:
         if (self.pssm is None) != (self.pssm_weight is None):
-            raise OptionError("pssm and pssm_weight go together: give both or none")
+            raise OptionError("pssm and pssm_weight must be given together.")
         if self.pssm_weight is not None and not bool(((self.pssm_weight >= 0) & (self.pssm_weight <= 1)).all()):
-            raise OptionError("pssm_weight lies from 0 (the model alone) to 1 (the profile alone)")
+            raise OptionError("pssm_weight outside 0 (model only) to 1 (profile only).")
         if self.bias is not None and not bool(self.bias.isfinite().all()):
-            raise OptionError("a bias is a finite number; types that are not to be chosen are for omit")
+            raise OptionError("bias must be finite. Use omit for types that are never chosen.")
         for row in residues_without_types(self.designed, self.omit, self.pssm, self.pssm_weight)[:1]:
-            raise OptionError(f"every type is left out at residue {row}; leave one to be chosen")
+            raise OptionError(f"all types omitted at residue {row}. Allow at least one.")
         mixed = [g for g in self.groups if len({bool(self.designed[node]) for node in g}) > 1]
         if mixed:
             raise OptionError(
-                f"residues {list(mixed[0])} are tied, but some are designed and some are fixed; fix all of them or none"
+                f"tied residues {list(mixed[0])}: some are designed and some are fixed. Fix all of them or none."
             )
 
     def shared(self) -> Constraints:
-        """These, with one row for all residues of a group: types that any of them omits, the mean of the rest.
-
-        Where the rows of a group are the same, nothing changes.
-        """
+        """Return constraints with equal rows within each group: the union of omitted types, the mean of the rest."""
         changed: dict[str, Tensor | None] = {
             name: any_in_group(getattr(self, name), self.groups) for name in ("omit", "unlikely")
         }
@@ -82,17 +84,17 @@ class Constraints:
         return replace(self, **changed) if self.groups else self
 
     def probabilities(self, logits: Tensor, nodes: Tensor, temperature: float) -> Tensor:
-        """``(R, T)`` probabilities from which types are drawn, from the model's logits ``(R, T)`` at nodes ``(R,)``.
+        """Compute the sampling probabilities ``(R, T)`` from the model's logits ``(R, T)`` at nodes ``(R,)``.
 
         ``softmax((logits + bias) / temperature)`` without the omitted types, mixed with the profile, unlikely types
-        less likely; at temperature 0 the softmax is 1 for the likeliest type.
+        scaled down. At temperature 0 the softmax is 1 for the most probable type.
         """
         if self.bias is not None:
             logits = logits + _at(self.bias, nodes).to(logits.dtype)
         omitted = None if self.omit is None else _at(self.omit, nodes)
         if omitted is not None:
             logits = logits.masked_fill(omitted, -torch.inf)
-        if temperature > 0:  # the difference first: no temperature is too low for the floating type
+        if temperature > 0:  # subtract the maximum first: no overflow at low temperatures
             p = ((logits - logits.amax(1, keepdim=True)) / temperature).softmax(-1)
         else:
             p = torch.zeros_like(logits).scatter_(1, logits.argmax(1, keepdim=True), 1.0)
@@ -110,19 +112,21 @@ def _at(table: Tensor, nodes: Tensor) -> Tensor:
     return table.expand(len(nodes), -1) if table.dim() == 1 else table.index_select(0, nodes)
 
 
-def residues_without_types(designed: Tensor, omit: Tensor | None, pssm: Tensor | None, weight: Tensor | None) -> list[int]:
-    """Designed residues at which no type is left to be chosen: all are omitted, or all that a profile alone allows."""
+def residues_without_types(
+    designed: Tensor, omit: Tensor | None, pssm: Tensor | None, weight: Tensor | None
+) -> list[int]:
+    """Return the designed residues for which all types, or all that a profile with weight 1 allows, are omitted."""
     if omit is None:
         return []
     omitted = omit.expand(len(designed), -1)
-    none = omitted.all(1)
+    without = omitted.all(1)
     if pssm is not None and weight is not None:
-        none = none | ((weight == 1) & (pssm.masked_fill(omitted, 0.0).sum(1) == 0))
-    return (none & designed).nonzero().flatten().tolist()
+        without = without | ((weight == 1) & (pssm.masked_fill(omitted, 0.0).sum(1) == 0))
+    return (without & designed).nonzero().flatten().tolist()
 
 
 def any_in_group(table: Tensor | None, groups: Sequence[Sequence[int]]) -> Tensor | None:
-    """``(N, T)`` bool, each row of a group where any of its rows is; one row for all residues stays."""
+    """Return ``(N, T)`` bool, the union of the rows of each group; a ``(T,)`` table is returned unchanged."""
     if table is None or table.dim() == 1:
         return table
     table = table.clone()

@@ -1,7 +1,7 @@
-"""A model up to its decoder, worked out once, and log-probabilities of residue types from there.
+"""Encode proteins once up to a model's decoder, and compute log-probabilities of residue types.
 
-Three questions, all answered as ``(N, types)`` log-probabilities: *forced*, each residue from the true types of those
-before it in an order; *conditional*, each from all others; *unconditional*, from the backbone alone.
+Log-probabilities ``(N, types)`` are teacher-forced (given the native types of the residues before each one in a
+decoding order), conditional (given the types of all other residues) or unconditional (given the backbone only).
 """
 
 from __future__ import annotations
@@ -21,37 +21,43 @@ from protgraph.model.build import ProteinModel
 from protgraph.nn.decoder import Decoder, DecoderState
 from protgraph.ops import Proteins
 
-__all__ = ["Decoding", "check_design_model", "conditional_log_probs", "teacher_forced_log_probs", "unconditional_log_probs"]
+__all__ = [
+    "Decoding",
+    "check_design_model",
+    "conditional_log_probs",
+    "teacher_forced_log_probs",
+    "unconditional_log_probs",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Decoding:
-    """Proteins that are encoded and ready to be decoded.
+    """Encoded proteins, ready for decoding.
 
     Parameters
     ----------
     decoder : Decoder or OneShotDecoder
     head : callable
-        Rows ``(R, C)`` of the decoder to logits ``(R, types)``.
-    f : mapping
-        What the decoder reads, by its local names.
+        Maps rows ``(R, C)`` of the decoder to logits ``(R, types)``.
+    fields : mapping
+        Fields that the decoder reads, by local name.
     proteins : Proteins
     aatype : Tensor
         ``(N,)`` types in the structures.
-    known : Tensor
-        ``(N,)`` bool, which residues have neighbors, that is, a backbone to be decoded from; all without a decoder.
+    decodable : Tensor
+        ``(N,)`` bool, residues with neighbors, i.e. with a complete backbone; all for models without a decoder.
     """
 
     decoder: Decoder | OneShotDecoder
     head: Callable[[Tensor], Tensor]
-    f: Mapping[str, Any]
+    fields: Mapping[str, Any]
     proteins: Proteins
     aatype: Tensor
-    known: Tensor
+    decodable: Tensor
 
     @classmethod
     def of(cls, model: ProteinModel, batch: Data) -> Decoding:
-        """Encode a graph or batch; call it without gradients where none are needed.
+        """Encode a graph or batch; use ``torch.no_grad`` where no gradients are needed.
 
         Raises
         ------
@@ -60,54 +66,56 @@ class Decoding:
         """
         check_design_model(model)
         if model.decoder is None:
-            told, given = predict_logits(model, batch), inputs(batch)
+            features = inputs(batch)
             return cls(
                 decoder=OneShotDecoder(),
                 head=lambda h: h,
-                f=told,
-                proteins=given["proteins"],
-                aatype=given["aatype"],
-                known=torch.ones_like(given["aatype"], dtype=torch.bool),
+                fields=predict_logits(model, batch),
+                proteins=features["proteins"],
+                aatype=features["aatype"],
+                decodable=torch.ones_like(features["aatype"], dtype=torch.bool),
             )
         last = model.wires[-1]
         local = next(iter(model.head_reads))
         f = model.fields_of(batch)
         for w, layer in zip(model.wires[:-1], model.layers[:-1], strict=True):
-            made = layer({here: f[field] for here, field in w.reads.items()})
-            f |= {field: made[here] for here, field in w.writes.items()}
+            out = layer({name: f[field] for name, field in w.reads.items()})
+            f |= {field: out[name] for name, field in w.writes.items()}
         return cls(
             decoder=model.decoder,
             head=lambda h: model.head({local: h})["logits"],
-            f={here: f[field] for here, field in last.reads.items()},
+            fields={name: f[field] for name, field in last.reads.items()},
             proteins=f["proteins"],
             aatype=f["aatype"],
-            known=f[last.reads["edges"]].count > 0,
+            decodable=f[last.reads["edges"]].count > 0,
         )
 
     def start(self, copies: int = 1) -> DecoderState:
-        """A state to decode ``copies`` sequences of every protein from."""
-        return self.decoder.start(self.f, copies=copies)
+        """Return the decoder state for ``copies`` sequences of every protein."""
+        return self.decoder.start(self.fields, copies=copies)
 
 
 def check_design_model(model: ProteinModel) -> None:
-    """That a model tells residue types, by a decoder or all at once.
+    """Check that a model predicts residue types, with a decoder or in one shot.
 
     Raises
     ------
     WiringError
-        It predicts something else, or its head reads more than its decoder's result.
+        The model predicts another target, or its head reads more than the decoder's output.
     """
     name = model.spec.name
     if not predicts_residue_types(model.target):
         raise WiringError(
-            f"model {name!r} predicts {model.target.name!r}, not the types of residues: it designs nothing"
+            f"model {name!r} predicts {model.target.name!r}. Design requires a model that predicts residue types."
         )
     if model.decoder is None and len(model.layers) and isinstance(model.layers[-1], Decoder):
-        raise WiringError(f"model {name!r}: its head reads {model.head_reads}, not the decoder alone")
+        raise WiringError(
+            f"head of model {name!r} reads {model.head_reads}. Design requires a head that reads the decoder only."
+        )
 
 
 def teacher_forced_log_probs(decoding: Decoding, rank: Tensor, aatype: Tensor | None = None) -> Tensor:
-    """``log p(type of i | types before i)`` of every residue.
+    """Compute ``log p(type of i | types before i)`` of every residue (teacher forcing).
 
     Parameters
     ----------
@@ -115,7 +123,7 @@ def teacher_forced_log_probs(decoding: Decoding, rank: Tensor, aatype: Tensor | 
     rank : Tensor
         ``(N,)`` int64 or ``(S, N)`` for several orders.
     aatype : Tensor, optional
-        ``(N,)`` or ``(S, N)``; the structures' own by default.
+        ``(N,)`` or ``(S, N)``; the native types by default.
 
     Returns
     -------
@@ -134,14 +142,14 @@ def teacher_forced_log_probs(decoding: Decoding, rank: Tensor, aatype: Tensor | 
 
 
 def unconditional_log_probs(decoding: Decoding) -> Tensor:
-    """``log p(type of i | backbone)``, ``(N, types)``: nobody sees a type."""
+    """Compute ``log p(type of i | backbone)``, ``(N, types)``."""
     return teacher_forced_log_probs(decoding, torch.zeros_like(decoding.aatype))
 
 
 def conditional_log_probs(
     decoding: Decoding, rank: Tensor, aatype: Tensor | None = None, *, rows: Tensor | None = None
 ) -> Tensor:
-    """``log p(type of i | backbone, types of all others)``: each residue comes last, others by ``rank``.
+    """Compute ``log p(type of i | backbone, types of all others)``: each residue is decoded last, others by ``rank``.
 
     Parameters
     ----------
@@ -149,9 +157,9 @@ def conditional_log_probs(
     rank : Tensor
         ``(N,)`` int64.
     aatype : Tensor, optional
-        ``(N,)``; the structures' own by default.
+        ``(N,)``; the native types by default.
     rows : Tensor, optional
-        ``(R,)`` int64, which residues; all by default. The k-th of every protein are done in one pass.
+        ``(R,)`` int64, residues to compute; all by default. The k-th ones of all proteins share a pass.
 
     Returns
     -------
@@ -161,15 +169,15 @@ def conditional_log_probs(
     aatype = decoding.aatype if aatype is None else aatype
     rows = torch.arange(len(aatype), device=aatype.device) if rows is None else rows
     state, batch = decoding.start(copies=0), decoding.proteins.batch
-    h = decoding.f["h"].new_empty(len(rows), decoding.f["h"].size(1))
-    for chosen in _one_a_protein(batch[rows]):
+    h = decoding.fields["h"].new_empty(len(rows), decoding.fields["h"].size(1))
+    for chosen in _one_per_protein(batch[rows]):
         last = rank.index_fill(0, rows[chosen], len(rank))
         h[chosen] = decoding.decoder.teacher_force(state, aatype, last)[rows[chosen]]
     return decoding.head(h).log_softmax(-1)
 
 
-def _one_a_protein(batch: Tensor) -> list[Tensor]:
-    """``(R,)`` proteins of rows, ascending or not, to groups of rows with at most one of each protein."""
+def _one_per_protein(batch: Tensor) -> list[Tensor]:
+    """Group rows, given their proteins ``(R,)`` in any order, with at most one row of each protein per group."""
     order = batch.argsort(stable=True)
     ordered = batch[order]
     first = torch.searchsorted(ordered, ordered)

@@ -1,4 +1,4 @@
-"""Orders of decoding: fixed residues first, then the others at random, from N to C terminus, or in tied groups."""
+"""Decoding orders: fixed residues first, then designed ones at random, from N to C terminus, or in tied groups."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["forward_order", "random_decoding_order", "decoding_ranks", "tie_orde
 
 
 def random_decoding_order(designed: Tensor, proteins: Proteins, noise: Tensor) -> Tensor:
-    """Nodes in the order in which they are decoded: fixed ones by ``|noise|``, then designed ones, in every protein.
+    """Return nodes in decoding order: in every protein fixed ones by ``|noise|``, then designed ones by ``|noise|``.
 
     Parameters
     ----------
     designed : Tensor
-        ``(N,)`` bool; the others come first, in random order too.
+        ``(N,)`` bool, designed nodes.
     proteins : Proteins
     noise : Tensor
         ``(N,)`` or ``(S, N)`` normal deviates.
@@ -27,7 +27,7 @@ def random_decoding_order(designed: Tensor, proteins: Proteins, noise: Tensor) -
     Returns
     -------
     Tensor
-        Of the shape of ``noise``, int64: protein after protein, its nodes in their order.
+        Shape of ``noise``, int64: protein after protein, the nodes of each in decoding order.
 
     References
     ----------
@@ -35,8 +35,8 @@ def random_decoding_order(designed: Tensor, proteins: Proteins, noise: Tensor) -
 
     Notes
     -----
-    Their program sorts by ``(designed + 1e-4) |noise|``, which is the same unless a designed residue has a deviate near
-    0: it then comes before fixed ones.
+    The reference program sorts by ``(designed + 1e-4) |noise|``. The orders differ only if a designed residue has a
+    deviate near 0: there it comes before fixed ones.
     """
     by_noise = noise.abs().sort(dim=-1, stable=True)[1]
     order = by_noise.gather(-1, designed.long()[by_noise].sort(dim=-1, stable=True)[1])
@@ -44,44 +44,44 @@ def random_decoding_order(designed: Tensor, proteins: Proteins, noise: Tensor) -
 
 
 def forward_order(designed: Tensor, proteins: Proteins, copies: int = 1) -> Tensor:
-    """Fixed residues first, then the designed ones, both in the order of nodes; ``(copies, N)`` int64."""
+    """Return ``(copies, N)`` int64: fixed nodes first, then designed ones, both in node order."""
     return _within(designed.double(), proteins).expand(copies, -1)
 
 
 def decoding_ranks(order: Tensor, proteins: Proteins) -> Tensor:
-    """The place of each node in its protein's order: ``(S, N)`` or ``(N,)`` orders to the same shape."""
+    """Return the position of each node in its protein's decoding order, ``(S, N)`` or ``(N,)`` like ``order``."""
     place = torch.arange(order.size(-1), device=order.device) - proteins.ptr[:-1][proteins.batch]
     return torch.empty_like(order).scatter_(-1, order, place.expand_as(order).contiguous())
 
 
 def tie_order(order: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
-    """The order with the nodes of each group next to each other, where the first of them comes.
+    """Move the nodes of each group next to each other, to the position of the first of them.
 
     Parameters
     ----------
     order : Tensor
         ``(N,)`` int64.
     groups : sequence of sequence of int
-        Nodes that are to have one type, in the order in which they are worked out; no node in two of them.
+        Nodes that get the same type, in decoding order; groups are disjoint.
 
     Raises
     ------
     OptionError
         A node is in two groups.
     """
-    of = {}
+    group_of = {}
     for group in groups:
         for node in group:
-            if node in of:
-                raise OptionError(f"node {node} is tied twice; each residue belongs to one group")
-            of[node] = group
+            if node in group_of:
+                raise OptionError(f"node {node} is in two tied groups. Each residue can be in one.")
+            group_of[node] = group
     tied: dict[int, None] = {}
     for node in order.tolist():
-        tied |= dict.fromkeys(of.get(node, (node,)))
+        tied |= dict.fromkeys(group_of.get(node, (node,)))
     return torch.tensor(list(tied), device=order.device)
 
 
 def _within(key: Tensor, proteins: Proteins) -> Tensor:
-    """``(…, N)`` sorted by key in each protein, stable."""
+    """Return the stable sort of nodes by key ``(…, N)`` within each protein."""
     order = key.sort(dim=-1, stable=True)[1]
     return order.gather(-1, proteins.batch[order].sort(dim=-1, stable=True)[1])

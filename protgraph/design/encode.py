@@ -1,4 +1,4 @@
-"""Proteins in batches: encoded together, with the constraints of all."""
+"""Encode several proteins together, and merge their constraints."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ T = TypeVar("T")
 
 @torch.no_grad()
 def encode(model: ProteinModel, some: Sequence[Residues], *, known: Sequence[np.ndarray] = ()) -> Decoding:
-    """Proteins up to the decoder; featurizers see of each what is known before its sequence is.
+    """Featurize proteins with backbone atoms only, and run the model up to its decoder.
 
-    Where ``known`` ``(N,)`` bool is given for each, side chains of these residues are seen too.
+    Featurizers also use the side chains of the residues in the masks ``known`` ``(N,)``, one per protein, if given.
     """
     device = next(model.parameters()).device
-    seen = [r.hide(BACKBONE_ALONE) for r in some]
+    visible = [r.hide(BACKBONE_ALONE) for r in some]
     if known:
-        shown = [r.hide(BACKBONE_ALONE - {"sidechain"}) for r in some]
-        seen = [r.without_sidechains(~rows) for r, rows in zip(shown, known, strict=True)]
-    graphs = [model.plan.precompute(shows, aatype=r.aatype) for shows, r in zip(seen, some, strict=True)]
+        with_sidechains = [r.hide(BACKBONE_ALONE - {"sidechain"}) for r in some]
+        visible = [r.without_sidechains(~rows) for r, rows in zip(with_sidechains, known, strict=True)]
+    graphs = [model.plan.precompute(v, aatype=r.aatype) for v, r in zip(visible, some, strict=True)]
     return Decoding.of(model, collate(graphs).to(device))
 
 
@@ -56,24 +56,24 @@ def grouped(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator
 
 
 def merge_constraints(each: Sequence[Constraints], device: torch.device) -> Constraints:
-    """The constraints of several proteins as those of one batch."""
+    """Return the constraints of a batch from those of its proteins."""
     sizes = [len(c.designed) for c in each]
     starts = list(accumulate(sizes, initial=0))
-    wanted = {}
+    merged = {}
     for name in (f.name for f in fields(Constraints) if f.name not in ("groups", "designed")):
-        given = [getattr(c, name) for c in each]
-        like = next((g for g in given if g is not None), None)
+        tables = [getattr(c, name) for c in each]
+        like = next((table for table in tables if table is not None), None)
         if like is not None:
-            wanted[name] = torch.cat([_rows(name, g, n, like) for g, n in zip(given, sizes, strict=True)]).to(device)
+            merged[name] = torch.cat([_rows(name, t, n, like) for t, n in zip(tables, sizes, strict=True)]).to(device)
     return Constraints(
         designed=torch.cat([c.designed for c in each]).to(device),
         groups=[[node + start for node in g] for c, start in zip(each, starts, strict=False) for g in c.groups],
-        **wanted,
+        **merged,
     )
 
 
 def _rows(name: str, table: Tensor | None, n: int, like: Tensor) -> Tensor:
-    """The rows of n residues; where a protein has no such wish, those that wish nothing."""
+    """Return the rows of n residues of one protein, with neutral values where it has no such constraint."""
     if name in ("pssm_weight", "tie_weight"):
         return like.new_full((n,), float(name == "tie_weight")) if table is None else table
     return like.new_zeros(n, like.size(-1)) if table is None else table.expand(n, -1)

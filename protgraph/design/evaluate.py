@@ -1,4 +1,4 @@
-"""How good a model's sequences are: perplexity of native types, how many of them it draws, and what for what."""
+"""Evaluate sequence design: perplexity and recovery of native sequences, and the confusion matrix of types."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["DesignMetrics", "evaluate_design"]
 
 @dataclass(frozen=True, eq=False)
 class DesignMetrics:
-    """What a model does on proteins whose sequences are known.
+    """Results of a model on proteins with known sequences.
 
     Parameters
     ----------
     metrics : dict of str to float
-        ``perplexity`` is exp of the mean of ``-log p`` over all residues, each told the native types before it, log p
-        averaged over random orders (teacher forcing); ``perplexity_mean`` is the mean over chains of each one's.
-        ``recovery`` is the share of all residues whose native type is drawn; ``recovery_mean`` and ``recovery_median``
-        are of the shares in each chain.
+        ``perplexity`` is exp of the mean teacher-forced ``-log p`` over all residues, with log p averaged over random
+        orders; ``perplexity_mean`` is the mean of the perplexities of chains. ``recovery`` is the fraction of all
+        residues with the native type in the sampled sequences; ``recovery_mean`` and ``recovery_median`` are over
+        chains.
     confusion : ndarray
-        ``(20, 20)`` int64: how often a residue of the type of the row was drawn as the type of the column.
+        ``(20, 20)`` int64: counts of native types (rows) and sampled types (columns).
     residues : int
-        Residues that count: with a whole backbone, of one of the 20 types.
+        Number of evaluated residues: a complete backbone and one of the 20 types.
     """
 
     metrics: dict[str, float]
@@ -48,51 +48,53 @@ def evaluate_design(
     orders: int = 4,
     seed: int = 0,
 ) -> DesignMetrics:
-    """Score the native sequences of proteins, and draw others for all their residues.
+    """Score the native sequences of proteins, and sample sequences for all their residues.
 
     Parameters
     ----------
     model : ProteinModel
-        With a decoder.
+        A model that predicts residue types.
     proteins : sequence of Residues
     samples : int
-        Sequences drawn for each protein, for recovery.
+        Sampled sequences per protein, for recovery.
     temperature : float
-        Of the drawing.
+        Sampling temperature.
     orders : int
-        Random orders, for perplexity.
+        Random decoding orders per protein, for perplexity.
     seed : int
 
     Raises
     ------
     OptionError
-        No protein.
+        ``proteins`` is empty.
     """
     if not proteins:
-        raise OptionError("there is no protein to assess a model on")
-    losses, shares, right = [], [], np.zeros((UNKNOWN, UNKNOWN), np.int64)
-    for told in score_sequences(model, proteins, orders=orders, seed=seed):
-        known = (told.residues.aatype != UNKNOWN) & ~np.isnan(told.each)
-        losses += [-told.each[rows] for rows in _chains(told.residues, known)]
-    wish = DesignSpec()
-    for made in design_sequences(model, proteins, wish, copies=samples, temperature=temperature, seed=seed):
-        native = made.residues.aatype
-        counted = made.designed & (native != UNKNOWN)
-        drawn = made.aatype[:, counted]
-        shares += [(made.aatype[:, rows] == native[rows]).mean() for rows in _chains(made.residues, counted)]
-        np.add.at(right, (np.broadcast_to(native[counted], drawn.shape), drawn), 1)
-    whole = np.concatenate(losses)
+        raise OptionError("no proteins to evaluate a model on.")
+    losses, recoveries, confusion = [], [], np.zeros((UNKNOWN, UNKNOWN), np.int64)
+    for scores in score_sequences(model, proteins, orders=orders, seed=seed):
+        log_probs = scores.sequence_log_probs
+        mask = (scores.residues.aatype != UNKNOWN) & ~np.isnan(log_probs)
+        losses += [-log_probs[rows] for rows in _rows_by_chain(scores.residues, mask)]
+    for design in design_sequences(model, proteins, DesignSpec(), copies=samples, temperature=temperature, seed=seed):
+        native = design.residues.aatype
+        mask = design.designed & (native != UNKNOWN)
+        sampled = design.aatype[:, mask]
+        recoveries += [
+            (design.aatype[:, rows] == native[rows]).mean() for rows in _rows_by_chain(design.residues, mask)
+        ]
+        np.add.at(confusion, (np.broadcast_to(native[mask], sampled.shape), sampled), 1)
+    all_losses = np.concatenate(losses)
     metrics = {
-        "perplexity": np.exp(whole.mean()),
-        "recovery": np.trace(right) / right.sum(),
-        "recovery_median": np.median(shares),
-        "perplexity_mean": np.mean([np.exp(one.mean()) for one in losses]),
-        "recovery_mean": np.mean(shares),
+        "perplexity": np.exp(all_losses.mean()),
+        "recovery": np.trace(confusion) / confusion.sum(),
+        "recovery_median": np.median(recoveries),
+        "perplexity_mean": np.mean([np.exp(chain.mean()) for chain in losses]),
+        "recovery_mean": np.mean(recoveries),
     }
-    return DesignMetrics({name: float(value) for name, value in metrics.items()}, right, len(whole))
+    return DesignMetrics({name: float(value) for name, value in metrics.items()}, confusion, len(all_losses))
 
 
-def _chains(residues: Residues, counted: np.ndarray) -> list[np.ndarray]:
-    """Rows of each chain that count, of chains that have any."""
-    rows = [np.flatnonzero((residues.chain == name) & counted) for name in residues.chain_names]
-    return [own for own in rows if len(own)]
+def _rows_by_chain(residues: Residues, mask: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of each chain in a mask, without empty chains."""
+    rows = [np.flatnonzero((residues.chain == name) & mask) for name in residues.chain_names]
+    return [chain for chain in rows if len(chain)]

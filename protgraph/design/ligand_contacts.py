@@ -1,4 +1,4 @@
-"""Which residues lie about ligands: sequences are told how sure the model is of these."""
+"""Find residues near ligands, which define the ligand confidence of a design."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from protgraph.structure.descriptors.backbone_geometry import virtual_cb
 __all__ = ["LIGAND_DISTANCE", "near_ligands"]
 
 LIGAND_DISTANCE = 8.0
-"""Å, from the virtual CB to an atom of a ligand (Dauparas et al. 2025, the program's ``cutoff_for_score``)."""
+"""Å, from the virtual CB to a ligand atom (Dauparas et al. 2025, ``cutoff_for_score`` of the program)."""
 
 
 def near_ligands(residues: Residues) -> np.ndarray:
-    """Which residues have a heavy atom of a ligand less than 8 Å from their virtual CB.
+    """Find residues with a heavy ligand atom less than 8 Å from their virtual CB.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def near_ligands(residues: Residues) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N,)`` bool; False for residues without N, CA or C, and everywhere where residues were read without ligands.
+        ``(N,)`` bool; False for residues without N, CA or C, and for all residues that were read without ligands.
 
     References
     ----------

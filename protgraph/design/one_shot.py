@@ -1,4 +1,4 @@
-"""Models that tell all residue types at once, in the place where others have a decoder."""
+"""Non-autoregressive (one-shot) prediction of residue types, with the interface of a decoder."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ __all__ = ["OneShotDecoder", "predict_logits", "predicts_residue_types"]
 
 
 @dataclass
-class _Told(DecoderState):
+class _OneShotState(DecoderState):
     h: Tensor
     copies: int
     num_nodes: int
 
 
 class OneShotDecoder:
-    """Rows that no type changes: ``p(types | backbone) = Π_i p(type of i | backbone)``.
+    """Decoder whose rows do not depend on types: ``p(types | backbone) = Π_i p(type of i | backbone)``.
 
-    The methods of :class:`protgraph.nn.decoder.Decoder`; its rows are the logits themselves.
+    It has the methods of :class:`protgraph.nn.decoder.Decoder`. Its rows are the logits.
     """
 
-    def start(self, f: Mapping[str, Any], *, copies: int = 1) -> _Told:
-        return _Told(f["h"], copies, len(f["h"]))
+    def start(self, f: Mapping[str, Any], *, copies: int = 1) -> _OneShotState:
+        return _OneShotState(f["h"], copies, len(f["h"]))
 
-    def teacher_force(self, state: _Told, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
+    def teacher_force(self, state: _OneShotState, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
         return state.h
 
-    def reset(self, state: _Told, rows: Tensor) -> None:
-        """Do nothing: predictions do not depend on sampled types."""
+    def reset(self, state: _OneShotState, rows: Tensor) -> None:
+        """Do nothing: rows do not depend on decoded residues."""
 
-    def step(self, state: _Told, rows: Tensor) -> Tensor:
+    def step(self, state: _OneShotState, rows: Tensor) -> Tensor:
         return state.h.index_select(0, rows % state.num_nodes)
 
-    def commit(self, state: _Told, rows: Tensor, types: Tensor) -> None:
-        """Do nothing: predictions do not depend on sampled types."""
+    def commit(self, state: _OneShotState, rows: Tensor, types: Tensor) -> None:
+        """Do nothing: rows do not depend on sampled types."""
 
 
 def predicts_residue_types(target: Target) -> bool:
-    """Whether a target is the 20 residue types, or those and X, of each residue."""
+    """Return True if a target is the type of each residue, out of 20 or out of 20 and X."""
     names = tuple(ALPHABET)
     return target.level == "node" and target.kind == "classification" and target.names in (names, names[:UNKNOWN])
 
 
 def predict_logits(model: ProteinModel, batch: Data) -> dict[str, Tensor]:
-    """``{"h": logits (N, types)}`` of a graph or batch whose types are hidden."""
-    blind = copy.copy(batch)
-    blind.aatype = torch.full_like(batch.aatype, UNKNOWN)
-    return {"h": model(blind)["logits"]}
+    """Return ``{"h": logits (N, types)}`` of a graph or batch with hidden residue types."""
+    hidden = copy.copy(batch)
+    hidden.aatype = torch.full_like(batch.aatype, UNKNOWN)
+    return {"h": model(hidden)["logits"]}

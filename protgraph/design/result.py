@@ -1,4 +1,4 @@
-"""What designing and scoring give for one protein."""
+"""Results of design and scoring for one protein."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ __all__ = ["Design", "Scores"]
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """S sequences for one protein.
+    """S designed sequences of one protein.
 
     Parameters
     ----------
     residues : Residues
     designed : ndarray
-        ``(N,)`` bool, which residues were chosen.
+        ``(N,)`` bool, designed residues.
     aatype : ndarray
-        ``(S, N)`` int64, temperature after temperature.
+        ``(S, N)`` int64, sorted by temperature in the given order.
     temperature : ndarray
-        ``(S,)`` at which each was drawn.
+        ``(S,)``, sampling temperature of each sequence.
     score, global_score : ndarray
-        ``(S,)`` mean of ``-log p`` over the designed residues, and over all with a backbone.
+        ``(S,)`` mean of ``-log p`` over designed residues, and over all residues with a backbone.
     native_score, native_global_score : float
-        The same of the sequence in the structure, in the order of the first design.
+        The same for the native sequence, in the decoding order of the first design.
     log_probs : ndarray, optional
-        ``(S, N, types)``, what the model said of each residue from those before it; NaN without a backbone.
+        ``(S, N, types)``, log-probabilities given the residues decoded before; NaN without a backbone.
     probabilities : ndarray, optional
-        ``(S, N, types)``, what types were drawn from; 0 where none was.
+        ``(S, N, types)``, probabilities that types were sampled from; 0 for fixed residues.
     ligand_score : ndarray, optional
-        ``(S,)`` mean of ``-log p`` over the designed residues about ligands (:mod:`protgraph.design.ligand_contacts`); NaN, or
-        None, without any.
+        ``(S,)`` mean of ``-log p`` over the designed residues near ligands (:mod:`protgraph.design.ligand_contacts`);
+        NaN or None if there are none.
     """
 
     residues: Residues
@@ -51,29 +51,29 @@ class Design:
 
     @property
     def recovery(self) -> np.ndarray:
-        """``(S,)`` share of designed residues that have the type in the structure."""
+        """Fraction of designed residues with the native type, ``(S,)``."""
         return (self.aatype == self.residues.aatype)[:, self.designed].mean(1)
 
     @property
     def ligand_confidence(self) -> np.ndarray:
-        """``(S,)`` ``exp(-ligand_score)``, from 0 to 1; NaN without residues about ligands."""
+        """``exp(-ligand_score)``, ``(S,)``, from 0 to 1; NaN without residues near ligands."""
         return np.full(len(self.aatype), np.nan) if self.ligand_score is None else np.exp(-self.ligand_score)
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """How likely one sequence of one protein is.
+    """Log-probabilities of one sequence of one protein.
 
     Parameters
     ----------
     residues : Residues
-        Those that are scored.
+        Scored residues.
     aatype : ndarray
-        ``(N,)`` int64, the types that are scored.
+        ``(N,)`` int64, scored types.
     log_probs : ndarray
-        ``(N, types)``; NaN for residues without a whole backbone.
+        ``(N, types)``; NaN for residues without a complete backbone.
     name : str
-        Of the sequence; "" for the structure's own.
+        Name of the sequence; "" for the native one.
     """
 
     residues: Residues
@@ -82,13 +82,13 @@ class Scores:
     name: str = ""
 
     @property
-    def each(self) -> np.ndarray:
-        """``(N,)`` log-probability of each residue's type; NaN where there is none."""
-        known = self.aatype < self.log_probs.shape[1]
-        place = np.where(known, self.aatype, 0)[:, None]
-        return np.where(known, np.take_along_axis(self.log_probs, place, 1)[:, 0], np.nan)
+    def sequence_log_probs(self) -> np.ndarray:
+        """Log-probability of the type of each residue, ``(N,)``; NaN where the model gives none."""
+        predicted = self.aatype < self.log_probs.shape[1]
+        index = np.where(predicted, self.aatype, 0)[:, None]
+        return np.where(predicted, np.take_along_axis(self.log_probs, index, 1)[:, 0], np.nan)
 
     @property
     def score(self) -> float:
-        """Mean of ``-log p`` over the residues that have one."""
-        return float(-np.nanmean(self.each))
+        """Mean of ``-log p`` over the residues with a log-probability."""
+        return float(-np.nanmean(self.sequence_log_probs))

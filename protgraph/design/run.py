@@ -1,9 +1,10 @@
-"""Proteins in, sequences and scores out, several proteins at a time."""
+"""Design and score sequences of proteins, several proteins at a time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -13,8 +14,14 @@ from torch import Tensor
 from protgraph.design.autoregressive import check_temperature, random_deviates
 from protgraph.design.batched_sampling import SamplingRequest, sample_designs
 from protgraph.design.constraint import Constraints
-from protgraph.design.decode import Decoding, check_design_model, conditional_log_probs, teacher_forced_log_probs, unconditional_log_probs
-from protgraph.design.decoding_order import random_decoding_order, decoding_ranks
+from protgraph.design.decode import (
+    Decoding,
+    check_design_model,
+    conditional_log_probs,
+    teacher_forced_log_probs,
+    unconditional_log_probs,
+)
+from protgraph.design.decoding_order import decoding_ranks, random_decoding_order
 from protgraph.design.design_fasta import parse_sequence
 from protgraph.design.encode import encode, grouped, noisy
 from protgraph.design.result import Design, Scores
@@ -25,14 +32,14 @@ from protgraph.structure import Residues
 
 __all__ = ["SCORING_MODES", "RefusedProteins", "design_sequences", "score_sequences"]
 
-#: How residues are scored, and what each one is told.
+#: Conditioning of the log-probabilities of a residue, by mode.
 SCORING_MODES = {
-    "forced": "the backbone and the types before it, in random orders",
-    "conditional": "the backbone and the types of all others",
-    "unconditional": "the backbone alone",
+    "teacher_forced": "backbone and native types of the residues before it, in random decoding orders",
+    "conditional": "backbone and native types of all other residues",
+    "unconditional": "backbone only",
 }
-BATCH_RESIDUES = 1024  # that are encoded at a time; 1 MB a residue while it is encoded
-BATCH_DECODED = 1 << 15  # sequences × residues that are decoded at a time; 5 kB each
+BATCH_RESIDUES = 1024  # residues encoded together; 1 MB per residue during encoding
+BATCH_DECODED = 1 << 15  # sequences × residues decoded together; 5 kB each
 
 T = TypeVar("T")
 RefusedProteins = list[tuple[Residues, ProtgraphError]]
@@ -41,7 +48,7 @@ RefusedProteins = list[tuple[Residues, ProtgraphError]]
 def design_sequences(
     model: ProteinModel,
     proteins: Iterable[Residues],
-    wish: DesignSpec | None = None,
+    spec: DesignSpec | None = None,
     *,
     copies: int = 1,
     temperature: float | Sequence[float] = 0.1,
@@ -53,61 +60,67 @@ def design_sequences(
     batch_residues: int = BATCH_RESIDUES,
     batch_decoded: int = BATCH_DECODED,
 ) -> Iterator[Design]:
-    """Draw sequences for proteins.
+    """Sample sequences for proteins.
 
     Parameters
     ----------
     model : ProteinModel
-        That tells residue types, all at once or with a decoder; :func:`protgraph.model.pretrained` gives one.
+        A model that predicts residue types, autoregressive or in one shot, e.g. from
+        :func:`protgraph.model.pretrained`.
     proteins : iterable of Residues
-    wish : DesignSpec, optional
+    spec : DesignSpec, optional
+        Designed chains, fixed residues, biases and ties; by default all residues are designed.
     copies : int
-        Sequences of each protein at each temperature.
+        Sequences per protein and temperature.
     temperature : float or sequence of float
-        What logits are divided by; 0 takes the likeliest type.
+        Divides the logits; 0 takes the most probable type.
     seed : int
-        The same one gives the same sequences, however many there are, and whatever else is decoded beside them.
+        Seed of decoding orders, types and noise. A sequence does not depend on ``copies`` or on the other proteins.
     noise : float
-        Å, standard deviation of what is added to every coordinate, anew for each sequence.
+        Gaussian coordinate noise (standard deviation, Å), resampled for each sequence.
     details : bool
-        Keep log-probabilities, and the probabilities that types were drawn from.
+        Keep log-probabilities, and the probabilities that types were sampled from.
     sidechains : bool
-        Show the side chains of residues that are not designed, to models that look at side chains.
+        Give side chains of fixed residues to models that use side chains.
     refused : list, optional
-        Proteins for which the wish makes no sense, or that the model sees nothing of, are appended here with the error,
-        and the others go on; without a list, the first of them raises.
+        Collects proteins that cannot be designed (the spec does not fit, or no backbone is complete) with the error. By
+        default the first of them raises.
     batch_residues, batch_decoded : int
-        Residues that are encoded at a time, and sequences × residues that are decoded at a time.
+        Residues encoded together, and sequences × residues decoded together.
+
+    Yields
+    ------
+    Design
 
     Raises
     ------
     OptionError, SelectionError
         Numbers out of range; see ``refused``.
     WiringError
-        The model predicts something else.
+        The model predicts another target.
     """
-    wish = wish or DesignSpec()
+    spec = spec or DesignSpec()
     temperatures = [temperature] if isinstance(temperature, (int, float)) else list(temperature)
-    _check(copies >= 1, f"copies={copies}: 1 sequence or more")
-    _check(len(temperatures) > 0, "there is no temperature")
+    _check(copies >= 1, f"invalid copies: {copies}. Use an integer from 1.")
+    _check(len(temperatures) > 0, "no temperature given.")
     for one in temperatures:
         check_temperature(one)
-        _check(temperatures.count(one) == 1, f"temperature {one:g} is given twice; ask for more copies")
+        _check(temperatures.count(one) == 1, f"duplicate temperature: {one:g}. Use more copies instead.")
     _check_seed_and_noise(seed, noise)
     check_design_model(model)
     request = SamplingRequest(copies, temperatures, seed, noise, details, batch_residues, batch_decoded, sidechains)
 
-    def wished(residues: Residues) -> tuple[Residues, Constraints]:
-        return residues, wish.constraints(residues, model.target.size)
+    def with_constraints(residues: Residues) -> tuple[Residues, Constraints]:
+        return residues, spec.constraints(residues, model.target.size)
 
-    pairs = _allowed(proteins, wished, refused)
-    for some in grouped(pairs, batch_residues, lambda pair: len(pair[0])):
-        made = sample_designs(model, [residues for residues, _ in some], [c for _, c in some], request)
-        for one in made:
-            if one.designed.any():
-                yield one
+    pairs = _accepted(proteins, with_constraints, refused)
+    for batch in grouped(pairs, batch_residues, lambda pair: len(pair[0])):
+        designs = sample_designs(model, [residues for residues, _ in batch], [c for _, c in batch], request)
+        for design in designs:
+            if design.designed.any():
+                yield design
             else:
-                _refuse(one.residues, _unseen(one.residues, "to be designed"), refused)
+                _refuse(design.residues, _no_backbone(design.residues, "designed"), refused)
 
 
 def score_sequences(
@@ -115,7 +128,7 @@ def score_sequences(
     proteins: Iterable[Residues],
     *,
     chains: Sequence[str] = (),
-    mode: str = "forced",
+    mode: str = "teacher_forced",
     orders: int = 1,
     seed: int = 0,
     noise: float = 0.0,
@@ -123,101 +136,125 @@ def score_sequences(
     refused: RefusedProteins | None = None,
     batch_residues: int = BATCH_RESIDUES,
 ) -> Iterator[Scores]:
-    """Log-probabilities of the types of every residue.
+    """Compute the log-probabilities of all types at every residue.
 
     Parameters
     ----------
     model : ProteinModel
-        That tells residue types; one without a decoder says the same in every mode.
+        A model that predicts residue types; without a decoder, all modes give the same values.
     proteins : iterable of Residues
     chains : sequence of str
-        Chains to score; types and places of the others are told first. All where there are none.
-    mode : {"forced", "conditional", "unconditional"}
-        What each residue is told; see :data:`SCORING_MODES`.
+        Chains to score; the others are decoded first, with their native types. All chains by default.
+    mode : {"teacher_forced", "conditional", "unconditional"}
+        Conditioning, see :data:`SCORING_MODES`.
     orders : int
-        Random orders whose log-probabilities are averaged; of no use to "unconditional".
+        Random decoding orders; log-probabilities are averaged. Not used by "unconditional".
     seed : int
-        Of the orders.
+        Seed of decoding orders and noise.
     noise : float
-        Å, standard deviation of what is added to every coordinate.
-    sequences : sequence of (str, str), or a mapping to such from names of proteins
-        Names and letters to score in place of those in the structures, of the chains to score; "/" may part chains.
+        Gaussian coordinate noise (standard deviation, Å).
+    sequences : sequence of (str, str), or mapping of protein name to such a sequence
+        Names and one-letter sequences of the chains to score, in place of the native ones; "/" may separate chains.
     refused : list, optional
-        Proteins that cannot be scored, or that a sequence does not fit, are appended here with the error, and the
-        others go on; without a list, the first of them raises.
+        Collects proteins that cannot be scored or that a sequence does not fit, with the error. By default the first of
+        them raises.
     batch_residues : int
-        Residues that are encoded at a time.
+        Residues encoded together.
+
+    Yields
+    ------
+    Scores
 
     Raises
     ------
     OptionError, SelectionError
-        An unknown mode, numbers out of range; see ``refused``.
+        Unknown mode or numbers out of range; see ``refused``.
     WiringError
-        The model predicts something else.
+        The model predicts another target.
     """
-    _check(mode in SCORING_MODES, f"mode={mode!r} is none of {', '.join(SCORING_MODES)}")
-    _check(orders >= 1, f"orders={orders}: 1 order or more")
+    _check(mode in SCORING_MODES, f"unknown mode: {mode!r}. Allowed: {', '.join(SCORING_MODES)}.")
+    _check(orders >= 1, f"invalid orders: {orders}. Use an integer from 1.")
     _check_seed_and_noise(seed, noise)
     check_design_model(model)
 
-    def fitting(residues: Residues) -> tuple[Residues, Residues, list[tuple[str, np.ndarray]]]:
-        own = residues.chains(chains) if chains else residues
-        given = sequences.get(residues.name, ()) if isinstance(sequences, Mapping) else sequences
-        _check(bool(given) or not sequences, f"{residues.name}: none of the sequences is of this protein")
-        return residues, own, [(name, parse_sequence(own, name, text)) for name, text in given] or [("", own.aatype)]
-
-    for some in grouped(_allowed(proteins, fitting, refused), batch_residues, lambda item: len(item[0])):
-        whole = [residues for residues, _, _ in some]
-        decoding = encode(model, noisy(whole, noise, seed))
-        asked = torch.cat([torch.from_numpy(np.isin(r.chain, own.chain_names)) for r, own, _ in some])
-        asked = asked.to(decoding.aatype.device)
-        drawn = random_deviates(decoding.proteins.sizes, range(orders), seed=seed)[0].to(asked.device)
-        rank = decoding_ranks(random_decoding_order(asked, decoding.proteins, drawn), decoding.proteins)
-        for number in range(max(len(given) for _, _, given in some)):
+    for batch in grouped(
+        _accepted(proteins, lambda r: _Scored.of(r, chains, sequences), refused), batch_residues, lambda s: len(s.whole)
+    ):
+        decoding = encode(model, noisy([item.whole for item in batch], noise, seed))
+        mask = torch.cat([torch.from_numpy(np.isin(i.whole.chain, i.residues.chain_names)) for i in batch])
+        mask = mask.to(decoding.aatype.device)
+        noise_of_orders = random_deviates(decoding.proteins.sizes, range(orders), seed=seed)[0].to(mask.device)
+        order = random_decoding_order(mask, decoding.proteins, noise_of_orders)
+        rank = decoding_ranks(order, decoding.proteins)
+        for number in range(max(len(item.sequences) for item in batch)):
             aatype = decoding.aatype.clone()
-            types = np.concatenate([given[min(number, len(given) - 1)][1] for _, _, given in some])
-            aatype[asked] = torch.from_numpy(types).to(asked.device)
-            told = _log_probs(decoding, mode, rank, aatype, asked).double()
-            parts = _parts(decoding, asked, aatype, told.masked_fill(~decoding.known[asked, None], torch.nan))
-            for (residues, own, given), (types, log_probs) in zip(some, parts, strict=True):
-                if number >= len(given):
+            types = np.concatenate([i.sequences[min(number, len(i.sequences) - 1)][1] for i in batch])
+            aatype[mask] = torch.from_numpy(types).to(mask.device)
+            log_probs = _log_probs(decoding, mode, rank, aatype, mask).double()
+            log_probs = log_probs.masked_fill(~decoding.decodable[mask, None], torch.nan)
+            for item, (types, values) in zip(batch, _split(decoding, mask, aatype, log_probs), strict=True):
+                if number >= len(item.sequences):
                     continue
-                one = Scores(own, types, log_probs, given[number][0])
-                if not np.isnan(one.each).all():
-                    yield one
+                scores = Scores(item.residues, types, values, item.sequences[number][0])
+                if not np.isnan(scores.sequence_log_probs).all():
+                    yield scores
                 elif number == 0:
-                    _refuse(residues, _unseen(own, "to be scored"), refused)
+                    _refuse(item.whole, _no_backbone(item.residues, "scored"), refused)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """A protein, its scored chains, and the names and types of the sequences to score."""
+
+    whole: Residues
+    residues: Residues
+    sequences: list[tuple[str, np.ndarray]]
+
+    @classmethod
+    def of(
+        cls,
+        whole: Residues,
+        chains: Sequence[str],
+        sequences: Sequence[tuple[str, str]] | Mapping[str, Sequence[tuple[str, str]]],
+    ) -> _Scored:
+        residues = whole.chains(chains) if chains else whole
+        own = sequences.get(whole.name, ()) if isinstance(sequences, Mapping) else sequences
+        _check(bool(own) or not sequences, f"no sequence for protein {whole.name}.")
+        types = [(name, parse_sequence(residues, name, text)) for name, text in own]
+        return cls(whole, residues, types or [("", residues.aatype)])
 
 
 @torch.no_grad()
-def _log_probs(decoding: Decoding, mode: str, rank: Tensor, aatype: Tensor, asked: Tensor) -> Tensor:
-    """``(R, types)`` of the residues that are asked for."""
+def _log_probs(decoding: Decoding, mode: str, rank: Tensor, aatype: Tensor, mask: Tensor) -> Tensor:
+    """Return the log-probabilities ``(R, types)`` of the residues in a mask ``(N,)``."""
     if mode == "unconditional":
-        return unconditional_log_probs(decoding)[asked]
-    if mode == "forced":
-        return sum(teacher_forced_log_probs(decoding, r, aatype)[asked] for r in rank) / len(rank)
-    rows = asked.nonzero().flatten()
+        return unconditional_log_probs(decoding)[mask]
+    if mode == "teacher_forced":
+        return sum(teacher_forced_log_probs(decoding, r, aatype)[mask] for r in rank) / len(rank)
+    rows = mask.nonzero().flatten()
     return sum(conditional_log_probs(decoding, r, aatype, rows=rows) for r in rank) / len(rank)
 
 
-def _parts(
-    decoding: Decoding, asked: Tensor, aatype: Tensor, log_probs: Tensor
+def _split(
+    decoding: Decoding, mask: Tensor, aatype: Tensor, log_probs: Tensor
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Types and log-probabilities of the residues of each protein that are asked for."""
-    counts = decoding.proteins.sum(asked.long()).tolist()
-    for types, told in zip(aatype[asked].split(counts), log_probs.split(counts), strict=True):
-        yield types.cpu().numpy(), told.cpu().numpy()
+    """Yield types and log-probabilities of the residues of each protein in a mask."""
+    counts = decoding.proteins.sum(mask.long()).tolist()
+    for types, values in zip(aatype[mask].split(counts), log_probs.split(counts), strict=True):
+        yield types.cpu().numpy(), values.cpu().numpy()
 
 
-def _allowed(items: Iterable[Residues], of: Callable[[Residues], T], refused: RefusedProteins | None) -> Iterator[T]:
-    """What a function makes of each protein, but of those for which it raises."""
+def _accepted(
+    items: Iterable[Residues], function: Callable[[Residues], T], refused: RefusedProteins | None
+) -> Iterator[T]:
+    """Yield the results of a function for each protein, except for those for which it raises."""
     for residues in items:
         try:
-            made = of(residues)
+            result = function(residues)
         except ProtgraphError as e:
             _refuse(residues, e, refused)
             continue
-        yield made
+        yield result
 
 
 def _refuse(residues: Residues, error: ProtgraphError, refused: RefusedProteins | None) -> None:
@@ -226,19 +263,19 @@ def _refuse(residues: Residues, error: ProtgraphError, refused: RefusedProteins 
     refused.append((residues, error))
 
 
-def _unseen(residues: Residues, what: str) -> OptionError:
-    whole = int(residues.backbone_mask.all(1).sum())
+def _no_backbone(residues: Residues, action: str) -> OptionError:
+    complete = int(residues.backbone_mask.all(1).sum())
     return OptionError(
-        f"{residues.name}: the model sees none of the residues {what}; {whole} of {len(residues)} have all of N, CA, C "
-        "and O, and for CA alone there are models of their own"
+        f"no residue can be {action}: {residues.name}. {complete} of {len(residues)} residues have all of N, CA, C and "
+        "O. For CA traces use a CA-only model, e.g. proteinmpnn.ca_v_48_020."
     )
 
 
-def _check(claim: bool, otherwise: str) -> None:
-    if not claim:
-        raise OptionError(otherwise)
+def _check(condition: bool, message: str) -> None:
+    if not condition:
+        raise OptionError(message)
 
 
 def _check_seed_and_noise(seed: int, noise: float) -> None:
-    _check(seed >= 0, f"seed={seed}: a whole number from 0 on")
-    _check(0 <= noise < math.inf, f"noise={noise:g}: a number of Å from 0 on")
+    _check(seed >= 0, f"invalid seed: {seed}. Use an integer from 0.")
+    _check(0 <= noise < math.inf, f"invalid noise: {noise:g}. Use a standard deviation in Å from 0.")

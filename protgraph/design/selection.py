@@ -1,4 +1,4 @@
-"""Residues in words: ``A``, ``A:52B``, ``A:10-20``, ``A:10-``; and which of them are tied."""
+"""Parse selections of residues, ``A``, ``A:52B``, ``A:10-20``, ``A:10-``, and ties between residues."""
 
 from __future__ import annotations
 
@@ -18,177 +18,181 @@ _PART = re.compile(
     r"(?P<chain>[^:,]*)"
     r"(?P<place>:(?P<first>-?\d+)(?P<code>[A-Za-z]?)(?P<range>-((?P<last>-?\d+)(?P<code2>[A-Za-z]?))?)?)?"
 )
-_LAST = "~"  # after every insertion code: a range to 20 holds 20A
-_HOW = "give a chain 'A', a residue 'A:10', a range 'A:10-20', or 'A:10-' to the end"
+_LAST = "~"  # sorts after every insertion code: a range to 20 includes 20A
+_SYNTAX = "Use a chain 'A', a residue 'A:10', a range 'A:10-20' or 'A:10-'."
 
 
 @dataclass(frozen=True)
 class Tie:
-    """Residues that are to have one type.
+    """Residues that get the same type.
 
     Parameters
     ----------
     rows : tuple of int
-        In the order in which they are worked out.
+        In decoding order.
     weights : tuple of float
-        What the logits of each are multiplied by before they are averaged.
+        Factors of the logits of each before averaging.
     """
 
     rows: tuple[int, ...]
     weights: tuple[float, ...]
 
 
-def select_residues(residues: Residues, words: str) -> np.ndarray:
-    """``(N,)`` bool: parts with commas between them, each as in :func:`select_rows`.
+def select_residues(residues: Residues, selection: str) -> np.ndarray:
+    """Return a mask ``(N,)`` of comma-separated parts, each as in :func:`select_rows`.
 
     Raises
     ------
     OptionError
-        A part that cannot be read.
+        A part has invalid syntax.
     SelectionError
-        A part that is not there.
+        A part selects residues that do not exist.
     """
-    chosen = np.zeros(len(residues), bool)
-    for part in filter(None, (p.strip() for p in words.split(","))):
-        chosen[select_rows(residues, part)] = True
-    return chosen
+    mask = np.zeros(len(residues), bool)
+    for part in filter(None, (p.strip() for p in selection.split(","))):
+        mask[select_rows(residues, part)] = True
+    return mask
 
 
 def select_rows(residues: Residues, part: str) -> np.ndarray:
-    """Rows of one part, ascending: a chain ``"A"``, a residue ``"A:52B"``, a range ``"A:10-20"`` or ``"A:10-"``.
+    """Return the ascending rows of a chain ``"A"``, a residue ``"A:52B"``, or a range ``"A:10-20"`` or ``"A:10-"``.
 
-    A range goes by numbers, then insertion codes; its ends belong to it, with all insertions after the last one. They
-    may lie in a gap of the numbers, and it may begin before the first residue that is resolved, but not end behind the
-    last one.
+    Ranges are sorted by number, then insertion code. Both ends are included, with all insertions after the last number.
+    Ends may be unresolved residues, and a range may begin before the first resolved residue, but it must not end after
+    the last one.
 
     Raises
     ------
     OptionError
-        It cannot be read, or ends before it begins.
+        The syntax is invalid, or the range ends before it begins.
     SelectionError
-        Nothing of it is there, or the chain ends before it does.
+        No residue is selected, or the chain ends before the range does.
     """
-    found = _PART.fullmatch(part)
-    if found is None or not part:
-        raise OptionError(f"{part!r} is no selection: {_HOW}")
-    own = np.flatnonzero(residues.chain == found["chain"])
-    if len(own) == 0:
-        told = ", ".join(map(repr, residues.chain_names))
-        raise SelectionError(f"{residues.name}: {part!r} is of no chain here; chains: {told}")
-    if found["place"] is None:
-        return own
-    keys = list(zip(residues.res_id[own].tolist(), residues.ins_code[own].tolist(), strict=True))
-    first = int(found["first"]), found["code"]
-    last = _end(residues, part, found, keys)
-    own = own[[first <= key <= last for key in keys]]
-    if len(own) == 0:
-        low, high = (_written(key) for key in (min(keys), max(keys)))
+    match = _PART.fullmatch(part)
+    if match is None or not part:
+        raise OptionError(f"invalid selection: {part!r}. {_SYNTAX}")
+    rows = np.flatnonzero(residues.chain == match["chain"])
+    if len(rows) == 0:
+        chains = ", ".join(map(repr, residues.chain_names))
+        raise SelectionError(f"unknown chain in selection {part!r} ({residues.name}). Chains: {chains}.")
+    if match["place"] is None:
+        return rows
+    keys = list(zip(residues.res_id[rows].tolist(), residues.ins_code[rows].tolist(), strict=True))
+    first = int(match["first"]), match["code"]
+    last = _end(residues, part, match, keys)
+    rows = rows[[first <= key <= last for key in keys]]
+    if len(rows) == 0:
+        low, high = (_residue_number(key) for key in (min(keys), max(keys)))
         raise SelectionError(
-            f"{residues.name}: no residue {part!r}; chain {found['chain']!r} has {len(keys)}, {low} to {high}"
+            f"no residue in selection {part!r} ({residues.name}). Chain {match['chain']!r} has {len(keys)} residues, "
+            f"{low} to {high}."
         )
-    return own
+    return rows
 
 
-def _end(residues: Residues, part: str, found: re.Match[str], keys: Sequence[tuple[int, str]]) -> tuple[float, str]:
-    """Number and code of the last residue of a part, checked against those of its chain."""
-    first = int(found["first"]), found["code"]
-    if found["range"] is None:
+def _end(residues: Residues, part: str, match: re.Match[str], keys: Sequence[tuple[int, str]]) -> tuple[float, str]:
+    """Return number and insertion code of the last residue of a part, checked against those of its chain."""
+    first = int(match["first"]), match["code"]
+    if match["range"] is None:
         return first
-    if found["last"] is None:
+    if match["last"] is None:
         return math.inf, ""
-    last = int(found["last"]), found["code2"] or _LAST
+    last = int(match["last"]), match["code2"] or _LAST
     if last < first:
-        raise OptionError(f"{part!r} ends before it begins")
-    chain, high = found["chain"], max(keys)
-    begin = f"{chain}:{found['first']}{found['code']}"
+        raise OptionError(f"selection {part!r} ends before it begins.")
+    chain, high = match["chain"], max(keys)
+    begin = f"{chain}:{match['first']}{match['code']}"
     if last[0] > high[0] >= first[0]:
         raise SelectionError(
-            f"{residues.name}: {part!r} goes on behind chain {chain!r}, which ends at {_written(high)}: "
-            f"write '{begin}-' for all from {first[0]}{first[1]} on"
+            f"selection {part!r} ends after chain {chain!r} ({residues.name}). The chain ends at "
+            f"{_residue_number(high)}. Use '{begin}-' for all residues from {first[0]}{first[1]}."
         )
     return last
 
 
-def _written(key: tuple[int, str]) -> str:
+def _residue_number(key: tuple[int, str]) -> str:
     return f"{key[0]}{key[1]}"
 
 
-def parse_ties(residues: Residues, wishes: Sequence[str]) -> list[Tie]:
-    """The ties of several wishes, each as in :func:`parse_tie`.
+def parse_ties(residues: Residues, specs: Sequence[str]) -> list[Tie]:
+    """Return the ties of several specifications, each as in :func:`parse_tie`.
 
     Raises
     ------
     OptionError
-        A residue is in two of them.
+        A residue is in two ties.
     """
-    found: list[Tie] = []
-    of: dict[int, str] = {}
-    for words in wishes:
-        for tie in parse_tie(residues, words):
+    result: list[Tie] = []
+    spec_of: dict[int, str] = {}
+    for spec in specs:
+        for tie in parse_tie(residues, spec):
             for row in tie.rows:
-                if row in of:
-                    both = repr(words) if of[row] == words else f"{of[row]!r} and {words!r}"
+                if row in spec_of:
+                    both = repr(spec) if spec_of[row] == spec else f"{spec_of[row]!r} and {spec!r}"
                     raise OptionError(
-                        f"{residues.name}: {residues.ids[row]} is tied twice, in {both}; "
-                        "name all that are to be alike at once: 'A,B,C'"
+                        f"residue in two ties: {residues.ids[row]} of {residues.name} ({both}). List all tied chains "
+                        "or residues in one tie: 'A,B,C'."
                     )
-                of[row] = words
-            found.append(tie)
-    return found
+                spec_of[row] = spec
+            result.append(tie)
+    return result
 
 
-def parse_tie(residues: Residues, words: str) -> list[Tie]:
-    """Residues that are to be alike: those of one number in whole chains, or the k-th ones of all parts.
+def parse_tie(residues: Residues, spec: str) -> list[Tie]:
+    """Return tied residues: those with equal numbers in whole chains, or the k-th residues of all parts.
 
     Parameters
     ----------
     residues : Residues
-    words : str
-        ``"A,B,C"`` or ``"A:1-9,B:101-109"``; each part maybe with a weight, ``"A=1,B=-0.5"``, which is 1 by default.
+    spec : str
+        ``"A,B,C"`` or ``"A:1-9,B:101-109"``, each part optionally with a weight, ``"A=1,B=-0.5"``; 1 by default.
 
     Raises
     ------
     OptionError
-        Parts of different lengths, or chains of which no number is in two; a weight that is no number.
+        Parts have different lengths, chains have no common number, or a weight is not a number.
     SelectionError
-        A part that is not there.
+        A part selects residues that do not exist.
     """
-    parts, weights = zip(*(_weighed(p.strip()) for p in words.split(",")), strict=True)
+    parts, weights = zip(*(_parse_weight(p.strip()) for p in spec.split(",")), strict=True)
     if len(parts) < 2:
-        raise OptionError(f"tied={words!r}: give two parts or more, 'A,B' or 'A:1-10,B:1-10'")
+        raise OptionError(f"invalid tie: {spec!r}. Use two or more parts, 'A,B' or 'A:1-10,B:1-10'.")
     rows = [select_rows(residues, part).tolist() for part in parts]
     if all(":" not in part for part in parts):  # homo-oligomer: chains may lack residues
-        return _by_number(residues, words, rows, weights)
+        return _tie_by_number(residues, spec, rows, weights)
     if len({len(part) for part in rows}) > 1:
-        told = ", ".join(f"{part} has {len(r)}" for part, r in zip(parts, rows, strict=True))
-        raise OptionError(f"{residues.name}: tied parts are not equally long: {told} residues")
+        lengths = ", ".join(f"{part}: {len(r)}" for part, r in zip(parts, rows, strict=True))
+        raise OptionError(f"tied parts of different lengths: {spec!r} ({residues.name}). Residues: {lengths}.")
     return [Tie(tuple(group), weights) for group in zip(*rows, strict=True)]
 
 
-def _by_number(residues: Residues, words: str, rows: Sequence[Sequence[int]], weights: Sequence[float]) -> list[Tie]:
+def _tie_by_number(residues: Residues, spec: str, rows: Sequence[Sequence[int]], weights: Sequence[float]) -> list[Tie]:
     groups: dict[tuple[int, str], list[tuple[int, float]]] = {}
-    for own, weight in zip(rows, weights, strict=True):
-        for row in own:
+    for chain, weight in zip(rows, weights, strict=True):
+        for row in chain:
             key = int(residues.res_id[row]), str(residues.ins_code[row])
             groups.setdefault(key, []).append((row, weight))
-    found = [Tie(*zip(*group, strict=True)) for group in groups.values() if len(group) > 1]
-    if not found:
-        ranges = [f"{residues.chain[own[0]]}:{residues.res_id[own].min()}-{residues.res_id[own].max()}" for own in rows]
+    tied = [Tie(*zip(*group, strict=True)) for group in groups.values() if len(group) > 1]
+    if not tied:
+        ranges = [
+            f"{residues.chain[chain[0]]}:{residues.res_id[chain].min()}-{residues.res_id[chain].max()}"
+            for chain in rows
+        ]
         raise OptionError(
-            f"{residues.name}: the chains of tied={words!r} have no residue number in common; "
-            f"tie ranges, the first with the first: '{','.join(ranges)}'"
+            f"no common residue number in tied chains: {spec!r} ({residues.name}). Tie ranges of equal length: "
+            f"'{','.join(ranges)}'."
         )
-    return found
+    return tied
 
 
-def _weighed(part: str) -> tuple[str, float]:
-    name, given, value = part.partition("=")
-    if not given:
+def _parse_weight(part: str) -> tuple[str, float]:
+    name, separator, value = part.partition("=")
+    if not separator:
         return part, 1.0
     try:
         weight = float(value)
     except ValueError:
         weight = math.nan
     if not math.isfinite(weight):
-        raise OptionError(f"tied part {part!r}: the weight is a number, 'A=1,B=-0.5'")
+        raise OptionError(f"invalid weight of a tied part: {part!r}. Use a finite number, 'A=1,B=-0.5'.")
     return name.strip(), weight

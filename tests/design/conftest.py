@@ -1,4 +1,4 @@
-"""Two chains with insertion codes, for words and tables."""
+"""A protein of two chains with insertion codes, for selections and tables."""
 
 from __future__ import annotations
 

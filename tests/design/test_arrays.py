@@ -1,4 +1,4 @@
-"""Arrays of several proteins are joined by residues, and each is found again by ptr."""
+"""Arrays of designs and scores of several proteins, concatenated and split by ``ptr``."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ def proteins(two_chains):
 
 
 @pytest.mark.parametrize("details", [False, True])
-def test_designs_are_found_by_ptr(model, proteins, tmp_path, details):
-    made = list(design_sequences(model, proteins, copies=2, temperature=[0.1, 0.2], details=details))
-    with np.load(write_designs(tmp_path / "new" / "d.npz", made)) as z:
-        found = dict(z)
-    assert found["ptr"].tolist() == [0, 19, 29] and found["temperature"].tolist() == [0.1, 0.1, 0.2, 0.2]
-    assert found["residues"].tolist() == [*proteins[0].ids, *proteins[1].ids]
-    for number, one in enumerate(made):
-        rows = slice(*found["ptr"][number : number + 2])
-        assert np.array_equal(found["aatype"][:, rows], one.aatype)
-        assert np.array_equal(found["native"][rows], one.residues.aatype)
-        assert np.array_equal(found["designed"][rows], one.designed)
+def test_ptr_gives_the_residues_of_each_design(model, proteins, tmp_path, details):
+    designs = list(design_sequences(model, proteins, copies=2, temperature=[0.1, 0.2], details=details))
+    with np.load(write_designs(tmp_path / "new" / "d.npz", designs)) as z:
+        arrays = dict(z)
+    assert arrays["ptr"].tolist() == [0, 19, 29] and arrays["temperature"].tolist() == [0.1, 0.1, 0.2, 0.2]
+    assert arrays["residues"].tolist() == [*proteins[0].ids, *proteins[1].ids]
+    for number, design in enumerate(designs):
+        rows = slice(*arrays["ptr"][number : number + 2])
+        assert np.array_equal(arrays["aatype"][:, rows], design.aatype)
+        assert np.array_equal(arrays["native"][rows], design.residues.aatype)
+        assert np.array_equal(arrays["designed"][rows], design.designed)
         for name in ("score", "global_score", "recovery"):
-            assert np.array_equal(found[name][:, number], getattr(one, name))
-        assert found["native_score"][number] == one.native_score
-        assert ("log_probs" in found) == details
+            assert np.array_equal(arrays[name][:, number], getattr(design, name))
+        assert arrays["native_score"][number] == design.native_score
+        assert ("log_probs" in arrays) == details
         if details:
-            assert np.array_equal(found["probabilities"][:, rows], one.probabilities)
+            assert np.array_equal(arrays["probabilities"][:, rows], design.probabilities)
 
 
-def test_scores_are_found_by_ptr(model, proteins, tmp_path):
-    told = list(score_sequences(model, proteins, mode="unconditional"))
-    with np.load(write_scores(tmp_path / "s.npz", told)) as z:
-        found = dict(z)
-    assert found["ptr"].tolist() == [0, 19, 29] and found["sequences"].tolist() == ["", ""]
-    assert np.array_equal(found["log_probs"][19:], told[1].log_probs)
-    assert np.array_equal(found["aatype"][:19], proteins[0].aatype)
+def test_ptr_gives_the_residues_of_each_score(model, proteins, tmp_path):
+    scores = list(score_sequences(model, proteins, mode="unconditional"))
+    with np.load(write_scores(tmp_path / "s.npz", scores)) as z:
+        arrays = dict(z)
+    assert arrays["ptr"].tolist() == [0, 19, 29] and arrays["sequences"].tolist() == ["", ""]
+    assert np.array_equal(arrays["log_probs"][19:], scores[1].log_probs)
+    assert np.array_equal(arrays["aatype"][:19], proteins[0].aatype)

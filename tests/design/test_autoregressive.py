@@ -1,4 +1,4 @@
-"""Drawing row by row equals drawing with everything worked out again, and the published program's own draws."""
+"""Sampling row by row with cached states, against recomputing all rows at each step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ import torch
 import protgraph as pg
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Constraints, Decoding, teacher_forced_log_probs, random_decoding_order, decoding_ranks, sample_sequences
+from protgraph.design import (
+    Constraints,
+    Decoding,
+    decoding_ranks,
+    random_decoding_order,
+    sample_sequences,
+    teacher_forced_log_probs,
+)
 from protgraph.design.autoregressive import random_deviates
 from protgraph.errors import OptionError, WiringError
 from protgraph.model import build_model
@@ -29,10 +36,10 @@ def proteins(structures_dir):
 
 @pytest.fixture(scope="module")
 def model():
-    made = build_model("proteinmpnn.small", TARGET, seed=0).double().eval()
-    with torch.no_grad():  # random weights say nearly the same everywhere; make them choose
-        made.head.mlp[0].weight.mul_(8)
-    return made
+    network = build_model("proteinmpnn.small", TARGET, seed=0).double().eval()
+    with torch.no_grad():  # random weights give nearly uniform probabilities; sharpen them
+        network.head.mlp[0].weight.mul_(8)
+    return network
 
 
 @torch.no_grad()
@@ -41,171 +48,181 @@ def encoded(model, proteins) -> Decoding:
 
 
 @torch.no_grad()
-def slow(found: Decoding, wanted: Constraints, order, uniform, temperature: float):
-    """One copy: for every choice all rows are worked out anew."""
-    aatype, p_all = found.aatype.clone(), {}
-    for component in order[wanted.designed[order]].tolist():
-        known = found.start(0), aatype, decoding_ranks(order, found.proteins)
-        logits = found.head(found.decoder.teacher_force(*known))[component]
-        p = wanted.probabilities(logits[None], torch.tensor([component]), temperature)[0]
-        aatype[component] = int((p.cumsum(0) <= uniform[component] * p.sum()).sum())
-        p_all[component] = p
-    return aatype, p_all
+def sample_slowly(decoding: Decoding, constraints: Constraints, order, uniform, temperature: float):
+    """Sample one sequence; recompute all rows at every step."""
+    aatype, probabilities = decoding.aatype.clone(), {}
+    for node in order[constraints.designed[order]].tolist():
+        logits = decoding.head(
+            decoding.decoder.teacher_force(decoding.start(0), aatype, decoding_ranks(order, decoding.proteins))
+        )[node]
+        p = constraints.probabilities(logits[None], torch.tensor([node]), temperature)[0]
+        aatype[node] = int((p.cumsum(0) <= uniform[node] * p.sum()).sum())
+        probabilities[node] = p
+    return aatype, probabilities
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("fixed", [False, True])
-def test_drawing_row_by_row_equals_working_out_everything_again(model, proteins, temperature, fixed):
-    found = encoded(model, proteins)
-    n, generator = len(found.aatype), torch.Generator().manual_seed(4)
+def test_sampling_row_by_row_equals_recomputing_all_rows(model, proteins, temperature, fixed):
+    decoding = encoded(model, proteins)
+    n, generator = len(decoding.aatype), torch.Generator().manual_seed(4)
     designed = torch.rand(n, generator=generator) < 0.6 if fixed else torch.ones(n, dtype=torch.bool)
     omit = torch.zeros(21, dtype=torch.bool)
     omit[[1, 20]] = True
     bias = torch.randn(n, 21, generator=generator, dtype=torch.float64)
-    wanted = Constraints(designed, omit=omit, bias=bias)
-    made = sample_sequences(found, wanted, copies=2, temperature=temperature, seed=5)
-    uniform = random_deviates(found.proteins.sizes, range(2), seed=5)[1]
+    constraints = Constraints(designed, omit=omit, bias=bias)
+    sampled = sample_sequences(decoding, constraints, copies=2, temperature=temperature, seed=5)
+    uniform = random_deviates(decoding.proteins.sizes, range(2), seed=5)[1]
     for copy in range(2):
-        aatype, p = slow(found, wanted, made.order[copy], uniform[copy], temperature)
-        assert torch.equal(made.aatype[copy], aatype)
-        for component, row in p.items():
-            torch.testing.assert_close(made.probabilities[copy, component], row, rtol=1e-9, atol=1e-12)
-        again = teacher_forced_log_probs(found, decoding_ranks(made.order[copy], found.proteins), aatype)
-        torch.testing.assert_close(made.log_probs[copy], again, rtol=1e-9, atol=1e-10)
-        assert torch.equal(aatype[~designed], found.aatype[~designed])
+        aatype, p = sample_slowly(decoding, constraints, sampled.order[copy], uniform[copy], temperature)
+        assert torch.equal(sampled.aatype[copy], aatype)
+        for node, row in p.items():
+            torch.testing.assert_close(sampled.probabilities[copy, node], row, rtol=1e-9, atol=1e-12)
+        again = teacher_forced_log_probs(decoding, decoding_ranks(sampled.order[copy], decoding.proteins), aatype)
+        torch.testing.assert_close(sampled.log_probs[copy], again, rtol=1e-9, atol=1e-10)
+        assert torch.equal(aatype[~designed], decoding.aatype[~designed])
         assert not torch.isin(aatype[designed], omit.nonzero()).any()
 
 
-def test_what_is_drawn_does_not_depend_on_what_is_decoded_beside_it(model, proteins):
+def test_samples_do_not_depend_on_the_batch(model, proteins):
     alone = [encoded(model, [r]) for r in proteins]
-    singles = [sample_sequences(f, Constraints(torch.ones(len(f.aatype)) > 0), copies=2, temperature=1.0, seed=3) for f in alone]
-    found = encoded(model, proteins)
-    everything = Constraints(torch.ones(len(found.aatype), dtype=torch.bool))
-    both = sample_sequences(found, everything, copies=4, temperature=1.0, seed=3)
+    singles = [
+        sample_sequences(f, Constraints(torch.ones(len(f.aatype)) > 0), copies=2, temperature=1.0, seed=3)
+        for f in alone
+    ]
+    decoding = encoded(model, proteins)
+    everything = Constraints(torch.ones(len(decoding.aatype), dtype=torch.bool))
+    both = sample_sequences(decoding, everything, copies=4, temperature=1.0, seed=3)
     assert torch.equal(both.aatype[:2], torch.cat([s.aatype for s in singles], 1))
-    assert not torch.equal(both.aatype, sample_sequences(found, everything, copies=4, temperature=1.0, seed=4).aatype)
+    assert not torch.equal(
+        both.aatype, sample_sequences(decoding, everything, copies=4, temperature=1.0, seed=4).aatype
+    )
 
 
-def test_tied_residues_are_alike(model, proteins):
-    found = encoded(model, proteins)
-    everything = torch.ones(len(found.aatype), dtype=torch.bool)
+def test_tied_residues_get_the_same_type(model, proteins):
+    decoding = encoded(model, proteins)
+    everything = torch.ones(len(decoding.aatype), dtype=torch.bool)
     groups = [[0, 4, 10], [5, 6], [15, 30]]
-    made = sample_sequences(found, Constraints(everything, groups=groups), copies=3, temperature=1.0, seed=2)
+    sampled = sample_sequences(decoding, Constraints(everything, groups=groups), copies=3, temperature=1.0, seed=2)
     for group in groups:
-        types, p = made.aatype[:, group], made.probabilities[:, group]
+        types, p = sampled.aatype[:, group], sampled.probabilities[:, group]
         assert (types == types[:, :1]).all()
         assert (p == p[:, :1]).all()
-    assert torch.equal(made.order.sort()[0], torch.arange(len(everything)).expand(3, -1))
+    assert torch.equal(sampled.order.sort()[0], torch.arange(len(everything)).expand(3, -1))
 
 
-def test_weights_of_ties_multiply_logits_before_they_are_averaged(model, proteins):
-    found = encoded(model, proteins)
-    n, groups = len(found.aatype), [[0, 4, 10], [5, 6]]
+def test_weights_of_ties_multiply_logits_before_averaging(model, proteins):
+    decoding = encoded(model, proteins)
+    n, groups = len(decoding.aatype), [[0, 4, 10], [5, 6]]
     weights = torch.ones(n, dtype=torch.float64)
     weights[[0, 4, 10]] = torch.tensor([2.0, -0.5, 0.0], dtype=torch.float64)
-    wanted = Constraints(torch.ones(n, dtype=torch.bool), groups=groups, tie_weight=weights)
-    made = sample_sequences(found, wanted, temperature=0.7, seed=2)
-    assert wanted.tie_weight.tolist()[:5] == [2.0, 1.0, 1.0, 1.0, -0.5]  # not changed on the way
-    with torch.no_grad():  # tied rows see each other's place, no type: the one of log_probs, up to a constant
-        told = made.log_probs[0, [0, 4, 10]]
-    want = ((2.0 * told[0] - 0.5 * told[1]) / 3 / 0.7).softmax(0)
-    torch.testing.assert_close(made.probabilities[0, 4], want)
-    assert not torch.allclose(want, sample_sequences(found, Constraints(wanted.designed, groups=groups)).probabilities[0, 4])
+    constraints = Constraints(torch.ones(n, dtype=torch.bool), groups=groups, tie_weight=weights)
+    sampled = sample_sequences(decoding, constraints, temperature=0.7, seed=2)
+    assert constraints.tie_weight.tolist()[:5] == [2.0, 1.0, 1.0, 1.0, -0.5]  # not modified
+    with torch.no_grad():  # tied rows do not depend on the types of their group
+        log_probs = sampled.log_probs[0, [0, 4, 10]]
+    want = ((2.0 * log_probs[0] - 0.5 * log_probs[1]) / 3 / 0.7).softmax(0)
+    torch.testing.assert_close(sampled.probabilities[0, 4], want)
+    assert not torch.allclose(
+        want, sample_sequences(decoding, Constraints(constraints.designed, groups=groups)).probabilities[0, 4]
+    )
 
 
-def test_a_tied_residue_without_a_backbone_gets_the_type_of_the_others(model, proteins):
+def test_a_tied_residue_without_a_backbone_gets_the_type_of_its_group(model, proteins):
     backbone = proteins[1].backbone.copy()
     backbone[[6, 9], 3] = np.nan
-    found = encoded(model, [replace(proteins[1], backbone=backbone)])
-    n = len(found.aatype)
-    assert found.known.logical_not().nonzero().flatten().tolist() == [6, 9]
+    decoding = encoded(model, [replace(proteins[1], backbone=backbone)])
+    n = len(decoding.aatype)
+    assert decoding.decodable.logical_not().nonzero().flatten().tolist() == [6, 9]
     everything = torch.ones(n, dtype=torch.bool)
     for group in ([2, 6], [6, 2], [9, 2, 6, 3]):
         omit = torch.zeros(n, 21, dtype=torch.bool)
-        omit[6, :15] = True  # a wish for one that has none of its own
-        made = sample_sequences(found, Constraints(everything, omit=omit, groups=[group]), copies=3, temperature=1.0, seed=4)
-        types = made.aatype[:, group]
+        omit[6, :15] = True  # a constraint of the residue without a backbone
+        sampled = sample_sequences(
+            decoding, Constraints(everything, omit=omit, groups=[group]), copies=3, temperature=1.0, seed=4
+        )
+        types = sampled.aatype[:, group]
         assert (types == types[:, :1]).all() and (types >= 15).all()
-    both = sample_sequences(found, Constraints(everything, groups=[[6, 9]]), temperature=1.0)
-    assert torch.equal(both.aatype[0, [6, 9]], found.aatype[[6, 9]])  # nobody can tell
+    both = sample_sequences(decoding, Constraints(everything, groups=[[6, 9]]), temperature=1.0)
+    assert torch.equal(both.aatype[0, [6, 9]], decoding.aatype[[6, 9]])  # no logits at all
 
 
-def test_the_last_number_below_one_draws_no_omitted_type(model, proteins):
-    found = encoded(deepcopy(model).float(), proteins)
-    n = len(found.aatype)
-    wanted = Constraints(torch.ones(n, dtype=torch.bool), omit=torch.arange(21) > 17)
+def test_the_largest_uniform_number_samples_no_omitted_type(model, proteins):
+    decoding = encoded(deepcopy(model).float(), proteins)
+    n = len(decoding.aatype)
+    constraints = Constraints(torch.ones(n, dtype=torch.bool), omit=torch.arange(21) > 17)
     uniform = torch.full((1, n), 1 - 2.0**-53, dtype=torch.float64)
     assert uniform.float().max() == 1.0  # rounded
-    made = sample_sequences(found, wanted, temperature=1.0, uniform=uniform)
-    assert (made.aatype == 17).all()
+    sampled = sample_sequences(decoding, constraints, temperature=1.0, uniform=uniform)
+    assert (sampled.aatype == 17).all()
 
 
-def test_an_order_in_which_a_designed_residue_precedes_a_fixed_one_is_refused(model, proteins):
-    found = encoded(model, proteins)
-    n = len(found.aatype)
+def test_an_order_with_a_designed_residue_before_a_fixed_one_is_an_error(model, proteins):
+    decoding = encoded(model, proteins)
+    n = len(decoding.aatype)
     designed = torch.arange(n) != 5
     order = torch.arange(n)[None]
-    with pytest.raises(OptionError, match="a designed residue comes before a fixed one"):
-        sample_sequences(found, Constraints(designed), order=order)
-    noise = torch.zeros(1, n)  # a deviate of 0 comes first of the designed ones alone
+    with pytest.raises(OptionError):
+        sample_sequences(decoding, Constraints(designed), order=order)
+    noise = torch.zeros(1, n)  # a deviate of 0 comes first among designed residues only
     noise[:, 5] = 3.0
-    assert random_decoding_order(designed, found.proteins, noise)[0, 0] == 5
+    assert random_decoding_order(designed, decoding.proteins, noise)[0, 0] == 5
 
 
-def test_a_profile_takes_its_share(model, proteins):
-    found = encoded(model, proteins)
-    n = len(found.aatype)
+def test_a_profile_is_mixed_in_by_its_weight(model, proteins):
+    decoding = encoded(model, proteins)
+    n = len(decoding.aatype)
     profile = torch.zeros(n, 21, dtype=torch.float64)
     profile[:, 3] = 1.0
     weight = torch.full((n,), 1.0, dtype=torch.float64)
     everything = torch.ones(n, dtype=torch.bool)
-    made = sample_sequences(found, Constraints(everything, pssm=profile, pssm_weight=weight), temperature=0.5)
-    assert (made.aatype == 3).all()
+    sampled = sample_sequences(decoding, Constraints(everything, pssm=profile, pssm_weight=weight), temperature=0.5)
+    assert (sampled.aatype == 3).all()
     half = Constraints(everything, pssm=profile, pssm_weight=weight / 2)
     logits = torch.randn(2, 21, dtype=torch.float64)
     p = half.probabilities(logits, torch.tensor([0, 1]), 1.0)
     torch.testing.assert_close(p, (logits.softmax(1) + profile[:2]) / 2)
 
 
-def test_scores_are_means_over_what_is_asked(model, proteins):
-    found = encoded(model, proteins)
-    n = len(found.aatype)
-    made = sample_sequences(found, Constraints(torch.ones(n, dtype=torch.bool)), copies=2, seed=1)
+def test_scores_are_means_over_the_mask(model, proteins):
+    decoding = encoded(model, proteins)
+    n = len(decoding.aatype)
+    sampled = sample_sequences(decoding, Constraints(torch.ones(n, dtype=torch.bool)), copies=2, seed=1)
     mask = torch.arange(n) % 3 == 0
-    got = made.score(mask, found.proteins)
+    got = sampled.score(mask, decoding.proteins)
     rows = torch.arange(14)[mask[:14]]
-    want = -made.log_probs[1][rows, made.aatype[1][rows]].mean()
+    want = -sampled.log_probs[1][rows, sampled.aatype[1][rows]].mean()
     torch.testing.assert_close(got[1, 0], want)
 
 
-def test_fixed_residues_come_first_and_orders_are_of_each_protein(model, proteins):
-    found = encoded(model, proteins)
-    designed = torch.arange(len(found.aatype)) % 2 == 0
-    order = random_decoding_order(designed, found.proteins, torch.randn(4, len(designed)))
+def test_orders_are_per_protein_with_fixed_residues_first(model, proteins):
+    decoding = encoded(model, proteins)
+    designed = torch.arange(len(decoding.aatype)) % 2 == 0
+    order = random_decoding_order(designed, decoding.proteins, torch.randn(4, len(designed)))
     for one in order:
-        for part in found.proteins.split(one):
+        for part in decoding.proteins.split(one):
             kinds = designed[part].long()
             assert (kinds.diff() >= 0).all()
         assert (one[:14] < 14).all()
-        assert torch.equal(decoding_ranks(one, found.proteins)[one[:14]], torch.arange(14))
+        assert torch.equal(decoding_ranks(one, decoding.proteins)[one[:14]], torch.arange(14))
 
 
-def test_wrong_wishes_are_told(model, proteins):
-    found = encoded(model, proteins)
-    everything = torch.ones(len(found.aatype), dtype=torch.bool)
-    with pytest.raises(OptionError, match="copies=0"):
-        sample_sequences(found, Constraints(everything), copies=0)
+def test_invalid_options_and_constraints_are_errors(model, proteins):
+    decoding = encoded(model, proteins)
+    everything = torch.ones(len(decoding.aatype), dtype=torch.bool)
+    with pytest.raises(OptionError, match="copies: 0"):
+        sample_sequences(decoding, Constraints(everything), copies=0)
     for temperature in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(OptionError, match=f"temperature={temperature:g}: a number from 0"):
-            sample_sequences(found, Constraints(everything), temperature=temperature)
-    with pytest.raises(OptionError, match="every type is left out at residue 0"):
+        with pytest.raises(OptionError, match=f"{temperature:g}"):
+            sample_sequences(decoding, Constraints(everything), temperature=temperature)
+    with pytest.raises(OptionError, match="residue 0"):
         Constraints(everything, omit=torch.ones(21, dtype=torch.bool))
-    with pytest.raises(OptionError, match="some are designed and some are fixed"):
+    with pytest.raises(OptionError, match=r"\[0, 1\]"):
         Constraints(torch.arange(len(everything)) > 0, groups=[[0, 1]])
-    with pytest.raises(OptionError, match="tied twice"):
-        sample_sequences(found, Constraints(everything, groups=[[0, 1], [1, 2]]))
-    with pytest.raises(OptionError, match="pssm and pssm_weight"):
+    with pytest.raises(OptionError, match="node 1"):
+        sample_sequences(decoding, Constraints(everything, groups=[[0, 1], [1, 2]]))
+    with pytest.raises(OptionError, match="pssm_weight"):
         Constraints(everything, pssm=torch.ones(1, 21))
     other = build_model("proteinmpnn.small", Target("class", "node", "classification", 2, ("a", "b")), seed=0)
-    with pytest.raises(WiringError, match="predicts 'class', not the types of residues"):
+    with pytest.raises(WiringError, match="'class'"):
         Decoding.of(other, collate([other.plan.precompute(proteins[0])]))

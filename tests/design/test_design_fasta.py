@@ -1,4 +1,4 @@
-"""FASTA in and out: the published program's headers, gzipped or not, whole files or none."""
+"""FASTA files of designs: headers in the layout of ProteinMPNN, compression, atomic writing and errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import protgraph as pg
-from protgraph.design import Design, sequences_by_protein, read_design_sequences, design_records, write_design_fasta
+from protgraph.design import Design, design_records, read_design_sequences, sequences_by_protein, write_design_fasta
 from protgraph.errors import OptionError
 
 
@@ -17,10 +17,10 @@ def test_samples_are_counted_at_each_temperature(structures_dir):
     residues = residues.select(residues.res_id <= 3)
     aatype = np.array([residues.aatype, residues.aatype, [0, 0, 0]])
     numbers = np.array([0.1, 0.2, 0.3])
-    made = Design(
+    design = Design(
         residues, np.array([True, True, False]), aatype, np.array([0.1, 0.1, 0.25]), numbers, numbers, 1.5, 2.5
     )
-    (native, first), *others = design_records(made, model="m", seed=7)
+    (native, first), *others = design_records(design, model="m", seed=7)
     assert first == "MQI"
     assert native == (
         "1ubq, score=1.5000, global_score=2.5000, fixed_chains=[], designed_chains=['A'], model_name=m, "
@@ -34,7 +34,7 @@ def test_samples_are_counted_at_each_temperature(structures_dir):
     assert others[2][1] == "AAA"
 
 
-def test_designs_are_of_the_protein_in_the_header_before_them():
+def test_sequences_belong_to_the_protein_of_the_native_header_before_them():
     native = "{}, score=1.0000, global_score=1.0000, fixed_chains=[], designed_chains=['A'], model_name=m"
     first, second = native.format("a, b"), native.format("c")
     every = [("mine", "M"), (first, "A"), ("T=0.1, sample=1", "B"), (second, "C"), ("T=0.1, sample=1", "D")]
@@ -45,16 +45,16 @@ def test_designs_are_of_the_protein_in_the_header_before_them():
 
 
 @pytest.mark.parametrize("name", ["designs.fasta", "designs.fasta.gz"])
-def test_what_is_written_is_read(tmp_path, name):
-    found = [("native, score=1", "MKV/LL"), ("T=0.1 -> a", "MKV/LA")]
+def test_written_records_are_read_back(tmp_path, name):
+    pairs = [("native, score=1", "MKV/LL"), ("T=0.1 -> a", "MKV/LA")]
     path = tmp_path / "new" / name
-    assert write_design_fasta(path, found) == 2
+    assert write_design_fasta(path, pairs) == 2
     assert path.read_bytes().startswith(b"\x1f\x8b" if name.endswith("gz") else b">native")
-    assert read_design_sequences(path) == found
+    assert read_design_sequences(path) == pairs
     assert [p.name for p in path.parent.iterdir()] == [name]
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+def test_a_failed_write_leaves_the_previous_file(tmp_path):
     path = tmp_path / "designs.fasta"
     path.write_text("before")
 
@@ -68,32 +68,32 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     assert path.read_text() == "before" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_sequences_may_be_of_any_case_and_system(tmp_path):
+def test_case_line_ends_and_byte_order_mark_do_not_matter(tmp_path):
     path = tmp_path / "odd.fasta"
     path.write_bytes(b"\xef\xbb\xbf\r\n>one two\r\nmk v\r\nll*\r\n\r\n>\r\nX/a\r\n")
     assert read_design_sequences(path) == [("one two", "MKVLL"), ("", "X/A")]
 
 
 @pytest.mark.parametrize(
-    "content, told",
+    "content, in_message",
     [
-        (b"", "there is no sequence in it"),
-        (b"\n \n", "there is no sequence in it"),
-        (b"MKV\n", "is no FASTA file: it begins with no '>'"),
-        (b">a\nMK-V\n", "record 'a': '-' is no residue type: a residue that is not in the structure has no letter"),
-        (b">a\nMKB\n", "record 'a': 'B' is no residue type: ACDEF"),
-        (b">a\nMK\n>b\n", "record 'b' has no sequence"),
-        (b"\x83\xff", "is no FASTA file: it is no text"),
-        (gzip.compress(b">a\nMK", mtime=0)[:-6], "cannot be read"),
+        pytest.param(b"", "x.fasta", id="empty"),
+        pytest.param(b"\n \n", "x.fasta", id="blank"),
+        pytest.param(b"MKV\n", "'>'", id="no header"),
+        pytest.param(b">a\nMK-V\n", "'-'.*'a'", id="gap"),
+        pytest.param(b">a\nMKB\n", "'B'.*'a'.*ACDEF", id="letter"),
+        pytest.param(b">a\nMK\n>b\n", "'b'", id="empty record"),
+        pytest.param(b"\x83\xff", "UTF-8", id="not text"),
+        pytest.param(gzip.compress(b">a\nMK", mtime=0)[:-6], "x.fasta", id="truncated gzip"),
     ],
 )
-def test_what_is_no_fasta_is_told(tmp_path, content, told):
+def test_invalid_files_are_errors(tmp_path, content, in_message):
     path = tmp_path / "x.fasta"
     path.write_bytes(content)
-    with pytest.raises(OptionError, match=told):
+    with pytest.raises(OptionError, match=in_message):
         read_design_sequences(path)
 
 
-def test_a_missing_file_is_told(tmp_path):
-    with pytest.raises(OptionError, match="cannot be read: No such file or directory"):
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(OptionError, match="nowhere.fasta"):
         read_design_sequences(tmp_path / "nowhere.fasta")

@@ -1,4 +1,4 @@
-"""Words select the residues that they say, and what is not there is told."""
+"""Selections of residues and ties: syntax, ranges in gaps, and errors."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from protgraph.design.selection import Tie, select_residues, parse_tie, parse_ties
+from protgraph.design.selection import Tie, parse_tie, parse_ties, select_residues
 from protgraph.errors import OptionError, SelectionError
 
 
-def rows(residues, words):
-    return np.flatnonzero(select_residues(residues, words)).tolist()
+def rows(residues, selection):
+    return np.flatnonzero(select_residues(residues, selection)).tolist()
 
 
 @pytest.mark.parametrize(
-    "words, want",
+    "selection, expected",
     [
         ("B", range(10, 19)),
         ("A:5", [4]),
@@ -29,33 +29,34 @@ def rows(residues, words):
         ("", []),
     ],
 )
-def test_selections_are_chains_residues_and_ranges(two_chains, words, want):
-    assert rows(two_chains, words) == list(want)
+def test_selections_are_chains_residues_and_ranges(two_chains, selection, expected):
+    assert rows(two_chains, selection) == list(expected)
 
 
 @pytest.mark.parametrize(
-    "words, error, told",
+    "selection, error, in_message",
     [
-        ("C", SelectionError, "'C' is of no chain here; chains: 'A', 'B'"),
-        ("A:77", SelectionError, "no residue 'A:77'; chain 'A' has 10, 1 to 9"),
-        ("A:20-30", SelectionError, "no residue 'A:20-30'; chain 'A' has 10, 1 to 9"),
-        ("A:3-900", SelectionError, "'A:3-900' goes on behind chain 'A', which ends at 9: write 'A:3-' for all from 3"),
-        ("A:5A-10", SelectionError, "write 'A:5A-' for all from 5A on"),
-        ("A:7-3", OptionError, "'A:7-3' ends before it begins"),
-        ("A:x", OptionError, "'A:x' is no selection: give a chain 'A', a residue"),
-        ("A:", OptionError, "'A:' is no selection"),
+        ("C", SelectionError, ["'C'", "'A', 'B'"]),
+        ("A:77", SelectionError, ["'A:77'", "10 residues", "1 to 9"]),
+        ("A:20-30", SelectionError, ["'A:20-30'", "10 residues", "1 to 9"]),
+        ("A:3-900", SelectionError, ["'A:3-900'", "ends at 9", "'A:3-'"]),
+        ("A:5A-10", SelectionError, ["'A:5A-10'", "'A:5A-'"]),
+        ("A:7-3", OptionError, ["'A:7-3'"]),
+        ("A:x", OptionError, ["'A:x'", "'A:10-20'"]),
+        ("A:", OptionError, ["'A:'"]),
     ],
 )
-def test_what_is_not_there_is_told(two_chains, words, error, told):
-    with pytest.raises(error, match=told):
-        select_residues(two_chains, words)
+def test_invalid_selections_are_errors_with_the_allowed_range(two_chains, selection, error, in_message):
+    with pytest.raises(error) as e:
+        select_residues(two_chains, selection)
+    assert all(data in str(e.value) for data in in_message)
 
 
 def test_the_ends_of_a_range_may_be_in_gaps_and_before_the_first_resolved_residue(two_chains):
     gapped = two_chains.select(~np.isin(two_chains.res_id, (1, 2, 5, 6)))
     assert [gapped.ids[n] for n in rows(gapped, "A:1-6")] == ["A:3", "A:4"]
     assert [gapped.ids[n] for n in rows(gapped, "A:5-7")] == ["A:7"]
-    with pytest.raises(SelectionError, match="no residue 'A:5-6'"):
+    with pytest.raises(SelectionError, match="'A:5-6'"):
         select_residues(gapped, "A:5-6")
 
 
@@ -64,7 +65,7 @@ def test_a_chain_without_a_name_is_selected_by_its_numbers(two_chains):
     assert rows(nameless, ":8-") == [8, 9]
 
 
-def test_chains_are_tied_by_number_and_ranges_one_by_one(two_chains):
+def test_chains_are_tied_by_number_and_ranges_in_order(two_chains):
     assert parse_tie(two_chains, "A,B") == [Tie((k, k + 10), (1.0, 1.0)) for k in range(9)]
     triple = parse_tie(two_chains, "A:1-2,A:8-9,B:1-2")
     assert [tie.rows for tie in triple] == [(0, 8, 10), (1, 9, 11)]
@@ -73,31 +74,31 @@ def test_chains_are_tied_by_number_and_ranges_one_by_one(two_chains):
 
 
 @pytest.mark.parametrize(
-    "words, error, told",
+    "spec, error, in_message",
     [
-        ("A:1-2,B:1-3", OptionError, "not equally long: A:1-2 has 2, B:1-3 has 3"),
-        ("A:1-,B:1-", OptionError, "not equally long: A:1- has 10, B:1- has 9"),
-        ("A", OptionError, "two parts or more"),
-        ("A,C", SelectionError, "'C' is of no chain here"),
-        ("A:1-900,B:1-9", SelectionError, "ends at 9: write 'A:1-'"),
-        ("A=much,B", OptionError, "the weight is a number"),
-        ("A=nan,B", OptionError, "the weight is a number"),
+        ("A:1-2,B:1-3", OptionError, "A:1-2: 2, B:1-3: 3"),
+        ("A:1-,B:1-", OptionError, "A:1-: 10, B:1-: 9"),
+        ("A", OptionError, "'A'"),
+        ("A,C", SelectionError, "'C'"),
+        ("A:1-900,B:1-9", SelectionError, "ends at 9.*'A:1-'"),
+        ("A=much,B", OptionError, "'A=much'"),
+        ("A=nan,B", OptionError, "'A=nan'"),
     ],
 )
-def test_wrong_ties_are_told(two_chains, words, error, told):
-    with pytest.raises(error, match=told):
-        parse_tie(two_chains, words)
+def test_invalid_ties_are_errors(two_chains, spec, error, in_message):
+    with pytest.raises(error, match=in_message):
+        parse_tie(two_chains, spec)
 
 
-def test_chains_without_a_number_in_common_are_not_tied_silently(two_chains):
+def test_tying_chains_without_a_common_number_is_an_error(two_chains):
     apart = replace(two_chains, res_id=two_chains.res_id + np.where(two_chains.chain == "B", 100, 0))
-    with pytest.raises(OptionError, match="no residue number in common; tie ranges.*'A:1-9,B:101-108'"):
+    with pytest.raises(OptionError, match="'A:1-9,B:101-108'"):
         parse_tie(apart, "A,B")
 
 
-def test_no_residue_is_tied_twice(two_chains):
+def test_a_residue_in_two_ties_is_an_error(two_chains):
     assert len(parse_ties(two_chains, ["A:1,B:1", "A:2,B:2"])) == 2
-    with pytest.raises(OptionError, match="A:1 is tied twice, in 'A,B' and 'A:1,A:3'"):
+    with pytest.raises(OptionError, match="A:1 .*'A,B' and 'A:1,A:3'"):
         parse_ties(two_chains, ["A,B", "A:1,A:3"])
-    with pytest.raises(OptionError, match="A:1 is tied twice, in 'A,A'"):
+    with pytest.raises(OptionError, match="A:1 .*'A,A'"):
         parse_ties(two_chains, ["A,A"])
