@@ -1,4 +1,4 @@
-"""The floors that every model must beat; see :mod:`protgraph_plugins.baseline.family`."""
+"""Baselines without structure: majority class and sequence window."""
 
 from __future__ import annotations
 

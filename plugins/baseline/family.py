@@ -1,4 +1,4 @@
-"""The floors: ``majority`` sees nothing, ``sequence_mlp`` sees a window of the sequence and no structure."""
+"""Model family of baselines: ``majority`` (constant logits) and ``sequence_mlp`` (a sequence window)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAJORITY = Family(
         "prior": ModelSpec(
             "majority",
             layers=["constant"],
-            doc="The same logits for every residue: what the labels' frequencies alone give.",
+            doc="The same logits for every residue: class frequencies only.",
         )
     }
 )

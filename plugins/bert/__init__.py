@@ -1,4 +1,4 @@
-"""Masked language models of protein sequences; see :mod:`protgraph_plugins.bert.family`."""
+"""Masked language models of protein sequences (BERT, ESM-2 architecture)."""
 
 from __future__ import annotations
 

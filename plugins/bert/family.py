@@ -1,4 +1,4 @@
-"""BERT and ESM-2: bidirectional transformers that guess the residues hidden from them. No coordinates."""
+"""Model family of bidirectional transformers for masked residues. No coordinates."""
 
 from __future__ import annotations
 

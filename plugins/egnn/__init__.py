@@ -1,4 +1,4 @@
-"""E(n)-equivariant graph networks on proteins; see :mod:`protgraph_plugins.egnn.family`."""
+"""E(n)-equivariant graph neural networks on proteins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E(n)-equivariant graph networks: messages of distances, which change what a node knows and where it is."""
+"""Model family of E(n)-equivariant graph networks: messages from distances update features and coordinates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _layers(*, dim: int, depth: int, scale: float, attention: bool = False) -> l
         )
         for motion, pos in zip(motions, ["pos", *(depth - 1) * ["moved"]], strict=True)
     ]
-    # How far a node was moved is a vector: heads of scalars read its length, heads of vectors itself.
+    # The total displacement of a node is a vector: scalar heads read its length, vector heads the vector.
     return [*rounds, component("add", reads=motions, writes={"h": "motion"}), component("concat", reads=["h", "motion"])]
 
 

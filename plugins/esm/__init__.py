@@ -1,4 +1,4 @@
-"""Protein language models of the ESM-2 family in protgraph's models; see :mod:`protgraph_plugins.esm.family`."""
+"""Protein language models of the ESM-2 family, alone and combined with structure graphs."""
 
 from __future__ import annotations
 

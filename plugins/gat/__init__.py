@@ -1,4 +1,4 @@
-"""Graph attention networks on proteins; see :mod:`protgraph_plugins.gat.family`."""
+"""Graph attention networks on proteins."""
 
 from __future__ import annotations
 

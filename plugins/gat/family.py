@@ -1,4 +1,4 @@
-"""Graph attention networks: each residue weighs its neighbors by what they are and where they stand."""
+"""Model family of graph attention networks, versions 1 and 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph convolutional networks on proteins; see :mod:`protgraph_plugins.gcn.family`."""
+"""Graph convolutional networks on proteins."""
 
 from __future__ import annotations
 

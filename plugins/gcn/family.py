@@ -1,4 +1,4 @@
-"""Graph convolutional networks: each residue takes the average of its neighbors' features."""
+"""Model family of graph convolutional networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relational networks over typed edges on proteins; see :mod:`protgraph_plugins.gearnet.family`."""
+"""GearNet: relational graph convolutions over typed edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GearNet: a matrix for each kind of edge; GearNet-Edge: edges pass messages too."""
+"""Model families GearNet (relational convolutions) and GearNet-Edge (with messages between edges)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _small_edge(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.
 
 
 def _zhang(name: str, *, edges: bool, dim: int = 512, depth: int = 6) -> ModelSpec:
-    """The authors' sizes; every layer is read. The first has no shortcut: its widths differ."""
+    """Build the network with the authors' sizes; the head reads every layer. The first has no shortcut: widths differ."""
     given = ["edge_residue", "edge_kind", "edge_offset", "edge_dist"]
     layers = [component("concat", reads=given, writes={"h": "edge_h"})] if edges else []
     h = "residue_one_hot"

@@ -1,4 +1,4 @@
-"""Causal language models of protein sequences; see :mod:`protgraph_plugins.gpt.family`."""
+"""Causal language models of protein sequences (GPT)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPT: causal transformers that tell the next residue from those before it. No coordinates."""
+"""Model family of causal transformers that predict the next residue. No coordinates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph transformers on proteins; see :mod:`protgraph_plugins.graph_transformer.family`."""
+"""Graph transformers on proteins."""
 
 from __future__ import annotations
 

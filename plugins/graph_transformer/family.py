@@ -1,4 +1,4 @@
-"""Graph transformers: the block of a transformer with attention over neighbors in space, edges in keys and values."""
+"""Model family of graph transformers: attention over spatial neighbors, with edge features in keys and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Geometric vector perceptrons on proteins; see :mod:`protgraph_plugins.gvp.family`."""
+"""Geometric vector perceptrons on proteins."""
 
 from __future__ import annotations
 

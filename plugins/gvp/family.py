@@ -1,4 +1,4 @@
-"""Geometric vector perceptrons: scalars and vectors on residues and edges, mixed by perceptrons that turn along."""
+"""Model family of geometric vector perceptrons: equivariant scalars and vectors on residues and edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transformer and an equivariant network side by side on proteins; see :mod:`protgraph_plugins.hybrid.family`."""
+"""A transformer and a tensor field network in parallel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two views of a protein at once: attention over its whole chain, equivariant filters on neighbors in space."""
+"""Model family with two branches: attention over the whole chain, and tensor field convolutions on neighbors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEATURES = [
 
 
 def _attention(h: str, *, dim: int, heads: int, dropout: float) -> list:
-    """A pre-norm transformer block that reads and writes the field h."""
+    """Return a pre-norm transformer block that reads and writes the field h."""
     skip = {"act": "none", "norm": "none", "dropout": dropout}
     return [
         component("layer_norm", reads={"h": h}, writes={"h": "normed"}),
@@ -36,7 +36,7 @@ def _attention(h: str, *, dim: int, heads: int, dropout: float) -> list:
 
 
 def _filters(h: str, *, irreps: str) -> list:
-    """A tensor field network block that reads and writes the field h."""
+    """Return a tensor field network block that reads and writes the field h."""
     return [
         component("tfn", irreps=irreps, reads={"h": h, "edge_attr": "edge_attr"}, writes={"h": "message"}),
         component("add", reads=[h, "message"], writes={"h": h}),

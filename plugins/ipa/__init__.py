@@ -1,4 +1,4 @@
-"""Invariant point attention on proteins; see :mod:`protgraph_plugins.ipa.family`."""
+"""Invariant point attention on proteins."""
 
 from __future__ import annotations
 

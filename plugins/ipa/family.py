@@ -1,4 +1,4 @@
-"""Invariant point attention: residues are rigid bodies that attend to each other in space, and move."""
+"""Model family of invariant point attention with backbone updates of residue frames."""
 
 from __future__ import annotations
 

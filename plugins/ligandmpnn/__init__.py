@@ -1,4 +1,4 @@
-"""LigandMPNN with its published weights; see :mod:`protgraph_plugins.ligandmpnn.family`."""
+"""LigandMPNN with its published weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LigandMPNN as a model graph: ProteinMPNN's encoders, two rounds of hearing from context atoms, its decoder."""
+"""Model family of LigandMPNN: ProteinMPNN's encoders, two rounds of messages from context atoms, its decoder."""
 
 from __future__ import annotations
 
@@ -95,5 +95,5 @@ FAMILY = Family(
         "dauparas2025": _network("ligandmpnn.dauparas2025"),
         **{variant: _published(variant) for variant in VARIANTS},
     },
-    doc="ProteinMPNN that also sees the 25 atoms of ligands, ions and nucleotides nearest to each residue.",
+    doc="ProteinMPNN with the 25 nearest atoms of ligands, ions and nucleotides of each residue.",
 )

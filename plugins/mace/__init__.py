@@ -1,4 +1,4 @@
-"""MACE on proteins; see :mod:`protgraph_plugins.mace.family`."""
+"""MACE on proteins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MACE: messages of pairs, multiplied with themselves, are messages of many bodies."""
+"""Model family of MACE: pairwise messages, then symmetric products of them (many-body messages)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _network(
     correlation: int = 3,
     entry: str | None = None,
 ) -> ModelSpec:
-    """``A = Σ_j R Y ⊗ h_j`` (irreps ``atomic``), ``h ← h + Linear(B(A))``, ``depth`` times.
+    """Return ``depth`` times ``A = Σ_j R Y ⊗ h_j`` (irreps ``atomic``), ``h ← h + Linear(B(A))``.
 
-    Where h begins with other irreps (``entry``), the first message takes its place.
+    If h starts with other irreps (``entry``), the first message replaces it.
     """
     gather = {"irreps": atomic, "lmax": lmax, "radial": radial, "gate": False}
     message = [

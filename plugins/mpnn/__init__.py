@@ -1,4 +1,4 @@
-"""Message passing networks with edge features on proteins; see :mod:`protgraph_plugins.mpnn.family`."""
+"""Message passing neural networks on proteins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Message passing networks: messages are small networks of both residues and the edge between them."""
+"""Model family of message passing networks: messages from source, target and edge features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEATURES = [
 
 
 def _embed(dim: int) -> list:
-    """Features of residues (h) and of edges (edge_attr)."""
+    """Return the embeddings of residues (h) and of edges (edge_attr)."""
     return [
         component("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
         component("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),

@@ -1,4 +1,4 @@
-"""Paragraph: which residues of an antibody bind; see :mod:`protgraph_plugins.paragraph.family`."""
+"""Paragraph: antibody residues that bind the antigen, with published weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paragraph as a model graph: six layers of messages between all residues of the binding loops, and a small network."""
+"""Model family of Paragraph: six message passing layers over all pairs of loop residues, and an MLP."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ FAMILY = Family(
             for variant in FILES
         },
     },
-    doc="Which residues of an antibody's binding loops touch the antigen.",
+    doc="Antigen contacts of the residues in the binding loops of an antibody.",
 )

@@ -1,4 +1,4 @@
-"""ProteinMPNN with its published weights; see :mod:`protgraph_plugins.proteinmpnn.family`."""
+"""ProteinMPNN with its published weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ProteinMPNN as a model graph: distances of atoms → edges; three encoders; a decoder of residue types."""
+"""Model family of ProteinMPNN: edges from atom distances, three encoders and a decoder of residue types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _network(
     weights: str = "",
     doc: str = PAPER,
 ) -> ModelSpec:
-    """The network on whole backbones; on CA alone where ``trace`` is "published" or "corrected"."""
+    """Return the network on whole backbones, or on CA only if ``trace`` is "published" or "corrected"."""
     options = {"corrected": trace == "corrected"}
     seen, read = ["virtual_cb", "atom_pair_rbf"], ["atom_pair_rbf"]
     if trace:
@@ -78,5 +78,5 @@ FAMILY = Family(
         "dauparas2022": _network("proteinmpnn.dauparas2022"),
         **{variant: _published(variant) for variant in VARIANTS},
     },
-    doc="Message passing on the 48 nearest residues, and a decoder that tells residue types one after the other.",
+    doc="Message passing on the 48 nearest residues, and an autoregressive decoder of residue types.",
 )

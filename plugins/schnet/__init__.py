@@ -1,4 +1,4 @@
-"""Continuous-filter convolutions on proteins; see :mod:`protgraph_plugins.schnet.family`."""
+"""SchNet (continuous-filter convolutions) on proteins."""
 
 from __future__ import annotations
 

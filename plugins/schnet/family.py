@@ -1,4 +1,4 @@
-"""Continuous-filter convolutions: each channel of a neighbor is weighed by a learned function of its distance."""
+"""Model family of SchNet: each channel is filtered by a learned function of the distance."""
 
 from __future__ import annotations
 

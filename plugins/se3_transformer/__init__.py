@@ -1,4 +1,4 @@
-"""SE(3)-Transformers on proteins; see :mod:`protgraph_plugins.se3_transformer.family`."""
+"""SE(3)-Transformers on proteins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a sequence to backbone frames; see :mod:`protgraph_plugins.structure_module.family`."""
+"""Backbone prediction from a sequence with the structure module of AlphaFold 2."""
 
 from __future__ import annotations
 

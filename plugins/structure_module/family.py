@@ -1,4 +1,4 @@
-"""AlphaFold's way from a sequence to a structure: pairs of residues, then rigid bodies that move to their places."""
+"""Model family of AlphaFold 2's structure module: a pair representation, then updates of residue frames."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENTRY_POINTS = {"protgraph.models": {"structure_module": "FAMILY"}}
 def _network(
     name: str, *, dim: int = 64, pair: int = 16, heads: int = 4, blocks: int = 1, depth: int = 3
 ) -> ModelSpec:
-    """``blocks`` of pairs, then ``depth`` iterations of algorithm 20, each with weights of its own."""
+    """Return ``blocks`` of pair updates, then ``depth`` iterations of algorithm 20 with separate weights."""
     pairs = {"pair": "pair"}
     layers: list[ComponentSpec | str] = [
         component("embed", reads=["aatype"], dim=dim),

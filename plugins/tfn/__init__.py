@@ -1,4 +1,4 @@
-"""Tensor field networks on proteins; see :mod:`protgraph_plugins.tfn.family`."""
+"""Tensor field networks on proteins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor field networks: scalars and vectors on residues, convolved with filters that turn with the protein."""
+"""Model family of tensor field networks: scalars and vectors convolved with equivariant filters."""
 
 from __future__ import annotations
 

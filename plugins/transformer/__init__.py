@@ -1,4 +1,4 @@
-"""Transformers without edges on proteins; see :mod:`protgraph_plugins.transformer.family`."""
+"""Transformers over all residues of a protein."""
 
 from __future__ import annotations
 

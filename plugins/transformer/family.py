@@ -1,4 +1,4 @@
-"""Transformers: every residue attends to every other of its protein; no edges, positions are those along the chain."""
+"""Model family of transformers: attention between all residues of a protein, without edges."""
 
 from __future__ import annotations
 

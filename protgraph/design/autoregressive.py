@@ -172,7 +172,8 @@ class _Run:
             designed_rows = designed.nonzero().flatten()
             for copy in range(self.copies):  # fixed residues come first: their rows depend on each other only
                 start = copy * n
-                self.h[start : start + n] = decoding.decoder.teacher_force(self.state, decoding.aatype, rank[copy], copy=copy)
+                h = decoding.decoder.teacher_force(self.state, decoding.aatype, rank[copy], copy=copy)
+                self.h[start : start + n] = h
                 decoding.decoder.reset(self.state, designed_rows + start)
         self.group = torch.arange(n, device=device)  # first node of the group of each node
         self.share = torch.ones(n, dtype=self.h.dtype, device=device)  # weight of each node's logits in its group

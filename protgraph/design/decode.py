@@ -135,10 +135,9 @@ def teacher_forced_log_probs(decoding: Decoding, rank: Tensor, aatype: Tensor | 
     copies = max(len(x) for x in (rank, aatype) if x.dim() == 2) if several else 1
     state = decoding.start(copies=0)
     rank, aatype = rank.expand(copies, -1), aatype.expand(copies, -1)
-    each = [
-        decoding.head(decoding.decoder.teacher_force(state, a, r)).log_softmax(-1) for a, r in zip(aatype, rank, strict=True)
-    ]
-    return torch.stack(each) if several else each[0]
+    rows = [decoding.decoder.teacher_force(state, a, r) for a, r in zip(aatype, rank, strict=True)]
+    log_probs = [decoding.head(h).log_softmax(-1) for h in rows]
+    return torch.stack(log_probs) if several else log_probs[0]
 
 
 def unconditional_log_probs(decoding: Decoding) -> Tensor:

@@ -25,7 +25,7 @@ def residues(structures_dir):
 def model():
     network = build_model("gcn", INVERSE_FOLDING.target, seed=0).eval()
     with torch.no_grad():  # a new head gives uniform logits
-        network.head.last.weight.normal_(std=0.5, generator=torch.Generator().manual_seed(1))
+        network.head.last_linear.weight.normal_(std=0.5, generator=torch.Generator().manual_seed(1))
     return network
 
 
