@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from protgraph_plugins.gearnet.layers import GearNet, GearNetEdge, RelationalConv
-from protgraph_plugins.gearnet.line_graph import kinds_of_turn
+from protgraph_plugins.gearnet.line_graph import angle_bins
 from torch import Tensor, nn
 
 from benchmarks.layer_case import LayerInputs, SpeedCase
@@ -63,7 +63,7 @@ def gearnet_edge(s: LayerInputs) -> SpeedCase:
     ours, vec = GearNetEdge(given, dim=EDGE_WIDTH, bins=BINS), s.vec
     plain = SparseConv(ours.conv)
 
-    after, slot, relation = kinds_of_turn(s.edges, vec, BINS).nonzero().unbind(1)  # the line graph, made once
+    after, slot, relation = angle_bins(s.edges, vec, BINS).nonzero().unbind(1)  # the line graph, made once
     before = s.edges.ptr[:-1][s.edges.index[0][after]] + slot
     ones = torch.ones(len(after))
     each = s.edges.max_degree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from protgraph_plugins.ligandmpnn.fields import pairs
+from protgraph_plugins.ligandmpnn.fields import num_pairs
 from protgraph_plugins.ligandmpnn.layers import ContextAtomEncoder
 from torch import Tensor, nn
 from torch.nn.functional import gelu
@@ -39,7 +39,7 @@ class JoinedPairs(nn.Module):
 def context_atom_encoder(s: LayerInputs) -> SpeedCase:
     """12 context atoms of every residue, all there."""
     n = len(s.h)
-    made = {"context_h": (ATOMS, CHANNELS), "context_pair_rbf": (pairs(ATOMS), BINS)}
+    made = {"context_h": (ATOMS, CHANNELS), "context_pair_rbf": (num_pairs(ATOMS), BINS)}
     specs = {name: FieldSpec(name, "node", f"{a * b}x0e", shape=(a, b)) for name, (a, b) in made.items()}
     specs["context_mask"] = FieldSpec("context_mask", "node", f"{ATOMS}x0e", "bool", shape=(ATOMS,))
     ours = ContextAtomEncoder(specs, dropout=0.0)
@@ -54,7 +54,7 @@ def context_atom_encoder(s: LayerInputs) -> SpeedCase:
         torch.randn(n, *made["context_h"], requires_grad=True),
         f"{CHANNELS} channels of {ATOMS} context atoms",
         (
-            pairs(ATOMS) * (BINS + CHANNELS) * CHANNELS + ATOMS**2 * CHANNELS**2 + 10 * ATOMS * CHANNELS**2,
+            num_pairs(ATOMS) * (BINS + CHANNELS) * CHANNELS + ATOMS**2 * CHANNELS**2 + 10 * ATOMS * CHANNELS**2,
             0,
             "V and B on pairs a ≤ b, W₂ on all pairs, the rest on atoms",
         ),

@@ -10,12 +10,12 @@ import numpy as np
 from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START, TOKENS
 from protgraph.errors import FieldError, OptionError
 
-__all__ = ["EMPTY", "GAPS", "SequencePart", "SequenceWindow", "chain_rows", "check_window_options", "read_batch", "tokens_of", "windows"]
+__all__ = ["UNRESOLVED", "GAP_TOKENS", "SequencePart", "SequenceWindow", "chain_rows", "check_window_options", "tokenize_batch", "chain_tokens", "split_windows"]
 
-EMPTY = -1
+UNRESOLVED = -1
 """In place of a residue where none is resolved."""
 
-GAPS: dict[str, int] = {"mask": MASK, "unknown": TOKENS.index("X")}
+GAP_TOKENS: dict[str, int] = {"mask": MASK, "unknown": TOKENS.index("X")}
 """Token of an unresolved residue."""
 
 _TOKEN = np.array(AATYPE_TOKENS)
@@ -23,7 +23,7 @@ _TOKEN = np.array(AATYPE_TOKENS)
 
 def check_window_options(gaps: str, long: str, max_len: int) -> None:
     """Raises :class:`OptionError` for what is none of the choices."""
-    if gaps not in ("join", *GAPS):
+    if gaps not in ("join", *GAP_TOKENS):
         raise OptionError(f"gaps={gaps!r} is none of 'join', 'mask', 'unknown'")
     if long not in ("error", "chunk"):
         raise OptionError(f"long={long!r} is neither 'error' nor 'chunk'")
@@ -40,7 +40,7 @@ def chain_rows(protein: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, *, g
         ``(N,)`` int64; residues stand in any order.
     gaps : {"join", "mask", "unknown"}
         With "join" the residues on both sides of a gap follow each other; otherwise each unresolved residue that
-        ``seq_pos`` counts has a place too, which is :data:`EMPTY`.
+        ``seq_pos`` counts has a place too, which is :data:`UNRESOLVED`.
 
     Raises
     ------
@@ -57,18 +57,18 @@ def chain_rows(protein: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, *, g
     made = []
     for rows in chains:
         place = seq_pos[rows] - seq_pos[rows[0]]
-        whole = np.full(int(place[-1]) + 1, EMPTY)
+        whole = np.full(int(place[-1]) + 1, UNRESOLVED)
         whole[place] = rows
         made.append(whole)
     return made
 
 
-def tokens_of(rows: np.ndarray, aatype: np.ndarray, *, gaps: str, masked: np.ndarray | None = None) -> np.ndarray:
+def chain_tokens(rows: np.ndarray, aatype: np.ndarray, *, gaps: str, masked: np.ndarray | None = None) -> np.ndarray:
     """``(T,)`` int64 tokens of a chain: unknown residues are X, masked ones ``<mask>``."""
-    token = _TOKEN[aatype[rows]]  # what EMPTY takes is replaced below
+    token = _TOKEN[aatype[rows]]  # what UNRESOLVED takes is replaced below
     if masked is not None:
         token = np.where(masked[rows], MASK, token)
-    return np.where(rows == EMPTY, GAPS.get(gaps, MASK), token)
+    return np.where(rows == UNRESOLVED, GAP_TOKENS.get(gaps, MASK), token)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class SequenceWindow:
         return np.concatenate([[START], sequence[self.start : self.stop], [END]])
 
 
-def windows(length: int, *, max_len: int, long: str, what: str = "a chain") -> list[SequenceWindow]:
+def split_windows(length: int, *, max_len: int, long: str, what: str = "a chain") -> list[SequenceWindow]:
     """How a sequence is read: at once, or in windows that overlap by half.
 
     Each place is taken from the window in whose middle it is more: two windows meet half-way through what they share.
@@ -127,7 +127,7 @@ class SequencePart:
         return slice(self.window.keep.start - self.window.start, self.window.keep.stop - self.window.start)
 
 
-def read_batch(
+def tokenize_batch(
     protein: np.ndarray,
     chain: np.ndarray,
     seq_pos: np.ndarray,
@@ -153,8 +153,8 @@ def read_batch(
     unique, first, residue = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     owner, parts = unique[0], []
     for rows in chain_rows(*unique, gaps=gaps):
-        tokens = tokens_of(rows, aatype[first], gaps=gaps, masked=masked[first])
+        tokens = chain_tokens(rows, aatype[first], gaps=gaps, masked=masked[first])
         what = f"a chain of protein {owner[rows.max()]} of the batch"
-        cut = windows(len(rows), max_len=max_len, long=long, what=what)
+        cut = split_windows(len(rows), max_len=max_len, long=long, what=what)
         parts += [SequencePart(rows, w, w.tokens(tokens)) for w in cut]
     return residue.reshape(-1), owner, parts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from protgraph_plugins.esm.alignment import EMPTY, chain_rows, check_window_options, tokens_of, windows
+from protgraph_plugins.esm.alignment import UNRESOLVED, chain_rows, check_window_options, chain_tokens, split_windows
 from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
-from protgraph_plugins.esm.states import attention_of
+from protgraph_plugins.esm.states import attention_weights
 
 from protgraph import Residues
 from protgraph.errors import CheckpointError
@@ -60,14 +60,14 @@ def predict_contacts(
     chains = chain_rows(np.zeros(n, np.int64), residues.chain_number, residues.seq_pos, gaps=gaps)
     read = []
     for rows in chains:
-        (whole,) = windows(len(rows), max_len=max_len, long="error", what=f"a chain of {residues.name}")
-        read.append(whole.tokens(tokens_of(rows, residues.aatype, gaps=gaps)))
+        (whole,) = split_windows(len(rows), max_len=max_len, long="error", what=f"a chain of {residues.name}")
+        read.append(whole.tokens(chain_tokens(rows, residues.aatype, gaps=gaps)))
     made = np.full((n, n), np.nan)
     head = model.contact_head.regression
     with torch.no_grad():
-        for rows, weights in zip(chains, attention_of(model, read), strict=True):
+        for rows, weights in zip(chains, attention_weights(model, read), strict=True):
             maps = torch.from_numpy(apc(symmetrized(weights.flatten(0, 1).numpy())))  # (heads of all blocks, T, T)
             p = head(maps.permute(1, 2, 0)).squeeze(2).sigmoid().numpy()
-            kept = rows != EMPTY
+            kept = rows != UNRESOLVED
             made[np.ix_(rows[kept], rows[kept])] = p[np.ix_(kept, kept)]
     return made

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from protgraph_plugins.esm.alignment import check_window_options, tokens_of, windows
+from protgraph_plugins.esm.alignment import check_window_options, chain_tokens, split_windows
 from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, shared_esm
-from protgraph_plugins.esm.states import states_of
+from protgraph_plugins.esm.states import hidden_states
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
@@ -37,7 +37,7 @@ class Embedder:
     max_len : int
         Residues that are read at once.
     long : {"error", "chunk"}
-        What becomes of longer chains; see :func:`protgraph_plugins.esm.alignment.windows`.
+        What becomes of longer chains; see :func:`protgraph_plugins.esm.alignment.split_windows`.
     folder : Path, optional
         Where embeddings are kept; None: ``esm`` in :func:`protgraph.train.cache.cache_dir`.
 
@@ -70,7 +70,7 @@ class Embedder:
         known: dict[str, np.ndarray] = {}
         missing: dict[str, np.ndarray] = {}
         for key, tokens in zip(keys, sequences, strict=True):
-            windows(len(tokens), max_len=self.max_len, long=self.long, what=what)
+            split_windows(len(tokens), max_len=self.max_len, long=self.long, what=what)
             if key not in known and key not in missing:
                 kept = _read(place / key[:2] / f"{key}.safetensors")
                 (missing if kept is None else known)[key] = tokens if kept is None else kept
@@ -89,10 +89,10 @@ class Embedder:
         if not sequences:
             return []
         model = shared_esm(self.checkpoint, self.revision, digest)
-        cut = [windows(len(tokens), max_len=self.max_len, long=self.long) for tokens in sequences]
+        cut = [split_windows(len(tokens), max_len=self.max_len, long=self.long) for tokens in sequences]
         read = [w.tokens(tokens) for tokens, parts in zip(sequences, cut, strict=True) for w in parts]
         with torch.no_grad():
-            states = iter(states_of(model, read, layer=self.layer))
+            states = iter(hidden_states(model, read, layer=self.layer))
         made = []
         for parts in cut:
             kept = [next(states)[w.keep.start - w.start : w.keep.stop - w.start] for w in parts]
@@ -129,7 +129,7 @@ def embed_sequences(
     if empty:
         raise OptionError(f"sequence {empty[0]} is empty")
     types = [np.array([max(_ALPHABET.find(letter), -1) % 21 for letter in sequence]) for sequence in sequences]
-    tokens = [tokens_of(np.arange(len(t)), t, gaps="join") for t in types]
+    tokens = [chain_tokens(np.arange(len(t)), t, gaps="join") for t in types]
     embedder = Embedder(checkpoint, revision, layer, max_len, long, None if folder is None else Path(folder))
     return embedder(tokens, what="a sequence")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from protgraph_plugins.esm.alignment import EMPTY, chain_rows, check_window_options, tokens_of
+from protgraph_plugins.esm.alignment import UNRESOLVED, chain_rows, check_window_options, chain_tokens
 from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width
 from protgraph_plugins.esm.embedding import Embedder
 
@@ -81,8 +81,8 @@ class EsmEmbedding(StructureFeaturizer):
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         n = len(residues)
         chains = chain_rows(np.zeros(n, np.int64), residues.chain_number, residues.seq_pos, gaps=self.gaps)
-        tokens = [tokens_of(rows, residues.aatype, gaps=self.gaps) for rows in chains]
+        tokens = [chain_tokens(rows, residues.aatype, gaps=self.gaps) for rows in chains]
         made = np.empty((n, self.out["esm_embedding"].dim), np.float32)
         for rows, states in zip(chains, self.embedder(tokens, what=f"a chain of {residues.name}"), strict=True):
-            made[rows[rows != EMPTY]] = states[rows != EMPTY]
+            made[rows[rows != UNRESOLVED]] = states[rows != UNRESOLVED]
         return {"esm_embedding": made}

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from protgraph_plugins.esm.alignment import EMPTY, SequencePart, check_window_options, read_batch
+from protgraph_plugins.esm.alignment import UNRESOLVED, SequencePart, check_window_options, tokenize_batch
 from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
-from protgraph_plugins.esm.states import attention_of, states_of
+from protgraph_plugins.esm.states import attention_weights, hidden_states
 from torch import Tensor, nn
 
 from protgraph import Conformity, FieldSpec, GraphLayer, Proteins
@@ -55,7 +55,7 @@ class EsmEncoder(GraphLayer):
     ``(N,)``, proteins. Writes: h ``(N, D)``, ``D x 0e``.
 
     The layer ``encoder`` is the same architecture on the attention of the house;
-    :func:`protgraph_plugins.esm.weights.encoder_of` gives it a checkpoint's weights.
+    :func:`protgraph_plugins.esm.weights.load_encoder` gives it a checkpoint's weights.
 
     References
     ----------
@@ -101,16 +101,16 @@ class EsmEncoder(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         names = ("chain", "seq_pos", "aatype", "masked")
         arrays = (x.cpu().numpy() for x in (f["proteins"].batch, *(f[name] for name in names)))
-        residue, owner, parts = read_batch(*arrays, gaps=self.gaps, max_len=self.max_len, long=self.long)
+        residue, owner, parts = tokenize_batch(*arrays, gaps=self.gaps, max_len=self.max_len, long=self.long)
         if any(block.is_recording for block in self.blocks):
             self._record_attention(f["proteins"], residue, owner, parts)
         if not parts:
             return {"h": self.esm.embeddings.word_embeddings.weight.new_zeros(0, self.out["h"].dim)}
         with torch.no_grad() if self.frozen else nullcontext():
-            states = states_of(self.esm, [p.tokens for p in parts])
+            states = hidden_states(self.esm, [p.tokens for p in parts])
         rows = np.concatenate([p.rows[p.window.keep] for p in parts])  # residue of each place that is kept
         place = np.empty(len(owner), np.int64)
-        place[rows[rows != EMPTY]] = np.flatnonzero(rows != EMPTY)
+        place[rows[rows != UNRESOLVED]] = np.flatnonzero(rows != UNRESOLVED)
         kept = torch.cat([s[p.kept] for s, p in zip(states, parts, strict=True)])
         return {"h": kept.index_select(0, torch.from_numpy(place[residue]).to(kept.device))}
 
@@ -132,11 +132,11 @@ class EsmEncoder(GraphLayer):
         start, shape = np.cumsum(count) - count, (config.num_hidden_layers, config.num_attention_heads)
         maps = [self.esm.embeddings.word_embeddings.weight.new_zeros(*shape, n, n) for n in count.tolist()]
         visible = [torch.zeros(n, n, dtype=torch.bool, device=maps[0].device) for n in count.tolist()]
-        for weights, part in zip(attention_of(self.esm, [p.tokens for p in parts]), parts, strict=True):
+        for weights, part in zip(attention_weights(self.esm, [p.tokens for p in parts]), parts, strict=True):
             w, rows = part.window, part.rows
             protein = owner[rows.max()]
             read, asked = np.arange(w.start, w.stop), np.arange(w.keep.start, w.keep.stop)
-            read, asked = read[rows[read] != EMPTY], asked[rows[asked] != EMPTY]
+            read, asked = read[rows[read] != UNRESOLVED], asked[rows[asked] != UNRESOLVED]
             i, j = (torch.from_numpy(rows[x] - start[protein]).to(weights.device) for x in (asked, read))
             maps[protein][:, :, i[:, None], j] = weights[:, :, asked - w.start][:, :, :, read - w.start]
             visible[protein][i[:, None], j] = True

@@ -12,7 +12,7 @@ from torch import Tensor
 from protgraph.data.graph.esm_vocabulary import PAD
 from protgraph.errors import OptionError
 
-__all__ = ["attention_of", "check_layer", "states_of"]
+__all__ = ["attention_weights", "check_layer", "hidden_states"]
 
 #: Tokens of a batch, padding included.
 _BUDGET = 8192
@@ -25,7 +25,7 @@ def check_layer(layer: int, depth: int) -> int:
     return layer % (depth + 1)
 
 
-def states_of(model: Any, sequences: Sequence[np.ndarray], *, layer: int = -1, budget: int = _BUDGET) -> list[Tensor]:
+def hidden_states(model: Any, sequences: Sequence[np.ndarray], *, layer: int = -1, budget: int = _BUDGET) -> list[Tensor]:
     """Hidden states of sequences of tokens that begin with ``<cls>`` and end with ``<eos>``.
 
     Parameters
@@ -54,7 +54,7 @@ def states_of(model: Any, sequences: Sequence[np.ndarray], *, layer: int = -1, b
     return [f for f in found if f is not None]
 
 
-def attention_of(model: Any, sequences: Sequence[np.ndarray], *, budget: int = _BUDGET) -> list[Tensor]:
+def attention_weights(model: Any, sequences: Sequence[np.ndarray], *, budget: int = _BUDGET) -> list[Tensor]:
     """``(blocks, heads, T, T)`` weights of each sequence, without the special tokens.
 
     The model computes them with its plain formula, which it goes back from afterwards.

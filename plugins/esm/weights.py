@@ -11,7 +11,7 @@ from torch import Tensor
 from protgraph.errors import CheckpointError
 from protgraph.nn.layers import Encoder
 
-__all__ = ["encoder_of", "fair_names"]
+__all__ = ["load_encoder", "rename_to_fair_esm"]
 
 #: Name in transformers → name in facebookresearch/esm, which ``Encoder.from_reference`` reads.
 _NAMES = {
@@ -27,7 +27,7 @@ _NAMES = {
 _BLOCK = re.compile(r"encoder\.layer\.(\d+)\.(.+)\.(weight|bias)")
 
 
-def encoder_of(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Encoder:
+def load_encoder(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Encoder:
     """An ``encoder`` with the weights of an ESM-2 checkpoint; it reads tokens.
 
     Parameters
@@ -48,10 +48,10 @@ def encoder_of(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Enc
             f"{checkpoint!r} is not built as the published ESM-2, as 'encoder' is: rotary positions, token dropout, no "
             "norm before the first block, dense layers of four times the width"
         )
-    return Encoder.from_reference(fair_names(model.state_dict()), heads=config.num_attention_heads)
+    return Encoder.from_reference(rename_to_fair_esm(model.state_dict()), heads=config.num_attention_heads)
 
 
-def fair_names(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def rename_to_fair_esm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The state of a transformers' ``EsmModel`` under the names of facebookresearch/esm."""
     made = {"embed_tokens.weight": state["embeddings.word_embeddings.weight"]}
     for kind in ("weight", "bias"):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
-from protgraph_plugins.gearnet.line_graph import kinds_of_turn, turn_sum
+from protgraph_plugins.gearnet.line_graph import angle_bins, angle_bin_sum
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, linear
 
@@ -45,7 +45,7 @@ class RelationalConv(nn.Module):
 
     def forward(self, x: Tensor, mixed: Tensor) -> Tensor:
         """``(N, C)`` and what the relations give, ``Σ_r W_r Σ_j w_ijr x_j`` ``(N, dim)``, to ``(N, dim)``."""
-        return self.act(normalized(self.batch_norm, mixed + self.linear.bias + self.self_loop(x)))
+        return self.act(apply_batch_norm(self.batch_norm, mixed + self.linear.bias + self.self_loop(x)))
 
     def table(self, x: Tensor) -> Tensor:
         """``W_r x_j`` of all nodes and relations, ``(N, C)`` to ``(N R, dim)``."""
@@ -83,7 +83,7 @@ class GearNet(GraphLayer):
     References
     ----------
     Zhang et al. 2022, arXiv:2203.06125, eqs. 1–3; weights of TorchDrug load through
-    :func:`protgraph_plugins.gearnet.reference.from_reference`.
+    :func:`protgraph_plugins.gearnet.reference.layers_from_torchdrug`.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges", "edge_kind")
@@ -129,7 +129,7 @@ class GearNet(GraphLayer):
             slots = Edges(torch.stack([edge, slot])[:, order], n * r)
             summed = slots.sum((weight[:, None] * f["edge_h"][edge])[order]).view(n, -1)  # (N, R C)
             out = out + self.conv.act(self.conv.linear(summed))  # eq. 3
-        return {"h": normalized(self.norm, out)}
+        return {"h": apply_batch_norm(self.norm, out)}
 
 
 class GearNetEdge(GraphLayer):
@@ -176,11 +176,11 @@ class GearNetEdge(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x, edges, vec = f["edge_h"], f["edges"], f["edge_vec"]
-        turns = edges.cached(f"turns in {self.bins} bins", vec, lambda: kinds_of_turn(edges, vec, self.bins))  # (E, K, B)
-        return {"edge_h": self.conv(x, turn_sum(edges, x, turns, self.conv.linear.weight))}
+        turns = edges.cached(f"turns in {self.bins} bins", vec, lambda: angle_bins(edges, vec, self.bins))  # (E, K, B)
+        return {"edge_h": self.conv(x, angle_bin_sum(edges, x, turns, self.conv.linear.weight))}
 
 
-def normalized(norm: nn.BatchNorm1d | None, x: Tensor) -> Tensor:
+def apply_batch_norm(norm: nn.BatchNorm1d | None, x: Tensor) -> Tensor:
     """Batch normalization, of what it has seen before where a single row has no variance; x itself without one."""
     if norm is None or len(x) > 1 or not norm.training:
         return x if norm is None else norm(x)

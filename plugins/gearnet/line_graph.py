@@ -10,13 +10,13 @@ from torch import Tensor
 
 from protgraph import Edges
 
-__all__ = ["angle", "kinds_of_turn", "turn_sum"]
+__all__ = ["vector_angle", "angle_bins", "angle_bin_sum"]
 
 # Numbers of edges before edges that are held at once on CPU: 4 MB float32 stay in cache.
 _CHUNK = 2**20
 
 
-def kinds_of_turn(edges: Edges, vec: Tensor, bins: int) -> Tensor:
+def angle_bins(edges: Edges, vec: Tensor, bins: int) -> Tensor:
     """In which bin of 0 … π each edge k → j turns before j → i, for every edge j → i and every k; k = i is among them.
 
     Parameters
@@ -37,15 +37,15 @@ def kinds_of_turn(edges: Edges, vec: Tensor, bins: int) -> Tensor:
     around = edges.incoming(vec)  # (N, K, 3)
     middle = edges.index[0]
     before = around.flatten(1).index_select(0, middle).unflatten(1, (edges.max_degree, 3))  # (E, K, 3)
-    bin_of = (angle(-vec.unsqueeze(1), before) * (bins / torch.pi)).long().clamp(max=bins - 1)
+    bin_of = (vector_angle(-vec.unsqueeze(1), before) * (bins / torch.pi)).long().clamp(max=bins - 1)
     each = there.flatten(1).index_select(0, middle).unsqueeze(2)  # (E, K, 1)
     return vec.new_zeros(*bin_of.shape, bins).scatter(2, bin_of.unsqueeze(2), each)
 
 
-def turn_sum(edges: Edges, x: Tensor, turns: Tensor, weight: Tensor) -> Tensor:
+def angle_bin_sum(edges: Edges, x: Tensor, turns: Tensor, weight: Tensor) -> Tensor:
     """``Σ_b W_b Σ_k x_jk``, k → j those before j → i that turn by bin b: ``(E, C)`` to ``(E, dim)``.
 
-    ``turns`` are as :func:`kinds_of_turn` gives them, ``weight`` is ``(dim, B C)``. On a CPU no tensor of all pairs of
+    ``turns`` are as :func:`angle_bins` gives them, ``weight`` is ``(dim, B C)``. On a CPU no tensor of all pairs of
     edges has C channels. Differentiable to any order in x and weight.
     """
     around = edges.incoming(x)  # (N, K, C)
@@ -93,7 +93,7 @@ def _chunks(around: Tensor, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     return zip(*(x.split(size) for x in tensors), strict=True)
 
 
-def angle(a: Tensor, b: Tensor) -> Tensor:
+def vector_angle(a: Tensor, b: Tensor) -> Tensor:
     """Angles between vectors, ``(…, 3)`` twice to ``(…)``, 0 … π; 0 where one is 0. No gradient."""
     a, b = a.detach(), b.detach()
     dot = (a * b).sum(-1)

@@ -1,4 +1,4 @@
-"""Weights of TorchDrug's GearNet as layers of ours: :func:`from_reference`."""
+"""Weights of TorchDrug's GearNet as layers of ours: :func:`layers_from_torchdrug`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from protgraph import FieldSpec, field
 from protgraph.errors import CheckpointError
 
-__all__ = ["from_reference"]
+__all__ = ["layers_from_torchdrug"]
 
 
-def from_reference(
+def layers_from_torchdrug(
     state_dict: Mapping[str, Tensor], *, shortcut: bool = True, reduce: str = "sum"
 ) -> list[GearNet | GearNetEdge]:
     """The layers of a network, in the order in which they run.

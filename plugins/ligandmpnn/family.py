@@ -82,7 +82,7 @@ def _published(variant: str) -> ModelSpec:
         f"ligandmpnn.{variant}",
         omit=UNSEEN,
         sidechains=SIDECHAINS,
-        weights="protgraph_plugins.ligandmpnn.weights:published",
+        weights="protgraph_plugins.ligandmpnn.weights:load_ligandmpnn",
         doc=f"{PAPER}: trained on PDB assemblies with noise of 0.{variant.split('_')[2][1:]} Å; published weights.",
     )
 

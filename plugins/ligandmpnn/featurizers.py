@@ -12,7 +12,7 @@ from protgraph_plugins.ligandmpnn.fields import (
     CONTEXT_PAIR_RBF,
     CONTEXT_PERIOD,
     CONTEXT_RBF,
-    pairs,
+    num_pairs,
 )
 from torch import Tensor
 
@@ -137,7 +137,7 @@ class ContextPairRbf(_OfContext):
 
     def __init__(self, *, k: int = PAPER_K, bins: int = 16, low: float = 2.0, high: float = 22.0) -> None:
         super().__init__(k=k, bins=bins, low=low, high=high)
-        self._declare(pairs(k), bins)
+        self._declare(num_pairs(k), bins)
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         pos, mask = f["context_pos"], f["context_mask"]

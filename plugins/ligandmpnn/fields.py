@@ -16,11 +16,11 @@ __all__ = [
     "CONTEXT_PERIOD",
     "CONTEXT_POS",
     "CONTEXT_RBF",
-    "pairs",
+    "num_pairs",
 ]
 
 
-def pairs(k: int) -> int:
+def num_pairs(k: int) -> int:
     """How many pairs (a, b), a ≤ b, k atoms have."""
     return k * (k + 1) // 2
 
@@ -72,7 +72,7 @@ CONTEXT_PAIR_RBF = register_field(
     FieldSpec(
         "context_pair_rbf",
         "node",
-        f"{pairs(25) * 16}x0e",
+        f"{num_pairs(25) * 16}x0e",
         shape=(None, None),
         chiral=True,
         doc="radial bases of the distances between context atoms a ≤ b of each residue, row-major",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import torch
-from protgraph_plugins.ligandmpnn.fields import CONTEXT_GROUP, CONTEXT_RBF, pairs
+from protgraph_plugins.ligandmpnn.fields import CONTEXT_GROUP, CONTEXT_RBF, num_pairs
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
@@ -138,9 +138,9 @@ class ContextAtomEncoder(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec], *, scale: float = 30.0, dropout: float = 0.1) -> None:
         super().__init__(fields)
         (k, dim), (rows, basis) = _atoms_of(self, "context_h"), _atoms_of(self, "context_pair_rbf")
-        if rows != pairs(k):
+        if rows != num_pairs(k):
             raise WiringError(
-                f"context_atom_encoder reads {rows} pairs, and {k} atoms have {pairs(k)}: give all featurizers one k"
+                f"context_atom_encoder reads {rows} pairs, and {k} atoms have {num_pairs(k)}: give all featurizers one k"
             )
         self.pair = nn.Linear(basis, dim)
         self.pair_norm = nn.LayerNorm(dim)

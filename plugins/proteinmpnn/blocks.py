@@ -15,10 +15,10 @@ from torch.nn import functional
 
 from protgraph import Edges
 
-__all__ = ["EDGES", "EdgeBlock", "blocks", "concatenate_features"]
+__all__ = ["EDGES_PER_THREAD", "EdgeBlock", "split_edges", "map_blocks"]
 
 #: Edges that one thread works on at once.
-EDGES = 2048
+EDGES_PER_THREAD = 2048
 
 
 class EdgeBlock:
@@ -67,7 +67,7 @@ class EdgeBlock:
         return self.edges.sum(m) if k is None else m.view(n, k, m.size(1)).sum(1)
 
 
-def blocks(edges: Edges, like: Tensor, width: int) -> list[EdgeBlock]:
+def split_edges(edges: Edges, like: Tensor, width: int) -> list[EdgeBlock]:
     """Blocks of some 2000 edges a thread on the CPU without gradients, else one.
 
     Parameters
@@ -81,7 +81,7 @@ def blocks(edges: Edges, like: Tensor, width: int) -> list[EdgeBlock]:
     n, total = edges.num_nodes, edges.num_edges
     if torch.is_grad_enabled() or like.device.type != "cpu" or not total:
         return [EdgeBlock(edges, slice(0, n), slice(0, total))]
-    number = min(-(-total // (EDGES * torch.get_num_threads())), n)
+    number = min(-(-total // (EDGES_PER_THREAD * torch.get_num_threads())), n)
     cuts = [n * part // number for part in range(number + 1)]
     nodes = [slice(*pair) for pair in pairwise(cuts)]
     rows = [slice(*pair) for pair in pairwise(edges.ptr[cuts].tolist())]
@@ -96,7 +96,7 @@ def _some(edges: Edges, nodes: slice, rows: slice) -> Edges:
     return Edges(index, nodes.stop - nodes.start, degree=edges.degree, num_sources=edges.num_sources)
 
 
-def concatenate_features(parts: Sequence[EdgeBlock], work: Callable[[EdgeBlock], Tensor], rows: int) -> Tensor:
+def map_blocks(parts: Sequence[EdgeBlock], work: Callable[[EdgeBlock], Tensor], rows: int) -> Tensor:
     """What ``work`` makes of each block, one below the other: ``(rows, C)``."""
     made = work(parts[0])
     if len(parts) == 1:

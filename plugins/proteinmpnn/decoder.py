@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, blocks, concatenate_features
+from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, split_edges, map_blocks
 from protgraph_plugins.proteinmpnn.layers import PairMLP
 from torch import Tensor, nn
 
@@ -138,7 +138,7 @@ class ProteinMPNNDecoder(Decoder):
     def teacher_force(self, state: DecoderCache, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
         n, h = state.num_nodes, state.h
         later = rank[state.neighbor] >= rank[:, None]  # (N, K)
-        parts = blocks(_from(state.neighbor + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
+        parts = split_edges(_from(state.neighbor + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
         for number, layer in enumerate(self.layers):
             told = layer.source(h) + state.table[number][aatype]
             nodes = layer.of_target(h), torch.cat([told, state.undecoded[number]])
@@ -147,7 +147,7 @@ class ProteinMPNNDecoder(Decoder):
                 m = layer(state.edge[part.rows], nodes, part)
                 return self._total(m.view(*state.neighbor[part.nodes].shape, m.size(1)), state, part.nodes)
 
-            h = layer.update(h, concatenate_features(parts, total, n), state.count)
+            h = layer.update(h, map_blocks(parts, total, n), state.count)
             if state.copies:
                 state.of_source[number][copy * n : (copy + 1) * n] = told
         return h

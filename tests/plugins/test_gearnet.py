@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 from protgraph_plugins.gearnet.layers import GearNet, GearNetEdge
-from protgraph_plugins.gearnet.line_graph import angle, kinds_of_turn, turn_sum
-from protgraph_plugins.gearnet.reference import from_reference
+from protgraph_plugins.gearnet.line_graph import vector_angle, angle_bins, angle_bin_sum
+from protgraph_plugins.gearnet.reference import layers_from_torchdrug
 
 import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec, field
@@ -54,7 +54,7 @@ def kinds(z):
 @pytest.mark.parametrize(("name", "reduce"), [("geometric_rgcn", "sum"), ("rgcn_mean", "mean")])
 def test_a_convolution_equals_torchdrug_in_value_and_gradients(vectors, dtype, name, reduce):
     z = vectors(name, dtype)
-    (layer,) = from_reference({k[2:]: v for k, v in z.items() if k.startswith("w/")}, reduce=reduce)
+    (layer,) = layers_from_torchdrug({k[2:]: v for k, v in z.items() if k.startswith("w/")}, reduce=reduce)
     h = z["in/h"].requires_grad_()
     out = layer({"h": h, "edges": Edges(z["in/edge_index"], 15), "edge_kind": kinds(z)})["h"]
     assert relative_error(out, z["out/h"]) <= TOLERANCE[dtype]
@@ -66,7 +66,7 @@ def test_a_convolution_equals_torchdrug_in_value_and_gradients(vectors, dtype, n
 
 def pairs_of(edges, vec, bins):
     """Edge before, edge after, and bin of each turn: ``(P, 3)``."""
-    after, slot, number = kinds_of_turn(edges, vec, bins).nonzero().unbind(1)
+    after, slot, number = angle_bins(edges, vec, bins).nonzero().unbind(1)
     return torch.stack([edges.ptr[edges.index[0][after]] + slot, after, number], 1)
 
 
@@ -86,7 +86,7 @@ def test_layers_compose_to_torchdrugs_gearnet_edge(vectors, dtype):
     f = {"h": z["in/h"], "edges": edges, "edge_kind": kinds(z), "edge_h": z["in/edge_feature"]}
     f["edge_vec"] = z["in/pos"][edges.index[0]] - z["in/pos"][edges.index[1]]
     outputs = []
-    for layer in from_reference(state):
+    for layer in layers_from_torchdrug(state):
         f = f | layer(f)
         outputs += [f["h"]] if isinstance(layer, GearNet) else []
     assert relative_error(torch.cat(outputs, 1), z["out/node_feature"]) <= TOLERANCE[dtype]
@@ -96,11 +96,11 @@ def test_states_of_other_modules_are_refused(vectors):
     z = vectors("geometric_rgcn")
     state = {k[2:]: v for k, v in z.items() if k.startswith("w/")}
     with pytest.raises(CheckpointError, match="no GearNet"):
-        from_reference({"weight": torch.zeros(1)})
+        layers_from_torchdrug({"weight": torch.zeros(1)})
     with pytest.raises(CheckpointError, match="go through gearnet_edge"):
-        from_reference(state | {"edge_linear.weight": torch.zeros(6, 3)})
+        layers_from_torchdrug(state | {"edge_linear.weight": torch.zeros(6, 3)})
     with pytest.raises(CheckpointError, match="whole GearNet"):
-        from_reference(state | {"batch_norm.weight": torch.zeros(7)})
+        layers_from_torchdrug(state | {"batch_norm.weight": torch.zeros(7)})
 
 
 def some_edges(n=9, seed=0, degree=None):
@@ -163,10 +163,10 @@ def test_an_edge_hears_those_before_it_by_their_angle(degree, monkeypatch):
     assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12
     monkeypatch.setattr(line_graph, "_CHUNK", 40)
     assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12  # a few edges at a time
-    turns = kinds_of_turn(edges, vec, 6)
+    turns = angle_bins(edges, vec, 6)
 
     def run(x, weight):
-        return turn_sum(edges, x, turns, weight)
+        return angle_bin_sum(edges, x, turns, weight)
 
     given = x.requires_grad_(), layer.conv.linear.weight[:2].detach().requires_grad_()
     assert torch.autograd.gradcheck(run, given) and torch.autograd.gradgradcheck(run, given)
@@ -208,7 +208,7 @@ def test_no_edges_and_one_residue_are_finite(norm, training):
 
 def test_coincident_nodes_have_an_angle_of_zero():
     zero, one = torch.zeros(1, 3), torch.ones(1, 3)
-    assert angle(zero, one).item() == angle(zero, zero).item() == 0
+    assert vector_angle(zero, one).item() == vector_angle(zero, zero).item() == 0
 
 
 def test_edges_and_nodes_must_be_equally_wide():

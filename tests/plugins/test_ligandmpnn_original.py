@@ -11,7 +11,7 @@ import pytest
 import torch
 from protgraph_plugins.ligandmpnn.family import VARIANTS
 from protgraph_plugins.ligandmpnn.featurizers import group_and_period
-from protgraph_plugins.ligandmpnn.weights import from_reference, weights_file
+from protgraph_plugins.ligandmpnn.weights import convert_ligandmpnn_state, find_ligandmpnn_file
 
 import protgraph as pg
 from protgraph.design import (
@@ -58,7 +58,7 @@ def exact(monkeypatch):
 
 
 def held(variant):
-    return torch.load(weights_file(variant), weights_only=True, map_location="cpu")
+    return torch.load(find_ligandmpnn_file(variant), weights_only=True, map_location="cpu")
 
 
 def original(variant, dtype, **options):
@@ -106,7 +106,7 @@ def model_of_ours(variant, dtype):
     if dtype == torch.float64:  # products of maps in float64 too
         state = {k: v.double() for k, v in held(variant)["model_state_dict"].items()}
         model = model.double()
-        model.load_state_dict(from_reference(state))
+        model.load_state_dict(convert_ligandmpnn_state(state))
     return model
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from protgraph_plugins.proteinmpnn.family import VARIANTS
-from protgraph_plugins.proteinmpnn.weights import from_reference, read
+from protgraph_plugins.proteinmpnn.weights import convert_proteinmpnn_state, read_proteinmpnn_state
 
 import protgraph as pg
 from protgraph.data.datasets.target import Target
@@ -69,7 +69,7 @@ def load(folder: Path, name: str) -> dict[str, np.ndarray]:
 
 def decoding(z, file: Path, dtype: torch.dtype = torch.float64) -> Decoding:
     model = build_model("proteinmpnn.v_48_020", TARGET, seed=0).to(dtype).eval()
-    model.load_state_dict(from_reference({k: v.to(dtype) for k, v in read(file).items()}))
+    model.load_state_dict(convert_proteinmpnn_state({k: v.to(dtype) for k, v in read_proteinmpnn_state(file).items()}))
     with torch.no_grad():
         return Decoding.of(model, collate([model.plan.precompute(residues_of(z))]))
 
@@ -123,7 +123,7 @@ def test_values_and_every_gradient_equal_the_reference(shared_reference):
     z = load(shared_reference, "tiny_random")
     theirs = {k[2:]: torch.from_numpy(v).requires_grad_() for k, v in z.items() if k.startswith("w/")}
     model = build_model(small(), TARGET, seed=0).double().eval()
-    model.load_state_dict(from_reference(theirs))
+    model.load_state_dict(convert_proteinmpnn_state(theirs))
     items = [residues_of(z, item) for item in range(3)]
     batch = collate([model.plan.precompute(r) for r in items])
     backbone = batch.backbone.nan_to_num().requires_grad_()
@@ -140,7 +140,7 @@ def test_values_and_every_gradient_equal_the_reference(shared_reference):
     assert abs(loss.item() - z["out/loss_smoothed"]) <= 1e-12
     loss.backward()
     state = dict(model.named_parameters())
-    pairs = [(v, state[k].grad) for k, v in from_reference(theirs).items() if v.requires_grad]
+    pairs = [(v, state[k].grad) for k, v in convert_proteinmpnn_state(theirs).items() if v.requires_grad]
     torch.autograd.backward([a for a, _ in pairs], [g for _, g in pairs])
     assert np.abs(backbone.grad.numpy() - flat["grad/in/X"])[mask].max() <= 1e-12
     for name, parameter in theirs.items():

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_plugins.proteinmpnn import blocks as module
+from protgraph_plugins.proteinmpnn import split_edges as module
 from protgraph_plugins.proteinmpnn import featurizers
-from protgraph_plugins.proteinmpnn.blocks import blocks, concatenate_features
+from protgraph_plugins.proteinmpnn.blocks import split_edges, map_blocks
 
 import protgraph as pg
 from protgraph.data.datasets.target import Target
@@ -77,13 +77,13 @@ def test_blocks_have_every_node_and_edge_once_and_in_order(degree, monkeypatch):
     index = torch.stack([torch.arange(len(target)) % 50, target])
     edges = pg.Edges(index, 50, degree=degree)
     monkeypatch.setattr(module, "EDGES", 10)
-    assert len(blocks(edges, torch.zeros(1), 4)) == 1  # gradients may be wanted
+    assert len(split_edges(edges, torch.zeros(1), 4)) == 1  # gradients may be wanted
     with torch.no_grad():
-        parts = blocks(edges, torch.zeros(1), 4)
+        parts = split_edges(edges, torch.zeros(1), 4)
     assert len(parts) > 3
     again = [torch.stack([p.edges.index[0], index[1, p.rows]]) for p in parts]
     assert torch.equal(torch.cat(again, 1), index)
     rows = torch.arange(len(target), dtype=torch.float64)[:, None]
-    sums = concatenate_features(parts, lambda p: p.edges.sum(rows[p.rows]), 50)
+    sums = map_blocks(parts, lambda p: p.edges.sum(rows[p.rows]), 50)
     assert torch.equal(sums, edges.sum(rows))
     assert max(len(p.edges.index[0]) for p in parts) <= 10 * torch.get_num_threads() + 5

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_plugins.proteinmpnn.weights import from_reference, weights_file
-from protgraph_plugins.proteinmpnn.weights import read as read_weights
+from protgraph_plugins.proteinmpnn.weights import convert_proteinmpnn_state, find_proteinmpnn_file
+from protgraph_plugins.proteinmpnn.weights import read_proteinmpnn_state as read_weights
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
@@ -38,7 +38,7 @@ def ours():
 
 @pytest.fixture(scope="module")
 def original():
-    held = torch.load(weights_file("v_48_020"), weights_only=True)
+    held = torch.load(find_proteinmpnn_file("v_48_020"), weights_only=True)
     model = theirs.ProteinMPNN(
         num_letters=21, node_features=128, edge_features=128, hidden_dim=128, augment_eps=0.0, k_neighbors=48
     )
@@ -268,7 +268,7 @@ def test_awkward_files_have_the_numbers_that_the_program_has_of_them(
     want = program(x, types, mask, chain_m, place, encoding, noise)[0, there]
     alone = program.unconditional_probs(x, mask, place, encoding)[0, there]
     ours = pretrained("proteinmpnn.v_48_020").double()
-    ours.load_state_dict(from_reference({k: v.double() for k, v in read_weights(weights_file("v_48_020")).items()}))
+    ours.load_state_dict(convert_proteinmpnn_state({k: v.double() for k, v in read_weights(find_proteinmpnn_file("v_48_020")).items()}))
     found, rank = encoded(ours, residues), torch.zeros(len(residues), dtype=torch.long)
     rank[whole] = noise[0, there].abs().argsort().argsort()
     assert found.known.nonzero().flatten().tolist() == sorted(whole.tolist())

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from protgraph_plugins.proteinmpnn.family import VARIANTS
-from protgraph_plugins.proteinmpnn.trace import QUATERNION
-from protgraph_plugins.proteinmpnn.weights import from_reference, published, read
+from protgraph_plugins.proteinmpnn.trace import QUATERNION_TOLERANCE
+from protgraph_plugins.proteinmpnn.weights import convert_proteinmpnn_state, load_proteinmpnn, read_proteinmpnn_state
 
 import protgraph as pg
 from protgraph.data.datasets.target import Target
@@ -49,13 +49,13 @@ def residues_of(z) -> Residues:
 
 @pytest.fixture(scope="module")
 def state(proteinmpnn_weights):
-    return read(proteinmpnn_weights("ca_v_48_020"))
+    return read_proteinmpnn_state(proteinmpnn_weights("ca_v_48_020"))
 
 
 @torch.no_grad()
 def decoding(state, residues, variant="ca_v_48_020", dtype=torch.float64) -> Decoding:
     model = build_model(f"proteinmpnn.{variant}", TARGET, seed=0).to(dtype).eval()
-    model.load_state_dict(from_reference({k: v.to(dtype) for k, v in state.items()}))
+    model.load_state_dict(convert_proteinmpnn_state({k: v.to(dtype) for k, v in state.items()}))
     return Decoding.of(model, collate([model.plan.precompute(residues)]))
 
 
@@ -65,7 +65,7 @@ def decoding(state, residues, variant="ca_v_48_020", dtype=torch.float64) -> Dec
 @torch.no_grad()
 def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_weights, variant, entry, dtype, limit):
     with np.load(shared_reference / "proteinmpnn" / f"pub_{entry}.npz") as z:
-        found = decoding(read(proteinmpnn_weights(variant)), residues_of(z), variant, dtype)
+        found = decoding(read_proteinmpnn_state(proteinmpnn_weights(variant)), residues_of(z), variant, dtype)
         rank = torch.from_numpy(z["in/decoding_order_ca"][0].astype(np.int64)).argsort()
         for ours, key in ((teacher_forced_log_probs(found, rank), "log_probs_f64"), (unconditional_log_probs(found), "uncond_log_probs_f64")):
             assert ours.dtype == dtype
@@ -93,14 +93,14 @@ def test_published_features_move_with_the_protein_and_corrected_ones_do_not(stat
 
 def test_loading_weights_of_features_that_are_not_invariant_warns(proteinmpnn_folder):
     with pytest.warns(UserWarning, match="ca_corrected_v_48_020 has features that do not"):
-        published("proteinmpnn.ca_v_48_020")
+        load_proteinmpnn("proteinmpnn.ca_v_48_020")
 
 
 def test_that_corrected_features_hold_what_they_promise():
     for name in ("ca_pair_rbf", "ca_orientation"):
 
         class Corrected(pg.featurizers.get(name)):
-            conformity = pg.Conformity(tolerance=QUATERNION)
+            conformity = pg.Conformity(tolerance=QUATERNION_TOLERANCE)
 
             def __init__(self) -> None:
                 super().__init__(corrected=True)
