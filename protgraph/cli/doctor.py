@@ -7,8 +7,7 @@ from importlib import metadata, util
 
 import typer
 
-from protgraph.registry import PluginProblem, registries
-from protgraph.registry.discovery import unreadable_distributions
+from protgraph.registry import PluginProblem, registries, unreadable_distributions
 
 __all__ = ["doctor_command"]
 

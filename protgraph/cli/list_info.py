@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.errors import UnknownNameError, suggest
-from protgraph.registry import Option, Registry, RegistryEntry, options_of, registries
+from protgraph.registry import Option, Registry, RegistryEntry, component_options, registries
 
 if TYPE_CHECKING:
     from protgraph.task import Task
@@ -20,7 +20,6 @@ def list_command(
     kind: Annotated[
         str | None, typer.Argument(help="featurizers, layers, heads, models, tasks or datasets; all by default.")
     ] = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="Also old names that still work.")] = False,
 ) -> None:
     """List every component by name, with the distribution that brings it. Nothing is imported for this.
 
@@ -31,7 +30,7 @@ def list_command(
     """
     chosen = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
     for plural, registry in chosen.items():
-        names = registry.names(hidden=hidden)
+        names = registry.names()
         typer.secho(f"{plural} ({len(names)})", bold=True)
         conflicts = {problem.name for problem in registry.problems()}
         rows = [_row(registry, name, name in conflicts) for name in names]
@@ -95,7 +94,7 @@ def _describe(registry: Registry, name: str) -> str:
     if registry.kind == "task":
         lines += [_fact(label, value) for label, value in _asked(component) if value]
     if callable(component):
-        options = map(_option, options_of(component).values())
+        options = map(_option, component_options(component).values())
         lines += [_fact("" if i else "options", option) for i, option in enumerate(options)]
     doc = _doc(component) or (family.doc if family else "")
     return "\n".join([*lines, "", doc] if doc else lines)
@@ -130,7 +129,7 @@ def _fact(label: str, value: str) -> str:
 
 def _option(option: Option) -> str:
     typed = f"{option.name}: {option.type_name}" if option.type_name else option.name
-    return f"{typed} (required)" if option.required else f"{typed} = {option.default!r}"
+    return f"{typed} (required)" if option.is_required else f"{typed} = {option.default!r}"
 
 
 def _doc(component: object) -> str:

@@ -1,30 +1,36 @@
-"""Names → components, for the six kinds of component, over one entry-point group each.
+"""Registries: names to components, one registry and one entry-point group per kind of component.
 
-Listing never imports a plugin; an object loads when it is first asked for, and one that cannot load hurts only
-itself. Built-in components come through the same doors as a stranger's.
+Listing names reads distribution metadata and imports no plugin. A component is imported on first use; one that fails to
+import does not affect the others. Built-in components are registered through the same entry-point groups as plugins.
 """
 
 from __future__ import annotations
 
-from protgraph.registry.discovery import PluginProblem, Provider, RegistryEntry
+from protgraph.registry.component import ComponentSpec, as_component, as_components, component
+from protgraph.registry.discovery import PluginProblem, Provider, RegistryEntry, unreadable_distributions
 from protgraph.registry.family import Family
-from protgraph.registry.options import Option, options_of
+from protgraph.registry.options import Option, component_options
 from protgraph.registry.registries import datasets, featurizers, heads, layers, models, registries, tasks
 from protgraph.registry.registry import Registry
 
 __all__ = [
-    "Provider",
-    "RegistryEntry",
+    "ComponentSpec",
     "Family",
     "Option",
     "PluginProblem",
+    "Provider",
     "Registry",
+    "RegistryEntry",
+    "as_component",
+    "as_components",
+    "component",
+    "component_options",
     "datasets",
     "featurizers",
     "heads",
     "layers",
     "models",
-    "options_of",
     "registries",
     "tasks",
+    "unreadable_distributions",
 ]

@@ -1,4 +1,4 @@
-"""One use of a registry name in a model graph: the name, its options, and which fields it is wired to."""
+"""Specification of one component of a model: registry name, options and wiring to fields, as plain data."""
 
 from __future__ import annotations
 
@@ -8,29 +8,35 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from protgraph.errors import WiringError
+from protgraph.errors import WiringError, suggest
 
 __all__ = ["ComponentSpec", "as_component", "as_components", "component"]
 
 _EMPTY: Mapping[str, str] = MappingProxyType({})
+_KEYS = ("name", "options", "reads", "inputs", "writes")
 
 
 @dataclass(frozen=True)
 class ComponentSpec:
-    """A registry name with options and wiring; pure data.
+    """Registry name with options and wiring, as plain data.
 
     Parameters
     ----------
     name : str
         Registry name of a featurizer or a layer.
     options : mapping
-        Its keyword options: numbers, strings, booleans, None, and lists or dicts of those.
+        Keyword options: numbers, strings, booleans, None, and lists or dicts of these.
     reads : mapping of str to str
-        Local name → field of the model; names left out are read under their own name.
+        Local name to field of the model; local names that are omitted read the field of the same name.
     inputs : tuple of str
-        Fields that a variadic component (``embed``, ``concat``) reads besides, in this order.
+        Fields that a variadic component (``embed``, ``concat``) reads in addition, in this order.
     writes : mapping of str to str
-        Local name → field of the model; names left out are written under their own name.
+        Local name to field of the model; local names that are omitted write the field of the same name.
+
+    Raises
+    ------
+    WiringError
+        If the options are not plain data, or reads and writes do not map names to names.
     """
 
     name: str
@@ -41,12 +47,12 @@ class ComponentSpec:
 
     def __post_init__(self) -> None:
         try:
-            plain = json.loads(json.dumps(dict(self.options)))
+            options = json.loads(json.dumps(dict(self.options)))
         except (TypeError, ValueError) as e:
             raise WiringError(
-                f"node {self.name!r}: options must be plain data (numbers, strings, lists, dicts): {e}"
+                f"component {self.name!r}: options must be plain data (numbers, strings, lists, dicts): {e}"
             ) from e
-        object.__setattr__(self, "options", MappingProxyType(plain))
+        object.__setattr__(self, "options", MappingProxyType(options))
         object.__setattr__(self, "reads", MappingProxyType(dict(self.reads)))
         object.__setattr__(self, "writes", MappingProxyType(dict(self.writes)))
         object.__setattr__(self, "inputs", tuple(self.inputs))
@@ -58,24 +64,40 @@ class ComponentSpec:
         return ComponentSpec, (self.name, dict(self.options), dict(self.reads), self.inputs, dict(self.writes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; empty parts are left out."""
-        whole = {
+        """Return plain data; empty entries are omitted."""
+        data = {
             "name": self.name,
             "options": dict(self.options),
             "reads": dict(self.reads),
             "inputs": list(self.inputs),
             "writes": dict(self.writes),
         }
-        return {k: v for k, v in whole.items() if k == "name" or v}
+        return {k: v for k, v in data.items() if k == "name" or v}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ComponentSpec:
-        """The inverse of :meth:`to_dict`."""
-        known = {"name", "options", "reads", "inputs", "writes"}
-        if "name" not in data or set(data) - known:
-            raise WiringError(f"a node is a dict with 'name' and any of {sorted(known - {'name'})}; got {dict(data)!r}")
-        rest = {k: v for k, v in data.items() if k in known - {"inputs"}}
-        return cls(**rest, inputs=tuple(data.get("inputs", ())))
+        """Create a component from the data of :meth:`to_dict`.
+
+        Raises
+        ------
+        WiringError
+            If a key is unknown or missing, or a value has the wrong type; with the path of the key.
+        """
+        from protgraph.validation import check_value  # pydantic takes 50 ms to import
+
+        name = data.get("name")
+        label = f"component {name!r}" if isinstance(name, str) else "component"
+        for key in data:
+            if key not in _KEYS:
+                hint = suggest(key, _KEYS) if isinstance(key, str) else ""
+                raise WiringError(f"{label}: unknown key {key!r}.{hint} Allowed: {', '.join(_KEYS)}.")
+        if name is None:
+            raise WiringError(f"{label}: key 'name' is missing in {dict(data)!r}.")
+        types = {"name": str, "options": dict[str, Any], "reads": dict[str, str], "writes": dict[str, str]}
+        for key, annotation in (types | {"inputs": Sequence[str]}).items():
+            if key in data:
+                check_value(data[key], annotation, path=f"{label}.{key}", error=WiringError)
+        return cls(**{k: v for k, v in data.items() if k != "inputs"}, inputs=tuple(data.get("inputs", ())))
 
 
 def component(
@@ -86,45 +108,50 @@ def component(
     writes: Mapping[str, str] = _EMPTY,
     **options: Any,
 ) -> ComponentSpec:
-    """Write a node: ``node("gat", heads=4, reads={"edge_attr": "edge_rbf"}, writes={"h": "message"})``.
+    """Create a component: ``component("gat", heads=4, reads={"edge_attr": "edge_rbf"}, writes={"h": "message"})``.
 
     Parameters
     ----------
     name : str
         Registry name.
     reads : mapping or sequence of str
-        Local name → field; or, for variadic components, the list of fields to read.
+        Local name to field; for variadic components, the list of fields to read.
     writes : mapping of str to str
-        Local name → field.
+        Local name to field.
     **options
-        The component's own options; checked against its signature when the model is built.
+        Options of the component, checked against its signature when the model is built.
+
+    Examples
+    --------
+    >>> component("gat", heads=4, reads={"edge_attr": "edge_rbf"}).to_dict()
+    {'name': 'gat', 'options': {'heads': 4}, 'reads': {'edge_attr': 'edge_rbf'}}
     """
     if isinstance(reads, Mapping):
         return ComponentSpec(name, options, reads, (), writes)
     if isinstance(reads, str):
-        raise WiringError(f"node {name!r}: reads={reads!r} must be a dict or a list of fields, not a string")
+        raise WiringError(f"component {name!r}: reads={reads!r} is a string. Allowed: a dict or a list of fields.")
     return ComponentSpec(name, options, _EMPTY, tuple(reads), writes)
 
 
-def as_component(given: ComponentSpec | str | Mapping[str, Any]) -> ComponentSpec:
-    """A node from a name, a dict or a node."""
-    if isinstance(given, ComponentSpec):
-        return given
-    if isinstance(given, str):
-        return ComponentSpec(given)
-    if isinstance(given, Mapping):
-        return ComponentSpec.from_dict(given)
-    raise WiringError(f"a node is a name, a dict or node(...); got {given!r}")
+def as_component(item: ComponentSpec | str | Mapping[str, Any]) -> ComponentSpec:
+    """Convert a name, a dict or a component to a component."""
+    if isinstance(item, ComponentSpec):
+        return item
+    if isinstance(item, str):
+        return ComponentSpec(item)
+    if isinstance(item, Mapping):
+        return ComponentSpec.from_dict(item)
+    raise WiringError(f"component {item!r}. Allowed: a name, a dict or component(...).")
 
 
-def as_components(given: Sequence[ComponentSpec | str | Mapping[str, Any]], what: str) -> tuple[ComponentSpec, ...]:
-    """Nodes from a list of names, dicts and nodes.
+def as_components(items: Sequence[ComponentSpec | str | Mapping[str, Any]], key: str) -> tuple[ComponentSpec, ...]:
+    """Convert a list of names, dicts and components.
 
     Raises
     ------
     WiringError
-        It is one of them and no list: of a name, every letter would be taken for one.
+        If a single component is given instead of a list; ``key`` names the argument.
     """
-    if isinstance(given, str | Mapping | ComponentSpec):
-        raise WiringError(f"{what} are a list; write {what}=[{given!r}]")
-    return tuple(as_component(n) for n in given)
+    if isinstance(items, str | Mapping | ComponentSpec):
+        raise WiringError(f"{key} must be a list. Write {key}=[{items!r}].")
+    return tuple(as_component(item) for item in items)

@@ -1,6 +1,9 @@
-"""Who claims a name: the entry points of installed distributions, and the session itself.
+"""Providers of registry names: entry points of installed distributions, and registrations of the running process.
 
-Finding claims reads distribution metadata only; it imports nothing.
+Discovery reads distribution metadata only and imports no plugin.
+
+Not importlib.metadata.entry_points(): one distribution with a malformed entry_points.txt makes the whole call fail
+(TypeError, Python 3.11, 2026-11-22).
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from pathlib import Path
 
 from protgraph.errors import PluginLoadError
 
-__all__ = ["Provider", "RegistryEntry", "PluginProblem", "installed_providers", "installed_renames", "unreadable_distributions"]
+__all__ = ["PluginProblem", "Provider", "RegistryEntry", "installed_providers", "unreadable_distributions"]
 
 GROUP_PREFIX = "protgraph."
 SESSION = "session"
@@ -23,30 +26,30 @@ SESSION = "session"
 
 @dataclass(frozen=True)
 class RegistryEntry:
-    """What is known about a name without importing anything.
+    """Metadata of a registry name, available without importing the component.
 
     Parameters
     ----------
     name, kind : str
-        "gat", "layer".
+        E.g. "gat", "layer".
     source : str
-        "distribution version", or "session" for what was registered in this process.
+        "distribution version", or "session" if it was registered in this process.
     object : str
         "module:attribute".
-    loaded : bool
-        Whether the object has been imported.
+    is_loaded : bool
+        True if the object has been imported.
     """
 
     name: str
     kind: str
     source: str
     object: str
-    loaded: bool
+    is_loaded: bool
 
 
 @dataclass(frozen=True)
 class PluginProblem:
-    """Why a name is unusable: a conflict, a failed import, or a signature that cannot be checked."""
+    """Problem that makes a name unusable: a conflict, a failed import, or a signature that cannot be checked."""
 
     kind: str
     name: str
@@ -55,20 +58,20 @@ class PluginProblem:
 
 
 class Provider:
-    """One object's claim to one name.
+    """Object offered under a registry name, imported on first use.
 
     Parameters
     ----------
     name, kind : str
-        "gat", "layer".
+        E.g. "gat", "layer".
     source : str
         "distribution version" or "session".
     ref : str
         "module:attribute".
     obj : object, optional
-        The object itself where it is known already; otherwise :meth:`load` imports it.
+        The object, if it is already imported.
     line : str
-        "file:line" of the registration, for a session's claim.
+        "file:line" of the registration, if registered in this process.
     """
 
     def __init__(self, name: str, kind: str, source: str, ref: str, *, obj: object = None, line: str = "") -> None:
@@ -76,50 +79,50 @@ class Provider:
         self._obj = obj
 
     @classmethod
-    def of_session(cls, name: str, kind: str, obj: object, line: str) -> Provider:
-        """The claim that ``registry.register(name, obj)`` makes."""
+    def from_session(cls, name: str, kind: str, obj: object, line: str) -> Provider:
+        """Create the provider for ``registry.register(name, obj)``."""
         owner = obj if hasattr(obj, "__qualname__") else type(obj)
         return cls(name, kind, SESSION, f"{owner.__module__}:{owner.__qualname__}", obj=obj, line=line)
 
     @property
-    def loaded(self) -> bool:
-        """Whether the object is at hand."""
+    def is_loaded(self) -> bool:
+        """Whether the object has been imported."""
         return self._obj is not None
 
     @property
-    def place(self) -> str:
-        """Where the claim was made, for error messages."""
+    def description(self) -> str:
+        """Object and source, for error messages."""
         return f"{self.ref} (this session, {self.line})" if self.source == SESSION else f"{self.ref} ({self.source})"
 
     def entry(self) -> RegistryEntry:
-        """The public record of this claim."""
-        return RegistryEntry(self.name, self.kind, self.source, self.ref, self.loaded)
+        """Return the metadata of this provider."""
+        return RegistryEntry(self.name, self.kind, self.source, self.ref, self.is_loaded)
 
     def load(self) -> object:
-        """The object, imported on first use.
+        """Return the object, importing it on first use.
 
         Raises
         ------
         PluginLoadError
-            Whatever the import raised, with the component, the distribution, the object and the cause.
+            If the import fails for any reason; names the component, the distribution, the object and the cause.
         """
         if self._obj is None:
             module, _, attribute = self.ref.partition(":")
             try:
-                found: object = importlib.import_module(module)
+                obj: object = importlib.import_module(module)
                 for part in filter(None, attribute.split(".")):
-                    found = getattr(found, part)
+                    obj = getattr(obj, part)
             except (Exception, SystemExit) as e:
                 raise PluginLoadError(
                     f"{self.kind} {self.name!r} of {self.source} could not be loaded from {self.ref}: "
-                    f"{type(e).__name__}: {_first_line(e)}\nOnly this component is unusable; `protgraph doctor` checks "
-                    "all of them."
+                    f"{type(e).__name__}: {_first_line(e)}\nOther components are not affected. `protgraph doctor` "
+                    "checks all of them."
                 ) from e
-            self._obj = found
+            self._obj = obj
         return self._obj
 
     def where(self) -> str:
-        """``file:line`` of the loaded object; of the registration for an instance without a source of its own."""
+        """Return ``file:line`` of the object's source; for an instance, that of its assignment or registration."""
         obj = self.load()
         if inspect.isclass(obj) or inspect.isroutine(obj):
             try:
@@ -134,7 +137,7 @@ def _first_line(e: BaseException) -> str:
 
 
 def _assignment(ref: str) -> str:
-    """``file:line`` of the top-level statement that binds an instance's name, followed through re-exports."""
+    """Return ``file:line`` of the top-level statement that assigns an instance; follow re-exports."""
     import ast
 
     module, _, attribute = ref.partition(":")
@@ -154,7 +157,7 @@ def _assignment(ref: str) -> str:
 
 @dataclass(frozen=True)
 class _Scan:
-    """All entry points of the groups ``protgraph.*``, as (name, source, value) by group, and who could not be read."""
+    """Entry points of the groups ``protgraph.*`` as (name, source, value) by group, and unreadable distributions."""
 
     points: dict[str, list[tuple[str, str, str]]]
     unreadable: list[PluginProblem]
@@ -162,13 +165,13 @@ class _Scan:
 
 @functools.lru_cache(maxsize=8)
 def _scan(path: tuple[str, ...]) -> _Scan:
-    """Read the metadata of every distribution on ``sys.path``, which is the cache key."""
+    """Read the metadata of all distributions on ``sys.path``, which is the cache key."""
     scan = _Scan({}, [])
     for name, distribution in _distributions().items():
         source = f"{name} {distribution.version}"
         try:
             points = list(distribution.entry_points)
-        except (AttributeError, TypeError, ValueError) as e:  # malformed: this distribution is left out, others stay
+        except (AttributeError, TypeError, ValueError) as e:  # malformed: skip this distribution only
             scan.unreadable.append(PluginProblem("distribution", name, source, f"entry_points.txt: {_first_line(e)}"))
             continue
         for point in points:
@@ -178,41 +181,38 @@ def _scan(path: tuple[str, ...]) -> _Scan:
 
 
 def _distributions() -> dict[str, metadata.Distribution]:
-    """Distributions with entry points of ours, by name. The first copy on ``sys.path`` shadows the others, but the
-    ``egg-info`` that a build leaves among the sources, possibly long ago, shadows no installed copy.
+    """Return the distributions with protgraph entry points, by name.
+
+    The first copy on ``sys.path`` shadows the others, except that an ``egg-info`` folder, which builds leave in source
+    trees and which may be outdated, does not shadow an installed copy.
     """
-    found: dict[str, tuple[str, metadata.Distribution]] = {}
+    by_key: dict[str, tuple[str, metadata.Distribution]] = {}
     for distribution in metadata.distributions():
         text = distribution.read_text("entry_points.txt")
         if not text or GROUP_PREFIX not in text:
             continue
         name = distribution.metadata["Name"] or "(unnamed distribution)"
         key = name.lower().replace("_", "-")
-        if key not in found or (_is_egg_info(found[key][1]) and not _is_egg_info(distribution)):
-            found[key] = name, distribution
-    return dict(found.values())
+        if key not in by_key or (_is_egg_info(by_key[key][1]) and not _is_egg_info(distribution)):
+            by_key[key] = name, distribution
+    return dict(by_key.values())
 
 
 def _is_egg_info(distribution: metadata.Distribution) -> bool:
-    return distribution.read_text("METADATA") is None  # it has PKG-INFO
+    return distribution.read_text("METADATA") is None  # egg-info has PKG-INFO instead
 
 
 def installed_providers(kind: str, group: str) -> dict[str, list[Provider]]:
-    """The claims of all installed distributions in one entry-point group, by name; imports none of them."""
-    claims: dict[str, list[Provider]] = {}
+    """Return the providers of all installed distributions in an entry-point group, by name, without importing them."""
+    providers: dict[str, list[Provider]] = {}
     for name, source, value in _scan(tuple(sys.path)).points.get(group, ()):
         ref = value.partition("[")[0].replace(" ", "")
-        same = claims.setdefault(name, [])
-        if all(claim.ref != ref for claim in same):
+        same = providers.setdefault(name, [])
+        if all(provider.ref != ref for provider in same):
             same.append(Provider(name, kind, source, ref))
-    return claims
-
-
-def installed_renames(group: str) -> dict[str, str]:
-    """Old name → new name, from the entry-point group ``<group>.renamed`` (``old = "new"``)."""
-    return {name: value for name, _, value in _scan(tuple(sys.path)).points.get(f"{group}.renamed", ())}
+    return providers
 
 
 def unreadable_distributions() -> list[PluginProblem]:
-    """Distributions whose protgraph entry points cannot be parsed."""
+    """Return the distributions whose protgraph entry points cannot be parsed."""
     return list(_scan(tuple(sys.path)).unreadable)

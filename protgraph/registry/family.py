@@ -1,4 +1,4 @@
-"""Several variants of one component under one name: ``egnn``, ``egnn.satorras2021``."""
+"""Named variants of one component: ``egnn``, ``egnn.satorras2021``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ __all__ = ["Family"]
 
 
 class Family:
-    """A registered name with variants; the first one is the default.
+    """Variants of a component under one registry name; the first one is the default.
 
     Parameters
     ----------
     variants : mapping of str to object
-        Variant name (author and year: ``satorras2021``) → component. Insertion order counts.
+        Variant name (author and year, e.g. ``satorras2021``) to component. The order is kept.
     doc : str
-        What the variants share.
+        Description of what the variants have in common.
+
+    Raises
+    ------
+    OptionError
+        If there is no variant, or a variant name is empty or contains a dot.
 
     Examples
     --------
@@ -33,9 +38,9 @@ class Family:
     def __init__(self, variants: Mapping[str, object], *, doc: str = "") -> None:
         if not variants:
             raise OptionError("a Family needs at least one variant")
-        dotted = [name for name in variants if "." in name or not name]
-        if dotted:
-            raise OptionError(f"variant name {dotted[0]!r}: give the part after the dot only, 'satorras2021'")
+        for name in variants:
+            if "." in name or not name:
+                raise OptionError(f"variant name {name!r}. Give the part after the dot only, e.g. 'satorras2021'.")
         self.variants: Mapping[str, object] = MappingProxyType(dict(variants))
         self.doc = doc
 

@@ -1,4 +1,8 @@
-"""The six registries: the only globals of the house."""
+"""The six registries of components.
+
+Other module-level state that changes at run time: the field table (:mod:`protgraph.data.graph.fields`) and the table of
+metrics (``protgraph.task.METRICS``).
+"""
 
 from __future__ import annotations
 

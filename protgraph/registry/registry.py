@@ -1,18 +1,28 @@
-"""The registry of one kind of component."""
+"""Registry of one kind of component.
+
+Not catalogue: a name with two providers resolves silently to one of them, and options are not checked (2.0.10,
+2026-11-22).
+"""
 
 from __future__ import annotations
 
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeVar, overload
 
-from protgraph.errors import DuplicateNameError, OptionError, PluginLoadError, ProtgraphError, UnknownNameError, suggest
-from protgraph.registry.discovery import PluginProblem, Provider, RegistryEntry, installed_providers, installed_renames
+from protgraph.errors import (
+    DuplicateNameError,
+    OptionError,
+    PluginLoadError,
+    ProtgraphError,
+    UnknownNameError,
+    suggest,
+)
+from protgraph.registry.discovery import PluginProblem, Provider, RegistryEntry, installed_providers
 from protgraph.registry.family import Family
-from protgraph.registry.options import check_options, refuse_open_signature
+from protgraph.registry.options import check_options, reject_var_keyword
 
 __all__ = ["Registry"]
 
@@ -21,17 +31,17 @@ NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
 class Registry:
-    """Names → components of one kind.
+    """Mapping of names to components of one kind.
 
-    Installed distributions offer components through an entry-point group, a session with :meth:`register`.
-    Neither ever overwrites the other: two objects under one name are an error for whoever asks for that name.
+    Installed distributions provide components through an entry-point group, the running process through
+    :meth:`register`. No provider overwrites another: if a name has two different objects, using it raises.
 
     Parameters
     ----------
     kind : str
-        "layer", for messages.
+        Kind of component for messages, e.g. "layer".
     group : str
-        RegistryEntry-point group: "protgraph.layers".
+        Entry-point group, e.g. "protgraph.layers".
 
     Examples
     --------
@@ -47,27 +57,23 @@ class Registry:
     def __init__(self, *, kind: str, group: str) -> None:
         self.kind, self.group = kind, group
         self._session: dict[str, Provider] = {}
-        self._renamed: dict[str, str] = {}
-        self._warned: set[str] = set()
         self._installed: tuple[tuple[str, ...], dict[str, list[Provider]]] = ((), {})
-
-    # --- adding -----------------------------------------------------------------------------------------------
 
     @overload
     def register(self, name: str) -> Callable[[T], T]: ...
     @overload
     def register(self, name: str, obj: T) -> T: ...
     def register(self, name: str, obj: object = None) -> object:
-        """Offer a component in this process, as a decorator or directly; returns the component.
+        """Register a component for this process, directly or as a decorator; return the component.
 
-        The same object again is a no-op.
+        Registering the same object twice has no effect.
 
         Raises
         ------
         DuplicateNameError
-            Where the name belongs to another object; names both places.
+            If another object has the name; the message locates both.
         OptionError
-            Where the component's signature has ``**kwargs``.
+            If the signature of the component has ``**kwargs``.
         """
         caller = sys._getframe(1)
         line = f"{caller.f_code.co_filename}:{caller.f_lineno}"
@@ -76,78 +82,61 @@ class Registry:
         return self._add(name, obj, line)
 
     def _add(self, name: str, obj: object, line: str) -> object:
-        new = Provider.of_session(name, self.kind, obj, line)
+        new = Provider.from_session(name, self.kind, obj, line)
         if callable(obj):
-            refuse_open_signature(obj, f"{self.kind} {name!r}")
-        renamed = self._renames().get(name)
-        if renamed:
-            raise DuplicateNameError(f"{self.kind} {name!r} is the old name of {renamed!r}; choose another")
-        for old in self._claims(name):
-            if not _agree(old, new):
+            reject_var_keyword(obj, f"{self.kind} {name!r}")
+        for old in self._providers(name):
+            if not _is_same(old, new):
                 raise DuplicateNameError(_conflict(self.kind, name, [old, new]))
         self._session[name] = new
         return obj
 
-    def rename(self, old: str, new: str) -> None:
-        """Keep ``old`` alive as another spelling of ``new``: one DeprecationWarning a process, hidden from lists.
-
-        A distribution renames with the entry-point group ``<group>.renamed``: ``old = "new"``.
-        """
-        if self._claims(old):
-            raise DuplicateNameError(f"{self.kind} {old!r} is taken by {self._claims(old)[0].place}; it is no old name")
-        known = self._renames().get(old, new)
-        if old == new or known != new:
-            raise DuplicateNameError(f"{self.kind} {old!r} cannot become {new!r}: it is called {known!r}")
-        self._renamed[old] = new
-
-    # --- asking -----------------------------------------------------------------------------------------------
-
     def get(self, name: str) -> object:
-        """The component of this name, imported on first use; a family's name gives its first variant.
+        """Return a component, importing it on first use; the name of a family gives its default variant.
 
         Raises
         ------
         UnknownNameError
-            With the nearest known names and all of them.
+            If there is no such name; with similar names and all names.
         PluginLoadError
-            Where its import fails.
+            If the import fails.
         DuplicateNameError
-            Where two distributions claim the name for different objects.
+            If two distributions provide different objects under this name.
         """
-        name, variant = self._split(self._current(name))
+        name, variant = self._split(name)
         obj = self._load(name)
         if isinstance(obj, Family):
             if variant and variant not in obj.variants:
                 raise UnknownNameError(
-                    f"{self.kind} {name!r} has no variant {variant!r}: it has {', '.join(obj.variants)}"
+                    f"{self.kind} {name!r} has no variant {variant!r}. Variants: {', '.join(obj.variants)}."
                 )
             return obj.variants[variant or obj.default]
         if variant:
-            raise UnknownNameError(f"no {self.kind} {name}.{variant}: {name!r} has no variants")
+            raise UnknownNameError(f"no {self.kind} {name}.{variant}: {name!r} has no variants.")
         return obj
 
     def family(self, name: str) -> Family | None:
-        """The family of this name, or None where the component has no variants."""
-        obj = self._load(self._split(self._current(name))[0])
+        """Return the family of a name, or None if the component has no variants."""
+        obj = self._load(self._split(name)[0])
         return obj if isinstance(obj, Family) else None
 
     def create(self, name: str, *args: object, path: str = "", options: Mapping[str, object] = NO_OPTIONS) -> object:
-        """Call the component with checked options; an instance (a model graph, a task) comes as it is.
+        """Call a component with checked options; return components that are instances (model specs, tasks) as they are.
 
         Parameters
         ----------
         name : str
         *args
-            Positional arguments of this kind (fields; target).
+            Positional arguments of this kind of component (fields; target).
         path : str
-            Where the name stands, for errors: "layers[2]" or "layers[2] (gat)".
+            Path in the model spec for errors, e.g. "layers[2]" or "layers[2] (gat)".
         options : mapping
             Keyword-only arguments of the component.
 
         Raises
         ------
         OptionError
-            Unknown, missing or mistyped option, with path, name and what the component takes.
+            If an option is unknown, missing or of the wrong type; with path, name and the options of the component.
         """
         component = self.get(name)
         label = path if path.endswith(f"({name})") else f"{path} ({name})" if path else f"{self.kind} {name!r}"
@@ -158,54 +147,52 @@ class Registry:
             raise OptionError(f"{label}: got {next(iter(options))!r}; {name} takes no options")
         return component
 
-    def names(self, *, hidden: bool = False) -> list[str]:
-        """All names, sorted; with ``hidden`` also the old ones. Imports nothing."""
-        known = {*self._entry_points(), *self._session}
-        return sorted(known | self._renames().keys() if hidden else known)
+    def names(self) -> list[str]:
+        """Return all names, sorted, without importing components."""
+        return sorted({*self._entry_points(), *self._session})
 
     def entry(self, name: str) -> RegistryEntry:
-        """What is known about a name without importing it (the first claim, where there are several)."""
-        current = self._current(name, warn=False)
-        claims = self._claims(self._split(current)[0])
-        if not claims:
-            raise self._unknown(current)
-        return claims[0].entry()
+        """Return the metadata of a name without importing it; of the first provider if there are several."""
+        providers = self._providers(self._split(name)[0])
+        if not providers:
+            raise self._unknown(name)
+        return providers[0].entry()
 
     def where(self, name: str) -> str:
-        """``file:line`` of the component, which is loaded for it."""
-        base, _ = self._split(self._current(name))
+        """Return ``file:line`` of a component, importing it."""
+        base, _ = self._split(name)
         component = self.get(name)
-        claim = self._claims(base)[0]
-        if component is not claim.load() and inspect.isclass(component):  # a variant that is a class
-            claim = Provider(base, self.kind, claim.source, claim.ref, obj=component)
-        return claim.where()
+        provider = self._providers(base)[0]
+        if component is not provider.load() and inspect.isclass(component):  # a variant that is a class
+            provider = Provider(base, self.kind, provider.source, provider.ref, obj=component)
+        return provider.where()
 
     def problems(self, *, load: bool = False) -> list[PluginProblem]:
-        """Conflicting claims; with ``load`` also what cannot be imported or has an open signature.
+        """Return conflicting names; with ``load`` also components that fail to import or have an open signature.
 
-        Each name is tried by itself, so that one failure hides no other.
+        Each name is checked separately, so one failure does not hide another.
         """
-        found = []
+        problems = []
         for name in self.names():
-            claims = self._claims(name)
+            providers = self._providers(name)
             try:
                 if load:
                     obj = self._load(name)
                     for part in obj.variants.values() if isinstance(obj, Family) else [obj]:
                         if callable(part):
-                            refuse_open_signature(part, f"{self.kind} {name!r}")
-                elif _differ(claims):
-                    raise DuplicateNameError(_conflict(self.kind, name, claims))
+                            reject_var_keyword(part, f"{self.kind} {name!r}")
+                elif _differ(providers):
+                    raise DuplicateNameError(_conflict(self.kind, name, providers))
             except ProtgraphError as e:
-                source = ", ".join(dict.fromkeys(claim.source for claim in claims))
-                found.append(PluginProblem(self.kind, name, source, str(e)))
-        return found
+                source = ", ".join(dict.fromkeys(provider.source for provider in providers))
+                problems.append(PluginProblem(self.kind, name, source, str(e)))
+        return problems
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
             return False
-        base, variant = self._split(self._current(name, warn=False))
-        if not self._claims(base):
+        base, variant = self._split(name)
+        if not self._providers(base):
             return False
         family = self.family(base) if variant else None
         return not variant or (family is not None and variant in family.variants)
@@ -219,72 +206,48 @@ class Registry:
     def __repr__(self) -> str:
         return f"<Registry of {len(self)} {self.kind} names: {', '.join(self.names())}>"
 
-    # --- inside -----------------------------------------------------------------------------------------------
-
     def _entry_points(self) -> dict[str, list[Provider]]:
         path = tuple(sys.path)
         if self._installed[0] != path:
             self._installed = (path, installed_providers(self.kind, self.group))
         return self._installed[1]
 
-    def _renames(self) -> dict[str, str]:
-        return {**installed_renames(self.group), **self._renamed}
-
-    def _claims(self, name: str) -> list[Provider]:
-        claims = list(self._entry_points().get(name, ()))
+    def _providers(self, name: str) -> list[Provider]:
+        providers = list(self._entry_points().get(name, ()))
         if name in self._session:
-            claims.append(self._session[name])
-        return claims
+            providers.append(self._session[name])
+        return providers
 
     def _split(self, name: str) -> tuple[str, str]:
-        """(family, variant); a name that is claimed as it stands has no variant."""
+        """Split into family and variant; a name that is registered with its dot has no variant."""
         base, _, variant = name.partition(".")
-        return (name, "") if self._claims(name) else (base, variant)
-
-    def _current(self, name: str, *, warn: bool = True) -> str:
-        """The name that an old name has become, warned about once."""
-        renames, seen = self._renames(), [name]
-        while seen[-1] in renames and not self._claims(seen[-1]):
-            new = renames[seen[-1]]
-            if new in seen:
-                raise DuplicateNameError(f"{self.kind} {name!r} is renamed in a circle: {' → '.join([*seen, new])}")
-            seen.append(new)
-        if warn and len(seen) > 1 and name not in self._warned:
-            self._warned.add(name)
-            message = f"{self.kind} {name!r} is now called {seen[-1]!r}"
-            warnings.warn(message, DeprecationWarning, stacklevel=3)
-        return seen[-1]
+        return (name, "") if self._providers(name) else (base, variant)
 
     def _load(self, name: str) -> object:
-        claims = self._claims(name)
-        if not claims:
+        providers = self._providers(name)
+        if not providers:
             raise self._unknown(name)
-        if name in self._renames():
-            raise DuplicateNameError(
-                f"{self.kind} {name!r} is claimed by {claims[0].place}, and it is the old name of "
-                f"{self._renames()[name]!r}.\nAsk for the new name; the claimant has to choose another."
-            )
-        if len(claims) > 1 and not all(_agree(claims[0], other) for other in claims[1:]):
-            raise DuplicateNameError(_conflict(self.kind, name, claims))
-        return claims[0].load()
+        if len(providers) > 1 and not all(_is_same(providers[0], other) for other in providers[1:]):
+            raise DuplicateNameError(_conflict(self.kind, name, providers))
+        return providers[0].load()
 
     def _unknown(self, name: str) -> UnknownNameError:
-        known = self.names()
+        names = self.names()
         return UnknownNameError(
-            f"no {self.kind} {name!r}.{suggest(name, known)} Known: {', '.join(known) or 'none'}.\n"
-            f'A package offers one through the entry-point group {self.group!r} (name = "module:attribute"), '
-            f"a session with protgraph.{self.kind}s.register({name!r})."
+            f"no {self.kind} {name!r}.{suggest(name, names)} Available: {', '.join(names) or 'none'}.\n"
+            f'Packages provide one through the entry-point group {self.group!r} (name = "module:attribute"), '
+            f"scripts with protgraph.{self.kind}s.register({name!r})."
         )
 
 
-def _agree(old: Provider, new: Provider) -> bool:
-    """Whether two claims mean one object; an entry point is imported only where that decides it."""
-    if old.ref == new.ref and (not old.loaded or not new.loaded):
+def _is_same(old: Provider, new: Provider) -> bool:
+    """Check if two providers have the same object; entry points are imported only if this decides it."""
+    if old.ref == new.ref and (not old.is_loaded or not new.is_loaded):
         return True
     module = sys.modules.get(old.ref.partition(":")[0])
-    if not old.loaded and getattr(getattr(module, "__spec__", None), "_initializing", False):
-        return True  # a module that registers its own entry point while it is imported: compared when asked for
-    if _rerun(old, new):
+    if not old.is_loaded and getattr(getattr(module, "__spec__", None), "_initializing", False):
+        return True  # a module registers its own entry point during its import; compared on use
+    if _is_redefinition(old, new):
         return True
     try:
         return old.load() is new.load()
@@ -292,18 +255,18 @@ def _agree(old: Provider, new: Provider) -> bool:
         return False
 
 
-def _differ(claims: list[Provider]) -> bool:
-    """Whether claims mean different objects as far as can be told without importing anything."""
-    objects = {id(claim.load()) if claim.loaded else claim.ref for claim in claims}
-    return len({claim.ref for claim in claims}) > 1 and len(objects) > 1
+def _differ(providers: list[Provider]) -> bool:
+    """Check if providers have different objects, without importing them."""
+    objects = {id(provider.load()) if provider.is_loaded else provider.ref for provider in providers}
+    return len({provider.ref for provider in providers}) > 1 and len(objects) > 1
 
 
-def _rerun(old: Provider, new: Provider) -> bool:
-    """Whether a notebook cell or prompt defines its own component again: the one case where the newer object wins."""
+def _is_redefinition(old: Provider, new: Provider) -> bool:
+    """Check if an interactive session defines its component again, in which case the new object replaces the old."""
     interactive = hasattr(sys, "ps1")
     return interactive and old.ref == new.ref and old.ref.startswith("__main__:") and old.source == new.source
 
 
-def _conflict(kind: str, name: str, claims: list[Provider]) -> str:
-    places = " and by ".join(dict.fromkeys(claim.place for claim in claims))
-    return f"{kind} {name!r} is claimed by {places}.\nRename one of them or uninstall its distribution."
+def _conflict(kind: str, name: str, providers: list[Provider]) -> str:
+    descriptions = " and ".join(dict.fromkeys(provider.description for provider in providers))
+    return f"{kind} {name!r} is provided by {descriptions}.\nRename one or uninstall its distribution."

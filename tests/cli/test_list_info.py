@@ -29,12 +29,6 @@ def test_unknown_kind_names_the_six(run) -> None:
     assert ", ".join(registries) in run("list", "layerz").err
 
 
-def test_old_names_are_hidden_until_asked_for(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registries["layers"]._renamed, "graph_convolution", "gcn")
-    assert "graph_convolution" not in run("list", "layers").out
-    assert "now gcn" in run("list", "layers", "--hidden").out
-
-
 def test_a_plugin_is_listed_without_being_imported(run, broken_plugin: Path) -> None:
     result = run("list", "layers")
     assert result.code == 0 and "cracked-dist 0.3" in result.out and "cracked_mod" not in sys.modules

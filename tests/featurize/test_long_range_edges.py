@@ -33,13 +33,6 @@ def test_any_atom_within_a_radius_is_a_contact(proteins):
     assert np.array_equal(near.edge_index, contact.edge_index)
 
 
-@pytest.mark.filterwarnings("ignore:.*ca_:DeprecationWarning")
-def test_the_old_names_are_the_new_ones(proteins):
-    for old, new in ((component("ca_knn", k=9), component("knn", k=9)), (component("ca_radius"), component("radius"))):
-        a, b = (build_graph(proteins[1], [n]) for n in (old, new))
-        assert np.array_equal(a.edge_index, b.edge_index)
-
-
 @pytest.mark.parametrize("of", ["node", "cb", "any_atom"])
 def test_a_separation_leaves_out_near_places(proteins, of):
     for name in ("knn", "radius"):

@@ -1,4 +1,4 @@
-"""An empty registry, and distributions made up on the spot."""
+"""Fixtures: an empty registry, and temporary distributions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from protgraph.registry import Registry
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Put a distribution on ``sys.path``: its entry points by group, and its modules by name."""
+    """Return a function that puts a distribution on ``sys.path``: entry points by group, modules by name."""
 
     def make(name: str, points: Mapping[str, Mapping[str, str]], modules: Mapping[str, str] | None = None) -> Path:
         site = tmp_path / name
         info = site / f"{name}-1.2.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
-        sections = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in of.items()) for group, of in points.items()]
+        sections = [
+            f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in names.items()) for group, names in points.items()
+        ]
         (info / "entry_points.txt").write_text("\n".join(sections))
         for module, text in (modules or {}).items():
             (site / f"{module}.py").write_text(textwrap.dedent(text))

@@ -1,4 +1,4 @@
-"""Nodes are frozen plain data that survive JSON and pickling."""
+"""Component specs: frozen plain data that can be stored as JSON and pickled."""
 
 from __future__ import annotations
 
@@ -18,27 +18,40 @@ def test_round_trip_through_json_and_pickle():
     assert hash(n) == hash(ComponentSpec.from_dict(n.to_dict()))
 
 
-def test_a_list_of_reads_is_for_variadic_components():
+def test_list_of_reads_sets_the_inputs_of_variadic_components():
     assert component("embed", reads=["aatype", "dihedral"]).inputs == ("aatype", "dihedral")
 
 
 def test_options_must_be_plain_data():
-    with pytest.raises(WiringError, match="plain data"):
+    with pytest.raises(WiringError, match="mlp"):
         component("mlp", act=len)
 
 
-def test_a_string_of_reads_is_a_mistake_not_a_list_of_letters():
-    with pytest.raises(WiringError, match="not a string"):
+def test_reads_must_not_be_a_string():
+    with pytest.raises(WiringError, match="'aatype'"):
         component("embed", reads="aatype")
 
 
-def test_nodes_cannot_change():
+def test_components_are_immutable():
     n = component("gat", heads=4)
     with pytest.raises(TypeError):
         n.options["heads"] = 5
 
 
-@pytest.mark.parametrize("bad", [3, {"nam": "gat"}, {"name": "gat", "option": {}}])
-def test_what_is_no_node_is_refused(bad):
-    with pytest.raises(WiringError):
-        as_component(bad)
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (3, "3"),
+        ({"nam": "gat"}, "'name'"),
+        ({"name": "gat", "option": {}}, "'options'"),
+        ({"name": 3}, "name = 3"),
+        ({"name": "gat", "options": [1]}, "component 'gat'.options"),
+        ({"name": "gat", "reads": {"h": 1}}, "component 'gat'.reads.h"),
+        ({"name": "embed", "inputs": "aatype"}, "component 'embed'.inputs"),
+    ],
+    ids=["number", "missing_name", "unknown_key", "name", "options", "reads", "inputs"],
+)
+def test_invalid_data_raise_with_the_path_of_the_key(data, part):
+    with pytest.raises(WiringError) as e:
+        as_component(data)
+    assert part in str(e.value)

@@ -14,7 +14,7 @@ from torch import Tensor
 from protgraph.featurize import EdgeFeaturizer, EdgeList
 from protgraph.model import ModelSpec
 from protgraph.nn.module import Head
-from protgraph.registry import options_of
+from protgraph.registry import component_options
 from protgraph.testing.case import Case, LayerCase, StructureCase
 from protgraph.testing.trial import ConformityError, Trial
 
@@ -31,7 +31,7 @@ def builds(trial: Trial) -> None:
             trial.module(case)
     if isinstance(trial.component, ModelSpec):
         return
-    required = [option.name for option in options_of(trial.component).values() if option.required]
+    required = [option.name for option in component_options(trial.component).values() if option.is_required]
     if required:
         raise ConformityError(f"{trial.subject}: option {required[0]!r} has no default")
 

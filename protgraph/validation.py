@@ -1,0 +1,96 @@
+"""Validation of plain data against declared types with pydantic; one line per error, with the path of the key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from protgraph.errors import OptionError, ProtgraphError, suggest
+
+__all__ = ["check_value", "describe_errors", "unknown_name"]
+
+#: Error type of pydantic → allowed value, in the words of TOML.
+_ALLOWED = {
+    "dict_type": "a table",
+    "int_type": "an integer",
+    "mapping_type": "a table",
+    "path_type": "a path",
+    "string_type": "a string",
+    "too_short": "at least one element",
+    "tuple_type": "a list",
+}
+_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
+
+
+def describe_errors(
+    error: ValidationError, *, keys: Collection[str] = (), paths: Mapping[str, str] | None = None
+) -> str:
+    """Return one line per wrong key: its path, its value, and the allowed values.
+
+    Parameters
+    ----------
+    error : pydantic.ValidationError
+    keys : collection of str
+        Allowed keys, listed for an unknown one.
+    paths : mapping of str to str, optional
+        Field name → path of the key in the file, where the two differ.
+    """
+    grouped: dict[tuple[int | str, ...], list[Any]] = {}
+    for item in error.errors(include_url=False):
+        if not any(loc[: len(item["loc"])] == item["loc"] != loc for loc in grouped):  # a wrong element is reported
+            grouped.setdefault(item["loc"], []).append(item)
+    return "\n".join(_line(loc, items, keys, paths or {}) for loc, items in grouped.items())
+
+
+def _line(loc: Sequence[int | str], items: Sequence[Any], keys: Collection[str], paths: Mapping[str, str]) -> str:
+    path = _path([paths.get(part, part) if i == 0 else part for i, part in enumerate(loc)])
+    if items[0]["type"] in _UNKNOWN_KEY:
+        return unknown_name(path, keys)
+    if items[0]["type"] == "missing":
+        return f"{path} is missing. Keys: {', '.join(keys)}."
+    return _wrong_value(path, items)
+
+
+def _path(parts: Sequence[int | str]) -> str:
+    """Return ``fit.tasks.t`` or ``seeds[1]``."""
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    return text
+
+
+def _wrong_value(path: str, items: Sequence[Any]) -> str:
+    allowed = dict.fromkeys(_ALLOWED.get(e["type"], e["msg"].removeprefix("Input should be ")) for e in items)
+    return f"{path} = {items[0]['input']!r}. Allowed: {' or '.join(allowed)}."
+
+
+def unknown_name(name: str, allowed: Collection[str]) -> str:
+    """Return the error text for an unknown name, with the nearest allowed ones."""
+    return f"unknown {name!r}.{suggest(name, allowed)} Allowed: {', '.join(sorted(allowed))}."
+
+
+def check_value(value: object, annotation: Any, *, path: str, error: type[ProtgraphError] = OptionError) -> None:
+    """Check the type of a value, without conversion.
+
+    Parameters
+    ----------
+    value : object
+    annotation : type
+        E.g. ``dict[str, int]``.
+    path : str
+        Name of the value in the error message.
+    error : type
+        Exception to raise.
+
+    Raises
+    ------
+    OptionError
+        If the value does not have the type; or ``error``.
+    """
+    try:
+        TypeAdapter(annotation).validate_python(value, strict=True)
+    except ValidationError as e:
+        items = e.errors(include_url=False)
+        raise error(_wrong_value(_path([path, *items[0]["loc"]]), items)) from e
