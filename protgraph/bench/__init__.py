@@ -1,4 +1,4 @@
-"""Benchmarks: models × tasks × seeds → rows → tables, figures and a report; and measurements of speed."""
+"""Benchmarks: models × tasks × seeds to rows, tables, figures and a report."""
 
 from protgraph.bench.progress import ProgressBar
 from protgraph.bench.report import write_report

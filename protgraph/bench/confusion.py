@@ -1,4 +1,4 @@
-"""What residue types are taken for, as a figure in the manner of a substitution matrix, and as a table."""
+"""Confusion of residue types: a figure with log-odds like a substitution matrix, and a table."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 
 from protgraph.structure import ALPHABET
 
-__all__ = ["by_type", "plot_confusion"]
+__all__ = ["confusion_table", "plot_confusion"]
 
-# Rows and columns of like types side by side: hydrophobic, aromatic, small, polar, basic, acidic.
+# Similar types next to each other: hydrophobic, aromatic, small, polar, basic, acidic.
 _ORDER = "ILVMFWYCAGPSTNQHKRED"
 _DPI = 150
 
 
 def plot_confusion(counts: np.ndarray, path: Path, *, title: str) -> Path:
-    """Draw ``log₂ p(drawn | native) / p(drawn)`` for all pairs of types, as BLOSUM does for substitutions.
+    """Plot the log-odds ``log₂ p(predicted | native) / p(predicted)`` of all pairs of types, as in BLOSUM.
 
     Parameters
     ----------
     counts : ndarray
-        ``(20, 20)``, native types in rows, drawn types in columns, both in the order ACDEFGHIKLMNPQRSTVWY.
+        ``(20, 20)``, native types in rows, predicted types in columns, both in the order ACDEFGHIKLMNPQRSTVWY.
     path : Path
-        PNG to write.
+        Output file, PNG.
     title : str
 
     References
@@ -41,7 +41,7 @@ def plot_confusion(counts: np.ndarray, path: Path, *, title: str) -> Path:
     image = axes.imshow(odds, cmap="RdBu_r", vmin=-4, vmax=4)
     axes.set_xticks(range(20), _ORDER)
     axes.set_yticks(range(20), _ORDER)
-    axes.set_xlabel("drawn")
+    axes.set_xlabel("predicted")
     axes.set_ylabel("native")
     axes.set_title(title, loc="left", fontsize=10)
     figure.colorbar(image, label="log₂ odds", shrink=0.8)
@@ -50,9 +50,9 @@ def plot_confusion(counts: np.ndarray, path: Path, *, title: str) -> Path:
     return path
 
 
-def by_type(counts: np.ndarray) -> str:
-    """A Markdown table of how often each native type is drawn again, and what it is most often taken for."""
-    lines = ["| type | residues | recovery | taken for |", "| --- | ---: | ---: | --- |"]
+def confusion_table(counts: np.ndarray) -> str:
+    """Return a Markdown table with the recovery of each native type and its most frequent confusion."""
+    lines = ["| type | residues | recovery | most frequent confusion |", "| --- | ---: | ---: | --- |"]
     for letter in _ORDER:
         row = counts[ALPHABET.index(letter)].copy()
         total, own = row.sum(), row[ALPHABET.index(letter)]

@@ -1,4 +1,4 @@
-"""What a benchmark ran on: versions, machine and plugins, so that its figures can be read later."""
+"""Software versions, machine and plugins of a benchmark run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PACKAGES = ("protgraph-pyg", "torch", "torch_geometric", "torch_scatter", "e3nn
 
 
 def environment() -> dict[str, Any]:
-    """Versions of what computes, the machine, and every distribution that offers components; imports none of them."""
+    """Return versions of the libraries, the machine, and every distribution with components; imports none of them."""
     sources = {
         kind.entry(name).source for kind in registry.registries.values() for name in kind.names()
     }  # "distribution version" or "session"
@@ -42,5 +42,5 @@ def _version(distribution: str) -> str | None:
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
-    return found[1].strip() if found else platform.processor() or platform.machine()
+    match = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
+    return match[1].strip() if match else platform.processor() or platform.machine()

@@ -1,72 +1,61 @@
-"""From a spec to the jobs that it asks for, each with all that decides its numbers."""
+"""Plan the jobs of a benchmark: one per model, task and seed, each with everything that determines its numbers."""
 
 from __future__ import annotations
 
 import inspect
 import os
 import sys
+import textwrap
 import time
 from itertools import product
 from typing import TYPE_CHECKING
 
 import protgraph
 from protgraph import registry
+from protgraph.bench.code_digest import package_digest, source_digest
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.spec import BenchSpec
 from protgraph.errors import DatasetError, LabelError, PluginLoadError, ProtgraphError, UnknownNameError
 from protgraph.registry import Registry
 
 if TYPE_CHECKING:
+    from protgraph.data.datasets.dataset import Dataset
     from protgraph.model.spec import ModelSpec
     from protgraph.task.task import Task
 
 __all__ = ["SESSION", "plan_jobs"]
 
-#: What begins the source of a component that exists in this process only.
+#: Prefix of the source of a component that is registered in this process only.
 SESSION = "session"
 
-# What numbers depend on; tables, figures and the command line may change.
-_CORE = ("structure", "symmetry", "data", "featurize", "nn", "model", "task", "train", "design")
+#: Packages whose code changes numbers; tables, figures and the command line do not.
+_CORE = ("structure", "symmetry", "ops", "data", "featurize", "nn", "model", "task", "train", "design")
 
 
 def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
-    """Every job of a spec, and failed rows by key for those whose model does not load.
+    """Return every job of a spec, and failed rows by key for the models that cannot be loaded.
 
-    The first seed of everything comes first, models in the order of the spec: the first figures are a whole table.
+    The first seed of every model and task comes first, models in the order of the spec, so that the first rows make a
+    complete table.
 
     Notes
     -----
-    A job's ``sources`` say for protgraph itself, and for each component that is not its own, which version of which
-    distribution it is, with a digest of the code: a layer that was edited makes its old rows stale, also where its
-    version stayed the same.
+    ``sources`` of a job have an entry for protgraph, and one for each component of another distribution: the
+    distribution's name and version, and a digest of the code (:mod:`protgraph.bench.code_digest`). An edit of a layer's
+    code makes its rows stale even if the version is unchanged; an edit of a docstring or comment does not.
 
     Raises
     ------
-    UnknownNameError, OptionError, DatasetError
-        The spec asks for what is not there.
+    UnknownNameError, OptionError, DatasetError, LabelError
+        A name or an option of the spec does not exist, or labels are missing.
     """
-    from protgraph.model.build import as_model_spec
     from protgraph.train.config import FitConfig
-    from protgraph.train.resolve import resolve_task
     from protgraph.train.user_dataset import refuse_unasked
 
     spec.check(FitConfig)
-    datasets, tasks = {}, {}
-    for name in spec.tasks:
-        try:
-            datasets[name] = spec.data(name)
-            tasks[name] = resolve_task(name, datasets[name])
-        except (UnknownNameError, DatasetError, LabelError) as e:
-            raise type(e)(f"{spec.where}: tasks: {e}") from None
+    datasets, tasks = _datasets_and_tasks(spec)
     refuse_unasked(list(datasets.values()), where=f"{spec.where}: ")
-    graphs, errors = {}, {}
-    for name in spec.models:
-        try:
-            graphs[name] = as_model_spec(name)
-        except PluginLoadError as e:
-            errors[name] = e
-        except UnknownNameError as e:
-            raise UnknownNameError(f"{spec.where}: models: {e}") from None
+    graphs, errors = _model_specs(spec)
     jobs, broken = [], {}
     for seed, task, model in product(spec.seeds, spec.tasks, spec.models):
         graph = graphs.get(model)
@@ -88,21 +77,50 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
     return jobs, broken
 
 
-def _sources(spec: BenchSpec, graph: ModelSpec | None, task: Task) -> dict[str, str]:
-    from protgraph.train.cache import code_digest
+def _datasets_and_tasks(spec: BenchSpec) -> tuple[dict[str, Dataset], dict[str, Task]]:
+    from protgraph.train.resolve import resolve_task
 
-    core = code_digest(*(f"protgraph.{room}" for room in _CORE))
-    named = [(registry.tasks, task.name), (registry.heads, task.target.head_name)]
-    named += [] if spec.is_folder else [(registry.datasets, spec.dataset)]
+    datasets, tasks = {}, {}
+    for name in spec.tasks:
+        try:
+            datasets[name] = spec.data(name)
+            tasks[name] = resolve_task(name, datasets[name])
+        except (UnknownNameError, DatasetError, LabelError) as e:
+            raise type(e)(f"{spec.where}: tasks: {e}") from e
+    return datasets, tasks
+
+
+def _model_specs(spec: BenchSpec) -> tuple[dict[str, ModelSpec], dict[str, PluginLoadError]]:
+    from protgraph.model.build import as_model_spec
+
+    graphs, errors = {}, {}
+    for name in spec.models:
+        try:
+            graphs[name] = as_model_spec(name)
+        except PluginLoadError as e:
+            errors[name] = e
+        except UnknownNameError as e:
+            raise UnknownNameError(f"{spec.where}: models: {e}") from e
+    return graphs, errors
+
+
+def _sources(spec: BenchSpec, graph: ModelSpec | None, task: Task) -> dict[str, str]:
+    components: list[tuple[Registry, str]] = [(registry.tasks, task.name), (registry.heads, task.target.head_name)]
+    if not spec.is_folder:
+        components.append((registry.datasets, spec.dataset))
     if graph is not None:
-        named += [(registry.featurizers, n.name) for n in graph.features]
-        named += [(registry.layers, n.name) for n in graph.layers]
-    found = {f"{kind.kind} {name}": _source(kind, name) for kind, name in named}
-    return {"protgraph": f"{protgraph.__version__} {core}"} | {what: source for what, source in found.items() if source}
+        components += [(registry.featurizers, component.name) for component in graph.features]
+        components += [(registry.layers, component.name) for component in graph.layers]
+    sources = {f"{kind.kind} {name}": _source(kind, name) for kind, name in components}
+    core = package_digest(*(f"protgraph.{package}" for package in _CORE))
+    return {"protgraph": f"{protgraph.__version__} {core}"} | {name: text for name, text in sources.items() if text}
 
 
 def _source(kind: Registry, name: str) -> str:
-    """ "distribution version digest"; empty for protgraph's own, and for what building the model will complain of."""
+    """Return "distribution version digest".
+
+    Empty for a component of protgraph, and for one that cannot be loaded: building the model reports that.
+    """
     try:
         entry, component = kind.entry(name), kind.get(name)
     except ProtgraphError:
@@ -114,12 +132,11 @@ def _source(kind: Registry, name: str) -> str:
 
 
 def _code(component: object, top: str) -> str:
-    """Digest of the top-level package that a component lives in; of its class alone, where that is no package."""
-    from protgraph.train.cache import code_digest, digest
-
+    """Compute the digest of a component's top-level package, or of its class if it is not in a package."""
     if hasattr(sys.modules.get(top), "__path__"):
-        return code_digest(top)
+        return package_digest(top)
+    owner = component if inspect.isclass(component) else type(component)
     try:
-        return digest(inspect.getsource(component if inspect.isclass(component) else type(component)))
-    except (OSError, TypeError):
-        return str(time.time_ns())  # typed at a prompt: it may be another one next time
+        return source_digest(textwrap.dedent(inspect.getsource(owner)))
+    except (OSError, TypeError, SyntaxError):
+        return str(time.time_ns())  # entered at a prompt: it may differ next time

@@ -1,4 +1,4 @@
-"""Figures of a benchmark: learning curves, and test scores beside the floors."""
+"""Figures of a benchmark: learning curves, and test scores with the baselines."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_comparison", "plot_curves"]
 
-# Okabe & Ito 2008, color-blind safe; their light yellow is darkened, greys are kept for floors.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#9C8A00", "#000000")
+# Okabe & Ito 2008, color-blind safe; their light yellow is darkened, gray is used for baselines.
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#9C8A00", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_FLOOR_LINES = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
-_GREY = "#666666"
+_BASELINE_LINES = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
+_GRAY = "#666666"
 _DPI = 150
 _LABEL_GAP = 0.052  # least distance of two labels, in heights of the axes
 
 
-def plot_curves(rows: Sequence[BenchRow], path: Path, *, floors: Sequence[str] = ()) -> Path | None:
-    """The monitored validation metric by epoch: mean over seeds and a band of ± one standard deviation.
+def plot_curves(rows: Sequence[BenchRow], path: Path, *, baselines: Sequence[str] = ()) -> Path | None:
+    """Plot the monitored validation metric by epoch: mean over seeds and a band of ± one standard deviation.
 
-    Floors are level lines at the value that validation chose. Past the epoch where the first seed stopped, the
-    others go on as thin lines. A marker stands where validation chose each run's epoch.
+    Baselines are horizontal lines at the value of their chosen epoch. After the epoch where the first seed stopped, the
+    other seeds continue as thin lines. Markers are the chosen epochs.
 
     Parameters
     ----------
     rows : sequence of BenchRow
-        Of one task.
+        Rows of one task.
     path : Path
-        PNG to write.
-    floors : sequence of str
+        Output file, PNG.
+    baselines : sequence of str
         Models that the others must beat.
 
     Returns
     -------
     Path or None
-        None where no model has a curve.
+        None if no model has a curve.
     """
     good = [row for row in rows if not row.error]
-    models = [m for m in dict.fromkeys(row.model for row in good) if m not in floors]
+    models = [m for m in dict.fromkeys(row.model for row in good) if m not in baselines]
     models = [m for m in models if any(row.model == m and len(_curve(row)) for row in good)]
     if not models:
         return None
@@ -56,26 +56,26 @@ def plot_curves(rows: Sequence[BenchRow], path: Path, *, floors: Sequence[str] =
     labels = []
     for i, model in enumerate(models):
         runs = [row for row in good if row.model == model]
-        end = _draw_runs(axes, runs, _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)])
-        labels.append((end, model, _COLOURS[i % len(_COLOURS)]))
+        end = _draw_runs(axes, runs, _COLORS[i % len(_COLORS)], _MARKERS[i % len(_MARKERS)])
+        labels.append((end, model, _COLORS[i % len(_COLORS)]))
     last = max(len(_curve(row)) for row in good)
     axes.set_xlim(1, last)
     for s in summarize(good):
-        if s.model in floors and not math.isnan(y := s.of(s.monitor, "val").mean):
-            axes.axhline(y, color=_GREY, linewidth=1.2, linestyle=_floor_line(s.model, floors), zorder=1)
-            labels.append(((last, y), f"{s.model} (floor)", _GREY))
+        if s.model in baselines and not math.isnan(y := s.of(s.monitor, "val").mean):
+            axes.axhline(y, color=_GRAY, linewidth=1.2, linestyle=_baseline_line(s.model, baselines), zorder=1)
+            labels.append(((last, y), f"{s.model} (baseline)", _GRAY))
     _label_right(axes, labels)
-    one = good[0]
+    first = good[0]
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
-    axes.set_ylabel(f"validation {_words(one.monitor)}{' (lower is better)' if one.mode == 'min' else ''}")
-    axes.set_title(f"{_words(one.task)} on {one.dataset}: learning curves", loc="left")
-    _note(figure, f"{_seeds(good)}; markers: epochs that validation chose")
+    axes.set_ylabel(f"validation {_words(first.monitor)}{' (lower is better)' if first.mode == 'min' else ''}")
+    axes.set_title(f"{_words(first.task)} on {first.dataset}: learning curves", loc="left")
+    _note(figure, f"{_seeds(good)}; markers: chosen epochs")
     return _save(figure, path)
 
 
 def _draw_runs(axes: Axes, runs: Sequence[BenchRow], color: str, marker: str) -> tuple[float, float]:
-    """One model's curves; returns where the longest ends, for the label."""
+    """Plot one model's curves; return the end of the longest one, for the label."""
     curves = [curve for run in runs if len(curve := _curve(run))]
     common = min(len(curve) for curve in curves)
     stack = np.stack([curve[:common] for curve in curves])  # (seeds, epochs)
@@ -96,48 +96,50 @@ def _draw_runs(axes: Axes, runs: Sequence[BenchRow], color: str, marker: str) ->
 
 
 def _curve(row: BenchRow) -> np.ndarray:
-    """``(epochs,)`` monitored values; empty where the run was not trained by epochs."""
+    """Return the ``(epochs,)`` monitored values; empty for a run of a single epoch."""
     values = [point.get(row.monitor, math.nan) for point in row.history]
     return np.array(values) if len(values) > 1 else np.array([])
 
 
-def plot_comparison(rows: Sequence[BenchRow], path: Path, *, floors: Sequence[str] = ()) -> Path | None:
-    """The monitored test metric of every model: mean ± standard deviation, each seed as a dot, floors as lines.
+def plot_comparison(rows: Sequence[BenchRow], path: Path, *, baselines: Sequence[str] = ()) -> Path | None:
+    """Plot the monitored test metric of every model: mean ± standard deviation, seeds as dots, baselines as lines.
 
     Parameters
     ----------
     rows : sequence of BenchRow
-        Of one task.
+        Rows of one task.
     path : Path
-        PNG to write.
-    floors : sequence of str
+        Output file, PNG.
+    baselines : sequence of str
         Models that the others must beat.
 
     Returns
     -------
     Path or None
-        None where no run finished.
+        None if no run finished.
     """
     good = [row for row in rows if not row.error]
     shown = [s for s in summarize(good) if not math.isnan(s.score.mean)]
     if not shown:
         return None
-    # From the bottom up: floors, then the models, so that they read in their order from the top.
-    shown = [s for s in shown if s.model in floors][::-1] + [s for s in shown if s.model not in floors][::-1]
+    # The y axis points up: baselines at the bottom, models from the top in the order of the spec.
+    shown = [s for s in shown if s.model in baselines][::-1] + [s for s in shown if s.model not in baselines][::-1]
     figure, axes = _figure(7.2, 1.5 + 0.42 * len(shown))
     for y, s in enumerate(shown):
-        _draw_score(axes, y, s, _GREY if s.model in floors else _COLOURS[0])
+        _draw_score(axes, y, s, _GRAY if s.model in baselines else _COLORS[0])
     for s in shown:
-        if s.model in floors:
-            axes.axvline(s.score.mean, color=_GREY, linewidth=1.1, linestyle=_floor_line(s.model, floors), zorder=1)
-    axes.set_yticks(range(len(shown)), [f"{s.model} (floor)" if s.model in floors else s.model for s in shown])
+        if s.model in baselines:
+            axes.axvline(
+                s.score.mean, color=_GRAY, linewidth=1.1, linestyle=_baseline_line(s.model, baselines), zorder=1
+            )
+    axes.set_yticks(range(len(shown)), [f"{s.model} (baseline)" if s.model in baselines else s.model for s in shown])
     axes.set_ylim(-0.6, len(shown) - 0.4)
     axes.grid(False, axis="y")
     one = shown[0]
     axes.set_xlabel(f"test {_words(one.monitor)} ({'lower' if good[0].mode == 'min' else 'higher'} is better)")
     axes.set_title(f"{_words(one.task)} on {one.dataset}", loc="left")
     axes.margins(x=0.06)
-    _note(figure, f"{_seeds(good)}; small dots: single seeds; lines: floors")
+    _note(figure, f"{_seeds(good)}; small dots: single seeds; lines: baselines")
     return _save(figure, path)
 
 
@@ -150,7 +152,7 @@ def _draw_score(axes: Axes, y: int, s: Summary, color: str) -> None:
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
-    """An empty figure of its own, without the global state of pyplot."""
+    """Create an empty figure, without the global state of pyplot."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -164,11 +166,11 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def _label_right(axes: Axes, labels: Sequence[tuple[tuple[float, float], str, str]]) -> None:
-    """Names to the right of their lines' ends, moved apart where they would overlap."""
+    """Write names to the right of the ends of their lines, moved apart to avoid overlaps."""
     low, high = axes.get_ylim()
-    wanted = sorted(labels, key=lambda label: label[0][1])
-    places = _apart([(y - low) / (high - low) for (_, y), _, _ in wanted], _LABEL_GAP)
-    for (end, text, color), place in zip(wanted, places, strict=True):
+    ordered = sorted(labels, key=lambda label: label[0][1])
+    places = _apart([(y - low) / (high - low) for (_, y), _, _ in ordered], _LABEL_GAP)
+    for (end, text, color), place in zip(ordered, places, strict=True):
         axes.annotate(
             text, end, (1.035, place), "data", "axes fraction", va="center", fontsize=9, color=color,
             arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.6, "alpha": 0.7, "shrinkA": 1, "shrinkB": 0},
@@ -176,9 +178,9 @@ def _label_right(axes: Axes, labels: Sequence[tuple[tuple[float, float], str, st
 
 
 def _apart(values: Sequence[float], gap: float) -> list[float]:
-    """The nearest ascending places, in least squares, that are at least ``gap`` apart; ``values`` ascend.
+    """Return the least-squares nearest positions that are at least ``gap`` apart; ``values`` are ascending.
 
-    With ``gap·i`` taken off, that is isotonic regression, solved by pooling adjacent violators.
+    After subtracting ``gap·i`` this is isotonic regression, solved by pooling adjacent violators.
     """
     blocks: list[tuple[float, int]] = []  # (mean, members)
     for i, value in enumerate(values):
@@ -191,8 +193,8 @@ def _apart(values: Sequence[float], gap: float) -> list[float]:
     return [mean + gap * i for i, mean in enumerate(pooled)]
 
 
-def _floor_line(model: str, floors: Sequence[str]) -> tuple[float, tuple[float, ...]]:
-    return _FLOOR_LINES[list(floors).index(model) % len(_FLOOR_LINES)]
+def _baseline_line(model: str, baselines: Sequence[str]) -> tuple[float, tuple[float, ...]]:
+    return _BASELINE_LINES[list(baselines).index(model) % len(_BASELINE_LINES)]
 
 
 def _words(name: str) -> str:
@@ -206,7 +208,7 @@ def _seeds(rows: Sequence[BenchRow]) -> str:
 
 
 def _note(figure: Figure, text: str) -> None:
-    figure.supxlabel(text, fontsize=8, color=_GREY, x=0.01, ha="left")
+    figure.supxlabel(text, fontsize=8, color=_GRAY, x=0.01, ha="left")
 
 
 def _save(figure: Figure, path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What a person sees while a benchmark runs: a bar, the time left, and every figure as it comes."""
+"""Progress of a benchmark in the terminal: a bar, the remaining time, and one line per finished run."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["ProgressBar", "time_left"]
 
 
 def time_left(jobs: Sequence[BenchJob], rows: Sequence[BenchRow], workers: int) -> float:
-    """Estimated seconds until all jobs are done; NaN before the first row.
+    """Estimate the seconds until all jobs are finished; NaN before the first row.
 
     Parameters
     ----------
     jobs : sequence of BenchJob
-        Not finished yet.
+        Unfinished jobs.
     rows : sequence of BenchRow
-        Finished ones, of this run or an earlier one.
+        Finished rows, of this run or an earlier one.
     workers : int
 
     Notes
     -----
-    A job is expected to take as long as the mean of the same model and task; where there is none, of the same
-    model; else of all rows. The sum is shared by the workers.
+    The expected time of a job is the mean of the rows with the same model and task; without any, of the same model;
+    otherwise of all rows. The sum is divided by the number of workers.
     """
     seconds = [(row, row.seconds) for row in rows if not row.error and math.isfinite(row.seconds)]
     if not seconds:
@@ -44,12 +44,12 @@ def time_left(jobs: Sequence[BenchJob], rows: Sequence[BenchRow], workers: int) 
 
 
 class ProgressBar:
-    """A :class:`protgraph.bench.run.BenchCallback` for the terminal; plain lines where there is none.
+    """A :class:`protgraph.bench.run.BenchCallback` for the terminal; prints plain lines to a file or pipe.
 
     Parameters
     ----------
     console : rich.console.Console, optional
-        Where to print; standard error if not given, so that tables can be piped from standard output.
+        Output; standard error by default, so that tables can be piped from standard output.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -67,11 +67,12 @@ class ProgressBar:
         self._workers = 1
 
     def start(self, jobs: Sequence[BenchJob], finished: Sequence[BenchRow], workers: int) -> None:
-        """Show the bar; rows of an earlier run count as done."""
+        """Show the bar; rows of an earlier run count as finished."""
         self._left, self._rows, self._workers = {job.key: job for job in jobs}, list(finished), workers
         self._total = len(jobs) + len(finished)
-        kept = f", {len(finished)} kept from before" if finished else ""
-        self.console.print(f"{self._total} runs{kept}; {len(jobs)} to go on {workers} worker(s), one thread each")
+        self.console.print(
+            f"{self._total} runs: {len(finished)} finished before, {len(jobs)} to do; workers: {workers}"
+        )
         for row in finished:
             if row.error:
                 self._print(row)
@@ -80,7 +81,7 @@ class ProgressBar:
             self._bar.start()
 
     def add(self, row: BenchRow) -> None:
-        """Show a new row and the new estimate."""
+        """Print the row and update the estimate."""
         self._left.pop(row.key, None)
         self._rows.append(row)
         left = self._remaining()
@@ -88,7 +89,7 @@ class ProgressBar:
         self._bar.update(self._task, completed=self._total - len(self._left), left=left)
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.stop()
 
     def _remaining(self) -> str:
@@ -109,7 +110,7 @@ class ProgressBar:
 
 
 def _duration(seconds: float) -> str:
-    """ "42 s", "3 min 20 s", "1 h 05 min"; "…" where unknown."""
+    """Format seconds as "42 s", "3 min 20 s" or "1 h 05 min"; NaN as "…"."""
     if not math.isfinite(seconds):
         return "…"
     if seconds < 9.95:

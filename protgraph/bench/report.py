@@ -1,4 +1,4 @@
-"""Rows to the files that a person reads: tables, figures, the environment, and one page that joins them."""
+"""Write the report of a benchmark: tables, figures, the environment, and one page that links them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from protgraph.bench.confusion import by_type, plot_confusion
+from protgraph.bench.confusion import confusion_table, plot_confusion
 from protgraph.bench.environment import environment
 from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.summary_table import Summary, compare_with_floors, csv_table, markdown_table, summarize
+from protgraph.bench.summary_table import Summary, compare_with_baselines, csv_table, markdown_table, summarize
 
 __all__ = ["write_report"]
 
 
 def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
-    """Write tables (Markdown, CSV), figures (PNG), ``environment.json``, and ``report.md``, which joins them.
+    """Write tables (Markdown, CSV), figures (PNG), ``environment.json``, and ``report.md``, which links them.
 
     Parameters
     ----------
     spec : BenchSpec
-        Its ``folder`` takes the files.
+        The files are written to its ``folder``.
     rows : sequence of BenchRow
-        As :func:`protgraph.bench.run.run_bench` returns them.
+        Result of :func:`protgraph.bench.run.run_bench`.
 
     Returns
     -------
@@ -38,17 +38,17 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     folder = spec.folder
     folder.mkdir(parents=True, exist_ok=True)
     summaries = summarize(rows)
-    table = markdown_table(summaries, spec.floors)
+    table = markdown_table(summaries, spec.baselines)
     (folder / "table.md").write_text(table + "\n", encoding="utf-8")
-    (folder / "table.csv").write_text(csv_table(summaries, spec.floors), encoding="utf-8")
+    (folder / "table.csv").write_text(csv_table(summaries, spec.baselines), encoding="utf-8")
     around = environment()
     (folder / "environment.json").write_text(json.dumps(around, indent=2) + "\n", encoding="utf-8")
     figures: dict[str, list[Path]] = {}
     for task in spec.tasks:
         some = [row for row in rows if row.task == task]
         drawn = (
-            plot_comparison(some, folder / f"comparison_{task}.png", floors=spec.floors),
-            plot_curves(some, folder / f"curves_{task}.png", floors=spec.floors),
+            plot_comparison(some, folder / f"comparison_{task}.png", baselines=spec.baselines),
+            plot_curves(some, folder / f"curves_{task}.png", baselines=spec.baselines),
         )
         figures[task] = [path for path in drawn if path] + _confusions(some, folder)
     page = _page(spec, rows, summaries, table, figures, around)
@@ -67,8 +67,11 @@ def _page(
 ) -> str:
     failed = [row for row in rows if row.error]
     parts = [f"# Benchmark {spec.name}", _intro(spec, rows)]
-    if spec.floors:
-        parts += ["## Against the floors", "\n".join(f"- {line}" for line in compare_with_floors(summaries, spec.floors))]
+    if spec.baselines:
+        parts += [
+            "## Comparison with the baselines",
+            "\n".join(f"- {line}" for line in compare_with_baselines(summaries, spec.baselines)),
+        ]
     parts += ["## Table", _legend(spec), table]
     parts += ["## Figures"]
     for task, paths in figures.items():
@@ -81,12 +84,12 @@ def _page(
     if failed:
         lines = (f"- {row.model}, {row.task}, seed {row.seed}: `{_line(row.error)}`" for row in failed)
         parts += ["## Failed runs", "\n".join(lines)]
-    parts += ["## Where it ran", _environment(around), "## Spec", _spec(spec)]
+    parts += ["## Environment", _environment(around), "## Spec", _spec(spec)]
     return "\n\n".join(parts) + "\n"
 
 
 def _confusions(rows: Sequence[BenchRow], folder: Path) -> list[Path]:
-    """A figure of what each model takes for what, of its first seed and last split."""
+    """Plot the confusion of residue types of each model, for its first seed and last split."""
     drawn = []
     for row in _first_seeds(rows):
         split, counts = list(row.confusion.items())[-1]
@@ -99,7 +102,7 @@ def _types(rows: Sequence[BenchRow]) -> list[str]:
     parts = []
     for row in _first_seeds(rows):
         split, counts = list(row.confusion.items())[-1]
-        parts += [f"## {row.model}: residue types of {split}", by_type(np.array(counts))]
+        parts += [f"## {row.model}: residue types of {split}", confusion_table(np.array(counts))]
     return parts
 
 
@@ -115,24 +118,24 @@ def _intro(spec: BenchSpec, rows: Sequence[BenchRow]) -> str:
     minutes = sum(row.seconds for row in rows if row.seconds == row.seconds) / 60
     parts = (_count(spec.models, "model"), _count(spec.tasks, "task"), _count(spec.seeds, "seed"))
     return (
-        f"{' × '.join(parts)} on `{spec.dataset}`: {_count(rows, 'run')}, {minutes:.1f} worker minutes. Each run "
-        "trains on the training split, chooses its epoch on the validation split, and is tested once; a model with "
-        "published weights is tested as it is."
+        f"{' × '.join(parts)} on `{spec.dataset}`: {_count(rows, 'run')}, {minutes:.1f} worker minutes. Each model is "
+        "trained on the training split, its epoch is chosen on the validation split, and it is tested once. A model "
+        "with published weights is tested without training."
     )
 
 
 def _legend(spec: BenchSpec) -> str:
-    floors = " A floor is a model that every other must beat." if spec.floors else ""
+    baselines = " A baseline is a trivial model that every other must beat." if spec.baselines else ""
     return (
-        f"Test metrics as mean ± sample standard deviation over {_count(spec.seeds, 'seed')}; ↑ or ↓: which way is "
-        f"better; the best mean is bold. The first metric chooses the epoch, on validation.{floors} Residues per "
-        "second: training only, one thread. Memory: largest resident set of the process, libraries included; on a GPU, "
-        "of tensors."
+        f"Test metrics are mean ± sample standard deviation over {_count(spec.seeds, 'seed')}; ↑: higher is better, ↓: "
+        f"lower is better; the best mean is bold. The first metric chooses the epoch, on the validation split.{baselines} "
+        "Residues per second: training only, one thread. Memory: peak resident set of the process, libraries included; "
+        "on a GPU, of tensors."
     )
 
 
 def _data(spec: BenchSpec) -> str:
-    """The files of a folder of one's own: how many are in which split, and what to know of that."""
+    """Describe a folder of user files: version, split sizes, split rule, and notes."""
     dataset = spec.data(spec.tasks[0])
     sizes = ", ".join(f"{split} {count.proteins}" for split, count in dataset.card.splits.items())
     first = f"Proteins of `{spec.dataset}`, {dataset.version}: {sizes}. Splits: {dataset.card.split_rule}."
@@ -140,7 +143,7 @@ def _data(spec: BenchSpec) -> str:
 
 
 def _left_out(rows: Sequence[BenchRow]) -> str:
-    """Which proteins could not be used, and in how many runs."""
+    """List the proteins that could not be used, with the number of runs."""
     done = [row for row in rows if not row.error]
     often = Counter((row.task, line) for row in done for line in row.left_out)
     runs = Counter(row.task for row in done)

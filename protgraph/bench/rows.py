@@ -1,4 +1,4 @@
-"""Rows of a benchmark: one per model, task and seed, kept in a file that a stopped run goes on from."""
+"""Jobs and rows of a benchmark: one per model, task and seed, kept in a file of JSON lines that a run resumes from."""
 
 from __future__ import annotations
 
@@ -6,40 +6,50 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from protgraph.errors import DatasetError
+from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from protgraph.bench.schema import describe_errors
+from protgraph.errors import DatasetError, OptionError
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
 
 __all__ = ["BenchJob", "BenchRow", "append_row", "read_rows"]
 
+_T = TypeVar("_T")
+_CONFIG = ConfigDict(extra="forbid")
+#: A number; JSON has no NaN and no infinity, which are null there.
+_Number = Annotated[int | float, BeforeValidator(lambda value: math.nan if value is None else value)]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, config=_CONFIG)
 class BenchJob:
-    """One run to do: everything that decides its numbers.
+    """One planned run: everything that determines its numbers.
 
     Parameters
     ----------
     model, task : str
-        Registry names; a task may be a label column of one's own.
+        Registry names; a task may be a label column of the user's table.
     dataset : str
-        Registry name, or the name of a folder of one's own.
+        Registry name, or the name of a folder of user files.
     seed : int
     graph : mapping
-        The model graph as plain data.
+        The model spec as plain data.
     config : mapping
-        Options of ``FitConfig``, the seed left out.
+        Options of ``FitConfig`` without the seed.
     dataset_version : str
+        Version of a registered dataset; fingerprint of the files and labels of a folder.
     folder, labels : str
-        Where the files of a folder of one's own lie, and its table; empty otherwise. Where that is decides no number:
-        ``dataset_version`` has what is in them.
+        Paths of a folder of user files and of its table; empty for a registered dataset. They are not part of the key:
+        ``dataset_version`` covers the content.
     sources : mapping of str to str
-        Where each component comes from, down to its code; see :func:`protgraph.bench.plan.plan_jobs`.
+        Distribution, version and code digest of each component; see :func:`protgraph.bench.plan.plan_jobs`.
     """
 
     model: str
@@ -55,38 +65,41 @@ class BenchJob:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BenchJob:
-        """The inverse of :func:`dataclasses.asdict`."""
-        return cls(**data)
+        """Build a job from plain data; the inverse of :func:`dataclasses.asdict`."""
+        return _validated(cls, data, "bench job")
 
     @property
     def key(self) -> str:
-        """First 16 hexadecimal digits of the SHA-256 of all that decides its numbers.
+        """First 16 hexadecimal digits of the SHA-256 of everything that determines the numbers.
 
-        A row with this key need not run again.
+        A finished row with this key is not run again.
         """
-        told = {name: value for name, value in asdict(self).items() if name not in ("folder", "labels")}
-        text = json.dumps(told, sort_keys=True, default=str)
+        content = {name: value for name, value in asdict(self).items() if name not in ("folder", "labels")}
+        text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def data(self) -> Dataset:
-        """The dataset.
+        """Return the dataset.
 
         Raises
         ------
         DatasetError
-            Files or labels of one's own are no longer what they were when the job was planned.
+            User files or labels changed after the job was planned.
         """
         from protgraph.train import load_dataset
 
-        found = load_dataset(self.folder or self.dataset, labels=self.labels or None, task=self.task)
-        if self.folder and found.version != self.dataset_version:
-            raise DatasetError(f"files or labels of {self.folder!r} changed while the benchmark ran; start it again")
-        return found
+        dataset = load_dataset(self.folder or self.dataset, labels=self.labels or None, task=self.task)
+        if self.folder and dataset.version != self.dataset_version:
+            raise DatasetError(
+                f"files or labels of {self.folder!r} changed while the benchmark ran: version {dataset.version}, "
+                f"planned {self.dataset_version}. Start the benchmark again."
+            )
+        return dataset
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=_CONFIG)
 class BenchRow:
-    """What one run gave.
+    """Result of one run.
 
     Parameters
     ----------
@@ -98,28 +111,27 @@ class BenchRow:
     config : mapping
         Options of ``FitConfig``.
     error : str
-        Empty for a run that finished; otherwise what stopped it, and nothing below is meaningful.
+        Empty for a finished run; otherwise the error, and no value below is meaningful.
     metrics : mapping of str to mapping
-        Split ("val", "test" and any other) → metric → value, of the epoch chosen on the validation split.
+        Split ("val", "test" and any other) → metric → value, at the epoch chosen on the validation split.
     monitor : str
-        The metric that chooses the epoch.
+        Metric that chooses the epoch.
     modes : mapping of str to str
-        Whether "max" or "min" of each metric is better.
+        Metric → "max" or "min", the better direction.
     parameters : int
-        Numbers that the model learns.
+        Number of learnable parameters.
     residues_per_second : float
-        In training, validation left out.
+        Training throughput, without validation.
     seconds : float
-        The whole run: load, train, validate, test.
+        Duration of the whole run: load, train, validate, test.
     peak_memory_mib : float
-        Largest during the run; see :func:`protgraph.train.peak_memory.peak_memory`.
+        Peak memory of the run; see :func:`protgraph.train.peak_memory.peak_memory`.
     epochs, best_epoch : int
-        Epochs run, and the one that was kept, both counted from 1.
+        Epochs run, and the chosen one, both counted from 1.
     history : sequence of mapping
-        One row an epoch: "epoch", "train_loss", "val_loss" and the metrics on validation.
+        One entry per epoch: "epoch", "train_loss", "val_loss" and the validation metrics.
     confusion : mapping of str to sequence
-        Split → how often each native residue type was drawn as each other, 20 × 20, or
-        taken for it by models that tell all at once.
+        Split → ``(20, 20)`` counts, native residue types in rows and predicted ones in columns.
     left_out : sequence of str
         Proteins that could not be used, each with the reason.
     """
@@ -131,59 +143,60 @@ class BenchRow:
     seed: int
     config: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
-    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    metrics: Mapping[str, Mapping[str, _Number]] = field(default_factory=dict)
     monitor: str = ""
     modes: Mapping[str, str] = field(default_factory=dict)
     parameters: int = 0
-    residues_per_second: float = math.nan
-    seconds: float = math.nan
-    peak_memory_mib: float = math.nan
+    residues_per_second: _Number = math.nan
+    seconds: _Number = math.nan
+    peak_memory_mib: _Number = math.nan
     epochs: int = 0
     best_epoch: int = 0
-    history: Sequence[Mapping[str, float]] = ()
-    confusion: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
-    left_out: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "history", tuple(self.history))
-        object.__setattr__(self, "left_out", tuple(self.left_out))
+    history: tuple[Mapping[str, _Number], ...] = ()
+    confusion: Mapping[str, list[list[int]]] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def mode(self) -> str:
-        """Whether "max" or "min" of the monitored metric is better."""
+        """Better direction of the monitored metric, "max" or "min"."""
         return self.modes.get(self.monitor, "max")
 
     @property
     def score(self) -> float:
-        """The monitored metric on the test split; NaN where the run failed."""
+        """The monitored metric on the test split; NaN for a failed run."""
         return self.metrics.get("test", {}).get(self.monitor, math.nan)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BenchRow:
-        """The inverse of :meth:`to_dict`; a null among the numbers is NaN."""
-        nan = {f.name: math.nan for f in fields(cls) if f.default is math.nan and data.get(f.name) is None}
-        metrics = {split: _numbers(values) for split, values in data.get("metrics", {}).items()}
-        return cls(**{**data, **nan, "metrics": metrics, "history": tuple(map(_numbers, data.get("history", ())))})
+        """Build a row from plain data; the inverse of :meth:`to_dict`. A null among the numbers becomes NaN."""
+        return _validated(cls, data, "bench row")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for strict JSON, which has no NaN and no infinity: those are null."""
-        return _plain(asdict(self))
+        """Return plain data for strict JSON; NaN and infinity become None."""
+        return json.loads(TypeAdapter(BenchRow).dump_json(self))
 
     @classmethod
     def of(cls, job: BenchJob) -> BenchRow:
-        """The row of a run before it has any figures."""
+        """Return the row of a job without any result."""
         return cls(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config))
 
     @classmethod
     def failed(cls, job: BenchJob, error: str, *, seconds: float = math.nan) -> BenchRow:
-        """The row of a run that stopped with an error."""
+        """Return the row of a run that ended with an error."""
         return replace(cls.of(job), error=error, seconds=seconds)
 
 
-def append_row(path: Path, row: BenchRow) -> None:
-    """Add one row to a file of JSON lines: a single write, on the disk before this returns.
+def _validated(cls: type[_T], data: Mapping[str, Any], name: str) -> _T:
+    try:
+        return TypeAdapter(cls).validate_python(dict(data))
+    except ValidationError as e:
+        raise OptionError(f"{name}: {describe_errors(e, keys=list(cls.__dataclass_fields__))}") from e
 
-    A line that an earlier, killed process left unfinished is closed first, so that it spoils only itself.
+
+def append_row(path: Path, row: BenchRow) -> None:
+    """Append one row to a file of JSON lines with a single write, synced to disk.
+
+    An unfinished last line of an earlier, killed process is terminated first, so that only that line is lost.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(row.to_dict(), sort_keys=True, allow_nan=False).encode() + b"\n"
@@ -198,32 +211,18 @@ def append_row(path: Path, row: BenchRow) -> None:
 
 
 def read_rows(path: Path) -> dict[str, BenchRow]:
-    """The newest row of every key, in the order of the file.
+    """Return the newest row per key, in the order of the file.
 
-    Lines that were never finished, and rows of another layout, are passed over.
+    Unfinished lines, and rows with other columns, are skipped: their runs are done again.
     """
     rows: dict[str, BenchRow] = {}
     if not path.is_file():
         return rows
-    known = {f.name for f in fields(BenchRow)}
     for line in path.read_bytes().splitlines():
         try:
-            data = json.loads(line)
-        except ValueError:
+            row = BenchRow.from_dict(json.loads(line))
+        except (OptionError, TypeError, ValueError):  # not JSON, not an object, or another layout
             continue
-        if isinstance(data, dict) and {"key", "model", "task", "dataset", "seed"} <= set(data) <= known:
-            rows.pop(data["key"], None)
-            rows[data["key"]] = BenchRow.from_dict(data)
+        rows.pop(row.key, None)
+        rows[row.key] = row
     return rows
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _numbers(values: Mapping[str, float | None]) -> dict[str, float]:
-    return {k: math.nan if v is None else v for k, v in values.items()}

@@ -1,4 +1,4 @@
-"""Models × tasks × seeds → rows; a run that was stopped goes on where it was."""
+"""Run a benchmark: models × tasks × seeds to rows, resuming a run that was stopped."""
 
 from __future__ import annotations
 
@@ -12,76 +12,78 @@ from protgraph.bench.plan import SESSION, plan_jobs
 from protgraph.bench.rows import BenchJob, BenchRow, append_row, read_rows
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.worker import TRAIN, perform
-from protgraph.bench.worker_pool import run_in_processes
+from protgraph.bench.worker_pool import WorkerPool
 
 __all__ = ["BenchCallback", "run_bench"]
 
 
 class BenchCallback(Protocol):
-    """What is told how a benchmark goes; :class:`protgraph.bench.progress.ProgressBar` shows it."""
+    """Callbacks of a benchmark run, e.g. :class:`protgraph.bench.progress.ProgressBar`."""
 
     def start(self, jobs: Sequence[BenchJob], finished: Sequence[BenchRow], workers: int) -> None:
-        """``jobs`` are to run on ``workers`` processes; ``finished`` are kept from an earlier run."""
+        """Run before the first job: ``jobs`` to do with ``workers`` processes, ``finished`` rows of an earlier run."""
 
     def add(self, row: BenchRow) -> None:
-        """One more job is done."""
+        """Run after each job."""
 
     def stop(self) -> None:
-        """All jobs are done, or the run was interrupted."""
+        """Run at the end, also after an interruption."""
 
 
-def run_bench(spec: BenchSpec, *, fresh: bool = False, watch: BenchCallback | None = None, train: str = TRAIN) -> list[BenchRow]:
-    """Run what a spec asks for and is not there yet; returns its rows in the order of the spec.
+def run_bench(
+    spec: BenchSpec, *, fresh: bool = False, callback: BenchCallback | None = None, train: str = TRAIN
+) -> list[BenchRow]:
+    """Run the jobs of a spec that have no finished row yet; return all rows in the order of the spec.
 
-    Every row is on the disk (``<folder>/rows.jsonl``) as soon as it is there, so a run may be stopped at any moment.
-    Rows are recognized by all that decides their numbers: the model graph, the code of its components, the dataset's
-    version, task, seed and training options. A failed row runs again.
+    Each row is written to disk (``<folder>/rows.jsonl``) as soon as it is finished, so a run can be stopped at any
+    time. Finished rows are recognized by everything that determines their numbers: the model spec, the code of its
+    components, the dataset's version, task, seed and training options. Failed rows run again.
 
     Parameters
     ----------
     spec : BenchSpec
     fresh : bool
-        Run everything again.
-    watch : BenchCallback, optional
-        Is told of every row.
+        Run all jobs again.
+    callback : BenchCallback, optional
+        Receives every row.
     train : str
-        ``"module:function"`` that turns a :class:`BenchJob` into a :class:`BenchRow` in the worker.
+        ``"module:function"``, a function from :class:`BenchJob` to :class:`BenchRow` for the worker processes.
 
     Returns
     -------
     list of BenchRow
-        One a job; a failure is a row with ``error``.
+        One per job; a failed one has ``error``.
 
     Notes
     -----
-    Components that exist in this process only (registered in a script or notebook) cannot reach worker processes;
-    a spec that names one runs here, one job after the other.
+    Components that are registered in this process only (in a script or notebook) do not exist in worker processes; a
+    spec with such a component runs in this process, one job after the other.
     """
     path, log = spec.folder / "rows.jsonl", spec.folder / "workers.log"
     jobs, broken = plan_jobs(spec)
-    known = {} if fresh else {key: row for key, row in read_rows(path).items() if not row.error}
-    left = [job for job in jobs if job.key not in known and job.key not in broken]
-    rows = {job.key: known[job.key] for job in jobs if job.key in known} | broken
-    here = any(source.startswith(SESSION) for job in left for source in job.sources.values())
-    workers = 1 if here else min(spec.jobs or os.cpu_count() or 1, max(len(left), 1))
-    if watch:
-        watch.start(left, list(rows.values()), workers)
-    made = _run_here(left, train) if here else run_in_processes(left, train, workers=workers, log=log)
+    finished = {} if fresh else {key: row for key, row in read_rows(path).items() if not row.error}
+    remaining = [job for job in jobs if job.key not in finished and job.key not in broken]
+    rows = {job.key: finished[job.key] for job in jobs if job.key in finished} | broken
+    in_process = any(source.startswith(SESSION) for job in remaining for source in job.sources.values())
+    workers = 1 if in_process else min(spec.jobs or os.cpu_count() or 1, max(len(remaining), 1))
+    if callback:
+        callback.start(remaining, list(rows.values()), workers)
+    results = _run_here(remaining, train) if in_process else WorkerPool(train, workers=workers, log=log).run(remaining)
     try:
-        with closing(made):
-            for row in made:
+        with closing(results):
+            for row in results:
                 append_row(path, row)
                 rows[row.key] = row
-                if watch:
-                    watch.add(row)
+                if callback:
+                    callback.add(row)
     finally:
-        if watch:
-            watch.stop()
+        if callback:
+            callback.stop()
     return [rows[job.key] for job in jobs]
 
 
 def _run_here(jobs: Sequence[BenchJob], train: str) -> Generator[BenchRow]:
-    """In this process, on one thread as in a worker: so that numbers and speeds are the same."""
+    """Run jobs in this process on one thread, as a worker does, so that numbers and timings are comparable."""
     import torch
 
     function, before = pkgutil.resolve_name(train), torch.get_num_threads()

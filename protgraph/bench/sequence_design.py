@@ -1,4 +1,4 @@
-"""Rows of models that draw sequences residue after residue: native types are scored, others drawn, split by split."""
+"""Rows of models that sample sequences: native sequences are scored and new ones sampled, split by split."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from protgraph.structure import Residues
     from protgraph.task.task import Task
 
-__all__ = ["evaluate_published", "with_drawn"]
+__all__ = ["evaluate_published", "with_sampled_sequences"]
 
 
 def evaluate_published(job: BenchJob) -> BenchRow:
-    """The published weights of a job's model on the test splits; nothing is trained, nothing is chosen.
+    """Evaluate the published weights of a job's model on the test splits, without training.
 
-    Of tasks, ``inverse_folding`` is understood; see :func:`with_drawn`.
+    The task must predict residue types (``inverse_folding``); see :func:`with_sampled_sequences`.
 
     Raises
     ------
     OptionError
-        The task asks for something else than residue types.
+        The task predicts something else.
     """
     import torch
 
@@ -47,7 +47,7 @@ def evaluate_published(job: BenchJob) -> BenchRow:
         modes={metric.name: metric.mode for metric in task.metrics},
         parameters=model.num_parameters,
     )
-    row, residues, seconds = with_drawn(row, dataset, model, without=("train", "val"))
+    row, residues, seconds = with_sampled_sequences(row, dataset, model, without=("train", "val"))
     return replace(
         row,
         residues_per_second=residues / seconds,
@@ -56,24 +56,26 @@ def evaluate_published(job: BenchJob) -> BenchRow:
     )
 
 
-def with_drawn(row: BenchRow, dataset: Dataset, model: ProteinModel, *, without: Collection[str]) -> tuple[BenchRow, int, float]:
-    """The row with metrics and confusion as :func:`protgraph.design.evaluate` gives them, for a model with a decoder.
+def with_sampled_sequences(
+    row: BenchRow, dataset: Dataset, model: ProteinModel, *, without: Collection[str]
+) -> tuple[BenchRow, int, float]:
+    """Add the metrics and the confusion of sampled sequences to the row of a model with a decoder.
 
-    Sequences are drawn at a temperature of 0.1, residue after residue.
+    See :func:`protgraph.design.evaluate_design`. Sequences are sampled residue by residue at a temperature of 0.1.
 
     Parameters
     ----------
     row : BenchRow
     dataset : Dataset
-        Proteins that cannot be read, or that the model cannot take, are added to those that the row leaves out.
+        Proteins that cannot be read or featurized are added to ``left_out`` of the row.
     model : ProteinModel
     without : collection of str
-        Splits that are left out.
+        Splits to skip.
 
     Returns
     -------
     BenchRow, int, float
-        The row, how many residues were drawn, and seconds.
+        The row, the number of sampled residues, and seconds.
     """
     from protgraph.design.evaluate import evaluate_design
 
@@ -86,27 +88,27 @@ def with_drawn(row: BenchRow, dataset: Dataset, model: ProteinModel, *, without:
         proteins = _usable(dataset, dataset.examples(row.task, split), model, left_out)
         if not proteins:
             continue
-        found = evaluate_design(model, proteins, seed=row.seed)
-        residues += found.residues
-        metrics[split], confusion[split] = found.metrics, found.confusion.tolist()
+        result = evaluate_design(model, proteins, seed=row.seed)
+        residues += result.residues
+        metrics[split], confusion[split] = result.metrics, result.confusion.tolist()
     row = replace(row, metrics=metrics, confusion=confusion, left_out=tuple(dict.fromkeys(left_out)))
     return row, residues, time.perf_counter() - start
 
 
 def _usable(dataset: Dataset, examples: Sequence[Example], model: ProteinModel, left_out: list[str]) -> list[Residues]:
-    """The proteins that the model can take; the others are noted with the reason."""
+    """Return the proteins that can be featurized; append the others to ``left_out`` with the reason."""
     from protgraph.train import Failure
 
-    found = []
+    usable = []
     for example in examples:
         try:
             residues = dataset.read(example)
             model.plan.precompute(residues)
-        except Exception as e:  # noqa: BLE001 -- parsers and foreign featurizers raise many things; the others go on
+        except Exception as e:  # noqa: BLE001 -- parsers and plugin featurizers may raise anything; the others continue
             left_out.append(f"{example.id}: {Failure.of(example.path, example.id, e).reason}")
             continue
-        found.append(residues)
-    return found
+        usable.append(residues)
+    return usable
 
 
 def _check(model: str, task: Task) -> None:
@@ -114,6 +116,6 @@ def _check(model: str, task: Task) -> None:
 
     if task.target.level != "node" or task.target.names != tuple(ALPHABET[: task.target.size]):
         raise OptionError(
-            f"the published weights of {model!r} tell residue types; task {task.name!r} asks for something else.\n"
-            "Name a variant without weights to train it on this task."
+            f"model {model!r} has published weights for residue types, task {task.name!r} has another target. Use a "
+            "variant without weights, which is trained on the task."
         )

@@ -1,4 +1,4 @@
-"""Rows to tables: mean ± standard deviation over seeds, and which models do not beat the floors."""
+"""Tables of a benchmark: mean ± standard deviation over seeds, and comparison with the baselines."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from statistics import fmean, stdev
 
 from protgraph.bench.rows import BenchRow
 
-__all__ = ["Spread", "Summary", "beats", "csv_table", "markdown_table", "summarize", "compare_with_floors"]
+__all__ = ["Spread", "Summary", "beats", "csv_table", "markdown_table", "summarize", "compare_with_baselines"]
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample standard deviation (n − 1) of one number over seeds; the latter NaN for a single seed."""
+    """Mean and sample standard deviation (n − 1) of one number over seeds; the latter is NaN for a single seed."""
 
     mean: float
     sd: float
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Spread:
-        """The spread of the finite values; NaN where there are none."""
-        kept = [v for v in values if math.isfinite(v)]
-        if not kept:
+        """Compute the spread of the finite values; NaN without any."""
+        finite = [v for v in values if math.isfinite(v)]
+        if not finite:
             return cls(math.nan, math.nan)
-        return cls(fmean(kept), stdev(kept) if len(kept) > 1 else math.nan)
+        return cls(fmean(finite), stdev(finite) if len(finite) > 1 else math.nan)
 
     def text(self, digits: int = 3) -> str:
-        """ "0.712 ± 0.004", without "±" for a single seed, "–" where there is none."""
+        """Format as "0.712 ± 0.004"; without "±" for a single seed, "–" for NaN."""
         if math.isnan(self.mean):
             return "–"
         return f"{self.mean:.{digits}f}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.{digits}f}")
@@ -43,26 +43,26 @@ _ARROWS = {"max": "↑", "min": "↓"}
 
 @dataclass(frozen=True)
 class Summary:
-    """One model on one task, over its seeds.
+    """Results of one model on one task over its seeds.
 
     Parameters
     ----------
     model, task, dataset : str
         Registry names.
     seeds, failed : int
-        Runs that finished and that did not.
+        Number of finished and failed runs.
     monitor : str
-        The metric that decides.
+        Metric that chooses the epoch and ranks the models.
     modes : mapping of str to str
-        Whether "max" or "min" of each metric is better.
+        Metric → "max" or "min", the better direction.
     splits : mapping of str to mapping
         Split → metric → its spread; "test", "val" and any other.
     parameters : int
-        Numbers that it learns.
+        Number of learnable parameters.
     residues_per_second, peak_memory_mib, seconds : Spread
         Per run.
     scores : tuple of float
-        The monitored metric on test, one a seed.
+        The monitored metric on the test split, one per seed.
     """
 
     model: str
@@ -81,16 +81,16 @@ class Summary:
 
     @property
     def score(self) -> Spread:
-        """The monitored metric on test."""
+        """The monitored metric on the test split."""
         return self.of(self.monitor)
 
     def of(self, metric: str, split: str = "test") -> Spread:
-        """One metric on one split; NaN where it is not there."""
+        """Return one metric on one split; NaN if missing."""
         return self.splits.get(split, {}).get(metric, NOTHING)
 
 
 def summarize(rows: Sequence[BenchRow]) -> list[Summary]:
-    """One summary per model and task, in the order of their first rows."""
+    """Return one summary per model and task, in the order of their first rows."""
     groups: dict[tuple[str, str, str], list[BenchRow]] = {}
     for row in rows:
         groups.setdefault((row.dataset, row.task, row.model), []).append(row)
@@ -124,34 +124,34 @@ def _summary(dataset: str, task: str, model: str, rows: list[BenchRow]) -> Summa
 
 
 def beats(one: Summary, other: Summary) -> bool:
-    """Whether one model's mean score over seeds is better than another's; never where either is missing."""
+    """Return True if one model's mean score over seeds is better than another's; False if either is missing."""
     a, b = one.score.mean, other.score.mean
     return a < b if one.modes.get(one.monitor) == "min" else a > b
 
 
-def compare_with_floors(summaries: Sequence[Summary], floors: Sequence[str]) -> list[str]:
-    """One line a task: the models that do not beat every floor, and those that do by no more than seed noise.
+def compare_with_baselines(summaries: Sequence[Summary], baselines: Sequence[str]) -> list[str]:
+    """Return one line per task with the models that do not beat every baseline, or only within seed noise.
 
-    Seed noise: the two means differ by less than the two standard deviations together. Models and floors without a
-    finished run are named.
+    Within seed noise: the two means differ by less than the sum of the two standard deviations. Models and baselines
+    without a finished run are named.
     """
-    return [line for task, group in _by_task(summaries).items() if (line := _verdict(task, group, floors))]
+    return [line for task, group in _by_task(summaries).items() if (line := _comparison(task, group, baselines))]
 
 
-def _verdict(task: str, group: Sequence[Summary], floors: Sequence[str]) -> str:
-    low = [s for s in group if s.model in floors and s.seeds]
-    rest = [s for s in group if s.model not in floors and s.seeds]
-    gone = [s.model for s in group if not s.seeds]
-    unfinished = f" No run finished of: {', '.join(gone)}." if gone else ""
-    if not low or not rest:
-        return f"**{task}**: nothing to compare.{unfinished}" if unfinished and floors else ""
-    lost = [s for s in rest if not all(beats(s, floor) for floor in low)]
-    close = [s for s in rest if s not in lost and any(_within_noise(s, floor) for floor in low)]
-    names = " and ".join(f"{s.model} ({s.score.text()})" for s in low)
-    text = f"**{task}**, test {low[0].monitor}, floors {names}: "
-    text += f"not beaten by {_scores(lost)}." if lost else "every model beats them."
+def _comparison(task: str, group: Sequence[Summary], baselines: Sequence[str]) -> str:
+    trivial = [s for s in group if s.model in baselines and s.seeds]
+    rest = [s for s in group if s.model not in baselines and s.seeds]
+    missing = [s.model for s in group if not s.seeds]
+    unfinished = f" No run finished of: {', '.join(missing)}." if missing else ""
+    if not trivial or not rest:
+        return f"**{task}**: nothing to compare.{unfinished}" if unfinished and baselines else ""
+    not_better = [s for s in rest if not all(beats(s, baseline) for baseline in trivial)]
+    close = [s for s in rest if s not in not_better and any(_within_noise(s, baseline) for baseline in trivial)]
+    names = " and ".join(f"{s.model} ({s.score.text()})" for s in trivial)
+    text = f"**{task}**, test {trivial[0].monitor}, baselines {names}: "
+    text += f"not beaten by {_scores(not_better)}." if not_better else "every model beats them."
     if close:
-        text += f" Within seed noise of a floor: {_scores(close)}."
+        text += f" Within seed noise of a baseline: {_scores(close)}."
     return text + unfinished
 
 
@@ -164,15 +164,15 @@ def _scores(group: Sequence[Summary]) -> str:
     return ", ".join(f"{s.model} ({s.score.text()})" for s in group)
 
 
-def markdown_table(summaries: Sequence[Summary], floors: Sequence[str] = ()) -> str:
-    """One table a task: test metrics as mean ± s.d. over seeds, the best of each in bold, floors marked.
+def markdown_table(summaries: Sequence[Summary], baselines: Sequence[str] = ()) -> str:
+    """Return one table per task: test metrics as mean ± s.d. over seeds, the best in bold, baselines marked.
 
-    Of other splits, the monitored metric alone.
+    Other splits have a column for the monitored metric only.
     """
-    return "\n\n".join(_markdown(task, group, floors) for task, group in _by_task(summaries).items())
+    return "\n\n".join(_markdown(task, group, baselines) for task, group in _by_task(summaries).items())
 
 
-def _markdown(task: str, group: Sequence[Summary], floors: Sequence[str]) -> str:
+def _markdown(task: str, group: Sequence[Summary], baselines: Sequence[str]) -> str:
     monitor = next((s.monitor for s in group if s.monitor), "")
     modes = next((s.modes for s in group if s.modes), {})
     metrics = dict.fromkeys([monitor] * bool(monitor) + [m for s in group for m in s.splits["test"]])
@@ -181,13 +181,13 @@ def _markdown(task: str, group: Sequence[Summary], floors: Sequence[str]) -> str
     best = [_best(group, m, modes.get(m)) if split == "test" else None for m, split in columns]
     head = ["model", *(m if split == "test" else f"{split} {m}" for m, split in columns)]
     head = [f"{name} {_ARROWS[modes[name]]}" if name in modes else name for name in head]
-    head += ["seeds", "parameters", "residues/s", "memory, MiB", "s a run"]
+    head += ["seeds", "parameters", "residues/s", "memory, MiB", "s per run"]
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
     for s in group:
         cells = [s.of(m, split).text() for m, split in columns]
         cells = [f"**{text}**" if s is winner else text for text, winner in zip(cells, best, strict=True)]
         seeds = f"{s.seeds} ({s.failed} failed)" if s.failed else str(s.seeds)
-        name = f"{s.model} (floor)" if s.model in floors else s.model
+        name = f"{s.model} (baseline)" if s.model in baselines else s.model
         parameters = f"{s.parameters:,}" if s.seeds else "–"
         cost = [s.residues_per_second, s.peak_memory_mib, s.seconds]
         lines.append([name, *cells, seeds, parameters, *(_rounded(c.mean) for c in cost)])
@@ -208,8 +208,11 @@ def _rounded(value: float) -> str:
     return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
 
 
-def csv_table(summaries: Sequence[Summary], floors: Sequence[str] = ()) -> str:
-    """One line per model and task, full precision; columns ``test_<metric>_mean``, ``test_<metric>_sd``, …"""
+def csv_table(summaries: Sequence[Summary], baselines: Sequence[str] = ()) -> str:
+    """Return CSV with one line per model and task, in full precision.
+
+    Columns of metrics are ``<split>_<metric>_mean`` and ``<split>_<metric>_sd``.
+    """
     columns: dict[str, None] = {}
     lines = []
     for s in summaries:
@@ -217,14 +220,14 @@ def csv_table(summaries: Sequence[Summary], floors: Sequence[str] = ()) -> str:
             "dataset": s.dataset,
             "task": s.task,
             "model": s.model,
-            "floor": int(s.model in floors),
+            "baseline": int(s.model in baselines),
             "seeds": s.seeds,
             "failed": s.failed,
             "monitor": s.monitor,
             "mode": s.modes.get(s.monitor, ""),
             "parameters": s.parameters if s.seeds else "",
         }
-        spreads = {f"{split}_{m}": spread for split, held in s.splits.items() for m, spread in held.items()}
+        spreads = {f"{split}_{m}": spread for split, metrics in s.splits.items() for m, spread in metrics.items()}
         for name in ("residues_per_second", "peak_memory_mib", "seconds"):
             spreads[name] = getattr(s, name)
         for name, spread in spreads.items():

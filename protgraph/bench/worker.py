@@ -1,8 +1,8 @@
-"""One run of a benchmark, and the process that does such runs one after the other.
+"""Run of one benchmark job, and the program of a worker process that runs jobs one after the other.
 
-The process reads jobs and writes rows, one JSON object a line. It is a program of its own, not a copy of the
-caller's (as :mod:`multiprocessing` makes), so a benchmark may start from any script, notebook or test; and it
-imports torch once for all its jobs.
+The process reads jobs and writes rows, one JSON object per line. It is a separate program instead of a copy of the
+caller (as in :mod:`multiprocessing`), so a benchmark can start from any script, notebook or test. It imports torch once
+for all its jobs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 from protgraph.bench.rows import BenchJob, BenchRow
-from protgraph.bench.sequence_design import evaluate_published, with_drawn
+from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
 from protgraph.errors import ProtgraphError
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 __all__ = ["TRAIN", "main", "perform", "serve", "train_job"]
 
-#: What trains and tests one job, by reference.
+#: Reference of the function that trains and tests one job.
 TRAIN = "protgraph.bench.worker:train_job"
 
 
 def train_job(job: BenchJob) -> BenchRow:
-    """Train, choose the best epoch on validation, and test that one once; see :func:`protgraph.train.fit`.
+    """Train, choose the best epoch on validation, and test it once; see :func:`protgraph.train.fit`.
 
-    A model with published weights is not trained. One that ends in a decoder and is asked for residue types draws them
-    in the end: its figures are those of :func:`protgraph.design.evaluate`.
+    A model with published weights is not trained. For a model with a decoder on a task of residue types, the metrics
+    are those of :func:`protgraph.design.evaluate_design`, with sampled sequences.
     """
     from protgraph.train import FitConfig, fit
 
@@ -56,56 +56,56 @@ def train_job(job: BenchJob) -> BenchRow:
         epochs=result.epochs,
         best_epoch=result.best_epoch,
         history=result.history,
-        confusion=_of_types(result),
+        confusion=_type_confusion(result),
         left_out=[f"{failure.id}: {failure.reason}" for failure in result.failures],
     )
     if result.model.decoder is not None and result.task.decoder_inputs is not None:
-        row, _, seconds = with_drawn(row, job.data(), result.model, without=("train",))
+        row, _, seconds = with_sampled_sequences(row, job.data(), result.model, without=("train",))
         row = replace(row, seconds=row.seconds + seconds)
     return row
 
 
-def _of_types(result: FitResult) -> dict[str, list[list[int]]]:
-    """What residue types are taken for, where the task asks for them."""
+def _type_confusion(result: FitResult) -> dict[str, list[list[int]]]:
+    """Return the confusion counts of each split if the classes are residue types, else nothing."""
     from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 
-    asked = result.task.target.names == tuple(ALPHABET[:UNKNOWN])
-    return {split: counts.tolist() for split, counts in result.confusion.items()} if asked else {}
+    is_residue_type = result.task.target.names == tuple(ALPHABET[:UNKNOWN])
+    return {split: counts.tolist() for split, counts in result.confusion.items()} if is_residue_type else {}
 
 
 def perform(job: BenchJob, train: Callable[[BenchJob], BenchRow]) -> BenchRow:
-    """Do one job, and turn any failure into a row that says so."""
+    """Run one job; any exception becomes a failed row."""
     start = time.perf_counter()
     try:
         return train(job)
     except ProtgraphError as e:
         error = f"{type(e).__name__}: {e}"
-    except Exception as e:  # noqa: BLE001 -- a plugin's code may raise anything; the others go on
+    except Exception as e:  # noqa: BLE001 -- a plugin's code may raise anything; the other jobs continue
         traceback.print_exc()
         place = traceback.extract_tb(e.__traceback__)[-1]
         error = f"{type(e).__name__}: {e} ({place.filename}:{place.lineno})"
     return BenchRow.failed(job, error, seconds=time.perf_counter() - start)
 
 
-def _give_memory_back() -> None:
-    """Return what earlier jobs freed to the system, so that it does not count for the next one."""
+def _release_memory() -> None:
+    """Return freed memory to the system, so that it does not count for the next job."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # not glibc
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def serve(train: Callable[[BenchJob], BenchRow], jobs: TextIO, rows: TextIO) -> None:
-    """Answer each job, one JSON object a line, with its row, until the input ends."""
+    """Read jobs and write their rows, one JSON object per line, until the input ends."""
     for line in jobs:
         row = perform(BenchJob.from_dict(json.loads(line)), train)
         rows.write(json.dumps(row.to_dict(), allow_nan=False) + "\n")
         rows.flush()
-        _give_memory_back()
+        _release_memory()
 
 
 def main(train: str) -> None:
-    """The worker program; ``train`` is ``"module:function"``."""
-    # Whatever a library prints goes to the log; only rows go back to the caller.
+    """Run the worker program; ``train`` is ``"module:function"``."""
+    # Output of libraries goes to the log; the caller reads rows only.
     rows = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     serve(pkgutil.resolve_name(train), sys.stdin, rows)

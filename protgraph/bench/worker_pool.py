@@ -1,4 +1,8 @@
-"""Worker processes for a benchmark: jobs in, rows out, and a process that dies costs only its own job."""
+"""Pool of worker processes for a benchmark; a process that dies loses only its current job.
+
+Not concurrent.futures (Python 3.11.7, 2026-11-22) and not loky (3.7.0, 2026-11-22): after one worker is killed, e.g.
+out of memory, every pending job fails too (``BrokenProcessPool``, ``TerminatedWorkerError``; 4 of 5 jobs in a test).
+"""
 
 from __future__ import annotations
 
@@ -17,21 +21,21 @@ from typing import IO
 
 from protgraph.bench.rows import BenchJob, BenchRow
 
-__all__ = ["Worker", "run_in_processes"]
+__all__ = ["Worker", "WorkerPool"]
 
-#: One thread a worker: as many workers as cores then share the machine without getting in each other's way.
+#: One thread per worker, so that as many workers as cores do not compete for cores.
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 class Worker:
-    """One warm worker process, started with its first job and again after it died.
+    """Worker process, started with its first job and restarted after it died.
 
     Parameters
     ----------
     train : str
-        ``"module:function"``, what does one job.
+        ``"module:function"``, a function from :class:`BenchJob` to :class:`BenchRow`.
     log : file
-        Where everything that the worker prints goes.
+        Receives everything that the worker prints.
     """
 
     def __init__(self, train: str, log: IO[bytes]) -> None:
@@ -41,20 +45,20 @@ class Worker:
         self._lock = threading.Lock()
 
     def run(self, job: BenchJob) -> BenchRow:
-        """The row of one job; a worker that dies gives a failed row with its exit status."""
+        """Run one job; if the process dies, return a failed row with its exit status."""
         process = self._start()
         try:
             process.stdin.write(json.dumps(asdict(job)) + "\n")
             process.stdin.flush()
             line = process.stdout.readline()
-        except (BrokenPipeError, ValueError):  # it is dead; or close() took its pipes away
+        except (BrokenPipeError, ValueError):  # the process is dead, or close() closed its pipes
             line = ""
         if line:
             return BenchRow.from_dict(json.loads(line))
-        return BenchRow.failed(job, f"the worker process {_fate(process.wait())}; see {self.log.name}")
+        return BenchRow.failed(job, f"the worker process {_exit_text(process.wait())}; see {self.log.name}")
 
     def close(self) -> None:
-        """End the process, whatever it is doing; the lane runs nothing more."""
+        """Kill the process; the worker accepts no more jobs."""
         with self._lock:
             self._closed = True
             self._end()
@@ -83,61 +87,75 @@ class Worker:
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(BrokenPipeError):  # closing flushes what the dead process never read
+            with contextlib.suppress(BrokenPipeError):  # closing flushes what the dead process did not read
                 pipe.close()
         self._process = None
 
 
-def _fate(status: int) -> str:
+def _exit_text(status: int) -> str:
     if status >= 0:
         return f"ended with exit status {status}"
     name = signal.Signals(-status).name
     return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
 
 
-def run_in_processes(jobs: Sequence[BenchJob], train: str, *, workers: int, log: Path) -> Generator[BenchRow]:
-    """Rows as they finish; jobs start in the order given.
+class WorkerPool:
+    """Pool of :class:`Worker` processes that share the jobs of one benchmark.
 
     Parameters
     ----------
-    jobs : sequence of BenchJob
     train : str
-        ``"module:function"``, what does one job.
+        ``"module:function"``, a function from :class:`BenchJob` to :class:`BenchRow`.
     workers : int
-        How many processes.
+        Number of processes.
     log : Path
-        Everything that the workers print is added to this file.
+        Everything that the workers print is appended to this file.
     """
-    waiting: queue.SimpleQueue[BenchJob] = queue.SimpleQueue()
-    done: queue.SimpleQueue[BenchRow] = queue.SimpleQueue()
-    for job in jobs:
-        waiting.put(job)
-    stopped = threading.Event()
 
-    def work(lane: Worker) -> None:
-        while not stopped.is_set():
-            try:
-                job = waiting.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                row = lane.run(job)
-            except Exception as e:  # noqa: BLE001 -- whatever it is, the others go on and the row says so
-                row = BenchRow.failed(job, f"{type(e).__name__}: {e}")
-            done.put(row)
+    def __init__(self, train: str, *, workers: int, log: Path) -> None:
+        self.train, self.workers, self.log = train, workers, log
 
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as file:
-        lanes = [Worker(train, file) for _ in range(min(workers, len(jobs)))]
-        threads = [threading.Thread(target=work, args=(lane,), daemon=True) for lane in lanes]
+    def run(self, jobs: Sequence[BenchJob]) -> Generator[BenchRow]:
+        """Yield rows as they finish; jobs start in the given order. Closing the generator kills the processes."""
+        pending: queue.SimpleQueue[BenchJob] = queue.SimpleQueue()
+        finished: queue.SimpleQueue[BenchRow] = queue.SimpleQueue()
+        for job in jobs:
+            pending.put(job)
+        stopped = threading.Event()
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as file:
+            pool = [Worker(self.train, file) for _ in range(min(self.workers, len(jobs)))]
+            threads = [
+                threading.Thread(target=_serve, args=(worker, pending, finished, stopped), daemon=True)
+                for worker in pool
+            ]
+            try:
+                for thread in threads:
+                    thread.start()
+                for _ in jobs:
+                    yield finished.get()
+            finally:
+                stopped.set()
+                for worker in pool:
+                    worker.close()
+                for thread in threads:
+                    thread.join()
+
+
+def _serve(
+    worker: Worker,
+    pending: queue.SimpleQueue[BenchJob],
+    finished: queue.SimpleQueue[BenchRow],
+    stopped: threading.Event,
+) -> None:
+    """Run pending jobs on one worker until there are none."""
+    while not stopped.is_set():
         try:
-            for thread in threads:
-                thread.start()
-            for _ in jobs:
-                yield done.get()
-        finally:
-            stopped.set()
-            for lane in lanes:
-                lane.close()
-            for thread in threads:
-                thread.join()
+            job = pending.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            row = worker.run(job)
+        except Exception as e:  # noqa: BLE001 -- any error becomes a failed row; the other jobs continue
+            row = BenchRow.failed(job, f"{type(e).__name__}: {e}")
+        finished.put(row)

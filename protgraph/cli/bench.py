@@ -32,7 +32,7 @@ def bench_command(
       dataset = "pdb_core"
       tasks = ["secondary_structure"]
       models = ["majority", "gcn", "my_model"]
-      floors = ["majority"]
+      baselines = ["majority"]
       seeds = [0, 1, 2]
       [fit]
       epochs = 20
@@ -50,7 +50,7 @@ def bench_command(
       protgraph bench spec.toml --jobs 4
     """
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
-    from protgraph.bench.summary_table import compare_with_floors, summarize
+    from protgraph.bench.summary_table import compare_with_baselines, summarize
     from protgraph.cli.wording import count_noun
 
     is_file = spec.endswith(".toml") or Path(spec).exists()
@@ -59,10 +59,10 @@ def bench_command(
         chosen = chosen.replace(jobs=jobs)
     if out is not None:
         chosen = chosen.replace(out=out)
-    rows = run_bench(chosen, fresh=fresh, watch=ProgressBar())
+    rows = run_bench(chosen, fresh=fresh, callback=ProgressBar())
     report = write_report(chosen, rows)
     typer.echo("\n" + (chosen.folder / "table.md").read_text(encoding="utf-8"))
-    for line in compare_with_floors(summarize(rows), chosen.floors):
+    for line in compare_with_baselines(summarize(rows), chosen.baselines):
         typer.echo(line)
     left_out = {line for row in rows for line in row.left_out}
     if left_out:

@@ -1,4 +1,4 @@
-"""Numbers with their nouns, as messages say them."""
+"""Numbers with singular or plural nouns, for messages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ __all__ = ["count_noun"]
 
 
 def count_noun(number: int, noun: str) -> str:
-    """A number and its noun.
+    """Return a number and its noun.
 
     Examples
     --------
-    >>> counted(1, "chain"), counted(2, "chain")
+    >>> count_noun(1, "chain"), count_noun(2, "chain")
     ('1 chain', '2 chains')
     """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

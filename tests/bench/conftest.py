@@ -1,4 +1,4 @@
-"""A dataset, tasks and models that exist for a test only, and rows that look like a benchmark's."""
+"""Synthetic rows of a benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOPS = {"majority": 0.40, "mlp": 0.55, "one": 0.70, "two": 0.78}
 
 @pytest.fixture
 def rows() -> list[BenchRow]:
-    """Two floors and two models on two tasks, three seeds; "loss_like" is better where it is lower."""
+    """Return rows of two baselines and two models on two tasks with three seeds; lower "loss_like" is better."""
     made = []
     for task, monitor, mode in (("classes", "accuracy", "max"), ("types", "loss_like", "min")):
         for seed in range(3):

@@ -1,9 +1,9 @@
-"""Benchmarks on a folder of one's own files: with labels and without, in worker processes, resumed, and made stale."""
+"""Benchmarks on a folder of user files: labels, worker processes, resuming, and rows that changes make stale."""
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ dataset = "my_structures"
 {labels}
 tasks = {tasks}
 models = ["majority", "gcn"]
-floors = ["majority"]
+baselines = ["majority"]
 seeds = [0]
 jobs = 2
 [fit]
@@ -51,14 +51,14 @@ def folder(tmp_path: Path, structures_dir: Path, monkeypatch: pytest.MonkeyPatch
 def spec_of(folder: Path, tasks: list[str], labels: str = "") -> BenchSpec:
     path = folder.parent / "spec.toml"
     path.write_text(SPEC.format(tasks=tasks, labels=f'labels = "{labels}"' if labels else ""))
-    return replace(BenchSpec.from_toml(path), out=folder.parent / "runs")
+    return BenchSpec.from_toml(path).replace(out=folder.parent / "runs")
 
 
 def keys(spec: BenchSpec) -> set[str]:
     return {job.key for job in plan_jobs(spec)[0]}
 
 
-def test_a_folder_runs_in_worker_processes_and_goes_on_where_it_was(folder, monkeypatch, tmp_path):
+def test_a_folder_runs_in_worker_processes_and_resumes(folder, monkeypatch, tmp_path):
     spec = spec_of(folder, ["site", "inverse_folding"], "labels.csv")
     (folder.parent / "elsewhere").mkdir()
     monkeypatch.chdir(folder.parent / "elsewhere")  # paths are relative to the spec
@@ -69,10 +69,10 @@ def test_a_folder_runs_in_worker_processes_and_goes_on_where_it_was(folder, monk
     ]
     assert rows[0].monitor == "auprc" and rows[2].monitor == "perplexity"
     assert all(set(row.metrics) == {"val", "test"} and row.left_out == () for row in rows)
-    assert run_bench(spec, train="no.such:function") == rows  # nothing is left to run
+    assert run_bench(spec, train="no.such:function") == rows  # every row is finished
 
 
-def test_what_cannot_be_used_is_in_the_rows_and_the_report(folder):
+def test_unusable_proteins_are_in_the_rows_and_the_report(folder):
     (folder / "broken.cif").write_text("no structure")
     shutil.copy(folder / "1crn.bcif", folder / "twin.bcif")
     spec = spec_of(folder, ["secondary_structure"])
@@ -87,13 +87,13 @@ def test_what_cannot_be_used_is_in_the_rows_and_the_report(folder):
     assert "- secondary_structure, 2 of 2 runs: `broken: " in text
 
 
-def test_models_that_draw_leave_out_what_training_leaves_out(folder):
+def test_sampling_models_leave_out_the_same_proteins(folder):
     (folder / "broken.cif").write_text("no structure")
     (folder / "some.fasta").write_text(">seq\nMKTAYIAKQRQISFVK\n")
     (folder.parent / "splits.csv").write_text(
         "file,split\n1crn,train\n1ajj,train\n1vii,val\n2erl,test\nseq,test\nbroken.cif,test\n"
     )
-    [row] = run_bench(spec_of(folder, ["inverse_folding"], "splits.csv").replace(models=("proteinmpnn",), floors=()))
+    [row] = run_bench(spec_of(folder, ["inverse_folding"], "splits.csv").replace(models=("proteinmpnn",), baselines=()))
     assert row.error == "" and set(row.metrics) == {"val", "test"}
     assert sorted(line.split(":")[0] for line in row.left_out) == ["broken", "seq"]
     assert sum(map(sum, row.confusion["test"])) == 40  # residues of 2erl
@@ -120,7 +120,9 @@ def test_rows_are_stale_when_files_or_labels_change(folder, what, tmp_path):
         for path in folder.iterdir():
             path.touch()
     after = keys(spec_of(folder, ["site"], "labels.csv"))
-    assert (before == after) == (what in ("nothing", "place", "times", "more"))  # the table does not name the one more
+    assert (before == after) == (
+        what in ("nothing", "place", "times", "more")
+    )  # the table does not list the added file
     if what == "more":
         first = keys(spec_of(folder, ["contact"]))
         (folder / "9crn.bcif").unlink()
@@ -129,11 +131,11 @@ def test_rows_are_stale_when_files_or_labels_change(folder, what, tmp_path):
 
 def test_a_job_refuses_files_that_changed_after_it_was_planned(folder):
     job = plan_jobs(spec_of(folder, ["site"], "labels.csv"))[0][0]
-    carried = BenchJob.from_dict(job.__dict__)
+    carried = BenchJob.from_dict(asdict(job))
     assert carried.data().version == job.dataset_version
     assert Path(job.folder) == folder and Path(job.labels) == folder.parent / "labels.csv"
     (folder.parent / "labels.csv").write_text((folder.parent / "labels.csv").read_text().replace(",1\n", ",0\n", 1))
-    with pytest.raises(DatasetError, match="changed while the benchmark ran; start it again"):
+    with pytest.raises(DatasetError, match="my_structures"):
         carried.data()
 
 
@@ -142,16 +144,14 @@ def test_the_seed_of_a_run_does_not_change_the_split(folder):
     assert len({job.dataset_version for job in jobs}) == 1 and len({job.key for job in jobs}) == 4
 
 
-def test_wrong_requests_say_where_and_what(folder):
-    with pytest.raises(DatasetError, match=r"spec.toml: tasks: .*task 'site' needs labels, and there is no table"):
+def test_errors_name_the_spec_and_the_key(folder):
+    with pytest.raises(DatasetError, match=r"spec.toml: tasks: .*'site'"):
         plan_jobs(spec_of(folder, ["site"]))
-    with pytest.raises(LabelError, match=r"spec.toml: tasks: no table of labels at '.*data/nothing.csv'"):
+    with pytest.raises(LabelError, match=r"spec.toml: tasks: .*data/nothing.csv'"):
         plan_jobs(spec_of(folder, ["site"], "nothing.csv"))
-    with pytest.raises(
-        DatasetError, match=r"spec.toml: no task asks for the labels of the table \(site\): those of contact are"
-    ):
+    with pytest.raises(DatasetError, match=r"spec.toml: .*site.*contact"):
         plan_jobs(spec_of(folder, ["contact"], "labels.csv"))
-    with pytest.raises(UnknownNameError, match=r"spec.toml: dataset: no dataset '.*your_structures', and no folder"):
+    with pytest.raises(UnknownNameError, match=r"spec.toml: dataset: .*your_structures'"):
         plan_jobs(spec_of(folder, ["contact"]).replace(dataset=str(folder.parent / "your_structures")))
-    with pytest.raises(DatasetError, match="'pdb_core' is a dataset with its own"):
+    with pytest.raises(DatasetError, match="'pdb_core'"):
         plan_jobs(spec_of(folder, ["contact"], "labels.csv").replace(dataset="pdb_core"))

@@ -1,4 +1,4 @@
-"""Figures: drawn for whatever rows there are, with each thing where it belongs."""
+"""Figures: curves and points are at the means over seeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protgraph.bench import plot
 from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import BenchJob, BenchRow
 
-FLOORS = ("majority", "mlp")
+BASELINES = ("majority", "mlp")
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list:
 @pytest.mark.parametrize("task", ["classes", "types"])
 @pytest.mark.parametrize("draw", [plot_curves, plot_comparison])
 def test_figure_is_a_picture_with_ink(tmp_path: Path, rows: list[BenchRow], task: str, draw) -> None:
-    path = draw([row for row in rows if row.task == task], tmp_path / "new" / "a.png", floors=FLOORS)
+    path = draw([row for row in rows if row.task == task], tmp_path / "new" / "a.png", baselines=BASELINES)
     pixels = matplotlib.image.imread(path)
     assert min(pixels.shape[:2]) > 300
     assert pixels[..., :3].std() > 0.05
@@ -36,7 +36,7 @@ def test_figure_is_a_picture_with_ink(tmp_path: Path, rows: list[BenchRow], task
 
 def test_curve_is_the_mean_over_seeds(tmp_path: Path, rows: list[BenchRow], drawn: list) -> None:
     some = [row for row in rows if row.task == "classes"]
-    plot_curves(some, tmp_path / "a.png", floors=FLOORS)
+    plot_curves(some, tmp_path / "a.png", baselines=BASELINES)
     expected = np.mean([[p["accuracy"] for p in row.history[:6]] for row in some if row.model == "one"], axis=0)
     lines = [line.get_ydata() for line in drawn[0].axes[0].lines]
     assert any(len(y) == 6 and np.allclose(y, expected, rtol=1e-12) for y in lines)
@@ -44,15 +44,15 @@ def test_curve_is_the_mean_over_seeds(tmp_path: Path, rows: list[BenchRow], draw
 
 def test_comparison_puts_points_at_the_means(tmp_path: Path, rows: list[BenchRow], drawn: list) -> None:
     some = [row for row in rows if row.task == "classes"]
-    plot_comparison(some, tmp_path / "a.png", floors=FLOORS)
+    plot_comparison(some, tmp_path / "a.png", baselines=BASELINES)
     axes = drawn[0].axes[0]
     names = [text.get_text() for text in axes.get_yticklabels()]
-    assert names == ["mlp (floor)", "majority (floor)", "two", "one"]  # from the bottom up
+    assert names == ["mlp (baseline)", "majority (baseline)", "two", "one"]  # from the bottom up
     mean = np.mean([row.score for row in some if row.model == "one"])
     assert any(np.allclose(line.get_xydata(), [[mean, 3]]) for line in axes.lines if len(line.get_xdata()) == 1)
 
 
-def test_nothing_to_draw_is_no_figure(tmp_path: Path, rows: list[BenchRow]) -> None:
+def test_no_rows_give_no_figure(tmp_path: Path, rows: list[BenchRow]) -> None:
     failed = [BenchRow.failed(BenchJob("one", "classes", "small", 0), "no")]
     assert plot_curves(failed, tmp_path / "a.png") is None
     assert plot_comparison(failed, tmp_path / "a.png") is None
@@ -61,7 +61,7 @@ def test_nothing_to_draw_is_no_figure(tmp_path: Path, rows: list[BenchRow]) -> N
     assert not (tmp_path / "a.png").exists()
 
 
-def test_labels_are_moved_apart_as_little_as_it_takes() -> None:
+def test_labels_are_moved_apart_by_the_least_distance() -> None:
     assert plot._apart([0.0, 0.5, 1.0], 0.1) == [0.0, 0.5, 1.0]
     np.testing.assert_allclose(plot._apart([0.5, 0.5, 0.5], 0.1), [0.4, 0.5, 0.6])
     wanted = sorted(np.random.default_rng(0).random(30))

@@ -1,4 +1,4 @@
-"""The estimate of the time left, and what the terminal shows."""
+"""Estimate of the remaining time, and the lines in the terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def row(model: str, task: str = "t", *, seconds: float, error: str = "") -> Benc
     return BenchRow(job(model, task).key, model, task, "d", 0, seconds=seconds, error=error)
 
 
-def test_nothing_is_known_before_the_first_row() -> None:
+def test_the_estimate_is_nan_before_the_first_row() -> None:
     assert math.isnan(time_left([job("a")], [], 2))
 
 
@@ -52,7 +52,7 @@ def test_lines_show_figures_failures_and_time_left(rows: list[BenchRow]) -> None
     bar.add(BenchRow.failed(jobs[1], "ValueError: [no] luck\nmore"))
     bar.stop()
     shown = text.getvalue()
-    assert "2 runs; 2 to go on 2 worker(s)" in shown
+    assert "2 runs: 0 finished before, 2 to do; workers: 2" in shown
     assert "accuracy 0.625 (val 0.750)  2 min 10 s  2 min 10 s left" in shown
     assert "failed: ValueError: [no] luck" in shown
     assert "more" not in shown

@@ -1,4 +1,4 @@
-"""The file of rows: what a killed run leaves behind, and which rows count as done."""
+"""The file of rows: survives a killed run, and identifies finished runs by key."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from protgraph.bench.rows import BenchJob, BenchRow, append_row, read_rows
+from protgraph.errors import OptionError
 
-JOB = BenchJob("gcn", "interface", "small", 1, {"name": "gcn"}, {"epochs": 3}, "1", {"layer gcn": "x 1"})
+JOB = BenchJob("gcn", "interface", "small", 1, {"name": "gcn"}, {"epochs": 3}, "1", sources={"layer gcn": "x 1"})
 
 
 def test_rows_round_trip_through_the_file(tmp_path: Path, rows: list[BenchRow]) -> None:
@@ -30,13 +31,13 @@ def test_file_is_strict_json_and_nan_comes_back(tmp_path: Path, rows: list[Bench
 
 
 @pytest.mark.parametrize("cut", [1, 20, 200])
-def test_unfinished_line_spoils_only_itself(tmp_path: Path, rows: list[BenchRow], cut: int) -> None:
+def test_an_unfinished_line_loses_only_its_own_row(tmp_path: Path, rows: list[BenchRow], cut: int) -> None:
     path = tmp_path / "rows.jsonl"
     append_row(path, rows[0])
     append_row(path, rows[1])
     path.write_bytes(path.read_bytes()[:-cut])
     append_row(path, rows[2])
-    kept = [rows[0], rows[1], rows[2]] if cut == 1 else [rows[0], rows[2]]  # without its line break it is still whole
+    kept = [rows[0], rows[1], rows[2]] if cut == 1 else [rows[0], rows[2]]  # complete without its line break
     assert list(read_rows(path).values()) == kept
 
 
@@ -46,6 +47,25 @@ def test_newest_row_of_a_key_wins(tmp_path: Path, rows: list[BenchRow]) -> None:
     append_row(path, rows[0])
     append_row(path, replace(rows[1], key=JOB.key))
     assert [row.error for row in read_rows(path).values()] == ["", ""]
+
+
+def test_rows_of_another_layout_are_skipped(tmp_path: Path, rows: list[BenchRow]) -> None:
+    path = tmp_path / "rows.jsonl"
+    append_row(path, rows[0])
+    data = rows[1].to_dict()
+    for other in ({**data, "floor": 1}, {**data, "seed": "first"}, {"key": "a"}, ["key"]):
+        with path.open("a") as file:
+            file.write(json.dumps(other) + "\n")
+    assert list(read_rows(path).values()) == [rows[0]]
+
+
+@pytest.mark.parametrize(
+    ("change", "part"), [({"seed": "first"}, "seed = 'first'"), ({"metrics": {"val": 3}}, "metrics.val = 3")]
+)
+def test_a_wrong_value_is_reported_with_its_path(rows: list[BenchRow], change: dict, part: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        BenchRow.from_dict(rows[0].to_dict() | change)
+    assert part in str(caught.value)
 
 
 def test_missing_file_has_no_rows(tmp_path: Path) -> None:
@@ -64,7 +84,7 @@ def test_missing_file_has_no_rows(tmp_path: Path) -> None:
         {"sources": {"layer gcn": "x 2"}},
     ],
 )
-def test_key_changes_with_all_that_decides_the_numbers(change: dict) -> None:
+def test_key_changes_with_everything_that_determines_the_numbers(change: dict) -> None:
     assert replace(JOB, **change).key != JOB.key
 
 

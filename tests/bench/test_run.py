@@ -13,6 +13,7 @@ import pytest
 
 import protgraph
 from protgraph import registry
+from protgraph.bench.code_digest import package_digest
 from protgraph.bench.plan import plan_jobs
 from protgraph.bench.report import write_report
 from protgraph.bench.rows import BenchJob, BenchRow, read_rows
@@ -22,7 +23,6 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError, PluginLoadError, UnknownNameError
 from protgraph.model.spec import ModelSpec
-from protgraph.train.cache import code_digest
 
 TRAIN = """
     from pathlib import Path
@@ -34,13 +34,13 @@ TRAIN = """
             file.write(f"{job.model} {job.task} {job.seed}\\n")
         if job.model == "bad" and not Path(__file__).with_name("mended").exists():
             raise ValueError("bad model")
-        score = {"floor": 0.4, "good": 0.8, "bad": 0.6}[job.model] + job.seed / 100
+        score = {"baseline": 0.4, "good": 0.8, "bad": 0.6}[job.model] + job.seed / 100
         history = [{"epoch": e, "accuracy": score * e / 3} for e in (1, 2, 3)]
         metrics = {"val": {"accuracy": score}, "test": {"accuracy": score - 0.01}}
-        told = dict(monitor="accuracy", modes={"accuracy": "max"}, parameters=5, epochs=3, best_epoch=3)
+        result = dict(monitor="accuracy", modes={"accuracy": "max"}, parameters=5, epochs=3, best_epoch=3)
         cost = dict(residues_per_second=1e4, seconds=1.0, peak_memory_mib=9.0)
         return BenchRow(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config), metrics=metrics,
-                   history=history, **told, **cost)
+                   history=history, **result, **cost)
 """
 
 
@@ -63,7 +63,7 @@ class Small(Dataset):
 
 
 @dataclass
-class Heard:
+class RecordingCallback:
     started: list[tuple[int, int, int]] = field(default_factory=list)
     rows: list[BenchRow] = field(default_factory=list)
     stopped: int = 0
@@ -87,14 +87,14 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchSpec:
     for kind in registry.registries.values():
         monkeypatch.setattr(kind, "_session", {})
     registry.datasets.register("small", Small)
-    for model in ("floor", "good", "bad"):
+    for model in ("baseline", "good", "bad"):
         registry.models.register(model, ModelSpec(model))
     return BenchSpec(
         name="try",
         dataset="small",
         tasks=("first", "second"),
-        models=("floor", "good", "bad"),
-        floors=("floor",),
+        models=("baseline", "good", "bad"),
+        baselines=("baseline",),
         seeds=(0, 1),
         out=tmp_path / "runs",
     )
@@ -113,7 +113,7 @@ TRAIN_REF = "bench_run_train:train"
 def test_first_seed_of_everything_comes_first(spec: BenchSpec, tmp_path: Path) -> None:
     rows = run_bench(spec, train=TRAIN_REF)
     order = ran(tmp_path)
-    assert order[0] == "floor first 0"
+    assert order[0] == "baseline first 0"
     assert all(line.endswith(" 0") for line in order[:6])
     assert len(rows) == len(order) == 12
 
@@ -128,11 +128,11 @@ def test_second_run_does_only_what_failed(spec: BenchSpec, tmp_path: Path) -> No
     first = run_bench(spec, train=TRAIN_REF)
     ran(tmp_path)
     (tmp_path / "mended").touch()
-    heard = Heard()
-    second = run_bench(spec, train=TRAIN_REF, watch=heard)
+    callback = RecordingCallback()
+    second = run_bench(spec, train=TRAIN_REF, callback=callback)
     assert {line.split()[0] for line in ran(tmp_path)} == {"bad"}
-    assert heard.started[0][:2] == (4, 8)
-    assert (len(heard.rows), heard.stopped) == (4, 1)
+    assert callback.started[0][:2] == (4, 8)
+    assert (len(callback.rows), callback.stopped) == (4, 1)
     assert [r for r in first if not r.error] == [r for r in second if r.model != "bad"]
     assert not any(row.error for row in second)
     run_bench(spec, train=TRAIN_REF)
@@ -140,7 +140,7 @@ def test_second_run_does_only_what_failed(spec: BenchSpec, tmp_path: Path) -> No
 
 
 def test_stopped_run_goes_on_where_it_was(spec: BenchSpec, tmp_path: Path) -> None:
-    class Stop(Heard):
+    class Stop(RecordingCallback):
         def add(self, row: BenchRow) -> None:
             super().add(row)
             if len(self.rows) == 3:
@@ -148,16 +148,16 @@ def test_stopped_run_goes_on_where_it_was(spec: BenchSpec, tmp_path: Path) -> No
 
     stop = Stop()
     with pytest.raises(KeyboardInterrupt):
-        run_bench(spec.replace(models=("floor", "good")), train=TRAIN_REF, watch=stop)
+        run_bench(spec.replace(models=("baseline", "good")), train=TRAIN_REF, callback=stop)
     assert stop.stopped == 1
     assert len(read_rows(spec.folder / "rows.jsonl")) == 3
     ran(tmp_path)
-    run_bench(spec.replace(models=("floor", "good")), train=TRAIN_REF)
+    run_bench(spec.replace(models=("baseline", "good")), train=TRAIN_REF)
     assert len(ran(tmp_path)) == 8 - 3
 
 
 def test_what_decides_the_numbers_decides_what_runs_again(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
-    spec = spec.replace(models=("floor", "good"))
+    spec = spec.replace(models=("baseline", "good"))
     run_bench(spec, train=TRAIN_REF)
     ran(tmp_path)
     run_bench(spec.replace(fit_models={"good": {"epochs": 9}}), train=TRAIN_REF)
@@ -184,7 +184,7 @@ def test_broken_plugin_is_a_failed_row(spec: BenchSpec, monkeypatch: pytest.Monk
 
 
 def test_task_without_labels_stops_before_anything_runs(spec: BenchSpec, tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="tasks: dataset 'small' has no task 'third'"):
+    with pytest.raises(UnknownNameError, match="tasks: .*'third'"):
         run_bench(spec.replace(tasks=("first", "third")), train=TRAIN_REF)
     assert ran(tmp_path) == []
 
@@ -200,32 +200,54 @@ def test_installed_components_run_in_worker_processes(spec: BenchSpec, tmp_path:
 def test_jobs_carry_the_model_graph_and_the_sources(spec: BenchSpec) -> None:
     jobs, broken = plan_jobs(spec)
     assert not broken
-    assert jobs[0].graph["name"] == "floor"
+    assert jobs[0].graph["name"] == "baseline"
     assert jobs[0].sources["dataset small"].startswith("session ")
-    assert "head node_classifier" not in jobs[0].sources  # covered by protgraph's own
+    assert "head node_classifier" not in jobs[0].sources  # part of protgraph
     assert jobs[0].sources["protgraph"].startswith(protgraph.__version__)
 
 
-def test_edited_code_of_a_layer_makes_its_rows_stale(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("edit", "is_stale"),
+    [
+        (("return {}", "return {'h': 1}"), True),
+        (("forward(self, f)", "forward(self, f, scale=1)"), True),
+        (("A layer.", "A layer without parameters."), False),
+        (("Return nothing.", "Return an empty dict."), False),
+        (("# comment", "# another comment"), False),
+        (("Layer):\n", "Layer):\n\n"), False),
+    ],
+)
+def test_an_edit_of_code_makes_rows_stale_and_one_of_a_docstring_does_not(
+    spec: BenchSpec, tmp_path: Path, monkeypatch, edit: tuple[str, str], is_stale: bool
+) -> None:
     package = tmp_path / "bench_run_plugin"
     package.mkdir()
-    body = "from protgraph import GraphLayer\nclass Mine(GraphLayer):\n    def forward(self, f):\n        return {}\n"
+    monkeypatch.delitem(sys.modules, "bench_run_plugin", raising=False)
+    body = '''"""A layer."""
+from protgraph import GraphLayer
+class Mine(GraphLayer):
+    def forward(self, f):
+        """Return nothing."""
+        return {}  # comment
+'''
     (package / "__init__.py").write_text(body)
     registry.layers.register("mine", importlib.import_module("bench_run_plugin").Mine)
     registry.models.register("uses_mine", ModelSpec("uses_mine", layers=["mine"]))
-    keys = {}
-    for edit in ("", "# edited"):
-        (package / "__init__.py").write_text(body + edit)
-        code_digest.cache_clear()
-        keys[edit] = {job.model: job.key for job in plan_jobs(spec.replace(models=("good", "uses_mine"), floors=()))[0]}
-    assert keys[""]["good"] == keys["# edited"]["good"]
-    assert keys[""]["uses_mine"] != keys["# edited"]["uses_mine"]
+    keys = []
+    for text in (body, body.replace(*edit)):
+        (package / "__init__.py").write_text(text)
+        package_digest.cache_clear()
+        jobs, _ = plan_jobs(spec.replace(models=("good", "uses_mine"), baselines=()))
+        keys.append({job.model: job.key for job in jobs})
+    assert body != text
+    assert keys[0]["good"] == keys[1]["good"]
+    assert (keys[0]["uses_mine"] != keys[1]["uses_mine"]) == is_stale
 
 
 def test_unknown_training_option_stops_before_anything_runs(spec: BenchSpec) -> None:
-    with pytest.raises(OptionError, match="fit: unknown 'epoch'"):
+    with pytest.raises(OptionError, match="fit: .*'epoch'"):
         run_bench(spec.replace(fit={"epoch": 3}), train=TRAIN_REF)
-    with pytest.raises(OptionError, match="fit.models.good: FitConfig: epochs = 0"):
+    with pytest.raises(OptionError, match="fit.models.good: .*epochs"):
         run_bench(spec.replace(fit_models={"good": {"epochs": 0}}), train=TRAIN_REF)
 
 
@@ -237,5 +259,4 @@ def test_report_writes_everything_that_it_links(spec: BenchSpec) -> None:
     assert names >= {"rows.jsonl", "table.md", "table.csv", "report.md", "environment.json"} | figures
     text = page.read_text()
     assert all(f"]({name})" in text for name in figures)
-    assert "every model beats" in text
     assert "bad, first, seed 0: `ValueError: bad model" in text

@@ -1,4 +1,4 @@
-"""Published weights are evaluated without training, on test splits, and reported with what they take for what."""
+"""Published weights are evaluated without training on test splits, with the confusion of residue types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from protgraph_datasets.pdb_core import PdbCore
 
 import protgraph as pg
-from protgraph.bench.confusion import by_type, plot_confusion
+from protgraph.bench.confusion import confusion_table, plot_confusion
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.sequence_design import evaluate_published
 from protgraph.bench.spec import BenchSpec
@@ -34,7 +34,7 @@ def job(task):
     return BenchJob(name, task, "two_chains", 0, graph=as_model_spec(name).to_dict())
 
 
-def test_a_row_says_how_well_native_sequences_are_told_and_drawn(weights, tmp_path):
+def test_a_row_has_perplexity_of_native_and_recovery_of_sampled_sequences(weights, tmp_path):
     pg.datasets.register("two_chains", TwoChains)
     row = evaluate_published(job("inverse_folding"))
     assert not row.history and row.epochs == 0 and list(row.metrics) == ["test"]
@@ -42,23 +42,23 @@ def test_a_row_says_how_well_native_sequences_are_told_and_drawn(weights, tmp_pa
     counts = np.array(row.confusion["test"])
     assert np.trace(counts) / counts.sum() == pytest.approx(row.metrics["test"]["recovery"])
     assert BenchRow.from_dict(row.to_dict()).confusion["test"] == row.confusion["test"]
-    told = {"dataset": "two_chains", "tasks": ["inverse_folding"], "models": [row.model], "out": tmp_path}
-    spec = BenchSpec(name="published", **told)
+    options = {"dataset": "two_chains", "tasks": ["inverse_folding"], "models": [row.model], "out": tmp_path}
+    spec = BenchSpec(name="published", **options)
     page = pg.write_report(spec, [row]).read_text()
     assert f"## {row.model}: residue types of test" in page
     assert (tmp_path / "published" / f"confusion_{row.model}_inverse_folding.png").stat().st_size > 10_000
 
 
-def test_other_tasks_are_refused(weights):
+def test_a_task_with_another_target_is_refused(weights):
     pg.datasets.register("two_chains", TwoChains)
-    with pytest.raises(OptionError, match="'secondary_structure'"):
+    with pytest.raises(OptionError, match="'proteinmpnn.v_48_002'.*'secondary_structure'"):
         evaluate_published(job("secondary_structure"))
 
 
-def test_types_are_counted_by_row(tmp_path):
+def test_the_table_has_recovery_and_the_most_frequent_confusion(tmp_path):
     counts = np.zeros((20, 20), int)
     ala, leu, ile = (ALPHABET.index(letter) for letter in "ALI")
     counts[leu, leu], counts[leu, ile], counts[ala, ala] = 6, 2, 1
-    table = by_type(counts)
+    table = confusion_table(counts)
     assert "| L | 8 | 0.750 | I (0.25) |" in table and "| A | 1 | 1.000 |  |" in table
     assert plot_confusion(counts, tmp_path / "c.png", title="made up").is_file()

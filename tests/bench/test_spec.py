@@ -1,9 +1,8 @@
-"""Specs: what a TOML file may say, and what the errors say about everything else."""
+"""Bench specs: reading TOML, and errors with the path of the key."""
 
 from __future__ import annotations
 
 import pickle
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +18,7 @@ name = "mine"
 dataset = "pdb_core"
 tasks = ["interface", "b_factor"]
 models = ["majority", "gcn"]
-floors = ["majority"]
+baselines = ["majority"]
 seeds = [3, 4]
 jobs = 2
 out = "somewhere"
@@ -49,14 +48,14 @@ def spec(**changes: object) -> BenchSpec:
     return BenchSpec.from_dict(data | changes)
 
 
-def test_toml_file_gives_what_it_says(tmp_path: Path) -> None:
+def test_values_of_the_toml_file_are_read(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WHOLE)
     read = BenchSpec.from_toml(tmp_path / "mine.toml")
     assert (read.name, read.tasks, read.models) == ("mine", ("interface", "b_factor"), ("majority", "gcn"))
     assert (read.seeds, read.jobs, read.folder) == ((3, 4), 2, Path("somewhere/mine"))
 
 
-def test_options_of_a_model_win_over_those_of_a_task(tmp_path: Path) -> None:
+def test_options_of_a_model_override_those_of_a_task(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WHOLE)
     read = BenchSpec.from_toml(tmp_path / "mine.toml")
     assert read.options("majority", "b_factor") == {"epochs": 5}
@@ -68,13 +67,13 @@ def test_dict_round_trip(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WHOLE)
     read = BenchSpec.from_toml(tmp_path / "mine.toml")
     assert BenchSpec.from_dict(read.to_dict()) == read
-    again = pickle.loads(pickle.dumps(read))  # as processes get it
+    again = pickle.loads(pickle.dumps(read))  # as worker processes receive it
     assert again == read and again.where == read.where
 
 
 def test_folder_and_table_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = 'name = "own"\ndataset = "structures"\nlabels = "tables/labels.csv"\ntasks = ["t"]\nmodels = ["m"]\n'
-    (tmp_path / "own.toml").write_text(told)
+    text = 'name = "own"\ndataset = "structures"\nlabels = "tables/labels.csv"\ntasks = ["t"]\nmodels = ["m"]\n'
+    (tmp_path / "own.toml").write_text(text)
     read = BenchSpec.from_toml(tmp_path / "own.toml")
     assert read.is_folder and read.dataset == str(tmp_path / "structures")
     assert read.labels == tmp_path / "tables" / "labels.csv"
@@ -83,73 +82,81 @@ def test_folder_and_table_are_relative_to_the_file(tmp_path: Path, monkeypatch: 
     assert BenchSpec.from_toml("own.toml").dataset == "structures"
 
 
-def test_a_registered_name_is_no_folder(tmp_path: Path) -> None:
+def test_a_registered_name_is_not_a_folder(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WHOLE)
     (tmp_path / "pdb_core").mkdir()
     read = BenchSpec.from_toml(tmp_path / "mine.toml")
     assert read.dataset == "pdb_core" and not read.is_folder and "labels" not in read.to_dict()
 
 
-def test_default_spec_compares_two_tasks_with_two_floors() -> None:
+def test_default_spec_has_two_tasks_and_two_baselines() -> None:
     default = BenchSpec.default()
     assert {"secondary_structure", "ligand_binding"} <= set(default.tasks)
-    assert default.floors == ("majority", "sequence_mlp")
+    assert default.baselines == ("majority", "sequence_mlp")
     assert len(default.models) == 8
     assert len(default.seeds) >= 2
 
 
 @pytest.mark.parametrize("name", ["pdb_core", "sequences", "contacts", "ts50"])
-def test_built_in_specs_name_what_there_is(name: str) -> None:
+def test_built_in_specs_name_registered_components(name: str) -> None:
     spec = BenchSpec.built_in(name)
     assert spec.name == name
     spec.check(FitConfig)
     assert set(spec.tasks) <= set(registry.tasks)
 
 
-def test_an_unknown_built_in_spec_lists_those_there_are() -> None:
+def test_an_unknown_built_in_spec_lists_the_others() -> None:
     with pytest.raises(OptionError, match="contacts, pdb_core, sequences, ts50"):
         BenchSpec.built_in("sequence")
 
 
-def test_one_name_is_no_list_of_names() -> None:
-    with pytest.raises(OptionError, match=re.escape("tasks = ['interface']")):
+def test_one_name_is_not_a_list_of_names() -> None:
+    with pytest.raises(OptionError, match="tasks = 'interface'"):
         BenchSpec(name="n", dataset="pdb_core", tasks="interface", models=["gcn"])
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "message"),
+    ("changes", "error", "parts"),
     [
-        ({"model": ["gcn"]}, OptionError, "unknown 'model'. Did you mean 'models'?"),
-        ({"seeds": [True]}, OptionError, "seeds = [True] must be a list of int"),
-        ({"seeds": [1, 1]}, OptionError, "names something twice"),
-        ({"seeds": []}, OptionError, "seeds is empty"),
-        ({"tasks": "interface"}, OptionError, "must be a list of str"),
-        ({"jobs": -1}, OptionError, "jobs = -1"),
-        ({"jobs": "2"}, OptionError, "must be int"),
-        ({"labels": 3}, OptionError, "labels = 3 must be str"),
-        ({"name": "../up"}, OptionError, "names a folder"),
-        ({"floors": ["n"]}, UnknownNameError, "floors: unknown 'n'"),
-        ({"fit": {"models": {"n": {}}}}, UnknownNameError, "fit.models: unknown 'n'"),
-        ({"fit": {"tasks": {"t": 3}}}, OptionError, "fit.tasks.t = 3 must be a table"),
-        ({"fit": 3}, OptionError, "fit = 3 must be a table"),
+        ({"model": ["gcn"]}, OptionError, ["'model'", "'models'"]),
+        ({"seeds": [0, True]}, OptionError, ["seeds[1] = True", "integer"]),
+        ({"seeds": [1, 1]}, OptionError, ["seeds = [1, 1]"]),
+        ({"seeds": []}, OptionError, ["seeds = []"]),
+        ({"tasks": "interface"}, OptionError, ["tasks = 'interface'", "list"]),
+        ({"jobs": -1}, OptionError, ["jobs = -1", "0"]),
+        ({"jobs": "2"}, OptionError, ["jobs = '2'", "integer"]),
+        ({"labels": 3}, OptionError, ["labels = 3", "path"]),
+        ({"name": "../up"}, OptionError, ["name = '../up'"]),
+        ({"baselines": ["n"]}, UnknownNameError, ["baselines", "'n'", "m"]),
+        ({"fit": {"models": {"n": {}}}}, UnknownNameError, ["fit.models", "'n'", "m"]),
+        ({"fit": {"tasks": {"t": 3}}}, OptionError, ["fit.tasks.t = 3", "table"]),
+        ({"fit": 3}, OptionError, ["fit = 3", "table"]),
+        ({"fit_tasks": {}}, OptionError, ["'fit_tasks'"]),
     ],
 )
-def test_error_says_where_and_what(changes: dict, error: type, message: str) -> None:
-    with pytest.raises(error, match=re.escape(message)) as caught:
+def test_an_error_names_the_key_its_value_and_the_allowed_ones(changes: dict, error: type, parts: list[str]) -> None:
+    with pytest.raises(error) as caught:
         spec(**changes)
-    assert len(str(caught.value).splitlines()) <= 3
-    assert str(caught.value).startswith("bench spec: ")
+    assert all(part in str(caught.value) for part in parts)
+    assert str(caught.value).startswith("bench spec: ") and "\n" not in str(caught.value)
+
+
+def test_all_wrong_keys_are_reported_together() -> None:
+    with pytest.raises(OptionError) as caught:
+        BenchSpec.from_dict({"name": 3, "dataset": "d", "tasks": ["t"]})
+    assert ["name = 3" in line or "models" in line for line in str(caught.value).splitlines()] == [True, True]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [(None, "cannot be read"), ("name = ", "is no TOML"), ("name='a'", "missing")]
+    ("text", "part"), [(None, "No such file"), ("name = ", "spec.toml"), ("name='a'", "dataset is missing")]
 )
-def test_unreadable_file_is_an_option_error(tmp_path: Path, text: str | None, message: str) -> None:
+def test_an_unreadable_file_is_an_option_error(tmp_path: Path, text: str | None, part: str) -> None:
     path = tmp_path / "spec.toml"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(OptionError, match=message):
+    with pytest.raises(OptionError, match=part) as caught:
         BenchSpec.from_toml(path)
+    assert str(path) in str(caught.value)
 
 
 def test_check_finds_unknown_names_and_training_options(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,11 +165,29 @@ def test_check_finds_unknown_names_and_training_options(monkeypatch: pytest.Monk
         monkeypatch.setattr(kind, "_session", {})
         kind.register(name, object())
     spec(fit={"epochs": 3}).check(Config)
-    with pytest.raises(UnknownNameError, match="models: no model 'u'"):
+    with pytest.raises(UnknownNameError, match="models: .*'u'"):
         spec(models=["m", "u"]).check(Config)
-    with pytest.raises(OptionError, match="fit: epochs must be positive"):
+    with pytest.raises(OptionError, match="bench spec: fit: "):
         spec(fit={"epochs": -3}).check(Config)
-    with pytest.raises(OptionError, match=r"fit: unknown 'epoch'. Did you mean 'epochs'\?"):
+    with pytest.raises(OptionError, match="fit: .*'epoch'.*'epochs'"):
         spec(fit={"epoch": 3}).check(Config)
-    with pytest.raises(OptionError, match="fit.models.m: unknown 'seed'"):
+    with pytest.raises(OptionError, match="fit.models.m: .*'seed'"):
         spec(fit={"models": {"m": {"seed": 3}}}).check(Config)
+    with pytest.raises(OptionError, match="fit.models.m: epochs = 'three'.*integer"):
+        spec(fit={"models": {"m": {"epochs": "three"}}}).check(Config)
+
+
+@pytest.mark.parametrize(
+    ("option", "parts"),
+    [
+        ({"epochs": "three"}, ["fit.tasks.interface", "epochs = 'three'", "integer"]),
+        ({"schedule": "linear"}, ["fit.tasks.interface", "'linear'", "cosine", "constant"]),
+        ({"pos_weight": "even"}, ["fit.tasks.interface", "'even'", "balanced"]),
+        ({"epochs": 0}, ["fit.tasks.interface", "epochs", "0"]),
+    ],
+)
+def test_a_training_option_of_the_wrong_type_is_reported_with_its_path(option: dict, parts: list[str]) -> None:
+    fit = {"tasks": {"interface": option}}
+    with pytest.raises(OptionError) as caught:
+        spec(dataset="pdb_core", tasks=["interface"], models=["gcn"], fit=fit).check(FitConfig)
+    assert all(part in str(caught.value) for part in parts)

@@ -1,4 +1,4 @@
-"""The real work, on real proteins: one epoch of small models."""
+"""Training jobs on real proteins: one epoch of small models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchSpec:
         dataset="pdb_core",
         tasks=("ligand_binding",),
         models=("majority", "gcn"),
-        floors=("majority",),
+        baselines=("majority",),
         seeds=(3,),
         fit={"epochs": 1},
         jobs=1,
@@ -29,11 +29,11 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchSpec:
 
 
 def numbers(row: BenchRow) -> BenchRow:
-    """What must repeat exactly: everything but time and memory."""
+    """Return the row without time and memory, which do not repeat exactly."""
     return replace(row, seconds=0.0, residues_per_second=0.0, peak_memory_mib=0.0)
 
 
-def test_rows_are_whole_and_repeat_exactly(spec: BenchSpec) -> None:
+def test_rows_are_complete_and_repeat_exactly(spec: BenchSpec) -> None:
     rows = run_bench(spec)
     assert [row.error for row in rows] == ["", ""]
     assert list(read_rows(spec.folder / "rows.jsonl").values()) == rows
@@ -44,6 +44,6 @@ def test_rows_are_whole_and_repeat_exactly(spec: BenchSpec) -> None:
         assert row.history[0]["auprc"] == row.metrics["val"]["auprc"]
         assert row.parameters > 0 and row.residues_per_second > 0 and row.seconds > 0
         assert 100 < row.peak_memory_mib < 4000
-    assert rows[0].metrics["test"]["auroc"] == 0.5  # a constant ranks nothing
+    assert rows[0].metrics["test"]["auroc"] == 0.5  # a constant prediction
     again = run_bench(spec, fresh=True)
     assert list(map(numbers, again)) == list(map(numbers, rows))

@@ -271,7 +271,7 @@ def test_describe_reads_a_checkpoint(run, checkpoint):
 def test_bench_writes_a_table_and_goes_on_where_it_was(run, tmp_path, folder):
     (tmp_path / "spec.toml").write_text(
         'name = "tiny"\ndataset = "pdb_core"\ntasks = ["ligand_binding"]\nmodels = ["majority", "gcn"]\n'
-        f'floors = ["majority"]\nseeds = [0]\nout = "{tmp_path / "runs"}"\njobs = 1\n[fit]\nepochs = 1\n'
+        f'baselines = ["majority"]\nseeds = [0]\nout = "{tmp_path / "runs"}"\njobs = 1\n[fit]\nepochs = 1\n'
     )
     first = run("bench", tmp_path / "spec.toml")
     assert first.code == 0, first.out + first.err

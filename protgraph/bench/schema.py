@@ -1,0 +1,88 @@
+"""Validation errors of pydantic as one-line errors with the path of the key."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from protgraph.errors import OptionError
+
+__all__ = ["check_value", "describe_errors", "unknown_name"]
+
+#: Error type of pydantic → allowed value, in the words of TOML.
+_ALLOWED = {
+    "dict_type": "a table",
+    "int_type": "an integer",
+    "mapping_type": "a table",
+    "path_type": "a path",
+    "string_type": "a string",
+    "too_short": "at least one element",
+    "tuple_type": "a list",
+}
+_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
+
+
+def describe_errors(
+    error: ValidationError, *, keys: Collection[str] = (), paths: Mapping[str, str] | None = None
+) -> str:
+    """Return one line per wrong key: its path, its value, and the allowed values.
+
+    Parameters
+    ----------
+    error : pydantic.ValidationError
+    keys : collection of str
+        Allowed keys, listed for an unknown one.
+    paths : mapping of str to str, optional
+        Field name → path of the key in the file, where the two differ.
+    """
+    grouped: dict[tuple[int | str, ...], list[Any]] = {}
+    for item in error.errors(include_url=False):
+        if not any(loc[: len(item["loc"])] == item["loc"] != loc for loc in grouped):  # a wrong element is reported
+            grouped.setdefault(item["loc"], []).append(item)
+    return "\n".join(_line(loc, items, keys, paths or {}) for loc, items in grouped.items())
+
+
+def _line(loc: Sequence[int | str], items: Sequence[Any], keys: Collection[str], paths: Mapping[str, str]) -> str:
+    path = _path([paths.get(part, part) if i == 0 else part for i, part in enumerate(loc)])
+    if items[0]["type"] in _UNKNOWN_KEY:
+        return unknown_name(path, keys)
+    if items[0]["type"] == "missing":
+        return f"{path} is missing. Keys: {', '.join(keys)}."
+    return _wrong_value(path, items)
+
+
+def _path(parts: Sequence[int | str]) -> str:
+    """Return ``fit.tasks.t`` or ``seeds[1]``."""
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    return text
+
+
+def _wrong_value(path: str, items: Sequence[Any]) -> str:
+    allowed = dict.fromkeys(_ALLOWED.get(e["type"], e["msg"].removeprefix("Input should be ")) for e in items)
+    return f"{path} = {items[0]['input']!r}. Allowed: {' or '.join(allowed)}."
+
+
+def unknown_name(name: str, allowed: Collection[str]) -> str:
+    """Return the error text for an unknown name, with the nearest allowed ones."""
+    near = difflib.get_close_matches(name, allowed, n=2)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"unknown {name!r}.{hint} Allowed: {', '.join(sorted(allowed))}."
+
+
+def check_value(value: object, annotation: Any, *, path: str) -> None:
+    """Check the type of a value, without conversion.
+
+    Raises
+    ------
+    OptionError
+        The value is not of the annotated type.
+    """
+    try:
+        TypeAdapter(annotation).validate_python(value, strict=True)
+    except ValidationError as e:
+        raise OptionError(_wrong_value(path, e.errors(include_url=False))) from e
