@@ -1,6 +1,10 @@
-"""Measurements of speed: each way of doing one thing beside the others, in one interleaved run.
+"""Speed measurements of the checkout: protgraph, plain implementations and other libraries, timed in turns.
 
-``protgraph speed NAME`` prints one; a ratio is what to read, since milliseconds are the machine's.
+``protgraph speed NAME`` prints one measurement. Compare its ratios: milliseconds depend on the machine.
+
+Files: ``speed_<name>.py`` has the measurement of that name; ``cases_<family>.py`` the layers of ``speed_layers``, with a
+second implementation each; ``plain_<family>.py`` such implementations, which tests use as references too. The folder is
+not part of the installed package.
 """
 
 from benchmarks.layer_case import LayerInputs, SpeedCase

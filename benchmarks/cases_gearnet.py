@@ -1,4 +1,4 @@
-"""GearNet for ``protgraph speed layers``: beside sparse products of adjacency and features, as TorchDrug has them."""
+"""GearNet layers of ``protgraph speed layers``, with sparse products of adjacency and features as in TorchDrug."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["CASES", "SparseConv"]
 
 KINDS = 6  # of edges, as the paper's network has
 BINS = 8  # of angles
-EDGE_WIDTH = 16  # of features of edges: an edge has 30 before it
+EDGE_WIDTH = 16  # channels of an edge, which follows 30 others
 
 
 class SparseConv(nn.Module):
-    """``σ( W [A_1 x, …, A_R x] + W_0 x + b )``: sums over neighbors first, one sparse matrix for all relations."""
+    """``σ( W [A_1 x, …, A_R x] + W_0 x + b )`` with one sparse matrix for the neighbors of all relations."""
 
     def __init__(self, ours: RelationalConv) -> None:
         super().__init__()
@@ -33,13 +33,13 @@ class SparseConv(nn.Module):
 
 
 def _kinds(edges: Edges) -> Tensor:
-    """One kind of each edge, ``(E, R)``."""
+    """Return a random kind of each edge, one-hot ``(E, R)``."""
     kind = torch.randint(KINDS, (edges.num_edges,), device=edges.device)
     return torch.nn.functional.one_hot(kind, KINDS).float()
 
 
 def gearnet(s: LayerInputs) -> SpeedCase:
-    """GearNet, six kinds of edges."""
+    """Compare GearNet with six kinds of edges."""
     width, kind = s.h.size(1), _kinds(s.edges)
     given = {"h": FieldSpec("h", "node", f"{width}x0e"), "edges": field("edges")}
     ours = GearNet(given | {"edge_kind": FieldSpec("edge_kind", "edge", f"{KINDS}x0e")}, dim=width)
@@ -48,7 +48,7 @@ def gearnet(s: LayerInputs) -> SpeedCase:
     return SpeedCase(
         lambda x: ours({"h": x, "edges": s.edges, "edge_kind": kind})["h"],
         ours,
-        "TorchDrug's way: sparse adjacency of all relations",
+        "as TorchDrug: sparse adjacency of all relations",
         lambda x: plain(x, source, target, relation, ones),
         plain,
         s.h.detach().clone().requires_grad_(),
@@ -58,19 +58,19 @@ def gearnet(s: LayerInputs) -> SpeedCase:
 
 
 def gearnet_edge(s: LayerInputs) -> SpeedCase:
-    """GearNetEdge, eight bins of angles, on edges that 30 edges come before."""
+    """Compare GearNetEdge with eight bins of angles, on edges that follow 30 edges each."""
     given = {"edge_h": FieldSpec("edge_h", "edge", f"{EDGE_WIDTH}x0e")} | {n: field(n) for n in ("edge_vec", "edges")}
     ours, vec = GearNetEdge(given, dim=EDGE_WIDTH, bins=BINS), s.vec
     plain = SparseConv(ours.conv)
 
-    after, slot, relation = angle_bins(s.edges, vec, BINS).nonzero().unbind(1)  # the line graph, made once
+    after, slot, relation = angle_bins(s.edges, vec, BINS).nonzero().unbind(1)  # line graph
     before = s.edges.ptr[:-1][s.edges.index[0][after]] + slot
     ones = torch.ones(len(after))
     each = s.edges.max_degree
     return SpeedCase(
         lambda x: ours({"edge_h": x, "edge_vec": vec, "edges": s.edges})["edge_h"],
         ours,
-        "TorchDrug's way: sparse adjacency of all relations",
+        "as TorchDrug: sparse adjacency of all relations",
         lambda x: plain(x, before, after, relation, ones),
         plain,
         s.e.detach().clone().requires_grad_(),

@@ -1,4 +1,4 @@
-"""Geometric layers for ``protgraph speed layers``: ours, and the plain formula or a peer with the same weights."""
+"""Geometric layers of ``protgraph speed layers``, with the plain formula or another library."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _leaf(*parts: Tensor) -> Tensor:
 
 
 def egnn(s: LayerInputs) -> SpeedCase:
-    """EGNN beside its equations on every edge; x is h and positions."""
+    """Compare EGNN with its equations on every edge; x is h and positions."""
     width, given = s.h.size(1), {"h": scalars("h", s.h.size(1)), "pos": field("pos"), "edges": field("edges")}
     ours = EGNN(given | {"edge_attr": scalars("edge_attr", s.e.size(1))}, dim=width, scale=10.0)
     plain = PlainEGCL(ours)
@@ -58,7 +58,7 @@ def egnn(s: LayerInputs) -> SpeedCase:
 
 
 def gvp_conv(s: LayerInputs) -> SpeedCase:
-    """GVPConv, gate "scalar", beside its equations on every edge."""
+    """Compare GVPConv, gate "scalar", with its equations on every edge."""
     node, edge = ScalarVectorWidths(s.h.size(1), VECTORS), ScalarVectorWidths(EDGE_SCALARS, 1)
     given = {"h": FieldSpec("h", "node", node.irreps), "edge_attr": FieldSpec("edge_attr", "edge", edge.irreps)}
     ours = GVPConv(given | {"edges": field("edges")})
@@ -87,7 +87,7 @@ def gvp_conv(s: LayerInputs) -> SpeedCase:
 
 
 def schnet(s: LayerInputs) -> SpeedCase:
-    """SchNet beside PyG's InteractionBlock and the smearing before it."""
+    """Compare SchNet with PyG's InteractionBlock and the smearing before it."""
     width, j_i = s.h.size(1), s.edges.index
     theirs, smear = InteractionBlock(width, GAUSSIANS, width, CUTOFF), GaussianSmearing(0.0, CUTOFF, GAUSSIANS)
     ours = SchNet.from_reference(theirs.state_dict(), cutoff=CUTOFF)
@@ -111,7 +111,7 @@ def _steerable(s: LayerInputs) -> tuple[dict[str, FieldSpec], Tensor]:
 
 
 def tfn(s: LayerInputs) -> SpeedCase:
-    """TFN, mode "channelwise", beside e3nn's product and linear map."""
+    """Compare TFN, mode "channelwise", with e3nn's product and linear map."""
     given, x = _steerable(s)
     ours = TFN(given, irreps=STEERABLE)
     plain, vec, mid = PlainTFN(ours), s.vec, ours.irreps_mid
@@ -130,7 +130,7 @@ def tfn(s: LayerInputs) -> SpeedCase:
 
 
 def se3_transformer(s: LayerInputs) -> SpeedCase:
-    """SE3Transformer, mode "channelwise", beside keys and values of e3nn's product on every edge."""
+    """Compare SE3Transformer, mode "channelwise", with keys and values of e3nn's product on every edge."""
     given, x = _steerable(s)
     ours = SE3Transformer(given, irreps=STEERABLE)
     plain, vec, attention = PlainSE3Transformer(ours), s.vec, ours.attention
@@ -150,7 +150,7 @@ def se3_transformer(s: LayerInputs) -> SpeedCase:
 
 
 def se3_conv(s: LayerInputs) -> SpeedCase:
-    """SE3Conv, a radial function per pair of channels, beside the paper's kernel matrices of every edge."""
+    """Compare SE3Conv, a radial function per pair of channels, with the paper's kernel matrices of every edge."""
     given = {"h": FieldSpec("h", "node", PAIRWISE), "edge_vec": field("edge_vec"), "edges": field("edges")}
     ours = SE3Conv(given | {"edge_attr": scalars("edge_attr", s.e.size(1))}, irreps=PAIRWISE)
     plain, vec, paths = PlainSE3Conv(ours), s.vec, ours.kernel.product.paths
@@ -170,7 +170,7 @@ def se3_conv(s: LayerInputs) -> SpeedCase:
 
 
 def product_basis(s: LayerInputs) -> SpeedCase:
-    """ProductBasis of degree 3 beside MACE's contractions of dense coupling tensors, one factor after another."""
+    """Compare ProductBasis of degree 3 with MACE's contractions of dense coupling tensors, one factor after another."""
     ours = ProductBasis({"h": FieldSpec("h", "node", BODIES)}, correlation=3)
     plain, channels = PlainProductBasis(ours), ours.channels
     return SpeedCase(
@@ -186,7 +186,7 @@ def product_basis(s: LayerInputs) -> SpeedCase:
 
 
 def ipa(s: LayerInputs) -> SpeedCase:
-    """IPA, pair features on edges, beside algorithm 22 with tensors over all pairs."""
+    """Compare IPA, pair features on edges, with algorithm 22 with tensors over all pairs."""
     width = s.h.size(1)
     given = {name: field(name) for name in ("frame", "pos", "proteins", "edges")}
     given |= {"h": scalars("h", width), "edge_attr": scalars("edge_attr", s.e.size(1))}

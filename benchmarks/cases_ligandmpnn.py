@@ -1,4 +1,4 @@
-"""Context atoms for ``protgraph speed layers``: beside features of pairs joined to those of atoms, as it is written."""
+"""Context atoms of LigandMPNN in ``protgraph speed layers``, with concatenated features of atoms and pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protgraph import FieldSpec
 
 __all__ = ["CASES", "JoinedPairs"]
 
-ATOMS, CHANNELS, BINS = 12, 32, 16  # of a training run; 25 atoms and 128 channels take 70 times the memory
+ATOMS, CHANNELS, BINS = 12, 32, 16  # as in training; 25 atoms and 128 channels require 70 times the memory
 
 
 class JoinedPairs(nn.Module):
@@ -37,13 +37,13 @@ class JoinedPairs(nn.Module):
 
 
 def context_atom_encoder(s: LayerInputs) -> SpeedCase:
-    """12 context atoms of every residue, all there."""
+    """Compare 12 context atoms per residue, without padding."""
     n = len(s.h)
-    made = {"context_h": (ATOMS, CHANNELS), "context_pair_rbf": (num_pairs(ATOMS), BINS)}
-    specs = {name: FieldSpec(name, "node", f"{a * b}x0e", shape=(a, b)) for name, (a, b) in made.items()}
+    shapes = {"context_h": (ATOMS, CHANNELS), "context_pair_rbf": (num_pairs(ATOMS), BINS)}
+    specs = {name: FieldSpec(name, "node", f"{a * b}x0e", shape=(a, b)) for name, (a, b) in shapes.items()}
     specs["context_mask"] = FieldSpec("context_mask", "node", f"{ATOMS}x0e", "bool", shape=(ATOMS,))
     ours = ContextAtomEncoder(specs, dropout=0.0)
-    basis, mask = torch.rand(n, *made["context_pair_rbf"]), torch.ones(n, ATOMS, dtype=torch.bool)
+    basis, mask = torch.rand(n, *shapes["context_pair_rbf"]), torch.ones(n, ATOMS, dtype=torch.bool)
     both, plain = basis[:, ours.place.flatten()].view(n, ATOMS, ATOMS, BINS), JoinedPairs(ours)
     return SpeedCase(
         lambda x: ours({"context_h": x, "context_pair_rbf": basis, "context_mask": mask})["context_h"],
@@ -51,7 +51,7 @@ def context_atom_encoder(s: LayerInputs) -> SpeedCase:
         "joined features of all pairs",
         lambda x: plain(x, both),
         nn.ModuleList([plain.first, ours.middle, ours.update, ours.pair, ours.pair_norm]),
-        torch.randn(n, *made["context_h"], requires_grad=True),
+        torch.randn(n, *shapes["context_h"], requires_grad=True),
         f"{CHANNELS} channels of {ATOMS} context atoms",
         (
             num_pairs(ATOMS) * (BINS + CHANNELS) * CHANNELS + ATOMS**2 * CHANNELS**2 + 10 * ATOMS * CHANNELS**2,

@@ -1,7 +1,6 @@
-"""What ``protgraph speed layers`` measures: one layer in two ways, on one scene.
+"""Case of ``protgraph speed layers``: two implementations of one layer on the same input.
 
-A plugin offers its own through the entry-point group ``protgraph.speed``: name → function from :class:`LayerInputs` to
-:class:`SpeedCase`, as ``plugins/gearnet/speed.py`` has them.
+Each ``cases_<family>.py`` has ``CASES``: name of a layer → function from :class:`LayerInputs` to :class:`SpeedCase`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # names of measurements are listed without torch
+if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from protgraph.ops import Edges, Proteins
@@ -20,16 +19,16 @@ __all__ = ["SpeedCase", "LayerInputs"]
 
 @dataclass(frozen=True)
 class LayerInputs:
-    """What all layers are given.
+    """Input of all layers.
 
     Parameters
     ----------
     pos : Tensor
         ``(N, 3)`` Å.
     edges, proteins
-        Of the batch.
+        Edges and proteins of the batch.
     h, e : Tensor
-        ``(N, width)`` and ``(E, edge width)`` scalars; h asks for its gradient.
+        ``(N, width)`` and ``(E, edge width)`` scalars; h requires a gradient.
     """
 
     pos: Tensor
@@ -46,22 +45,22 @@ class LayerInputs:
 
 @dataclass(frozen=True)
 class SpeedCase:
-    """One layer in two ways.
+    """Two implementations of one layer with the same weights.
 
     Parameters
     ----------
     ours, theirs : callable
-        From x to the layer's result.
+        Function from x to the output.
     x : Tensor
-        The input, of which gradients are asked.
+        Input, which requires a gradient.
     layer, other : Module
-        Whose parameters get gradients.
+        Modules whose parameters require gradients.
     peer : str
-        What the other way is called.
+        Name of the other implementation.
     channels : str
-        Of h.
+        Width of the features, as text.
     products : tuple of (float, float, str)
-        Multiplications that the formula takes at least, forward: per node, per edge, and which.
+        Least number of multiplications of the forward pass: per node, per edge, and a description.
     """
 
     ours: Callable[[Tensor], Tensor]

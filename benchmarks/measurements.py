@@ -1,4 +1,4 @@
-"""The measurements by name."""
+"""Registry of the speed measurements."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from protgraph.errors import OptionError, UnknownNameError, suggest
 
 __all__ = ["MEASUREMENTS", "measure"]
 
-#: Name → what it measures; each is the function ``measure`` of the module of its name.
+#: Name → description; each is the function ``measure`` of the module ``speed_<name>``.
 MEASUREMENTS = {
-    "attention": "attention over whole proteins beside PyG's TransformerConv on explicit complete edges",
-    "collate": "batches from the store beside PyG's Batch.from_data_list and beside finding neighbors while collating",
-    "edges": "sum over neighbors as a reshape beside index_add and scatter",
-    "featurize": "file to residue graph beside biotite's bare parse and the programs that are installed",
-    "generate": "sequences from a causal transformer with keys and values kept, beside all worked out again",
-    "layers": "layers beside PyG's, e3nn's and their plain formulas",
-    "neighbors": "the k nearest residues beside brute force, scipy's k-d tree and biotite's cell list",
-    "proteinmpnn": "scoring and designing with ProteinMPNN beside the published program",
+    "attention": "attention within proteins; PyG's TransformerConv on explicit complete edges",
+    "collate": "batches from a store; PyG's Batch.from_data_list, and neighbor search while collating",
+    "edges": "sum over neighbors as a reshape; index_add and scatter",
+    "featurize": "file to residue graph; biotite's parser, and other installed programs",
+    "generate": "sequences of a causal transformer with a key-value cache; without a cache",
+    "layers": "layers; those of PyG and e3nn, and plain formulas",
+    "neighbors": "k-nearest-neighbor search; brute force, scipy's k-d tree, biotite's cell list",
+    "proteinmpnn": "scoring and design with ProteinMPNN; the published program",
 }
 
 
 def measure(name: str, *, seconds: float = 5.0, files: Sequence[Path] = ()) -> list[Measurement]:
-    """Run one measurement; it takes about ``seconds`` for each of its parts.
+    """Run one measurement for about ``seconds`` per part.
 
-    ``files`` are structure files to measure "featurize" on; the others make their own input.
+    ``files`` are structure files for "featurize"; the other measurements have synthetic input.
 
     Raises
     ------
     UnknownNameError
-        With the names that there are.
+        The measurement does not exist; the message lists all names.
     """
     if name not in MEASUREMENTS:
-        raise UnknownNameError(f"no measurement {name!r}.{suggest(name, MEASUREMENTS)} Known: {', '.join(MEASUREMENTS)}")
+        hint = suggest(name, MEASUREMENTS)
+        raise UnknownNameError(f"measurement {name!r} not found.{hint} Allowed: {', '.join(MEASUREMENTS)}.")
     module = import_module(f"benchmarks.speed_{name}")
     if not files:
         return module.measure(seconds=seconds)
     if name != "featurize":
-        raise OptionError(f"{name!r} is not measured on files; 'featurize' is")
+        raise OptionError(f"--files with {name!r}: only 'featurize' is measured on files.")
     return module.measure(seconds=seconds, files=files)

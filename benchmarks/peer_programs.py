@@ -1,4 +1,4 @@
-"""Other programs that make residue graphs of files, where they are installed."""
+"""Other installed programs that make residue graphs from files."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 import numpy as np
 import torch
 
-__all__ = ["peers"]
+__all__ = ["peer_programs"]
 
 
-def peers(suffix: str, k: int) -> dict[str, Callable[[Path], None]]:
-    """Name → function of a file, of the programs that are installed and read files of this suffix."""
-    found: dict[str, Callable[[Path], None]] = {}
+def peer_programs(suffix: str, k: int) -> dict[str, Callable[[Path], None]]:
+    """Return name → function of a file for the installed programs that read files with this suffix."""
+    functions: dict[str, Callable[[Path], None]] = {}
     if find_spec("Bio") and suffix in (".pdb", ".cif"):
-        found["Biopython, then torch as GVP does"] = partial(_gvp_style, k=k)
-    if find_spec("graphein") and suffix == ".pdb":  # its mmCIF reader asks for optional columns
-        found["Graphein construct_graph, kNN edges"] = _graphein(k)
-    return found
+        functions["Biopython, then torch as GVP does"] = partial(_gvp_style, k=k)
+    if find_spec("graphein") and suffix == ".pdb":  # its mmCIF reader requires optional columns
+        functions["Graphein construct_graph, kNN edges"] = _graphein(k)
+    return functions
 
 
 def _gvp_style(path: Path, *, k: int) -> None:
-    """Biopython's objects, one by one, to tensors; then all distances, dihedrals and radial bases in torch.
+    """Convert Biopython's objects to tensors, then compute distances, dihedrals and radial bases in torch.
 
-    Jing et al. 2021, arXiv:2009.01411, whose program reads coordinates that another has taken from the file.
+    Features of Jing et al. 2021, arXiv:2009.01411, whose program starts from extracted coordinates.
     """
     parsers = import_module("Bio.PDB")  # the extra "peers"
     parser = (parsers.PDBParser if path.suffix == ".pdb" else parsers.MMCIFParser)(QUIET=True)
@@ -44,12 +44,12 @@ def _gvp_style(path: Path, *, k: int) -> None:
 
 
 def _graphein(k: int) -> Callable[[Path], None]:
-    # no extra can bring it: it asks for NumPy 1, though it runs with NumPy 2
+    # not in an extra: it requires NumPy 1, but runs with NumPy 2
     config, distance, graphs = (import_module(f"graphein.protein.{m}") for m in ("config", "edges.distance", "graphs"))
     edges = [partial(distance.add_k_nn_edges, k=k)]
-    asked = config.ProteinGraphConfig(edge_construction_functions=edges)
+    options = config.ProteinGraphConfig(edge_construction_functions=edges)
 
     def construct(path: Path) -> None:
-        graphs.construct_graph(config=asked, path=str(path), verbose=False)
+        graphs.construct_graph(config=options, path=str(path), verbose=False)
 
     return construct

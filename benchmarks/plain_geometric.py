@@ -1,6 +1,6 @@
-"""Geometric layers as one writes them from the papers: every message made on its edge, of concatenated inputs.
+"""Second implementations of geometric layers, from the equations of the papers: one message per edge.
 
-Each takes the layer of ours whose weights it uses. They are what ours are measured beside and tested against.
+Each takes the layer of protgraph whose weights it uses. Speed measurements and tests compare with them.
 """
 
 from __future__ import annotations

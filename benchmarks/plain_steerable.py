@@ -1,4 +1,4 @@
-"""Layers of irreps as one writes them from the papers, with e3nn: see :mod:`benchmarks.plain_geometric`."""
+"""Second implementations of layers on irreps, with e3nn: see :mod:`benchmarks.plain_geometric`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["PlainProductBasis", "PlainSE3Conv", "PlainSE3Transformer", "PlainTFN
 
 
 class PlainTFN(nn.Module):
-    """Thomas et al. 2018, arXiv:1802.08219, eqs. 4–7, by e3nn: its "uvu" product and its linear map on every edge."""
+    """Thomas et al. 2018, arXiv:1802.08219, eqs. 4–7, with e3nn's "uvu" product and linear map on every edge."""
 
     def __init__(self, ours: TFN) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class PlainTFN(nn.Module):
         with torch.no_grad():
             views = zip(self.linear.weight_views(), ours.self_interaction, ours.shapes, strict=True)
             for view, weight, (_, _, fan_in) in views:
-                view.copy_(weight * fan_in**0.5)  # e3nn divides by it in every call
+                view.copy_(weight * fan_in**0.5)  # e3nn divides by it in each call
 
     def forward(self, h: Tensor, edge_vec: Tensor, index: Tensor, edge_attr: Tensor) -> Tensor:
         j, i = index
@@ -70,7 +70,7 @@ class PlainSE3Transformer(nn.Module):
         return out if ours.gate is None else ours.gate(out)
 
     def _mixed(self, z: Sequence[Tensor], which: Sequence[int], weights: Sequence[Tensor]) -> dict[o3.Irrep, Tensor]:
-        """One ``(E, W, 2l+1)`` per degree."""
+        """Return one ``(E, W, 2l+1)`` per degree."""
         out: dict[o3.Irrep, Tensor] = {}
         for n, w in zip(which, weights, strict=True):
             mul, ir = self.product.irreps_out[n]
@@ -80,7 +80,7 @@ class PlainSE3Transformer(nn.Module):
 
 
 def _uvu(ours: ChannelwiseProduct) -> o3.TensorProduct:
-    """e3nn's product of channels with harmonics, its weights given with every edge."""
+    """Return e3nn's product of channels with harmonics, with one set of weights per edge."""
     return o3.TensorProduct(
         ours.irreps_in,
         ours.irreps_sh,
@@ -106,7 +106,7 @@ class PlainSE3Conv(nn.Module):
         messages: dict[int, Tensor] = {}
         for path, name, z, weight in zip(kernel.product.paths, kernel.net_of, products, kernel.weights, strict=True):
             hidden = torch.cat([kernel.nets[name](edge_attr), h.new_ones(len(j), 1)], 1)
-            radial = torch.einsum("et,tuw->euw", hidden, weight)  # R(e_ij), held for all edges
+            radial = torch.einsum("et,tuw->euw", hidden, weight)  # R(e_ij) of all edges
             term = torch.einsum("euw,eum->ewm", radial, z.unflatten(1, (path.channels, -1))).flatten(1)
             messages[path.o] = messages[path.o] + term if path.o in messages else term
         joined = torch.cat([messages[o] for o in sorted(messages)], 1)
@@ -120,7 +120,7 @@ class PlainSE3Conv(nn.Module):
 
 
 class PlainProductBasis(nn.Module):
-    """Batatia et al. 2022, arXiv:2206.07697, eqs. 10–11: dense couplings, one factor a time, as MACE has it."""
+    """Batatia et al. 2022, arXiv:2206.07697, eqs. 10–11: dense couplings, one factor at a time, as in MACE."""
 
     def __init__(self, ours: ProductBasis) -> None:
         super().__init__()

@@ -1,11 +1,11 @@
-"""Attention of every residue to every other of its protein: our layer beside PyG's on explicit complete edges."""
+"""Attention within each protein: the layer of protgraph, a padded one, and PyG's on explicit complete edges."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from benchmarks.synthetic_inputs import apart, forward_backward, scalars, threads
+from benchmarks.synthetic_inputs import forward_backward, largest_difference, scalars, threads
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import field
 from protgraph.nn.layers.transformer import Transformer
@@ -18,7 +18,7 @@ WIDTH, HEADS = 128, 8
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
-    """8 proteins of 90–300 residues, width 128, 8 heads; forward and backward, same weights."""
+    """Measure 8 proteins of 90–300 residues, width 128, 8 heads; forward and backward, same weights."""
     from torch_geometric.nn import TransformerConv
 
     generator = torch.Generator().manual_seed(0)
@@ -36,22 +36,22 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
         "PyG TransformerConv, complete edges": forward_backward(lambda x: theirs(x, complete), h, cotangent),
     }
     outcomes = [run() for run in ways.values()]
-    products = 3 * (2 * pairs * WIDTH + 4 * n * WIDTH * WIDTH)  # backward takes twice the products of forward
+    products = 3 * (2 * pairs * WIDTH + 4 * n * WIDTH * WIDTH)  # backward has twice the products of forward
     return [
         Measurement(
             title=f"attention, {len(SIZES)} proteins of {SIZES[0]}–{SIZES[-1]} residues ({pairs:,} pairs), width "
             f"{WIDTH}, {HEADS} heads, forward and backward, {threads()}",
             reference="transformer",
             rows=interleave(ways, reference="transformer", seconds=seconds),
-            floor=f"{products / 1e9:.1f} G multiply-adds; {n * WIDTH * 4 / 2**20:.1f} MiB in and out, where one tensor "
-            f"of explicit messages has {pairs * WIDTH * 4 / 2**20:.0f} MiB",
-            error=max(apart(outcomes[0], o) for o in outcomes),
+            lower_bound=f"{products / 1e9:.1f} G multiply-adds; {n * WIDTH * 4 / 2**20:.1f} MiB in and out; one "
+            f"tensor of explicit messages has {pairs * WIDTH * 4 / 2**20:.0f} MiB",
+            error=max(largest_difference(outcomes[0], o) for o in outcomes),
         )
     ]
 
 
 def _complete_edges() -> Tensor:
-    """``(2, E)`` all pairs within each protein, a node with itself too."""
+    """Return ``(2, E)``, all pairs within each protein, with self loops."""
     parts, start = [], 0
     for size in SIZES:
         nodes = torch.arange(start, start + size)
@@ -70,7 +70,7 @@ def _share_weights(ours: Transformer, theirs: torch.nn.Module) -> None:
 
 
 def _padded(layer: Transformer, x: Tensor, proteins: Proteins) -> Tensor:
-    """The usual way without explicit edges: one call over all proteins, padded to the longest, with a mask."""
+    """Compute attention without explicit edges: one call over all proteins, padded to the longest, with a mask."""
     from torch.nn.functional import scaled_dot_product_attention
 
     padded, real = proteins.pad(layer.qkv(x).view(x.size(0), 3, HEADS, -1))  # (B, L, 3, H, D), (B, L)

@@ -1,4 +1,4 @@
-"""Summing over neighbors, given a message an edge or a vector a node: ours, beside the general ways."""
+"""Sum over neighbors, of one message per edge or one vector per node: protgraph and general implementations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from benchmarks.synthetic_inputs import apart, forward_backward, protein, threads
+from benchmarks.synthetic_inputs import forward_backward, largest_difference, protein, threads
 from benchmarks.timing import Measurement, interleave
 from protgraph.ops import Edges, Segments
 
@@ -15,11 +15,11 @@ __all__ = ["measure"]
 
 NODES, DEGREE, CHANNELS = 2048, 30, 128
 
-Way = Callable[[Tensor], Tensor]
+Function = Callable[[Tensor], Tensor]
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
-    """2048 residues of 30 neighbors each, 128 channels float32; forward and backward."""
+    """Measure 2048 residues with 30 neighbors each, 128 channels float32; forward and backward."""
     graph = protein(NODES, DEGREE)
     edges = Edges.from_graph(graph)
     generator = torch.Generator().manual_seed(0)
@@ -35,27 +35,27 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
             sums,
             message,
             seconds=seconds / 2,
-            floor=f"{mib:.0f} MiB of messages read and as much gradient written: bound by memory",
-            least={"floor: read as much, write as much": lambda: torch.empty_like(copy).copy_(copy)},
+            lower_bound=f"{mib:.0f} MiB of messages read and as much gradient written: bound by memory",
+            least={"lower bound: read as much, write as much": lambda: torch.empty_like(copy).copy_(copy)},
         ),
         _measure(
             f"sum of neighbors' features, {NODES} × {CHANNELS} along {NODES * DEGREE:,} edges",
             {"edges.gather_sum": edges.gather_sum, **gathered},
             h,
             seconds=seconds / 2,
-            floor=f"{h.numel() * 4 / 2**20:.0f} MiB in and out, twice; {2 * message.numel() / 1e6:.0f} M additions; "
-            f"{mib:.0f} MiB of messages need not be made",
+            lower_bound=f"{h.numel() * 4 / 2**20:.0f} MiB in and out, twice; {2 * message.numel() / 1e6:.0f} M "
+            f"additions; {mib:.0f} MiB of messages are not required",
             least={},
         ),
     ]
 
 
-def _sums(edges: Edges) -> dict[str, Way]:
-    """Ways to sum ``(E, C)`` messages to ``(N, C)`` by sorted targets."""
+def _sums(edges: Edges) -> dict[str, Function]:
+    """Return functions that sum ``(E, C)`` messages to ``(N, C)`` by sorted targets."""
     from torch_geometric.utils import scatter
 
     target = edges.index[1]
-    ways: dict[str, Way] = {
+    ways: dict[str, Function] = {
         "edges.sum": edges.sum,
         "reshape": lambda m: m.view(NODES, DEGREE, -1).sum(1),
         "index_add": Segments(target, NODES, backend="native").sum,
@@ -71,11 +71,11 @@ def _sums(edges: Edges) -> dict[str, Way]:
 
 def _measure(
     title: str,
-    ways: Mapping[str, Way],
+    ways: Mapping[str, Function],
     x: Tensor,
     *,
     seconds: float,
-    floor: str,
+    lower_bound: str,
     least: Mapping[str, Callable[[], object]],
 ) -> Measurement:
     cotangent = torch.randn(NODES, CHANNELS, generator=torch.Generator().manual_seed(1))
@@ -86,6 +86,6 @@ def _measure(
         title=f"{title} float32, forward and backward, {threads()}",
         reference=first,
         rows=interleave({**timed, **least}, reference=first, seconds=seconds),
-        floor=floor,
-        error=max(apart(outcomes[0], o) for o in outcomes),
+        lower_bound=lower_bound,
+        error=max(largest_difference(outcomes[0], o) for o in outcomes),
     )

@@ -1,4 +1,4 @@
-"""From a file to a residue graph with 30 neighbors, dihedrals, radial bases: ours, beside the bare parse and peers."""
+"""File to residue graph with 30 neighbors, dihedrals, radial bases: protgraph, parsing alone, and other programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.peer_programs import peers
+from benchmarks.peer_programs import peer_programs
 from benchmarks.timing import Measurement, interleave
 from protgraph import registry
 from protgraph.errors import DatasetError
@@ -18,37 +18,39 @@ from protgraph.featurize.plan import FeaturePlan
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 
-__all__ = ["ENTRIES", "NEIGHBOURS", "measure"]
+__all__ = ["ENTRIES", "NEIGHBORS", "measure"]
 
-ENTRIES, NEIGHBOURS = 50, 30
-FEATURES = ("dihedral", component("knn", k=NEIGHBOURS), "edge_distance", "edge_rbf")
+ENTRIES, NEIGHBORS = 50, 30
+FEATURES = ("dihedral", component("knn", k=NEIGHBORS), "edge_distance", "edge_rbf")
 FORMATS = {".pdb": "PDB", ".cif": "mmCIF", ".bcif": "BinaryCIF"}
 
-Way = Callable[[Path], np.ndarray | None]
+Function = Callable[[Path], np.ndarray | None]
 
 
 def measure(*, seconds: float = 5.0, files: Sequence[Path] = ()) -> list[Measurement]:
-    """One measurement a format, over all files of it in turn; times are of all of them together.
+    """Measure each format over all its files; times are for all files together.
 
     Parameters
     ----------
     seconds : float
-        About how long all formats together are measured.
+        Approximate duration for all formats together.
     files : sequence of Path
-        Structure files of proteins, not gzipped; 50 entries of ``pdb_core`` in three formats by default.
+        Structure files, not gzipped; by default 50 entries of ``pdb_core`` in three formats.
 
     Notes
     -----
-    The error compares our graphs' distances, Å, with those of brute force.
+    The error is the largest difference of the distances, Å, from those of brute force.
     """
     if files:
         by_format = {suffix: list(g) for suffix, g in groupby(sorted(files, key=_suffix), _suffix) if suffix in FORMATS}
         if not by_format:
-            raise DatasetError(f"none of {len(files)} files to measure ends in {', '.join(FORMATS)}")
-        return [_measure(suffix, found, seconds / len(by_format)) for suffix, found in by_format.items()]
+            raise DatasetError(
+                f"{len(files)} files: no structure file to measure. Allowed suffixes: {', '.join(FORMATS)}."
+            )
+        return [_measure(suffix, paths, seconds / len(by_format)) for suffix, paths in by_format.items()]
     with tempfile.TemporaryDirectory() as folder:
-        written = _written(Path(folder))
-        return [_measure(suffix, found, seconds / len(written)) for suffix, found in written.items()]
+        written = _write_entries(Path(folder))
+        return [_measure(suffix, paths, seconds / len(written)) for suffix, paths in written.items()]
 
 
 def _suffix(path: Path) -> str:
@@ -62,11 +64,11 @@ def _measure(suffix: str, files: Sequence[Path], seconds: float) -> Measurement:
         whole = plan.featurize(plan.precompute(clean(load_structure(path))))
         return whole.edge_dist.numpy()
 
-    ways: dict[str, Way] = {
+    ways: dict[str, Function] = {
         "protgraph": graph,
-        "biotite: bare parse": lambda path: _parse(path) and None,
+        "biotite: parse only": lambda path: _parse(path) and None,
         "biotite: parse, numpy brute-force kNN": _parse_and_search,
-        **peers(suffix, NEIGHBOURS),
+        **peer_programs(suffix, NEIGHBORS),
     }
     proteins = [clean(load_structure(path)) for path in files]
     residues = np.mean([len(r) for r in proteins])
@@ -75,11 +77,11 @@ def _measure(suffix: str, files: Sequence[Path], seconds: float) -> Measurement:
     size = sum(path.stat().st_size for path in files) / len(files)
     return Measurement(
         title=f"{len(files)} {FORMATS[suffix]} files of {residues:.0f} residues and {size / 1024:.0f} KiB on "
-        f"average → graph, {NEIGHBOURS} neighbors, dihedrals, radial bases (ms for all)",
+        f"average → graph, {NEIGHBORS} neighbors, dihedrals, radial bases (ms for all)",
         reference="protgraph",
         rows=rows,
-        floor=f"a file's bytes read and decoded, {residues * NEIGHBOURS * 17 * 4 / 1024:.0f} KiB of edge "
-        f"features written; protgraph takes {rows[0].median_ms / len(files):.2f} ms a file, the bare parse "
+        lower_bound=f"bytes of a file read and decoded, {residues * NEIGHBORS * 17 * 4 / 1024:.0f} KiB of edge "
+        f"features written; protgraph takes {rows[0].median_ms / len(files):.2f} ms per file, parsing alone "
         f"{rows[1].median_ms / len(files):.2f}",
         error=max(
             float(np.abs(graph(path).ravel() - _nearest(r.pos).ravel()).max())
@@ -88,13 +90,13 @@ def _measure(suffix: str, files: Sequence[Path], seconds: float) -> Measurement:
     )
 
 
-def _each(way: Way, files: Sequence[Path]) -> None:
+def _each(way: Function, files: Sequence[Path]) -> None:
     for path in files:
         way(path)
 
 
 def _parse(path: Path) -> object:
-    """The first model's atoms as biotite gives them, with what any graph needs of them."""
+    """Read the atoms of the first model with biotite."""
     from biotite.structure.io import pdb, pdbx
 
     fields = ["b_factor", "occupancy"]
@@ -110,34 +112,34 @@ def _parse_and_search(path: Path) -> np.ndarray:
 
 
 def _nearest(pos: np.ndarray) -> np.ndarray:
-    """``(N, k)`` distances of the nearest, Å, by all differences."""
+    """Compute the ``(N, k)`` distances of the k nearest, Å, from all differences."""
     pos = pos.astype(np.float64)
     d2 = ((pos[:, None] - pos[None]) ** 2).sum(-1)  # (N, N)
     np.fill_diagonal(d2, np.inf)
-    k = min(NEIGHBOURS, len(pos) - 1)
+    k = min(NEIGHBORS, len(pos) - 1)
     return np.sqrt(np.sort(np.partition(d2, k - 1, axis=1)[:, :k], axis=1))
 
 
-def _written(folder: Path) -> Mapping[str, list[Path]]:
-    """The first entries of ``pdb_core`` that a PDB file can hold, written as PDB and mmCIF too."""
+def _write_entries(folder: Path) -> Mapping[str, list[Path]]:
+    """Write the first entries of ``pdb_core`` that fit the PDB format as PDB, mmCIF and BinaryCIF."""
     from biotite.structure.io import pdb, pdbx
 
     dataset = registry.datasets.create("pdb_core")
     paths = sorted({e.path for e in dataset.examples(dataset.tasks()[0])})
-    found: dict[str, list[Path]] = {suffix: [] for suffix in FORMATS}
+    files: dict[str, list[Path]] = {suffix: [] for suffix in FORMATS}
     for path in paths:
         atoms = load_structure(path).atoms
-        if len(found[".pdb"]) == ENTRIES:
+        if len(files[".pdb"]) == ENTRIES:
             break
         if max(map(len, atoms.res_name)) > 3 or max(map(len, atoms.chain_id)) > 1:
             continue
-        made = {suffix: folder / f"{path.stem}{suffix}" for suffix in FORMATS}
+        targets = {suffix: folder / f"{path.stem}{suffix}" for suffix in FORMATS}
         text, entry = pdb.PDBFile(), pdbx.CIFFile()
         text.set_structure(atoms)
         pdbx.set_structure(entry, atoms)
-        text.write(made[".pdb"])
-        entry.write(made[".cif"])
-        made[".bcif"].write_bytes(path.read_bytes())
-        for suffix, where in made.items():
-            found[suffix].append(where)
-    return found
+        text.write(targets[".pdb"])
+        entry.write(targets[".cif"])
+        targets[".bcif"].write_bytes(path.read_bytes())
+        for suffix, target in targets.items():
+            files[suffix].append(target)
+    return files

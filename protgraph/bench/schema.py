@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, suggest
 
 __all__ = ["check_value", "describe_errors", "unknown_name"]
 
@@ -69,9 +68,7 @@ def _wrong_value(path: str, items: Sequence[Any]) -> str:
 
 def unknown_name(name: str, allowed: Collection[str]) -> str:
     """Return the error text for an unknown name, with the nearest allowed ones."""
-    near = difflib.get_close_matches(name, allowed, n=2)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"unknown {name!r}.{hint} Allowed: {', '.join(sorted(allowed))}."
+    return f"unknown {name!r}.{suggest(name, allowed)} Allowed: {', '.join(sorted(allowed))}."
 
 
 def check_value(value: object, annotation: Any, *, path: str) -> None:

@@ -1,6 +1,6 @@
-"""The ``protgraph`` command: which subcommands there are, and how errors reach the terminal.
+"""The ``protgraph`` command: its subcommands, and errors as one line on standard error.
 
-Exit codes: 0 done; 1 done in part, or a check that failed; 2 a wrong request or input.
+Exit codes: 0 success; 1 partial success, or a failed check; 2 invalid options or input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protgraph.errors import ProtgraphError
 
 __all__ = ["COMMANDS", "app", "main"]
 
-#: Subcommand → the function behind it. Its docstring is the help, its module imports nothing heavy at the top.
+#: Subcommand → its function. The docstring is the help text; the module has no heavy imports at the top.
 COMMANDS = {
     "list": "protgraph.cli.list_info:list_command",
     "info": "protgraph.cli.list_info:info_command",
@@ -43,7 +43,7 @@ COMMANDS = {
 
 
 class _LazyGroup(TyperGroup):
-    """Subcommands that are imported one by one."""
+    """Command group that imports each subcommand when it is used."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -57,7 +57,7 @@ class _LazyGroup(TyperGroup):
 
 
 def _load(name: str) -> Any:
-    """Import one subcommand. Its help is plain text: a ``[fit]`` in it is a TOML table, not markup."""
+    """Import one subcommand, with its help as plain text: ``[fit]`` in it is a TOML table, not markup."""
     from importlib import import_module
 
     from rich.markup import escape
@@ -66,17 +66,24 @@ def _load(name: str) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
     single.command(name)(getattr(import_module(module), function))
     command = typer.main.get_command(single)
+    command.help = _unwrapped(command.help or "")
     for part in (command, *command.params):
         if getattr(part, "help", None):
             part.help = escape(part.help)
     return command
 
 
+def _unwrapped(text: str) -> str:
+    r"""Join the lines of each paragraph, for the width of the terminal; those after ``\b`` keep their lines."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(part if part.startswith("\b") else part.replace("\n", " ") for part in paragraphs)
+
+
 app = typer.Typer(cls=_LazyGroup, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         from protgraph import __version__
 
         typer.echo(f"protgraph {__version__}")
@@ -86,10 +93,10 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Protein structures as graphs, graph networks by name, and a table that says which is better.
+    """Plugin-based graph learning on protein structures: featurization, equivariant layers, benchmarks.
 
     \b
     Examples:
@@ -100,14 +107,14 @@ def _root(
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line and leave the process with its exit code.
+    """Run the command line and exit the process with its exit code.
 
     Parameters
     ----------
     args : sequence of str, optional
-        What follows ``protgraph``; the process's own arguments by default.
+        Arguments after ``protgraph``; those of the process by default.
     """
-    # Python hides DeprecationWarnings of libraries; whoever types an old name has to see the new one.
+    # Python hides DeprecationWarnings of libraries; the user of a deprecated name must see the new one.
     warnings.filterwarnings("default", message=".* is now called ", category=DeprecationWarning)
     command = typer.main.get_command(app)
     try:

@@ -1,4 +1,4 @@
-"""``protgraph attention``: what a model attends to in one's own protein, as pictures and a table."""
+"""``protgraph attention``: attention of a model in a protein, as figures and a table."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 __all__ = ["attention_command"]
 
-#: Heads in the printed table; all are in the CSV.
+#: Number of heads in the printed table; the CSV has all.
 _SHOWN = 12
 
 
 @reads_structures()
 def attention_command(
-    model: Annotated[str, typer.Argument(help="Model by name ('transformer', 'gat.v1'), or a checkpoint file.")],
-    file: Annotated[Path, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or FASTA.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")],
-    separation: Annotated[int, typer.Option(help="Contacts count from this many residues apart.")] = 6,
-    seed: Annotated[int, typer.Option(help="Of the weights of a model by name, which is untrained.")] = 0,
+    model: Annotated[str, typer.Argument(help="Model name ('transformer', 'gat.v1') or checkpoint file.")],
+    file: Annotated[Path, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz) or FASTA file.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")],
+    separation: Annotated[int, typer.Option(help="Minimum separation of contacts within a chain, residues.")] = 6,
+    seed: Annotated[int, typer.Option(help="Seed of the random weights of an untrained model.")] = 0,
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Draw the attention of every layer and head with the contacts of the structure, and say how far they agree.
+    """Plot the attention of every layer and head, and its agreement with the contacts of the structure.
 
-    OUT gets a heat map for each layer, heads.png and heads.csv (correlation with contacts, symmetrized and corrected as
-    Rao et al. 2021; with distance along the sequence) and positions.png, the model's positional encodings. A file of
-    several proteins, or a model of single chains, makes a folder for each.
+    OUT receives a heat map per layer, heads.png and heads.csv (correlation with contacts, symmetrized and corrected
+    as in Rao et al. 2021, and with sequence separation), and positions.png with the positional encodings of the
+    model. A file with several proteins, or a model of single chains, gets one folder per protein.
 
     \b
     Examples:
@@ -60,21 +60,21 @@ def attention_command(
         raise StructureFileError(f"{failures[0].file} {failures[0].id}".rstrip() + f": {failures[0].reason}")
     for number, p in enumerate(proteins, 1):
         title = f"{name}{'' if trained else ', untrained,'} on {p.residues.name}, {len(p.residues)} residues"
-        own = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{number}_{p.residues.name}_{p.chains}").strip("_")
-        folder = out if len(proteins) == 1 else out / own
-        made = write_attention(built, p.residues, p.graph, folder, title=title, separation=separation)
-        _print(title, made)
+        name_of_protein = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{number}_{p.residues.name}_{p.chains}").strip("_")
+        folder = out if len(proteins) == 1 else out / name_of_protein
+        report = write_attention(built, p.residues, p.graph, folder, title=title, separation=separation)
+        _print(title, report)
 
 
-def _print(title: str, made: AttentionReport) -> None:
-    """The heads that agree best with contacts or, without a structure, all in order; and what was written."""
+def _print(title: str, report: AttentionReport) -> None:
+    """Print the heads with the best agreement with contacts (without a structure, in order), and the output folder."""
     from math import isnan
 
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
 
-    heads = sorted(made.heads, key=lambda r: -r.r_contact if not isnan(r.r_contact) else 2.0)
+    heads = sorted(report.heads, key=lambda r: -r.r_contact if not isnan(r.r_contact) else 2.0)
     table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
     table.add_column("layer", overflow="fold")
     for heading in ("head", "r contact", "P@L", "P@L/5", "by chance", "r separation", "mean sep."):
@@ -88,7 +88,7 @@ def _print(title: str, made: AttentionReport) -> None:
         console = Console(width=120)
     console.print(table, highlight=False, markup=False)
     if len(heads) > _SHOWN:
-        typer.echo(f"and {len(heads) - _SHOWN} heads more; all are in heads.csv")
-    if not made.positions:
-        typer.echo("no positional encoding to draw")
-    typer.echo(f"{len(made.files)} files → {made.files[0].parent}")
+        typer.echo(f"{len(heads) - _SHOWN} more heads in heads.csv")
+    if not report.positions:
+        typer.echo("the model has no positional encoding")
+    typer.echo(f"{len(report.files)} files → {report.files[0].parent}")

@@ -1,4 +1,4 @@
-"""``protgraph bench``: models × tasks × seeds to a table, figures and a report."""
+"""``protgraph bench``: compare models on tasks over seeds, with a table, figures and a report."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["bench_command"]
 
 def bench_command(
     spec: Annotated[
-        str, typer.Argument(help="TOML file, or a built-in comparison: pdb_core, sequences, contacts, ts50.")
+        str, typer.Argument(help="Spec: a TOML file, or a built-in one: pdb_core, sequences, contacts, ts50.")
     ] = "pdb_core",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, finished rows too.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Worker processes; 0 takes one a core.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished runs too.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Number of worker processes; 0 starts one per core.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of all benchmarks.  [default: runs]")] = None,
 ) -> None:
-    """Train and test every model of a spec on every task with every seed, and write the table, the figures, the report.
+    """Train and test every model of a spec on every task with every seed; write a table, figures and a report.
 
-    Finished rows are kept: a run that was stopped goes on where it was. Exit code 1 means that some runs failed; their
-    rows say why.
+    Finished runs are kept: a stopped benchmark resumes. Exit code 1 means that some runs failed; the report has
+    their errors.
 
-    The dataset may be a folder of one's own files, with a table of labels or without (see 'protgraph train --help');
-    both are relative to the spec. Changed files or labels make its rows stale.
+    The dataset can be a folder of your files, with or without a label table (see 'protgraph train --help'). Both
+    paths are relative to the spec. Runs are repeated after files or labels change.
 
     \b
-    A spec names what to compare:
+    A spec:
       name = "mine"
       dataset = "pdb_core"
       tasks = ["secondary_structure"]
@@ -38,7 +38,7 @@ def bench_command(
       epochs = 20
 
     \b
-    On one's own files, with a label column 'site':
+    A spec for your files, with a label column 'site':
       dataset = "my_structures"
       labels = "labels.csv"
       tasks = ["site", "inverse_folding"]
@@ -54,19 +54,19 @@ def bench_command(
     from protgraph.cli.wording import count_noun
 
     is_file = spec.endswith(".toml") or Path(spec).exists()
-    chosen = BenchSpec.from_toml(spec) if is_file else BenchSpec.built_in(spec)
+    bench_spec = BenchSpec.from_toml(spec) if is_file else BenchSpec.built_in(spec)
     if jobs is not None:
-        chosen = chosen.replace(jobs=jobs)
+        bench_spec = bench_spec.replace(jobs=jobs)
     if out is not None:
-        chosen = chosen.replace(out=out)
-    rows = run_bench(chosen, fresh=fresh, callback=ProgressBar())
-    report = write_report(chosen, rows)
-    typer.echo("\n" + (chosen.folder / "table.md").read_text(encoding="utf-8"))
-    for line in compare_with_baselines(summarize(rows), chosen.baselines):
+        bench_spec = bench_spec.replace(out=out)
+    rows = run_bench(bench_spec, fresh=fresh, callback=ProgressBar())
+    report = write_report(bench_spec, rows)
+    typer.echo("\n" + (bench_spec.folder / "table.md").read_text(encoding="utf-8"))
+    for line in compare_with_baselines(summarize(rows), bench_spec.baselines):
         typer.echo(line)
     left_out = {line for row in rows for line in row.left_out}
     if left_out:
-        typer.echo(f"{count_noun(len(left_out), 'protein')} could not be used; the report says why")
+        typer.echo(f"{count_noun(len(left_out), 'protein')} left out; reasons are in the report")
     typer.echo(f"\nreport: {report}")
     if any(row.error for row in rows):
         raise typer.Exit(1)

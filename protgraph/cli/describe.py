@@ -1,4 +1,4 @@
-"""``protgraph describe``: a model as a table of nodes, fields, shapes and parameters, and as a picture."""
+"""``protgraph describe``: components, fields, shapes and parameters of a model, as a table and a diagram."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ __all__ = ["describe_command"]
 
 
 def describe_command(
-    model: Annotated[str, typer.Argument(help="Model by name ('gat', 'gat.v1'), or a checkpoint file.")],
-    task: Annotated[str, typer.Option(help="Task whose target chooses the head.")] = "secondary_structure",
-    draw: Annotated[
-        Path | None, typer.Option(help="Also draw the model graph to this picture file (PNG, SVG, PDF).")
-    ] = None,
+    model: Annotated[str, typer.Argument(help="Model name ('gat', 'gat.v1') or checkpoint file.")],
+    task: Annotated[str, typer.Option(help="Task whose target selects the head.")] = "secondary_structure",
+    draw: Annotated[Path | None, typer.Option(help="Image file for a diagram of the model (PNG, SVG, PDF).")] = None,
 ) -> None:
-    """Show what a model computes: each node with the fields it reads and writes, their shapes, and its parameters.
+    """Print the components of a model with the fields that they read and write, shapes, and parameters.
 
-    N counts residues, E edges, B proteins; "32x0e+16x1o" are e3nn irreps: 32 scalars and 16 vectors.
+    N: residues, E: edges, B: proteins. "32x0e+16x1o" are e3nn irreps: 32 scalars and 16 vectors.
 
     \b
     Examples:
@@ -31,17 +29,15 @@ def describe_command(
     """
     from protgraph import registry
     from protgraph.cli.model_argument import find_checkpoint
-    from protgraph.model import build_model
-    from protgraph.model import draw_model as draw_graph
-    from protgraph.model import summarize_model as rows_of
+    from protgraph.model import build_model, draw_model, summarize_model
 
     trained = find_checkpoint(model)
     built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
-    _print(built.spec.name, rows_of(built), built.num_parameters)
+    _print(built.spec.name, summarize_model(built), built.num_parameters)
     for text in built.spec.dead_layers():
-        typer.echo(f"note: nothing reads what {text} writes")
+        typer.echo(f"note: no component reads the fields of {text}")
     if draw is not None:
-        typer.echo(f"drawn to {draw_graph(built.spec, draw)}")
+        typer.echo(f"diagram: {draw_model(built.spec, draw)}")
 
 
 def _print(name: str, rows: list[ComponentSummary], total: int) -> None:
@@ -53,7 +49,7 @@ def _print(name: str, rows: list[ComponentSummary], total: int) -> None:
     if not console.is_terminal:
         console = Console(width=120)
     table = Table(title=f"{name}: {total:,} parameters", title_justify="left", box=SIMPLE, pad_edge=False)
-    for heading in ("", "node", "options", "reads", "writes"):
+    for heading in ("", "component", "options", "reads", "writes"):
         table.add_column(heading, overflow="fold")
     table.add_column("parameters", justify="right", overflow="fold")
     for r in rows:

@@ -1,4 +1,4 @@
-"""``protgraph doctor``: versions, optional parts, and the health of every component."""
+"""``protgraph doctor``: versions, optional dependencies, and components that cannot be loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protgraph.registry import PluginProblem, registries, unreadable_distributio
 __all__ = ["doctor_command"]
 
 DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite", "lightning", "torchmetrics", "numpy")
-#: Optional distribution → (module, extra that brings it).
+#: Optional distribution → (module, extra that installs it).
 EXTRAS = {
     "torch-scatter": ("torch_scatter", "scatter"),
     "plotly": ("plotly", "view"),
@@ -23,9 +23,9 @@ EXTRAS = {
 
 
 def doctor_command() -> None:
-    """Check the installation: print versions, load every component by itself, and say what is broken.
+    """Check the installation: print versions, load every component, and report problems.
 
-    The exit code is 1 where something is broken, 0 otherwise.
+    The exit code is 1 if there are problems, 0 otherwise.
 
     \b
     Example:
@@ -41,10 +41,10 @@ def doctor_command() -> None:
     typer.secho("components", bold=True)
     for plural, registry in registries.items():
         broken = registry.problems(load=True)
-        typer.echo(f"  {plural:<16} {len(registry) - len(broken)} of {len(registry)} load")
+        typer.echo(f"  {plural:<16} {len(registry) - len(broken)} of {len(registry)} loaded")
         problems += broken
     if not problems:
-        typer.secho("all well", fg="green")
+        typer.secho("no problems", fg="green")
         return
     typer.secho(f"{len(problems)} problem{'s' * (len(problems) > 1)}", fg="red", bold=True)
     for problem in problems:
@@ -69,19 +69,20 @@ def _cuda() -> str:
 
 
 def _cache() -> str:
-    """Where prepared and fetched files lie, and how much of them."""
+    """Return path and size of the folder of prepared and downloaded files."""
     from protgraph.structure.io.fetch import cache_dir
 
     folder = cache_dir()
     size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
     return (
-        f"{folder}: {size / 2**20:,.0f} MiB; what is deleted there is made or fetched again ($PROTGRAPH_CACHE moves it)"
+        f"{folder}: {size / 2**20:,.0f} MiB; may be deleted, files are created or downloaded again (location: "
+        "$PROTGRAPH_CACHE)"
     )
 
 
 def _check_extras() -> list[PluginProblem]:
-    """Print the optional parts; one that is there but does not import is a problem (built for another torch, say)."""
-    typer.secho("optional", bold=True)
+    """Print the optional dependencies; one that does not import is a problem, e.g. if built for another torch."""
+    typer.secho("optional dependencies", bold=True)
     problems = []
     for distribution, (module, extra) in EXTRAS.items():
         state = _version(distribution)

@@ -1,4 +1,4 @@
-"""``protgraph list`` and ``protgraph info``: what is installed, and what one component is."""
+"""``protgraph list`` and ``protgraph info``: installed components, and the description of one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["info_command", "list_command"]
 
 def list_command(
     kind: Annotated[
-        str | None, typer.Argument(help="featurizers, layers, heads, models, tasks or datasets; all by default.")
+        str | None, typer.Argument(help="Kind: featurizers, layers, heads, models, tasks or datasets.  [default: all]")
     ] = None,
 ) -> None:
-    """List every component by name, with the distribution that brings it. Nothing is imported for this.
+    """List the installed components with their distributions. No component is imported.
 
     \b
     Examples:
@@ -40,10 +40,10 @@ def list_command(
 
 
 def info_command(
-    name: Annotated[str, typer.Argument(help="Name of a component; 'family.variant' where it has variants.")],
-    kind: Annotated[str | None, typer.Option(help="Only this kind, layers say, where several share the name.")] = None,
+    name: Annotated[str, typer.Argument(help="Component name, or 'family.variant' of a model.")],
+    kind: Annotated[str | None, typer.Option(help="Kind of component, e.g. layers, if several share the name.")] = None,
 ) -> None:
-    """Show what a component is: its inputs, outputs, options, documentation and source.
+    """Print the inputs, outputs, options, documentation and source of a component.
 
     \b
     Examples:
@@ -51,37 +51,37 @@ def info_command(
       protgraph info gcn --kind layers
     """
     chosen = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
-    found = [registry for registry in chosen.values() if name in registry]
-    if not found:
+    matches = [registry for registry in chosen.values() if name in registry]
+    if not matches:
         raise _unknown(name, chosen)
-    for i, registry in enumerate(found):
+    for i, registry in enumerate(matches):
         typer.echo("\n" * (i > 0) + _describe(registry, name))
 
 
 def _plural(kind: str) -> str:
     plural = kind if kind.endswith("s") else f"{kind}s"
     if plural not in registries:
-        raise UnknownNameError(f"no kind {kind!r}: there are {', '.join(registries)}")
+        raise UnknownNameError(f"kind {kind!r} not found. Allowed: {', '.join(registries)}.")
     return plural
 
 
 def _row(registry: Registry, name: str, conflict: bool) -> tuple[str, str, str]:
     entry = registry.entry(name)
     if conflict:
-        return name, "claimed more than once", "see protgraph doctor"
+        return name, "defined more than once", "see protgraph doctor"
     if entry.name != name:
         return name, entry.source, f"now {entry.name}"
     return name, entry.source, entry.object
 
 
 def _unknown(name: str, chosen: dict[str, Registry]) -> UnknownNameError:
-    hint = suggest(name, {known for registry in chosen.values() for known in registry})
+    hint = suggest(name, {component for registry in chosen.values() for component in registry})
     kinds = " or ".join(registry.kind for registry in chosen.values())
-    return UnknownNameError(f"no {kinds} {name!r}.{hint}\n`protgraph list` shows what there is.")
+    return UnknownNameError(f"{kinds} {name!r} not found.{hint} 'protgraph list' prints all names.")
 
 
 def _describe(registry: Registry, name: str) -> str:
-    """A block of text about one component, which is loaded for it."""
+    """Load a component and return its description."""
     entry, family, component = registry.entry(name), registry.family(name), registry.get(name)
     lines = [typer.style(f"{registry.kind} {name}", bold=True), *_facts(registry, name, entry)]
     if family is not None:
@@ -92,7 +92,7 @@ def _describe(registry: Registry, name: str) -> str:
         if isinstance(fields, tuple) and fields:
             lines.append(_fact(label, ", ".join(fields)))
     if registry.kind == "task":
-        lines += [_fact(label, value) for label, value in _asked(component) if value]
+        lines += [_fact(label, value) for label, value in _task_facts(component) if value]
     if callable(component):
         options = map(_option, component_options(component).values())
         lines += [_fact("" if i else "options", option) for i, option in enumerate(options)]
@@ -104,21 +104,22 @@ def _facts(registry: Registry, name: str, entry: RegistryEntry) -> list[str]:
     return [_fact("from", entry.source), _fact("object", entry.object), _fact("where", registry.where(name))]
 
 
-def _asked(task: Task) -> list[tuple[str, str]]:
-    """What a task asks for, of whom, and how answers are measured."""
+def _task_facts(task: Task) -> list[tuple[str, str]]:
+    """Return target, head, metrics and input masking of a task as labeled lines."""
     target, inputs = task.target, task.inputs
-    separation = f", {target.separation} or more apart" if target.separation else ""
+    separation = f", at least {target.separation} residues apart" if target.separation else ""
     unit = "" if target.unit == "dimensionless" else f", {target.unit}"
     names = f": {', '.join(target.names)}" if target.names else ""
+    featurizers = ", ".join(sorted(inputs.label_featurizers))
     arrows = {"max": "↑", "min": "↓"}
     return [
         ("target", f"{target.kind} per {target.level}, size {target.size}{separation}{unit}{names}"),
         ("head", target.head_name),
         ("metrics", ", ".join(f"{m.name} {arrows[m.mode]}" for m in task.metrics)),
-        ("chooses", f"the epoch with the best {task.monitor} on validation"),
+        ("monitor", f"{task.monitor} on the validation split chooses the epoch"),
         ("hidden", ", ".join(sorted(inputs.hidden))),
-        ("noise", f"{inputs.noise:g} Å on every coordinate" if inputs.noise else ""),
-        ("refuses", f"models with the featurizer {', '.join(sorted(inputs.label_featurizers))}" if inputs.label_featurizers else ""),
+        ("noise", f"{inputs.noise:g} Å standard deviation on every coordinate" if inputs.noise else ""),
+        ("refuses", f"models with the featurizer {featurizers}" if featurizers else ""),
         ("causal", "predictions may depend on earlier residues only" if inputs.causal else ""),
     ]
 
@@ -133,7 +134,7 @@ def _option(option: Option) -> str:
 
 
 def _doc(component: object) -> str:
-    own = getattr(component, "doc", "")
-    if isinstance(own, str) and own:
-        return inspect.cleandoc(own)
+    doc = getattr(component, "doc", "")
+    if isinstance(doc, str) and doc:
+        return inspect.cleandoc(doc)
     return inspect.getdoc(component) or ""

@@ -1,4 +1,4 @@
-"""What commands share that take a model by name or by file."""
+"""Model argument of commands: a registry name or a checkpoint file."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 __all__ = ["find_checkpoint"]
 
 
-def find_checkpoint(given: str) -> Checkpoint | None:
-    """The checkpoint of a file; None where what is given is a name.
+def find_checkpoint(argument: str) -> Checkpoint | None:
+    """Load the checkpoint if the argument is a file; return None for a registry name.
 
     Raises
     ------
     CheckpointError
-        It reads like a file ("x.safetensors", "runs/x") and is none, or is no checkpoint.
+        The argument looks like a path ("x.safetensors", "runs/x") without a file, or the file is not a checkpoint.
     """
-    path = Path(given)
+    path = Path(argument)
     if path.is_file():
         from protgraph.train import load_checkpoint
 
         return load_checkpoint(path)
     if path.suffix == ".safetensors" or len(path.parts) > 1:
-        what = "is a folder" if path.is_dir() else "is not there"
-        raise CheckpointError(f"checkpoint {given!r} {what}; give the file that 'protgraph train' wrote, or a name")
+        problem = "is a folder" if path.is_dir() else "not found"
+        raise CheckpointError(f"checkpoint {argument!r} {problem}. Give a file of 'protgraph train', or a model name.")
     return None

@@ -1,4 +1,4 @@
-"""``protgraph new-plugin``: a distribution of one's own that adds a layer, a featurizer, a head and a model."""
+"""``protgraph new-plugin``: write a distribution with a layer, a featurizer, a head and a model."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ import typer
 from protgraph.errors import OptionError
 from protgraph.registry import registries
 
-__all__ = ["new_plugin_command", "render"]
+__all__ = ["new_plugin_command", "render_template"]
 
 SUFFIX = ".tmpl"
-PLACE = "PACKAGE"  # stands for the package in file names
+PLACEHOLDER = "PACKAGE"  # name of the package in the paths of template files
 PREFIX = "protgraph_"
 
 
 def new_plugin_command(
-    name: Annotated[str, typer.Argument(help="Import name of the plugin, say protgraph_lens.")],
-    parent: Annotated[Path, typer.Option("--in", help="Folder in which its folder is made.")] = Path(),
+    name: Annotated[str, typer.Argument(help="Import name of the plugin, e.g. protgraph_lens.")],
+    parent: Annotated[Path, typer.Option("--in", help="Parent folder of the new folder.")] = Path(),
 ) -> None:
-    """Write a plugin package that works as it is: a layer, a featurizer, a head, a model, and tests of them.
+    """Write a working plugin package with a layer, a featurizer, a head, a model, and tests.
 
     \b
     Example:
@@ -41,19 +41,19 @@ def new_plugin_command(
     package = _package_name(name)
     folder = parent / package
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OptionError(f"{folder} is there already and not empty; choose another name or another --in")
-    for path, text in render(package).items():
+        raise OptionError(f"{folder} exists and is not empty. Use another name or another --in.")
+    for path, text in render_template(package).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     typer.echo(f"wrote {folder}; next: pip install -e {folder} && protgraph info {_short_name(package)}")
 
 
-def render(package: str) -> dict[str, str]:
-    """Text of every file of the plugin ``package``, by its path inside the plugin's folder.
+def render_template(package: str) -> dict[str, str]:
+    """Return path and text of every file of the plugin ``package``.
 
     Examples
     --------
-    >>> sorted(render("protgraph_lens"))[:2]
+    >>> sorted(render_template("protgraph_lens"))[:2]
     ['README.md', 'pyproject.toml']
     """
     short = _short_name(package)
@@ -65,44 +65,42 @@ def render(package: str) -> dict[str, str]:
     }
     files = _walk(resources.files("protgraph.cli") / "template", "")
     return {
-        path.replace(PLACE, package): Template(source.read_text(encoding="utf-8")).substitute(words)
+        path.replace(PLACEHOLDER, package): Template(source.read_text(encoding="utf-8")).substitute(words)
         for path, source in files
     }
 
 
 def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
-    """(path without the suffix, file) of every template file, in order of path."""
-    found: list[tuple[str, Traversable]] = []
+    """Return (path without the suffix, file) of every template file, sorted."""
+    files: list[tuple[str, Traversable]] = []
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
-            found += _walk(item, f"{prefix}{item.name}/")
+            files += _walk(item, f"{prefix}{item.name}/")
         elif item.name.endswith(SUFFIX):
-            found.append((prefix + item.name.removesuffix(SUFFIX), item))
-    return found
+            files.append((prefix + item.name.removesuffix(SUFFIX), item))
+    return files
 
 
 def _package_name(name: str) -> str:
     package = name.lower().replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", package) or package in ("protgraph", "protgraph_pyg"):
-        raise OptionError(f"{name!r} is no name for a plugin package: letters, digits and _ as in protgraph_lens")
+        raise OptionError(f"plugin name {name!r}. Allowed: letters, digits and _, e.g. protgraph_lens.")
     if keyword.iskeyword(package) or package in sys.stdlib_module_names:
-        raise OptionError(f"{name!r} is a word or a module of Python itself; protgraph_{package} is none")
-    found = find_spec(package)
-    if found is not None and found.origin is not None:  # a mere folder has none
-        raise OptionError(f"{name!r} is the name of a package that is here already ({found.origin}); choose another")
-    for kind, component in _claims(package):
+        raise OptionError(f"plugin name {name!r}: a keyword or a module of Python. Use e.g. protgraph_{package}.")
+    installed = find_spec(package)
+    if installed is not None and installed.origin is not None:  # a folder without __init__.py has no origin
+        raise OptionError(f"plugin name {name!r}: the package exists ({installed.origin}). Use another name.")
+    for kind, component in _component_names(package):
         if component in registries[kind]:
             entry = registries[kind].entry(component)
-            raise OptionError(
-                f"{name!r} would bring another {registries[kind].kind} {component!r} beside {entry.source}'s"
-            )
+            raise OptionError(f"plugin name {name!r}: {registries[kind].kind} {component!r} exists in {entry.source}")
     return package
 
 
-def _claims(package: str) -> list[tuple[str, str]]:
-    """(kind, name) of every component that the plugin would bring."""
-    points = tomllib.loads(render(package)["pyproject.toml"])["project"]["entry-points"]
-    return [(group.removeprefix("protgraph."), name) for group, found in points.items() for name in found]
+def _component_names(package: str) -> list[tuple[str, str]]:
+    """Return (kind, name) of every component of the plugin."""
+    points = tomllib.loads(render_template(package)["pyproject.toml"])["project"]["entry-points"]
+    return [(group.removeprefix("protgraph."), name) for group, names in points.items() for name in names]
 
 
 def _short_name(package: str) -> str:

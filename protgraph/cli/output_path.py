@@ -1,4 +1,4 @@
-"""Where a command is to write: looked at before the work is done, not after."""
+"""Check of an output path before the work starts."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["check_output"]
 
 
 def check_output(path: Path) -> Path:
-    """The file to write, in a folder that is there and takes files.
+    """Return the path of an output file, after creating its folder.
 
     Raises
     ------
     OptionError
-        It is a folder, or its folder cannot be made or written to.
+        The path is a folder, or its folder cannot be created or is not writable.
     """
     if path.is_dir():
-        raise OptionError(f"--out {str(path)!r} is a folder; give the name of a file")
+        raise OptionError(f"--out {str(path)!r} is a folder. Give a file name.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise OptionError(f"--out {str(path)!r}: its folder cannot be made: {e.strerror}") from e
+        raise OptionError(f"--out {str(path)!r}: the folder cannot be created: {e.strerror}") from e
     if not os.access(path.parent, os.W_OK):
-        raise OptionError(f"--out {str(path)!r}: its folder cannot be written to")
+        raise OptionError(f"--out {str(path)!r}: the folder is not writable")
     return path

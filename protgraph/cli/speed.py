@@ -1,4 +1,4 @@
-"""``protgraph speed``: how fast each way of doing one thing is, as ratios in one run."""
+"""``protgraph speed``: run time of protgraph relative to other implementations, measured in turns."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ __all__ = ["speed_command"]
 def speed_command(
     name: Annotated[
         str | None,
-        typer.Argument(help="attention, collate, edges, featurize, generate, layers, neighbors, proteinmpnn; or all."),
+        typer.Argument(
+            help="Measurement: attention, collate, edges, featurize, generate, layers, neighbors or proteinmpnn.  "
+            "[default: all]"
+        ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="About how long each part is measured.")] = 5.0,
+    seconds: Annotated[float, typer.Option(help="Approximate duration of each part, seconds.")] = 5.0,
     files: Annotated[
-        list[Path] | None, typer.Option(help="For featurize: a structure file, or a folder of them; again for more.")
+        list[Path] | None, typer.Option(help="Structure file or folder for featurize; can be repeated.")
     ] = None,
 ) -> None:
-    """Measure our way of doing something beside the naive one and the peers that are installed, in turns.
+    """Measure run times of protgraph, plain implementations and installed libraries on the same input, in turns.
 
-    Read the ratios: milliseconds are the machine's. Titles say on what, footers what any way has to do.
+    Compare ratios: milliseconds depend on the machine. Each table has the input as title, and a lower bound of the
+    work below. Requires a checkout of the repository, which has the folder 'benchmarks'.
 
     \b
     Examples:
@@ -45,9 +49,9 @@ def speed_command(
     paths = structure_files(files) if files else ()
     for chosen in [name] if name else list(benchmarks.MEASUREMENTS):
         for m in benchmarks.measure(chosen, seconds=seconds, files=paths):
-            caption = f"floor: {m.floor}\nchecked: {m.checked}"
+            caption = f"lower bound: {m.lower_bound}\nagreement: {m.agreement}"
             table = Table(title=m.title, title_justify="left", caption=caption, caption_justify="left")
-            table.add_column("way")
+            table.add_column("implementation")
             table.add_column("median ms", justify="right")
             table.add_column(f"× {m.reference}", justify="right")
             for row in m.rows:

@@ -1,7 +1,6 @@
-"""What heads of attention look at: how far their weights agree with contacts and with distance along the sequence.
+"""Agreement of attention heads with contacts and with the distance along the sequence.
 
-For weights A of one head, S = A + Aᵀ is symmetric, and F is S less what its rows and columns make expect, the average
-product correction
+For weights A of one head, S = A + Aᵀ is symmetric, and F is S with the average product correction
 
     F_ij = S_ij - S_i· S_·j / S_··      with S_i· = Σ_j S_ij, S_·j = Σ_i S_ij, S_·· = Σ_ij S_ij.
 
@@ -33,9 +32,9 @@ __all__ = [
     "CONTACT",
     "HeadReport",
     "apc",
-    "contacts",
-    "on_residues",
+    "contact_map",
     "report_heads",
+    "residue_attention",
     "symmetrized",
     "write_heads",
 ]
@@ -46,26 +45,26 @@ CONTACT = 8.0
 
 @dataclass(frozen=True)
 class HeadReport:
-    """One head of one layer on one protein; NaN where it is not defined (no structure, no contact, constant weights).
+    """One head of one layer on one protein; NaN if undefined (no structure, no contact, constant weights).
 
     Parameters
     ----------
     layer : str
-        Path in the model, "layers[2] (transformer)".
+        Path in the model, e.g. "layers[2] (transformer)".
     head : int
-        From 0.
+        Index of the head.
     r_contact : float
-        Pearson correlation of F_ij and contact (0 or 1) over pairs that are far enough apart, each once.
+        Pearson correlation of F_ij and contact (0 or 1) over pairs at the minimum separation, each once.
     p_at_l, p_at_l5 : float
-        Share of contacts among the L and the L/5 such pairs of largest F, L residues.
+        Fraction of contacts among the L and the L/5 such pairs with the largest F, for L residues.
     r_separation : float
-        Spearman correlation of S_ij and ``|seq_pos_i - seq_pos_j|`` over all pairs of one chain, each once.
+        Spearman correlation of S_ij and ``|seq_pos_i - seq_pos_j|`` over all pairs within chains, each once.
     mean_separation : float
         ``Σ_ij A_ij |seq_pos_i - seq_pos_j| / Σ_ij A_ij`` within chains, residues.
     pairs : int
-        How many pairs r_contact is over: where attention goes along edges, pairs that are edges.
+        Number of pairs of r_contact. For attention along edges, only pairs with an edge.
     prevalence : float
-        Share of contacts among them: what p_at_l is by chance.
+        Fraction of contacts among them: the expected p_at_l of a random ranking.
     """
 
     layer: str
@@ -80,12 +79,12 @@ class HeadReport:
 
 
 def symmetrized(weights: np.ndarray) -> np.ndarray:
-    """``S = A + Aᵀ``, ``(…, L, L)``."""
+    """Compute ``S = A + Aᵀ``, ``(…, L, L)``."""
     return weights + np.swapaxes(weights, -1, -2)
 
 
 def apc(maps: np.ndarray) -> np.ndarray:
-    """``F_ij = S_ij - S_i· S_·j / S_··``, ``(…, L, L)``; S itself where its sum is 0.
+    """Compute ``F_ij = S_ij - S_i· S_·j / S_··``, ``(…, L, L)``; S if its sum is 0.
 
     Examples
     --------
@@ -97,69 +96,69 @@ def apc(maps: np.ndarray) -> np.ndarray:
     return maps - np.divide(expected, whole, out=np.zeros_like(maps), where=whole != 0)
 
 
-def contacts(residues: Residues, *, cutoff: float = CONTACT) -> np.ndarray:
-    """``(L, L)`` bool, which residues have CB within ``cutoff`` Å; no residue with itself.
+def contact_map(residues: Residues, *, cutoff: float = CONTACT) -> np.ndarray:
+    """Compute the ``(L, L)`` bool map of pairs with CB within ``cutoff`` Å, without the diagonal.
 
-    Where the file has no CB (glycine), ideal geometry puts one on the backbone; without a backbone, CA counts.
+    Without CB in the file (glycine), CB has ideal geometry; without a backbone, CA is used.
     """
     place = cb_or_ca(residues)
     distance = np.linalg.norm(place[:, None] - place[None], axis=-1)  # (L, L), NaN without coordinates
     return (distance < cutoff) & ~np.eye(len(residues), dtype=bool)
 
 
-def on_residues(found: AttentionMap, residue: Tensor, count: int) -> AttentionMap:
-    """A map of atoms as one of residues: what the atoms of i give to those of j together, on average over those of i.
+def residue_attention(atom_map: AttentionMap, residue: Tensor, count: int) -> AttentionMap:
+    """Convert an attention map of atoms to residues: sum over the atoms of j, mean over the atoms of i.
 
     Parameters
     ----------
-    found : AttentionMap
-        Of N atoms.
+    atom_map : AttentionMap
+        Map of N atoms.
     residue : Tensor
-        ``(N,)`` int64, residue of each atom; those from ``count`` on are ligands, and left out.
+        ``(N,)`` int64, residue of each atom; indices from ``count`` on are ligands, and left out.
     count : int
-        L.
+        Number of residues L.
     """
-    belongs = (residue[:, None] == torch.arange(count, device=residue.device)).to(found.weights.dtype)  # (N, L)
+    belongs = (residue[:, None] == torch.arange(count, device=residue.device)).to(atom_map.weights.dtype)  # (N, L)
     atoms = belongs.sum(0).clamp(min=1)
-    weights = (belongs / atoms).t() @ found.weights @ belongs
-    visible = None if found.visible is None else (belongs.t() @ found.visible.to(belongs.dtype) @ belongs) > 0
+    weights = (belongs / atoms).t() @ atom_map.weights @ belongs
+    visible = None if atom_map.visible is None else (belongs.t() @ atom_map.visible.to(belongs.dtype) @ belongs) > 0
     return AttentionMap(weights, visible)
 
 
 def report_heads(
     maps: Mapping[str, AttentionMap], residues: Residues, *, separation: int = 6, cutoff: float = CONTACT
 ) -> list[HeadReport]:
-    """Weigh every head of every map against the contacts of the protein.
+    """Compare every head of every map with the contacts and the sequence of the protein.
 
     Parameters
     ----------
     maps : mapping of str to AttentionMap
-        Of this protein, by layer.
+        Maps of this protein, by layer.
     residues : Residues
-        Without coordinates, what asks for contacts is NaN.
+        Without coordinates, values about contacts are NaN.
     separation : int
-        Contacts of one chain count from this many residues apart; those between chains always.
+        Minimum separation of pairs within a chain, residues; pairs between chains always count.
     cutoff : float
-        Å.
+        Maximum CB distance of a contact, Å.
     """
     if separation < 1:
-        raise OptionError(f"separation={separation}: pairs are 1 residue apart or more")
+        raise OptionError(f"separation={separation}. Allowed: 1 or more residues.")
     chain, place = residues.chain_number, residues.seq_pos
     same = chain[:, None] == chain
     apart = np.abs(place[:, None] - place)
     upper = np.triu(np.ones_like(same), 1)
-    known = ~np.isnan(residues.pos).any(1)
-    far = upper & (~same | (apart >= separation)) & known[:, None] & known
-    touching = contacts(residues, cutoff=cutoff)
-    made = []
-    for layer, found in maps.items():
-        weights = found.weights.double().cpu().numpy()
-        seen = np.ones_like(same) if found.visible is None else symmetrized(found.visible.cpu().numpy())
+    has_position = ~np.isnan(residues.pos).any(1)
+    far = upper & (~same | (apart >= separation)) & has_position[:, None] & has_position
+    touching = contact_map(residues, cutoff=cutoff)
+    reports = []
+    for layer, attention in maps.items():
+        weights = attention.weights.double().cpu().numpy()
+        seen = np.ones_like(same) if attention.visible is None else symmetrized(attention.visible.cpu().numpy())
         pairs, near = far & seen, upper & same & seen
         for head, a in enumerate(weights):
             s = symmetrized(a)
             f, contact = apc(s)[pairs], touching[pairs]
-            made.append(HeadReport(
+            reports.append(HeadReport(
                 layer=layer,
                 head=head,
                 r_contact=_pearson(f, contact),
@@ -170,11 +169,11 @@ def report_heads(
                 pairs=int(pairs.sum()),
                 prevalence=float(contact.mean()) if contact.size else np.nan,
             ))  # fmt: skip
-    return made
+    return reports
 
 
 def write_heads(reports: Sequence[HeadReport], path: str | Path) -> Path:
-    """Write reports as CSV, a row a head."""
+    """Write reports as CSV, one row per head."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -186,7 +185,7 @@ def write_heads(reports: Sequence[HeadReport], path: str | Path) -> Path:
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> float:
-    """NaN where one is constant, to rounding."""
+    """Compute the Pearson correlation; NaN if one is constant up to rounding."""
     x, y = (np.asarray(v, np.float64) for v in (x, y))
     if x.size < 2 or np.ptp(x) <= 1e-14 * np.abs(x).max() or np.ptp(y) == 0:
         return np.nan
@@ -195,7 +194,7 @@ def _pearson(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _precision(score: np.ndarray, contact: np.ndarray, top: int) -> float:
-    """Share of contacts among the best ``top`` pairs; NaN where there are no contacts at all."""
+    """Compute the fraction of contacts among the best ``top`` pairs; NaN without any contact."""
     if not contact.any():
         return np.nan
     return float(contact[np.argsort(-score, kind="stable")[:top]].mean())

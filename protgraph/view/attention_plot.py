@@ -1,4 +1,4 @@
-"""Pictures of attention: a heat map for each head, and all heads of a model at a glance."""
+"""Figures of attention: a heat map per head, and an overview of all heads of a model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["draw_heads", "draw_overview", "file_name", "make_figure", "residue_t
 
 _DPI = 150
 _CONTACT = "#D55E00"  # Okabe & Ito 2008, color-blind safe
-_UNSEEN, _GREY = "#E8E8E8", "#666666"
+_UNSEEN, _GRAY = "#E8E8E8", "#666666"
 _STEPS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
 _MOST_TICKS = 9
 _ABREAST = 8  # heads
@@ -40,24 +40,22 @@ def draw_heads(
     touching: np.ndarray | None = None,
     title: str = "",
 ) -> Path:
-    """The weights of every head of one layer, beside those of a head that weighs all that it sees alike, on one
-    logarithmic scale.
+    """Plot the weights of every head of one layer, relative to uniform weights, on one logarithmic scale.
 
     Parameters
     ----------
     path : str or Path
-        PNG to write.
+        Output file, PNG.
     layer : str
-        Path of the layer.
+        Path of the layer in the model.
     found : AttentionMap
     residues : Residues
-        Of this protein.
     reports : sequence of HeadReport
-        Of these heads, for their titles.
+        Numbers of these heads, for the titles.
     touching : ndarray, optional
         ``(L, L)`` bool, pairs to mark in the upper triangle.
     title : str
-        What stands above.
+        Title of the figure.
     """
     from matplotlib.colors import LogNorm
 
@@ -79,23 +77,23 @@ def draw_heads(
         panel.set_title(_headline(number, reports), fontsize=9)
     for panel in (*axes[:, 0], *axes[-1]):
         residue_ticks(panel, residues)
-    for column in range(columns):  # a column whose last panel is empty has its labels above that
+    for column in range(columns):  # an empty last panel: labels are at the one above
         last = axes[(len(shown) - 1 - column) // columns, column]
         last.tick_params(labelbottom=True)
     bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 4.0 / (rows * side)), aspect=25, pad=0.01)
     ticks = [m * 10.0**e for e in range(-4, 5) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
     bar.set_ticks(ticks, labels=[f"{t:g}" for t in ticks])
     bar.minorticks_off()
-    bar.set_label("weight × residues seen (1: uniform)", fontsize=9)
+    bar.set_label("weight × number of visible residues (1: uniform)", fontsize=9)
     figure.suptitle(f"{title}\n{layer}" if title else layer, fontsize=11, x=0.01, ha="left")
-    figure.supxlabel("residue that is attended to", fontsize=9)
+    figure.supxlabel("key residue", fontsize=9)
     _legend(figure, touching, found)
-    figure.supylabel("residue that attends", fontsize=9)
+    figure.supylabel("query residue", fontsize=9)
     return save(figure, path)
 
 
 def draw_overview(path: str | Path, reports: Sequence[HeadReport], *, title: str = "") -> Path:
-    """All heads of all layers: how far each agrees with contacts (where there are some) and with distance."""
+    """Plot the agreement of all heads of all layers with contacts (if any) and with sequence separation."""
     layers = list(dict.fromkeys(r.layer for r in reports))
     heads = max(r.head for r in reports) + 1
     parts = [
@@ -106,7 +104,7 @@ def draw_overview(path: str | Path, reports: Sequence[HeadReport], *, title: str
     tables = [(_table(reports, layers, heads, name), label, bound) for name, label, bound in parts]
     tables = [part for part in tables if not np.isnan(part[0]).all()]
     count, names = max(1, len(tables)), max(map(len, layers)) * 0.075
-    columns = count if heads <= _ABREAST else 1  # tables of many heads stand below each other
+    columns = count if heads <= _ABREAST else 1  # tables of many heads are below each other
     rows = math.ceil(count / columns)
     figure = make_figure(names + columns * (0.42 * heads + 1.5) + 0.3, rows * (0.32 * len(layers) + 0.9) + 0.7)
     axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
@@ -119,17 +117,17 @@ def draw_overview(path: str | Path, reports: Sequence[HeadReport], *, title: str
 
 
 def file_name(layer: str) -> str:
-    """``layers_0_blocks_1_encoder.png`` for ``layers[0].blocks.1 (encoder)``."""
+    """Return ``layers_0_blocks_1_encoder.png`` for ``layers[0].blocks.1 (encoder)``."""
     return re.sub(r"[^A-Za-z0-9]+", "_", layer).strip("_") + ".png"
 
 
 def residue_ticks(axes: Axes, residues: Residues) -> None:
-    """Ticks at round residue numbers, "A:20", and lines between chains, on both axes."""
+    """Set ticks at round residue numbers, "A:20", and lines between chains, on both axes."""
     chain = residues.chain_number
     starts = np.flatnonzero(np.diff(chain, prepend=-1))
     for start in starts[1:]:
-        axes.axhline(start - 0.5, color=_GREY, linewidth=0.6)
-        axes.axvline(start - 0.5, color=_GREY, linewidth=0.6)
+        axes.axhline(start - 0.5, color=_GRAY, linewidth=0.6)
+        axes.axvline(start - 0.5, color=_GRAY, linewidth=0.6)
     ids = residues.ids
     for step in _STEPS:
         places = np.flatnonzero((residues.res_id % step == 0) & (residues.ins_code == ""))
@@ -145,7 +143,7 @@ def residue_ticks(axes: Axes, residues: Residues) -> None:
 
 
 def make_figure(width: float, height: float) -> Figure:
-    """An empty figure of so many inches that needs no display."""
+    """Create an empty figure of this size in inches; requires no display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -155,7 +153,7 @@ def make_figure(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Write it, with folders that are missing."""
+    """Write a figure, and create missing folders."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=_DPI)
@@ -163,13 +161,13 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 
 def _grid(count: int) -> tuple[int, int]:
-    """Columns and rows: four abreast, more where there are many."""
+    """Return columns and rows: four columns, five for many heads."""
     columns = min(count, 4 if count <= 12 else 5)
     return columns, math.ceil(count / columns)
 
 
 def _range(shown: np.ndarray) -> tuple[float, float]:
-    """Bounds of the scale: nearly all that is shown, 1 within, and at least a factor of 4 apart."""
+    """Return the bounds of the scale: nearly all values and 1 inside, and a factor of 4 or more."""
     known = shown[np.isfinite(shown)]
     low, high = np.percentile(known, [2, 99.5]) if known.size else (1.0, 1.0)
     return min(low, 0.5), max(high, 2.0)
@@ -188,10 +186,10 @@ def _mark(panel: Axes, touching: np.ndarray | None, side: float) -> None:
 
 
 def _headline(number: int, reports: Sequence[HeadReport]) -> str:
-    told = next((r for r in reports if r.head == number), None)
-    if told is None or math.isnan(told.p_at_l):
+    report = next((r for r in reports if r.head == number), None)
+    if report is None or math.isnan(report.p_at_l):
         return f"head {number}"
-    return f"head {number}: r = {told.r_contact:z.2f}, P@L = {told.p_at_l:.2f}"
+    return f"head {number}: r = {report.r_contact:z.2f}, P@L = {report.p_at_l:.2f}"
 
 
 def _legend(figure: Figure, touching: np.ndarray | None, found: AttentionMap) -> None:
@@ -201,7 +199,7 @@ def _legend(figure: Figure, touching: np.ndarray | None, found: AttentionMap) ->
     if touching is not None:
         shown.append(Patch(facecolor="none", edgecolor=_CONTACT, label="upper right: contacts, CB within 8 Å"))
     if found.visible is not None:
-        shown.append(Patch(facecolor=_UNSEEN, edgecolor="none", label="cannot be seen"))
+        shown.append(Patch(facecolor=_UNSEEN, edgecolor="none", label="not visible"))
     if shown:
         figure.legend(handles=shown, loc="outside lower left", ncols=2, fontsize=8, frameon=False, handlelength=1.0)
 
@@ -212,7 +210,7 @@ def _chance(reports: Sequence[HeadReport]) -> str:
 
 
 def _table(reports: Sequence[HeadReport], layers: Sequence[str], heads: int, name: str) -> np.ndarray:
-    """``(layers, heads)``."""
+    """Return one number of every report as a table ``(layers, heads)``."""
     table = np.full((len(layers), heads), np.nan)
     for r in reports:
         table[layers.index(r.layer), r.head] = getattr(r, name)
@@ -220,7 +218,7 @@ def _table(reports: Sequence[HeadReport], layers: Sequence[str], heads: int, nam
 
 
 def _matrix(panel: Axes, table: np.ndarray, label: str, bound: float | None) -> None:
-    """Numbers in colored cells: around 0 where there is a bound, from 0 up where there is none."""
+    """Plot numbers in colored cells: a diverging scale with a bound, a sequential one without."""
     if bound is None:
         high = max(float(np.nanmax(table)), 0.1)
         panel.imshow(table, cmap="Blues", vmin=0, vmax=high, aspect="auto")

@@ -1,4 +1,4 @@
-"""The attention of a model on one protein as a folder: pictures of every head, of positions, and a table."""
+"""Write the attention of a model on one protein: heat maps of every head, positional codes, and a table."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import numpy as np
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.model import ProteinModel
 from protgraph.structure import Residues
-from protgraph.view.attention_heads import HeadReport, contacts, on_residues, report_heads, write_heads
+from protgraph.view.attention_heads import HeadReport, contact_map, report_heads, residue_attention, write_heads
 from protgraph.view.attention_plot import draw_heads, draw_overview, file_name
 from protgraph.view.position_plot import draw_positions, position_codes
 
 __all__ = ["AttentionReport", "write_attention"]
 
-#: Places in the picture of positions: at least these, however short the protein.
-_PLACES = 64
+#: Minimum number of positions in the figure of positional codes.
+_MIN_POSITIONS = 64
 
 
 @dataclass(frozen=True)
 class AttentionReport:
-    """What was written.
+    """Files and numbers of one report.
 
     Parameters
     ----------
     heads : list of HeadReport
     files : list of Path
-        A picture for each layer, then of all heads, then of positions where the model has some, and the table.
+        One figure per layer, one of all heads, one of positional codes if the model has any, and the table.
     positions : tuple of str
-        Where the model tells places apart by a positional encoding; edges and features may tell them apart too.
+        Parts of the model with a positional encoding; edges and features may encode positions too.
     """
 
     heads: list[HeadReport]
@@ -47,40 +47,42 @@ def write_attention(
     title: str = "",
     separation: int = 6,
 ) -> AttentionReport:
-    """Show what a model attends to in one protein; pictures of an earlier report in the folder go.
+    """Write figures and a table of a model's attention in one protein; figures of an earlier report are removed.
 
     Parameters
     ----------
     model : ProteinModel
     residues : Residues
-        The protein; without coordinates, contacts are left out.
+        Without coordinates, contacts are left out.
     graph : ProteinGraph
-        What the model sees of it: ``model.plan.precompute(residues)``.
+        Input of the model: ``model.plan.precompute(residues)``.
     out : str or Path
-        Folder to write to.
+        Output folder.
     title : str
-        What stands above every picture.
+        Title of every figure.
     separation : int
-        Contacts of one chain count from this many residues apart.
+        Minimum separation of contacts within a chain, residues.
 
     Raises
     ------
     WiringError
-        The model has no layer with attention.
+        The model has no attention layer.
     """
     out, model = Path(out), model.eval()
     maps = {layer: found[0] for layer, found in model.attention(graph).items()}
     if "residue" in graph:  # nodes are atoms
-        maps = {layer: on_residues(found, graph.residue, len(residues)) for layer, found in maps.items()}
+        maps = {layer: residue_attention(found, graph.residue, len(residues)) for layer, found in maps.items()}
     heads = report_heads(maps, residues, separation=separation)
     touching = _far_contacts(residues, separation)
     files = []
     _remove_pictures(out)
     for layer, found in maps.items():
-        own = [r for r in heads if r.layer == layer]
-        files.append(draw_heads(out / file_name(layer), layer, found, residues, own, touching=touching, title=title))
+        reports = [r for r in heads if r.layer == layer]
+        files.append(
+            draw_heads(out / file_name(layer), layer, found, residues, reports, touching=touching, title=title)
+        )
     files.append(draw_overview(out / "heads.png", heads, title=title))
-    codes = position_codes(model, max(_PLACES, int(residues.seq_pos.max()) + 1))
+    codes = position_codes(model, max(_MIN_POSITIONS, int(residues.seq_pos.max()) + 1))
     if codes:
         files.append(draw_positions(out / "positions.png", codes, title=title))
     files.append(write_heads(heads, out / "heads.csv"))
@@ -88,15 +90,15 @@ def write_attention(
 
 
 def _remove_pictures(out: Path) -> None:
-    """Take away the pictures of an earlier report, of a model with other layers maybe: its table is replaced too."""
+    """Remove figures of an earlier report, which may be of a model with other layers."""
     if (out / "heads.csv").is_file():
         for old in (*out.glob("layers_*.png"), out / "positions.png"):
             old.unlink(missing_ok=True)
 
 
 def _far_contacts(residues: Residues, separation: int) -> np.ndarray | None:
-    """``(L, L)`` bool; None without coordinates."""
-    touching = contacts(residues)
+    """Return the ``(L, L)`` bool map of contacts at the minimum separation; None without coordinates."""
+    touching = contact_map(residues)
     chain, place = residues.chain_number, residues.seq_pos
     touching &= (chain[:, None] != chain) | (np.abs(place[:, None] - place) >= separation)
     return None if np.isnan(residues.pos).all() else touching

@@ -1,4 +1,4 @@
-"""What a trained model says of a protein, as colors and edges of a scene."""
+"""Predictions and attention of a trained model as colors and edges of a scene."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from protgraph.train import Failure, load_checkpoint, predict
 from protgraph.train.files import read_proteins
 from protgraph.view.scene import Color, EdgeSet, edge_set
 
-__all__ = ["attended", "predicted"]
+__all__ = ["attention_edges", "prediction_colors"]
 
 _KEYS = ("file", "chain", "res_id", "ins_code", "res_name")
-_AS_USUAL: Mapping[str, Any] = MappingProxyType({})
-_SEPARATION = 3  # residues; nearer ones lie under the backbone
+_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
+_SEPARATION = 3  # residues; edges between closer ones are hidden by the backbone
 
 
-def predicted(
-    checkpoint: str | Path, path: str | Path, residues: Residues, *, reading: Mapping[str, Any] = _AS_USUAL
+def prediction_colors(
+    checkpoint: str | Path, path: str | Path, residues: Residues, *, reading: Mapping[str, Any] = _DEFAULTS
 ) -> dict[str, Color]:
-    """Every column that a model predicts a residue, by name; NaN for residues that it says nothing of.
+    """Return every column that a model predicts per residue, by name; NaN for residues without a prediction.
 
-    ``reading`` says how the residues were read from the file: ``chains``, ``model``, ``altloc``, ``assembly`` of
+    ``reading`` has the options with which the residues were read: ``chains``, ``model``, ``altloc``, ``assembly`` of
     :func:`protgraph.train.predict`.
 
     Raises
     ------
     OptionError
-        Its predictions are not per residue.
+        The predictions are not per residue.
     SelectionError
-        The file cannot be predicted for.
+        The file cannot be featurized for the model.
     """
     found = predict(checkpoint, [path], **reading)
     if found.failures and not found.rows:
         raise SelectionError(f"{path}: {found.failures[0].reason}")
     if found.columns[: len(_KEYS)] != _KEYS:
-        raise OptionError(f"{checkpoint} does not predict per residue; its columns are {', '.join(found.columns)}")
+        raise OptionError(f"{checkpoint}: predictions are not per residue; columns: {', '.join(found.columns)}")
     place = {row[1:4]: row[len(_KEYS) :] for row in found.rows}
     keys = zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True)
     rows = [place.get(key) for key in keys]
@@ -55,19 +55,19 @@ def _color(name: str, values: list[object]) -> Color:
     return Color(name, np.array(number), labels)
 
 
-def attended(
-    checkpoint: str | Path, path: str | Path, residues: Residues, *, reading: Mapping[str, Any] = _AS_USUAL
+def attention_edges(
+    checkpoint: str | Path, path: str | Path, residues: Residues, *, reading: Mapping[str, Any] = _DEFAULTS
 ) -> EdgeSet:
-    """As many pairs as there are residues, those with the most attention: the mean over layers and heads of A + Aᵀ.
+    """Return the L pairs with the largest attention, the mean of A + Aᵀ over layers and heads, for L residues.
 
-    ``reading`` is as :func:`predicted` has it.
+    ``reading`` is as in :func:`prediction_colors`.
 
     Raises
     ------
     WiringError
         The model has no attention between residues.
     SelectionError
-        The file cannot be read for it.
+        The file cannot be featurized for the model.
     """
     trained = load_checkpoint(checkpoint)
     failures: list[Failure] = []
@@ -83,9 +83,9 @@ def attended(
         mean = torch.stack([m[0].weights.mean(0) for m in maps.values()]).mean(0).double().numpy()  # (L, L)
         both = np.triu(mean + mean.T, _SEPARATION)
         best = np.argsort(-both, axis=None, kind="stable")[: len(mean)]
-        own = np.array([number[key] for key in p.residues.ids])
-        pairs.append(own[np.stack(np.unravel_index(best, both.shape), 1)])
+        rows = np.array([number[key] for key in p.residues.ids])
+        pairs.append(rows[np.stack(np.unravel_index(best, both.shape), 1)])
         weights.append(both.ravel()[best])
     width = np.concatenate(weights)
-    kept = width > 0
-    return edge_set("attention", np.concatenate(pairs)[kept], width[kept] / width.max())
+    positive = width > 0
+    return edge_set("attention", np.concatenate(pairs)[positive], width[positive] / width.max())

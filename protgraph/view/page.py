@@ -1,4 +1,4 @@
-"""A scene as one HTML page that needs no network: plotly, its program inside the page."""
+"""Write a scene as one HTML page with plotly.js inside, so that it works offline."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from protgraph.view.scene import EdgeSet, Scene
 
 __all__ = ["write_page"]
 
-# Okabe & Ito 2008, "Color universal design": told apart by people with any color vision.
+# Okabe & Ito 2008, "Color universal design".
 _PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-_EYE = {"x": 1.1, "y": 1.1, "z": 0.6}  # nearer than plotly's (1.25, 1.25, 1.25)
-_WIDTHS = 4  # how many thicknesses edges are drawn in: a plotly line has one
+_EYE = {"x": 1.1, "y": 1.1, "z": 0.6}  # closer than the default of plotly, (1.25, 1.25, 1.25)
+_WIDTHS = 4  # number of line widths: a plotly trace has one each
 _THINNEST, _THICKEST = 1.0, 6.0
 
 
 def write_page(scene: Scene, path: str | Path) -> Path:
-    """Write the page: backbones, residues, edges of each kind; the legend switches each on and off.
+    """Write the page: backbones, residues, and edges of each kind; the legend hides and shows each.
 
     Raises
     ------
     MissingExtraError
-        Where plotly is not installed.
+        plotly is not installed.
     """
     go = _plotly()
     figure = go.Figure([*_backbones(scene, go), *_edges(scene, go), *_nodes(scene, go)])
@@ -52,12 +52,14 @@ def _plotly() -> Any:
     try:
         import plotly.graph_objects
     except ImportError as e:
-        raise MissingExtraError('pages need plotly: pip install "protgraph-pyg[view]"') from e
+        raise MissingExtraError(
+            'HTML pages require plotly, which is not installed. Run: pip install "protgraph-pyg[view]"'
+        ) from e
     return plotly.graph_objects
 
 
 def _line(go: Any, xyz: np.ndarray, **options: Any) -> Any:
-    """A line through ``(M, 3)`` points, interrupted at NaN."""
+    """Return a line through ``(M, 3)`` points, interrupted at NaN."""
     x, y, z = (np.where(np.isnan(column), None, column.round(3)).tolist() for column in xyz.T)
     return go.Scatter3d(x=x, y=y, z=z, mode="lines", hoverinfo="skip", **options)
 
@@ -70,10 +72,10 @@ def _backbones(scene: Scene, go: Any) -> list[Any]:
 
 
 def _nodes(scene: Scene, go: Any) -> list[Any]:
-    """One set of markers, or one for each category there is."""
+    """Return one set of markers, or one per category."""
     color, pos, texts = scene.color, scene.residues.pos, np.array(scene.texts, dtype=object)
-    known = ~np.isnan(color.values)
-    groups = [(f"{color.name}: none", np.flatnonzero(~known), {"color": "#cccccc"})]
+    has_value = ~np.isnan(color.values)
+    groups = [(f"{color.name}: none", np.flatnonzero(~has_value), {"color": "#cccccc"})]
     if color.labels:
         rows = [(label, np.flatnonzero(color.values == i)) for i, label in enumerate(color.labels)]
         groups += [
@@ -82,8 +84,8 @@ def _nodes(scene: Scene, go: Any) -> list[Any]:
         ]
     else:
         bar = {"title": {"text": f"{color.name} {f'({color.unit})' if color.unit else ''}".rstrip()}}
-        shade = {"color": color.values[known].tolist(), "colorscale": "Viridis", "colorbar": bar, "showscale": True}
-        groups.append((color.name, np.flatnonzero(known), shade))
+        shade = {"color": color.values[has_value].tolist(), "colorscale": "Viridis", "colorbar": bar, "showscale": True}
+        groups.append((color.name, np.flatnonzero(has_value), shade))
     return [
         go.Scatter3d(
             **dict(zip("xyz", pos[rows].T.astype(float).round(3).tolist(), strict=True)),
@@ -99,7 +101,7 @@ def _nodes(scene: Scene, go: Any) -> list[Any]:
 
 
 def _edges(scene: Scene, go: Any) -> list[Any]:
-    """A line an edge kind, several where its edges are of several widths; they are one item of the legend."""
+    """Return one line per edge kind and width; a kind is one item of the legend."""
     traces = []
     for i, edges in enumerate(scene.edges):
         color = _PALETTE[(i + 1) % len(_PALETTE)]
@@ -118,5 +120,5 @@ def _edges(scene: Scene, go: Any) -> list[Any]:
 
 
 def _steps(edges: EdgeSet) -> np.ndarray:
-    """``(P,)`` int64 from 1, which of the widths each edge is drawn in."""
+    """Return the ``(P,)`` int64 index of each edge's line width, from 1."""
     return np.ceil(edges.width * _WIDTHS).astype(np.int64)

@@ -1,4 +1,4 @@
-"""A picture of how a model knows where a residue is along the sequence."""
+"""Figure of the positional codes of a model."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ _HEADLINE = {
 
 
 def position_codes(model: ProteinModel, length: int) -> dict[str, PositionCode]:
-    """Every way in which a model tells places apart, each once, by the first parts that use it.
+    """Return the distinct positional codes of a model, by the path of the first part that uses each.
 
     Parameters
     ----------
     model : ProteinModel
     length : int
-        Places to show, from 0.
+        Number of positions, from 0.
     """
-    found: dict[str, PositionCode] = {}
-    for where, code in _told(model, length):
-        if not any(_same(code, other) for other in found.values()):
-            found[where] = code
-    return found
+    codes: dict[str, PositionCode] = {}
+    for where, code in _all_codes(model, length):
+        if not any(_same(code, other) for other in codes.values()):
+            codes[where] = code
+    return codes
 
 
-def _told(model: ProteinModel, length: int) -> Iterator[tuple[str, PositionCode]]:
-    """What featurizers and parts of layers tell, in the order of computation, by where they stand."""
+def _all_codes(model: ProteinModel, length: int) -> Iterator[tuple[str, PositionCode]]:
+    """Yield path and positional code of featurizers and parts of layers, in the order of computation."""
     place = torch.arange(length)
     for n, featurizer in model.plan.tensor:
         if isinstance(featurizer, SequencePosition):
@@ -52,18 +52,18 @@ def _told(model: ProteinModel, length: int) -> Iterator[tuple[str, PositionCode]
             yield f"features[{model.plan.components.index(n)}] ({n.name})", PositionCode("sinusoidal", made)
     for w, layer in zip(model.wires, model.layers, strict=True):
         for path, part in layer.named_modules():
-            tell = getattr(part, "position_code", None)
-            code = None if tell is None else tell(length)
+            method = getattr(part, "position_code", None)
+            code = None if method is None else method(length)
             if code is not None:
                 inside = [p for p in path.split(".") if p and p != "attention"]
                 yield f"{'.'.join([w.path, *inside])} ({w.component.name})", code
 
 
 def similarity(code: PositionCode) -> np.ndarray:
-    """What places have in common by how far they are apart: ``(D,)`` for offsets 0, 1, …, 1 at 0.
+    """Compute the similarity of positions by offset, ``(D,)`` for offsets 0, 1, …; 1 at offset 0.
 
-    Of vectors that are added, the mean of ``p_i·p_j`` over all i, j that far apart, over its value at 0; of rotations,
-    the mean over channels of ``cos(Δ ω_c)``, which is what the scalar product of two equal vectors is turned into.
+    For added vectors, the mean of ``p_i·p_j`` over all pairs at that offset, divided by its value at 0. For rotations,
+    the mean over channels of ``cos(Δ ω_c)``, the scalar product of two equal unit vectors after rotation.
     """
     values = code.values.double().cpu().numpy()
     if code.kind == "rotary":
@@ -74,7 +74,7 @@ def similarity(code: PositionCode) -> np.ndarray:
 
 
 def draw_positions(path: str | Path, codes: Mapping[str, PositionCode], *, title: str = "") -> Path:
-    """For each code its numbers by place, and beside them what places have in common by distance."""
+    """Plot each code by position, and the similarity of positions by offset."""
     figure = make_figure(10.0, 2.9 * len(codes) + 0.6)
     axes = figure.subplots(len(codes), 2, squeeze=False, width_ratios=(3, 2))
     for (left, right), (where, code) in zip(axes, codes.items(), strict=True):
@@ -93,14 +93,14 @@ def _draw_vectors(left: Axes, right: Axes, code: PositionCode) -> None:
     bound = max(float(np.abs(values).max()), 1e-12)
     image = left.imshow(values, cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto", interpolation="nearest")
     left.figure.colorbar(image, ax=left, pad=0.01)
-    left.set_xlabel("place along the sequence", fontsize=8)
+    left.set_xlabel("position in the sequence", fontsize=8)
     left.set_ylabel("pair of channels" if code.kind == "rotary" else "channel", fontsize=8)
     shared = similarity(code)
     right.plot(shared, color="#0072B2", linewidth=1.4)
     right.axhline(0, color="#666666", linewidth=0.6)
     right.set_xlim(0, max(1, len(shared) - 1))
     right.set_xlabel("residues apart", fontsize=8)
-    right.set_title("what two places have in common", fontsize=9, loc="left")
+    right.set_title("similarity of two positions", fontsize=9, loc="left")
 
 
 def _draw_offsets(left: Axes, right: Axes, code: PositionCode) -> None:
@@ -118,7 +118,7 @@ def _draw_offsets(left: Axes, right: Axes, code: PositionCode) -> None:
     right.legend(fontsize=7, ncols=2)
     right.set_title("bias by offset", fontsize=9, loc="left")
     for panel in (left, right):
-        panel.set_xlabel("offset j − i, residues (further counts as the end)", fontsize=8)
+        panel.set_xlabel("offset j − i, residues (clipped at the ends)", fontsize=8)
 
 
 def _same(one: PositionCode, other: PositionCode) -> bool:

@@ -1,4 +1,4 @@
-"""What a picture of a protein shows: a value a residue as color, edges by kind, and a text a residue."""
+"""Scene of a protein: one value per residue as color, edges by kind, and a text per residue."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from protgraph.structure.residues.chain_breaks import linked_to_next
 
 __all__ = ["Color", "EdgeSet", "Scene", "color_of", "edge_set", "is_color", "make_scene"]
 
-_PLAIN = ("chain", "residue", "seq_pos", "b_factor")  # what every protein has, without a featurizer
+_PLAIN = ("chain", "residue", "seq_pos", "b_factor")  # available without a featurizer
 
 
 @dataclass(frozen=True, eq=False)
 class Color:
-    """One value a residue.
+    """One value per residue.
 
     Parameters
     ----------
     name : str
-        What it is.
+        Name in the legend.
     values : ndarray
-        ``(N,)`` float; NaN where there is none. Of categories, the place in ``labels``.
+        ``(N,)`` float; NaN for missing values. For categories, the index into ``labels``.
     labels : tuple of str
-        Names of categories; empty for numbers.
+        Names of the categories; empty for numbers.
     unit : str
-        Of numbers.
+        Unit of the numbers.
     """
 
     name: str
@@ -43,26 +43,26 @@ class Color:
     unit: str = ""
 
     def text(self, i: int) -> str:
-        """The value of residue i, to read."""
+        """Return the name and the value of residue i."""
         value = self.values[i]
         if np.isnan(value):
             return f"{self.name}: none"
-        said = self.labels[int(value)] if self.labels else f"{value:.4g} {self.unit}".rstrip()
-        return f"{self.name}: {said}"
+        shown = self.labels[int(value)] if self.labels else f"{value:.4g} {self.unit}".rstrip()
+        return f"{self.name}: {shown}"
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeSet:
-    """Edges of one kind, each pair once.
+    """Undirected edges of one kind.
 
     Parameters
     ----------
     name : str
-        The kind.
+        Kind of the edges.
     pairs : ndarray
         ``(P, 2)`` int64, i < j.
     width : ndarray
-        ``(P,)`` float in (0, 1], how thick each is drawn.
+        ``(P,)`` float in (0, 1], relative line width.
     """
 
     name: str
@@ -72,15 +72,15 @@ class EdgeSet:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A protein to look at.
+    """Protein with the values and edges to show.
 
     Parameters
     ----------
     residues : Residues
     color : Color
-        What the nodes are colored by.
+        Values that color the residues.
     shown : tuple of Color
-        Further values, in words where one hovers.
+        Further values, shown as text on hover.
     edges : tuple of EdgeSet
     """
 
@@ -91,12 +91,12 @@ class Scene:
 
     @property
     def traces(self) -> dict[str, np.ndarray]:
-        """CA positions ``(M, 3)`` of each chain in order, Å, with a row of NaN at every break."""
+        """CA positions ``(M, 3)`` of each chain in order, Å, with a row of NaN at each chain break."""
         return _traces(self.residues)
 
     @property
     def texts(self) -> list[str]:
-        """For each residue its name, "A:GLY:42", and its values, one a line."""
+        """Text of each residue: its identifier, "A:GLY:42", and its values, one per line."""
         r = self.residues
         names = zip(r.chain.tolist(), r.res_name.tolist(), r.res_id.tolist(), r.ins_code.tolist(), strict=True)
         colors = (self.color, *self.shown)
@@ -107,9 +107,13 @@ class Scene:
 
 
 def make_scene(
-    residues: Residues, *, edges: Sequence[ComponentSpec] = (), color: Color | str = "chain", shown: Sequence[Color] = ()
+    residues: Residues,
+    *,
+    edges: Sequence[ComponentSpec] = (),
+    color: Color | str = "chain",
+    shown: Sequence[Color] = (),
 ) -> Scene:
-    """A scene with the edges that featurizers find.
+    """Build a scene with the edges of featurizers.
 
     Parameters
     ----------
@@ -117,39 +121,42 @@ def make_scene(
     edges : sequence of ComponentSpec
         Edge featurizers.
     color : Color or str
-        As :func:`color_of` takes it.
+        Values, or a name for :func:`color_of`.
     shown : sequence of Color
-        Further values to show.
+        Further values, shown as text.
 
     Raises
     ------
     MissingCoordinatesError
-        The protein is only a sequence.
+        The protein has no coordinates.
     OptionError
-        A featurizer finds no edges.
+        A featurizer does not make edges.
     """
     if not residues.has_coordinates:
-        raise MissingCoordinatesError(f"{residues.name!r} is only a sequence; there is nothing to see")
-    found = tuple(_edge_set(residues, n) for n in edges)
-    return Scene(residues, color if isinstance(color, Color) else color_of(residues, color, edges), tuple(shown), found)
+        raise MissingCoordinatesError(
+            f"scene of {residues.name!r}: the protein has no coordinates. Give a structure file instead of a sequence."
+        )
+    edge_sets = tuple(_edge_set(residues, component) for component in edges)
+    color = color if isinstance(color, Color) else color_of(residues, color, edges)
+    return Scene(residues, color, tuple(shown), edge_sets)
 
 
 def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ()) -> Color:
-    """Values by name: "chain", "residue", "seq_pos", "b_factor", or what a featurizer makes a node.
+    """Return values by name: "chain", "residue", "seq_pos", "b_factor", or a node field of a featurizer.
 
     Parameters
     ----------
     residues : Residues
     name : str
-        A featurizer ("sasa", "dssp") or a field that one writes; of several columns one is chosen by number:
-        "dihedral:4". One-hot columns are read as categories.
+        A featurizer ("sasa", "dssp") or a field that it writes. A number selects one of several columns:
+        "dihedral:4". One-hot columns become categories.
     edges : sequence of ComponentSpec
-        Edge featurizers, for those that ask about the graph.
+        Edge featurizers, for featurizers that require edges; knn by default.
 
     Raises
     ------
     OptionError
-        There is no such name, or no one column is meant.
+        The name is unknown, or it has several columns and no number is given.
     """
     if name in _PLAIN:
         return _plain(residues, name)
@@ -157,7 +164,10 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
     plan = FeaturePlan([*(edges or [ComponentSpec("knn")]), ComponentSpec(featurizer)])
     written = [f for f, spec in plan.fields.items() if spec.level == "node" and f in _written(plan, featurizer)]
     if not written:
-        raise OptionError(f"{featurizer!r} gives nodes no value to color them by; 'protgraph list featurizers'")
+        raise OptionError(
+            f"color {name!r}: featurizer {featurizer!r} writes no node field. Allowed: node featurizers, see "
+            "'protgraph list featurizers'."
+        )
     graph = plan.featurize(plan.precompute(residues))
     key = featurizer if featurizer in written else written[0]
     spec, value = plan.fields[key], graph[key].to(torch.float64).reshape(len(residues), -1).numpy()
@@ -170,15 +180,15 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
         return Color(key, value.argmax(1).astype(float), tuple(labels))
     if value.shape[1] > 1 and not (column.isdigit() and int(column) < value.shape[1]):
         raise OptionError(
-            f"{name!r} has {value.shape[1]} values a residue ({spec.doc}); choose one: {featurizer}:0 to "
-            f"{featurizer}:{value.shape[1] - 1}"
+            f"color {name!r}: {value.shape[1]} values per residue ({spec.doc}). Select one: {featurizer}:0 to "
+            f"{featurizer}:{value.shape[1] - 1}."
         )
     unit = "" if spec.unit == "dimensionless" else spec.unit
     return Color(name, value[:, int(column or 0)], unit=unit)
 
 
 def is_color(name: str) -> bool:
-    """Whether :func:`color_of` knows the name."""
+    """Return True if :func:`color_of` accepts the name."""
     return name in _PLAIN or name.partition(":")[0] in registry.featurizers
 
 
@@ -203,22 +213,22 @@ def _is_one_hot(value: np.ndarray) -> bool:
     return bool(np.isin(value, (0, 1)).all() and (value.sum(1) == 1).all())
 
 
-def _edge_set(residues: Residues, n: ComponentSpec) -> EdgeSet:
-    featurizer = registry.featurizers.create(n.name, path=n.name, options=n.options)
+def _edge_set(residues: Residues, component: ComponentSpec) -> EdgeSet:
+    featurizer = registry.featurizers.create(component.name, path=component.name, options=component.options)
     if not isinstance(featurizer, EdgeFeaturizer):
-        kinds = ", ".join(k for k in registry.featurizers if _finds_edges(k))
-        raise OptionError(f"{n.name!r} finds no edges; these do: {kinds}")
-    found = featurizer(residues)
-    return edge_set(n.name, np.stack([found.source, found.target], 1))
+        names = ", ".join(name for name in registry.featurizers if _makes_edges(name))
+        raise OptionError(f"edges {component.name!r}: not an edge featurizer. Allowed: {names}.")
+    edges = featurizer(residues)
+    return edge_set(component.name, np.stack([edges.source, edges.target], 1))
 
 
-def _finds_edges(name: str) -> bool:
-    found = registry.featurizers.get(name)
-    return isinstance(found, type) and issubclass(found, EdgeFeaturizer)
+def _makes_edges(name: str) -> bool:
+    featurizer = registry.featurizers.get(name)
+    return isinstance(featurizer, type) and issubclass(featurizer, EdgeFeaturizer)
 
 
 def edge_set(name: str, pairs: np.ndarray, width: np.ndarray | None = None) -> EdgeSet:
-    """Directed edges ``(E, 2)`` with a width each as pairs, the wider of both directions."""
+    """Convert directed edges ``(E, 2)`` to pairs, with the larger width of both directions."""
     width = np.ones(len(pairs)) if width is None else width
     low, high = np.sort(pairs, axis=1).T if len(pairs) else np.zeros((2, 0), np.int64)
     apart = low != high

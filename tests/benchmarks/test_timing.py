@@ -1,4 +1,4 @@
-"""Timing: medians and ratios of ways whose times are known."""
+"""Timing: medians and ratios of functions with known run times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_ratio_of_known_times() -> None:
     assert 2 < three.ratio < 4
 
 
-def test_every_way_runs_equally_often_and_none_always_first() -> None:
+def test_every_function_runs_equally_often_and_first_in_turn() -> None:
     order: list[str] = []
     interleave({name: lambda name=name: order.append(name) for name in "abc"}, reference="a", seconds=0)
     assert [order.count(name) for name in "abc"] == [6, 6, 6]  # a warm-up and 5 rounds
@@ -27,14 +27,14 @@ def test_every_way_runs_equally_often_and_none_always_first() -> None:
     assert rounds == ["abc", "bca", "cab", "abc", "bca"]
 
 
-def test_ways_that_are_warm_run_for_the_fewest_rounds_alone() -> None:
+def test_warm_functions_run_only_the_minimum_number_of_rounds() -> None:
     order: list[str] = []
     ways = {name: lambda name=name: order.append(name) for name in "ab"}
     interleave(ways, reference="a", seconds=0, rounds=3, warm=True)
     assert "".join(order) == "abbaab"
 
 
-def test_unknown_measurement_says_which_there_are() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean 'edges'") as caught:
+def test_an_unknown_measurement_lists_all_names() -> None:
+    with pytest.raises(UnknownNameError, match="'edge'.*'edges'") as caught:
         measure("edge")
     assert all(name in str(caught.value) for name in MEASUREMENTS)

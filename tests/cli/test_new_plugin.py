@@ -1,4 +1,4 @@
-"""``protgraph new-plugin``: what it writes; that it works is shown in tests/plugins/test_template.py."""
+"""``protgraph new-plugin``: files and names; tests/plugins/test_template.py installs and runs the plugin."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from protgraph.cli.new_plugin import render
+from protgraph.cli.new_plugin import render_template
 
 
 def test_names_follow_the_package() -> None:
-    files = render("protgraph_deep_lens")
+    files = render_template("protgraph_deep_lens")
     project = tomllib.loads(files["pyproject.toml"])["project"]
     assert project["name"] == "protgraph-deep-lens"
     points = project["entry-points"]
@@ -34,10 +34,10 @@ def test_the_command_writes_the_files(run, tmp_path: Path, name: str) -> None:
     assert result.code == 0 and "protgraph info lens" in result.out
     folder = tmp_path / "protgraph_lens"
     written = {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
-    assert written == render("protgraph_lens")
+    assert written == render_template("protgraph_lens")
 
 
-def test_nothing_is_overwritten(run, tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(run, tmp_path: Path) -> None:
     (tmp_path / "protgraph_lens").mkdir()
     assert run("new-plugin", "protgraph_lens", "--in", tmp_path).code == 0
     before = (tmp_path / "protgraph_lens" / "README.md").read_bytes()
@@ -47,24 +47,24 @@ def test_nothing_is_overwritten(run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["1lens", "le ns", "../lens", "protgraph", "", "léns"])
-def test_a_name_that_is_no_package_is_refused(run, tmp_path: Path, name: str) -> None:
+def test_an_invalid_package_name_is_refused(run, tmp_path: Path, name: str) -> None:
     result = run("new-plugin", name, "--in", tmp_path)
     assert result.code == 2 and "protgraph_lens" in result.err
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("name", "part"),
     [
-        ("class", "of Python itself"),
-        ("json", "of Python itself"),
-        ("torch", "here already"),
-        ("protgraph_plugins.gat", "here already"),  # in-tree
-        ("gcn", "another model 'gcn' beside protgraph-pyg"),
-        ("protgraph-graph-transformer", "here already"),
+        ("class", "protgraph_class"),
+        ("json", "protgraph_json"),
+        ("torch", "torch/__init__.py"),
+        ("protgraph_plugins.gat", "protgraph_lens"),
+        ("gcn", "model 'gcn'"),
+        ("protgraph-graph-transformer", "model 'graph_transformer'"),
     ],
 )
-def test_a_name_that_is_taken_is_refused(run, tmp_path: Path, name: str, why: str) -> None:
+def test_an_existing_name_is_refused(run, tmp_path: Path, name: str, part: str) -> None:
     result = run("new-plugin", name, "--in", tmp_path)
-    assert result.code == 2 and why in result.err.replace("\n", " ")
+    assert result.code == 2 and part in result.err.replace("\n", " ")
     assert list(tmp_path.iterdir()) == []

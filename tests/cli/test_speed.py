@@ -24,7 +24,7 @@ def test_without_a_checkout_the_error_names_the_missing_folder(run, tmp_path, mo
     assert str(tmp_path / "site-packages" / "benchmarks") in result.err and "Clone" in result.err
 
 
-@pytest.mark.parametrize("name", ["edge", "neighbours"])
+@pytest.mark.parametrize("name", ["edge", "neighbor"])
 def test_an_unknown_measurement_is_refused(run, name):
     result = run("speed", name)
     assert result.code == 2 and repr(name) in result.err

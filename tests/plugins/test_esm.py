@@ -24,7 +24,7 @@ from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET, aatype
 from protgraph.testing.protein_fixtures import make_protein
-from protgraph.view.attention_heads import on_residues
+from protgraph.view.attention_heads import residue_attention
 
 transformers = pytest.importorskip("transformers")
 READS = ("aatype", "masked", "chain", "seq_pos", "proteins")
@@ -243,7 +243,7 @@ def test_atoms_have_the_state_of_their_residue(esm_folder, gaps):
     with AttentionRecorder(layer) as recorder:
         layer(f), layer(spread)
     for alone, together in recorder.weights.values():
-        found = on_residues(AttentionMap(together.maps[0], together.visible[0]), atoms, len(residues))
+        found = residue_attention(AttentionMap(together.maps[0], together.visible[0]), atoms, len(residues))
         assert torch.allclose(found.weights, alone.maps[0], atol=1e-12)
         assert torch.equal(found.visible, alone.visible[0])
 

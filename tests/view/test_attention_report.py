@@ -1,4 +1,4 @@
-"""Pictures of attention and positions are written, of a sane size, with the labels of the protein."""
+"""Figures of attention and positions are written, with the residue labels of the protein."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ EMBED = pg.component("embed", reads=["aatype"], dim=16)
 BLOCK = {"h": "h", "proteins": "proteins", "seq_pos": "seq_pos"}
 
 
-def test_a_folder_holds_a_picture_a_layer_and_one_of_all_heads_and_of_positions(tmp_path):
+def test_a_report_has_a_figure_per_layer_of_all_heads_and_of_positions(tmp_path):
     residues = make_protein((30, 20), seed=1)
-    model = model_of(EMBED, pg.component("pre_norm_block", heads=4, reads=BLOCK), pg.component("transformer", dim=16, heads=2))
+    model = model_of(
+        EMBED, pg.component("pre_norm_block", heads=4, reads=BLOCK), pg.component("transformer", dim=16, heads=2)
+    )
     made = write_attention(model, residues, model.plan.precompute(residues), tmp_path / "new", title="some")
     names = ["layers_1_pre_norm_block.png", "layers_2_transformer.png", "heads.png", "positions.png", "heads.csv"]
     assert [f.name for f in made.files] == names
@@ -41,7 +43,7 @@ def test_a_folder_holds_a_picture_a_layer_and_one_of_all_heads_and_of_positions(
         assert imread(file)[..., :3].std() > 0.02  # not one color
 
 
-def test_ticks_name_residues_and_mark_chains():
+def test_ticks_are_residue_numbers_and_lines_separate_chains():
     residues = make_protein((40, 30), seed=1)
     axes = make_figure(3, 3).subplots()
     residue_ticks(axes, residues)
@@ -51,11 +53,11 @@ def test_ticks_name_residues_and_mark_chains():
     assert [line.get_ydata()[0] for line in axes.lines if len(set(line.get_ydata())) == 1] == [39.5]
 
 
-def test_file_names_are_plain():
+def test_file_names_have_letters_digits_and_underscores():
     assert file_name("layers[0].blocks.1 (encoder)") == "layers_0_blocks_1_encoder.png"
 
 
-def test_every_kind_of_position_is_told_once():
+def test_every_positional_code_is_reported_once():
     codes = position_codes(
         model_of(
             EMBED,
@@ -80,14 +82,14 @@ def test_every_kind_of_position_is_told_once():
     assert position_codes(model_of(EMBED, pg.component("transformer", dim=16)), 40) == {}
 
 
-def test_rotary_similarity_is_what_equal_vectors_are_turned_into():
+def test_rotary_similarity_is_the_product_of_rotated_equal_vectors():
     # q = k = all ones: the product of two rotated vectors is D times the similarity at their distance.
     ones, place = torch.ones(30, 1, 8, dtype=torch.float64), torch.arange(30)
     turned = rotate(ones, place)[:, 0]
     assert similarity(rotary_code(30, 8)) == pytest.approx((turned @ turned[0] / 8).numpy(), abs=1e-12)
 
 
-def test_sinusoids_have_less_in_common_further_away():
+def test_similarity_of_sinusoids_is_the_mean_cosine():
     residues = model_of(EMBED, pg.component("transformer", dim=16), features=["sequence_position"])
     (code,) = position_codes(residues, 50).values()
     shared = similarity(code)

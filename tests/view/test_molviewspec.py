@@ -1,4 +1,4 @@
-"""The state names the file, a color a residue and a tube an edge."""
+"""The MolViewSpec state has the file, a color per residue and a tube per edge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def nodes(tree, kind):
     return found + [n for child in tree.get("children", ()) for n in nodes(child, kind)]
 
 
-def test_the_tree_says_file_colors_and_edges(shared_data, tmp_path):
+def test_the_state_has_file_colors_and_edges(shared_data, tmp_path):
     source = tmp_path / "in" / "1igy.cif"
     source.parent.mkdir()
     shutil.copy(shared_data / "formats" / "1igy.cif", source)

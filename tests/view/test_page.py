@@ -1,4 +1,4 @@
-"""The page in a browser: it draws, the legend switches, nothing is asked of the network."""
+"""The page in a browser: it renders, the legend hides edges, and there is no network request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def browser():
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     driver = shutil.which("chromedriver")
     if chromium is None or driver is None:
-        pytest.skip("no Chromium with its driver is here (apt-get install chromium chromium-driver)")
+        pytest.skip("Chromium and its driver are not installed (apt-get install chromium chromium-driver)")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for flag in ("headless=new", "no-sandbox", "use-angle=swiftshader", "enable-unsafe-swiftshader",
@@ -43,13 +43,13 @@ def browser():
         yield running
 
 
-def test_the_page_holds_all_it_needs(page):
+def test_the_page_is_self_contained(page):
     text = page.read_text()
     assert "A:THR:1" in text and "charge: 0.5 e" in text and ("Å²" in text or "\\u00c5" in text)
     assert "<script src=" not in text and "<link" not in text.split("</head>")[0]
 
 
-def test_it_draws_and_the_legend_hides_a_kind_and_nothing_is_fetched(page, browser):
+def test_the_page_renders_and_hides_an_edge_kind_without_network(page, browser):
     browser.get(page.as_uri())
     deadline = time.monotonic() + 60
     while not browser.execute_script("return !!document.querySelector('.gl-container canvas')"):
@@ -75,14 +75,14 @@ def test_it_draws_and_the_legend_hides_a_kind_and_nothing_is_fetched(page, brows
     assert [name.split(" (")[0] for name in changed] == ["contact"] and after[changed.pop()] == "legendonly"
     assert full > 1000 and _colors(browser) < full  # pixels that are not white
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    urls = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert [url for url in urls if not url.startswith(("file:", "data:", "blob:"))] == []
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
 def _colors(browser) -> int:
-    """How many pixels of the drawing are not white."""
+    """Return the number of pixels that are not white."""
     from matplotlib.image import imread
 
     time.sleep(1.0)
@@ -90,7 +90,7 @@ def _colors(browser) -> int:
     return int((picture.min(-1) < 0.95).sum())
 
 
-def test_widths_are_drawn_in_steps_under_one_item_of_the_legend(structures_dir, tmp_path):
+def test_edges_of_several_widths_are_one_legend_item(structures_dir, tmp_path):
     residues = clean(load_structure(structures_dir / "1crn.bcif"))
     pairs = np.array([[0, 9], [1, 9], [2, 9], [9, 3]])
     edges = edge_set("attention", pairs, np.array([0.1, 0.12, 0.9, 1.0]))

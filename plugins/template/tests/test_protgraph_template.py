@@ -1,4 +1,4 @@
-"""Each component against an independent truth, the model by its name, then what protgraph demands of them all."""
+"""Each component against an independent reference, the model by its name, and the conformity checks of protgraph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import protgraph as pg
 
 @pytest.fixture(scope="module")
 def residues() -> pg.Residues:
-    """A real protein of the embedded dataset."""
+    """Return a protein of the dataset pdb_core."""
     example = pg.datasets.create("pdb_core").examples("secondary_structure")[0]
     return pg.clean(pg.load_structure(example.path), chains=example.chains)
 
@@ -30,12 +30,12 @@ def test_mean_equals_dense_matrices() -> None:
     index = torch.tensor([[1, 2, 0, 2], [0, 0, 1, 1]])  # residue 2 has no neighbors
     h = torch.randn(3, 5)
     mean = torch.stack([(h[1] + h[2]) / 2, (h[0] + h[2]) / 2, torch.zeros(5)])
-    expected = h @ layer.own.weight.T + layer.own.bias + mean @ layer.neighbors.weight.T
+    expected = h @ layer.root.weight.T + layer.root.bias + mean @ layer.neighbors.weight.T
     out = layer({"h": h, "edges": pg.Edges(index, num_nodes=3)})["h"]
     torch.testing.assert_close(out, expected)
 
 
-def test_model_learns_with_the_head(residues: pg.Residues) -> None:
+def test_the_model_fits_one_protein(residues: pg.Residues) -> None:
     target = pg.Target("residue_type", "node", "classification", 21, head="template_classifier")
     model = pg.build_model("template", target, seed=0)
     graph = model.plan.precompute(residues)
@@ -52,5 +52,5 @@ def test_model_learns_with_the_head(residues: pg.Residues) -> None:
 
 @pg.testing.parametrize_with_checks(["template", "template_classifier", "template_crowding", "template_mean"])
 def test_conformity(component, check) -> None:
-    """What every component must hold: symmetry, batching, gradients, degenerate proteins and more."""
+    """Run the checks of every component: symmetry, batching, gradients, degenerate proteins and more."""
     check(component)

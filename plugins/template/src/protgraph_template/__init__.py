@@ -1,1 +1,1 @@
-"""A protgraph plugin: protgraph finds its components through the entry points in ``pyproject.toml``."""
+"""Plugin for protgraph, which finds the components through the entry points in ``pyproject.toml``."""

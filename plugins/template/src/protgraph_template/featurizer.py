@@ -1,4 +1,4 @@
-"""A featurizer: a structure in, named arrays out."""
+"""Featurizer: from a structure to named arrays."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ pg.register_field(
 
 
 class TemplateCrowding(pg.StructureFeaturizer):
-    """``ln(1 + n_i)``, n_i the other CA atoms within ``radius`` of residue i's: how buried it is.
+    """``ln(1 + n_i)``, with n_i the number of other CA atoms within ``radius`` of residue i's: a measure of burial.
 
     Parameters
     ----------
     radius : float
-        Å.
+        Maximum distance, Å.
 
     Notes
     -----
@@ -36,5 +36,5 @@ class TemplateCrowding(pg.StructureFeaturizer):
         self.radius = radius
 
     def __call__(self, residues: pg.Residues) -> dict[str, np.ndarray]:
-        near = cKDTree(residues.pos).query_ball_point(residues.pos, self.radius, return_length=True)  # (N,) with itself
+        near = cKDTree(residues.pos).query_ball_point(residues.pos, self.radius, return_length=True)  # (N,), with itself
         return {"template_crowding": np.log(near).astype(np.float32)[:, None]}  # (N, 1)

@@ -1,4 +1,4 @@
-"""A head: the last layer, which writes the logits of a target."""
+"""Head: the last layer, which writes the logits of a target."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["TemplateClassifier"]
 
 
 class TemplateClassifier(pg.Head):
-    """``logits_i = V relu(W h_i + b) + c``: one of C classes for each residue.
+    """``logits_i = V relu(W h_i + b) + c``: one of C classes per residue.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-        h: scalars of any width.
+        Available fields; h has scalars of any width.
     target : Target
-        Its size is C.
+        Target with C classes.
     dim : int
         Width of the hidden layer.
 

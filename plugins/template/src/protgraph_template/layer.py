@@ -1,4 +1,4 @@
-"""A layer: named fields in, named fields out."""
+"""Layer: from named fields to named fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TemplateMean(pg.GraphLayer):
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-        h: scalars of any width; edges.
+        Available fields; h has scalars of any width.
     dim : int
         Width of the output.
 
@@ -37,11 +37,11 @@ class TemplateMean(pg.GraphLayer):
     def __init__(self, fields: Mapping[str, pg.FieldSpec], *, dim: int = 64) -> None:
         super().__init__(fields)
         width = self.scalar_width("h")
-        self.own = nn.Linear(width, dim)
+        self.root = nn.Linear(width, dim)
         self.neighbors = nn.Linear(width, dim, bias=False)
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         edges = f["edges"]
         mean = edges.mean(edges.source(f["h"]))  # (E, C) to (N, C)
-        return {"h": self.own(f["h"]) + self.neighbors(mean)}  # (N, dim)
+        return {"h": self.root(f["h"]) + self.neighbors(mean)}  # (N, dim)

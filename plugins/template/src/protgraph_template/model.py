@@ -1,4 +1,4 @@
-"""A model: names, options and fields; no code."""
+"""Model spec: names of components, options and fields."""
 
 from __future__ import annotations
 
