@@ -1,4 +1,4 @@
-"""Small PDB files made in the test, and comparison of residue arrays."""
+"""Small PDB files written by a test, and comparison of residue arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protgraph.structure import Residues
 
 
 def atom_line(name, res_name, chain, res_id, x, *, ins=" ", alt=" ", occ=1.0, element="", record="ATOM") -> str:
-    """One atom record; ``x`` is a number (y = z = 0) or three."""
+    """Return one atom record; ``x`` is a number (y = z = 0) or three."""
     xyz = (x, 0.0, 0.0) if np.isscalar(x) else x
     padded = name if len(name) == 4 else f" {name:<3}"
     coordinates = "".join(f"{v:8.3f}" for v in xyz)
@@ -24,14 +24,14 @@ def atom_line(name, res_name, chain, res_id, x, *, ins=" ", alt=" ", occ=1.0, el
 
 
 def residue_lines(res_name, chain, res_id, x, **options) -> list[str]:
-    """N, CA, C and O in a row from ``x`` on; ``x + 3.9`` bonds the next residue to it."""
+    """Return N, CA, C and O on a line from ``x``; a residue at ``x + 3.9`` is bonded to it."""
     places = {"N": x, "CA": x + 1.5, "C": x + 2.6, "O": (x + 2.6, 1.2, 0.0)}
     return [atom_line(name, res_name, chain, res_id, place, **options) for name, place in places.items()]
 
 
 @pytest.fixture
 def write_pdb(tmp_path: Path) -> Callable[..., Path]:
-    """Write lines (or lists of lines) to a PDB file."""
+    """Return a function that writes lines (or lists of lines) to a PDB file."""
 
     def write(*lines: str | list[str], name: str = "made.pdb") -> Path:
         flat = [text for line in lines for text in ([line] if isinstance(line, str) else line)]
@@ -43,14 +43,14 @@ def write_pdb(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def made() -> tuple[Callable[..., str], Callable[..., list[str]]]:
-    """The two line makers."""
+def pdb_lines() -> tuple[Callable[..., str], Callable[..., list[str]]]:
+    """Return :func:`atom_line` and :func:`residue_lines`."""
     return atom_line, residue_lines
 
 
 @pytest.fixture
 def assert_same() -> Callable[[Residues, Residues], None]:
-    """Equality of every array, bit for bit, and of the report."""
+    """Return a function that compares every array bit for bit, and the report."""
 
     def check(a: Residues, b: Residues) -> None:
         for field in dataclasses.fields(Residues):

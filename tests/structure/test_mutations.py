@@ -120,10 +120,10 @@ def _all_places(path: Path) -> dict[tuple[str, int, str, str], set[bytes]]:
     """Identity of every atom of the first model → where it is in any conformation."""
     atoms = read_atoms(path).atoms
     columns = (atoms.chain_id, atoms.res_id, atoms.ins_code, atoms.atom_name)
-    found: dict[tuple[str, int, str, str], set[bytes]] = {}
+    result: dict[tuple[str, int, str, str], set[bytes]] = {}
     for *key, place in zip(*(c.tolist() for c in columns), map(bytes, atoms.coord.astype(np.float32)), strict=True):
-        found.setdefault(tuple(key), set()).add(place)
-    return found
+        result.setdefault(tuple(key), set()).add(place)
+    return result
 
 
 def _check(source: Source, damaged: Damaged, r: Residues) -> None:

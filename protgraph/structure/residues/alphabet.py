@@ -1,4 +1,7 @@
-"""The twenty amino acids and X, the parent of every modified residue, and what else a residue name can mean."""
+"""Residue types: the twenty amino acids and X, parents of modified residues, and kinds of molecules by residue name.
+
+Names and parents come from the Chemical Component Dictionary (CCD) that biotite includes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ ALPHABET = "ACDEFGHIKLMNPQRSTVWYX"
 """One-letter codes in the order of ``aatype``."""
 
 UNKNOWN = ALPHABET.index("X")
-"""``aatype`` of a residue of no known parent."""
+"""``aatype`` of a residue without a known parent."""
 
 THREE_LETTER = (
     *("ALA", "CYS", "ASP", "GLU", "PHE", "GLY", "HIS", "ILE", "LYS", "LEU"),
@@ -21,9 +24,9 @@ THREE_LETTER = (
 
 _STANDARD = {name: code for code, name in enumerate(THREE_LETTER)}
 
-# What the Chemical Component Dictionary lacks or has as another molecule.
+# Names that the CCD lacks or has for another molecule.
 _PARENTS = {
-    # Amino acids 21 and 22, by the standard one that they differ least from (Se for S; a pyrroline on Nζ).
+    # Amino acids 21 and 22, with the most similar standard one (Se for S; a pyrroline on Nζ).
     "SEC": "CYS",
     "PYL": "LYS",
     # Protonation states and disulfides as Amber names them (Amber reference manual, "Residue naming conventions").
@@ -46,22 +49,22 @@ ResidueKind = Literal["protein", "water", "nucleic", "saccharide", "other"]
 
 @cache
 def residue_kind(res_name: str) -> ResidueKind:
-    """What a residue of this name is, by the Chemical Component Dictionary that biotite carries.
+    """Return the kind of molecule of a residue name, by the CCD.
 
     Parameters
     ----------
     res_name : str
-        Three-letter code (the CCD has also codes of one, two and five characters).
+        Component id, usually three letters (the CCD also has one, two and five).
 
     Returns
     -------
     {"protein", "water", "nucleic", "saccharide", "other"}
-        "protein" for everything of a peptide-linking type: whether it is part of a chain, its bonds decide.
+        "protein" for every peptide-linking type, also for a free amino acid.
 
     Examples
     --------
-    >>> kind("MSE"), kind("HOH"), kind("DA"), kind("NAG"), kind("HEM")
-    ('protein', 'water', 'nucleic', 'saccharide', 'other')
+    >>> [residue_kind(name) for name in ("MSE", "HOH", "DA", "NAG", "HEM")]
+    ['protein', 'water', 'nucleic', 'saccharide', 'other']
     """
     if res_name in _STANDARD or res_name in _PARENTS:
         return "protein"
@@ -69,7 +72,7 @@ def residue_kind(res_name: str) -> ResidueKind:
         return "water"
     if res_name in _NUCLEOTIDES:
         return "nucleic"
-    # The dictionary takes 0.2 s to load, so only names that are none of the above ask it.
+    # The CCD takes 0.2 s to load, so it is used for other names only.
     protein, nucleic, saccharide = _components()
     if res_name in protein:
         return "protein"
@@ -78,9 +81,9 @@ def residue_kind(res_name: str) -> ResidueKind:
 
 @cache
 def aatype(res_name: str) -> int:
-    """Place in :data:`ALPHABET` of a residue or, if it is modified, of its parent; :data:`UNKNOWN` without one.
+    """Return the index in :data:`ALPHABET` of a residue or of its parent; :data:`UNKNOWN` without one.
 
-    A residue made of several (the chromophore CRO) has no single parent.
+    A residue formed from several (the chromophore CRO) has no single parent.
 
     Examples
     --------
@@ -96,7 +99,7 @@ def aatype(res_name: str) -> int:
 
 @cache
 def _components() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Names of all amino acids, nucleotides and saccharides of the dictionary."""
+    """Return the names of all amino acids, nucleotides and saccharides of the CCD."""
     from biotite.structure import info
 
     return (
@@ -107,7 +110,7 @@ def _components() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
 
 
 def _ccd_parent(res_name: str) -> str:
-    """The parent by ``mon_nstd_parent_comp_id``, for D-amino acids by ``one_letter_code``; "UNK" without one."""
+    """Return the parent by ``mon_nstd_parent_comp_id``, or by ``one_letter_code`` (D-amino acids), or "UNK"."""
     from biotite.structure import info
 
     column = info.get_from_ccd("chem_comp", res_name, "mon_nstd_parent_comp_id")

@@ -1,4 +1,4 @@
-"""What a node can be: a residue, a backbone atom, a heavy atom; atoms by name and element; the dense view of 37."""
+"""Nodes of a graph as residues, backbone atoms or heavy atoms; atom names and elements; dense 37-atom coordinates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ATOM37 = (
     *("OD2", "SD", "CE", "CE1", "CE2", "CE3", "NE", "NE1", "NE2", "OE1", "OE2", "CH2", "NH1", "NH2", "OH", "CZ"),
     *("CZ2", "CZ3", "NZ", "OXT"),
 )
-"""Names of the heavy atoms of the twenty amino acids (order of AlphaFold: Jumper et al. 2021, residue_constants)."""
+"""Names of the heavy atoms of the twenty amino acids, in AlphaFold's order (Jumper et al. 2021, residue_constants)."""
 
 _SYMBOLS = """
 H HE LI BE B C N O F NE NA MG AL SI P S CL AR K CA SC TI V CR MN FE CO NI CU ZN GA GE AS SE BR KR RB SR Y ZR NB MO TC
@@ -45,12 +45,12 @@ class NodeAtoms:
     residue : ndarray
         ``(M,)`` int64, residue of each node.
     atom : ndarray
-        ``(M,)`` int64, which atom of the residues each node is; −1 for residues and for atoms of ligands, which come
-        last and are of "residues" past the last one, a number for each ligand.
+        ``(M,)`` int64, index of each node among the atoms of the residues; −1 for residues and for atoms of ligands.
+        Ligand atoms come last; each ligand has a number in ``residue`` after the last residue.
     pos : ndarray
         ``(M, 3)``, Å.
     name, element : ndarray
-        ``(M,)`` str, of the atom; "CA" and "C" for residues.
+        ``(M,)`` str, atom name and element; "CA" and "C" for residues.
     """
 
     node_type: str
@@ -65,21 +65,21 @@ class NodeAtoms:
 
     @property
     def atom_type(self) -> np.ndarray:
-        """``(M,)`` int64, place in :data:`ATOM37`, 37 for any other name and for ligands."""
-        return np.where(self.is_ligand, len(ATOM37), _places(self.name, ATOM37, missing=len(ATOM37)))
+        """Index in :data:`ATOM37`, ``(M,)`` int64; 37 for any other name and for ligands."""
+        return np.where(self.is_ligand, len(ATOM37), _indices(self.name, ATOM37, missing=len(ATOM37)))
 
     @property
     def is_ligand(self) -> np.ndarray:
-        """``(M,)`` bool, the atoms of ligands."""
+        """True for atoms of ligands, ``(M,)`` bool."""
         return (self.atom < 0) & (self.node_type != "residue")
 
     @property
     def atomic_number(self) -> np.ndarray:
-        """``(M,)`` int64, 0 for an unknown symbol."""
-        return _places(self.element, ELEMENTS, missing=-1) + 1
+        """Atomic numbers, ``(M,)`` int64; 0 for an unknown symbol."""
+        return _indices(self.element, ELEMENTS, missing=-1) + 1
 
     def ids(self, residues: Residues) -> np.ndarray:
-        """``(M,)`` str, "A:42" of residues, "A:42:CB" of atoms."""
+        """Return readable ids, ``(M,)`` str: "A:42" for residues, "A:42:CB" for atoms."""
         ids = np.array([*residues.ids, *(residues.ligands.ids if self.is_ligand.any() else ())], dtype=str)
         if self.node_type == "residue":
             return ids
@@ -88,31 +88,31 @@ class NodeAtoms:
     @cached_property
     def _node_of_atom(self) -> np.ndarray:
         node = np.full(self.atom.max(initial=-1) + 1, -1)
-        own = np.flatnonzero(self.atom >= 0)
-        node[self.atom[own]] = own
+        rows = np.flatnonzero(self.atom >= 0)
+        node[self.atom[rows]] = rows
         return node
 
     def of_atoms(self, atoms: np.ndarray) -> np.ndarray:
-        """Node of each atom, ``(…)`` int64 to ``(…)``; −1 where no node is that atom."""
+        """Return the node of each atom, ``(…)`` int64 to ``(…)``; −1 for atoms without a node."""
         inside = atoms < len(self._node_of_atom)
         return np.where(inside, self._node_of_atom[np.where(inside, atoms, 0)], -1)
 
 
 def nodes_of(residues: Residues, node_type: str) -> NodeAtoms:
-    """The nodes that a graph of these residues has.
+    """Return the nodes of a graph of residues.
 
     Parameters
     ----------
     residues : Residues
     node_type : str
-        One of :data:`NODE_TYPES`. The atoms of ligands are among "atom" where the residues have some.
+        One of :data:`NODE_TYPES`. "atom" includes the atoms of ligands, if the residues have ligands.
 
     Raises
     ------
     OptionError
         Another node type.
     MissingCoordinatesError
-        Atoms are asked of a protein that is only a sequence.
+        Atoms of a protein that is only a sequence.
     """
     if node_type not in NODE_TYPES:
         raise OptionError(f"node_type is one of {', '.join(map(repr, NODE_TYPES))}, got {node_type!r}")
@@ -121,22 +121,25 @@ def nodes_of(residues: Residues, node_type: str) -> NodeAtoms:
         none, names = np.full(n, -1), (np.full(n, "CA"), np.full(n, "C"))
         return NodeAtoms(node_type, np.arange(n), none, residues.pos, *names)
     if not residues.has_coordinates:
-        raise MissingCoordinatesError(f"{residues.name} is only a sequence; a graph of atoms needs a structure file")
-    taken = np.arange(len(residues.atom_name))
+        raise MissingCoordinatesError(
+            f"{residues.name} is only a sequence. A graph of atoms requires a structure file."
+        )
+    atom = np.arange(len(residues.atom_name))
     if node_type == "backbone":
-        taken = np.flatnonzero(np.isin(residues.atom_name, BACKBONE))
-    owner, atom = residues.atom_residue[taken], taken
-    parts = [getattr(residues, name)[taken] for name in _PARTS]
+        atom = np.flatnonzero(np.isin(residues.atom_name, BACKBONE))
+    residue = residues.atom_residue[atom]
+    parts = [getattr(residues, name)[atom] for name in _PARTS]
     if node_type == "atom" and residues.ligands is not None:
-        more = residues.ligands
-        owner, atom = np.r_[owner, n + more.atom_molecule], np.r_[atom, np.full(len(more.atom_name), -1)]
-        parts = [np.concatenate([own, getattr(more, name)]) for own, name in zip(parts, _PARTS, strict=True)]
+        ligands = residues.ligands
+        residue = np.r_[residue, n + ligands.atom_molecule]
+        atom = np.r_[atom, np.full(len(ligands.atom_name), -1)]
+        parts = [np.concatenate([part, getattr(ligands, name)]) for part, name in zip(parts, _PARTS, strict=True)]
         parts[0] = parts[0].astype(residues.atom_pos.dtype)
-    return NodeAtoms(node_type, owner, atom, *parts)
+    return NodeAtoms(node_type, residue, atom, *parts)
 
 
 def atom37(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
-    """Every residue's atoms at fixed places.
+    """Arrange the atoms of each residue in the order of :data:`ATOM37`.
 
     Parameters
     ----------
@@ -145,25 +148,27 @@ def atom37(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     pos : ndarray
-        ``(N, 37, 3)``, Å, in the order of :data:`ATOM37`; NaN where an atom is missing.
+        ``(N, 37, 3)``, Å; NaN for missing atoms.
     mask : ndarray
-        ``(N, 37)`` bool, which atoms are there. Atoms of other names (of modified residues) have no place.
+        ``(N, 37)`` bool, True for present atoms.
 
     Examples
     --------
-    >>> pos, mask = atom37(residues)  # doctest: +SKIP
-    >>> bool((pos[:, 1] == residues.pos).all())  # doctest: +SKIP
-    True
+    >>> from protgraph.structure import clean, load_structure
+    >>> residues = clean(load_structure("datasets/pdb_core/structures/1crn.bcif"))
+    >>> pos, mask = atom37(residues)
+    >>> pos.shape, bool((pos[:, 1] == residues.pos).all())
+    ((46, 37, 3), True)
     """
-    place = _places(residues.atom_name, ATOM37, missing=-1)
-    own = np.flatnonzero(place >= 0)
+    column = _indices(residues.atom_name, ATOM37, missing=-1)
+    atoms = np.flatnonzero(column >= 0)
     pos = np.full((len(residues), len(ATOM37), 3), np.nan, residues.atom_pos.dtype)
-    pos[residues.atom_residue[own], place[own]] = residues.atom_pos[own]
+    pos[residues.atom_residue[atoms], column[atoms]] = residues.atom_pos[atoms]
     return pos, ~np.isnan(pos[..., 0])
 
 
-def _places(texts: np.ndarray, order: tuple[str, ...], *, missing: int) -> np.ndarray:
-    """``(M,)`` int64, place of each text in an order."""
-    known, which = np.unique(texts, return_inverse=True)
-    place = {name: i for i, name in enumerate(order)}
-    return np.array([place.get(str(name), missing) for name in known], np.int64)[which]
+def _indices(texts: np.ndarray, order: tuple[str, ...], *, missing: int) -> np.ndarray:
+    """Return the index of each string in ``order``, ``(M,)`` int64."""
+    names, inverse = np.unique(texts, return_inverse=True)
+    index = {name: i for i, name in enumerate(order)}
+    return np.array([index.get(str(name), missing) for name in names], np.int64)[inverse]

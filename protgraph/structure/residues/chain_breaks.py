@@ -1,4 +1,4 @@
-"""Chain continuity: which residues are bonded to the next one."""
+"""Chain breaks: residues that are not bonded to the next one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CA_BOND = 4.3
 
 
 def linked_to_next(residues: Residues) -> np.ndarray:
-    """Whether the chain goes on from each residue i to i + 1: same chain, and ``|N_{i+1} - C_i| ≤ 2.5 Å``.
+    """Return True for each residue i bonded to i + 1: same chain and ``|N_{i+1} - C_i| ≤ 2.5 Å``.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def linked_to_next(residues: Residues) -> np.ndarray:
 
     Notes
     -----
-    Where C or N is missing (CA traces), ``|CA_{i+1} - CA_i| ≤ 4.3 Å`` decides.
+    If C or N is missing (CA traces), the criterion is ``|CA_{i+1} - CA_i| ≤ 4.3 Å``.
     """
     linked = np.zeros(len(residues), dtype=bool)
     backbone, ca = residues.backbone.astype(np.float64), residues.pos.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The protein part of a structure: which residues are in a chain, their atoms, and a report of the rest."""
+"""Extract the protein of a structure as residues, with a report of everything else."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _CA = BACKBONE.index("CA")
 def clean(
     structure: Structure, *, chains: Sequence[str] | None = None, ligands: bool = False, nucleic: bool = False
 ) -> Residues:
-    """The protein residues of a structure and their heavy atoms.
+    """Return the protein residues of a structure with their heavy atoms.
 
     Parameters
     ----------
     structure : Structure
-        As :func:`~protgraph.structure.load_structure` gives it.
+        Output of :func:`~protgraph.structure.load_structure`.
     chains : sequence of str, optional
-        Author chain ids to keep; None keeps all.
+        Author chain ids to keep. None: all.
     ligands : bool
-        Whether molecules that are neither polymer nor water are kept, as ``Residues.ligands``, for graphs of atoms.
+        True: keep molecules that are neither polymer nor water in ``Residues.ligands``, for graphs of atoms.
     nucleic : bool
-        Whether nucleotides are kept there too, or alone.
+        True: keep nucleotides there.
 
     Returns
     -------
@@ -49,22 +49,25 @@ def clean(
     Raises
     ------
     EmptyStructureError
-        Where no protein residue with a CA atom is there.
+        The structure has no protein residue with a CA atom.
     SelectionError
-        Where a chain is not there.
+        The structure does not have a chain.
 
     Notes
     -----
-    A residue is protein if the Chemical Component Dictionary calls it peptide-linking, or if it has atoms N, CA
-    and C and is no nucleotide, saccharide or water. One in HETATM records has to be part of a chain: bonded to
-    another protein residue (C–N at most 2.5 Å, or CA–CA at most 4.3 Å where those are missing), or before the last
-    residue of the chain in ATOM records. A free amino acid is a ligand.
+    A residue is protein if its type is peptide-linking in the Chemical Component Dictionary, or if it has atoms N, CA
+    and C and is not a nucleotide, saccharide or water. One in HETATM records must be part of a chain: bonded to another
+    protein residue (C–N at most 2.5 Å, or CA–CA at most 4.3 Å if C or N is missing), or before the last residue of the
+    chain in ATOM records. A free amino acid is a ligand.
 
     Examples
     --------
-    >>> residues = clean(load_structure(path))  # doctest: +SKIP
-    >>> residues.sequence, residues.report.lines()  # doctest: +SKIP
-    ('NLYIQWLKDGGPSSGRPPPS', ['37 other models left out', '150 hydrogen atoms left out'])
+    >>> from protgraph.structure import load_structure
+    >>> residues = clean(load_structure("datasets/pdb_core/structures/1lcd.bcif"))
+    >>> residues.sequence
+    'MKPVTLYDVAEYAGVSYQTVSRVVNQASHVSAKTREKVEAAMAELNYIPNR'
+    >>> residues.report.lines()
+    ['1 other molecules left out (NA 1)', '22 nucleotides left out']
     """
     if chains is not None:
         structure = select_chains(structure, chains)
@@ -74,15 +77,15 @@ def clean(
     polymer = _in_chain(atoms, table)
     in_polymer = polymer[table.run]
     heavy = (atoms.element != "H") & (atoms.element != "D") & (atoms.element != "T")
-    untangled = resolve_duplicates(atoms, np.flatnonzero(in_polymer & heavy), table.run)
-    residues = _residues(structure.name, atoms, untangled, slot)
+    unique = resolve_duplicates(atoms, np.flatnonzero(in_polymer & heavy), table.run)
+    residues = _residues(structure.name, atoms, unique, slot)
     hydrogens = LossReport(hydrogens=int((in_polymer & ~heavy).sum()))
-    parts = (_rest(table, polymer), hydrogens, untangled.report, residues.report)
+    parts = (_count_others(table, polymer), hydrogens, unique.report, residues.report)
     report = reduce(LossReport.merge, parts, structure.report)
     if len(residues) == 0:
-        found = "; ".join(report.without("warnings").lines()) or "nothing that is known"
+        content = "; ".join(report.without("warnings").lines()) or "no known molecule"
         raise EmptyStructureError(
-            f"{structure.source or structure.name}: no protein residue with a CA atom among {len(atoms)} atoms: {found}"
+            f"{structure.source or structure.name}: no protein residue with a CA atom in {len(atoms)} atoms: {content}"
         )
     if ligands or nucleic:
         other, is_nucleic = ~polymer & (table.kind != "water"), table.kind == "nucleic"
@@ -94,10 +97,10 @@ def clean(
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """One row for each run of atoms of one residue.
+    """Runs of consecutive atoms of one residue, one row per run.
 
     ``start`` ``(R,)`` first atom; ``run`` ``(A,)`` run of each atom; ``name`` and ``kind`` ``(R,)`` str;
-    ``backbone`` ``(R, 4, 3)`` N, CA, C, O, NaN where missing; ``hetero`` ``(R,)`` bool.
+    ``backbone`` ``(R, 4, 3)`` N, CA, C, O, NaN for missing atoms; ``hetero`` ``(R,)`` bool.
     """
 
     start: np.ndarray
@@ -119,7 +122,7 @@ def _tabulate(atoms: AtomArray, slot: np.ndarray) -> _Runs:
 
 
 def _backbone_slots(atoms: AtomArray) -> np.ndarray:
-    """``(A,)`` int64, place of each atom in :data:`BACKBONE`, -1 for others. Calcium is no CA."""
+    """Return the index of each atom in :data:`BACKBONE`, ``(A,)`` int64, -1 for others and for calcium."""
     slot = np.full(len(atoms), -1)
     for i, name in enumerate(BACKBONE):
         slot[atoms.atom_name == name] = i
@@ -128,15 +131,15 @@ def _backbone_slots(atoms: AtomArray) -> np.ndarray:
 
 
 def _backbone(coord: np.ndarray, slot: np.ndarray, residue: np.ndarray, size: int) -> np.ndarray:
-    """``(size, 4, 3)`` float32, Å: N, CA, C, O of each residue, NaN where missing; the first of a name counts."""
+    """Return N, CA, C, O of each residue, ``(size, 4, 3)`` float32, Å, NaN if missing; the first of a name counts."""
     backbone = np.full((size, len(BACKBONE), 3), np.nan, np.float32)
-    found = np.flatnonzero(slot >= 0)[::-1]  # backwards, so that the first is written last
-    backbone[residue[found], slot[found]] = coord[found]
+    atoms = np.flatnonzero(slot >= 0)[::-1]  # backwards, so that the first is written last
+    backbone[residue[atoms], slot[atoms]] = coord[atoms]
     return backbone
 
 
 def _in_chain(atoms: AtomArray, table: _Runs) -> np.ndarray:
-    """``(R,)`` bool, which runs are residues of a protein chain (see :func:`clean`)."""
+    """Return True for runs that are residues of a protein chain (see :func:`clean`), ``(R,)`` bool."""
     complete = ~np.isnan(table.backbone[:, :3, 0]).any(axis=1)
     candidate = (table.kind == "protein") | ((table.kind == "other") & complete)
     rows = np.flatnonzero(candidate)
@@ -159,16 +162,16 @@ def _in_chain(atoms: AtomArray, table: _Runs) -> np.ndarray:
     return polymer
 
 
-def _rest(table: _Runs, polymer: np.ndarray) -> LossReport:
-    """Counts of the molecules that are no protein."""
+def _count_others(table: _Runs, polymer: np.ndarray) -> LossReport:
+    """Count the molecules that are not protein."""
     water, nucleic = table.kind == "water", table.kind == "nucleic"
     ligands = Counter(table.name[~(polymer | water | nucleic)].tolist())
     return LossReport(waters=int(water.sum()), nucleic=int(nucleic.sum()), ligands=dict(sorted(ligands.items())))
 
 
-def _residues(name: str, atoms: AtomArray, untangled: Deduplicated, slot: np.ndarray) -> Residues:
-    """Arrays of the residues that have a CA; ``seq_pos`` is still 0."""
-    rows, residue, start = untangled.rows, untangled.residue, untangled.start
+def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarray) -> Residues:
+    """Return the residues that have a CA; ``seq_pos`` is still 0."""
+    rows, residue, start = unique.rows, unique.residue, unique.start
     coord, slot = atoms.coord[rows].astype(np.float32, copy=False), slot[rows]
     backbone = _backbone(coord, slot, residue, len(start))
     has_ca = ~np.isnan(backbone[:, _CA, 0])
@@ -180,9 +183,9 @@ def _residues(name: str, atoms: AtomArray, untangled: Deduplicated, slot: np.nda
         if column in atoms.get_annotation_categories():
             value = atoms.get_annotation(column)[rows[alpha]]
             values[residue[alpha]] = np.where(np.abs(value) < np.finfo(np.float32).max, value, 0.0)  # NaN too
-    whole = Residues(
+    residues = Residues(
         name=name,
-        chain=untangled.chain,
+        chain=unique.chain,
         res_id=atoms.res_id[start].astype(np.int64),
         ins_code=atoms.ins_code[start],
         res_name=res_name,
@@ -197,23 +200,23 @@ def _residues(name: str, atoms: AtomArray, untangled: Deduplicated, slot: np.nda
         atom_residue=residue,
         report=LossReport(without_ca=int((~has_ca).sum())),
     )
-    return whole if has_ca.all() else whole.select(has_ca)
+    return residues if has_ca.all() else residues.select(has_ca)
 
 
 def _finish(residues: Residues) -> Residues:
-    """Number the positions along each chain and count what is special about the residues."""
+    """Set ``seq_pos`` and count modified and unknown residues, missing backbone atoms and chain breaks."""
     same_chain = residues.chain[1:] == residues.chain[:-1]
     linked = linked_to_next(residues)[:-1]
     step = np.where(linked, 1, np.maximum(np.diff(residues.res_id), 1))
-    place = np.concatenate([[0], np.cumsum(np.where(same_chain, step, 0))])
+    position = np.concatenate([[0], np.cumsum(np.where(same_chain, step, 0))])
     first = np.concatenate([[0], np.flatnonzero(~same_chain) + 1])
-    seq_pos = place - np.repeat(place[first], np.diff(first, append=len(residues)))
+    seq_pos = position - np.repeat(position[first], np.diff(first, append=len(residues)))
     counts = Counter(residues.res_name.tolist())
-    odd = {name: n for name, n in sorted(counts.items()) if name not in THREE_LETTER[:UNKNOWN]}
-    special = LossReport(
-        modified={name: n for name, n in odd.items() if aatype(name) != UNKNOWN},
-        unknown={name: n for name, n in odd.items() if aatype(name) == UNKNOWN},
+    nonstandard = {name: n for name, n in sorted(counts.items()) if name not in THREE_LETTER[:UNKNOWN]}
+    report = LossReport(
+        modified={name: n for name, n in nonstandard.items() if aatype(name) != UNKNOWN},
+        unknown={name: n for name, n in nonstandard.items() if aatype(name) == UNKNOWN},
         missing_backbone=int((~residues.backbone_mask.all(axis=1)).sum()),
         gaps=int((same_chain & ~linked).sum()),
     )
-    return replace(residues, seq_pos=seq_pos, report=residues.report.merge(special))
+    return replace(residues, seq_pos=seq_pos, report=residues.report.merge(report))

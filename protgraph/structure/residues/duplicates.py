@@ -1,4 +1,4 @@
-"""Residues that stand in the file twice or in pieces, put in order: nothing is merged silently."""
+"""Resolve residues that occur twice or in fragments in a file; every change is reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protgraph.structure.residues.loss_report import LossReport
 
 __all__ = ["Deduplicated", "resolve_duplicates"]
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio: its powers are far from each other
+_HASH_BASE = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio; its powers are well spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +24,13 @@ class Deduplicated:
     Parameters
     ----------
     rows : ndarray
-        ``(A,)`` int64, atoms to take, sorted by residue.
+        ``(A,)`` int64, atoms to keep, sorted by residue.
     residue : ndarray
-        ``(A,)`` int64 from 0, ascending, residue of each.
+        ``(A,)`` int64 from 0, ascending, residue of each atom.
     chain : ndarray
-        ``(N,)`` str, chain of each residue; "A-2" for a second chain "A". A chain's residues stand together.
+        ``(N,)`` str, chain of each residue; "A-2" for a second chain "A". The residues of a chain are consecutive.
     start : ndarray
-        ``(N,)`` int64, an atom with each residue's number and name.
+        ``(N,)`` int64, an atom with the number and name of each residue.
     report : LossReport
         Chains renamed and atoms left out.
     """
@@ -43,7 +43,7 @@ class Deduplicated:
 
 
 def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> Deduplicated:
-    """Sort atoms into residues, each identified by chain, number and insertion code once only.
+    """Sort atoms into residues with unique chain, number and insertion code.
 
     Parameters
     ----------
@@ -52,20 +52,20 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> D
     rows : ndarray
         ``(A,)`` int64 ascending, the atoms to sort.
     run : ndarray
-        Run of equal residue identity and name that each of *all* atoms is in.
+        Run of equal residue identity and name of each of *all* atoms.
 
     Notes
     -----
-    A file may use an identity twice. Another residue directly after its namesake is a second conformation without
-    an altloc id: the first is taken. Atoms without a CA are the rest of the residue that came before. A residue
-    with another CA opens a second chain of the same id, which becomes "A-2".
+    A file may use an identity twice. A residue directly after one of the same identity is a second conformation without
+    an altloc id: the first is kept. Atoms without a CA belong to the earlier residue of this identity. A residue with
+    another CA begins a second chain of the same id, which becomes "A-2".
     """
     new = np.flatnonzero(np.diff(run[rows], prepend=-1))
     start, size = rows[new], np.diff(new, append=len(rows))
     chain, name = atoms.chain_id[start], atoms.res_name[start]
     columns = (chain.tolist(), atoms.res_id[start].tolist(), atoms.ins_code[start].tolist())
     identity = list(zip(*columns, strict=True))
-    target = np.arange(len(start))  # (pieces,) the piece whose residue each belongs to; -1 to leave it out
+    target = np.arange(len(start))  # (P,) fragment that begins the residue of each fragment; -1: left out
     renamed: Counter[str] = Counter()
     if len(set(identity)) < len(identity):
         has_ca = np.zeros(len(start), bool)
@@ -75,7 +75,7 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> D
         renamed.update(chain[(copy > 1) & (target == np.arange(len(target)))].tolist())
     heads = np.flatnonzero(target == np.arange(len(target)))
     heads = heads[np.argsort(_by_appearance(chain[heads]), kind="stable")]
-    rank = np.full(len(target) + 1, -1)  # the last stays -1, for target -1
+    rank = np.full(len(target) + 1, -1)  # the last one is for target -1
     rank[heads] = np.arange(len(heads))
     residue = np.repeat(rank[target], size)  # (A,)
     order = np.argsort(residue, kind="stable")
@@ -88,10 +88,10 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> D
 def _assign(
     identity: Sequence[Hashable], chain: np.ndarray, name: np.ndarray, has_ca: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each piece ``(P,)`` the piece that begins its residue (-1: none), and which copy of its chain it is in."""
+    """Return for each fragment ``(P,)`` the fragment that begins its residue (-1: none) and the copy of its chain."""
     target, copy = np.full(len(identity), -1), np.ones(len(identity), np.int64)
     has_ca = has_ca.copy()
-    latest: dict[Hashable, int] = {}  # identity → piece that began its last residue
+    latest: dict[Hashable, int] = {}  # identity → fragment that began its last residue
     current: dict[str, int] = {}  # chain → copy that new residues belong to
     before = None
     for p, (which, c) in enumerate(zip(identity, chain.tolist(), strict=True)):
@@ -109,19 +109,19 @@ def _assign(
 
 
 def _names_of_copies(chain: np.ndarray, copy: np.ndarray) -> np.ndarray:
-    """Chain ids with "-2", "-3", … for second and third copies, none of them the id of another chain."""
-    taken = set(chain.tolist())
+    """Return chain ids with "-2", "-3", … for further copies, distinct from all other chain ids."""
+    used = set(chain.tolist())
     names: dict[tuple[str, int], str] = {}
     for c, k in zip(chain.tolist(), copy.tolist(), strict=True):
         if k > 1 and (c, k) not in names:
-            number = next(n for n in count(k) if f"{c}-{n}" not in taken)
+            number = next(n for n in count(k) if f"{c}-{n}" not in used)
             names[c, k] = f"{c}-{number}"
-            taken.add(names[c, k])
+            used.add(names[c, k])
     return np.array([names.get((c, k), c) for c, k in zip(chain.tolist(), copy.tolist(), strict=True)])
 
 
 def _by_appearance(chain: np.ndarray) -> np.ndarray:
-    """Number of each row's chain ``(N,)``, by order of appearance."""
+    """Return the index of each row's chain in order of appearance, ``(N,)``."""
     names, first, inverse = np.unique(chain, return_index=True, return_inverse=True)
     rank = np.empty(len(names), np.int64)
     rank[np.argsort(first)] = np.arange(len(names))
@@ -129,15 +129,15 @@ def _by_appearance(chain: np.ndarray) -> np.ndarray:
 
 
 def _is_first(residue: np.ndarray, name: np.ndarray) -> np.ndarray:
-    """``(A,)`` bool, False where an atom before has the same residue and name.
+    """Return False for atoms preceded by one of the same residue and name, ``(A,)`` bool.
 
-    Equal atoms have equal sums, modulo 2⁶⁴, of the residue's number and the name's characters with weights. Where all
-    sums differ, as they do in most files, all is said; sorting names takes five times as long.
+    Equal atoms have equal hashes of residue and name. If all hashes differ, as in most files, all atoms are distinct;
+    sorting the names takes five times as long.
     """
     characters = np.ascontiguousarray(name).view(np.uint32).reshape(len(name), name.itemsize // 4)  # (A, w)
-    weights = _ODD ** np.arange(1, characters.shape[1] + 1, dtype=np.uint64)
-    sums = np.sort(residue.astype(np.uint64) + characters @ weights)
-    if (sums[1:] != sums[:-1]).all():
+    weights = _HASH_BASE ** np.arange(1, characters.shape[1] + 1, dtype=np.uint64)
+    hashes = np.sort(residue.astype(np.uint64) + characters @ weights)
+    if (hashes[1:] != hashes[:-1]).all():
         return np.ones(len(name), bool)
     names, code = np.unique(name, return_inverse=True)
     first = np.unique(residue * len(names) + code, return_index=True)[1]

@@ -1,4 +1,4 @@
-"""Molecules beside the protein: cofactors, inhibitors, saccharides, ions; on request nucleotides."""
+"""Molecules besides the protein: cofactors, inhibitors, saccharides, ions and, on request, nucleotides."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["Ligands", "gather_ligands"]
 
 @dataclass(frozen=True, eq=False)
 class Ligands:
-    """M molecules and their A heavy atoms, in file order; of a nucleic acid, each nucleotide is one.
+    """M molecules and their A heavy atoms, in file order; each nucleotide of a nucleic acid is a molecule.
 
     Parameters
     ----------
     chain, ins_code, res_name : ndarray
-        ``(M,)`` str, author chain id, insertion code and name of each.
+        ``(M,)`` str, author chain id, insertion code and residue name.
     res_id : ndarray
         ``(M,)`` int64, author number.
     atom_pos : ndarray
@@ -42,20 +42,20 @@ class Ligands:
 
     @property
     def ids(self) -> list[str]:
-        """Readable ids, "A:401"."""
+        """Readable ids, e.g. "A:401"."""
         columns = (self.chain.tolist(), self.res_id.tolist(), self.ins_code.tolist())
         return [f"{chain}:{number}{code}" for chain, number, code in zip(*columns, strict=True)]
 
     def select(self, keep: np.ndarray) -> Ligands:
-        """The molecules where ``keep`` ``(M,)`` bool is True."""
+        """Return the molecules with ``keep`` ``(M,)`` bool True."""
         atoms = keep[self.atom_molecule]
         rows = {name: getattr(self, name)[keep] for name in ("chain", "res_id", "ins_code", "res_name")}
-        own = {name: getattr(self, name)[atoms] for name in ("atom_pos", "atom_name", "atom_element")}
-        return replace(self, **rows, **own, atom_molecule=(np.cumsum(keep) - 1)[self.atom_molecule[atoms]])
+        atom_rows = {name: getattr(self, name)[atoms] for name in ("atom_pos", "atom_name", "atom_element")}
+        return replace(self, **rows, **atom_rows, atom_molecule=(np.cumsum(keep) - 1)[self.atom_molecule[atoms]])
 
 
 def gather_ligands(atoms: AtomArray, start: np.ndarray, run: np.ndarray, chosen: np.ndarray) -> Ligands:
-    """The molecules of an array of atoms.
+    """Return the selected molecules of an atom array.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ def gather_ligands(atoms: AtomArray, start: np.ndarray, run: np.ndarray, chosen:
     start, run : ndarray
         ``(R,)`` first atom of each run of atoms of one residue, and ``(A,)`` run of each atom.
     chosen : ndarray
-        ``(R,)`` bool, the runs that are wanted; those without a heavy atom are left out.
+        ``(R,)`` bool, runs to return; those without a heavy atom are left out.
     """
     rows = np.flatnonzero(chosen[run] & ~np.isin(atoms.element, ("H", "D", "T")))
-    own, molecule = np.unique(run[rows], return_inverse=True)
-    head = start[own]
+    runs, molecule = np.unique(run[rows], return_inverse=True)
+    head = start[runs]
     return Ligands(
         chain=atoms.chain_id[head],
         res_id=atoms.res_id[head].astype(np.int64),

@@ -1,4 +1,4 @@
-"""What was left out or changed on the way from a file to residues, as counts that travel with the result."""
+"""Counts of what was left out or changed between a file and its residues, stored with the result."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from protgraph.errors import StructureFileError
 __all__ = ["LossReport"]
 
 
-def _count(says: str) -> int:
-    return field(default=0, metadata={"says": says})
+def _count(text: str) -> int:
+    return field(default=0, metadata={"text": text})
 
 
-def _counts(says: str) -> Mapping[str, int]:
-    return field(default_factory=dict, metadata={"says": says})
+def _counts(text: str) -> Mapping[str, int]:
+    return field(default_factory=dict, metadata={"text": text})
 
 
 @dataclass(frozen=True)
 class LossReport:
-    """Counts of everything that a file holds and a result does not, and of what was changed.
+    """Counts of everything that is in a file and not in the result, and of what was changed.
 
     Parameters
     ----------
     models : int
-        Models besides the chosen one.
+        Models besides the selected one.
     altloc_atoms : int
-        Atoms of alternate locations besides the chosen one.
+        Atoms of alternate locations besides the selected one.
     duplicate_atoms : int
-        Atoms whose name their residue already has; the first is kept.
+        Atoms with a name that occurs before in their residue; the first is kept.
     invalid_atoms : int
-        Atoms without usable coordinates (NaN, infinite or beyond 10⁶ Å).
+        Atoms without usable coordinates (NaN, infinite or beyond 10⁵ Å).
     hydrogens : int
         Hydrogen and deuterium atoms.
     waters : int
@@ -41,27 +41,27 @@ class LossReport:
     nucleic : int
         Nucleotides.
     excluded_chains : mapping of str to int
-        Residues of chains that were not asked for, by chain: of every kind that was still there.
+        Residues of unselected chains, of every kind of molecule, by chain.
     repeated_chains : mapping of str to int
-        Residues of a second chain under an id already used, by the new chain id ("A-2") that they were given.
+        Residues of a second chain with an id already used, by their new chain id, e.g. "A-2".
     modified : mapping of str to int
-        Modified residues that count as their parent amino acid, by residue name.
+        Modified residues read as their parent amino acid, by residue name.
     unknown : mapping of str to int
-        Residues of no known parent, which count as X, by residue name.
+        Residues without a known parent, read as X, by residue name.
     without_ca : int
-        Amino-acid residues left out because they have no CA.
+        Amino-acid residues left out because they lack CA.
     missing_backbone : int
-        Residues kept without all of N, C and O.
+        Residues that lack N, C or O.
     gap_letters : int
-        Gaps of a sequence ("-" and ".") left out.
+        Gaps ("-" and ".") of a sequence, left out.
     stops : int
-        Stops ("*") at the end of a sequence left out.
+        Stops ("*") at the end of a sequence, left out.
     lower_case : int
-        Lower-case letters of a sequence read as residues like any other.
+        Lower-case letters of a sequence, read as residues.
     gaps : int
-        Breaks of a chain: neighbors in the file with no peptide bond between them.
+        Chain breaks: consecutive residues without a peptide bond between them.
     warnings : tuple of str
-        What the parser warned of.
+        Warnings of the parser.
 
     Examples
     --------
@@ -88,45 +88,47 @@ class LossReport:
     stops: int = _count("stops at the end of the sequence left out")
     lower_case: int = _count("lower-case letters read as residues")
     gaps: int = _count("chain breaks")
-    warnings: tuple[str, ...] = field(default=(), metadata={"says": "warnings of the parser"})
+    warnings: tuple[str, ...] = field(default=(), metadata={"text": "warnings of the parser"})
 
     def merge(self, other: LossReport) -> LossReport:
-        """The sum of two reports; equal warnings are kept once."""
+        """Return the sum of two reports; equal warnings are kept once."""
         added = {name: _add(getattr(self, name), value) for name, value in vars(other).items() if value}
         return replace(self, **added) if added else self
 
     def without(self, *names: str) -> LossReport:
-        """This report with the named entries set back to nothing."""
+        """Return this report with the named entries reset."""
         empty = LossReport()
         return replace(self, **{name: getattr(empty, name) for name in names})
 
     def to_dict(self) -> dict[str, object]:
-        """The entries that are not zero or empty, of plain types that JSON holds."""
+        """Return the entries that are not zero or empty, as JSON types."""
         plain = {int: int, tuple: list}
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: plain.get(type(value), dict)(value) for name, value in values.items() if value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> LossReport:
-        """The report that :meth:`to_dict` gave."""
+        """Return a report from the output of :meth:`to_dict`."""
         unknown = sorted(set(data) - {f.name for f in fields(cls)})
         if unknown:
-            raise StructureFileError(f"a loss report has no entry {unknown[0]!r}; was it written by a newer version?")
+            raise StructureFileError(
+                f"unknown entry {unknown[0]!r} of a loss report. Was it written by a newer version?"
+            )
         return cls(**{name: tuple(value) if name == "warnings" else value for name, value in data.items()})
 
     def lines(self) -> list[str]:
-        """One readable line for each entry that is not zero or empty."""
-        found = []
+        """Return one readable line for each entry that is not zero or empty."""
+        lines = []
         for entry in fields(self):
-            value, says = getattr(self, entry.name), entry.metadata["says"]
+            value, text = getattr(self, entry.name), entry.metadata["text"]
             if isinstance(value, Mapping) and value:
                 names = ", ".join(f"{name or 'blank'} {count}" for name, count in sorted(value.items()))
-                found.append(f"{sum(value.values())} {says} ({names})")
+                lines.append(f"{sum(value.values())} {text} ({names})")
             elif isinstance(value, tuple) and value:
-                found.append(f"{len(value)} {says}: {'; '.join(value)}")
+                lines.append(f"{len(value)} {text}: {'; '.join(value)}")
             elif value:
-                found.append(f"{value} {says}")
-        return found
+                lines.append(f"{value} {text}")
+        return lines
 
 
 def _add(a: object, b: object) -> object:

@@ -1,4 +1,4 @@
-"""The protein part of a structure as arrays, one row a residue."""
+"""The protein part of a structure as arrays, one row per residue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BACKBONE = ("N", "CA", "C", "O")
 """Order of the atoms in ``Residues.backbone``."""
 
 HIDEABLE = frozenset({"residue_type", "sidechain", "b_factor", "coordinates", "ligands"})
-"""What :meth:`Residues.hide` can take away."""
+"""Information that :meth:`Residues.hide` can remove."""
 
 _LETTERS = np.array(list(ALPHABET))
 
@@ -28,32 +28,32 @@ _LETTERS = np.array(list(ALPHABET))
 class Residues:
     """N residues of a protein and their A heavy atoms, in file order.
 
-    Chain, ``res_id`` and ``ins_code`` together identify a residue; no two rows share them. A protein that is only a
-    sequence has no atoms, and NaN for every position.
+    Chain, ``res_id`` and ``ins_code`` together identify a residue and are unique. A protein that is only a sequence has
+    no atoms, and NaN for every position.
 
     Parameters
     ----------
     name : str
-        Name of the structure, "1ubq".
+        Name of the structure, e.g. "1ubq".
     chain : ndarray
-        ``(N,)`` str, author chain id; "" where the file has none.
+        ``(N,)`` str, author chain id; "" if the file has none.
     res_id : ndarray
         ``(N,)`` int64, author residue number.
     ins_code : ndarray
-        ``(N,)`` str, insertion code, "" where none.
+        ``(N,)`` str, insertion code, "" without one.
     res_name : ndarray
         ``(N,)`` str, as in the file (MSE stays MSE).
     aatype : ndarray
-        ``(N,)`` int64, place in :data:`ALPHABET`; a modified residue has its parent's.
+        ``(N,)`` int64, index in :data:`ALPHABET`; a modified residue has that of its parent.
     pos : ndarray
         ``(N, 3)`` float32, Å, CA.
     backbone : ndarray
-        ``(N, 4, 3)`` float32, Å, atoms N, CA, C, O; NaN where missing.
+        ``(N, 4, 3)`` float32, Å, atoms N, CA, C, O; NaN for missing atoms.
     b_factor : ndarray
-        ``(N,)`` float32, Å², isotropic B factor of CA; 0 where the file has none.
+        ``(N,)`` float32, Å², isotropic B factor of CA; 0 if the file has none.
     seq_pos : ndarray
-        ``(N,)`` int64, position along the chain from 0: one more to the next residue, the numbering's jump over
-        an unresolved gap.
+        ``(N,)`` int64, position along the chain from 0. It increases by one to the next residue, and by the difference
+        of the residue numbers over an unresolved gap.
     atom_pos : ndarray
         ``(A, 3)`` float32, Å, heavy atoms, sorted by residue.
     atom_name : ndarray
@@ -63,13 +63,13 @@ class Residues:
     atom_residue : ndarray
         ``(A,)`` int64, residue of each atom, ascending.
     report : LossReport
-        What was left out or changed on the way here.
+        Counts of what was left out or changed.
     occupancy : ndarray, optional
-        ``(N,)`` float32, occupancy of CA; None where nothing says it, as good as 1 everywhere.
+        ``(N,)`` float32, occupancy of CA; None if unknown, equivalent to 1.
     predicted : bool
-        Whether the file says that ``b_factor`` holds a prediction's confidence (pLDDT, 0 to 100).
+        True if the file declares that ``b_factor`` is the confidence of a prediction (pLDDT, 0 to 100).
     ligands : Ligands, optional
-        Molecules about the protein; None where :func:`protgraph.structure.residues.clean` was not asked for them.
+        Molecules besides the protein; None unless requested from :func:`protgraph.structure.clean`.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Residues:
 
     @property
     def backbone_mask(self) -> np.ndarray:
-        """``(N, 4)`` bool, which of N, CA, C, O are there."""
+        """True for the present atoms of N, CA, C, O, ``(N, 4)`` bool."""
         return ~np.isnan(self.backbone[..., 0])
 
     @property
@@ -110,17 +110,17 @@ class Residues:
 
     @property
     def sequence(self) -> str:
-        """One-letter codes of all residues, chain after chain as in the file."""
+        """One-letter codes of all residues, in file order."""
         return "".join(_LETTERS[self.aatype])
 
     @cached_property
     def chain_names(self) -> tuple[str, ...]:
-        """Chain ids by order of appearance."""
+        """Chain ids in order of appearance."""
         return tuple(dict.fromkeys(self.chain.tolist()))
 
     @property
     def chain_number(self) -> np.ndarray:
-        """``(N,)`` int64, number of each residue's chain by order of appearance."""
+        """Index of the chain of each residue, in order of appearance, ``(N,)`` int64."""
         names, first, inverse = np.unique(self.chain, return_index=True, return_inverse=True)
         rank = np.empty(len(names), np.int64)
         rank[np.argsort(first)] = np.arange(len(names))
@@ -128,36 +128,36 @@ class Residues:
 
     @property
     def atom_ptr(self) -> np.ndarray:
-        """``(N + 1,)`` int64: residue n has the atoms ``atom_ptr[n]:atom_ptr[n + 1]``."""
+        """Offsets ``(N + 1,)`` int64: residue n has the atoms ``atom_ptr[n]:atom_ptr[n + 1]``."""
         return np.searchsorted(self.atom_residue, np.arange(len(self) + 1))
 
     @property
     def ids(self) -> list[str]:
-        """Readable ids, "A:42", with insertion code "A:42A"."""
+        """Readable ids, e.g. "A:42", or "A:42A" with an insertion code."""
         columns = (self.chain.tolist(), self.res_id.tolist(), self.ins_code.tolist())
         return [f"{chain}:{number}{code}" for chain, number, code in zip(*columns, strict=True)]
 
     def select(self, keep: np.ndarray) -> Residues:
-        """The residues where ``keep`` ``(N,)`` bool is True, with their atoms; the report stays as it is."""
+        """Return the residues with ``keep`` ``(N,)`` bool True, with their atoms; the report is unchanged."""
         rows = ("chain", "res_id", "ins_code", "res_name", "aatype", "pos", "backbone", "b_factor", "seq_pos")
-        taken = {name: getattr(self, name)[keep] for name in rows}
+        arrays = {name: getattr(self, name)[keep] for name in rows}
         if self.occupancy is not None:
-            taken["occupancy"] = self.occupancy[keep]
-        number = np.cumsum(keep) - 1  # (N,) new number of each kept residue
-        return replace(self, **taken, **self._atoms(keep[self.atom_residue], number))
+            arrays["occupancy"] = self.occupancy[keep]
+        number = np.cumsum(keep) - 1  # (N,) new index of each kept residue
+        return replace(self, **arrays, **self._atoms(keep[self.atom_residue], number))
 
     def chains(self, names: Sequence[str]) -> Residues:
-        """The residues of the named chains, in file order; the report counts the others.
+        """Return the residues of the named chains, in file order; the report counts the others.
 
         Raises
         ------
         SelectionError
-            Where a chain is not there.
+            The protein does not have a chain.
         """
         unknown = [name for name in names if name not in self.chain_names]
         if unknown:
             raise SelectionError(
-                f"{self.name}: no chain {unknown[0]!r}; protein chains here: {', '.join(map(repr, self.chain_names))}"
+                f"{self.name}: no protein chain {unknown[0]!r}. It has {', '.join(map(repr, self.chain_names))}."
             )
         keep = np.isin(self.chain, list(names))
         others, counts = np.unique(self.chain[~keep], return_counts=True)
@@ -167,18 +167,18 @@ class Residues:
         return replace(self.select(keep), report=report, ligands=ligands)
 
     def hide(self, what: Collection[str]) -> Residues:
-        """These residues without some information, so that nothing computed from them can leak it.
+        """Return a copy without some information, so that nothing computed from it can leak it.
 
         Parameters
         ----------
         what : collection of str
-            "residue_type" (all become unknown), "sidechain" (only N, CA, C, O atoms stay), "b_factor" (zeros;
-            occupancies go too), "ligands" and "coordinates" (the protein is only a sequence, as if it came from FASTA;
-            its numbering stays).
+            "residue_type" (all become unknown), "sidechain" (only atoms N, CA, C, O remain), "b_factor" (zeros; also
+            removes occupancies), "ligands", and "coordinates" (only the sequence and its numbering remain, as if read
+            from FASTA).
         """
         what = {what} if isinstance(what, str) else set(what)
         if what - HIDEABLE:
-            raise OptionError(f"cannot hide {sorted(what - HIDEABLE)}; what can be hidden: {sorted(HIDEABLE)}")
+            raise OptionError(f"cannot hide {sorted(what - HIDEABLE)}. Choose from {sorted(HIDEABLE)}.")
         changes: dict[str, object] = {}
         if "residue_type" in what:
             changes["aatype"] = np.full_like(self.aatype, UNKNOWN)
@@ -193,25 +193,25 @@ class Residues:
         if "coordinates" in what:
             changes |= {name: np.full_like(getattr(self, name), np.nan) for name in ("pos", "backbone")}
             changes |= self._atoms(np.zeros(len(self.atom_name), bool), np.arange(len(self)))
-            changes |= {"report": LossReport(), "ligands": None}  # its counts tell of the structure
+            changes |= {"report": LossReport(), "ligands": None}  # its counts depend on the structure
         return replace(self, **changes)
 
     def without_sidechains(self, rows: np.ndarray) -> Residues:
-        """These residues, and only N, CA, C and O of those in ``rows`` ``(N,)`` bool."""
+        """Return a copy with only N, CA, C and O in the residues with ``rows`` ``(N,)`` bool True."""
         keep = np.isin(self.atom_name, BACKBONE) | ~rows[self.atom_residue]
         return replace(self, **self._atoms(keep, np.arange(len(self))))
 
     def with_noise(self, sigma: float, *, seed: int) -> Residues:
-        """These residues with each coordinate of each atom off by a normal deviate of its own, of ``sigma`` Å.
+        """Return a copy with Gaussian noise of standard deviation ``sigma``, Å, on every coordinate.
 
-        ``pos``, ``backbone`` and ``atom_pos`` agree afterwards as before; the atoms of ligands move too. The same seed
-        gives the same noise.
+        ``pos``, ``backbone`` and ``atom_pos`` stay consistent; atoms of ligands move too. The same seed gives the same
+        noise.
         """
         rng = np.random.default_rng(seed)
         backbone, atoms = (sigma * rng.standard_normal(x.shape) for x in (self.backbone, self.atom_pos))
         for column, name in enumerate(BACKBONE):
-            own = self.atom_name == name
-            atoms[own] = backbone[self.atom_residue[own], column]
+            rows = self.atom_name == name
+            atoms[rows] = backbone[self.atom_residue[rows], column]
         ligands = self.ligands
         if ligands is not None:
             step = sigma * rng.standard_normal(ligands.atom_pos.shape)
@@ -225,6 +225,6 @@ class Residues:
         )
 
     def _atoms(self, keep: np.ndarray, number: np.ndarray) -> dict[str, np.ndarray]:
-        """The kept atoms' arrays, their residues renumbered by ``number`` ``(N,)``."""
-        taken = {name: getattr(self, name)[keep] for name in ("atom_pos", "atom_name", "atom_element")}
-        return {**taken, "atom_residue": number[self.atom_residue[keep]]}
+        """Return the arrays of the kept atoms, with residues renumbered by ``number`` ``(N,)``."""
+        arrays = {name: getattr(self, name)[keep] for name in ("atom_pos", "atom_name", "atom_element")}
+        return {**arrays, "atom_residue": number[self.atom_residue[keep]]}

@@ -21,17 +21,17 @@ class Structure:
     Parameters
     ----------
     name : str
-        Name of the file without suffixes, "1ubq".
+        Name of the file without suffixes, e.g. "1ubq".
     atoms : AtomArray
         Protein, ligands, nucleic acids, waters and hydrogens, with annotations ``b_factor`` and ``occupancy``.
     source : str
-        The path as it was given.
+        Path of the file.
     format : str
-        "pdb", "mmcif" or "bcif", by content; "biotite" for atoms that come from a session.
+        "pdb", "mmcif" or "bcif", detected from content; "biotite" for atoms from memory.
     report : LossReport
-        What the file holds and ``atoms`` does not.
+        Counts of what is in the file and not in ``atoms``.
     predicted : bool
-        Whether the file says that its B factors are a prediction's confidence (pLDDT).
+        True if the file declares that its B factors are the confidence of a prediction (pLDDT).
     """
 
     name: str
@@ -46,30 +46,32 @@ class Structure:
 
 
 def select_chains(structure: Structure, chains: Sequence[str]) -> Structure:
-    """The named chains with everything that is in them; the report counts the residues of the others.
+    """Return the named chains with all their molecules; the report counts the residues of the others.
 
     Raises
     ------
     SelectionError
-        Where a chain is not there.
+        The structure does not have a chain.
     """
-    wanted = [chains] if isinstance(chains, str) else list(chains)
+    names = [chains] if isinstance(chains, str) else list(chains)
     atoms = structure.atoms
     starts = residue_starts(atoms)
     chain = atoms.chain_id[starts]
-    there = list(dict.fromkeys(chain.tolist()))
-    for name in wanted:
-        if name not in there:
-            listed = ", ".join(map(repr, there[:40])) + (" …" if len(there) > 40 else "")
-            raise SelectionError(f"{structure.source or structure.name}: no chain {name!r}; chains here: {listed}")
-    others, counts = np.unique(chain[~np.isin(chain, wanted)], return_counts=True)
+    available = list(dict.fromkeys(chain.tolist()))
+    for name in names:
+        if name not in available:
+            listed = ", ".join(map(repr, available[:40])) + (" …" if len(available) > 40 else "")
+            raise SelectionError(
+                f"{structure.source or structure.name}: no chain {name!r}. The structure has {listed}."
+            )
+    others, counts = np.unique(chain[~np.isin(chain, names)], return_counts=True)
     report = LossReport(excluded_chains=dict(zip(others.tolist(), counts.tolist(), strict=True)))
-    kept = atoms[np.isin(atoms.chain_id, wanted)] if len(others) else atoms
-    return replace(structure, atoms=kept, report=structure.report.merge(report))
+    selected = atoms[np.isin(atoms.chain_id, names)] if len(others) else atoms
+    return replace(structure, atoms=selected, report=structure.report.merge(report))
 
 
 def residue_starts(atoms: AtomArray) -> np.ndarray:
-    """``(R,)`` int64, the first atom of each run of equal chain, number, insertion code and residue name."""
+    """Return the first atom of each run of equal chain, number, insertion code and residue name, ``(R,)`` int64."""
     if len(atoms) == 0:
         return np.zeros(0, np.int64)
     new = atoms.res_id[1:] != atoms.res_id[:-1]

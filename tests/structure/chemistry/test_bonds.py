@@ -44,7 +44,7 @@ def test_bonds_within_residues_equal_biotites(proteins):
 
 
 def test_disulfides_are_among_biotites_and_differ_by_its_dihedral_only(proteins):
-    found = 0
+    result = 0
     for residues in proteins:
         ours = as_set(disulfide_bonds(residues))
         sulfur = residues.atom_pos.astype(np.float64)
@@ -55,8 +55,8 @@ def test_disulfides_are_among_biotites_and_differ_by_its_dihedral_only(proteins)
             if i < j and np.linalg.norm(sulfur[i] - sulfur[j]) <= 2.2
         }
         assert ours == expected, residues.name
-        found += len(ours)
-    assert found > 10
+        result += len(ours)
+    assert result > 10
 
 
 def test_peptide_bonds_join_c_to_the_next_n(proteins):

@@ -20,7 +20,7 @@ def crambin(structures_dir) -> Residues:
 def bonds_one_by_one(residues: Residues) -> dict[tuple[int, int], float]:
     """Every bond by the formula, in loops."""
     x, linked = residues.backbone.astype(float), linked_to_next(residues)
-    found = {}
+    result = {}
     for i in range(len(residues)):
         if i == 0 or not linked[i - 1] or residues.sequence[i] == "P":
             continue
@@ -33,15 +33,15 @@ def bonds_one_by_one(residues: Residues) -> dict[tuple[int, int], float]:
             on, ch, oh, cn = (np.linalg.norm(a - b) for a, b in ((o, n), (c, h), (o, h), (c, n)))
             energy = round(0.42 * 0.2 * 332 * (1 / on + 1 / ch - 1 / oh - 1 / cn), 3)
             if energy < -0.5:
-                found[i, j] = energy
-    return found
+                result[i, j] = energy
+    return result
 
 
 def test_bonds_equal_those_found_one_by_one(crambin):
     bonds = backbone_hbonds(crambin, best=None)
-    found = dict(zip(zip(bonds.donor.tolist(), bonds.acceptor.tolist(), strict=True), bonds.energy, strict=True))
-    assert found == pytest.approx(bonds_one_by_one(crambin), abs=1e-9)
-    assert len(found) > 20
+    result = dict(zip(zip(bonds.donor.tolist(), bonds.acceptor.tolist(), strict=True), bonds.energy, strict=True))
+    assert result == pytest.approx(bonds_one_by_one(crambin), abs=1e-9)
+    assert len(result) > 20
 
 
 def test_the_two_best_of_each_donor_are_kept(structures_dir):

@@ -54,14 +54,14 @@ def test_alpha_equals_biotite_and_gaps_have_no_angles(proteins):
 
 def test_side_equals_loops(proteins):
     for residues in proteins[:5]:
-        linked, ca, found = linked_to_next(residues), residues.pos.astype(float), sidechain_direction(residues)
+        linked, ca, result = linked_to_next(residues), residues.pos.astype(float), sidechain_direction(residues)
         for i in range(len(residues)):
             expected = np.zeros(3)
             if 0 < i < len(residues) - 1 and linked[i - 1] and linked[i]:
                 a, b = ca[i] - ca[i - 1], ca[i] - ca[i + 1]
                 expected = a / np.linalg.norm(a) + b / np.linalg.norm(b)
                 expected /= np.linalg.norm(expected)
-            assert np.allclose(found[i], expected)
+            assert np.allclose(result[i], expected)
 
 
 def test_p_sea_equals_biotite_on_unbroken_chains(proteins):

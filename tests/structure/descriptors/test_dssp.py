@@ -20,11 +20,11 @@ from protgraph.structure.descriptors.dssp import DSSP_STATES, dssp, three_states
 @pytest.fixture(scope="module")
 def labels(structures_dir) -> dict[str, dict[str, np.ndarray]]:
     """Letters of mkdssp 4.2.2 by entry and chain, one a residue; "-" where it gives none."""
-    found: dict[str, dict[str, np.ndarray]] = defaultdict(dict)
+    result: dict[str, dict[str, np.ndarray]] = defaultdict(dict)
     with (structures_dir.parent / "dssp.tsv").open(encoding="utf-8") as table:
         for row in csv.DictReader(table, delimiter="\t"):
-            found[row["entry"]][row["chain"]] = np.array(list(row["dssp8"]))
-    return found
+            result[row["entry"]][row["chain"]] = np.array(list(row["dssp8"]))
+    return result
 
 
 def entry(structures_dir, labels, name) -> tuple[Residues, np.ndarray]:
@@ -47,8 +47,8 @@ def test_agrees_with_mkdssp(structures_dir, labels):
     compared, different, unexplained = 0, 0, 0
     for name in sorted(labels)[::4]:
         residues, theirs = entry(structures_dir, labels, name)
-        n, found = differing(residues, theirs)
-        compared, different = compared + n, different + found.total()
+        n, result = differing(residues, theirs)
+        compared, different = compared + n, different + result.total()
         known = theirs != "-"  # modified residues that the other program did not see
         unexplained += differing(residues.select(known), theirs[known])[1].total()
     assert compared > 15_000
@@ -66,8 +66,8 @@ def test_the_table_of_agreement_with_mkdssp(structures_dir, labels, capsys):
         start = perf_counter()
         three = three_states(dssp(residues))
         seconds, residues_of_all = seconds + perf_counter() - start, residues_of_all + len(residues)
-        n, found = differing(residues, theirs)
-        compared, whole = compared + n, whole + found
+        n, result = differing(residues, theirs)
+        compared, whole = compared + n, whole + result
         both = np.isin(theirs, list(DSSP_STATES))
         same_of_three += int((three == three_states(theirs))[both].sum())
         same_by_trace += int((np.array(list("HEC"))[p_sea(residues)] == three_states(theirs))[both].sum())

@@ -48,8 +48,8 @@ def test_selenomethionine_has_the_angles_of_methionine(structures_dir):
 
 
 def test_which_angles_are_symmetric():
-    found = [f"{ALPHABET[t]}{k + 1}" for t, k in zip(*np.nonzero(SYMMETRIC_CHI), strict=True)]
-    assert found == ["D2", "E3", "F2", "Y2"]
+    result = [f"{ALPHABET[t]}{k + 1}" for t, k in zip(*np.nonzero(SYMMETRIC_CHI), strict=True)]
+    assert result == ["D2", "E3", "F2", "Y2"]
 
 
 def test_missing_side_chains_and_hidden_types_have_no_angles(proteins):

@@ -12,13 +12,13 @@ from protgraph.structure.descriptors.representative_atoms import cb_or_ca, sidec
 def test_points_equal_a_loop_over_residues(structures_dir):
     for path in sorted(structures_dir.glob("*.bcif"))[::40]:
         residues = clean(load_structure(path))
-        virtual, found, center = virtual_cb(residues.backbone), cb_or_ca(residues), sidechain_centroid(residues)
+        virtual, result, center = virtual_cb(residues.backbone), cb_or_ca(residues), sidechain_centroid(residues)
         for i in range(len(residues)):
             own = residues.atom_residue == i
             names, atoms = residues.atom_name[own], residues.atom_pos[own].astype(np.float64)
             expected = atoms[names == "CB"][0] if "CB" in names else virtual[i]
             expected = residues.pos[i] if np.isnan(expected).any() else expected
-            assert np.allclose(found[i], expected, atol=1e-9)
+            assert np.allclose(result[i], expected, atol=1e-9)
             side = atoms[~np.isin(names, ["N", "CA", "C", "O", "OXT"])]
             assert np.allclose(center[i], side.mean(0) if len(side) else residues.pos[i], atol=1e-9)
 

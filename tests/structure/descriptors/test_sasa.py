@@ -41,7 +41,9 @@ def test_spheres_have_the_area_of_spheres(proteins):
 
 def test_areas_equal_biotite(proteins):
     for residues in proteins[1:3]:
-        area = struc.sasa(to_atom_array(residues), vdw_radii=protor_radii(residues), point_number=5000, ignore_ions=False)
+        area = struc.sasa(
+            to_atom_array(residues), vdw_radii=protor_radii(residues), point_number=5000, ignore_ions=False
+        )
         theirs = np.bincount(residues.atom_residue, area, len(residues))
         error = residue_sasa(residues) - theirs
         assert np.sqrt((error**2).mean()) < 0.6 and np.abs(error).max() < 4, residues.name
@@ -84,7 +86,10 @@ def test_the_table_of_agreement_with_freesasa(proteins, capsys):
     freesasa = pytest.importorskip("freesasa", reason="pip install freesasa")
     ours, theirs = [], []
     for residues in proteins:
-        radii, options = protor_radii(residues), freesasa.Parameters({"algorithm": freesasa.LeeRichards, "n-slices": 100})
+        radii, options = (
+            protor_radii(residues),
+            freesasa.Parameters({"algorithm": freesasa.LeeRichards, "n-slices": 100}),
+        )
         result = freesasa.calcCoord(residues.atom_pos.astype(float).ravel(), radii, options)
         area = np.array([result.atomArea(a) for a in range(len(radii))])
         theirs.append(np.bincount(residues.atom_residue, area, len(residues)))

@@ -76,8 +76,8 @@ def test_numeric_altloc_ids_keep_every_residue(shared_data):
         assert len(clean(load_structure(shared_data / "formats" / f"1k6p.{suffix}"))) == 198
 
 
-def test_all_atoms_of_a_residue_have_one_conformation(write_pdb, made):
-    _, residue = made
+def test_all_atoms_of_a_residue_have_one_conformation(write_pdb, pdb_lines):
+    _, residue = pdb_lines
     path = write_pdb(
         residue("SER", "A", 22, 0.0, alt="A", occ=0.4),
         residue("PRO", "A", 22, 0.5, alt="B", occ=0.6),

@@ -25,9 +25,7 @@ def test_selected_categories_equal_those_of_a_full_decoder(shared_data):
     full, part = msgpack.unpackb(content, raw=False), unpack_categories(content, ["_atom_site", "_cell"])
     expected = [c for c in full["dataBlocks"][0]["categories"] if c["name"] in ("_atom_site", "_cell")]
     assert part["dataBlocks"][0]["categories"] == expected
-    assert {k: v for k, v in part.items() if k != "dataBlocks"} == {
-        k: v for k, v in full.items() if k != "dataBlocks"
-    }
+    assert {k: v for k, v in part.items() if k != "dataBlocks"} == {k: v for k, v in full.items() if k != "dataBlocks"}
 
 
 @pytest.mark.parametrize("first", ["name", "columns"])
@@ -171,9 +169,7 @@ def _write_changed(path, tmp_path, change):
 
 CHANGES = {
     "missing column": lambda block: block["atom_site"].pop("auth_atom_id"),
-    "numbers as strings": lambda block: block["atom_site"].update(
-        Cartn_x=block["atom_site"]["Cartn_x"].as_array(str)
-    ),
+    "numbers as strings": lambda block: block["atom_site"].update(Cartn_x=block["atom_site"]["Cartn_x"].as_array(str)),
     "masked number": lambda block: block["atom_site"].update(
         auth_seq_id=pdbx.BinaryCIFColumn(
             block["atom_site"]["auth_seq_id"].data,

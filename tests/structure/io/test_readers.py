@@ -20,23 +20,23 @@ FORMATS = {"pdb": "pdb", "cif": "mmcif", "bcif": "bcif"}
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_three_formats_give_the_same_residues_bit_for_bit(shared_data, assert_same, entry):
-    found = [clean(load_structure(shared_data / "formats" / f"{entry}.{suffix}")) for suffix in FORMATS]
-    assert_same(found[0], found[1])
-    assert_same(found[0], found[2])
+    result = [clean(load_structure(shared_data / "formats" / f"{entry}.{suffix}")) for suffix in FORMATS]
+    assert_same(result[0], result[1])
+    assert_same(result[0], result[2])
 
 
 def test_three_formats_give_the_same_assembly(shared_data, assert_same):
-    found = [clean(load_structure(shared_data / "formats" / f"3wip.{s}", assembly="1")) for s in FORMATS]
-    assert found[0].chain_names == ("A", "B", "C", "D", "E")
-    assert_same(found[0], found[1])
-    assert_same(found[0], found[2])
+    result = [clean(load_structure(shared_data / "formats" / f"3wip.{s}", assembly="1")) for s in FORMATS]
+    assert result[0].chain_names == ("A", "B", "C", "D", "E")
+    assert_same(result[0], result[1])
+    assert_same(result[0], result[2])
 
 
 def test_other_models_are_the_same_in_three_formats(shared_data, assert_same):
-    found = [clean(load_structure(shared_data / "formats" / f"1l2y.{suffix}", model=38)) for suffix in FORMATS]
-    assert_same(found[0], found[1])
-    assert_same(found[0], found[2])
-    assert not np.array_equal(found[0].pos, clean(load_structure(shared_data / "formats" / "1l2y.pdb")).pos)
+    result = [clean(load_structure(shared_data / "formats" / f"1l2y.{suffix}", model=38)) for suffix in FORMATS]
+    assert_same(result[0], result[1])
+    assert_same(result[0], result[2])
+    assert not np.array_equal(result[0].pos, clean(load_structure(shared_data / "formats" / "1l2y.pdb")).pos)
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -127,8 +127,8 @@ def test_copies_are_distinguished_when_serial_numbers_repeat(shared_data, tmp_pa
     assert_same(*(clean(load_structure(path, assembly="1")) for path in (whole, other)))
 
 
-def test_reader_warnings_are_reported_and_not_printed(write_pdb, made):
-    path = write_pdb([line[:66] for line in made[1]("GLY", "A", 1, 0.0)])
+def test_reader_warnings_are_reported_and_not_printed(write_pdb, pdb_lines):
+    path = write_pdb([line[:66] for line in pdb_lines[1]("GLY", "A", 1, 0.0)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         structure = load_structure(path)

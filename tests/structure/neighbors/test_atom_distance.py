@@ -41,9 +41,9 @@ def chosen(d2: np.ndarray, k: int) -> set[tuple[int, int]]:
 @pytest.mark.parametrize("k", [1, 16, 60])
 def test_nearest_by_atoms_equals_brute_force(proteins, k):
     for residues in proteins:
-        found = knn_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, k)
-        assert found.shape[1] == len(residues) * min(k, len(residues) - 1)
-        assert set(map(tuple, found.T.tolist())) == chosen(between_atoms(residues), k), residues.name
+        result = knn_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, k)
+        assert result.shape[1] == len(residues) * min(k, len(residues) - 1)
+        assert set(map(tuple, result.T.tolist())) == chosen(between_atoms(residues), k), residues.name
 
 
 @pytest.mark.parametrize("reach", [0.1, 3.0, 30.0])
@@ -54,8 +54,8 @@ def test_where_the_search_begins_changes_nothing(proteins, reach):
 
 
 def test_atoms_at_one_place_take_the_lower_numbers():
-    found = knn_by_atoms(np.zeros((4, 3)), np.zeros((8, 3)), np.repeat(np.arange(4), 2), 2)
-    assert found.tolist() == [[1, 2, 0, 2, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2, 3, 3]]
+    result = knn_by_atoms(np.zeros((4, 3)), np.zeros((8, 3)), np.repeat(np.arange(4), 2), 2)
+    assert result.tolist() == [[1, 2, 0, 2, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2, 3, 3]]
 
 
 @pytest.mark.parametrize(("k", "separation"), [(1, 1), (8, 6), (150, 3), (12, 1000)])
@@ -63,5 +63,5 @@ def test_distant_knn_equals_brute_force(proteins, k, separation):
     for residues in proteins:
         d2, chain, at = between_ca(residues), residues.chain_number, residues.seq_pos
         d2[(chain[:, None] == chain) & (abs(at[:, None] - at) < separation)] = np.inf
-        found = distant_knn(residues, k, separation)
-        assert set(map(tuple, found.T.tolist())) == chosen(d2, k), residues.name
+        result = distant_knn(residues, k, separation)
+        assert set(map(tuple, result.T.tolist())) == chosen(d2, k), residues.name

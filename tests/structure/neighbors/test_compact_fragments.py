@@ -29,12 +29,12 @@ def test_shapes_and_gaps_are_kept():
     rng = np.random.default_rng(0)
     centers = np.array([[0, 0, 0], [4000, -9000, 70], [-80_000, 5, 90_000]])
     pos = (centers[:, None] + rng.uniform(0, 6, (3, 40, 3))).reshape(-1, 3)
-    made = compact_fragments(pos, gap=8.0).reshape(3, 40, 3)
-    for before, after in zip(pos.reshape(3, 40, 3), made, strict=True):
+    pdb_lines = compact_fragments(pos, gap=8.0).reshape(3, 40, 3)
+    for before, after in zip(pos.reshape(3, 40, 3), pdb_lines, strict=True):
         assert np.allclose(after - after[0], before - before[0], atol=1e-9)
-    apart = np.linalg.norm(made[:, None, :, None] - made[None, :, None], axis=-1)
+    apart = np.linalg.norm(pdb_lines[:, None, :, None] - pdb_lines[None, :, None], axis=-1)
     assert all(apart[a, b].min() >= 8 for a in range(3) for b in range(3) if a != b)
-    assert made.max() < 3 * 14
+    assert pdb_lines.max() < 3 * 14
 
 
 def test_an_atom_far_away_does_not_fill_the_memory(crambin):

@@ -88,8 +88,8 @@ def test_radius_equals_brute_force(proteins, cutoff):
 
 def test_contact_equals_brute_force(proteins):
     for residues in proteins:
-        found = neighbors.contact(residues.pos, residues.atom_pos, residues.atom_residue, 4.5)
-        assert np.array_equal(found, brute_contact(residues, 4.5)), residues.name
+        result = neighbors.contact(residues.pos, residues.atom_pos, residues.atom_residue, 4.5)
+        assert np.array_equal(result, brute_contact(residues, 4.5)), residues.name
 
 
 def test_contact_equals_biotites_cell_list(proteins):
@@ -112,20 +112,20 @@ def test_contact_equals_biotites_cell_list(proteins):
 @pytest.mark.parametrize("k", [1, 3])
 def test_sequence_equals_brute_force(proteins, k):
     for residues in proteins:
-        found = neighbors.sequence(residues.pos, residues.chain_number, residues.seq_pos, k)
-        assert np.array_equal(found, brute_sequence(residues, k)), residues.name
+        result = neighbors.sequence(residues.pos, residues.chain_number, residues.seq_pos, k)
+        assert np.array_equal(result, brute_sequence(residues, k)), residues.name
 
 
 def test_sequence_counts_unresolved_residues_and_chains():
     pos, chain, seq_pos = np.zeros((5, 3)), np.array([0, 0, 0, 1, 1]), np.array([0, 1, 4, 0, 1])
-    found = neighbors.sequence(pos, chain, seq_pos, 2)
-    assert found.T.tolist() == [[1, 0], [0, 1], [4, 3], [3, 4]]
+    result = neighbors.sequence(pos, chain, seq_pos, 2)
+    assert result.T.tolist() == [[1, 0], [0, 1], [4, 3], [3, 4]]
     assert neighbors.sequence(pos, chain, seq_pos, 3).T.tolist() == [[1, 0], [0, 1], [2, 1], [1, 2], [4, 3], [3, 4]]
 
 
 def test_sequence_takes_chains_whose_residues_are_interleaved():
-    found = neighbors.sequence(np.zeros((4, 3)), np.array([0, 1, 0, 1]), np.array([1, 0, 0, 1]), 1)
-    assert found.T.tolist() == [[2, 0], [3, 1], [0, 2], [1, 3]]
+    result = neighbors.sequence(np.zeros((4, 3)), np.array([0, 1, 0, 1]), np.array([1, 0, 0, 1]), 1)
+    assert result.T.tolist() == [[2, 0], [3, 1], [0, 2], [1, 3]]
 
 
 @pytest.mark.parametrize("k", [1, 5, 6, 7, 18, 25, 26, 27, 200])
@@ -152,14 +152,14 @@ def test_radius_is_inclusive_and_sees_coincident_nodes():
 @pytest.mark.parametrize("n", [0, 1])
 def test_fewer_than_two_nodes_have_no_edges(n):
     pos, number = np.zeros((n, 3)), np.zeros(n, np.int64)
-    for found in (
+    for result in (
         neighbors.knn(pos, 4),
         neighbors.radius(pos, 4.0),
         neighbors.contact(pos, pos, number, 4.0),
         neighbors.sequence(pos, number, number, 4),
     ):
-        assert found.shape == (2, 0)
-        assert found.dtype == np.int64
+        assert result.shape == (2, 0)
+        assert result.dtype == np.int64
 
 
 def all_kinds(residues: Residues, shift: float = 0.0) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Residue names: the parent of the modified, the kind of the rest."""
+"""Residue names: parents of modified residues and kinds of molecules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_d_amino_acids_have_their_mirror_image_as_parent(name, letter):
 
 
 @pytest.mark.parametrize(("name", "letter"), [("HSD", "H"), ("HIE", "H"), ("CYX", "C"), ("ASH", "D"), ("SEC", "C")])
-def test_names_that_the_dictionary_lacks_come_from_the_table(name, letter):
+def test_names_missing_in_the_dictionary_come_from_the_table(name, letter):
     assert ALPHABET[aatype(name)] == letter and residue_kind(name) == "protein"
 
 
@@ -54,7 +54,7 @@ def test_residues_without_a_single_parent_are_x(name):
         ("UNX", "other"),
     ],
 )
-def test_kind_tells_the_rest_apart(name, what):
+def test_kinds_of_molecules(name, what):
     assert residue_kind(name) == what
 
 

@@ -1,4 +1,4 @@
-"""Nodes of each kind are the atoms that they say, and the dense view has every atom at its place."""
+"""Nodes of each type and dense coordinates, against loops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def proteins(structures_dir) -> list[Residues]:
     return [clean(load_structure(path)) for path in sorted(structures_dir.glob("*.bcif"))[::65]]
 
 
-def test_atom37_holds_every_heavy_atom_of_the_amino_acids():
+def test_atom37_has_every_heavy_atom_of_the_amino_acids():
     there = {str(a.atom_name) for name in THREE_LETTER[:20] for a in info.residue(name) if a.element != "H"}
     assert there == set(ATOM37) and len(ATOM37) == 37
 
@@ -41,7 +41,7 @@ def test_dense_atoms_equal_a_loop(proteins):
 
 
 @pytest.mark.parametrize("kind", ["residue", "backbone", "atom"])
-def test_nodes_stand_residue_by_residue(proteins, kind):
+def test_nodes_are_ordered_by_residue(proteins, kind):
     for residues in proteins:
         nodes = nodes_of(residues, kind)
         assert (np.diff(nodes.residue) >= 0).all() and set(nodes.residue) == set(range(len(residues)))
@@ -52,28 +52,26 @@ def test_nodes_stand_residue_by_residue(proteins, kind):
     assert ids[0].startswith(residues.ids[0])
 
 
-def test_backbones_have_four_atoms_a_residue_and_atoms_all(proteins):
+def test_backbone_nodes_are_four_per_residue_and_atom_nodes_all_atoms(proteins):
     for residues in proteins:
         assert len(nodes_of(residues, "atom")) == len(residues.atom_name)
         assert len(nodes_of(residues, "backbone")) == residues.backbone_mask.sum()
 
 
-def test_types_and_elements_are_those_of_the_names(proteins):
+def test_types_and_elements_agree_with_the_names(proteins):
     nodes = nodes_of(proteins[0], "atom")
-    assert [ATOM37[t] if t < 37 else None for t in nodes.atom_type] == [
-        n if n in ATOM37 else None for n in nodes.name
-    ]
+    assert [ATOM37[t] if t < 37 else None for t in nodes.atom_type] == [n if n in ATOM37 else None for n in nodes.name]
     assert [ELEMENTS[z - 1] for z in nodes.atomic_number] == nodes.element.tolist()
 
 
-def test_atoms_that_are_no_nodes_are_told(proteins):
+def test_atoms_without_a_node_map_to_minus_one(proteins):
     nodes = nodes_of(proteins[0], "backbone")
     own = nodes.of_atoms(np.arange(len(proteins[0].atom_name)))
     assert np.array_equal(own[nodes.atom], np.arange(len(nodes)))
     assert (own >= 0).sum() == len(nodes)
 
 
-def test_odd_kinds_and_sequences_are_refused(proteins):
+def test_unknown_node_types_and_sequences_raise(proteins):
     with pytest.raises(OptionError, match="'all'"):
         nodes_of(proteins[0], "all")
     with pytest.raises(MissingCoordinatesError, match=proteins[0].name):

@@ -1,4 +1,4 @@
-"""The protein part: the right residues, the right sequence, and every loss counted."""
+"""Cleaning: residues and sequences against published ones, and counts of all losses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protgraph.structure import Residues, clean, load_structure
 
 ENTRIES = ("1aki", "1dix", "1igy", "1k6p", "1l2y", "1o1z", "2d0f", "3o5r", "3wip", "5h73", "5zng")
 
-# Odd files without a protein residue that has a CA, and files that are damaged or of another format.
+# Unusual files without a protein residue that has a CA, and files that are damaged or of another format.
 REFUSED = {
     EmptyStructureError: [
         "cif-odd__1MOM_min.cif",
@@ -58,7 +58,7 @@ REFUSED = {
 }
 
 
-def test_sequences_equal_the_published_table_on_every_committed_entry(shared_data, structures_dir):
+def test_sequences_of_committed_entries_equal_the_published_table(shared_data, structures_dir):
     with open(shared_data / "embedded" / "chains.tsv", newline="") as file:
         rows = sorted(csv.DictReader(file, delimiter="\t"), key=lambda row: row["entry"])
     assert len(rows) == 420
@@ -69,7 +69,7 @@ def test_sequences_equal_the_published_table_on_every_committed_entry(shared_dat
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_residues_are_those_that_the_entry_calls_polypeptide(shared_data, entry):
+def test_residues_equal_the_polypeptide_entities_of_the_entry(shared_data, entry):
     block = pdbx.CIFFile.read(shared_data / "formats" / f"{entry}.cif").block
     polymer = block["entity_poly"]
     kinds = dict(zip(polymer["entity_id"].as_array(str), polymer["type"].as_array(str), strict=True))
@@ -83,7 +83,7 @@ def test_residues_are_those_that_the_entry_calls_polypeptide(shared_data, entry)
     assert clean(load_structure(shared_data / "formats" / f"{entry}.cif")).ids == expected
 
 
-def test_every_odd_file_is_residues_with_a_report_or_a_typed_error(shared_data):
+def test_unusual_files_give_residues_with_a_report_or_a_typed_error(shared_data):
     files = [path for path in sorted((shared_data / "robustness").iterdir()) if path.name != "MANIFEST.tsv"]
     assert len(files) == 92
     refused: dict[type[Exception], list[str]] = {kind: [] for kind in REFUSED}
@@ -97,7 +97,7 @@ def test_every_odd_file_is_residues_with_a_report_or_a_typed_error(shared_data):
 
 
 def _check(r: Residues) -> None:
-    """What holds for all residues, however odd their file."""
+    """Check the invariants of residues."""
     n = len(r)
     assert n > 0 and len(set(r.ids)) == n
     assert np.isfinite(r.pos).all() and np.isfinite(r.atom_pos).all() and np.isfinite(r.b_factor).all()
@@ -147,30 +147,30 @@ def test_losses_are_counted(shared_data):
     assert clean(load_structure(shared_data / "robustness" / "large__4UPY.pdb")).report.nucleic == 337
 
 
-def test_no_protein_is_an_error_that_says_what_is_there(shared_data):
+def test_a_structure_without_protein_raises_with_its_content(shared_data):
     with pytest.raises(EmptyStructureError, match="24 nucleotides"):
         clean(load_structure(shared_data / "robustness" / "nucleic__1bna.pdb"))
     with pytest.raises(EmptyStructureError, match="2 water molecules"):
         clean(load_structure(shared_data / "robustness" / "no-protein__solvent.pdb"))
 
 
-def test_chains_can_be_chosen_and_unknown_ones_are_named(structures_dir):
+def test_chains_are_selected_and_unknown_ones_raise(structures_dir):
     structure = load_structure(structures_dir / "1jk9.bcif")
     assert clean(structure, chains=["D", "A"]).chain_names == ("A", "D")
-    with pytest.raises(SelectionError, match="no chain 'Q'"):
+    with pytest.raises(SelectionError, match="'Q'"):
         clean(structure, chains=["Q"])
 
 
-def test_calcium_is_no_alpha_carbon(write_pdb, made):
-    atom, residue = made
+def test_calcium_is_not_an_alpha_carbon(write_pdb, pdb_lines):
+    atom, residue = pdb_lines
     calcium = atom("CA", "CA", "A", 101, 30.0, element="CA", record="HETATM")
     inside = [atom("N", "GLY", "A", 2, 3.9), atom("CA", "GLY", "A", 2, 5.4, element="CA")]
     residues = clean(load_structure(write_pdb(residue("GLY", "A", 1, 0.0), inside, calcium)))
     assert residues.ids == ["A:1"] and residues.report.ligands == {"CA": 1} and residues.report.without_ca == 1
 
 
-def test_a_free_amino_acid_is_a_ligand_and_a_bonded_one_a_residue(write_pdb, made):
-    _, residue = made
+def test_a_free_amino_acid_is_a_ligand_and_a_bonded_one_a_residue(write_pdb, pdb_lines):
+    _, residue = pdb_lines
     chain = [residue("GLY", "A", 1, 0.0), residue("SER", "A", 2, 3.9)]
     bonded = residue("MSE", "A", 3, 7.8, record="HETATM")
     free = residue("GLU", "A", 201, 40.0, record="HETATM")
@@ -179,22 +179,22 @@ def test_a_free_amino_acid_is_a_ligand_and_a_bonded_one_a_residue(write_pdb, mad
     assert residues.report.modified == {"MSE": 1} and residues.report.ligands == {"GLU": 1}
 
 
-def test_a_modified_residue_before_a_gap_is_a_residue(write_pdb, made):
-    _, residue = made
+def test_a_modified_residue_before_a_gap_is_a_residue(write_pdb, pdb_lines):
+    _, residue = pdb_lines
     lone = residue("MSE", "A", 1, -40.0, record="HETATM")
     residues = clean(load_structure(write_pdb(lone, residue("GLY", "A", 5, 0.0))))
     assert residues.sequence == "MG" and residues.seq_pos.tolist() == [0, 4] and residues.report.gaps == 1
 
 
-def test_a_residue_that_no_dictionary_knows_is_x_where_it_is_in_the_chain(write_pdb, made):
-    _, residue = made
+def test_a_residue_of_unknown_name_in_the_chain_is_x(write_pdb, pdb_lines):
+    _, residue = pdb_lines
     path = write_pdb(residue("GLY", "A", 1, 0.0), residue("QQ9", "A", 2, 3.9), residue("GLY", "A", 3, 7.8))
     residues = clean(load_structure(path))
     assert residues.sequence == "GXG" and residues.report.unknown == {"QQ9": 1}
 
 
-def test_seq_pos_counts_insertion_codes_by_one_and_gaps_by_their_numbering(write_pdb, made):
-    _, residue = made
+def test_seq_pos_increases_by_one_for_insertion_codes_and_by_the_numbering_over_gaps(write_pdb, pdb_lines):
+    _, residue = pdb_lines
     path = write_pdb(
         residue("GLY", "A", 10, 0.0),
         residue("GLY", "A", 10, 3.9, ins="A"),
@@ -209,16 +209,16 @@ def test_seq_pos_counts_insertion_codes_by_one_and_gaps_by_their_numbering(write
     assert residues.seq_pos.tolist() == [0, 1, 2, 7, 8, 9, 0] and residues.report.gaps == 2
 
 
-def test_missing_backbone_atoms_are_nan_and_counted(write_pdb, made):
-    _, residue = made
+def test_missing_backbone_atoms_are_nan_and_counted(write_pdb, pdb_lines):
+    _, residue = pdb_lines
     lines = residue("GLY", "A", 1, 0.0)
     residues = clean(load_structure(write_pdb(lines[:2], residue("GLY", "A", 2, 3.9))))
     assert residues.backbone_mask.tolist() == [[True, True, False, False], [True] * 4]
     assert np.isnan(residues.backbone[0, 2:]).all() and residues.report.missing_backbone == 1
 
 
-def test_a_trace_of_ca_atoms_is_a_chain(write_pdb, made):
-    atom, _ = made
+def test_a_trace_of_ca_atoms_is_a_chain(write_pdb, pdb_lines):
+    atom, _ = pdb_lines
     path = write_pdb([atom("CA", "GLY", "A", i, 3.8 * i) for i in (1, 2, 3)], atom("CA", "GLY", "A", 9, 50.0))
     residues = clean(load_structure(path))
     assert residues.seq_pos.tolist() == [0, 1, 2, 8] and residues.report.gaps == 1

@@ -1,4 +1,4 @@
-"""An identity is used once; whatever a file repeats is renamed, joined or left out, and counted."""
+"""Repeated residue identities are renamed, joined or left out, and counted."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def test_a_reused_chain_id_becomes_a_second_chain(shared_data):
     assert residues.report.repeated_chains == {"A-2": 1, "B-2": 1}
 
 
-def test_residues_after_a_restart_stay_in_the_second_chain(write_pdb, made):
-    _, residue = made
+def test_residues_after_a_restart_stay_in_the_second_chain(write_pdb, pdb_lines):
+    _, residue = pdb_lines
     path = write_pdb(
         *[residue("GLY", "A", i, 3.9 * i) for i in (1, 2)], *[residue("ALA", "A", i, 99 + 3.9 * i) for i in (1, 2, 3)]
     )
@@ -23,7 +23,7 @@ def test_residues_after_a_restart_stay_in_the_second_chain(write_pdb, made):
     assert residues.seq_pos.tolist() == [0, 1, 0, 1, 2]
 
 
-def test_a_new_chain_id_never_is_one_that_is_there(tmp_path):
+def test_a_new_chain_id_differs_from_the_existing_ones(tmp_path):
     names = ("id", "label_atom_id", "label_comp_id", "label_asym_id", "label_seq_id", "Cartn_x", "Cartn_y", "Cartn_z")
     rows = [f"{i} CA GLY {chain} 1 {20 * i} 0 0" for i, chain in enumerate(("A", "A-2", "A"), start=1)]
     head = "data_x\nloop_\n" + "".join(f"_atom_site.{name}\n" for name in names)
@@ -37,8 +37,8 @@ def test_blank_chain_ids_stay_blank(shared_data):
     assert residues.chain_names == ("",) and residues.ids[0].startswith(":")
 
 
-def test_pieces_of_a_residue_are_joined(shared_data, made, write_pdb):
-    atom, residue = made
+def test_fragments_of_a_residue_are_joined(shared_data, pdb_lines, write_pdb):
+    atom, residue = pdb_lines
     side_chain = [atom("CB", "ALA", "A", i, (3.9 * i + 1.5, -1.5, 0.0)) for i in (1, 2)]
     residues = clean(load_structure(write_pdb(*[residue("ALA", "A", i, 3.9 * i) for i in (1, 2)], side_chain)))
     assert residues.atom_name.tolist() == ["N", "CA", "C", "O", "CB"] * 2
@@ -47,23 +47,23 @@ def test_pieces_of_a_residue_are_joined(shared_data, made, write_pdb):
     assert len(clean(load_structure(shared_data / "robustness" / "numbering__unordered_res.pdb"))) == 35
 
 
-def test_the_first_of_two_atoms_of_one_name_counts(write_pdb, made):
-    atom, residue = made
+def test_the_first_of_two_atoms_of_one_name_is_kept(write_pdb, pdb_lines):
+    atom, residue = pdb_lines
     lines = residue("ALA", "A", 1, 0.0)
     residues = clean(load_structure(write_pdb(lines, atom("CA", "ALA", "A", 1, 7.0))))
     np.testing.assert_array_equal(residues.pos, [[1.5, 0, 0]])
     assert residues.report.duplicate_atoms == 1 and len(residues.atom_name) == 4
 
 
-def test_a_second_residue_directly_under_the_same_number_is_left_out(write_pdb, made):
-    _, residue = made
+def test_a_second_residue_of_the_same_number_directly_after_is_left_out(write_pdb, pdb_lines):
+    _, residue = pdb_lines
     path = write_pdb(residue("SER", "A", 1, 0.0), residue("PRO", "A", 1, 0.5), residue("GLY", "A", 2, 3.9))
     residues = clean(load_structure(path))
     assert residues.sequence == "SG" and residues.report.duplicate_atoms == 4
 
 
-def test_a_chain_in_pieces_stands_together(write_pdb, made):
-    _, residue = made
+def test_residues_of_a_chain_become_consecutive(write_pdb, pdb_lines):
+    _, residue = pdb_lines
     path = write_pdb(
         residue("GLY", "A", 1, 0.0),
         residue("SER", "B", 1, 30.0),
@@ -74,7 +74,7 @@ def test_a_chain_in_pieces_stands_together(write_pdb, made):
     assert residues.ids == ["A:1", "A:2", "B:1", "B:2"] and residues.seq_pos.tolist() == [0, 1, 0, 1]
 
 
-def test_identities_are_unique_on_every_committed_entry(structures_dir):
+def test_identities_are_unique_in_every_committed_entry(structures_dir):
     for path in sorted(structures_dir.glob("*.bcif"))[::7]:
         ids = clean(load_structure(path)).ids
         assert len(set(ids)) == len(ids), path.name

@@ -1,4 +1,4 @@
-"""Ligands are what the report counts of them, with the atoms of the file, and never proteins."""
+"""Ligands: molecules, atoms, bonds and noise, against the file and the loss report."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def residues(structure) -> Residues:
     return clean(structure, ligands=True)
 
 
-def test_they_are_those_that_the_report_counts_else(structure, residues):
+def test_ligands_equal_those_counted_in_the_report_without_them(structure, residues):
     names, counts = np.unique(residues.ligands.res_name, return_counts=True)
     without = clean(structure)
     assert dict(zip(names.tolist(), counts.tolist(), strict=True)) == without.report.ligands
     assert residues.report == without.report.without("ligands") and without.ligands is None
 
 
-def test_their_atoms_are_the_files_heavy_atoms(structure, residues):
+def test_ligand_atoms_are_the_heavy_atoms_of_the_file(structure, residues):
     atoms, ligands = structure.atoms, residues.ligands
     for m in range(len(ligands)):
         own = (atoms.chain_id == ligands.chain[m]) & (atoms.res_id == ligands.res_id[m]) & (atoms.element != "H")
@@ -47,13 +47,13 @@ def test_their_atoms_are_the_files_heavy_atoms(structure, residues):
         assert np.array_equal(ligands.atom_pos[mine], atoms.coord[own])
 
 
-def test_the_protein_is_the_same_with_them(structure, residues):
+def test_the_protein_is_the_same_with_ligands(structure, residues):
     without = clean(structure)
     for name in ("chain", "res_id", "aatype", "pos", "backbone", "seq_pos", "atom_pos", "atom_residue"):
         assert np.array_equal(getattr(residues, name), getattr(without, name), equal_nan=name == "backbone")
 
 
-def test_a_chain_keeps_its_own(residues):
+def test_selecting_a_chain_keeps_its_ligands(residues):
     for name in residues.chain_names:
         one = residues.chains([name])
         assert one.ligands.ids == [i for i in residues.ligands.ids if i.startswith(f"{name}:")]
@@ -62,7 +62,7 @@ def test_a_chain_keeps_its_own(residues):
     assert np.array_equal(hidden.atom_pos, residues.atom_pos)
 
 
-def test_graphs_of_atoms_have_them_behind_the_protein(residues):
+def test_atom_graphs_have_ligands_after_the_protein(residues):
     graph = build_graph(residues, [component("radius", radius=4.0), "covalent_bond", "dihedral"], node_type="atom")
     protein, own = len(residues.atom_name), len(residues.ligands.atom_name)
     assert graph.num_nodes == protein + own and graph.validate()
@@ -82,12 +82,12 @@ def test_graphs_of_atoms_have_them_behind_the_protein(residues):
     assert collate([graph, graph]).num_nodes == 2 * graph.num_nodes
 
 
-def test_other_graphs_do_not_have_them(residues):
+def test_other_graphs_have_no_ligands(residues):
     assert build_graph(residues).num_nodes == len(residues)
     assert not build_graph(residues, node_type="backbone").is_ligand.any()
 
 
-def test_nucleotides_are_molecules_on_request_and_bonded_in_a_row(structures_dir):
+def test_nucleotides_are_molecules_on_request_and_bonded_in_sequence(structures_dir):
     structure = load_structure(structures_dir / "1lcd.bcif")
     plain, alone = clean(structure), clean(structure, nucleic=True)
     both = clean(structure, nucleic=True, ligands=True)
@@ -103,15 +103,15 @@ def test_nucleotides_are_molecules_on_request_and_bonded_in_a_row(structures_dir
     assert inside == 2 * bonds.shape[1]
 
 
-def test_noise_moves_them_as_it_moves_the_protein_without_them(structure, residues):
+def test_noise_moves_ligands_and_leaves_the_noise_of_the_protein_unchanged(structure, residues):
     moved, without = residues.with_noise(0.1, seed=3), clean(structure).with_noise(0.1, seed=3)
     assert np.array_equal(moved.atom_pos, without.atom_pos)
     step = moved.ligands.atom_pos - residues.ligands.atom_pos
     assert 0.05 < step.std() < 0.2 and (step != 0).all() and moved.ligands.atom_pos.dtype == np.float32
 
 
-def _told(path) -> set[frozenset]:
-    """Pairs of atoms of one asymmetric unit that a file's ``struct_conn`` calls covalent."""
+def _covalent_links(path) -> set[frozenset]:
+    """Return pairs of atoms of one asymmetric unit that are covalent in ``struct_conn``."""
     text = path.suffix != ".bcif"
     file = (pdbx.CIFFile if text else pdbx.BinaryCIFFile).read(path)
     block = next(iter(file.values()))
@@ -128,34 +128,34 @@ _CONN = ("auth_asym_id", "auth_seq_id", "label_atom_id", "symmetry")
 
 
 def _names(residues):
-    """Chain, number and name of every atom of the protein, then of the ligands."""
+    """Return chain, number and name of every atom of the protein, then of the ligands."""
     atoms = zip(residues.atom_residue, residues.atom_name, strict=True)
-    found = [(str(residues.chain[n]), str(residues.res_id[n]), str(name)) for n, name in atoms]
+    result = [(str(residues.chain[n]), str(residues.res_id[n]), str(name)) for n, name in atoms]
     own = residues.ligands
     atoms = zip(own.atom_molecule, own.atom_name, strict=True)
-    return found + [(str(own.chain[m]), str(own.res_id[m]), str(name)) for m, name in atoms]
+    return result + [(str(own.chain[m]), str(own.res_id[m]), str(name)) for m, name in atoms]
 
 
-def test_links_of_ligands_are_those_that_struct_conn_names(shared_data):
+def test_ligand_links_equal_those_of_struct_conn(shared_data):
     total = 0
     for path in sorted(p for d in ("formats", "robustness") for p in (shared_data / d).rglob("*.?cif")):
         try:
-            residues, told = clean(load_structure(path), ligands=True), _told(path)
+            residues, expected = clean(load_structure(path), ligands=True), _covalent_links(path)
         except (ProtgraphError, ValueError, LookupError):
-            continue  # broken on purpose
-        if not told or len(residues.ligands) == 0:
+            continue  # an intentionally broken file
+        if not expected or len(residues.ligands) == 0:
             continue
         names, protein = _names(residues), len(residues.atom_name)
         ligand = set(names[protein:])
-        found = [frozenset([names[a], names[b]]) for a, b in ligand_links(residues).T.tolist()]
-        assert set(found) == {pair for pair in told if pair & ligand and pair <= set(names)}, path.name
-        assert len(set(found)) == len(found)
-        total += len(found)
+        result = [frozenset([names[a], names[b]]) for a, b in ligand_links(residues).T.tolist()]
+        assert set(result) == {pair for pair in expected if pair & ligand and pair <= set(names)}, path.name
+        assert len(set(result)) == len(result)
+        total += len(result)
     assert total >= 20
 
 
-def test_links_are_edges_between_atoms_both_ways(structures_dir):
-    """Haem c: each vinyl carbon is bonded to a cysteine's sulfur; the iron to nothing."""
+def test_links_are_undirected_edges_between_atoms(structures_dir):
+    """Heme c: each vinyl carbon is bonded to the sulfur of a cysteine; the iron is not bonded."""
     residues = clean(load_structure(structures_dir / "2e84.bcif"), ligands=True)
     names, links = _names(residues), ligand_links(residues)
     protein = len(residues.atom_name)
@@ -176,7 +176,7 @@ def test_links_are_edges_between_atoms_both_ways(structures_dir):
      ("ZN", 1.9, False), ("P", 1.6, True), ("BR", 2.2, True), ("BR", 2.3, False)],
 )  # fmt: skip
 def test_atoms_are_linked_at_the_sum_of_their_radii(structures_dir, element, distance, is_bonded):
-    """One atom of a ligand, straight out from the oxygen of one residue: C 0.76, O 0.66, P 1.07, Br 1.20 Å."""
+    """A ligand atom on the C=O axis of a residue; radii are C 0.76, O 0.66, P 1.07, Br 1.20 Å."""
     whole = clean(load_structure(structures_dir / "1crn.bcif"))
     residues = whole.select(np.arange(len(whole)) == 0)
     atom = residues.atom_name.tolist().index("O")
@@ -187,11 +187,11 @@ def test_atoms_are_linked_at_the_sum_of_their_radii(structures_dir, element, dis
     ligands = Ligands(
         **rows, res_id=np.array([900]), atom_pos=pos[None].astype(np.float32), atom_molecule=np.array([0])
     )
-    found = ligand_links(replace(residues, ligands=ligands)).T.tolist()
-    assert found == ([[atom, len(residues.atom_name)]] if is_bonded else [])
+    result = ligand_links(replace(residues, ligands=ligands)).T.tolist()
+    assert result == ([[atom, len(residues.atom_name)]] if is_bonded else [])
 
 
-def test_molecules_in_each_others_place_are_not_bonded(structures_dir):
+def test_overlapping_molecules_are_not_bonded(structures_dir):
     residues = clean(load_structure(structures_dir / "3g32.bcif"), ligands=True)
     own, links = residues.ligands, ligand_links(residues) - len(residues.atom_name)
     between = {tuple(own.res_name[own.atom_molecule[pair]]) for pair in links.T if pair.min() >= 0}

@@ -1,4 +1,4 @@
-"""Residues: what they are called, what can be taken of them, what can be hidden."""
+"""Residues: ids, selections and hidden information."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def residues(structures_dir) -> Residues:
 
 
 def test_ids_have_chain_number_and_insertion_code(shared_data):
-    found = clean(load_structure(shared_data / "formats" / "1igy.pdb"))
-    assert len(set(found.ids)) == len(found) == 1294
-    inserted = found.ins_code != ""
-    assert inserted.any() and all(name[-1].isalpha() for name, yes in zip(found.ids, inserted, strict=True) if yes)
+    result = clean(load_structure(shared_data / "formats" / "1igy.pdb"))
+    assert len(set(result.ids)) == len(result) == 1294
+    inserted = result.ins_code != ""
+    assert inserted.any() and all(name[-1].isalpha() for name, yes in zip(result.ids, inserted, strict=True) if yes)
 
 
-def test_chain_numbers_go_by_appearance(residues):
+def test_chain_numbers_follow_the_order_of_appearance(residues):
     assert residues.chain_names == ("A", "B", "C", "D")
     assert [residues.chain_names[i] for i in residues.chain_number] == residues.chain.tolist()
 
@@ -41,7 +41,7 @@ def test_pos_is_ca_of_the_backbone_and_among_the_atoms(residues):
     assert residues.atom_residue[alpha].tolist() == list(range(len(residues)))
 
 
-def test_select_takes_residues_with_their_atoms(residues):
+def test_select_returns_residues_with_their_atoms(residues):
     keep = np.arange(len(residues)) % 3 == 0
     part = residues.select(keep)
     assert part.ids == [name for name, yes in zip(residues.ids, keep, strict=True) if yes]
@@ -56,17 +56,17 @@ def test_chains_keeps_file_order_and_counts_the_others(residues):
     assert len(part) + sum(part.report.excluded_chains.values()) == len(residues)
 
 
-def test_an_unknown_chain_is_named_with_those_that_are_there(residues):
-    with pytest.raises(SelectionError, match="no chain 'Z'; protein chains here: 'A', 'B', 'C', 'D'"):
+def test_an_unknown_chain_raises_with_the_available_ones(residues):
+    with pytest.raises(SelectionError, match="'Z'.*'A', 'B', 'C', 'D'"):
         residues.chains(["Z"])
 
 
-def test_hidden_residue_types_leave_no_name_behind(shared_data):
-    found = clean(load_structure(shared_data / "robustness" / "ligand__1oky.pdb.gz"))
-    hidden = found.hide({"residue_type"})
+def test_hidden_residue_types_leave_no_residue_names(shared_data):
+    result = clean(load_structure(shared_data / "robustness" / "ligand__1oky.pdb.gz"))
+    hidden = result.hide({"residue_type"})
     assert set(hidden.res_name) == {"UNK"} and set(hidden.sequence) == {"X"}
-    assert found.report.modified == {"SEP": 1} and not hidden.report.modified
-    assert set(found.res_name) != {"UNK"} and "SEP" in found.res_name  # the given one stays as it is
+    assert result.report.modified == {"SEP": 1} and not hidden.report.modified
+    assert set(result.res_name) != {"UNK"} and "SEP" in result.res_name  # the input is not changed
 
 
 def test_hidden_side_chains_leave_equal_atoms_for_all_types(residues):
@@ -81,7 +81,7 @@ def test_hidden_b_factors_are_zero(residues):
     assert not residues.hide({"b_factor"}).b_factor.any() and residues.b_factor.any()
 
 
-def test_what_cannot_be_hidden_is_refused(residues):
+def test_hiding_unknown_information_raises(residues):
     with pytest.raises(OptionError, match="'chain'"):
         residues.hide({"chain"})
 
