@@ -2,8 +2,8 @@
 
 ``protgraph speed NAME`` prints one measurement. Compare its ratios: milliseconds depend on the machine.
 
-Files: ``speed_<name>.py`` has the measurement of that name; ``cases_<family>.py`` the layers of ``speed_layers``, with a
-second implementation each; ``plain_<family>.py`` such implementations, which tests use as references too. The folder is
+Files: ``speed_<name>.py`` has the measurement of that name; ``cases_<family>.py`` layers of ``speed_layers``, each with
+a second implementation; ``plain_<family>.py`` such implementations, which tests use as references too. The folder is
 not part of the installed package.
 """
 

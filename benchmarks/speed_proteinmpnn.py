@@ -14,7 +14,14 @@ from benchmarks.timing import Measurement, interleave
 from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Constraints, Decoding, teacher_forced_log_probs, random_decoding_order, decoding_ranks, sample_sequences
+from protgraph.design import (
+    Constraints,
+    Decoding,
+    decoding_ranks,
+    random_decoding_order,
+    sample_sequences,
+    teacher_forced_log_probs,
+)
 from protgraph.model import ProteinModel, build_model, pretrained
 from protgraph.structure import ALPHABET, Residues, clean, load_structure
 

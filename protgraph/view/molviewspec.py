@@ -1,7 +1,7 @@
 """Write a scene as a MolViewSpec state for Mol*: cartoon, colors by residue, edges as tubes.
 
-Not molviewspec: the state is a JSON tree of a few kinds of nodes, and the library builds and writes that of 5000 residues
-6 times slower (157 against 26 ms, version 1.8.1, 2026-11-22).
+Not molviewspec: the state is a JSON tree of a few kinds of nodes, and the library builds and writes that of 5000
+residues 6 times slower (157 against 26 ms, version 1.8.1, 2026-11-22).
 
 References
 ----------

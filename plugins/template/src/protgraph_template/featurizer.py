@@ -36,5 +36,6 @@ class TemplateCrowding(pg.StructureFeaturizer):
         self.radius = radius
 
     def __call__(self, residues: pg.Residues) -> dict[str, np.ndarray]:
-        near = cKDTree(residues.pos).query_ball_point(residues.pos, self.radius, return_length=True)  # (N,), with itself
+        tree = cKDTree(residues.pos)
+        near = tree.query_ball_point(residues.pos, self.radius, return_length=True)  # (N,), with itself
         return {"template_crowding": np.log(near).astype(np.float32)[:, None]}  # (N, 1)
