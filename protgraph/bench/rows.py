@@ -49,7 +49,7 @@ class BenchJob:
         Paths of a folder of user files and of its table; empty for a registered dataset. They are not part of the key:
         ``dataset_version`` covers the content.
     sources : mapping of str to str
-        Distribution, version and code digest of each component; see :func:`protgraph.bench.plan.plan_jobs`.
+        Distribution, version and code digest of each component; see :func:`protgraph.bench.job_plan.plan_jobs`.
     """
 
     model: str

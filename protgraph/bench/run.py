@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Protocol
 
-from protgraph.bench.plan import SESSION, plan_jobs
+from protgraph.bench.job_plan import SESSION, plan_jobs
 from protgraph.bench.rows import BenchJob, BenchRow, append_row, read_rows
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.worker import TRAIN, perform

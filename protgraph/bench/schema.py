@@ -62,7 +62,8 @@ def _path(parts: Sequence[int | str]) -> str:
 
 
 def _wrong_value(path: str, items: Sequence[Any]) -> str:
-    allowed = dict.fromkeys(_ALLOWED.get(e["type"], e["msg"].removeprefix("Input should be ")) for e in items)
+    texts = [e["msg"].removeprefix("Value error, ").removeprefix("Input should be ") for e in items]
+    allowed = dict.fromkeys(_ALLOWED.get(e["type"], text) for e, text in zip(items, texts, strict=True))
     return f"{path} = {items[0]['input']!r}. Allowed: {' or '.join(allowed)}."
 
 

@@ -21,7 +21,6 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from protgraph import registry
 from protgraph.bench.schema import check_value, describe_errors, unknown_name
@@ -41,13 +40,13 @@ _TABLES = {"fit_tasks": "fit.tasks", "fit_models": "fit.models"}
 
 def _without_repeats(values: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(set(values)) != len(values):
-        raise PydanticCustomError("repeated", "Input should be a list without repeated elements")
+        raise ValueError("a list without repeated elements")
     return values
 
 
 def _folder_name(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", value):
-        raise PydanticCustomError("folder_name", "Input should be a folder name of letters, digits, '.', '_' and '-'")
+        raise ValueError("a folder name of letters, digits, '.', '_' and '-'")
     return value
 
 

@@ -27,7 +27,7 @@ from protgraph.errors import ProtgraphError
 if TYPE_CHECKING:
     from protgraph.train import FitResult
 
-__all__ = ["TRAIN", "main", "perform", "serve", "train_job"]
+__all__ = ["TRAIN", "perform", "run_worker", "serve", "train_job"]
 
 #: Reference of the function that trains and tests one job.
 TRAIN = "protgraph.bench.worker:train_job"
@@ -103,7 +103,7 @@ def serve(train: Callable[[BenchJob], BenchRow], jobs: TextIO, rows: TextIO) -> 
         _release_memory()
 
 
-def main(train: str) -> None:
+def run_worker(train: str) -> None:
     """Run the worker program; ``train`` is ``"module:function"``."""
     # Output of libraries goes to the log; the caller reads rows only.
     rows = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")

@@ -72,7 +72,11 @@ class Worker:
             if self._process is None:
                 path = os.pathsep.join(p or os.getcwd() for p in sys.path)
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", f"from protgraph.bench.worker import main; main({self.train!r})"],
+                    [
+                        sys.executable,
+                        "-c",
+                        f"from protgraph.bench.worker import run_worker; run_worker({self.train!r})",
+                    ],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self.log,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protgraph.bench.plan import plan_jobs
+from protgraph.bench.job_plan import plan_jobs
 from protgraph.bench.report import write_report
 from protgraph.bench.rows import BenchJob
 from protgraph.bench.run import run_bench

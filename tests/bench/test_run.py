@@ -14,7 +14,7 @@ import pytest
 import protgraph
 from protgraph import registry
 from protgraph.bench.code_digest import package_digest
-from protgraph.bench.plan import plan_jobs
+from protgraph.bench.job_plan import plan_jobs
 from protgraph.bench.report import write_report
 from protgraph.bench.rows import BenchJob, BenchRow, read_rows
 from protgraph.bench.run import run_bench
@@ -190,7 +190,7 @@ def test_task_without_labels_stops_before_anything_runs(spec: BenchSpec, tmp_pat
 
 
 def test_installed_components_run_in_worker_processes(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("protgraph.bench.plan._sources", lambda *_: {"layer x": "dist 1"})
+    monkeypatch.setattr("protgraph.bench.job_plan._sources", lambda *_: {"layer x": "dist 1"})
     rows = run_bench(spec.replace(jobs=2), train=TRAIN_REF)
     assert len(ran(tmp_path)) == 12
     assert sum(not row.error for row in rows) == 8
