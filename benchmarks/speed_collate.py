@@ -13,7 +13,7 @@ from torch_geometric.data import Batch, Data
 from benchmarks.synthetic_inputs import protein, threads
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.protein_graph import collate
-from protgraph.data.store.graph_store import write_store
+from protgraph.data.store.store_writer import write_store
 
 __all__ = ["measure"]
 

@@ -47,7 +47,9 @@ _HOME = {
     "component": "protgraph.model",
     "register_field": "protgraph.data.graph.fields",
     # from files to graphs
+    "GraphStore": "protgraph.data.store",
     "ProteinGraph": "protgraph.data.graph.protein_graph",
+    "ReadOptions": "protgraph.structure",
     "Residues": "protgraph.structure",
     "Structure": "protgraph.structure",
     "build_graph": "protgraph.featurize",

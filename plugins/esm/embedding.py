@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
-from protgraph.train.cache import cache_dir
+from protgraph.structure.io import cache_dir
 
 __all__ = ["Embedder", "embed_sequences"]
 
@@ -39,7 +39,7 @@ class Embedder:
     long : {"error", "chunk"}
         What becomes of longer chains; see :func:`protgraph_plugins.esm.alignment.split_windows`.
     folder : Path, optional
-        Where embeddings are kept; None: ``esm`` in :func:`protgraph.train.cache.cache_dir`.
+        Where embeddings are kept; None: ``esm`` in :func:`protgraph.structure.io.cache_dir`.
 
     Notes
     -----

@@ -15,6 +15,7 @@ from protgraph import registry
 from protgraph.bench.code_digest import package_digest, source_digest
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.spec import BenchSpec
+from protgraph.data.cache_key import component_package
 from protgraph.errors import DatasetError, LabelError, PluginLoadError, ProtgraphError, UnknownNameError
 from protgraph.registry import Registry
 
@@ -125,7 +126,7 @@ def _source(kind: Registry, name: str) -> str:
         entry, component = kind.entry(name), kind.get(name)
     except ProtgraphError:
         return ""
-    top = entry.object.partition(":")[0].partition(".")[0]
+    top = component_package(entry.object.partition(":")[0])
     if top == protgraph.__name__ and entry.source != SESSION:
         return ""
     return f"{entry.source} {_code(component, top)}"

@@ -97,7 +97,7 @@ def with_sampled_sequences(
 
 def _usable(dataset: Dataset, examples: Sequence[Example], model: ProteinModel, left_out: list[str]) -> list[Residues]:
     """Return the proteins that can be featurized; append the others to ``left_out`` with the reason."""
-    from protgraph.train import Failure
+    from protgraph.featurize import Failure
 
     usable = []
     for example in examples:

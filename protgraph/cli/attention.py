@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
+    from protgraph.featurize import Failure
+    from protgraph.structure import ReadOptions
     from protgraph.view.attention_report import AttentionReport
 
 __all__ = ["attention_command"]
@@ -27,7 +29,7 @@ def attention_command(
     separation: Annotated[int, typer.Option(help="Minimum separation of contacts within a chain, residues.")] = 6,
     seed: Annotated[int, typer.Option(help="Seed of the random weights of an untrained model.")] = 0,
     *,
-    reading: dict[str, Any],
+    read: ReadOptions,
 ) -> None:
     """Plot the attention of every layer and head, and its agreement with the contacts of the structure.
 
@@ -43,21 +45,22 @@ def attention_command(
     from protgraph import registry
     from protgraph.cli.model_argument import find_checkpoint
     from protgraph.errors import StructureFileError
+    from protgraph.featurize import ModelInputs, iter_graphs, successes
     from protgraph.model import build_model
-    from protgraph.train.files import read_proteins
     from protgraph.view.attention_report import write_attention
 
     trained = find_checkpoint(model)
     if trained is None:
         built, name = build_model(model, registry.tasks.get("secondary_structure").target, seed=seed), model
-        given = {}
+        step, split_chains = ModelInputs(), False
     else:
         built, name = trained.model, f"{trained.model.spec.name} ({Path(model).name})"
-        given = {"hidden": trained.hidden, "one_chain": trained.one_chain, "visible_types": trained.visible_types}
-    failures: list = []
-    proteins = list(read_proteins([file], built.plan, failures, **reading, **given))
+        step, split_chains = ModelInputs(frozenset(trained.hidden), trained.visible_types), trained.one_chain
+    failures: list[Failure] = []
+    results = iter_graphs(file, built.plan, read=read, step=step, split_chains=split_chains)
+    proteins = list(successes(results, failures))
     if failures:
-        raise StructureFileError(f"{failures[0].file} {failures[0].id}".rstrip() + f": {failures[0].reason}")
+        raise StructureFileError(str(failures[0]))
     for number, p in enumerate(proteins, 1):
         title = f"{name}{'' if trained else ', untrained,'} on {p.residues.name}, {len(p.residues)} residues"
         name_of_protein = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{number}_{p.residues.name}_{p.chains}").strip("_")

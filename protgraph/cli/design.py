@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,9 +14,9 @@ from protgraph.cli.read_options import reads_structures
 if TYPE_CHECKING:
     from protgraph.design import Design
     from protgraph.design.run import RefusedProteins
+    from protgraph.featurize import Failure
     from protgraph.model import ProteinModel
-    from protgraph.structure import Residues
-    from protgraph.train.prepare import Failure
+    from protgraph.structure import ReadOptions, Residues
 
 __all__ = ["Proteins", "design_command", "load_model", "names", "writable"]
 
@@ -66,7 +66,7 @@ def design_command(
     ] = 0.0,
     device: Device = "auto",
     *,
-    reading: dict[str, Any],
+    read: ReadOptions,
 ) -> None:
     """Sample sequences for backbones, with their scores and the recovery of the native sequence.
 
@@ -101,7 +101,7 @@ def design_command(
     )
     options = {"copies": n, "temperature": _temperatures(temperature), "seed": seed, "noise": noise}
     network = load_model(model, weights, device)
-    proteins, refused = Proteins(files, network, **reading), []
+    proteins, refused = Proteins(files, network, read), []
     saved: list[Design] = []
     designs = run(
         network, proteins.residues, spec, **options, details=save is not None, sidechains=side_chains, refused=refused
@@ -221,47 +221,40 @@ def _with_weights() -> list[str]:
 
 
 class Proteins:
-    """Proteins of structure files, and the failures of the files.
+    """Proteins of files, and the files that failed.
 
     Parameters
     ----------
     files : sequence of Path
-        Structure files and folders; FASTA files in a folder are ignored.
+        Structure files, folders (FASTA files in them are skipped), archive entries and graph stores.
     model : ProteinModel
-        Model whose features are computed from them.
-    **reading
-        Options of reading; see :func:`protgraph.train.files.read_proteins`.
+    read : ReadOptions
     """
 
-    def __init__(self, files: Sequence[Path], model: ProteinModel, /, **reading: Any) -> None:
+    def __init__(self, files: Sequence[Path], model: ProteinModel, read: ReadOptions) -> None:
         from dataclasses import replace
 
-        from protgraph.cli.source_files import structure_files
-        from protgraph.structure.io.fasta import FASTA_SUFFIXES
-        from protgraph.train.files import read_proteins
+        from protgraph.featurize import ModelInputs, expand_sources, iter_graphs, successes
+        from protgraph.structure.io import FASTA_SUFFIXES
 
         self.failures: list[Failure] = []
-        paths = structure_files(files)
-        fasta = {p for p in paths if p not in files and str(p).removesuffix(".gz").endswith(FASTA_SUFFIXES)}
-        read = list(read_proteins([p for p in paths if p not in fasta], model.plan, self.failures, **reading))
-        given = [p.residues.name for p in read]
-        self.residues: list[Residues] = [
-            replace(p.residues, name=p.file) if given.count(p.residues.name) > 1 else p.residues for p in read
+        named = list(map(str, files))
+        sources = [
+            source
+            for source in expand_sources(files)
+            if source in named or not source.removesuffix(".gz").endswith(FASTA_SUFFIXES)
         ]
-        self._file = {id(r): p.file for r, p in zip(self.residues, read, strict=True)}
+        results = list(successes(iter_graphs(sources, model.plan, read=read, step=ModelInputs()), self.failures))
+        names = [p.residues.name for p in results]
+        self.residues: list[Residues] = [
+            replace(p.residues, name=p.source) if names.count(p.residues.name) > 1 else p.residues for p in results
+        ]
+        self._source = {id(r): p.source for r, p in zip(self.residues, results, strict=True)}
 
     def finish(self, out: Path, refused: RefusedProteins) -> None:
-        """Write the failures next to the output, and exit with 1 if some proteins succeeded, else with 2."""
-        from protgraph.train.files import write_failures
-        from protgraph.train.prepare import Failure
+        """List failures beside the output; exit with 1 if any protein succeeded, else with 2."""
+        from protgraph.cli.failures import report_failures
+        from protgraph.featurize import Failure
 
-        failures = self.failures + [Failure.of(self._file[id(r)], "", e) for r, e in refused]
-        path = out.parent / f"{out.name}.failures.csv"
-        if not failures:
-            path.unlink(missing_ok=True)  # written by an earlier run
-            return
-        first = failures[0]
-        write_failures(path, failures)
-        message = first.reason if first.reason.startswith(first.file) else f"{first.file}: {first.reason}"
-        typer.echo(f"{len(failures)} failed, see {path}. First failure: {message}", err=True)
-        raise typer.Exit(1 if len(self.residues) > len(refused) else 2)
+        failures = self.failures + [Failure.of(self._source[id(r)], "", e) for r, e in refused]
+        report_failures(failures, out, 1 if len(self.residues) > len(refused) else 2)

@@ -1,9 +1,9 @@
-"""``protgraph featurize``: structure files to a folder of graphs."""
+"""``protgraph featurize``: structure files to a graph store."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,12 +13,13 @@ from protgraph.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from protgraph.featurize.pipeline import Outcome
+    from protgraph.featurize import Failure, FeaturePlan, GraphResult
     from protgraph.registry.component import ComponentSpec
+    from protgraph.structure import ReadOptions
 
 __all__ = ["featurize_command", "parse_feature"]
 
-FILES_A_PROCESS = 100  # a process takes some seconds to start
+FILES_PER_PROCESS = 100  # a process takes some seconds to start
 DEFAULT = ("dihedral", "knn:k=30", "edge_distance", "edge_rbf")
 BETWEEN_ATOMS = ("radius:radius=4.5", "covalent_bond", "edge_distance", "edge_rbf")
 
@@ -29,97 +30,124 @@ def featurize_command(
         list[Path],
         typer.Argument(help="Structure or FASTA files, folders, '**/*.cif', @list.txt, pdb:1ubq, af:P69905."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to make; protgraph.data.store.graph_store.GraphStore reads it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Graph store to create (a folder).")],
     feature: Annotated[
         list[str] | None,
-        typer.Option("--feature", "-f", help=f"Featurizer, 'name' or 'name:option=value,…'; again for more. {DEFAULT}"),
+        typer.Option(
+            "--feature", "-f", help=f"Featurizer, 'name' or 'name:option=value,…'; repeat for more. {DEFAULT}"
+        ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="The featurizers of this model instead.")] = None,
+    model: Annotated[str | None, typer.Option(help="Use the featurizers of this model.")] = None,
     node_type: Annotated[
-        str | None, typer.Option(help="Nodes of the graphs: residue, backbone (N, CA, C, O) or atom (all heavy atoms).")
+        str | None, typer.Option(help="Nodes: residue, backbone (N, CA, C, O) or atom (all heavy atoms).")
     ] = None,
-    ligands: Annotated[bool, typer.Option("--ligands", help="With --node-type atom: the atoms of ligands too.")] = False,
+    ligands: Annotated[bool, typer.Option("--ligands", help="With --node-type atom: atoms of ligands too.")] = False,
     nucleic: Annotated[bool, typer.Option("--nucleic", help="With --node-type atom: nucleic acids too.")] = False,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Processes; by default one a core where there are many files.")
+        int | None, typer.Option("--jobs", "-j", help="Processes. Default: up to one per core, for many files.")
     ] = None,
     manifest: Annotated[
-        Path | None, typer.Option(help="Table of what became of each file, .tsv, .csv or .json. OUT.manifest.tsv")
+        Path | None, typer.Option(help="Table with a row per protein, .tsv, .csv or .json. Default: OUT.manifest.tsv.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graphs that lie in the folder.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing graph store.")] = False,
     *,
-    reading: dict[str, Any],
+    read: ReadOptions,
 ) -> None:
-    """Turn structure files into graphs, kept in flat arrays in one folder, with a manifest of what became of each file.
+    """Convert structure files to a graph store, with a manifest of losses and errors per protein.
 
-    Folders are searched to the bottom. Of a FASTA file every record is a protein; it has no coordinates, so name
-    featurizers that need none. Stopped and run again, it goes on where it was. Exit code 1: some files failed, and the
-    manifest says why; 2: all did.
+    The store keeps residues beside graphs: train, predict, embed and bench accept it in place of the files.
+
+    Folders are searched recursively. Each record of a FASTA file is a protein without coordinates; choose featurizers
+    that need none. A stopped run continues if it is started again. Exit code 1: some files failed, see the manifest;
+    2: all failed.
 
     \b
     Examples:
       protgraph featurize 1ubq.cif structures/ pdb:4hhb -o graphs
       protgraph featurize "data/**/*.cif.gz" --jobs 8 --manifest graphs.json -o graphs
       protgraph featurize *.pdb -f dihedral -f knn:k=16 -f edge_rbf:bins=32 -o graphs
-      protgraph featurize 4hhb.cif --assembly 1 --node-type atom --ligands -f radius:radius=4.5 -f covalent_bond -o graphs
+      protgraph featurize 4hhb.cif --assembly 1 --node-type atom --ligands -f radius:radius=4.5 -o graphs
       protgraph featurize sequences.fasta.gz -f sequence:k=2 -f edge_offset -o graphs
-      python -c "from protgraph.data.store.graph_store import Store; print(Store('graphs')[0])"
+      protgraph train gat --data graphs --task secondary_structure
+      python -c "import protgraph as pg; print(pg.GraphStore('graphs')[0])"
     """
     import os
     import shutil
+    from dataclasses import replace
 
-    from protgraph.cli.source_files import finish, structure_files, write_manifest
     from protgraph.cli.wording import count_noun
-    from protgraph.data.store.graph_store import META, write_store
+    from protgraph.data.store import is_store
     from protgraph.errors import DatasetError
-    from protgraph.featurize.pipeline import featurize_files, graphs_of
+    from protgraph.featurize import Failure, FeaturePlan, expand_sources, iter_graphs, write_manifest
 
     if model is not None and feature:
         raise OptionError("give --feature or --model, not both")
     if jobs is not None and jobs < 1:
-        raise OptionError(f"--jobs is a number of processes, at least 1; got {jobs}")
-    if out.exists() and not (overwrite and (out / META).is_file()):
-        raise DatasetError(f"{out} exists already; --overwrite replaces it where it is a folder of graphs")
-    paths = structure_files(files)
-    features, node_type = _asked(model, feature, node_type)
-    if (ligands or nucleic) and node_type != "atom":
-        raise OptionError("ligands and nucleic acids are atoms: give --node-type atom too")
+        raise OptionError(f"--jobs {jobs}: give 1 process or more")
+    if out.exists() and not (overwrite and is_store(out)):
+        raise DatasetError(f"{out} exists. Use --overwrite to replace a graph store.")
+    sources = expand_sources(files)
+    features, chosen = _features(model, feature, node_type)
+    if (ligands or nucleic) and chosen != "atom":
+        raise OptionError("--ligands and --nucleic require --node-type atom")
+    plan = FeaturePlan(features, node_type=chosen)
+    read = replace(read, ligands=ligands, nucleic=nucleic).with_ligands(plan.wants_ligands)
     parts = out.parent / f".{out.name}.parts"
-    processes = jobs or max(1, min(os.cpu_count() or 1, len(paths) // FILES_A_PROCESS))
-    options = {**reading, "node_type": node_type, "ligands": ligands, "nucleic": nucleic}
-    made = featurize_files(paths, features, parts, **options, jobs=processes)
-    outcomes = [o for found in _followed(made, len(paths)) for o in found]
-    table = write_manifest(manifest or out.parent / f"{out.name}.manifest.tsv", outcomes)
-    done = [o for o in outcomes if not o.error]
+    processes = jobs or max(1, min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS))
+    results = _tracked(iter_graphs(sources, plan, read=read, jobs=processes, resume=parts), len(sources))
+    table = write_manifest(manifest or out.parent / f"{out.name}.manifest.tsv", results)
+    done = [r for r in results if not isinstance(r, Failure)]
     if done:
-        info = {"features": [n.to_dict() for n in features], "node_type": node_type}
-        store = write_store(out, graphs_of(done), info=info, overwrite=overwrite)
-        residues, edges = (sum(getattr(o, count) for o in done) for count in ("residues", "edges"))
-        said = ", ".join([count_noun(len(store), "graph"), count_noun(residues, "residue"), count_noun(edges, "edge")])
-        typer.echo(f"{said} → {out}; {table} says what was left out")
-    shutil.rmtree(parts)
-    finish(len(outcomes) - len(done), len(outcomes), table)
+        _write(out, done, plan, read, overwrite=overwrite)
+        residues, edges = (sum(counts) for counts in zip(*((len(r.residues), r.graph.num_edges) for r in done)))
+        counts = [count_noun(len(done), "graph"), count_noun(residues, "residue"), count_noun(edges, "edge")]
+        typer.echo(f"{', '.join(counts)} → {out}; losses are in {table}")
+    shutil.rmtree(parts, ignore_errors=True)
+    failed = len(results) - len(done)
+    if failed:
+        typer.secho(f"{failed} of {len(results)} failed; see {table}", fg="red", bold=True, err=True)
+        raise typer.Exit(1 if done else 2)
 
 
-def _followed(made: Iterator[tuple[int, list[Outcome]]], total: int) -> list[list[Outcome]]:
-    """All outcomes in the order of the files, with a bar on the terminal meanwhile."""
+def _write(out: Path, results: list[GraphResult], plan: FeaturePlan, read: ReadOptions, *, overwrite: bool) -> None:
+    from protgraph.data.store import write_store
+    from protgraph.featurize.store_requests import plan_digest
+
+    info = {
+        "features": [n.to_dict() for n in plan.components],
+        "node_type": plan.node_type,
+        "plan": plan_digest(plan),
+        "read": read.to_dict(),
+        "sources": [r.source for r in results],
+        "sha256": [r.sha256 for r in results],
+    }
+    graphs, residues = [r.graph for r in results], [r.residues for r in results]
+    write_store(out, graphs, residues=residues, info=info, overwrite=overwrite)
+
+
+def _tracked(results: Iterator[GraphResult | Failure], total: int) -> list[GraphResult | Failure]:
+    """Collect all results, with a progress bar of files on the terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from protgraph.featurize import Failure
+
     columns = (TextColumn("featurize"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
                TextColumn("{task.description}"))  # fmt: skip
-    found: dict[int, list[Outcome]] = {}
+    collected: list[GraphResult | Failure] = []
+    files: set[str] = set()
     failed = 0
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
-        for i, outcomes in made:
-            found[i] = outcomes
-            failed += sum(bool(o.error) for o in outcomes)
-            bar.update(task, advance=1, description=f"[red]{failed} failed[/]" if failed else "")
-    return [found[i] for i in sorted(found)]
+        for result in results:
+            collected.append(result)
+            failed += isinstance(result, Failure)
+            files.add(result.source.partition("#")[0])
+            bar.update(task, completed=len(files), description=f"[red]{failed} failed[/]" if failed else "")
+    return collected
 
 
-def _asked(model: str | None, feature: list[str] | None, node_type: str | None) -> tuple[list[ComponentSpec], str]:
+def _features(model: str | None, feature: list[str] | None, node_type: str | None) -> tuple[list[ComponentSpec], str]:
     """The featurizers and the node type: those of the model, else those asked for."""
     if model is None:
         kind = node_type or "residue"
@@ -134,7 +162,7 @@ def _asked(model: str | None, feature: list[str] | None, node_type: str | None) 
 
 
 def parse_feature(text: str) -> ComponentSpec:
-    """A node from ``name`` or ``name:option=value,option=value``; values are numbers, true, false or words.
+    """Parse ``name`` or ``name:option=value,option=value``; values are numbers, true, false or words.
 
     Raises
     ------

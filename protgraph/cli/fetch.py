@@ -36,7 +36,7 @@ def fetch_command(
     """
     from rich.console import Console
 
-    from protgraph.cli.source_files import expand_lists
+    from protgraph.structure.io.sources import expand_lists
     from protgraph.errors import ProtgraphError
     from protgraph.structure.io.fetch import fetch as run
     from protgraph.structure.io.fetch import is_offline

@@ -1,21 +1,22 @@
-"""``protgraph predict`` and ``protgraph embed``: a trained model on one's own structure files."""
+"""``protgraph predict`` and ``protgraph embed``: apply a trained model to structure files."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
-    from protgraph.train import Embeddings, Predictions
+    from protgraph.structure import ReadOptions
+    from protgraph.train import Predictions
 
 __all__ = ["embed_command", "predict_command"]
 
-Checkpoint = Annotated[Path, typer.Argument(help="What 'protgraph train' wrote.")]
-Files = Annotated[list[Path], typer.Argument(help="Structure or FASTA files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
+Checkpoint = Annotated[Path, typer.Argument(help="Checkpoint of 'protgraph train'.")]
+Files = Annotated[list[Path], typer.Argument(help="Structure or FASTA files (PDB, mmCIF, BinaryCIF, .gz), folders, pdb:1ubq, or graph stores.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 
 
@@ -26,40 +27,44 @@ def predict_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="CSV file to write.")],
     device: Device = "auto",
     *,
-    reading: dict[str, Any],
+    read: ReadOptions,
 ) -> None:
     """Predict for structure files: a CSV row per residue, protein, edge or pair of residues, with probabilities.
 
-    Of a FASTA file every record is a protein, for models that need no coordinates.
+    Each record of a FASTA file is a protein, for models that need no coordinates.
 
-    Files that fail do not stop the others: they are listed in OUT.failures.csv, and the exit code is 1 (2 if all fail).
+    Files that fail are listed in OUT.failures.csv, and the others continue; the exit code is 1 (2 if all fail).
 
     \b
     Examples:
       protgraph predict gat.safetensors 1ubq.cif -o out.csv
       protgraph predict gat.safetensors structures/ --chain A -o out.csv
     """
+    from protgraph.cli.failures import report_failures
     from protgraph.cli.output_path import check_output
-    from protgraph.cli.source_files import structure_files
     from protgraph.cli.wording import count_noun
+    from protgraph.featurize import expand_sources
     from protgraph.train import predict as run
 
-    paths, out = structure_files(files), check_output(out)
-    found = run(checkpoint, paths, device=device, **reading)
-    if found.rows:
-        found.write_csv(out)
-        typer.echo(f"{count_noun(len(found.rows), 'row')} of {_files_read(found, paths)} → {out}")
-    _finish(found, out)
+    sources, out = expand_sources(files), check_output(out)
+    result = run(checkpoint, sources, read=read, device=device)
+    if result.rows:
+        result.write_csv(out)
+        typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
+    report_failures(result.failures, out, result.exit_code)
 
 
-def _files_read(found: Predictions, paths: list[Path]) -> str:
-    """``2 files``, or ``1 of 2 files`` where the other one has no row."""
+def _files_read(result: Predictions, sources: list[str]) -> str:
+    """Return e.g. "2 files", or "1 of 2 files" if the other one has no row."""
     from protgraph.cli.wording import count_noun
 
-    labels = {row[0] for row in found.rows}
-    labels |= {label.rpartition("#")[0] for label in labels}
-    read = sum(str(path) in labels for path in paths)
-    return count_noun(read, "file") if read == len(paths) else f"{read} of {count_noun(len(paths), 'file')}"
+    labels = {row[0] for row in result.rows}
+    files = labels | {label.rpartition("#")[0] for label in labels}
+    done = sum(source in files for source in sources)
+    failed = any(failure.source.partition("#")[0] in sources for failure in result.failures)
+    if not done and not failed:  # proteins of a store
+        return count_noun(len(labels), "protein")
+    return count_noun(done, "file") if done == len(sources) else f"{done} of {count_noun(len(sources), 'file')}"
 
 
 @reads_structures()
@@ -69,48 +74,32 @@ def embed_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .npz, or .parquet.")],
     device: Device = "auto",
     *,
-    reading: dict[str, Any],
+    read: ReadOptions,
 ) -> None:
-    """Write the vectors that a trained model makes of residues and proteins, before its head.
+    """Write the embeddings of residues and proteins: the input of the model's head.
 
     An .npz file holds the arrays node (N, D), protein (P, D), ptr, files, chains and residues; a .parquet file holds a
-    row a residue, and a second one a row a protein.
+    row per residue, and a second one a row per protein.
 
     \b
     Examples:
       protgraph embed gat.safetensors structures/ -o vectors.npz
       protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
     """
+    from protgraph.cli.failures import report_failures
     from protgraph.cli.output_path import check_output
-    from protgraph.cli.source_files import structure_files
     from protgraph.cli.wording import count_noun
     from protgraph.errors import OptionError
+    from protgraph.featurize import expand_sources
     from protgraph.train import embed as run
 
     if out.suffix not in (".npz", ".parquet"):
-        raise OptionError(f"vectors are written as .npz or .parquet; got {str(out)!r}")
-    paths, out = structure_files(files), check_output(out)
-    found = run(checkpoint, paths, device=device, **reading)
-    if found.files:
-        written = ", ".join(map(str, found.write(out)))
-        residues, width = found.node.shape
-        said = f"{count_noun(residues, 'residue')} of {count_noun(len(found.files), 'protein')}"
-        typer.echo(f"{said}, {width} wide → {written}")
-    _finish(found, out)
-
-
-def _finish(found: Predictions | Embeddings, out: Path) -> None:
-    """List what failed beside the output and leave with the exit code that says so; an earlier run's list goes."""
-    path = out.parent / f"{out.name}.failures.csv"
-    if not found.failures:
-        path.unlink(missing_ok=True)
-        return
-    from rich.console import Console
-
-    from protgraph.train.files import write_failures
-
-    write_failures(path, found.failures)
-    first = found.failures[0]
-    message = f"[bold red]{len(found.failures)} failed[/]; {path} says why. The first: "
-    Console(stderr=True).print(message + f"{first.file}: {first.reason}", highlight=False, soft_wrap=True)
-    raise typer.Exit(found.exit_code)
+        raise OptionError(f"--out {str(out)!r}: allowed suffixes are .npz and .parquet")
+    sources, out = expand_sources(files), check_output(out)
+    result = run(checkpoint, sources, read=read, device=device)
+    if result.files:
+        written = ", ".join(map(str, result.write(out)))
+        residues, width = result.node.shape
+        counts = f"{count_noun(residues, 'residue')} of {count_noun(len(result.files), 'protein')}"
+        typer.echo(f"{counts}, {width} wide → {written}")
+    report_failures(result.failures, out, result.exit_code)

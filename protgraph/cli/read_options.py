@@ -1,4 +1,4 @@
-"""How structure files are read: one set of options, the same for every command that reads them."""
+"""Options of reading structure files, the same for every command that reads them."""
 
 from __future__ import annotations
 
@@ -11,65 +11,63 @@ import typer
 
 __all__ = ["reads_structures"]
 
-Chain = Annotated[list[str] | None, typer.Option(help="Author chain id to take; again for more. All by default.")]
+Chain = Annotated[list[str] | None, typer.Option(help="Author chain id to keep; repeat for more. Default: all.")]
 Altloc = Annotated[
-    str, typer.Option(help="Alternate location of a residue: occupancy (the highest), first, or an id such as B.")
+    str, typer.Option(help="Alternate location per residue: occupancy (the highest), first, or an id such as B.")
 ]
 Assembly = Annotated[
-    str | None, typer.Option(help="Biological assembly to build, 1 say; its copies of chain A are A, A-2, …")
+    str | None, typer.Option(help="Biological assembly to build, e.g. 1; its copies of chain A are A, A-2, …")
 ]
-ModelNumber = Annotated[int, typer.Option(help="Which model of a file with several, by its place from 1.")]
+ModelNumber = Annotated[int, typer.Option(help="Model of a file with several, by its place from 1.")]
 
-#: Option → keyword of :func:`protgraph.structure.io.sources.entries`, type and help, default.
+#: Option → keyword of :class:`protgraph.structure.ReadOptions`, type and help, default.
 _OPTIONS: dict[str, tuple[str, object, object]] = {
     "chain": ("chains", Chain, None),
     "altloc": ("altloc", Altloc, "occupancy"),
     "assembly": ("assembly", Assembly, None),
-    "model_number": ("model", ModelNumber, 1),
+    "model_number": ("model_number", ModelNumber, 1),
 }
 
 
 def reads_structures(*, chains: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options ``--chain``, ``--altloc``, ``--assembly`` and ``--model-number``.
+    """Add the options ``--chain``, ``--altloc``, ``--assembly`` and ``--model-number`` to a command.
 
     Parameters
     ----------
     chains : bool
-        Whether ``--chain`` is one of them; a command may mean more by its chains.
+        Add ``--chain``; False for commands with another option for chains.
 
     Returns
     -------
     callable
-        A decorator. The command gets a dict as its argument ``reading``: the keywords ``chains``, ``altloc``,
-        ``assembly`` and ``model`` of whatever reads files.
+        A decorator. The command gets :class:`protgraph.structure.ReadOptions` as its argument ``read``.
 
     Raises
     ------
     OptionError
-        When the command is called: the alternate location or the number of the model has no meaning.
+        When the command is called: the alternate location or the model number is not valid.
     """
     options = {name: option for name, option in _OPTIONS.items() if chains or name != "chain"}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        own = [p.replace(annotation=hints[p.name]) for p in signature(command).parameters.values()]
+        own = [p for p in signature(command).parameters.values() if p.name != "read"]
+        hints = get_type_hints(command, localns={"ReadOptions": object}, include_extras=True)
+        own = [p.replace(annotation=hints[p.name]) for p in own]
         added = [
             Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
             for name, (_, annotation, default) in options.items()
         ]
-        parameters = [*(p for p in own if p.name != "reading"), *added]
 
         @wraps(command)
         def run(**given: Any) -> None:
-            from protgraph.errors import OptionError
-            from protgraph.structure.io.altloc import check_altloc
+            from protgraph.structure import ReadOptions
 
-            reading = {keyword: given.pop(name) for name, (keyword, _, _) in options.items()}
-            check_altloc(reading["altloc"])
-            if reading["model"] < 1:
-                raise OptionError(f"--model-number {reading['model']}: models are counted from 1")
-            command(**given, reading=reading)
+            values = {keyword: given.pop(name) for name, (keyword, _, _) in options.items()}
+            if "chains" in values and not values["chains"]:
+                values["chains"] = None
+            command(**given, read=ReadOptions(**values))
 
+        parameters = [*own, *added]
         run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
         return run

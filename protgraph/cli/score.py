@@ -6,7 +6,7 @@ import csv
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ from protgraph.file_io import atomic_write
 
 if TYPE_CHECKING:
     from protgraph.design import Scores
+    from protgraph.structure import ReadOptions
 
 __all__ = ["score_command"]
 
@@ -38,7 +39,7 @@ def score_command(
     noise: Annotated[float, typer.Option(help="Gaussian coordinate noise (standard deviation, Å).")] = 0.0,
     device: Device = "auto",
     *,
-    reading: dict[str, Any],
+    read: ReadOptions,
 ) -> None:
     """Write the log-probability (natural logarithm) of every type at every residue; print the mean -log p per sequence.
 
@@ -66,10 +67,10 @@ def score_command(
     from protgraph.design import score_sequences as run
 
     writable(out, ".csv", ".npz")
-    read = read_design_sequences(sequences) if sequences else ()
+    records = read_design_sequences(sequences) if sequences else ()
     network = load_model(model, weights, device)
-    proteins, refused = Proteins(files, network, **reading), []
-    given = sequences_by_protein(read, [r.name for r in proteins.residues])
+    proteins, refused = Proteins(files, network, read), []
+    given = sequences_by_protein(records, [r.name for r in proteins.residues])
     how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise, "sequences": given}
     scores = _print_scores(run(network, proteins.residues, **how, refused=refused))
     if out.suffix == ".csv":

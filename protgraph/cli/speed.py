@@ -42,11 +42,11 @@ def speed_command(
     from rich.console import Console
     from rich.table import Table
 
-    from protgraph.cli.source_files import structure_files
+    from protgraph.structure.io import expand_files
 
     benchmarks = _import_benchmarks()
     console = Console()
-    paths = structure_files(files) if files else ()
+    paths = expand_files(files) if files else ()
     for chosen in [name] if name else list(benchmarks.MEASUREMENTS):
         for m in benchmarks.measure(chosen, seconds=seconds, files=paths):
             caption = f"lower bound: {m.lower_bound}\nagreement: {m.agreement}"

@@ -10,10 +10,7 @@ import typer
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from protgraph.data.datasets.dataset import Dataset
-    from protgraph.train import Failure
 
 __all__ = ["train_command"]
 
@@ -68,6 +65,7 @@ def train_command(
       protgraph train gcn --data structures/ --labels labels.csv --column ph --column kd
       protgraph train proteinmpnn --data pdb_core --task inverse_folding --noise 0.02 -o mine.safetensors
     """
+    from protgraph.cli.failures import report_failures
     from protgraph.cli.output_path import check_output
     from protgraph.train import FitConfig, fit
 
@@ -92,7 +90,7 @@ def train_command(
     typer.echo(result.summary())
     path = result.save(out)
     typer.echo(f"checkpoint: {path}")
-    _finish(result.failures, path.parent / f"{path.name}.failures.csv")
+    report_failures(result.failures, path, 1)
 
 
 def _dataset(
@@ -108,18 +106,6 @@ def _dataset(
     for note in getattr(dataset, "notes", ()):
         typer.echo(note, err=True)
     return dataset
-
-
-def _finish(failures: Sequence[Failure], path: Path) -> None:
-    """List what could not be used beside the checkpoint, and leave with exit code 1; an earlier run's list goes."""
-    if not failures:
-        path.unlink(missing_ok=True)
-        return
-    from protgraph.train.files import write_failures
-
-    write_failures(path, failures)
-    typer.echo(f"{len(failures)} failed; {path} says why", err=True)
-    raise typer.Exit(1)
 
 
 def _weight(text: str | None) -> float | str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.registry.component import ComponentSpec
-    from protgraph.structure import Residues
+    from protgraph.structure import ReadOptions, Residues
     from protgraph.view.scene import Color, EdgeSet
 
 __all__ = ["view_command"]
@@ -38,7 +38,7 @@ def view_command(
     ] = False,
     form: Annotated[str, typer.Option("--format", help="Output format: html, or molviewspec for Mol*.")] = "html",
     *,
-    reading: dict[str, Any],
+    read: ReadOptions,
 ) -> None:
     """Write a protein graph as an interactive 3D page that works offline, or as a MolViewSpec state for Mol*.
 
@@ -53,9 +53,7 @@ def view_command(
       protgraph view 1ubq.cif --checkpoint gat.safetensors -o predicted.html
       protgraph view 1ubq.cif --color b_factor --format molviewspec -o 1ubq.mvsj
     """
-    from protgraph.structure import clean, load_structure
-    from protgraph.structure.io.accession import as_accession
-    from protgraph.structure.io.fetch import fetch
+    from protgraph.structure.io import open_source, read_residues
     from protgraph.view.model_colors import attention_edges, prediction_colors
     from protgraph.view.molviewspec import write_molviewspec
     from protgraph.view.page import write_page
@@ -65,17 +63,14 @@ def view_command(
         raise OptionError(f"--format {form!r}. Allowed: html, molviewspec.")
     if attention and checkpoint is None:
         raise OptionError("--attention requires a trained model. Add --checkpoint FILE.")
-    if form == "molviewspec" and (reading["assembly"] is not None or reading["model"] != 1):
+    if form == "molviewspec" and (read.assembly is not None or read.model_number != 1):
         raise OptionError(
             "--format molviewspec shows the file unmodified. Remove --assembly and --model-number, or use html."
         )
-    accession = as_accession(file)
-    path = Path(file) if accession is None else fetch(accession)
-    structure = load_structure(path, **reading)
-    residues = clean(structure)
-    columns: dict[str, Color] = (
-        {} if checkpoint is None else prediction_colors(checkpoint, path, residues, reading=reading)
-    )
+    content = open_source(file)
+    path = Path(content.path)
+    residues = read_residues(content, read)
+    columns: dict[str, Color] = {} if checkpoint is None else prediction_colors(checkpoint, path, residues, read=read)
     chosen = color or next(iter(columns), "chain")
     if columns and chosen not in columns and not is_color(chosen):
         raise OptionError(f"--color {chosen!r}. Allowed: a featurizer, or a predicted column: {', '.join(columns)}.")
@@ -84,12 +79,12 @@ def view_command(
     )
     edge_sets: tuple[EdgeSet, ...] = scene.edges
     if attention:
-        edge_sets = (*edge_sets, attention_edges(checkpoint, path, residues, reading=reading))
+        edge_sets = (*edge_sets, attention_edges(checkpoint, path, residues, read=read))
     scene = Scene(residues, scene.color, scene.shown, edge_sets)
     if form == "html":
         write_page(scene, out)
     else:
-        write_molviewspec(scene, out, source=path, form=structure.format)
+        write_molviewspec(scene, out, source=path, form=content.format)
     counts = "".join(f", {len(e.pairs)} {e.name}" for e in edge_sets)
     typer.echo(f"{_summary(residues)}{counts}, colored by {scene.color.name} → {out}")
 

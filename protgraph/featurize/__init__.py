@@ -8,14 +8,29 @@ radial bases). Every plan of features, in order, is a :class:`FeaturePlan`; :fun
 from __future__ import annotations
 
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.featurize.manifest import write_failures, write_manifest
+from protgraph.featurize.pipeline import expand_sources, iter_graphs
 from protgraph.featurize.plan import FeaturePlan, build_graph
+from protgraph.featurize.result import Failure, GraphResult, successes
+from protgraph.featurize.steps import AllFeatures, GraphStep, ModelInputs, ProteinRequest
 
 __all__ = [
+    "AllFeatures",
     "EdgeFeaturizer",
     "EdgeList",
+    "Failure",
     "FeaturePlan",
     "Featurizer",
+    "GraphResult",
+    "GraphStep",
+    "ModelInputs",
+    "ProteinRequest",
     "StructureFeaturizer",
     "TensorFeaturizer",
     "build_graph",
+    "expand_sources",
+    "iter_graphs",
+    "successes",
+    "write_failures",
+    "write_manifest",
 ]

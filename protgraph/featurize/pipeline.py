@@ -1,156 +1,230 @@
-"""Many files to graphs: in several processes, with a record of each, and going on where an earlier run stopped."""
+"""The pipeline from sources to graphs: each file is read once, in one or several processes, with resume.
+
+Every command and function that reads files uses :func:`iter_graphs`; a task gives its own step.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import os
+import pickle
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
-from protgraph import __version__
-from protgraph.data.graph.protein_graph import ProteinGraph
-from protgraph.data.store.graph_file import read_graph_file, read_graph_info, write_graph_file
-from protgraph.errors import DatasetError, ProtgraphError
+from protgraph import registry
+from protgraph.data.cache_key import component_digest, digest
+from protgraph.data.store.graph_file import read_graph_file, write_graph_file
+from protgraph.data.store.graph_store import GraphStore, is_store
+from protgraph.errors import DatasetError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.file_io import file_sha256
-from protgraph.registry.component import ComponentSpec, as_component
-from protgraph.structure.io.accession import as_accession
-from protgraph.structure.io.fetch import fetch
-from protgraph.structure.io.sources import ProteinSource, entries
-from protgraph.structure.residues.loss_report import LossReport
+from protgraph.featurize.read import ReadProtein, read_requests
+from protgraph.featurize.result import Failure, GraphResult
+from protgraph.featurize.steps import AllFeatures, GraphStep, ProteinRequest
+from protgraph.featurize.store_requests import store_requests
+from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.sources import expand_files
+from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Outcome", "featurize_files", "graphs_of"]
+__all__ = ["Source", "expand_sources", "iter_graphs"]
 
+_AHEAD = 4  # files per process that are submitted before the oldest one is done
+_SESSION = "session"
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one protein of one file.
-
-    Parameters
-    ----------
-    file : str
-        As it was given; of a FASTA record, the path, "#" and the record's name.
-    protein : str
-        The graph's name; "" where there is none.
-    residues, edges : int
-        Of the graph.
-    seconds : float
-        From opening the file to the graph.
-    sha256 : str
-        Of the file's bytes; "" where it cannot be read.
-    loss : dict
-        What was left out, as :meth:`protgraph.structure.LossReport.to_dict` gives it.
-    error : str
-        Why there is no graph; "" where there is one.
-    part : str
-        File of the graph until all are done.
-    """
-
-    file: str
-    protein: str = ""
-    residues: int = 0
-    edges: int = 0
-    seconds: float = 0.0
-    sha256: str = ""
-    loss: dict[str, object] = field(default_factory=dict)
-    error: str = ""
-    part: str = ""
-
-    @property
-    def left_out(self) -> str:
-        """The loss report in words."""
-        return "; ".join(LossReport.from_dict(self.loss).lines())
+Source = str | os.PathLike[str] | ProteinRequest | GraphStore
 
 
-@dataclass(frozen=True)
-class _Request:
-    """What is asked of every file, as plain text that another process can be given."""
-
-    features: str
-    node_type: str
-    chains: tuple[str, ...] | None
-    model: int
-    altloc: str
-    assembly: str | None
-    ligands: bool
-    nucleic: bool
-    parts: str
-
-
-def featurize_files(
-    files: Iterable[str | Path],
-    features: Sequence[ComponentSpec | str],
-    parts: str | Path,
+def iter_graphs(
+    sources: Source | Iterable[Source],
+    plan: FeaturePlan,
     *,
-    chains: Sequence[str] | None = None,
-    model: int = 1,
-    altloc: str = "occupancy",
-    assembly: str | None = None,
-    ligands: bool = False,
-    nucleic: bool = False,
-    node_type: str = "residue",
+    read: ReadOptions | None = None,
+    step: GraphStep | None = None,
+    split_chains: bool = False,
     jobs: int = 1,
-) -> Iterator[tuple[int, list[Outcome]]]:
-    """Make the graphs of files one by one, in any order, and say what became of each.
+    cache: str | Path | None = None,
+    resume: str | Path | None = None,
+    fatal: tuple[type[Exception], ...] = (),
+) -> Iterator[GraphResult | Failure]:
+    """Make the graphs of proteins, one after the other, in the order of the sources.
+
+    Each file is opened, hashed and parsed once, however many of its proteins are requested. A file or protein that
+    fails gives a :class:`Failure`, and the others continue.
 
     Parameters
     ----------
-    files : iterable of str or Path
-        Structure or FASTA files, or "pdb:1ubq".
-    features : sequence of ComponentSpec or str
-        Featurizers.
-    parts : str or Path
-        Folder for the graphs that are done. A protein whose graph is there already, made of a file of the same bytes by
-        the same featurizers and version, is not made again.
-    chains, model, altloc, assembly, ligands, nucleic
-        See :func:`protgraph.structure.io.sources.entries`.
-    node_type : {"residue", "backbone", "atom"}
-        What the nodes of the graphs are.
+    sources : str, PathLike, GraphStore, ProteinRequest or iterable of those
+        Structure and FASTA files, folders, patterns and archive entries such as "pdb:1ubq" (see
+        :func:`expand_sources`), FASTA records "x.fasta#name", graph stores, or single requests.
+    plan : FeaturePlan
+        Features of the graphs.
+    read : ReadOptions, optional
+        Selection of chains, model, alternate locations and assembly. Ligands are read if the plan needs them.
+    step : GraphStep, optional
+        Function from residues to graph; :class:`~protgraph.featurize.steps.AllFeatures` by default.
+    split_chains : bool
+        Make a graph of each chain instead of each protein.
     jobs : int
-        Processes; 1 works in this one.
+        Processes. With more than one, the main module must be importable. A step that cannot be pickled and
+        featurizers registered in this session run in this process, and the others read files.
+    cache : str or Path, optional
+        Folder in which the residues of structure files are kept between runs.
+    resume : str or Path, optional
+        Folder in which finished graphs are kept, so that a run that was stopped continues.
+    fatal : tuple of exception types
+        Errors of the step that stop the run instead of giving a :class:`Failure`.
 
     Yields
     ------
-    tuple of int and list of Outcome
-        Place of a file among those given, and an outcome for each of its proteins: of a FASTA file there are several.
+    GraphResult or Failure
+        One for each request; for a file, one for each of its proteins.
 
     Raises
     ------
     DatasetError
-        A process died; what is done is kept.
+        A process died; finished graphs are kept in ``resume``.
+
+    Examples
+    --------
+    >>> [failure] = iter_graphs("missing.pdb", FeaturePlan(["knn"]))
+    >>> failure.error_type
+    'StructureFileError'
     """
-    wanted = [as_component(n) for n in features]
-    plan = FeaturePlan(wanted, node_type=node_type)  # a wrong request is an error before anything is read
-    ligands, nucleic = ligands or plan.wants_ligands, nucleic or plan.wants_ligands
-    plain = json.dumps([n.to_dict() for n in wanted], sort_keys=True)
-    only = None if chains is None else tuple(chains)
-    request = _Request(plain, node_type, only, model, altloc, assembly, ligands, nucleic, str(parts))
-    Path(parts).mkdir(parents=True, exist_ok=True)
+    read = (read or ReadOptions()).with_ligands(plan.wants_ligands)
+    step = step or AllFeatures()
+    features = [n.to_dict() for n in plan.components]
+    run = _Run(plan.key(), plan.node_type, features, read, step, split_chains, *map(_text, (cache, resume)), fatal)
+    if resume is not None:
+        Path(resume).mkdir(parents=True, exist_ok=True)
+        run = replace(run, code=_code(plan, step))
+    units = _units(_requests(sources, read))
     if jobs <= 1:
-        yield from ((i, _file(str(file), request)) for i, file in enumerate(files))
+        for unit in units:
+            yield from _finish(read_requests(unit, run.read, run.cache), run, plan)
         return
+    yield from _parallel(units, run, plan, jobs)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Everything that worker processes need, as picklable data."""
+
+    key: str
+    node_type: str
+    features: list[dict[str, Any]]
+    read: ReadOptions
+    step: GraphStep
+    split_chains: bool
+    cache: str | None
+    resume: str | None
+    fatal: tuple[type[Exception], ...]
+    code: str | None = None
+
+
+def _text(path: str | Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _code(plan: FeaturePlan, step: GraphStep) -> str | None:
+    """Return the digest of the code that graphs depend on; None if they cannot be kept."""
+    featurizers = [featurizer for _, featurizer in (*plan.structure, *plan.edges, *plan.tensor)]
+    digests = [component_digest(part) for part in (*featurizers, step)]
+    return None if None in digests else digest(digests)
+
+
+def expand_sources(sources: Source | Iterable[Source]) -> list[str]:
+    """Return the files and graph stores of sources, each once, in order.
+
+    Parameters
+    ----------
+    sources : str, PathLike, GraphStore or iterable of those
+        As for :func:`protgraph.structure.io.expand_files`, or graph stores, which stay as they are.
+
+    Raises
+    ------
+    StructureFileError, SelectionError
+        See :func:`protgraph.structure.io.expand_files`.
+    """
+    expanded: dict[str, None] = {}
+    for source in _as_list(sources):
+        if isinstance(source, GraphStore) or is_store(source):
+            expanded[str(source.path if isinstance(source, GraphStore) else source)] = None
+        else:
+            expanded |= dict.fromkeys(expand_files(source))
+    return list(expanded)
+
+
+def _as_list(sources: Source | Iterable[Source]) -> Iterable[Source]:
+    return [sources] if isinstance(sources, str | os.PathLike | ProteinRequest | GraphStore) else sources
+
+
+def _requests(sources: Source | Iterable[Source], read: ReadOptions) -> Iterator[ProteinRequest]:
+    """Expand sources to requests: files, FASTA records "x.fasta#name", and the proteins of stores."""
+    for source in _as_list(sources):
+        if isinstance(source, ProteinRequest):
+            yield source
+            continue
+        for text in expand_sources(source):
+            file, mark, record = text.rpartition("#")
+            if is_store(text):
+                yield from store_requests(text, read)
+            elif mark and Path(file).is_file() and not Path(text).exists():
+                yield ProteinRequest(file, record=record)
+            else:
+                yield ProteinRequest(text)
+
+
+def _units(requests: Iterable[ProteinRequest]) -> list[list[ProteinRequest]]:
+    """Group requests by source, each source at its first place; a plain file that is repeated counts once."""
+    units: dict[object, list[ProteinRequest]] = {}
+    for number, request in enumerate(requests):
+        is_plain = request.record is None and not request.protein and request.chains is None
+        if request.read is not None:
+            units[number] = [request]
+        elif is_plain:
+            units.setdefault((request.source,), [request])
+        else:
+            units.setdefault(request.source, []).append(request)
+    return list(units.values())
+
+
+def _parallel(units: Sequence[list[ProteinRequest]], run: _Run, plan: FeaturePlan, jobs: int) -> Iterator:
+    portable = _is_portable(run, plan)
+    work = _work if portable else _read_only
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
-        waiting = {pool.submit(_file, str(file), request): i for i, file in enumerate(files)}
+        waiting: deque[Future] = deque()
+        remaining = iter(units)
         try:
-            for done in as_completed(waiting):
-                yield waiting[done], done.result()
+            while True:
+                while len(waiting) < _AHEAD * jobs and (unit := next(remaining, None)) is not None:
+                    waiting.append(pool.submit(work, unit, run if portable else replace(run, step=None)))
+                if not waiting:
+                    return
+                done = waiting.popleft().result()
+                yield from done if portable else _finish(done, run, plan)
         except BrokenProcessPool as e:
             raise DatasetError(
-                "a process died, most likely for want of memory; run again with fewer --jobs: what is done is kept"
+                f"one of {jobs} processes died, most likely because memory was exhausted. Run again with fewer jobs."
             ) from e
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def graphs_of(outcomes: Iterable[Outcome]) -> Iterator[ProteinGraph]:
-    """The graphs of all outcomes that have one, in their order."""
-    return (read_graph_file(o.part) for o in outcomes if o.part)
+def _is_portable(run: _Run, plan: FeaturePlan) -> bool:
+    """Return True if another process can import all featurizers and the step."""
+    if any(registry.featurizers.entry(n.name).source == _SESSION for n in plan.components):
+        return False
+    try:
+        pickle.dumps(run)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
 
 
 def _one_thread() -> None:
@@ -159,61 +233,65 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-@cache
+@lru_cache(maxsize=8)
 def _plan(features: str, node_type: str) -> FeaturePlan:
+    import json
+
     return FeaturePlan(json.loads(features), node_type=node_type)
 
 
-def _file(file: str, request: _Request) -> list[Outcome]:
-    begun = time.perf_counter()
-    sha256 = ""
+def _work(unit: list[ProteinRequest], run: _Run) -> list[GraphResult | Failure]:
+    import json
+
+    plan = _plan(json.dumps(run.features), run.node_type)
+    return list(_finish(read_requests(unit, run.read, run.cache), run, plan))
+
+
+def _read_only(unit: list[ProteinRequest], run: _Run) -> list[ReadProtein]:
+    return list(read_requests(unit, run.read, run.cache))
+
+
+def _finish(proteins: Iterable[ReadProtein], run: _Run, plan: FeaturePlan) -> Iterator[GraphResult | Failure]:
+    """Apply the step to the proteins of one file."""
+    begin = time.perf_counter()
+    for protein in proteins:
+        request, residues = protein.request, protein.residues
+        if isinstance(residues, Exception):
+            seconds = time.perf_counter() - begin
+            yield Failure.of(protein.label, request.protein, residues, sha256=protein.sha256, seconds=seconds)
+        else:
+            for part, name in _split(residues, request, run.split_chains):
+                yield _graph(replace(protein, residues=part), name, run, plan, begin)
+                begin = time.perf_counter()
+        begin = time.perf_counter()
+
+
+def _split(residues: Residues, request: ProteinRequest, split_chains: bool) -> list[tuple[Residues, str]]:
+    """Return the parts of a protein that are graphs of their own, each with a name for failures."""
+    if not split_chains:
+        return [(residues, request.protein or ",".join(residues.chain_names))]
+    return [(residues.chains((chain,)), chain) for chain in residues.chain_names]
+
+
+def _graph(protein: ReadProtein, name: str, run: _Run, plan: FeaturePlan, begin: float) -> GraphResult | Failure:
+    """Apply the step to one protein, or read its finished graph."""
+    label, request, residues, sha256 = protein.label, protein.request, protein.residues, protein.sha256
+    part = None
+    if run.resume is not None and run.code is not None:
+        key = digest(run.code, run.key, run.features, run.read.to_dict(), sha256, label, name, request.chains)
+        part = Path(run.resume) / key
+        if part.is_file():
+            graph, kept, info = read_graph_file(part)
+            return GraphResult(label, info["protein"], kept or residues, graph, sha256, info["seconds"])
     try:
-        path = file if (accession := as_accession(file)) is None else str(fetch(accession))
-        sha256 = _digest(path)
-        found = entries(
-            path,
-            chains=request.chains,
-            model=request.model,
-            altloc=request.altloc,
-            assembly=request.assembly,
-            ligands=request.ligands,
-            nucleic=request.nucleic,
-        )
-    except ProtgraphError as e:
-        return [Outcome(file, sha256=sha256, seconds=time.perf_counter() - begun, error=_words(e))]
-    return [_protein(e, e.label.replace(path, file, 1), sha256, request) for e in found]
-
-
-def _protein(entry: ProteinSource, label: str, sha256: str, request: _Request) -> Outcome:
-    """The graph of one protein, in a file of its own named after everything that it depends on."""
-    begun = time.perf_counter()
-    key = [__version__, sha256, label, *(value for name, value in asdict(request).items() if name != "parts")]
-    part = Path(request.parts) / hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
-    if part.is_file():
-        return Outcome(**read_graph_info(part), part=str(part))
-    try:
-        plan = _plan(request.features, request.node_type)
-        residues = entry.read()
-        graph = plan.featurize(plan.precompute(residues))
-        graph.validate()
-    except Exception as e:  # noqa: BLE001 -- a foreign featurizer may raise anything; the others go on
-        return Outcome(label, sha256=sha256, seconds=time.perf_counter() - begun, error=_words(e))
-    loss, seconds = residues.report.to_dict(), time.perf_counter() - begun
-    made = Outcome(label, residues.name, len(residues), graph.num_edges, seconds, sha256, loss)
-    info = {name: value for name, value in asdict(made).items() if name != "part"}
-    write_graph_file(part, graph, info=info)
-    return Outcome(**info, part=str(part))
-
-
-def _digest(path: str) -> str:
-    """SHA-256 of a file; "" where it cannot be read, which reading it will say."""
-    try:
-        return file_sha256(path)
-    except OSError:
-        return ""
-
-
-def _words(error: BaseException) -> str:
-    """An error in one line; the type is said where it is none of ours."""
-    text = " ".join(str(error).split())
-    return text if isinstance(error, ProtgraphError) else f"{type(error).__name__}: {text}"
+        graph = run.step(residues, plan, request)
+    except run.fatal:
+        raise
+    except Exception as e:  # noqa: BLE001 -- a plugin's featurizer may raise anything; the others continue
+        return Failure.of(label, name, e, sha256=sha256, seconds=time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    result = GraphResult(label, request.protein or residues.name, residues, graph, sha256, seconds)
+    if part is not None:
+        info = {"protein": result.protein, "seconds": seconds}
+        write_graph_file(part, graph, residues=residues, info=info)
+    return result

@@ -120,6 +120,13 @@ class FeaturePlan:
         else:
             self.tensor.append((n, featurizer))
 
+    @property
+    def precomputed(self) -> frozenset[str]:
+        """Names of the fields that :meth:`precompute` makes."""
+        made = {n.writes.get(local, local) for n, featurizer in self.structure for local in featurizer.out}
+        always = ALWAYS if self.node_type == "residue" else (*ALWAYS, *ATOM_FIELDS)
+        return frozenset({*always, *made, "edge_index", "edge_kind"} & self.fields.keys())
+
     def key(self) -> str:
         """Canonical text of what the *stored* stage depends on: equal keys give equal stored graphs."""
         stored = [(n.to_dict(), featurizer.depends_on()) for n, featurizer in (*self.structure, *self.edges)]

@@ -1,6 +1,6 @@
 """Structure and sequence files as residue arrays, with descriptors and neighbor search; NumPy and biotite, no torch."""
 
-from protgraph.structure.io import fetch, from_atom_array, load_fasta, load_structure, to_atom_array
+from protgraph.structure.io import ReadOptions, fetch, from_atom_array, load_fasta, load_structure, to_atom_array
 from protgraph.structure.residues import (
     ALPHABET,
     BACKBONE,
@@ -18,6 +18,7 @@ __all__ = [
     "THREE_LETTER",
     "Ligands",
     "LossReport",
+    "ReadOptions",
     "Residues",
     "Structure",
     "clean",

@@ -7,13 +7,12 @@ from protgraph.train.evaluate import evaluate
 from protgraph.train.fit import FitResult, fit
 from protgraph.train.generate import GeneratedSequence, generate
 from protgraph.train.predict import Predictions, predict
-from protgraph.train.prepare import Failure, Prepared, prepare
+from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset
 
 __all__ = [
     "Checkpoint",
     "Embeddings",
-    "Failure",
     "FitConfig",
     "FitResult",
     "Predictions",

@@ -27,7 +27,7 @@ from protgraph.file_io import atomic_write
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
 
-__all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
+__all__ = ["Checkpoint", "as_checkpoint", "load_checkpoint", "save_checkpoint"]
 
 KEY, FORMAT, VERSION = "protgraph", "protgraph-checkpoint", 1
 SESSION = "session"
@@ -108,6 +108,11 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
     with atomic_write(path) as temporary:
         save_file(weights, temporary, metadata={KEY: json.dumps(told)})
     return path
+
+
+def as_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
+    """Return a checkpoint, loaded if a file is given."""
+    return checkpoint if isinstance(checkpoint, Checkpoint) else load_checkpoint(checkpoint)
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:

@@ -1,8 +1,8 @@
-"""Vectors of a trained model for one's own structure files: one a residue and one a protein."""
+"""Embeddings of a trained model: one vector per residue and one per protein."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,26 +11,29 @@ import torch
 
 from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
+from protgraph.data.store.loader import pack
 from protgraph.errors import OptionError
-from protgraph.train.checkpoint import Checkpoint
+from protgraph.featurize.pipeline import Source, iter_graphs
+from protgraph.featurize.result import Failure, successes
+from protgraph.featurize.steps import ModelInputs
+from protgraph.structure.io.read_options import ReadOptions
+from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode
-from protgraph.train.files import as_checkpoint, in_batches, read_proteins
-from protgraph.train.prepare import Failure
 
 __all__ = ["Embeddings", "embed"]
 
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """What a model makes of residues before its head; P proteins of N residues in all, vectors of width D.
+    """Embeddings of P proteins with N residues in all, vectors of width D.
 
     Parameters
     ----------
     files, names, chains : tuple of str
-        Of each protein: its file, its name, its chains joined by commas.
+        File, name, and chains joined by commas of each protein.
     ptr : ndarray
-        ``(P + 1,)`` int64: protein p has the residues ``ptr[p]:ptr[p + 1]``.
+        ``(P + 1,)`` int64: protein p owns the rows ``ptr[p]:ptr[p + 1]``.
     residues : ndarray
         ``(N,)`` str, "A:42": chain, number and insertion code.
     node : ndarray
@@ -52,87 +55,75 @@ class Embeddings:
 
     @property
     def exit_code(self) -> int:
-        """What a command answers: 0 for all files, 1 where some failed, 2 where all did."""
+        """Exit code of a command: 0 if all files are embedded, 1 if some failed, 2 if all did."""
         return 0 if not self.failures else 1 if self.files else 2
 
     def write(self, path: str | Path) -> list[Path]:
-        """Write by suffix, and say which files were written.
+        """Write by suffix; return the written files.
 
-        ``.npz`` holds every array under its name. ``.parquet`` holds a row a residue (file, protein, chains, residue,
-        vector); beside it ``<name>.protein.parquet`` a row a protein.
+        ``.npz`` holds every array under its name. ``.parquet`` holds a row per residue (file, protein, chains, residue,
+        vector); beside it ``<name>.protein.parquet`` a row per protein.
         """
         path = Path(path)
         if path.suffix == ".npz":
-            told = {key: np.array(getattr(self, key), dtype=str) for key in ("files", "names", "chains", "residues")}
-            np.savez(path, ptr=self.ptr, node=self.node, protein=self.protein, **told)
+            text = {key: np.array(getattr(self, key), dtype=str) for key in ("files", "names", "chains", "residues")}
+            np.savez(path, ptr=self.ptr, node=self.node, protein=self.protein, **text)
             return [path]
         if path.suffix == ".parquet":
             whole = path.with_suffix(".protein.parquet")
             count = np.diff(self.ptr)
-            _write_parquet(path, self._told(count) | {"residue": self.residues.tolist()}, self.node)
-            _write_parquet(whole, self._told(np.ones_like(count)) | {"residues": count.tolist()}, self.protein)
+            _write_parquet(path, self._repeated(count) | {"residue": self.residues.tolist()}, self.node)
+            _write_parquet(whole, self._repeated(np.ones_like(count)) | {"residues": count.tolist()}, self.protein)
             return [path, whole]
-        raise OptionError(f"embeddings are written as .npz or .parquet; got {str(path)!r}")
+        raise OptionError(f"embeddings: suffix of {str(path)!r}. Allowed: .npz, .parquet.")
 
-    def _told(self, count: np.ndarray) -> dict[str, list[str]]:
-        """File, name and chains of each protein, as often as ``count`` ``(P,)`` says."""
+    def _repeated(self, count: np.ndarray) -> dict[str, list[str]]:
+        """Return file, name and chains of each protein, repeated ``count`` ``(P,)`` times."""
         columns = {"file": self.files, "protein": self.names, "chains": self.chains}
         return {key: np.repeat(np.array(value, dtype=str), count).tolist() for key, value in columns.items()}
 
 
 def embed(
     checkpoint: str | Path | Checkpoint,
-    files: str | Path | Iterable[str | Path],
+    sources: Source | Iterable[Source],
     *,
-    chains: Sequence[str] | None = None,
-    model: int = 1,
-    altloc: str = "occupancy",
-    assembly: str | None = None,
+    read: ReadOptions | None = None,
     device: str = "auto",
     batch_residues: int = EVALUATION_RESIDUES,
+    jobs: int = 1,
 ) -> Embeddings:
-    """Residue and protein vectors for structure files; what cannot be read is listed, and the others go on.
+    """Compute residue and protein embeddings; files that fail are in ``failures``, and the others continue.
 
     Parameters
     ----------
-    checkpoint, files, chains, model, altloc, assembly, device, batch_residues
+    checkpoint, sources, read, device, batch_residues, jobs
         See :func:`protgraph.train.predict`.
 
     Returns
     -------
     Embeddings
-        The field that the model's head reads as ``h``, whatever its irreps.
+        Values of the field that the model's head reads as ``h``, whatever its irreps.
     """
     checkpoint = as_checkpoint(checkpoint)
     network = checkpoint.model.to(find_device(device))
     field = network.spec.readout.get("h", "h")
     failures: list[Failure] = []
-    proteins = read_proteins(
-        files,
-        network.plan,
-        failures,
-        hidden=checkpoint.hidden,
-        one_chain=checkpoint.one_chain,
-        visible_types=checkpoint.visible_types,
-        chains=chains,
-        model=model,
-        altloc=altloc,
-        assembly=assembly,
-    )
-    told: list[tuple[str, str, str]] = []
+    step = ModelInputs(frozenset(checkpoint.hidden), checkpoint.visible_types)
+    results = iter_graphs(sources, network.plan, read=read, step=step, split_chains=checkpoint.one_chain, jobs=jobs)
+    proteins: list[tuple[str, str, str]] = []
     ids: list[str] = []
     node, protein = [torch.empty(0, network.fields[field].dim)], [torch.empty(0, network.fields[field].dim)]
     sizes = [0]
     with evaluation_mode(network) as where:
-        for members in in_batches(proteins, batch_residues):
+        for members in pack(successes(results, failures), lambda p: len(p.residues), max_size=batch_residues):
             batch = collate([p.graph for p in members]).to(where)
             f = network.embed(batch)
             node.append(f[field][residue_nodes(batch)].float().cpu())
             protein.append(f["proteins"].mean(f[field]).float().cpu())
-            told += [(p.file, p.residues.name, p.chains) for p in members]
+            proteins += [(p.source, p.residues.name, p.chains) for p in members]
             sizes += [len(p.residues) for p in members]
             ids += [i for p in members for i in p.residues.ids]
-    columns = tuple(zip(*told, strict=True)) or ((), (), ())
+    columns = tuple(zip(*proteins, strict=True)) or ((), (), ())
     return Embeddings(
         *columns,
         ptr=np.cumsum(sizes),

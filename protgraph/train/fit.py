@@ -18,6 +18,7 @@ from torch import Tensor
 
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import DatasetError, MissingCoordinatesError, ProtgraphError
+from protgraph.featurize.result import Failure
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
 from protgraph.task.metrics import compute_metrics, confusion_matrix
@@ -29,7 +30,7 @@ from protgraph.train.coordinate_noise import check_noise_allowed
 from protgraph.train.evaluate import Batches, predict_split
 from protgraph.train.head_init import initialize_head
 from protgraph.train.peak_memory import peak_memory, reset_peak_memory
-from protgraph.train.prepare import Failure, Prepared, prepare
+from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
 
 if TYPE_CHECKING:

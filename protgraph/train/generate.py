@@ -16,15 +16,14 @@ from torch_geometric.data import Batch
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionError
 from protgraph.model.build import ProteinModel
-from protgraph.model.incremental import IncrementalState, incremental_step, first_nodes
+from protgraph.model.incremental import IncrementalState, first_nodes, incremental_step
 from protgraph.nn.sampling import check_sampling, sample_classes
 from protgraph.structure.io.fasta import FastaRecord
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.train.causality_check import raise_on_leak
-from protgraph.train.checkpoint import Checkpoint
+from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import evaluation_mode
-from protgraph.train.files import as_checkpoint
 
 __all__ = ["GeneratedSequence", "generate", "write_generated"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import DatasetError
+from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.task.task import Task, default_task
-from protgraph.train.cache import cache_dir
 from protgraph.train.user_dataset import find_folder, user_dataset
 
 __all__ = ["load_dataset", "resolve_task"]
@@ -23,6 +23,7 @@ def load_dataset(
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     seed: int = 0,
+    read: ReadOptions | None = None,
     cache: str | Path | None = None,
 ) -> Dataset:
     """The dataset of a registry name, the files of a folder, or the dataset given.
@@ -44,7 +45,7 @@ def load_dataset(
         )
     if not is_name:
         folder, cache = find_folder(str(dataset)), cache_dir(cache)
-        return user_dataset(folder, labels, task, columns=columns, kind=kind, seed=seed, cache=cache)
+        return user_dataset(folder, labels, task, columns=columns, kind=kind, seed=seed, read=read, cache=cache)
     found = dataset if isinstance(dataset, Dataset) else registry.datasets.create(dataset)
     if not isinstance(found, Dataset):
         raise DatasetError(f"dataset {dataset!r} is a {type(found).__name__}, not a protgraph Dataset")

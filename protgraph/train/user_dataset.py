@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.folder_index import label_columns
 from protgraph.data.datasets.label_table import read_label_table
 from protgraph.errors import DatasetError, UnknownNameError, suggest
-from protgraph.file_io import atomic_write
+from protgraph.featurize.file_cache import FileCache
+from protgraph.structure.io.read_options import ReadOptions
 from protgraph.task.task import Task
-from protgraph.train.cache import cached_residues, code_digest, digest, stamps
 
-__all__ = ["find_folder", "kept_content", "user_dataset", "refuse_unasked", "tasks_without_labels"]
+__all__ = ["find_folder", "user_dataset", "refuse_unasked", "tasks_without_labels"]
 
 
 def find_folder(name: str) -> Path:
@@ -47,6 +44,7 @@ def user_dataset(
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     seed: int = 0,
+    read: ReadOptions | None = None,
     cache: Path,
 ) -> FolderDataset:
     """The files of a folder, for one task.
@@ -73,8 +71,9 @@ def user_dataset(
     DatasetError
         There are no labels, and the task needs some.
     """
+    read = read or ReadOptions()
     there = [] if labels is None else label_columns(read_label_table(labels))
-    common = {"seed": seed, "look": partial(kept_content, cache=cache)}
+    common = {"seed": seed, "look": partial(FileCache(cache).fingerprint, read=read), "read_options": read}
     name = task.name if isinstance(task, Task) else task
     columns = [name] if columns is None and name in there else columns
     asked = task if isinstance(task, Task) or task is None else _registered(task)
@@ -125,17 +124,3 @@ def tasks_without_labels() -> list[str]:
 def _registered(name: str) -> Task | None:
     found = registry.tasks.get(name) if name in registry.tasks else None
     return found if isinstance(found, Task) else None
-
-
-def kept_content(path: Path, *, cache: Path) -> Fingerprint:
-    """What a file holds, looked at once as long as its size, its time of change and the reader stay the same."""
-    key = digest(stamps([path.absolute()]), code_digest("protgraph.structure"))
-    kept = cache / "contents" / key[:2] / f"{key}.json"
-    try:
-        return Fingerprint(**json.loads(kept.read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
-        pass  # not there, or damaged
-    content = fingerprint_file(path, read=partial(cached_residues, cache=cache))
-    with atomic_write(kept) as temporary:
-        temporary.write_text(json.dumps(asdict(content)), encoding="utf-8")
-    return content

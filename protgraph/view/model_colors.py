@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import torch
 
 from protgraph.errors import OptionError, SelectionError
-from protgraph.structure import Residues
-from protgraph.train import Failure, load_checkpoint, predict
-from protgraph.train.files import read_proteins
+from protgraph.featurize import Failure, ModelInputs, iter_graphs, successes
+from protgraph.structure import ReadOptions, Residues
+from protgraph.train import load_checkpoint, predict
 from protgraph.view.scene import Color, EdgeSet, edge_set
 
 __all__ = ["attention_edges", "prediction_colors"]
 
 _KEYS = ("file", "chain", "res_id", "ins_code", "res_name")
-_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 _SEPARATION = 3  # residues; edges between closer ones are hidden by the backbone
 
 
 def prediction_colors(
-    checkpoint: str | Path, path: str | Path, residues: Residues, *, reading: Mapping[str, Any] = _DEFAULTS
+    checkpoint: str | Path, path: str | Path, residues: Residues, *, read: ReadOptions | None = None
 ) -> dict[str, Color]:
     """Return every column that a model predicts per residue, by name; NaN for residues without a prediction.
 
-    ``reading`` has the options with which the residues were read: ``chains``, ``model``, ``altloc``, ``assembly`` of
-    :func:`protgraph.train.predict`.
+    ``read`` are the options with which the residues were read.
 
     Raises
     ------
@@ -38,7 +33,7 @@ def prediction_colors(
     SelectionError
         The file cannot be featurized for the model.
     """
-    found = predict(checkpoint, [path], **reading)
+    found = predict(checkpoint, path, read=read)
     if found.failures and not found.rows:
         raise SelectionError(f"{path}: {found.failures[0].reason}")
     if found.columns[: len(_KEYS)] != _KEYS:
@@ -56,11 +51,11 @@ def _color(name: str, values: list[object]) -> Color:
 
 
 def attention_edges(
-    checkpoint: str | Path, path: str | Path, residues: Residues, *, reading: Mapping[str, Any] = _DEFAULTS
+    checkpoint: str | Path, path: str | Path, residues: Residues, *, read: ReadOptions | None = None
 ) -> EdgeSet:
     """Return the L pairs with the largest attention, the mean of A + Aᵀ over layers and heads, for L residues.
 
-    ``reading`` is as in :func:`prediction_colors`.
+    ``read`` is as in :func:`prediction_colors`.
 
     Raises
     ------
@@ -71,10 +66,11 @@ def attention_edges(
     """
     trained = load_checkpoint(checkpoint)
     failures: list[Failure] = []
-    given = {"hidden": trained.hidden, "one_chain": trained.one_chain, **reading}
-    proteins = list(read_proteins([path], trained.model.plan, failures, **given))
+    step = ModelInputs(frozenset(trained.hidden))
+    results = iter_graphs(path, trained.model.plan, read=read, step=step, split_chains=trained.one_chain)
+    proteins = list(successes(results, failures))
     if failures:
-        raise SelectionError(f"{path} {failures[0].id}: {failures[0].reason}")
+        raise SelectionError(str(failures[0]))
     number = {key: i for i, key in enumerate(residues.ids)}
     pairs, weights = [], []
     trained.model.eval()

@@ -25,7 +25,7 @@ def test_fetch_puts_files_in_a_folder(run, tmp_path, structures_dir):
 def test_what_fails_is_named_and_the_others_go_on(run, tmp_path):
     result = run("fetch", "1crn", "9zzz", "ubiquitin", "--retries", 0)
     assert result.code == 1 and "1crn →" in result.out
-    assert "9zzz" in result.err and "no identifier" in result.err and "Traceback" not in result.err
+    assert "9zzz" in result.err and "ubiquitin" in result.err and "Traceback" not in result.err
     assert run("fetch", "1jk9", "--offline").code == 2
 
 
@@ -33,7 +33,7 @@ def test_an_identifier_stands_for_a_file(run, tmp_path, monkeypatch):
     result = run("featurize", "pdb:1crn", "pdb:9zzz", "-o", tmp_path / "graphs", "-f", "dihedral", "--jobs", 1)
     assert result.code in (1, 2), result.err
     assert "1crn" in (tmp_path / "graphs.manifest.tsv").read_text()
-    rows = {r["file"]: r for r in csv.DictReader((tmp_path / "graphs.manifest.tsv").open(), delimiter="\t")}
+    rows = {r["source"]: r for r in csv.DictReader((tmp_path / "graphs.manifest.tsv").open(), delimiter="\t")}
     assert rows["pdb:1crn"]["status"] == "done" and rows["pdb:9zzz"]["status"] == "failed"
     monkeypatch.chdir(tmp_path)
     result = run("featurize", "1crn", "-o", tmp_path / "other")

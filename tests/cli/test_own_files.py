@@ -83,8 +83,9 @@ def test_predict_goes_on_past_broken_files_and_lists_them(run, folder, checkpoin
     assert result.code == 1 and "2 failed" in result.err
     assert {row["file"] for row in csv.DictReader(out.open())} == {str(files[1])}
     failures = list(csv.DictReader((tmp_path / "predicted.csv.failures.csv").open()))
-    assert [f["file"] for f in failures] == [str(files[0]), str(files[2])]
-    assert "atom_site" in failures[0]["reason"] and "No such file" in failures[1]["reason"]
+    assert [f["source"] for f in failures] == [str(files[0]), str(files[2])]
+    assert [f["error_type"] for f in failures] == ["EmptyStructureError", "StructureFileError"]
+    assert "atom_site" in failures[0]["message"] and "missing.pdb" in failures[1]["message"]
     assert "46 rows of 1 of 3 files" in result.out
     result = run("predict", checkpoint, files[1], "-o", out)
     assert result.code == 0 and "46 rows of 1 file →" in result.out
@@ -168,8 +169,8 @@ def test_training_goes_on_past_broken_files_and_lists_them(run, folder, tmp_path
     args = ["--data", tmp_path / "mixed", "--task", "secondary_structure", "--epochs", 1, "-q", "-o", path]
     result = run("train", "gcn", *args)
     listed = tmp_path / "gcn.safetensors.failures.csv"
-    assert result.code == 1 and path.exists() and f"2 failed; {listed} says why" in result.err
-    failures = {f["id"]: f["reason"] for f in csv.DictReader(listed.open())}
+    assert result.code == 1 and path.exists() and "2 failed" in result.err and str(listed) in result.err
+    failures = {f["protein"]: f["message"] for f in csv.DictReader(listed.open())}
     assert "atom_site" in failures["broken"] and "protein" in failures["water"] and len(failures) == 2
     for name in ("broken.cif", "water.pdb"):
         (tmp_path / "mixed" / name).unlink()
@@ -218,11 +219,11 @@ def test_labels_of_absent_residues_are_one_error_that_names_them(run, folder, tm
         (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--epochs", "0"], "epochs"),
         (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--pos-weight", "much"], "balanced"),
         (["describe", "gta"], "gat"),
-        (["describe", "gat.safetensors"], "'gat.safetensors' is not there"),
-        (["train", "gcn", "--data", "pdb_core", "--task", "interface", "-o", "."], "'.' is a folder; give the name"),
+        (["describe", "gat.safetensors"], "'gat.safetensors'"),
+        (["train", "gcn", "--data", "pdb_core", "--task", "interface", "-o", "."], "--out '.'"),
         (["train", "gcn", "--data", "pdb_core", "--task", "interface", "-o", f"{__file__}/x"], "folder cannot be"),
-        (["predict", "nope.safetensors", __file__, "-o", "."], "'.' is a folder; give the name"),
-        (["describe", "runs/gat"], "'runs/gat' is not there"),
+        (["predict", "nope.safetensors", __file__, "-o", "."], "--out '.'"),
+        (["describe", "runs/gat"], "'runs/gat'"),
         (["describe", "gat", "--task", "nope"], "secondary_structure"),
         (["predict", "nope.safetensors", "x.cif", "-o", "x.csv"], "nope.safetensors"),
         (["featurize", "x.cif", "-o", "x", "-f", "distant_kn"], "distant_knn"),
@@ -248,7 +249,7 @@ def test_featurize_keeps_every_graph_and_a_manifest_of_every_file(run, folder, t
     store = GraphStore(out)
     assert sorted(store.names) == sorted(SMALL) and store[0].degree == 8 and store[0].validate()
     manifest = list(csv.DictReader((tmp_path / "graphs.manifest.tsv").open(), delimiter="\t"))
-    assert [m["status"] for m in manifest] == ["done"] * 6 + ["failed"] and "empty" in manifest[-1]["reason"]
+    assert [m["status"] for m in manifest] == ["done"] * 6 + ["failed"] and "empty" in manifest[-1]["message"]
 
 
 def test_featurize_replaces_graphs_only_when_told(run, folder, tmp_path):
@@ -278,7 +279,7 @@ def test_bench_writes_a_table_and_goes_on_where_it_was(run, tmp_path, folder):
     table = (tmp_path / "runs" / "tiny" / "table.md").read_text()
     assert "majority" in table and "gcn" in table and "auprc" in table
     again = run("bench", tmp_path / "spec.toml")
-    assert again.code == 0 and "2 kept from before; 0 to go" in again.err
+    assert again.code == 0 and "2 finished before, 0 to do" in again.err
 
 
 def test_options_of_train_have_the_defaults_of_fit():

@@ -14,7 +14,7 @@ from protgraph.cli.app import _load
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OptionError
-from protgraph.structure import load_structure
+from protgraph.structure import ReadOptions, load_structure
 from protgraph.structure.residues.alphabet import THREE_LETTER
 
 COMMANDS = ("predict", "embed", "attention", "view", "featurize", "design", "score")
@@ -83,7 +83,7 @@ def test_the_options_have_one_name_default_and_help_in_all_commands(command):
         told, expected = ((p.opts, p.help, p.default) for p in (params[name], usual[name]))
         assert told == expected
     assert ("chain" in params) == (command not in ("design", "score"))
-    assert "reading" not in params
+    assert "read" not in params
 
 
 @pytest.mark.parametrize(("options", "residues", "chains", "seventh"), WAYS)
@@ -120,23 +120,23 @@ def test_attention_reads_as_told(run, odd, tmp_path):
 
 @pytest.mark.parametrize("command", ["design", "score"])
 def test_design_and_score_hand_on_how_to_read(run, odd, tmp_path, monkeypatch, command):
-    told = {}
+    given = {}
 
-    def read(files, plan, failures, **reading):
-        told.update(reading)
+    def graphs(sources, plan, *, read, **options):
+        given["read"] = read
         raise OptionError("enough")
 
     monkeypatch.setattr(f"protgraph.cli.{command}.load_model", lambda *_: SimpleNamespace(plan=None))
-    monkeypatch.setattr("protgraph.train.files.read_proteins", read)
+    monkeypatch.setattr("protgraph.featurize.iter_graphs", graphs)
     options = ["--altloc", "B", "--assembly", "1", "--model-number", 2]
     result = run(command, odd, *options, "-o", tmp_path / f"out.{'csv' if command == 'score' else 'fasta'}")
     assert (result.code, "enough" in result.err) == (2, True)
-    assert told == {"altloc": "B", "assembly": "1", "model": 2}
+    assert given["read"] == ReadOptions(altloc="B", assembly="1", model_number=2)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["--altloc", "best"], "'best' is none of 'occupancy', 'first'"), (["--model-number", "0"], "counted from 1")],
+    [(["--altloc", "best"], "'best'"), (["--model-number", "0"], "model_number 0")],
 )
 def test_what_has_no_meaning_is_refused_before_anything_is_read(run, odd, tmp_path, options, message):
     result = run("featurize", odd, *options, "-o", tmp_path / "graphs")
@@ -148,10 +148,11 @@ def test_what_has_no_meaning_is_refused_before_anything_is_read(run, odd, tmp_pa
 def test_a_model_that_the_file_lacks_is_a_failure_of_the_file(run, odd, checkpoint, tmp_path):
     result = run("predict", checkpoint, odd, "--model-number", "3", "-o", tmp_path / "out.csv")
     assert result.code == 2
-    assert "no model 3; it has 2" in (tmp_path / "out.csv.failures.csv").read_text()
+    [row] = csv.DictReader((tmp_path / "out.csv.failures.csv").open())
+    assert row["error_type"] == "SelectionError" and "model 3" in row["message"]
 
 
 def test_molviewspec_refers_to_the_file_as_it_is(run, odd, tmp_path):
     result = run("view", odd, "--assembly", "1", "--format", "molviewspec", "-o", tmp_path / "out.mvsj")
     assert result.code == 2
-    assert "leave --assembly and --model-number" in result.err
+    assert "--assembly" in result.err

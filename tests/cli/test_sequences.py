@@ -34,7 +34,7 @@ def test_sequences_become_graphs_and_what_needs_a_structure_says_so(run, folder)
     assert store[0].pos.isnan().all()
     with (folder / "graphs.manifest.tsv").open() as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
-    assert rows[3]["file"].endswith("made.fasta.gz#seq3")
+    assert rows[3]["source"].endswith("made.fasta.gz#seq3")
     failed = run("featurize", folder / "own", "-f", "knn", "-o", folder / "none")
     assert failed.code == 2
     assert "needs coordinates" in (folder / "none.manifest.tsv").read_text()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from protgraph_plugins.gearnet.layers import GearNet, GearNetEdge
-from protgraph_plugins.gearnet.line_graph import vector_angle, angle_bins, angle_bin_sum
+from protgraph_plugins.gearnet.line_graph import angle_bin_sum, angle_bins, vector_angle
 from protgraph_plugins.gearnet.reference import layers_from_torchdrug
 
 import protgraph as pg

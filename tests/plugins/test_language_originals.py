@@ -9,7 +9,7 @@ import torch
 
 import protgraph as pg
 from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START
-from protgraph.model.incremental import incremental_step, first_nodes
+from protgraph.model.incremental import first_nodes, incremental_step
 from protgraph.task import language_modeling as language
 from protgraph.testing.protein_fixtures import make_protein
 

@@ -16,13 +16,13 @@ from torch.nn.functional import gelu, layer_norm
 
 import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.design import Decoding, DesignSpec, design_sequences, design_records, unconditional_log_probs
+from protgraph.design import Decoding, DesignSpec, design_records, design_sequences, unconditional_log_probs
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError, WiringError
+from protgraph.featurize import iter_graphs, successes
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import build_model, pretrained
 from protgraph.structure import ALPHABET
 from protgraph.structure.residues.atoms import ELEMENTS
-from protgraph.train.files import read_proteins
 
 TARGET = pg.Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 K = 6
@@ -271,7 +271,7 @@ def test_files_are_read_with_ligands_of_all_chains_for_a_plan_that_looks_at_them
     plans = [FeaturePlan(["context_atoms"]), FeaturePlan(["knn"])]
     assert [plan.wants_ligands for plan in plans] == [True, False]
     path, failures = structures_dir / "1lcd.bcif", []
-    (bound,), (alone,) = (list(read_proteins([path], plan, failures)) for plan in plans)
+    (bound,), (alone,) = (list(successes(iter_graphs(path, plan), failures)) for plan in plans)
     assert not failures and alone.residues.ligands is None
     assert {"DA", "NA"} <= set(bound.residues.ligands.res_name) and bound.graph.context_mask.all()
     assert pg.build_graph(pg.load_structure(path), ["context_atoms"]).context_mask.all()

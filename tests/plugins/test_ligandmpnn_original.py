@@ -17,10 +17,10 @@ import protgraph as pg
 from protgraph.design import (
     Constraints,
     conditional_log_probs,
-    teacher_forced_log_probs,
-    random_decoding_order,
     decoding_ranks,
+    random_decoding_order,
     sample_sequences,
+    teacher_forced_log_probs,
     unconditional_log_probs,
 )
 from protgraph.design.encode import encode

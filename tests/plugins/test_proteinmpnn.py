@@ -19,10 +19,10 @@ from protgraph.design import (
     Constraints,
     Decoding,
     conditional_log_probs,
-    teacher_forced_log_probs,
-    random_decoding_order,
     decoding_ranks,
+    random_decoding_order,
     sample_sequences,
+    teacher_forced_log_probs,
     unconditional_log_probs,
 )
 from protgraph.errors import CheckpointError, MissingExtraError, WiringError

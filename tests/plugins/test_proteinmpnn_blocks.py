@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_plugins.proteinmpnn import split_edges as module
 from protgraph_plugins.proteinmpnn import featurizers
-from protgraph_plugins.proteinmpnn.blocks import split_edges, map_blocks
+from protgraph_plugins.proteinmpnn import split_edges as module
+from protgraph_plugins.proteinmpnn.blocks import map_blocks, split_edges
 
 import protgraph as pg
 from protgraph.data.datasets.target import Target

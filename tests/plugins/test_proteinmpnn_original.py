@@ -17,10 +17,10 @@ from protgraph.design import (
     Constraints,
     Decoding,
     DesignSpec,
-    teacher_forced_log_probs,
     random_decoding_order,
     sample_sequences,
     score_sequences,
+    teacher_forced_log_probs,
     unconditional_log_probs,
 )
 from protgraph.design.autoregressive import random_deviates

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data.store.graph_store import GraphStore, write_store
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.store_writer import write_store
 from protgraph.errors import LeakError
 from protgraph.task import builtin
 from protgraph.testing.protein_fixtures import make_protein

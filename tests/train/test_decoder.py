@@ -13,7 +13,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.design import design_sequences
 from protgraph.errors import LeakError, OptionError
 from protgraph.model.build import as_model_spec, build_model
-from protgraph.structure import clean, load_structure
+from protgraph.structure import ReadOptions, clean, load_structure
 from protgraph.task.builtin import BACKBONE_ALONE, INVERSE_FOLDING
 from protgraph.train import FitConfig, evaluate, fit, load_checkpoint, predict, prepare
 from protgraph.train.coordinate_noise import add_noise
@@ -63,7 +63,7 @@ def test_the_test_split_is_told_the_same_way_every_time(taught, small):
 def test_a_prediction_is_from_the_backbone_alone(taught, small, tmp_path):
     path = taught.save(tmp_path / "decoder.safetensors")
     example = small.examples("inverse_folding", "test")[0]
-    found = predict(path, [example.path], chains=example.chains)
+    found = predict(path, example.path, read=ReadOptions(chains=example.chains))
     whole = clean(load_structure(example.path, chains=list(example.chains)))
     graph = taught.model.plan.precompute(whole.hide(BACKBONE_ALONE), aatype=whole.aatype)
     with torch.no_grad():

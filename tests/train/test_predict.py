@@ -15,9 +15,9 @@ import pytest
 import torch
 
 from protgraph.errors import OptionError
-from protgraph.structure import clean, load_structure
+from protgraph.featurize import write_failures
+from protgraph.structure import ReadOptions, clean, load_structure
 from protgraph.train import embed, fit, predict
-from protgraph.train.files import write_failures
 
 
 @pytest.fixture
@@ -61,7 +61,8 @@ def test_values_of_a_protein_are_one_row(small, tiny, quick, structures_dir):
 def test_a_model_of_single_chains_sees_single_chains(trained, structures_dir):
     file = structures_dir / "1hf9.bcif"
     together = predict(trained.checkpoint(), [file], device="cpu").rows
-    apart = [r for c in "AB" for r in predict(trained.checkpoint(), [file], chains=[c], device="cpu").rows]
+    options = [ReadOptions(chains=[chain]) for chain in "AB"]
+    apart = [r for read in options for r in predict(trained.checkpoint(), [file], read=read, device="cpu").rows]
     assert [r[:6] for r in together] == [r[:6] for r in apart]
     np.testing.assert_allclose([r[6] for r in together], [r[6] for r in apart], atol=1e-6)
     whole = predict(replace(trained.checkpoint(), one_chain=False), [file], device="cpu").rows
@@ -93,17 +94,17 @@ def test_broken_files_are_listed_and_the_others_go_on(trained, one, tmp_path):
     (tmp_path / "text.pdb").write_text("nothing here\n")
     files = [tmp_path / "gone.cif", one, tmp_path / "text.pdb"]
     said = predict(trained.checkpoint(), files, device="cpu")
-    assert [f.file for f in said.failures] == [str(files[0]), str(files[2])]
+    assert [f.source for f in said.failures] == [str(files[0]), str(files[2])]
     assert len(said.rows) == 64
     assert said.exit_code == 1
     assert predict(trained.checkpoint(), files[:1], device="cpu").exit_code == 2
     write_failures(tmp_path / "failed.csv", said.failures)
     with open(tmp_path / "failed.csv", newline="") as file:
-        assert [row["file"] for row in csv.DictReader(file)] == [str(files[0]), str(files[2])]
+        assert [row["source"] for row in csv.DictReader(file)] == [str(files[0]), str(files[2])]
 
 
 def test_an_unknown_chain_is_a_failure_of_that_file(trained, one):
-    said = predict(trained.checkpoint(), [one], chains=["Q"], device="cpu")
+    said = predict(trained.checkpoint(), [one], read=ReadOptions(chains=["Q"]), device="cpu")
     assert said.rows == []
     assert "'Q'" in said.failures[0].reason
 
@@ -146,7 +147,7 @@ def test_vectors_are_written_and_come_back(trained, structures_dir, tmp_path):
     table = pq.read_table(proteins)
     np.testing.assert_array_equal(np.stack(table["vector"].to_pylist()).astype(np.float32), made.protein)
     assert table["residues"].to_pylist() == [41, 41]
-    with pytest.raises(OptionError, match=".npz or .parquet"):
+    with pytest.raises(OptionError, match="v.txt"):
         made.write(tmp_path / "v.txt")
 
 

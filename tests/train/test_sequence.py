@@ -14,6 +14,7 @@ from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import MissingCoordinatesError
+from protgraph.featurize import ModelInputs, iter_graphs, successes
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelSpec, build_model
 from protgraph.registry.component import component
@@ -24,7 +25,6 @@ from protgraph.task.contact_prediction import CONTACT, beta_carbons, contact_lab
 from protgraph.task.language_modeling import MASKED_LM
 from protgraph.train import FitConfig, embed, evaluate, fit, predict, prepare
 from protgraph.train.evaluate import evaluation_batch, predict_split, symmetrize_pairs
-from protgraph.train.files import read_proteins
 
 CHAINS = {"train": ("1crn_A", "2erl_A", "1fas_A", "1hf9_A"), "val": ("1a8o_A",), "test": ("5pti_A",)}
 EPOCH = FitConfig(epochs=1, batch_residues=128, device="cpu")
@@ -179,7 +179,7 @@ def test_records_are_proteins_of_their_own_and_a_broken_one_spoils_only_itself(c
     (tmp_path / "made.fa").write_text(">a\nMKTAYIAKQR\n>b\n12\n>c\nGGGGGGGG\n")
     said = predict(contacts.checkpoint(), [tmp_path / "made.fa"], device="cpu")
     assert {row[0] for row in said.rows} == {f"{tmp_path / 'made.fa'}#a", f"{tmp_path / 'made.fa'}#c"}
-    assert [f.file for f in said.failures] == [f"{tmp_path / 'made.fa'}#b"]
+    assert [f.source for f in said.failures] == [f"{tmp_path / 'made.fa'}#b"]
     vectors = embed(contacts.checkpoint(), [tmp_path / "made.fa"], device="cpu")
     assert vectors.names == ("a", "c")
     assert vectors.node.shape == (18, 16)
@@ -244,7 +244,8 @@ def test_unknown_types_are_masked_for_a_model_that_guesses_types(window, tmp_pat
     (tmp_path / "made.fa").write_text(">a\nMKXAYX\n")
     plan, failures = build_model(window, MASKED_LM.target).plan, []
     for visible_types in (True, False):
-        [protein] = read_proteins([tmp_path / "made.fa"], plan, failures, visible_types=visible_types)
+        step = ModelInputs(visible_types=visible_types)
+        [protein] = successes(iter_graphs(tmp_path / "made.fa", plan, step=step), failures)
         assert protein.graph.masked.tolist() == [visible_types and letter == "X" for letter in "MKXAYX"]
         assert protein.residues.sequence == "MKXAYX"
     assert failures == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 
 import protgraph as pg
 from protgraph import registry
-from protgraph.data.datasets.fingerprint import fingerprint_file
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError, UnknownNameError
 from protgraph.featurize.plan import FeaturePlan
@@ -141,11 +139,11 @@ def test_a_protein_without_a_label_is_listed(folder):
     (folder / "some.fasta").write_text(">seq\nMKTAYIAK\n")
     (folder / "broken.cif").write_text("no structure")
     prepared = prepare(get(folder, task=CONTACT), CONTACT, FeaturePlan([]), cache=folder.parent / "cache")
-    reasons = {failure.id: failure.reason for failure in prepared.failures}
-    assert reasons["seq"] == "task 'contact' finds no label in 'seq': there is only the sequence of it"
+    reasons = {failure.protein: failure.reason for failure in prepared.failures}
+    assert "'contact'" in reasons["seq"] and "coordinates" in reasons["seq"]
     assert "not a structure file" in reasons["broken"] and len(reasons) == 2
     prepared = prepare(get(folder, task=MASKED_LM), MASKED_LM, FeaturePlan([]), cache=folder.parent / "cache")
-    assert [failure.id for failure in prepared.failures] == ["broken"]
+    assert [failure.protein for failure in prepared.failures] == ["broken"]
 
 
 def test_a_constant_b_factor_is_no_label(folder):
@@ -157,9 +155,8 @@ def test_a_constant_b_factor_is_no_label(folder):
             lines.append(f"ATOM  {3 * i + j:5d} {name} ALA A{i:4d}    {place}  1.00 20.00          {element:>2}\n")
     (folder / "model.pdb").write_text("".join(lines) + "END\n")
     prepared = prepare(get(folder, task="b_factor"), builtin.B_FACTOR, FeaturePlan([]), cache=folder.parent / "cache")
-    assert [(f.id, f.reason) for f in prepared.failures] == [
-        ("model", "task 'b_factor' finds no label in 'model': no residue of it has one")
-    ]
+    [failure] = prepared.failures
+    assert (failure.protein, failure.error_type) == ("model", "DatasetError") and "'b_factor'" in failure.message
 
 
 def test_fit_takes_a_folder_by_name(folder, monkeypatch):
@@ -172,23 +169,3 @@ def test_fit_takes_a_folder_by_name(folder, monkeypatch):
     assert sum(proteins for proteins, _ in result.sizes.values()) == len(SMALL)
     mine = replace(builtin.INVERSE_FOLDING, name="mine")
     assert fit(model, folder, mine, config=config, cache=folder.parent / "cache").task is mine
-
-
-def test_a_file_is_looked_into_once_while_it_stays_the_same(folder, tmp_path, monkeypatch):
-    path, looked = folder / "1crn.bcif", []
-
-    def look(path, read):
-        looked.append(path)
-        return fingerprint_file(path, read=read)
-
-    monkeypatch.setattr(own, "content_of", look)
-    first = own.kept_content(path, cache=tmp_path / "cache")
-    assert own.kept_content(path, cache=tmp_path / "cache") == first == fingerprint_file(path)
-    assert len(looked) == 1
-    shutil.copy(folder / "1vii.bcif", path)
-    assert own.kept_content(path, cache=tmp_path / "cache").digest == fingerprint_file(path).digest != first.digest
-    [kept, _] = sorted((tmp_path / "cache" / "contents").rglob("*.json"), key=os.path.getmtime)
-    kept.write_text("{")
-    for damaged in (tmp_path / "cache" / "contents").rglob("*.json"):
-        damaged.write_text("{")
-    assert own.kept_content(path, cache=tmp_path / "cache") == fingerprint_file(path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, absent_residues, align, count_labels
 from protgraph.errors import UnknownNameError, suggest
+from protgraph.structure.io.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.target import Target
@@ -49,6 +50,8 @@ class Dataset(ABC):
     """Proteins with labels for named tasks, in splits; see :class:`~protgraph.data.datasets.card.DatasetCard`."""
 
     card: DatasetCard
+    read_options: ReadOptions = ReadOptions()
+    """Chains, model, alternate locations and assembly of every file."""
 
     @property
     def name(self) -> str:
@@ -82,13 +85,18 @@ class Dataset(ABC):
         """The labels of one protein, to be joined with :func:`align`; None where the task derives them itself."""
 
     def read(self, example: Example) -> Residues:
-        """The residues of one protein, nothing hidden yet."""
-        from protgraph.structure import clean, load_fasta, load_structure
+        """Return the residues of one protein, nothing hidden."""
+        from protgraph.data.store.graph_store import GraphStore, is_store
+        from protgraph.structure.io import open_source, proteins_of
 
-        if example.record is not None:
-            (residues,) = load_fasta(example.path, example.record)
-            return residues if example.chains is None else residues.chains(example.chains)
-        return clean(load_structure(example.path), chains=example.chains)
+        if is_store(example.path):
+            store = GraphStore(example.path)
+            residues = store.residues(store.sources.index(example.record))
+            residues = residues if self.read_options.chains is None else residues.chains(self.read_options.chains)
+        else:
+            proteins = proteins_of(open_source(example.path), self.read_options)
+            (residues,) = [p.read() for p in proteins if example.record is None or p.record == example.record]
+        return residues if example.chains is None else residues.chains(example.chains)
 
     def check(self, task: str) -> dict[str, SplitCount]:
         """Read every structure, join its labels, and count.

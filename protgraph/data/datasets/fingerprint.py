@@ -1,24 +1,23 @@
-"""What a file of proteins holds, as far as versions and splits of a dataset ask: its bytes and its sequences."""
+"""Checksum and sequences of a protein file: what versions and splits of a dataset depend on."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from protgraph.errors import ProtgraphError, StructureFileError
-from protgraph.file_io import file_sha256
-from protgraph.structure.io.fasta import is_fasta, read_fasta
+from protgraph.structure.io.fasta import read_fasta
+from protgraph.structure.io.sniff import FileContent, read_file
 
 if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Fingerprint", "fingerprint_file"]
+__all__ = ["Fingerprint", "chain_digests", "fingerprint_file"]
 
 
 @dataclass(frozen=True)
@@ -28,71 +27,80 @@ class Fingerprint:
     Parameters
     ----------
     digest : str
-        SHA-256 of its bytes; empty where they cannot be had.
+        SHA-256 of its bytes; empty if it cannot be read.
     sequences : mapping of str to str
-        Chain of a structure, or record of a FASTA file, to the SHA-256 of its sequence, one letter a residue that is
-        there; empty where no type is known. What cannot be read is left out.
+        Chain of a structure, or record of a FASTA file, to the SHA-256 of its sequence of one-letter codes; empty if
+        all types are unknown. Chains and records that cannot be read are absent.
+    records : tuple of str, optional
+        Names of the records of a FASTA file; None for a structure.
     """
 
     digest: str
     sequences: Mapping[str, str] = field(default_factory=dict)
+    records: tuple[str, ...] | None = None
 
     def of(self, names: Collection[str] | None) -> Fingerprint:
-        """The same of these chains or records alone; None takes all."""
-        return self if names is None else Fingerprint(self.digest, {n: s for n, s in self.sequences.items() if n in names})
+        """Return the fingerprint of these chains or records alone; None keeps all."""
+        if names is None:
+            return self
+        return replace(self, sequences={n: s for n, s in self.sequences.items() if n in names})
 
     @property
     def known(self) -> frozenset[str]:
-        """Digests of the sequences by which proteins can be told to be the same."""
+        """Digests of the sequences with at least one type that is not X."""
         return frozenset(self.sequences.values()) - {""}
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Fingerprint:
+        """Return the fingerprint of :func:`dataclasses.asdict`."""
+        records = data["records"]
+        return cls(data["digest"], dict(data["sequences"]), None if records is None else tuple(records))
 
-def fingerprint_file(path: Path, *, read: Callable[[Path], Residues] | None = None) -> Fingerprint:
-    """Look into a file.
+
+def fingerprint_file(path: Path, *, read: Callable[[FileContent], Residues] | None = None) -> Fingerprint:
+    """Compute the digests of a file, which is opened once.
 
     Parameters
     ----------
     path : Path
-        Structure or FASTA file. One that cannot be read has no sequences: what is wrong with it is told where it is
-        used.
+        Structure or FASTA file. A file that cannot be parsed has no sequences; its error is raised where it is used.
     read : callable, optional
-        Reads a structure file; by default :func:`protgraph.structure.load_structure` and ``clean`` do.
+        Return the residues of a structure file; :func:`protgraph.structure.io.read_residues` by default.
     """
     try:
-        digest = file_sha256(path)
-    except OSError:
-        return Fingerprint("")
-    found = _records(path) if is_fasta(path) else _chains(path, read or _read)
-    return Fingerprint(digest, {name: _digest(sequence) for name, sequence in found.items()})
-
-
-def _records(path: Path) -> dict[str, str]:
-    """The sequence of each record that can be read."""
-    found = {}
-    try:
-        for record in read_fasta(path):
-            with contextlib.suppress(ProtgraphError):
-                found[record.name] = record.residues().sequence
+        file = read_file(path)
     except StructureFileError:
-        pass
-    return found
-
-
-def _chains(path: Path, read: Callable[[Path], Residues]) -> dict[str, str]:
-    """The sequence of each chain."""
+        return Fingerprint("")
     try:
-        residues = read(path)
-    except Exception:  # noqa: BLE001 -- parsers raise many things on broken files; told where the file is used
-        return {}
+        if file.format == "fasta":
+            return _fasta(file)
+        residues = (read or _read)(file)
+    except Exception:  # noqa: BLE001 -- parsers raise many types of error; they are raised again where the file is used
+        return Fingerprint(file.sha256)
+    return Fingerprint(file.sha256, chain_digests(residues))
+
+
+def chain_digests(residues: Residues) -> dict[str, str]:
+    """Return the digest of the sequence of each chain."""
     letters = np.array(list(residues.sequence))
-    return {name: "".join(letters[residues.chain == name]) for name in residues.chain_names}
+    return {name: _digest("".join(letters[residues.chain == name])) for name in residues.chain_names}
+
+
+def _fasta(file: FileContent) -> Fingerprint:
+    sequences, records = {}, read_fasta(file)
+    for record in records:
+        try:
+            sequences[record.name] = _digest(record.residues().sequence)
+        except ProtgraphError:
+            continue  # listed as a failure when the record is read
+    return Fingerprint(file.sha256, sequences, tuple(record.name for record in records))
 
 
 def _digest(sequence: str) -> str:
     return hashlib.sha256(sequence.encode()).hexdigest() if set(sequence) - {"X"} else ""
 
 
-def _read(path: Path) -> Residues:
-    from protgraph.structure import clean, load_structure
+def _read(file: FileContent) -> Residues:
+    from protgraph.structure.io.sources import read_residues
 
-    return clean(load_structure(path))
+    return read_residues(file)

@@ -20,11 +20,12 @@ from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder_index import FolderIndex, index_folder, index_table, label_columns
 from protgraph.data.datasets.label_table import LabelTable, read_label_table, read_values
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
-from protgraph.data.datasets.protein_files import folder_files
+from protgraph.data.datasets.protein_files import open_folder
 from protgraph.data.datasets.split_assignment import SplitAssignment, SplitUnit, assign_random_splits, splits_from_table
 from protgraph.data.datasets.splits import FRACTIONS
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
+from protgraph.structure.io.read_options import ReadOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +61,8 @@ class FolderDataset(Dataset):
     fractions, seed
         Of the random split, where there is no ``split`` column. It divides files; those that share a ``cluster`` or
         the sequence of a chain stay together.
+    read_options : ReadOptions, optional
+        Chains, model, alternate locations and assembly of every file.
     look : callable
         Gives what a file holds; one that remembers spares time.
 
@@ -93,31 +96,34 @@ class FolderDataset(Dataset):
         fractions: Mapping[str, float] = FRACTIONS,
         seed: int = 0,
         look: Callable[[Path], Fingerprint] = fingerprint_file,
+        read_options: ReadOptions | None = None,
     ) -> None:
-        folder, where = Path(folder), str(labels)
+        where = str(labels)
+        self.read_options = read_options or ReadOptions()
         if labels is None and target is None:
             raise DatasetError(f"folder {str(folder)!r}: give a table of labels, or a target that needs none")
-        members = index_folder(folder) if labels is None else index_table(folder, read_label_table(labels), where)
+        proteins = open_folder(folder, look=look)
+        members = index_folder(proteins) if labels is None else index_table(proteins, read_label_table(labels), where)
         given = [] if target is not None else _chosen(members.table, columns, where)
         self._keys, self._values = members.keys, None
         if target is None:
             self._values, made, classes = read_values(members.table, given, kind, where)
             level = "node" if members.per_residue else "graph"
             target = Target(task, level, made, len(classes or given), tuple(classes or given))
-        contents = {path: look(path) for path in dict.fromkeys(e.path for e in members.examples)}
-        division = _divide(members, contents, where, fractions, seed)
+        prints = {e.id: proteins.fingerprint(e) for e in members.examples}
+        division = _divide(members, prints, where, fractions, seed)
         self._examples = [replace(e, split=s) for e, s in zip(members.examples, division.splits, strict=True)]
         self._rows = {e.id: own for e, own in zip(members.examples, members.rows, strict=True)}
-        self.unnamed_files = [p.name for p in folder_files(folder) if p not in contents]
+        self.unnamed_files = proteins.unnamed(members.examples)
         self.unused_columns = [c for c in label_columns(members.table) if c not in given]
         out = [f"{len(self.unnamed_files)} files are not named in {where} and take no part"]
         self.notes = [*(out if self.unnamed_files else ()), *division.notes]
-        version = _version(self._examples, contents, labels)
+        version = _version(self._examples, prints, labels, self.read_options)
         counts = _counts(self._examples)
         source = f"from {where}" if given else "found in the structures or sequences themselves"
         who = "every file of the folder" if labels is None else f"every file that {where} names"
         tasks = {task: TaskCard(target, source, who, counts)}
-        self.card = DatasetCard(folder.resolve().name, version, "", "", "files of a folder", division.rule, counts, tasks)
+        self.card = DatasetCard(proteins.path.resolve().name, version, "", "", "files of a folder", division.rule, counts, tasks)
 
     @property
     def has_labels(self) -> bool:
@@ -148,12 +154,12 @@ def _chosen(table: LabelTable, columns: Sequence[str] | None, where: str) -> lis
 
 
 def _divide(
-    members: FolderIndex, contents: Mapping[Path, Fingerprint], where: str, fractions: Mapping[str, float], seed: int
+    members: FolderIndex, prints: Mapping[str, Fingerprint], where: str, fractions: Mapping[str, float], seed: int
 ) -> SplitAssignment:
     """The split of each example. At random, all chains of a file or record go one way."""
     table, tied = members.table, []
     for example, own in zip(members.examples, members.rows, strict=True):
-        content = contents[example.path].of(example.chains if example.record is None else (example.record,))
+        content = prints[example.id].of(_parts(example, prints[example.id]))
         clusters = frozenset(table["cluster"][own].tolist() if "cluster" in table else ()) - {""}
         tied.append(SplitUnit(example.id, content.known, clusters, bool(content.sequences)))
     if "split" in table:
@@ -167,6 +173,11 @@ def _divide(
     return replace(division, splits=tuple(split[place] for place in places))
 
 
+def _parts(example: Example, fingerprint: Fingerprint) -> tuple[str, ...] | None:
+    """Return the chains or the record of an example in the fingerprint of its file; None for all of it."""
+    return example.chains if fingerprint.records is None else (example.record or "",)
+
+
 def _given(column: np.ndarray, rows: Sequence[np.ndarray], where: str) -> list[str]:
     """The one split of each protein."""
     found = [sorted(set(column[own].tolist())) for own in rows]
@@ -176,11 +187,14 @@ def _given(column: np.ndarray, rows: Sequence[np.ndarray], where: str) -> list[s
     return [names[0] for names in found]
 
 
-def _version(examples: list[Example], contents: Mapping[Path, Fingerprint], labels: str | Path | None) -> str:
+def _version(
+    examples: list[Example], prints: Mapping[str, Fingerprint], labels: str | Path | None, read: ReadOptions
+) -> str:
     """12 hexadecimal digits that change with the bytes of the files, the splits, or the bytes of the table."""
-    told = [(e.id, e.chains, e.split, e.record, contents[e.path].digest) for e in sorted(examples, key=lambda e: e.id)]
+    told = [(e.id, e.chains, e.split, e.record, prints[e.id].digest) for e in sorted(examples, key=lambda e: e.id)]
     table = b"" if labels is None else Path(labels).read_bytes()
-    return hashlib.sha256(repr(told).encode() + table).hexdigest()[:12]
+    chosen = repr(read.to_dict()) if read != ReadOptions() else ""
+    return hashlib.sha256((repr(told) + chosen).encode() + table).hexdigest()[:12]
 
 
 def _counts(examples: list[Example]) -> dict[str, SplitCount]:

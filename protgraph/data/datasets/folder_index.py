@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.label_table import LabelTable, residue_numbers
-from protgraph.data.datasets.protein_files import ProteinFile, folder_sources, named_sources, source_ids
+from protgraph.data.datasets.protein_files import ProteinFile, ProteinFolder, source_ids
 from protgraph.errors import LabelError
 
 __all__ = ["FolderIndex", "index_folder", "label_columns", "index_table"]
@@ -49,7 +48,7 @@ def label_columns(table: LabelTable) -> list[str]:
     return [column for column in table if column not in KEYS]
 
 
-def index_folder(folder: Path) -> FolderIndex:
+def index_folder(folder: ProteinFolder) -> FolderIndex:
     """Every structure file and FASTA record of a folder.
 
     Raises
@@ -57,12 +56,12 @@ def index_folder(folder: Path) -> FolderIndex:
     DatasetError
         There is none.
     """
-    sources = folder_sources(folder)
+    sources = folder.proteins()
     rows, examples = _examples(sources, list(range(len(sources))), [""] * len(sources))
     return FolderIndex(examples, rows)
 
 
-def index_table(folder: Path, table: LabelTable, where: str) -> FolderIndex:
+def index_table(folder: ProteinFolder, table: LabelTable, where: str) -> FolderIndex:
     """The files, records and chains that a table names.
 
     Raises
@@ -76,7 +75,7 @@ def index_table(folder: Path, table: LabelTable, where: str) -> FolderIndex:
     per_residue = "res_id" in table
     if per_residue and "chain" not in table:
         raise LabelError(f"{where}: labels per residue need a 'chain' column beside 'res_id'")
-    sources, file = named_sources(folder, table[given[0]].tolist(), where)
+    sources, file = folder.named(table[given[0]].tolist(), where)
     keys = (table["chain"], *residue_numbers(table, where)) if per_residue else ()
     chain = table["chain"].tolist() if "chain" in table and not per_residue else [""] * len(file)
     _no_duplicates(_row_names([sources[f].name for f in file], chain, keys), table, where)
@@ -112,7 +111,8 @@ def _examples(
     for row, key in enumerate(zip(file, chain, strict=True)):
         rows.setdefault(key, []).append(row)
     examples = (
-        Example(f"{ids[f]}_{c}" if c else ids[f], sources[f].path, (c,) if c else None, "", sources[f].record)
+        Example(f"{ids[f]}_{c}" if c else ids[f], path, (c,) if c else None, "", record)
         for f, c in rows
+        for path, record in [sources[f].location]
     )
     return tuple(np.array(r) for r in rows.values()), tuple(examples)

@@ -1,17 +1,19 @@
-"""Prepared proteins in flat memory-mapped arrays: one ``.npy`` a field, joined over proteins, and offsets.
+"""Graphs of many proteins in flat memory-mapped arrays: one ``.npy`` file per field, joined over proteins, and offsets.
 
-A read is a few slices of memory that the operating system shares between processes; there is no file a protein
-and no pickle. Where every node of a protein has the same number of edges, only sources are kept: the target of
-edge e is e // K.
+A read is a few slices of memory that the operating system shares between processes; there are no files per protein and
+no pickle. If every node of a protein has the same number K of edges, only sources are kept: the target of edge e is
+e // K.
+
+Not PyG's InMemoryDataset or OnDiskDataset: both unpickle what they read, and batches are collated from single graphs
+(2.8, 2026-11-22).
 """
 
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -23,38 +25,51 @@ from torch_geometric.data import Batch
 
 from protgraph.data.graph.fields import FieldSpec, field, is_registered, register_field
 from protgraph.data.graph.node_level import CA
-from protgraph.data.graph.protein_graph import ProteinGraph, fill, make_batch, shared_fields
+from protgraph.data.graph.protein_graph import ProteinGraph, fill, make_batch
+from protgraph.data.store.residue_store import slice_residues
 from protgraph.errors import DatasetError, FieldError
-from protgraph.file_io import atomic_write
+from protgraph.structure.residues.residues import Residues
 
-__all__ = ["GraphStore", "write_store"]
+__all__ = ["GraphStore", "is_store"]
 
-FORMAT, VERSION = "protgraph-store", 1
+FORMAT, VERSION = "protgraph-store", 2
 META = "store.json"
-EDGES = ("edge_source", "edge_target")  # how ``edge_index`` lies on disk: int32 nodes of each protein
+EDGES = ("edge_source", "edge_target")  # files of ``edge_index``: int32 nodes of each protein
 
 
 class GraphStore:
-    """A folder of prepared proteins, opened without reading it.
+    """Folder of protein graphs, opened without reading it; accepted wherever a dataset is.
+
+    ``protgraph featurize FILES -o STORE`` writes one, with the residues of each protein beside its graph. Training,
+    prediction and benchmarks on it give the results of the files: labels are derived from the residues, hidden
+    information is removed from them, and features that the store lacks are computed from them.
 
     Parameters
     ----------
     path : str or Path
-        What :func:`write_store` wrote.
+        Folder of ``protgraph featurize`` or :func:`~protgraph.data.store.store_writer.write_store`.
 
     Attributes
     ----------
     info : dict
-        What the writer noted (dataset, task, featurizers).
-    names : list of str
-        Name of each protein.
+        Plain data of the writer: ``features``, ``node_type``, ``read`` options, ``sources``, ``sha256``, ….
     sizes : ndarray
         ``(P,)`` int64, nodes of each protein.
 
     Raises
     ------
     DatasetError
-        It is no store, it was left incomplete, or its fields are no longer what the field table says.
+        The folder is not a store, is incomplete, or has fields that the field table defines otherwise.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from protgraph.data.graph.protein_graph import ProteinGraph
+    >>> from protgraph.data.store.store_writer import write_store
+    >>> graph = ProteinGraph(pos=torch.zeros(5, 3), name="1abc")
+    >>> store = write_store(tempfile.mkdtemp() + "/graphs", [graph])
+    >>> len(store), store.names, store[0].num_nodes
+    (1, ['1abc'], 5)
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -72,6 +87,7 @@ class GraphStore:
         self._ptr = {level: self._arrays[f"ptr_{level}"].tolist() for level in self._meta["levels"]}
         self.sizes = np.diff(self._arrays["ptr_node"])
         self._degree: list[int | None] = self._meta["degree"]
+        self._described: list[dict[str, Any]] | None = self._meta.get("residues")
 
     def __len__(self) -> int:
         return self._meta["proteins"]
@@ -83,7 +99,7 @@ class GraphStore:
 
     @property
     def num_residues(self) -> int:
-        """Residues of all proteins: nodes, or where nodes are atoms those that are a CA."""
+        """Number of residues: nodes, or CA atoms if nodes are atoms."""
         types = self._arrays.get("atom_type")
         return int(self.sizes.sum()) if types is None else int((types == CA).sum())
 
@@ -94,7 +110,7 @@ class GraphStore:
         return GraphStore, (self.path,)
 
     def __getitem__(self, i: int) -> ProteinGraph:
-        """Protein i; the tensors are copies, the caller may change them."""
+        """Return protein i; the tensors are copies, the caller may change them."""
         i = range(len(self))[i]
         values: dict[str, Any] = {key: self._attribute(key, i) for key in self._plain}
         for key in self._fields:
@@ -107,13 +123,45 @@ class GraphStore:
         fill(graph, values)
         return graph
 
+    @property
+    def has_residues(self) -> bool:
+        """True if the residues of each protein are in the store."""
+        return self._described is not None
+
+    @property
+    def sources(self) -> list[str]:
+        """File, or file and FASTA record, that each protein was read from; its name if that is not recorded."""
+        return self.info.get("sources", self.names)
+
+    @property
+    def checksums(self) -> list[str]:
+        """Hexadecimal SHA-256 of the file of each protein."""
+        return self.info.get("sha256", [""] * len(self))
+
+    def residues(self, i: int) -> Residues:
+        """Return the residues of protein i, nothing hidden; the caller may change them.
+
+        Raises
+        ------
+        DatasetError
+            The store was written without residues.
+        """
+        if self._described is None:
+            raise DatasetError(f"graph store {str(self.path)!r} has no residues. Write it with 'protgraph featurize'.")
+        return slice_residues(self._arrays, self._described[i], range(len(self))[i])
+
+    def num_residues_of(self, i: int) -> int:
+        """Return the number of residues of protein i."""
+        ptr = self._arrays["residues.ptr_residue"]
+        return int(ptr[i + 1] - ptr[i])
+
     def __iter__(self) -> Iterator[ProteinGraph]:
         return (self[i] for i in range(len(self)))
 
     def collate(self, indices: Sequence[int]) -> Batch:
-        """The batch of these proteins, equal to ``collate([self[i] for i in indices])`` and several times faster."""
+        """Return a batch of proteins, equal to ``collate([self[i] for i in indices])`` and several times faster."""
         if len(indices) == 0:
-            raise FieldError("an empty list of proteins makes no batch")
+            raise FieldError("collate: the list of proteins is empty")
         whole = range(len(self))
         indices = [whole[int(i)] for i in indices]
         sizes = self.sizes[indices].tolist()
@@ -137,10 +185,10 @@ class GraphStore:
         return make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
 
     def verify(self) -> None:
-        """Read everything and compare checksums; a changed byte is a :class:`DatasetError` that names the file."""
+        """Compare the checksums of all files; raise :class:`DatasetError` with the name of a file that changed."""
         for name, known in self._meta["files"].items():
-            if _checksum(self.path / f"{name}.npy") != known["crc32"]:
-                raise DatasetError(f"{self.path / f'{name}.npy'} is damaged (checksum); prepare the data again")
+            if crc32(self.path / f"{name}.npy") != known["crc32"]:
+                raise DatasetError(f"{self.path / f'{name}.npy'} is damaged (checksum). Write the store again.")
 
     def _rows(self, key: str, i: int) -> tuple[int, int]:
         ptr = self._ptr[self._meta["level"][key]]
@@ -150,7 +198,7 @@ class GraphStore:
         return key in self._meta["specs"] and self._meta["specs"][key]["irreps"] == "index"
 
     def _attribute(self, key: str, i: int) -> Any:
-        if key in self._arrays:  # texts of nodes
+        if key in self._arrays:  # strings of nodes
             a, b = self._rows(key, i)
             return self._arrays[key][a:b].copy()
         return self.attributes[key][i]
@@ -158,7 +206,7 @@ class GraphStore:
     def _edge_index(
         self, indices: Sequence[int], spans: Sequence[tuple[int, int]], starts: Sequence[int]
     ) -> np.ndarray:
-        """``(2, E)`` int64 of these proteins in a row, of which protein b's nodes are numbered from ``starts[b]``."""
+        """Return ``(2, E)`` int64 edges of these proteins; nodes of protein b are numbered from ``starts[b]``."""
         index = np.empty((2, sum(b - a for a, b in spans)), np.int64)
         sides = [self._arrays[name] for name in EDGES if name in self._arrays]
         for row, side in zip(index, sides, strict=False):
@@ -177,97 +225,9 @@ class GraphStore:
         return index
 
 
-def write_store(
-    path: str | Path, graphs: Iterable[ProteinGraph], *, info: Mapping[str, Any] | None = None, overwrite: bool = False
-) -> GraphStore:
-    """Write proteins to a folder, which appears whole or not at all.
-
-    Parameters
-    ----------
-    path : str or Path
-        Folder to make.
-    graphs : iterable of ProteinGraph
-        All with the same fields.
-    info : mapping, optional
-        Plain data to keep beside them.
-    overwrite : bool
-        Whether a store (nothing else) that lies there is replaced.
-
-    Raises
-    ------
-    DatasetError
-        The folder exists already, or there is no protein.
-    FieldError
-        Two graphs differ in their fields.
-    """
-    path = Path(path)
-    if path.exists() and not (overwrite and (path / META).is_file()):
-        hint = "give overwrite=True to replace it" if (path / META).is_file() else "and it is no store"
-        raise DatasetError(f"{path} exists already {hint}")
-    arrays, meta = _flatten(list(graphs))
-    with atomic_write(path, folder=True) as temporary:
-        for name, array in arrays.items():
-            np.save(temporary / f"{name}.npy", array, allow_pickle=False)
-            entry = {"dtype": array.dtype.str, "shape": list(array.shape)}
-            meta["files"][name] = {**entry, "crc32": _checksum(temporary / f"{name}.npy")}
-        meta["info"] = dict(info or {})
-        (temporary / META).write_text(_plain_text(meta), encoding="utf-8")
-        if path.exists():
-            shutil.rmtree(path)
-    return GraphStore(path)
-
-
-def _flatten(graphs: list[ProteinGraph]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Joined arrays by file name, and everything else as plain data."""
-    if not graphs:
-        raise DatasetError("there is no protein to store")
-    order = shared_fields(graphs)
-    meta: dict[str, Any] = {"format": FORMAT, "version": VERSION, "proteins": len(graphs), "order": order}
-    meta |= {"specs": {}, "level": {}, "levels": [], "attributes": {}, "files": {}}
-    meta["degree"] = [None if (k := g.get("degree")) is None else int(k) for g in graphs]
-    counts: dict[str, list[int]] = {"node": [g.num_nodes for g in graphs]}
-    arrays: dict[str, np.ndarray] = {}
-    for key in order:
-        values = [g[key] for g in graphs]
-        if isinstance(values[0], Tensor):
-            level, arrays_of_key = _flat_tensors(graphs, key, values)
-            arrays |= arrays_of_key
-            meta["level"][key] = level
-            rows = [v.size(1 if key == "edge_index" else 0) for v in values]
-            if counts.setdefault(level, rows) != rows:
-                raise FieldError(f"field {key!r} does not have one row a {level} in every protein")
-            if is_registered(key):
-                meta["specs"][key] = asdict(field(key))
-        elif isinstance(values[0], np.ndarray) and [len(v) for v in values] == counts["node"]:
-            arrays[key], meta["level"][key] = np.concatenate(values), "node"
-        else:
-            meta["attributes"][key] = values
-    for level, rows in counts.items():
-        arrays[f"ptr_{level}"] = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    meta["levels"] = list(counts)
-    return arrays, meta
-
-
-def _flat_tensors(graphs: list[ProteinGraph], key: str, values: list[Tensor]) -> tuple[str, dict[str, np.ndarray]]:
-    """What the rows count, and the arrays of one field."""
-    if key != "edge_index":
-        level = graphs[0].level(key)
-        if level is None:
-            raise FieldError(f"{key!r} of {graphs[0].name!r} is a tensor of no known level; set y_level")
-        return level, {key: torch.cat(values).numpy()}
-    joined = torch.cat(values, dim=1).to(torch.int32).numpy()
-    implicit = all(g.get("degree") is not None for g in graphs)
-    return "edge", dict(zip(EDGES[: 1 if implicit else 2], np.ascontiguousarray(joined), strict=False))
-
-
-def _plain_text(meta: Mapping[str, Any]) -> str:
-    for part in ("info", "attributes"):
-        for key, value in meta[part].items():
-            try:
-                json.dumps(value)
-            except (TypeError, ValueError) as e:
-                raise FieldError(f"{key!r} cannot be stored, it is no tensor and no plain data: {e}") from e
-    return json.dumps(meta)
+def is_store(path: object) -> bool:
+    """Return True for the folder of a graph store."""
+    return isinstance(path, str | os.PathLike) and (Path(path) / META).is_file()
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
@@ -276,24 +236,24 @@ def _read_meta(path: Path) -> dict[str, Any]:
         if meta["format"] != FORMAT:
             raise KeyError("format")
     except OSError as e:
-        raise DatasetError(f"no prepared data at {str(path)!r}: {META} cannot be read") from e
+        raise DatasetError(f"{str(path)!r} is not a graph store: {META} cannot be read") from e
     except (ValueError, KeyError, TypeError) as e:
-        raise DatasetError(f"{path / META} is not the description of prepared data; prepare it again") from e
+        raise DatasetError(f"{path / META} is not the description of a graph store. Write the store again.") from e
     if meta["version"] != VERSION:
-        raise DatasetError(f"{path} is prepared data of version {meta['version']}, not {VERSION}; prepare it again")
+        raise DatasetError(f"{path} is a graph store of version {meta['version']}, not {VERSION}. Write it again.")
     return meta
 
 
 def _open(path: Path, name: str, known: Mapping[str, Any]) -> np.ndarray:
-    """Map one array; private to this process, so that nothing can write to the file."""
+    """Map one array, copy-on-write, so that nothing can write to the file."""
     file = path / f"{name}.npy"
     try:
         array = np.load(file, mmap_mode="c" if 0 not in known["shape"] else None, allow_pickle=False)
     except (OSError, ValueError, EOFError) as e:
-        raise DatasetError(f"{file} is missing or incomplete; prepare the data again") from e
+        raise DatasetError(f"{file} is missing or incomplete. Write the store again.") from e
     if array.dtype.str != known["dtype"] or list(array.shape) != known["shape"]:
         raise DatasetError(
-            f"{file} holds {array.dtype} {array.shape}, not {known['dtype']} {tuple(known['shape'])}; prepare it again"
+            f"{file} holds {array.dtype} {array.shape}, not {known['dtype']} {tuple(known['shape'])}. Write the store again."
         )
     return np.asarray(array)  # slices of a plain array are cheaper than of np.memmap
 
@@ -303,7 +263,7 @@ def _is_number(array: np.ndarray) -> bool:
 
 
 def _agree(path: Path, name: str, stored: FieldSpec) -> None:
-    """A stored field means what the field table says now; one that nobody registered brings its own spec."""
+    """Raise if the field table defines a stored field otherwise; register a field that it lacks."""
     if not is_registered(name):
         register_field(stored)
         return
@@ -311,10 +271,11 @@ def _agree(path: Path, name: str, stored: FieldSpec) -> None:
     for part in ("level", "irreps", "dtype", "unit", "shape", "classes"):
         was, is_ = getattr(stored, part), getattr(now, part)
         if was != is_:
-            raise DatasetError(f"{path}: field {name!r} had {part} {was!r}, now it is {is_!r}; prepare again")
+            raise DatasetError(f"{path}: field {name!r} had {part} {was!r}, now it is {is_!r}. Write the store again.")
 
 
-def _checksum(file: Path) -> int:
+def crc32(file: Path) -> int:
+    """Return the CRC-32 of a file."""
     value = 0
     with open(file, "rb") as stream:
         while chunk := stream.read(1 << 20):

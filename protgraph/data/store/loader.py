@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -13,9 +13,46 @@ from torch_geometric.data import Batch
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import OptionError
 
-__all__ = ["ProteinBatches", "loader"]
+__all__ = ["ProteinBatches", "loader", "pack"]
 
 WINDOW = 32  # bucketing sorts this many batches' worth of proteins by length at a time
+
+
+T = TypeVar("T")
+
+
+def pack(
+    items: Iterable[T], size: Callable[[T], int], *, max_size: int | None = None, max_items: int | None = None
+) -> Iterator[list[T]]:
+    """Pack items into batches in order, within a budget of residues or of items.
+
+    Parameters
+    ----------
+    items : iterable
+    size : callable
+        Size of an item, e.g. its number of residues.
+    max_size : int, optional
+        Largest sum of sizes of a batch; a larger item is a batch of its own.
+    max_items : int, optional
+        Largest number of items of a batch.
+
+    Examples
+    --------
+    >>> list(pack([3, 4, 9, 1, 2], int, max_size=7))
+    [[3, 4], [9], [1, 2]]
+    """
+    batch: list[T] = []
+    total = 0
+    for item in items:
+        own = size(item)
+        too_large = max_size is not None and total + own > max_size
+        if batch and (too_large or (max_items is not None and len(batch) >= max_items)):
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += own
+    if batch:
+        yield batch
 
 
 class _Source(Protocol):
@@ -95,7 +132,9 @@ class ProteinBatches(Sampler[list[int]]):
             window = len(order) if not self.shuffle else self._window(order)
             parts = np.split(order, range(window, len(order), window))
             order = np.concatenate([part[np.argsort(self.sizes[part], kind="stable")] for part in parts])
-        batches = self._fill(order)
+        sizes = self.sizes.tolist()
+        limits = {"max_size": self.max_nodes, "max_items": self.batch_size}
+        batches = list(pack(order.tolist(), sizes.__getitem__, **limits))
         if self.bucket and self.shuffle:
             batches = [batches[i] for i in rng.permutation(len(batches))]
         return batches
@@ -103,21 +142,6 @@ class ProteinBatches(Sampler[list[int]]):
     def _window(self, order: np.ndarray) -> int:
         a_batch = self.batch_size or max(1, round(self.max_nodes / max(self.sizes[order].mean(), 1)))
         return WINDOW * a_batch
-
-    def _fill(self, order: np.ndarray) -> list[list[int]]:
-        batches: list[list[int]] = []
-        nodes = 0
-        for i in order.tolist():
-            size = int(self.sizes[i])
-            full = not batches or (
-                len(batches[-1]) >= self.batch_size if self.batch_size else nodes + size > self.max_nodes
-            )
-            if full:
-                batches.append([])
-                nodes = 0
-            batches[-1].append(i)
-            nodes += size
-        return batches
 
 
 def loader(

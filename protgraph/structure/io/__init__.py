@@ -5,23 +5,33 @@ from protgraph.structure.io.atom_array import from_atom_array, to_atom_array
 from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, is_fasta, load_fasta, read_fasta
 from protgraph.structure.io.fetch import cache_dir, fetch, is_offline
 from protgraph.structure.io.load import load_structure
+from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.readers import ParsedFile, read_atoms
+from protgraph.structure.io.sniff import FileContent, read_file
+from protgraph.structure.io.sources import expand_files, open_source, proteins_of, read_residues
 
 __all__ = [
     "FASTA_SUFFIXES",
     "Accession",
     "FastaRecord",
+    "FileContent",
     "ParsedFile",
+    "ReadOptions",
     "as_accession",
     "cache_dir",
+    "expand_files",
     "fetch",
     "from_atom_array",
     "is_fasta",
     "is_offline",
     "load_fasta",
     "load_structure",
+    "open_source",
     "parse_accession",
+    "proteins_of",
     "read_atoms",
     "read_fasta",
+    "read_file",
+    "read_residues",
     "to_atom_array",
 ]

@@ -6,7 +6,7 @@ import numpy as np
 from biotite.structure import AtomArray, AtomArrayStack
 
 from protgraph.errors import EmptyStructureError, MissingCoordinatesError, StructureFileError
-from protgraph.structure.io.load import settle
+from protgraph.structure.io.load import resolve_atoms
 from protgraph.structure.io.readers import normalize_annotations
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
@@ -54,7 +54,7 @@ def from_atom_array(atoms: AtomArray, *, name: str = "atoms", altloc: str = "occ
         if annotation not in available:
             atoms.set_annotation(annotation, value)
     normalize_annotations(atoms)
-    return settle(atoms, name=name, source="", form="biotite", altloc=altloc, report=LossReport())
+    return resolve_atoms(atoms, name=name, source="", form="biotite", altloc=altloc, report=LossReport())
 
 
 def to_atom_array(residues: Residues) -> AtomArray:

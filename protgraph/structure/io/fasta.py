@@ -12,11 +12,11 @@ import re
 import zlib
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
+from protgraph.structure.io.sniff import FileContent, read_file, starts_as_fasta
 from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import BACKBONE, Residues
@@ -141,35 +141,36 @@ class FastaRecord:
                     )
 
 
-def read_fasta(path: str | os.PathLike[str]) -> list[FastaRecord]:
+def read_fasta(file: str | os.PathLike[str] | FileContent) -> list[FastaRecord]:
     """Read the records of a FASTA file without validating their sequences.
 
     Parameters
     ----------
-    path : str or PathLike
-        UTF-8 text, gzipped or not, with any line ends. White space within sequences is ignored.
+    file : str, PathLike or FileContent
+        The file or its content: UTF-8 text, gzipped or not, with any line ends. White space in sequences is ignored.
 
     Raises
     ------
     StructureFileError
         The file is missing, is not FASTA, or has two records of one name.
     """
+    path, text = _text(file)
     records: list[FastaRecord] = []
     header: tuple[str, int] | None = None
     lines: list[tuple[int, str]] = []
 
     def close() -> None:
         if header is not None:
-            records.append(FastaRecord(str(path), header[0], len(records) + 1, header[1], tuple(lines)))
+            records.append(FastaRecord(path, header[0], len(records) + 1, header[1], tuple(lines)))
 
-    for number, line in enumerate(re.split(r"\r\n|\n|\r", _text(path)), 1):
+    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), 1):
         if line.startswith(">"):
             close()
             header, lines = (line[1:].strip(), number), []
-        elif text := "".join(line.split()):
+        elif letters := "".join(line.split()):
             if header is None:
-                raise StructureFileError(f"{path}, line {number}: text before the first '>': {text[:20]!r}")
-            lines.append((number, text))
+                raise StructureFileError(f"{path}, line {number}: text before the first '>': {letters[:20]!r}")
+            lines.append((number, letters))
     close()
     if not records:
         raise StructureFileError(f"{path}: no FASTA records")
@@ -229,21 +230,17 @@ def is_fasta(path: str | os.PathLike[str]) -> bool:
     """Return True if the first character of a file other than white space is ">"; False if it cannot be read."""
     try:
         with open(path, "rb") as file:
-            start = file.read(2)
-        with gzip.open(path) if start == b"\x1f\x8b" else open(path, "rb") as file:
-            return file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b">")
+            start = file.peek(2)[:2]
+            return starts_as_fasta((gzip.GzipFile(fileobj=file) if start == b"\x1f\x8b" else file).read(4096))
     except (OSError, EOFError, zlib.error):
         return False
 
 
-def _text(path: str | os.PathLike[str]) -> str:
+def _text(file: str | os.PathLike[str] | FileContent) -> tuple[str, str]:
+    """Return the path and the text of a file."""
+    content = read_file(file)
     try:
-        content = Path(path).read_bytes()
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
-        return content.decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error) as e:
-        raise StructureFileError(f"{path}: the FASTA file cannot be read ({e})") from e
+        return content.path, content.data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
-        line = content.count(b"\n", 0, e.start) + 1
-        raise StructureFileError(f"{path}, line {line}: not UTF-8 text") from e
+        line = content.data.count(b"\n", 0, e.start) + 1
+        raise StructureFileError(f"{content.path}, line {line}: not UTF-8 text") from e

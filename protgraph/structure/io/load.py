@@ -1,4 +1,4 @@
-"""Structure files to atoms: one model, alternate locations resolved, everything else kept."""
+"""Structure files to atoms: one model with alternate locations resolved."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from biotite.structure import AtomArray
 from protgraph.errors import EmptyStructureError, StructureFileError
 from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.altloc import altloc_mask, check_altloc, group_residues
-from protgraph.structure.io.fasta import is_fasta
 from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.readers import read_atoms
+from protgraph.structure.io.sniff import FileContent, read_file, starts_as_fasta
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.structure import Structure, residue_starts, select_chains
 
-__all__ = ["MAX_COORDINATE", "load_structure", "settle"]
+__all__ = ["MAX_COORDINATE", "load_structure", "resolve_atoms"]
 
 MAX_COORDINATE = 1e5
 """Largest usable coordinate, Å: what the PDB format can hold; float32 resolves 0.01 Å there."""
 
 
 def load_structure(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | FileContent,
     *,
-    model: int = 1,
+    model_number: int = 1,
     chains: Sequence[str] | None = None,
     assembly: str | None = None,
     altloc: str = "occupancy",
@@ -37,17 +37,18 @@ def load_structure(
 
     Parameters
     ----------
-    path : str or PathLike
-        The file, or "pdb:1ubq" or "af:P69905" for one of an archive (see :func:`protgraph.structure.io.fetch`).
-    model : int
+    path : str, PathLike or FileContent
+        The file or its content, or "pdb:1ubq" or "af:P69905" for an archive entry
+        (see :func:`protgraph.structure.io.fetch`).
+    model_number : int
         Model by its place in the file, from 1.
     chains : sequence of str, optional
-        Author chain ids to keep, with everything that is in them; None keeps all.
+        Author chain ids to keep, with all of their molecules; None keeps all.
     assembly : str, optional
-        Biological assembly to build, "1" say; its copies of chain A are "A", "A-2", …. None takes the asymmetric
+        Biological assembly to build, e.g. "1"; its copies of chain A are "A", "A-2", …. None keeps the asymmetric
         unit as deposited.
     altloc : str
-        Which alternate location of a residue: "occupancy" (the highest, by the sum over the residue), "first",
+        Alternate location per residue: "occupancy" (the highest, summed over the residue), "first",
         or an id such as "B".
 
     Returns
@@ -57,49 +58,57 @@ def load_structure(
     Raises
     ------
     StructureFileError
-        Where the file is missing or cannot be read.
+        The file is missing or cannot be read.
     SelectionError
-        Where the model, a chain or the assembly is not there.
+        The file lacks the model, a chain or the assembly.
     EmptyStructureError
-        Where no atoms are there.
+        The file holds no atoms.
 
     Examples
     --------
-    >>> structure = load_structure(path)  # doctest: +SKIP
-    >>> structure.report.lines()  # doctest: +SKIP
-    ['37 other models left out']
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp(), "gly.pdb")
+    >>> atom = "ATOM      1  CA {}GLY A   1      11.104   6.134  -6.504  0.50  0.00           C"
+    >>> _ = path.write_text(f"{atom.format('A')}\\n{atom.format('B')}\\n")
+    >>> structure = load_structure(path)
+    >>> structure
+    Structure('gly', 1 atoms, pdb)
+    >>> structure.report.lines()
+    ['1 atoms of alternate locations left out']
     """
     check_altloc(altloc)
-    if (accession := as_accession(path)) is not None:
+    if not isinstance(path, FileContent) and (accession := as_accession(path)) is not None:
         path = fetch(accession)
-    if is_fasta(path):
-        raise StructureFileError(f"{path} is FASTA, sequences without atoms; read it with protgraph.load_fasta")
-    parsed = read_atoms(path, model=model, assembly=assembly)
+    file = read_file(path)
+    if starts_as_fasta(file.data):
+        raise StructureFileError(f"{file.path} is FASTA, sequences without atoms; read it with protgraph.load_fasta")
+    parsed = read_atoms(file, model=model_number, assembly=assembly)
     report = LossReport(models=parsed.models - 1, warnings=parsed.warnings)
-    name = Path(Path(path).name.removesuffix(".gz")).stem
-    found = settle(parsed.atoms, name=name, source=str(path), form=parsed.format, altloc=altloc, report=report)
-    found = replace(found, predicted=parsed.predicted)
-    return found if chains is None else select_chains(found, chains)
+    name = Path(Path(file.path).name.removesuffix(".gz")).stem
+    structure = resolve_atoms(parsed.atoms, name=name, source=file.path, form=parsed.format, altloc=altloc, report=report)
+    structure = replace(structure, predicted=parsed.predicted)
+    return structure if chains is None else select_chains(structure, chains)
 
 
-def settle(
+def resolve_atoms(
     atoms: AtomArray, *, name: str, source: str, form: str, altloc: str = "occupancy", report: LossReport
 ) -> Structure:
-    """A structure of the atoms with usable coordinates in one conformation a residue.
+    """Drop unusable coordinates and all but one conformation per residue.
 
     Parameters
     ----------
     atoms : AtomArray
-        With ``occupancy`` and ``altloc_id`` ("" where the atom has one location), which is taken off.
+        With ``occupancy`` and ``altloc_id`` ("" if the atom has one location); ``altloc_id`` is deleted.
     name, source, form, altloc
-        As :class:`Structure` and :func:`load_structure` have them; ``form`` is the format.
+        As in :class:`Structure` and :func:`load_structure`; ``form`` is the format.
     report : LossReport
-        What was left out before; extended.
+        Losses so far; extended in the result.
 
     Raises
     ------
     EmptyStructureError
-        Where no atom has usable coordinates.
+        No atom has usable coordinates.
     """
     usable = (np.abs(atoms.coord) <= MAX_COORDINATE).all(axis=1)  # False for NaN
     if not usable.any():
@@ -113,7 +122,7 @@ def settle(
 
 
 def _residue_of_atoms(atoms: AtomArray) -> np.ndarray:
-    """``(A,)`` int64, equal where chain, number and insertion code are, wherever the atoms stand."""
+    """Return the ``(A,)`` int64 residue number of each atom by chain, number and insertion code."""
     starts = residue_starts(atoms)
     number = group_residues(atoms.chain_id[starts], atoms.res_id[starts], atoms.ins_code[starts])
     return np.repeat(number, np.diff(starts, append=len(atoms)))

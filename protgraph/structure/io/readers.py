@@ -25,7 +25,7 @@ from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError
 from protgraph.structure.io.bcif import AtomSite, unpack_categories
 from protgraph.structure.io.pdb import count_models, read_model
 from protgraph.structure.io.repair import check_last_record, complete_records, decode_hexadecimal, strip_indent
-from protgraph.structure.io.sniff import detect_format, read_content
+from protgraph.structure.io.sniff import FileContent, detect_format, read_file
 
 __all__ = ["ParsedFile", "normalize_annotations", "read_atoms"]
 
@@ -71,13 +71,15 @@ class ParsedFile:
     predicted: bool
 
 
-def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | None = None) -> ParsedFile:
+def read_atoms(
+    file: str | os.PathLike[str] | FileContent, *, model: int = 1, assembly: str | None = None
+) -> ParsedFile:
     """Read one model of a PDB, mmCIF or BinaryCIF file, gzipped or not.
 
     Parameters
     ----------
-    path : str or PathLike
-        The file.
+    file : str, PathLike or FileContent
+        The file, or its content.
     model : int
         Position of the model in the file, from 1.
     assembly : str, optional
@@ -92,8 +94,8 @@ def read_atoms(path: str | os.PathLike[str], *, model: int = 1, assembly: str | 
     EmptyStructureError
         The file has no atoms.
     """
-    path = Path(path)
-    content = read_content(path)
+    file = read_file(file)
+    path, content = Path(file.path), file.data
     reader = _READERS[detect_format(content, path)](path)
     with warnings.catch_warnings(record=True) as caught, _as_structure_error(path, reader.format):
         warnings.simplefilter("always")

@@ -1,54 +1,118 @@
-"""The bytes of a structure file, and which format they are: recognized by content, never by suffix."""
+"""Bytes of a structure or sequence file, read once, with their SHA-256 and their format by content."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import re
 import zlib
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from protgraph.errors import StructureFileError
 
-__all__ = ["detect_format", "read_content"]
+__all__ = ["FileContent", "detect_format", "read_content", "read_file", "starts_as_fasta"]
 
 _CIF = re.compile(rb"^[ \t]*data_\S", re.MULTILINE | re.IGNORECASE)
 _PDB = re.compile(rb"^(ATOM  |HETATM|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1)", re.MULTILINE)
 _MSGPACK_MAP = tuple(bytes([b]) for b in (*range(0x80, 0x90), 0xDE, 0xDF))
+_GZIP = b"\x1f\x8b"
 
 
-def read_content(path: Path) -> bytes:
-    """The bytes of a file, decompressed where they are gzipped."""
-    try:
-        content = path.read_bytes()
-    except OSError as e:
-        raise StructureFileError(f"{path}: {e.strerror or e}") from e
-    if not content.startswith(b"\x1f\x8b"):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, OSError, zlib.error) as e:
-        raise StructureFileError(f"{path}: the gzip stream is damaged or cut off ({e})") from e
+@dataclass(frozen=True)
+class FileContent:
+    """One file after a single read.
+
+    Parameters
+    ----------
+    path : str
+        Path of the file.
+    stored : bytes
+        Its bytes as stored, maybe gzipped.
+    """
+
+    path: str
+    stored: bytes = field(repr=False)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hexadecimal SHA-256 of the stored bytes."""
+        return hashlib.sha256(self.stored).hexdigest()
+
+    @cached_property
+    def data(self) -> bytes:
+        """Decompressed bytes.
+
+        Raises
+        ------
+        StructureFileError
+            The gzip stream is damaged.
+        """
+        if not self.stored.startswith(_GZIP):
+            return self.stored
+        try:
+            return gzip.decompress(self.stored)
+        except (EOFError, OSError, zlib.error) as e:
+            raise StructureFileError(f"{self.path}: the gzip stream is damaged or cut off ({e})") from e
+
+    @cached_property
+    def format(self) -> str:
+        """Format by content: "pdb", "mmcif", "bcif" or "fasta".
+
+        Raises
+        ------
+        StructureFileError
+            The format is not one of these.
+        """
+        return "fasta" if starts_as_fasta(self.data) else detect_format(self.data, self.path)
 
 
-def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> str:
-    """The format of an uncompressed file by what is in it: "pdb", "mmcif" or "bcif".
+def read_file(path: str | os.PathLike[str] | FileContent) -> FileContent:
+    """Read a file; return content that is already read as it is.
 
     Raises
     ------
     StructureFileError
-        Where it is none of them.
+        The file cannot be read.
     """
-    known = "protgraph reads PDB, mmCIF and BinaryCIF, each also gzipped."
+    if isinstance(path, FileContent):
+        return path
+    try:
+        return FileContent(os.fspath(path), Path(path).read_bytes())
+    except OSError as e:
+        raise StructureFileError(f"{path}: {e.strerror or e}") from e
+
+
+def read_content(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file, decompressed if they are gzipped."""
+    return read_file(path).data
+
+
+def starts_as_fasta(data: bytes) -> bool:
+    """Return True if the first character that is not white space is ">"."""
+    return data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b">")
+
+
+def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> str:
+    """Return the format of an uncompressed structure file by content: "pdb", "mmcif" or "bcif".
+
+    Raises
+    ------
+    StructureFileError
+        The format is not one of these.
+    """
+    readable = "protgraph reads PDB, mmCIF and BinaryCIF, each also gzipped."
     if not content.strip():
         raise StructureFileError(f"{path}: the file is empty")
     if content.startswith(_MSGPACK_MAP) and b"dataBlocks" in content:
         return "bcif"
     if content.startswith(_MSGPACK_MAP) and b"mmtfVersion" in content:
-        raise StructureFileError(f"{path}: an MMTF file, a format that the PDB gave up in 2024.\n{known}")
+        raise StructureFileError(f"{path}: MMTF, a format that the PDB retired in 2024, is not supported.\n{readable}")
     if b"\0" not in content:
         if b"data_" in content.lower() and _CIF.search(content):
             return "mmcif"
         if _PDB.search(content):
             return "pdb"
-    raise StructureFileError(f"{path}: not a structure file (it begins {bytes(content[:24])!r}).\n{known}")
+    raise StructureFileError(f"{path}: not a structure file (it begins {bytes(content[:24])!r}).\n{readable}")

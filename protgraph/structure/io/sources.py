@@ -1,22 +1,37 @@
-"""What proteins a file holds, be it a structure or sequences, each to be read by itself."""
+"""Sources of proteins: files, folders, patterns, lists and archive entries, expanded to files and read one by one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from glob import glob, has_magic
+from pathlib import Path
 
-from protgraph.errors import SelectionError
-from protgraph.structure.io.fasta import FASTA_SUFFIXES, is_fasta, read_fasta
+from protgraph.errors import SelectionError, StructureFileError
+from protgraph.structure.io.accession import as_accession, parse_accession
+from protgraph.structure.io.fasta import FASTA_SUFFIXES, read_fasta
+from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.load import load_structure
+from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.sniff import FileContent, read_file
 from protgraph.structure.residues.clean import clean
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["SUFFIXES", "ProteinSource", "entries", "is_protein_file"]
+__all__ = [
+    "SUFFIXES",
+    "ProteinSource",
+    "expand_lists",
+    "expand_files",
+    "is_protein_file",
+    "open_source",
+    "proteins_of",
+    "read_residues",
+]
 
 SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif", *FASTA_SUFFIXES)
-"""Suffixes by which files of proteins are found in a folder."""
+"""Suffixes of protein files in a folder."""
 
 
 @dataclass(frozen=True)
@@ -26,70 +41,139 @@ class ProteinSource:
     Parameters
     ----------
     label : str
-        What tells it from others: the path; of a FASTA record, the path, "#" and the record's name.
+        Unique name: the path; for a FASTA record, the path, "#" and the record's name.
     read : callable
-        Gives its residues, or raises.
+        Return the residues, or raise.
+    record : str, optional
+        Name of the FASTA record; None for a structure.
     """
 
     label: str
     read: Callable[[], Residues]
+    record: str | None = None
 
 
-def entries(
-    path: str | os.PathLike[str],
-    *,
-    chains: Sequence[str] | None = None,
-    model: int = 1,
-    altloc: str = "occupancy",
-    assembly: str | None = None,
-    ligands: bool = False,
-    nucleic: bool = False,
-) -> list[ProteinSource]:
-    """The proteins of a file: all of a structure is one, and every record of a FASTA file.
+def is_protein_file(path: str | os.PathLike[str]) -> bool:
+    """Return True for a name with the suffix of a structure or FASTA file, maybe followed by .gz."""
+    return os.fspath(path).lower().removesuffix(".gz").endswith(SUFFIXES)
+
+
+def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Return the files of sources, each once, in order.
 
     Parameters
     ----------
-    path : str or PathLike
-        PDB, mmCIF, BinaryCIF or FASTA, gzipped or not, known by its content.
-    chains : sequence of str, optional
-        Only these chains; of a FASTA file, only the records of these chains.
-    model : int
-        Which model of a structure file with several.
-    altloc : str
-        Which alternate location of a residue; see :func:`protgraph.structure.load_structure`.
-    assembly : str, optional
-        Which biological assembly of a structure file; None takes what was deposited.
-    ligands, nucleic : bool
-        Whether ligands and nucleotides of a structure file are kept; see :func:`protgraph.structure.residues.clean`.
+    sources : str, PathLike or iterable of those
+        A file; a folder, which is searched recursively for files with a suffix in :data:`SUFFIXES`; a pattern such as
+        "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file. Accessions such as "pdb:1ubq" and "af:P69905" stay
+        as they are, to be fetched when they are read. A file that does not exist stays, and fails when it is read.
 
     Raises
     ------
     StructureFileError
-        It looks like FASTA and cannot be read as such. Errors of a structure come when it is read.
+        A folder holds no protein file, a pattern matches nothing, or a missing file looks like an accession.
     SelectionError
-        No record of a FASTA file is of these chains.
+        The text after "pdb:" or "af:" is not an identifier.
     """
-    if not is_fasta(path):
-        return [ProteinSource(str(path), partial(_structure, path, chains, model, altloc, assembly, ligands, nucleic))]
-    records = [record for record in read_fasta(path) if chains is None or record.chain in chains]
+    files: dict[str, None] = {}
+    for text in expand_lists([sources] if isinstance(sources, str | os.PathLike) else sources):
+        path = Path(text)
+        if as_accession(text) is not None or path.is_file():
+            inside = [str(path)]
+        elif path.is_dir():
+            inside = [str(p) for p in sorted(path.rglob("*")) if is_protein_file(p) and p.is_file()]
+            if not inside:
+                allowed = ", ".join(SUFFIXES)
+                raise StructureFileError(f"folder {text!r} holds no structure or FASTA file ({allowed}, maybe .gz)")
+        else:
+            inside = _matching(text)
+        files |= dict.fromkeys(inside)
+    return list(files)
+
+
+def expand_lists(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Replace each "@list.txt" by the lines of that file; empty lines and lines that begin with "#" are skipped.
+
+    Raises
+    ------
+    StructureFileError
+        A list cannot be read.
+    """
+    expanded: list[str] = []
+    for text in map(os.fspath, sources):
+        if not text.startswith("@"):
+            expanded.append(text)
+            continue
+        try:
+            lines = Path(text[1:]).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as e:
+            raise StructureFileError(f"the list {text[1:]!r} cannot be read: {e}") from e
+        expanded += [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return expanded
+
+
+def _matching(text: str) -> list[str]:
+    """Return the files that match a pattern; return a missing file as it is."""
+    if has_magic(text):
+        matches = [p for p in sorted(glob(text, recursive=True)) if Path(p).is_file()]
+        if not matches:
+            raise StructureFileError(f"no file matches {text!r}")
+        return matches
+    try:
+        entry = parse_accession(text)
+    except SelectionError:
+        return [text]
+    raise StructureFileError(f"no file {text!r}. To fetch the archive entry, write {entry.archive}:{entry.id}.")
+
+
+def open_source(source: str | os.PathLike[str]) -> FileContent:
+    """Read the bytes of a file or an archive entry.
+
+    Raises
+    ------
+    StructureFileError
+        The file cannot be read.
+    FetchError
+        The archive entry cannot be fetched.
+    """
+    accession = as_accession(source)
+    return read_file(source if accession is None else fetch(accession))
+
+
+def proteins_of(file: FileContent, read: ReadOptions, *, label: str | None = None) -> list[ProteinSource]:
+    """Return the proteins of a file: a structure is one protein, and so is each FASTA record.
+
+    Parameters
+    ----------
+    file : FileContent
+    read : ReadOptions
+    label : str, optional
+        Name of the file in labels; its path by default.
+
+    Raises
+    ------
+    StructureFileError
+        The format is not known, or a FASTA file cannot be parsed. Errors of a structure are raised when it is read.
+    SelectionError
+        No FASTA record is of the chains.
+    """
+    label = file.path if label is None else label
+    if file.format != "fasta":
+        return [ProteinSource(label, cache(partial(read_residues, file, read)))]
+    records = [record for record in read_fasta(file) if read.chains is None or record.chain in read.chains]
     if not records:
-        raise SelectionError(f"{path}: no record is of chain {' or '.join(map(repr, chains or ()))}")
-    return [ProteinSource(f"{path}#{record.name}", record.residues) for record in records]
+        raise SelectionError(f"{file.path}: no record is of chain {' or '.join(map(repr, read.chains or ()))}")
+    return [ProteinSource(f"{label}#{record.name}", record.residues, record.name) for record in records]
 
 
-def is_protein_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a name has the suffix of a structure or FASTA file, maybe with .gz behind it."""
-    return os.fspath(path).lower().removesuffix(".gz").endswith(SUFFIXES)
+def read_residues(file: str | os.PathLike[str] | FileContent, read: ReadOptions | None = None) -> Residues:
+    """Return the residues of a structure file.
 
-
-def _structure(
-    path: str | os.PathLike[str],
-    chains: Sequence[str] | None,
-    model: int,
-    altloc: str,
-    assembly: str | None,
-    ligands: bool,
-    nucleic: bool,
-) -> Residues:
-    structure = load_structure(path, model=model, altloc=altloc, assembly=assembly)
-    return clean(structure, chains=chains, ligands=ligands, nucleic=nucleic)
+    Raises
+    ------
+    StructureFileError, SelectionError, EmptyStructureError
+        See :func:`protgraph.structure.load_structure`.
+    """
+    read = read or ReadOptions()
+    structure = load_structure(file, model_number=read.model_number, altloc=read.altloc, assembly=read.assembly)
+    return clean(structure, chains=read.chains, ligands=read.ligands, nucleic=read.nucleic)

@@ -277,7 +277,7 @@ def test_broken_files_are_left_to_whoever_reads_them(folder):
     data = FolderDataset(folder, task="type", target=RESIDUE_TYPE)
     found = {e.id: e for e in data.examples("type")}
     assert found["text"].split == found["twice"].split == "train"
-    with pytest.raises(StructureFileError, match="has this name already"):
+    with pytest.raises(StructureFileError, match="twice.fa"):
         data.read(found["twice"])
 
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.datasets.protein_files import ProteinFile, folder_files, folder_sources, source_ids
+from protgraph.data.datasets.protein_files import ProteinFile, open_folder, source_ids
 from protgraph.errors import DatasetError, LabelError
 
 
@@ -15,11 +15,11 @@ def test_only_files_of_proteins_count_and_folders_below_do_not(folder, sequences
     (folder / "notes.txt").write_text("mine")
     (folder / "below.pdb").mkdir()
     shutil.copy(sequences / "two.fasta", folder / "two.fasta")
-    assert [p.name for p in folder_files(folder)] == ["1orc.bcif", "1ubq.bcif", "2d7t.bcif", "5cq2.bcif", "two.fasta"]
-    names = [source.name for source in folder_sources(folder)]
+    assert list(open_folder(folder).groups()) == ["1orc.bcif", "1ubq.bcif", "2d7t.bcif", "5cq2.bcif", "two.fasta"]
+    names = [protein.name for protein in open_folder(folder).proteins()]
     assert names == ["1orc.bcif", "1ubq.bcif", "2d7t.bcif", "5cq2.bcif", "two.fasta#a", "two.fasta#b_long"]
-    with pytest.raises(DatasetError, match="Files in folders below it do not count"):
-        folder_sources(folder / "below.pdb")
+    with pytest.raises(DatasetError, match="below.pdb"):
+        open_folder(folder / "below.pdb").proteins()
 
 
 def test_examples_are_called_by_the_shortest_name_that_is_unique(tmp_path):
@@ -29,7 +29,7 @@ def test_examples_are_called_by_the_shortest_name_that_is_unique(tmp_path):
 
 def test_two_files_of_one_stem_need_their_whole_names(folder, table):
     shutil.copy(folder / "1ubq.bcif", folder / "1ubq.cif")  # formats are told by content
-    with pytest.raises(LabelError, match=r"'1ubq' may be any of 1ubq.bcif, 1ubq.cif"):
+    with pytest.raises(LabelError, match="'1ubq' is ambiguous: 1ubq.bcif, 1ubq.cif"):
         FolderDataset(folder, table("file,x", ["1ubq,1"]))
     data = FolderDataset(folder, table("file,x", ["1ubq.cif,1", "1ubq.bcif,2"]))
     assert {e.id for e in data.examples("labels")} == {"1ubq.bcif", "1ubq.cif"}
@@ -49,7 +49,7 @@ def test_records_of_fasta_are_named_as_files_are(sequences, table, names):
 
 
 def test_a_fasta_file_of_several_records_is_no_protein(sequences, table):
-    with pytest.raises(LabelError, match="'two.fasta' may be any of two.fasta#a, two.fasta#b_long"):
+    with pytest.raises(LabelError, match="'two.fasta' is ambiguous: two.fasta#a, two.fasta#b_long"):
         FolderDataset(sequences, table("file,size", ["two.fasta,1.5", "one.fa,2"]))
     with pytest.raises(LabelError, match="1 files that are not in .*: 'd'"):
         FolderDataset(sequences, table("file,size", ["d,1.5", "one.fa,2"]))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.data.store.graph_file import read_graph_file, read_graph_info, write_graph_file
-from protgraph.data.store.graph_store import write_store
+from protgraph.data.store.graph_file import read_graph_file, write_graph_file
+from protgraph.data.store.store_writer import write_store
 from protgraph.errors import DatasetError, FieldError
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
@@ -22,7 +22,7 @@ def graph(request, structures_dir):
 
 def test_a_graph_comes_back_with_everything_that_it_holds(graph, tmp_path):
     write_graph_file(tmp_path / "one", graph, info={"residues": 3})
-    back = read_graph_file(tmp_path / "one")
+    back, residues, info = read_graph_file(tmp_path / "one")
     assert set(back.keys()) == set(graph.keys())
     for key, value in graph.items():
         assert type(back[key]) is type(value), key
@@ -35,31 +35,44 @@ def test_a_graph_comes_back_with_everything_that_it_holds(graph, tmp_path):
         else:
             assert back[key] == value
     assert back.validate()
-    assert read_graph_info(tmp_path / "one") == {"residues": 3}
+    assert (residues, info) == (None, {"residues": 3})
     assert [p.name for p in tmp_path.iterdir()] == ["one"]
 
 
 def test_a_store_of_it_is_the_store_of_the_graph_itself(graph, tmp_path):
     write_graph_file(tmp_path / "one", graph, info={})
-    own, read = (write_store(tmp_path / name, [g]) for name, g in (("a", graph), ("b", read_graph_file(tmp_path / "one"))))
+    own, read = (write_store(tmp_path / name, [g]) for name, g in (("a", graph), ("b", read_graph_file(tmp_path / "one").graph)))
     for file in sorted(own.path.iterdir()):
         assert file.read_bytes() == (read.path / file.name).read_bytes(), file.name
 
 
 def test_what_is_no_plain_data_is_refused_and_leaves_nothing(graph, tmp_path):
-    with pytest.raises(FieldError, match="plain data"):
+    with pytest.raises(FieldError, match="10sb"):
         write_graph_file(tmp_path / "one", graph, info={"odd": object()})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_residues_come_back_beside_the_graph(graph, structures_dir, tmp_path):
+    expected = clean(load_structure(structures_dir / "10sb.bcif"), ligands=True)
+    write_graph_file(tmp_path / "one", graph, residues=expected, info={})
+    back = read_graph_file(tmp_path / "one").residues
+    assert (back.name, back.report, back.ids, back.ligands.ids) == (
+        expected.name,
+        expected.report,
+        expected.ids,
+        expected.ligands.ids,
+    )
+    for name in ("res_name", "atom_name", "atom_element", "pos", "backbone", "b_factor", "occupancy"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(expected, name), err_msg=name)
 
 
 @pytest.mark.parametrize("cut", [0, 40, -8])
 def test_a_cut_file_is_an_error(graph, tmp_path, cut):
     write_graph_file(tmp_path / "one", graph, info={})
     (tmp_path / "cut").write_bytes((tmp_path / "one").read_bytes()[:cut])
-    for read in (read_graph_file, read_graph_info):
-        with pytest.raises(DatasetError, match="missing or damaged"):
-            read(tmp_path / "cut")
-    with pytest.raises(DatasetError, match="missing or damaged"):
+    with pytest.raises(DatasetError, match="cut"):
+        read_graph_file(tmp_path / "cut")
+    with pytest.raises(DatasetError, match="absent"):
         read_graph_file(tmp_path / "absent")
 
 
@@ -67,5 +80,5 @@ def test_a_file_of_other_tensors_is_an_error(tmp_path):
     from safetensors.numpy import save_file
 
     save_file({"w": np.zeros(3)}, tmp_path / "w")
-    with pytest.raises(DatasetError, match="no graph that protgraph left"):
+    with pytest.raises(DatasetError, match="w is not"):
         read_graph_file(tmp_path / "w")

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protgraph.data.store.graph_store import write_store
 from protgraph.data.store.loader import ProteinBatches, loader
+from protgraph.data.store.store_writer import write_store
 from protgraph.errors import OptionError
 
 SIZES = st.lists(st.integers(1, 50), max_size=60)

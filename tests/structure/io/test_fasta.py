@@ -10,7 +10,9 @@ import pytest
 from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
 from protgraph.structure import ALPHABET, LossReport, clean, load_fasta, load_structure
 from protgraph.structure.io.fasta import is_fasta, read_fasta
-from protgraph.structure.io.sources import entries, is_protein_file
+from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.sniff import read_file
+from protgraph.structure.io.sources import is_protein_file, proteins_of
 
 
 @pytest.fixture
@@ -148,13 +150,15 @@ def test_loading_a_fasta_file_as_a_structure_raises(write):
         load_structure(write(">a\nMK\n", "made.pdb"))
 
 
-def test_entries_are_structures_or_records_by_content(write, structures_dir):
+def test_proteins_are_structures_or_records_by_content(write, structures_dir):
     path = write(">1abc_A\nMK\n>1abc_B\nGG\n", "odd.txt")
-    assert [(e.label, e.read().sequence) for e in entries(path)] == [(f"{path}#1abc_A", "MK"), (f"{path}#1abc_B", "GG")]
-    assert [e.label for e in entries(path, chains=["B"])] == [f"{path}#1abc_B"]
-    with pytest.raises(SelectionError, match="no record is of chain 'C'"):
-        entries(path, chains=["C"])
-    [one] = entries(structures_dir / "1crn.bcif")
+    file = read_file(path)
+    proteins = [(p.label, p.read().sequence) for p in proteins_of(file, ReadOptions())]
+    assert proteins == [(f"{path}#1abc_A", "MK"), (f"{path}#1abc_B", "GG")]
+    assert [p.label for p in proteins_of(file, ReadOptions(chains=["B"]))] == [f"{path}#1abc_B"]
+    with pytest.raises(SelectionError, match="'C'"):
+        proteins_of(file, ReadOptions(chains=["C"]))
+    [one] = proteins_of(read_file(structures_dir / "1crn.bcif"), ReadOptions())
     assert one.label == str(structures_dir / "1crn.bcif")
     assert one.read().has_coordinates
     assert not is_fasta(structures_dir / "1crn.bcif")

@@ -33,7 +33,7 @@ def test_three_formats_give_the_same_assembly(shared_data, assert_same):
 
 
 def test_other_models_are_the_same_in_three_formats(shared_data, assert_same):
-    result = [clean(load_structure(shared_data / "formats" / f"1l2y.{suffix}", model=38)) for suffix in FORMATS]
+    result = [clean(load_structure(shared_data / "formats" / f"1l2y.{suffix}", model_number=38)) for suffix in FORMATS]
     assert_same(result[0], result[1])
     assert_same(result[0], result[2])
     assert not np.array_equal(result[0].pos, clean(load_structure(shared_data / "formats" / "1l2y.pdb")).pos)
@@ -93,7 +93,7 @@ def test_a_cif_without_coordinates_raises(tmp_path):
 @pytest.mark.parametrize("model", [0, 39, -1])
 def test_an_unknown_model_raises_with_the_number_of_models(shared_data, suffix, model):
     with pytest.raises(SelectionError, match=rf"{model}\b.*\b38"):
-        load_structure(shared_data / "formats" / f"1l2y.{suffix}", model=model)
+        load_structure(shared_data / "formats" / f"1l2y.{suffix}", model_number=model)
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

@@ -1,0 +1,77 @@
+"""Keys of cached data: digests of plain data, files and source code."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import inspect
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["code_digest", "component_digest", "component_package", "digest", "stamps"]
+
+_FAMILIES = ("protgraph_plugins", "protgraph_datasets")  # top-level packages of several independent families
+
+
+def digest(*parts: object) -> str:
+    """Return 24 hexadecimal digits of the SHA-256 of plain data and bytes."""
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(part if isinstance(part, bytes) else json.dumps(part, sort_keys=True, default=str).encode())
+        whole.update(b"\0")
+    return whole.hexdigest()[:24]
+
+
+@functools.cache
+def code_digest(*packages: str) -> str:
+    """Return the digest of the source of whole packages, so that edited code makes cached data stale."""
+    sources = []
+    for name in packages:
+        (folder,) = map(Path, list(importlib.import_module(name).__path__)[:1])
+        sources += [f"{name}/{p.relative_to(folder)}\0{p.read_text('utf-8')}" for p in sorted(folder.rglob("*.py"))]
+    return digest(sources)
+
+
+def component_package(module: str) -> str:
+    """Return the package that a module of a component belongs to: its top-level package, or its plugin family.
+
+    Examples
+    --------
+    >>> component_package("protgraph_plugins.esm.featurizer"), component_package("my_plugin.layers")
+    ('protgraph_plugins.esm', 'my_plugin')
+    """
+    parts = module.split(".")
+    return ".".join(parts[: 2 if parts[0] in _FAMILIES else 1])
+
+
+def component_digest(component: object) -> str | None:
+    """Return the digest of the code of a component or function: its package, or its module or class alone.
+
+    None if the code does not determine the result: there is no source (a class typed at a prompt), or it is a function
+    of the running script or a closure. Results of such a component cannot be cached.
+    """
+    own = component if inspect.isfunction(component) else type(component)
+    if inspect.isfunction(own) and (own.__closure__ or own.__module__ == "__main__"):
+        return None
+    package = component_package(own.__module__)
+    try:
+        if package != "__main__" and hasattr(sys.modules[package], "__path__"):
+            return code_digest(package)
+        return digest(inspect.getsource(own if package == "__main__" else sys.modules[package]))
+    except (OSError, TypeError, KeyError):
+        return None
+
+
+def stamps(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
+    """Return the path, size and modification time of each file; −1 for a missing file."""
+    stamped = []
+    for path in paths:
+        try:
+            stat = path.stat()
+            stamped.append((str(path), stat.st_size, stat.st_mtime_ns))
+        except OSError:
+            stamped.append((str(path), -1, -1))
+    return stamped

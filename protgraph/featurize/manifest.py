@@ -1,0 +1,64 @@
+"""Manifest of a run: one row per protein, with its status, sizes, checksum, error and losses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from protgraph.featurize.result import Failure, GraphResult
+from protgraph.file_io import atomic_write
+from protgraph.structure.residues.loss_report import LossReport
+
+__all__ = ["COLUMNS", "manifest_row", "write_failures", "write_manifest"]
+
+COLUMNS = (
+    *("source", "status", "protein", "residues", "edges", "seconds", "sha256"),
+    *("error_type", "message", "left_out"),
+)
+"""Columns of every manifest; counts of the loss report follow in tables, the report itself in JSON."""
+
+
+def write_manifest(path: str | Path, results: Iterable[GraphResult | Failure]) -> Path:
+    """Write one row per result, as JSON, CSV or TSV by the suffix; the file is replaced atomically."""
+    path = Path(path)
+    rows = [(manifest_row(r), dict(r.loss) if isinstance(r, GraphResult) else {}) for r in results]
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        if path.suffix == ".json":
+            json.dump([row | {"loss": loss} for row, loss in rows], file, indent=1)
+        else:
+            counts = [_counts(loss) for _, loss in rows]
+            names = list(dict.fromkeys(name for count in counts for name in count))
+            table = csv.writer(file, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
+            table.writerow([*COLUMNS, *names])
+            for (row, _), count in zip(rows, counts, strict=True):
+                table.writerow([*row.values(), *(count.get(name, 0) for name in names)])
+    return path
+
+
+def write_failures(path: str | Path, failures: Iterable[Failure]) -> Path | None:
+    """Write the manifest of failures; without failures, remove the file of an earlier run and return None."""
+    failures = list(failures)
+    if failures:
+        return write_manifest(path, failures)
+    Path(path).unlink(missing_ok=True)
+    return None
+
+
+def manifest_row(result: GraphResult | Failure) -> dict[str, object]:
+    """Return the columns of one result by name."""
+    measured = (round(result.seconds, 4), result.sha256)
+    if isinstance(result, Failure):
+        values = ("failed", result.protein, 0, 0, *measured, result.error_type, result.message, "")
+    else:
+        left_out = "; ".join(LossReport.from_dict(result.loss).lines())
+        sizes = (len(result.residues), result.graph.num_edges)
+        values = ("done", result.protein, *sizes, *measured, "", "", left_out)
+    return dict(zip(COLUMNS, (result.source, *values), strict=True))
+
+
+def _counts(loss: dict[str, object]) -> dict[str, int]:
+    """Return the loss report as one number per entry."""
+    size = {dict: lambda v: sum(v.values()), list: len}
+    return {name: size.get(type(value), int)(value) for name, value in loss.items()}

@@ -1,0 +1,120 @@
+"""Reading stage of the pipeline: the requested proteins of one file, which is opened once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from protgraph.errors import SelectionError
+from protgraph.featurize.file_cache import FileCache
+from protgraph.featurize.steps import ProteinRequest
+from protgraph.structure.io.accession import as_accession
+from protgraph.structure.io.fetch import fetch
+from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.sniff import FileContent
+from protgraph.structure.io.sources import ProteinSource, open_source, proteins_of
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["ReadProtein", "read_requests"]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadProtein:
+    """One requested protein after reading.
+
+    Parameters
+    ----------
+    label : str
+        The source; for a FASTA record, followed by "#" and its name.
+    request : ProteinRequest
+    residues : Residues or Exception
+        The protein, or the error that reading it raised.
+    sha256 : str
+        Hexadecimal SHA-256 of the file; "" if it was not read.
+    """
+
+    label: str
+    request: ProteinRequest
+    residues: Residues | Exception
+    sha256: str = ""
+
+
+def read_requests(requests: Sequence[ProteinRequest], read: ReadOptions, cache: str | None) -> Iterator[ReadProtein]:
+    """Read the proteins of one source; errors take the place of residues.
+
+    Parameters
+    ----------
+    requests : sequence of ProteinRequest
+        All of the same source.
+    read : ReadOptions
+    cache : str, optional
+        Folder of a :class:`~protgraph.featurize.file_cache.FileCache`.
+    """
+    if requests[0].read is not None:
+        for request in requests:
+            sha256 = getattr(request.read, "sha256", "")
+            yield ReadProtein(request.source, request, _attempt(request.read, request), sha256)
+        return
+    file = _attempt(lambda: _open(requests[0].source, read, cache))
+    sha256 = "" if isinstance(file, Exception) else file.sha256
+    proteins = file if isinstance(file, Exception) else _attempt(lambda: file.proteins(requests[0].source, read))
+    for request in requests:
+        for protein in _chosen(proteins, request):
+            residues = protein if isinstance(protein, Exception) else _attempt(protein.read, request)
+            label = request.source if isinstance(protein, Exception) else protein.label
+            yield ReadProtein(label, request, residues, sha256)
+
+
+@dataclass(frozen=True)
+class _CachedFile:
+    """A structure file whose residues come from the cache."""
+
+    residues: Residues
+    sha256: str
+
+    def proteins(self, label: str, read: ReadOptions) -> list[ProteinSource]:
+        return [ProteinSource(label, lambda: self.residues)]
+
+
+@dataclass(frozen=True)
+class _OpenFile:
+    """A file after one read of its bytes."""
+
+    content: FileContent
+
+    @property
+    def sha256(self) -> str:
+        return self.content.sha256
+
+    def proteins(self, label: str, read: ReadOptions) -> list[ProteinSource]:
+        return proteins_of(self.content, read, label=label)
+
+
+def _open(source: str, read: ReadOptions, cache: str | None) -> _CachedFile | _OpenFile:
+    if cache is None:
+        return _OpenFile(open_source(source))
+    accession = as_accession(source)
+    path = Path(source) if accession is None else fetch(accession)
+    found = FileCache(cache).residues(path, read)
+    return _OpenFile(found) if isinstance(found, FileContent) else _CachedFile(*found)
+
+
+def _chosen(proteins: list[ProteinSource] | Exception, request: ProteinRequest) -> list[ProteinSource | Exception]:
+    """Return the proteins of a file that a request names."""
+    if isinstance(proteins, Exception) or request.record is None:
+        return [proteins] if isinstance(proteins, Exception) else proteins
+    names = [protein.record for protein in proteins]
+    if request.record not in names:
+        listed = ", ".join(repr(name) for name in names[:20] if name)
+        return [SelectionError(f"{request.source}: no record {request.record!r}; records here: {listed}")]
+    return [proteins[names.index(request.record)]]
+
+
+def _attempt(read: Callable[[], object], request: ProteinRequest | None = None) -> object:
+    """Return what a function returns, with the chains of a request, or the error that it raises."""
+    try:
+        value = read()
+        return value if request is None or request.chains is None else value.chains(request.chains)
+    except Exception as e:  # noqa: BLE001 -- parsers raise many types of error on broken files; the others continue
+        return e

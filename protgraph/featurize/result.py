@@ -1,0 +1,135 @@
+"""Results of the pipeline: a graph with its residues, or a failure record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from protgraph.data.graph.protein_graph import ProteinGraph, fill
+from protgraph.errors import ProtgraphError
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["Failure", "GraphResult", "successes"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One protein or file that could not be used.
+
+    Parameters
+    ----------
+    source : str
+        The file as given; for a FASTA record, followed by "#" and its name.
+    protein : str
+        Name or chains of the protein; "" if the whole file failed.
+    error_type : str
+        Class of the error, e.g. "StructureFileError".
+    message : str
+        Message of the error in one line.
+    sha256 : str
+        Hexadecimal SHA-256 of the file; "" if it was not read.
+    seconds : float
+        Time spent on it.
+
+    Examples
+    --------
+    >>> print(Failure.of("1abc.pdb", "A", ValueError("no atoms")))
+    1abc.pdb A: ValueError: no atoms
+    """
+
+    source: str
+    protein: str
+    error_type: str
+    message: str
+    sha256: str = field(default="", compare=False)
+    seconds: float = field(default=0.0, compare=False)
+
+    @classmethod
+    def of(cls, source: object, protein: str, error: BaseException, **measured: Any) -> Failure:
+        """Return the record of an error."""
+        return cls(str(source), protein, type(error).__name__, _one_line(error), **measured)
+
+    @property
+    def reason(self) -> str:
+        """Message; with the class of the error in front unless it is a :class:`~protgraph.errors.ProtgraphError`."""
+        return self.message if self.error_type in _own_types() else f"{self.error_type}: {self.message}"
+
+    def __str__(self) -> str:
+        where = f"{self.source} {self.protein}".rstrip()
+        return self.reason if self.reason.startswith(where) else f"{where}: {self.reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class GraphResult:
+    """One protein after the pipeline.
+
+    Parameters
+    ----------
+    source : str
+        The file as given; for a FASTA record, followed by "#" and its name.
+    protein : str
+        Name of the protein.
+    residues : Residues
+        All residues, nothing hidden.
+    graph : ProteinGraph
+        Graph that the step made.
+    sha256 : str
+        Hexadecimal SHA-256 of the file; "" if the residues came from a store or a cache.
+    seconds : float
+        Time from opening the file to the graph.
+    """
+
+    source: str
+    protein: str
+    residues: Residues
+    graph: ProteinGraph
+    sha256: str = ""
+    seconds: float = 0.0
+
+    @property
+    def loss(self) -> Mapping[str, object]:
+        """Loss report of the residues as plain data; see :meth:`protgraph.structure.LossReport.to_dict`."""
+        return self.residues.report.to_dict()
+
+    @property
+    def chains(self) -> str:
+        """Chain ids, joined by commas."""
+        return ",".join(self.residues.chain_names)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state with tensors as arrays: processes copy them instead of sharing file descriptors."""
+        arrays = {key: value.numpy() if isinstance(value, Tensor) else value for key, value in self.graph.items()}
+        tensors = [key for key, value in self.graph.items() if isinstance(value, Tensor)]
+        return vars(self) | {"graph": (arrays, tensors)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        arrays, tensors = state["graph"]
+        graph = ProteinGraph()
+        fill(graph, arrays | {key: torch.from_numpy(arrays[key]) for key in tensors})
+        vars(self).update(state | {"graph": graph})
+
+
+def successes(results: Iterable[GraphResult | Failure], failures: list[Failure]) -> Iterator[GraphResult]:
+    """Yield the results that have a graph, and append the others to ``failures``."""
+    for result in results:
+        if isinstance(result, Failure):
+            failures.append(result)
+        else:
+            yield result
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def _own_types() -> set[str]:
+    types, names = [ProtgraphError], set()
+    while types:
+        kind = types.pop()
+        names.add(kind.__name__)
+        types += kind.__subclasses__()
+    return names

@@ -1,0 +1,115 @@
+"""Steps of the pipeline: functions from the residues of one protein to its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from protgraph.data.graph.protein_graph import ProteinGraph
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.structure.residues.alphabet import UNKNOWN
+from protgraph.structure.residues.residues import Residues
+
+if TYPE_CHECKING:
+    from protgraph.data.store.store_entry import StoreEntry
+
+__all__ = ["AllFeatures", "GraphStep", "ModelInputs", "ProteinRequest", "precomputed_graph"]
+
+
+@dataclass(frozen=True, eq=False)
+class ProteinRequest:
+    """One protein of a source, with what a step requires of it.
+
+    Parameters
+    ----------
+    source : str
+        File or archive entry.
+    protein : str
+        Name of the protein in results.
+    record : str, optional
+        Record of a FASTA file; None for a structure.
+    chains : tuple of str, optional
+        Chains that make the protein; None takes all.
+    read : callable, optional
+        Return the residues, in place of reading ``source``; picklable if several processes are used.
+    data : object
+        Passed on to the step, e.g. labels.
+    """
+
+    source: str
+    protein: str = ""
+    record: str | None = None
+    chains: tuple[str, ...] | None = None
+    read: Callable[[], Residues] | StoreEntry | None = None
+    data: object = None
+
+
+class GraphStep(Protocol):
+    """Make the graph of one protein; a picklable object if several processes are used."""
+
+    def __call__(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
+        """Return the graph of residues; ``request`` is what was asked for."""
+
+
+@dataclass(frozen=True)
+class AllFeatures:
+    """Graph with all features of the plan, for inspection and stores."""
+
+    def __call__(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
+        graph = plan.featurize(precomputed_graph(residues, residues, plan, request))
+        graph.validate()
+        return graph
+
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """Graph that a trained model reads, without labels.
+
+    Parameters
+    ----------
+    hidden : frozenset of str
+        Information removed from the residues first; see :meth:`protgraph.structure.Residues.hide`.
+    visible_types : bool
+        Give the model residue types even if they are hidden from featurizers; unknown ones (X) are masked.
+    """
+
+    hidden: frozenset[str] = frozenset()
+    visible_types: bool = False
+
+    def __call__(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
+        visible = residues.hide(self.hidden) if self.hidden else residues
+        aatype = residues.aatype if self.visible_types else None
+        graph = precomputed_graph(residues, visible, plan, request, aatype=aatype)
+        if self.visible_types:
+            graph.masked = graph.aatype == UNKNOWN
+        return graph
+
+
+def precomputed_graph(
+    residues: Residues,
+    visible: Residues,
+    plan: FeaturePlan,
+    request: ProteinRequest,
+    *,
+    aatype: np.ndarray | None = None,
+) -> ProteinGraph:
+    """Return the precomputed features of a protein, from its store if that has them, else from its residues.
+
+    Parameters
+    ----------
+    residues, visible : Residues
+        The protein, and what featurizers may read of it. Features of a store are used only if nothing is hidden.
+    plan : FeaturePlan
+    request : ProteinRequest
+    aatype : ndarray, optional
+        See :meth:`FeaturePlan.precompute`.
+    """
+    entry = request.read
+    if visible is residues and request.chains is None and hasattr(entry, "precomputed"):
+        graph = entry.precomputed(plan, residues)
+        if graph is not None:
+            return graph
+    return plan.precompute(visible, aatype=aatype)

@@ -1,0 +1,90 @@
+"""Options of reading a structure file, one record for every function and command that reads files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from protgraph.errors import OptionError
+from protgraph.structure.io.altloc import check_altloc
+
+__all__ = ["ReadOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """Selection of chains, model, alternate locations and assembly, and which molecules are kept.
+
+    Parameters
+    ----------
+    chains : tuple of str, optional
+        Author chain ids to keep; None keeps all. In a FASTA file, records of these chains.
+    model_number : int
+        Model of a structure file by its place, from 1.
+    altloc : str
+        Alternate location per residue: "occupancy" (the highest, summed over the residue), "first", or an id such as
+        "B".
+    assembly : str, optional
+        Biological assembly to build, e.g. "1"; its copies of chain A are "A", "A-2", …. None keeps the asymmetric unit.
+    ligands, nucleic : bool
+        Keep ligands and nucleotides; see :func:`protgraph.structure.clean`.
+
+    Raises
+    ------
+    OptionError
+        ``altloc`` or ``model_number`` is not valid.
+
+    Examples
+    --------
+    >>> ReadOptions(chains=["A"], assembly="1").to_dict()
+    {'chains': ['A'], 'assembly': '1'}
+    """
+
+    chains: tuple[str, ...] | None = None
+    model_number: int = 1
+    altloc: str = "occupancy"
+    assembly: str | None = None
+    ligands: bool = False
+    nucleic: bool = False
+
+    def __post_init__(self) -> None:
+        if self.chains is not None:
+            chains = (self.chains,) if isinstance(self.chains, str) else tuple(self.chains)
+            object.__setattr__(self, "chains", chains)
+        check_altloc(self.altloc)
+        if self.model_number < 1:
+            raise OptionError(f"model_number {self.model_number}: models are counted from 1")
+
+    def with_ligands(self, needed: bool = True) -> ReadOptions:
+        """Return these options with ligands and nucleotides kept if ``needed``."""
+        return replace(self, ligands=True, nucleic=True) if needed else self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options that differ from the defaults as plain data."""
+        default, own = asdict(ReadOptions()), asdict(self)
+        chosen = {name: value for name, value in own.items() if value != default[name]}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in chosen.items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], *, where: str = "read") -> ReadOptions:
+        """Return the options of plain data; ``where`` names their place in errors.
+
+        Raises
+        ------
+        OptionError
+            A key or value is not valid.
+        """
+        names = [f.name for f in fields(cls)]
+        unknown = sorted(set(data) - set(names))
+        if unknown:
+            raise OptionError(f"{where}: unknown key {unknown[0]!r}; it takes {', '.join(names)}")
+        kinds = {"chains": list | tuple, "model_number": int, "altloc": str, "assembly": str}
+        for name, value in data.items():
+            kind = kinds.get(name, bool)
+            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+                raise OptionError(f"{where}.{name} = {value!r} must be {getattr(kind, '__name__', 'a list')}")
+        try:
+            return cls(**data)
+        except OptionError as e:
+            raise OptionError(f"{where}: {e}") from e
