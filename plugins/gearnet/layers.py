@@ -200,7 +200,7 @@ def _relations(edges: Edges, kind: Tensor) -> tuple[Tensor, Tensor, Tensor, Edge
 
 def _entries(kind: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Edge, relation and weight of the entries of ``(E, R)``, row by row; on CPU only of those that are not 0."""
-    if kind.is_cuda:  # where asking which they are would make it wait
+    if kind.device.type != "cpu":  # counting them would make a GPU wait for the host
         every = torch.arange(kind.numel(), device=kind.device)
         return every // kind.size(1), every % kind.size(1), kind.flatten()
     edge, relation = kind.nonzero(as_tuple=True)

@@ -235,11 +235,13 @@ class ContextPeriodic(TensorFeaturizer):
             raise OptionError(f"context_periodic takes a whole number k of at least 1, got {k!r}")
         for spec in (CONTEXT_GROUP, CONTEXT_PERIOD):
             self.out[spec.name] = spec.as_(spec.name, irreps=f"{k}x0e", shape=(k,))
+        self._table = torch.tensor([group_and_period(z) for z in range(_NUMBER_OF_ELEMENTS + 1)])
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         element = f["context_element"]
-        table = torch.tensor([group_and_period(z) for z in range(_NUMBER_OF_ELEMENTS + 1)], device=element.device)
-        group, period = table[element].unbind(-1)
+        if self._table.device != element.device:
+            self._table = self._table.to(element.device)
+        group, period = self._table[element].unbind(-1)
         return {CONTEXT_GROUP.name: group, CONTEXT_PERIOD.name: period}
 
 

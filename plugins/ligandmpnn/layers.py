@@ -40,6 +40,13 @@ def _atoms_of(layer: GraphLayer, name: str) -> tuple[int, int]:
     return spec.trailing_shape[0], spec.trailing_shape[1]
 
 
+def _occupied(mask: Tensor, dim: int) -> Tensor:
+    """Rows (dim 1) or columns (dim 0) of ``(N, k)`` that hold an atom; all on a GPU, which counting would stop."""
+    if mask.device.type != "cpu":
+        return torch.arange(mask.size(1 - dim), device=mask.device)
+    return mask.any(dim).nonzero().flatten()
+
+
 def _blocks(rows: Tensor, each: int) -> Iterator[Tensor]:
     """Rows ``(R,)`` in blocks, ``each`` pairs a row, on the CPU without gradients; else all at once."""
     whole = torch.is_grad_enabled() or rows.device.type != "cpu"
@@ -156,8 +163,7 @@ class ContextAtomEncoder(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         y, basis, mask = f["context_h"], f["context_pair_rbf"], f["context_mask"]
-        held = mask.any(1).nonzero().flatten()
-        columns = mask.any(0).nonzero().flatten()
+        held, columns = _occupied(mask, 1), _occupied(mask, 0)
         whole = y.new_zeros(len(y), len(columns), y.size(2))
         parts = [
             self._round(y[r][:, columns], basis[r], mask[r][:, columns], columns)
@@ -224,7 +230,7 @@ class ContextEncoder(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         h, e, y, mask = f["h"], f["context_attr"], f["context_h"], f["context_mask"]
-        held, total = mask.any(1).nonzero().flatten(), torch.zeros_like(h)
+        held, total = _occupied(mask, 1), torch.zeros_like(h)
         parts = [self._sum(h[r], e[r], y[r], mask[r]) for r in _blocks(held, mask.size(1))]
         if parts:
             total = total.index_copy(0, held, torch.cat(parts))

@@ -189,8 +189,7 @@ def _padded(edges: Edges) -> tuple[Tensor, Tensor | None]:
     """``(N, K)`` neighbors of each node, filled up with node 0, and where there is one; None where all have K."""
     if edges.degree is not None:
         return edges.index[0].view(edges.num_nodes, edges.degree), None
-    count = edges.count
-    widest = int(count.max()) if count.numel() else 0
+    count, widest = edges.count, edges.max_degree
     there = torch.arange(widest, device=count.device) < count[:, None]
     neighbor = torch.zeros(edges.num_nodes, widest, dtype=torch.long, device=count.device)
     return neighbor.masked_scatter(there, edges.index[0]), there

@@ -151,7 +151,7 @@ class AtomPairRbf(TensorFeaturizer):
         backbone = f["backbone"].masked_fill(~whole[:, None, None], 0.0)
         atoms = torch.cat([backbone, f["cb"][:, None]], 1).flatten(1)  # (N, 15)
         basis = self._basis(atoms, edges.index)  # (E, 25 bins)
-        if not bool(whole.all()):
+        if whole.device.type != "cpu" or not bool(whole.all()):  # asking a GPU would wait for it
             basis = basis * (edges.target(whole) & edges.source(whole))[:, None]
         return {ATOM_PAIR_RBF.name: basis}
 

@@ -1,4 +1,4 @@
-"""``protgraph card``: what a layer can tell apart and what it cannot."""
+"""Command ``protgraph card``: the expressivity report of a layer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ __all__ = ["card_command"]
 
 
 def card_command(
-    name: Annotated[str, typer.Argument(help="A layer that passes messages; or 'gvp', 'mace'.")],
-    option: Annotated[list[str] | None, typer.Option(help="An option of the layer, as lmax=2; again for more.")] = None,
+    name: Annotated[str, typer.Argument(help="A message-passing layer, or 'gvp' or 'mace'.")],
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the layer, e.g. lmax=2. Repeat for more options.")
+    ] = None,
 ) -> None:
-    """Show the expressivity card of a layer: which pairs of point clouds networks of it tell apart, and which not.
+    """Print the expressivity report of a layer: which pairs of point clouds its networks distinguish.
 
-    Nothing is trained and no data is read: random weights, float64, a second.
+    Nothing is trained and no data is read: the networks have random weights, in float64. It takes about a second.
 
     \b
     Examples:
@@ -31,28 +33,28 @@ def card_command(
     from rich.console import Console
     from rich.table import Table
 
-    from protgraph.testing.expressivity import expressivity_card as make
+    from protgraph.testing.expressivity import measure_expressivity
 
-    given = _options(option or ())
-    made = make(name, given)
-    said = " ".join(f"{key}={value}" for key, value in given.items())
-    table = Table(title=f"{name} {said}".rstrip(), title_justify="left", box=SIMPLE, pad_edge=False)
-    table.add_column("can it tell")
+    options = _options(option or ())
+    report = measure_expressivity(name, options)
+    title = " ".join([name, *(f"{key}={value}" for key, value in options.items())])
+    table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
+    table.add_column("distinguishes")
     table.add_column("")
-    for asked, answer in made.lines():
-        table.add_row(asked, answer)
+    for question, answer in report.lines():
+        table.add_row(question, answer)
     console = Console()
     console.print(table, highlight=False, markup=False)
-    typer.echo("each layer: " + ", ".join(_shown(n.to_dict()) for n in made.block.repeated))
+    typer.echo("each layer: " + ", ".join(_describe(n.to_dict()) for n in report.network.repeated))
 
 
-def _options(given: Sequence[str]) -> dict[str, Any]:
-    """``lmax=2`` to a number, ``irreps=8x0e`` to a string."""
+def _options(texts: Sequence[str]) -> dict[str, Any]:
+    """Parse ``lmax=2`` as a number and ``irreps=8x0e`` as a string."""
     options = {}
-    for text in given:
+    for text in texts:
         key, equal, value = text.partition("=")
         if not (key and equal):
-            raise OptionError(f"--option {text!r}: write NAME=VALUE, as lmax=2")
+            raise OptionError(f"--option {text!r} is not NAME=VALUE, e.g. lmax=2")
         try:
             options[key] = json.loads(value)
         except ValueError:
@@ -60,6 +62,6 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-def _shown(node: dict[str, Any]) -> str:
-    reads = " ".join(f"{local}={name}" for local, name in node.get("reads", {}).items() if local != name)
-    return f"{node['name']}({reads})" if reads else node["name"]
+def _describe(component: dict[str, Any]) -> str:
+    reads = " ".join(f"{local}={name}" for local, name in component.get("reads", {}).items() if local != name)
+    return f"{component['name']}({reads})" if reads else component["name"]

@@ -1,7 +1,8 @@
-"""``protgraph check``: does a component hold what its declarations promise?"""
+"""Command ``protgraph check``: run the conformity suite on components."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,7 @@ import typer
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
-    from protgraph.testing import Result, Subject
+    from protgraph.testing import Component, Report
 
 __all__ = ["check_command"]
 
@@ -21,21 +22,23 @@ _SIGN = {"passed": ("✓", "green"), "failed": ("✗", "red"), "expected": ("~",
 
 def check_command(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Featurizers, layers, heads or models; a family means all its variants.")
+        list[str] | None,
+        typer.Argument(help="Featurizers, layers, heads or models; a family means all its variants."),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every registered component.")] = False,
-    kind: Annotated[str | None, typer.Option(help="Only featurizers, layers, heads or models.")] = None,
-    device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, cuda:1.")] = "cpu",
+    everything: Annotated[bool, typer.Option("--all", help="Check every registered component.")] = False,
+    kind: Annotated[str | None, typer.Option(help="Check only featurizers, layers, heads or models.")] = None,
+    device: Annotated[str, typer.Option(help="Device to run on: cpu, cuda or cuda:1.")] = "cpu",
     dtype: Annotated[
-        str, typer.Option(help="float64 (held to 1e-10) or float32 (held to each component's tolerance).")
+        str, typer.Option(help="float64 (errors up to 1e-10) or float32 (errors up to each component's tolerance).")
     ] = "float64",
     table: Annotated[
-        Path | None, typer.Option(help="Also write the equivariance errors by type and device, as markdown.")
+        Path | None, typer.Option(help="Write the equivariance errors by type and device to this Markdown file.")
     ] = None,
 ) -> None:
-    """Check components: what they read and write, symmetry, batching, gradients, degenerate proteins, state.
+    """Check that components do what they declare: fields, symmetry, batching, gradients, state, devices.
 
-    The exit code is 1 where a check fails.
+    A component whose optional dependency is not installed is skipped; the report has the install command. The exit
+    code is 1 if a check fails.
 
     \b
     Examples:
@@ -43,34 +46,40 @@ def check_command(
       protgraph check --all --kind layers
       protgraph check --all --table equivariance.md
     """
-    chosen = _chosen(names or [], everything, kind)
-    _need(device)
-    verbose, failed = len(chosen) <= 4, 0
-    for subject in chosen:
-        failed += not _report(subject, device, dtype, verbose=verbose)
+    from protgraph.testing import release_modules
+    from protgraph.testing.equivariance_table import measure_equivariance
+
+    components = deque(_select(names or [], everything, kind))
+    _require_device(device)
+    total, rows, statuses = len(components), [], []
+    while components:
+        component = components.popleft()  # its inputs and modules are freed with it
+        statuses.append(_check(component, device, dtype, verbose=total <= 4))
+        if table is not None:
+            rows.append(measure_equivariance(component))
+        release_modules()
     if table is not None:
-        _write_table(chosen, table)
-    good = len(chosen) - failed
-    typer.secho(f"{good} of {len(chosen)} components pass", fg="green" if not failed else "red", bold=True)
-    if failed:
+        _write_table(rows, table)
+    _summarize(statuses)
+    if "failed" in statuses:
         raise typer.Exit(1)
 
 
-def _chosen(names: Sequence[str], everything: bool, kind: str | None) -> list[Subject]:
+def _select(names: Sequence[str], everything: bool, kind: str | None) -> list[Component]:
     from protgraph.registry import registries
-    from protgraph.testing import subjects
+    from protgraph.testing import find_components
 
-    given, kind = kind, f"{kind.removesuffix('s')}s" if kind else None
-    if kind is not None and kind not in _KINDS:
-        raise OptionError(f"--kind {given!r} is none of {', '.join(_KINDS)}")
+    plural = f"{kind.removesuffix('s')}s" if kind else None
+    if plural is not None and plural not in _KINDS:
+        raise OptionError(f"--kind {kind!r} is not a kind of component. Use one of {', '.join(_KINDS)}.")
     if bool(names) == everything:
-        raise OptionError("give the names of components, or --all (which may be narrowed by --kind)")
+        raise OptionError("give either names of components or --all (with --kind for one kind only)")
     if names:
-        return subjects(names, kind=kind.removesuffix("s") if kind else None)
-    return [s for k in _KINDS if kind in (None, k) for s in subjects(registries[k])]
+        return find_components(names, kind=plural.removesuffix("s") if plural else None)
+    return [c for k in _KINDS if plural in (None, k) for c in find_components(registries[k])]
 
 
-def _need(device: str) -> None:
+def _require_device(device: str) -> None:
     import torch
 
     try:
@@ -79,45 +88,70 @@ def _need(device: str) -> None:
         raise OptionError(f"--device {device}: {str(e).splitlines()[0]}") from e
 
 
-def _report(subject: Subject, device: str, dtype: str, *, verbose: bool) -> bool:
-    """Print the verdicts on one component: all of them, or one line and what failed."""
-    from protgraph.testing import check as run
+def _check(component: Component, device: str, dtype: str, *, verbose: bool) -> str:
+    """Print the reports of one component, all or the failures only; return "passed", "failed" or "skipped"."""
+    from protgraph.testing import check_component
 
     if verbose:
-        typer.secho(str(subject), bold=True)
-    results = []
-    for result in run(subject, device=device, dtype=dtype):
-        results.append(result)
+        typer.secho(str(component), bold=True)
+    reports = []
+    for report in check_component(component, device=device, dtype=dtype):
+        reports.append(report)
         if verbose:
-            _print(result)
-    bad = [result for result in results if not result.ok]
+            _print(report)
+    failed = [report for report in reports if not report.ok]
+    is_skipped = reports[0].status == "skipped"  # it cannot be built here
+    status = "failed" if failed else "skipped" if is_skipped else "passed"
     if not verbose:
-        sign, color = _SIGN["failed" if bad else "passed"]
-        worst = max((r.error for r in results if r.check == "rotation" and r.error is not None), default=None)
-        counts = f"{sum(r.status == 'passed' for r in results)} passed"
-        counts += "".join(f", {n} {s}" for s in ("expected", "failed") if (n := sum(r.status == s for r in results)))
-        shown = "" if worst is None else f"  rotation {worst:.0e}"
-        typer.echo(f"{typer.style(sign, fg=color)} {subject!s:<40} {counts}{shown}")
-        for result in bad:
-            _print(result)
-    return not bad
+        sign, color = _SIGN[status]
+        summary = reports[0].message if is_skipped else _counts(reports)
+        typer.echo(f"{typer.style(sign, fg=color)} {component!s:<40} {summary}")
+        for report in failed:
+            _print(report)
+    return status
 
 
-def _print(result: Result) -> None:
-    sign, color = _SIGN[result.status]
-    error = "" if result.error is None else f"{result.error:.1e}"
-    message = result.message.replace("\n", "\n    ")
-    line = f"  {typer.style(sign, fg=color)} {result.check:<24} {error:<9} {message}"
+def _counts(reports: Sequence[Report]) -> str:
+    worst = max((r.error for r in reports if r.check == "rotation" and r.error is not None), default=None)
+    counts = f"{sum(r.status == 'passed' for r in reports)} passed"
+    counts += "".join(f", {n} {s}" for s in ("expected", "failed") if (n := sum(r.status == s for r in reports)))
+    return counts if worst is None else f"{counts}  rotation {worst:.0e}"
+
+
+def _print(report: Report) -> None:
+    sign, color = _SIGN[report.status]
+    error = "" if report.error is None else f"{report.error:.1e}"
+    message = report.message.replace("\n", "\n    ")
+    line = f"  {typer.style(sign, fg=color)} {report.check:<24} {error:<9} {message}"
     typer.echo(line.rstrip())
 
 
-def _write_table(chosen: Sequence[Subject], path: Path) -> None:
+def _summarize(statuses: Sequence[str]) -> None:
+    """Print how many components pass, fail and are skipped, and the peak memory of this process."""
+    parts = [f"{statuses.count('passed')} of {len(statuses)} components pass"]
+    parts += [f"{n} {status}" for status in ("failed", "skipped") if (n := statuses.count(status))]
+    parts += [f"peak memory {peak:.2f} GB"] if (peak := _peak_memory()) is not None else []
+    typer.secho(", ".join(parts), fg="red" if "failed" in statuses else "green", bold=True)
+
+
+def _peak_memory() -> float | None:
+    """Return the largest resident memory of this process in GB; None on Windows."""
     import sys
 
-    from protgraph.testing.equivariance_table import markdown, measure
+    try:
+        from resource import RUSAGE_SELF, getrusage
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, kB on Linux
+    return getrusage(RUSAGE_SELF).ru_maxrss * unit / 1e9
 
-    rows = {subject: measure(subject) for subject in chosen}
+
+def _write_table(rows: Sequence[object], path: Path) -> None:
+    import sys
+
+    from protgraph.testing.equivariance_table import equivariance_markdown
+
     command = " ".join(["protgraph", *sys.argv[1:]])
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(markdown(rows, command=command), encoding="utf-8")
+    path.write_text(equivariance_markdown(rows, command=command), encoding="utf-8")
     typer.echo(f"wrote {path}")

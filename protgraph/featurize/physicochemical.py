@@ -102,9 +102,12 @@ class Physicochemical(TensorFeaturizer):
         table = torch.cat([table, table.mean(0, keepdim=True)])  # (21, S)
         if standardize:
             table = (table - table[-1]) / table[:-1].std(0, correction=0)
-        self.table = table
+        self.table = self._on_device = table
         self.declare(physicochemical=f"{table.size(1)}x0e")
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         aatype = f["aatype"]
-        return {"physicochemical": self.table.to(aatype.device, torch.get_default_dtype())[aatype]}
+        dtype = torch.get_default_dtype()
+        if self._on_device.device != aatype.device or self._on_device.dtype != dtype:
+            self._on_device = self.table.to(aatype.device, dtype)
+        return {"physicochemical": self._on_device[aatype]}

@@ -213,7 +213,7 @@ class LearnedPositions(nn.Embedding):
     def forward(self, place: Tensor) -> Tensor:
         """``(N,)`` int64 to ``(N, dim)``; a :class:`FieldError` where a place is beyond the last."""
         # On a GPU the lookup itself stops at a place that it does not have; to look before is to wait for it.
-        if not place.is_cuda and place.numel() and int(place.max()) >= self.max_len + self.ends:
+        if place.device.type == "cpu" and place.numel() and int(place.max()) >= self.max_len + self.ends:
             raise FieldError(
                 f"a residue has position {int(place.max()) - self.ends}; learned positions end at "
                 f"max_len - 1 = {self.max_len - 1}"

@@ -51,7 +51,7 @@ class Proteins:
     ) -> None:
         self.batch, self.sizes = batch, tuple(sizes)
         self._numbers = {"chain": chain, "residue": residue}
-        self.padded = batch.is_cuda if padded is None else padded
+        self.padded = batch.device.type != "cpu" if padded is None else padded
         self._layout: PaddedLayout | None = None
         if sum(self.sizes) != batch.numel():
             raise FieldError(f"sizes {self.sizes} sum to {sum(self.sizes)} nodes, but batch has {batch.numel()}")

@@ -155,7 +155,7 @@ class PaddedLayout:
 
     def _send(self, values: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(values)
-        return tensor.pin_memory().to(self._device, non_blocking=True) if self._device.type == "cuda" else tensor
+        return (tensor.pin_memory() if self._device.type == "cuda" else tensor).to(self._device, non_blocking=True)
 
 
 def _groups(size: np.ndarray, padded: bool) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""The conformity suite: does a featurizer, layer, head or model hold what its declarations promise?
+"""Conformity suite: checks that a featurizer, layer, head or model does what its declarations promise.
 
 For plugin authors, as ``protgraph check NAME`` or in their own tests::
 
@@ -12,24 +12,25 @@ For plugin authors, as ``protgraph check NAME`` or in their own tests::
 from __future__ import annotations
 
 from protgraph.data.graph.conformity import Conformity
+from protgraph.testing.component import Component, find_components
 from protgraph.testing.offline_models import offline_models
 from protgraph.testing.parametrize import parametrize_with_checks
 from protgraph.testing.protein_fixtures import degenerate_proteins, make_protein
-from protgraph.testing.subject import Subject, subjects
-from protgraph.testing.suite import CHECKS, Check, Result, check
-from protgraph.testing.trial import ConformityError
+from protgraph.testing.runner import ConformityError, release_modules
+from protgraph.testing.suite import CHECKS, Check, Report, check_component
 
 __all__ = [
     "CHECKS",
     "Check",
+    "Component",
     "Conformity",
     "ConformityError",
-    "Result",
-    "Subject",
-    "check",
+    "Report",
+    "check_component",
     "degenerate_proteins",
+    "find_components",
     "make_protein",
     "offline_models",
     "parametrize_with_checks",
-    "subjects",
+    "release_modules",
 ]

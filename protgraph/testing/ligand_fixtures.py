@@ -1,4 +1,4 @@
-"""Small molecules about a protein that is made by rule, for what looks at ligands."""
+"""Small molecules around a generated protein, for featurizers that read ligands."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from protgraph.structure.vectors import unit
 __all__ = ["with_ligands"]
 
 _ELEMENTS = ("C", "N", "O", "S", "P", "ZN", "FE", "CL")
-_MOLECULE = 10  # atoms of each but the last
+_MOLECULE = 10  # atoms per molecule; the last may have fewer
 
 
 def with_ligands(residues: Residues, atoms: int, *, seed: int) -> Residues:
-    """A protein with atoms of ligands 4 to 9 Å from its CA, in its own floating type.
+    """Add ligand atoms 4 to 9 Å from CA atoms of a protein, in its floating type.
 
     Parameters
     ----------
     residues : Residues
     atoms : int
-        How many; ten make a molecule.
+        Number of atoms; ten form a molecule.
     seed : int
-        Chooses places and elements.
+        Seed of positions and elements.
     """
     rng = np.random.default_rng(seed)
     beside = residues.pos[rng.integers(0, len(residues), atoms)]

@@ -1,4 +1,4 @@
-"""Models whose parts would be downloaded, with small ones in their place."""
+"""Model specs whose downloaded parts are replaced by small ones, so that they can be built without network."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from protgraph.registry.component import ComponentSpec
 __all__ = ["offline_models"]
 
 
-def offline_models(graph: ModelSpec) -> ModelSpec:
-    """The model graph with what its components state as :attr:`protgraph.testing.Conformity.offline`.
+def offline_models(spec: ModelSpec) -> ModelSpec:
+    """Apply the options that components state as :attr:`protgraph.testing.Conformity.offline`.
 
-    A model without such components comes back as it is. Nothing is downloaded for it, and it knows nothing: what is
-    tested is how it is built.
+    A model without such components is returned unchanged. The replaced parts have random weights: checks test how the
+    model is built, not what it predicts.
     """
-    features = tuple(_offline(registry.featurizers, n) for n in graph.features)
-    layers = tuple(_offline(registry.layers, n) for n in graph.layers)
-    if (features, layers) == (graph.features, graph.layers):
-        return graph
-    return replace(graph, features=features, layers=layers)
+    features = tuple(_offline(registry.featurizers, n) for n in spec.features)
+    layers = tuple(_offline(registry.layers, n) for n in spec.layers)
+    if (features, layers) == (spec.features, spec.layers):
+        return spec
+    return replace(spec, features=features, layers=layers)
 
 
-def _offline(known: Registry, n: ComponentSpec) -> ComponentSpec:
-    stated = getattr(known.get(n.name), "conformity", None)
+def _offline(names: Registry, component: ComponentSpec) -> ComponentSpec:
+    stated = getattr(names.get(component.name), "conformity", None)
     if stated is None or not stated.offline:
-        return n
-    return replace(n, options={**n.options, **stated.offline})
+        return component
+    return replace(component, options={**component.options, **stated.offline})

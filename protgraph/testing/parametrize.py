@@ -8,9 +8,9 @@ from functools import partial
 from protgraph.errors import MissingExtraError, WiringError
 from protgraph.model import ModelSpec
 from protgraph.registry import Registry
-from protgraph.testing.subject import Kind, Subject, subjects
-from protgraph.testing.suite import CHECKS, Check, expected, floating, unexpected
-from protgraph.testing.trial import ConformityError, NotApplicable, Trial
+from protgraph.testing.component import Component, ComponentKind, find_components
+from protgraph.testing.runner import ConformityError, NotApplicable, Runner
+from protgraph.testing.suite import CHECKS, Check, dtype_of, expected_failure, unexpected_pass
 
 __all__ = ["parametrize_with_checks"]
 
@@ -18,27 +18,27 @@ __all__ = ["parametrize_with_checks"]
 def parametrize_with_checks(
     what: Registry | str | type | ModelSpec | Sequence[object],
     *,
-    kind: Kind | None = None,
+    kind: ComponentKind | None = None,
     device: str = "cpu",
     dtype: str = "float64",
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a test of ``component`` and ``check`` run once for each component and each check that is for its kind.
+    """Run a test of ``component`` and ``check`` once for each component and each check that applies to its kind.
 
     Parameters
     ----------
     what : Registry, str, class, ModelSpec, or a sequence of those
-        Which components: ``pg.layers``, ``"my_layer"``, ``["my_layer", "my_model"]``, ``MyLayer``.
+        The components: ``pg.layers``, ``"my_layer"``, ``["my_layer", "my_model"]``, ``MyLayer``.
     kind : {"featurizer", "layer", "head", "model"}, optional
-        Only this kind, where several share a name.
+        Only this kind, if several share a name.
     device : str
-        Where: "cpu", "cuda".
+        "cpu" or "cuda".
     dtype : {"float64", "float32"}
         float64 is held to 1e-10, float32 to the component's tolerance.
 
     Returns
     -------
     callable
-        A decorator. Failures that a component expects are xfails with its reason, and strict.
+        A decorator. Expected failures are strict xfails with the component's reason.
 
     Examples
     --------
@@ -56,32 +56,33 @@ def parametrize_with_checks(
         raise MissingExtraError("parametrize_with_checks needs pytest: pip install pytest") from e
 
     parameters = []
-    for subject in subjects(what, kind=kind):
-        trial = Trial(subject, device, floating(dtype))
-        for one in CHECKS:
-            if subject.kind in one.kinds:
-                name = f"{subject.kind}-{subject.name}-{one.name}"
-                parameters.append(pytest.param(subject, partial(_ask, one, trial), id=name))
+    for component in find_components(what, kind=kind):
+        runner = Runner(component, device, dtype_of(dtype))
+        for check in CHECKS:
+            if component.kind in check.kinds:
+                name = f"{component.kind}-{component.name}-{check.name}"
+                parameters.append(pytest.param(component, partial(_run, check, runner), id=name))
     return pytest.mark.parametrize(("component", "check"), parameters)
 
 
-def _ask(one: Check, trial: Trial, subject: Subject) -> None:
-    """Run one check on the component that it was made for; what does not apply is skipped."""
+def _run(check: Check, runner: Runner, component: Component) -> None:
+    """Run one check as a test of the component that it is a parameter with."""
     import pytest
 
-    if subject is not trial.subject:
+    if component is not runner.component:
         raise WiringError(
-            f"this check is for {trial.subject}: call check(component) with the parameter of the same test"
+            f"this check is a parameter for {runner.component}, not {component}. "
+            "Call check(component) with both parameters of one test."
         )
-    reason = expected(one, subject)
+    reason = expected_failure(check, component)
     try:
-        with trial.naming(one.name):
-            one.function(trial)
+        with runner.errors_as_failures(check.name):
+            check.function(runner)
     except NotApplicable as e:
         pytest.skip(str(e))
     except ConformityError:
         if reason is None:
             raise
         pytest.xfail(reason)
-    if reason is not None and subject.strict:
-        raise ConformityError(unexpected(one, subject, reason))
+    if reason is not None and component.is_strict:
+        raise ConformityError(unexpected_pass(check, component, reason))

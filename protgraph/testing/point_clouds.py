@@ -1,6 +1,6 @@
-"""Pairs of point clouds that are different but look alike: to distances, to angles, to few layers, to low degrees.
+"""Pairs of different point clouds that share distances, angles, neighborhoods or low-degree moments.
 
-All are made by rule; edges join what a network may compare in one step.
+Edges join the points that a network can compare in one layer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["PointCloud", "fold", "k_chain", "mirror_images", "star", "three_body
 
 @dataclass(frozen=True, eq=False)
 class PointCloud:
-    """Points of one kind, some of them joined.
+    """Points of one kind, some of them joined by edges.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class PointCloud:
         return both[np.lexsort(both.T)].T
 
     def residues(self, *, framed: bool = False) -> Residues:
-        """The points as CA atoms of alanines, each a chain of its own, with nothing else known of them.
+        """Return the points as CA atoms of alanines, each in its own chain, without other atoms.
 
-        ``framed`` gives each an N and a C, in the same direction from all points: their frames are the axes of space.
+        ``framed`` adds an N and a C to each, in the same directions: all frames are the coordinate axes.
         """
         n = len(self.pos)
         backbone = np.full((n, 4, 3), np.nan)
@@ -67,17 +67,17 @@ class PointCloud:
 
 
 def star(around: np.ndarray) -> PointCloud:
-    """A point at the origin joined to points around it, ``(P, 3)``, which are not joined to each other."""
+    """Join a point at the origin to the points around it, ``(P, 3)``, which are not joined to each other."""
     rays = np.arange(1, len(around) + 1)
     return PointCloud(np.concatenate([np.zeros((1, 3)), around]), np.stack([np.zeros_like(rays), rays], 1))
 
 
 def k_chain(k: int) -> tuple[PointCloud, PointCloud]:
-    """k points in a line and one more at each end, which turn to one side, or to two: only both ends together tell.
+    """Return two chains: k points in a line and one at each end, bent to the same side or to opposite sides.
 
-    Neighbors are 5 Å apart. What a point can know grows by one step a layer, and the one in the middle is
-    ``⌊k/2⌋ + 1`` steps from the farther end: fewer layers cannot tell the two apart. Layers that pass on distances
-    alone never can.
+    Neighbors are 5 Å apart. Only both ends together distinguish the chains. Information spreads by one step per layer,
+    and the middle point is ``⌊k/2⌋ + 1`` steps from the farther end: fewer layers cannot distinguish the two. Layers
+    that pass on distances alone never can.
 
     References
     ----------
@@ -92,34 +92,34 @@ def k_chain(k: int) -> tuple[PointCloud, PointCloud]:
 
 
 def fold(order: int) -> tuple[PointCloud, PointCloud]:
-    """A star of ``order`` rays in a plane, and the same turned by half the angle between two of them.
+    """Return a planar star of ``order`` rays, and the same rotated by half the angle between two rays.
 
-    Sums over the rays of spherical harmonics of degree ``1 ≤ l < order`` are the same for both: a network needs degree
-    ``order`` to see how the star is turned.
+    Sums over the rays of spherical harmonics of degree ``1 ≤ l < order`` are equal for both: a network needs degree
+    ``order`` to detect the rotation.
 
     References
     ----------
     Joshi et al. 2023, arXiv:2301.09308, sec. 5.2 (rotational symmetry).
     """
-    frame = random_rotations(1, seed=order)[0].numpy()  # no axis of the star is one of space
+    frame = random_rotations(1, seed=order)[0].numpy()  # no ray lies on a coordinate axis
 
-    def ring(turned: float) -> PointCloud:
-        angles = 2 * math.pi * (np.arange(order) + turned) / order
+    def ring(shift: float) -> PointCloud:
+        angles = 2 * math.pi * (np.arange(order) + shift) / order
         return star(5.0 * np.stack([np.cos(angles), np.sin(angles), np.zeros(order)], 1) @ frame.T)
 
     return ring(0.0), ring(0.5)
 
 
 def two_body() -> tuple[PointCloud, PointCloud]:
-    """Two rays of one length at 60° and at 90°: the same distances from the center."""
+    """Return stars of two rays of one length, at 60° and at 90°: equal distances from the center."""
     return _ring([0, 60]), _ring([0, 90])
 
 
 def three_body() -> tuple[PointCloud, PointCloud]:
-    """Four rays of one length in a plane, two stars with the same distances and the same six angles.
+    """Return two planar stars of four rays of one length, with equal distances and the same six angles.
 
-    Rays point to 0, 1, 3, 4 and to 0, 1, 2, 5 of the eight corners of an octagon: homometric sets, whose differences
-    are the same. No sum over pairs of neighbors tells them apart; sums over triples do.
+    Rays point to the corners 0, 1, 3, 4 and 0, 1, 2, 5 of an octagon: homometric sets, whose differences are equal. No
+    sum over pairs of neighbors distinguishes them; sums over triples do.
 
     References
     ----------
@@ -130,7 +130,7 @@ def three_body() -> tuple[PointCloud, PointCloud]:
 
 
 def mirror_images() -> tuple[PointCloud, PointCloud]:
-    """A star of four rays of unlike lengths, not in a plane, and its mirror image."""
+    """Return a non-planar star of four rays of different lengths, and its mirror image."""
     around = np.array([[4.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 6.0], [-3.0, -3.0, -4.0]])
     return star(around), star(around * [1, 1, -1])
 

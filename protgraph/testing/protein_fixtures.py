@@ -1,4 +1,4 @@
-"""Small proteins made by rule, with helices, strands and side chains, without any file; and degenerate ones."""
+"""Generated small proteins with helices, strands and side chains, and degenerate ones; no files."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.structure.vectors import unit
 from protgraph.testing.ligand_fixtures import with_ligands
 
-__all__ = ["copied", "degenerate_proteins", "make_protein", "proteins"]
+__all__ = ["copy_residues", "degenerate_proteins", "make_protein", "proteins"]
 
 # Bond lengths (Å) and angles (degrees) of the peptide unit: Engh & Huber 1991, doi:10.1107/S0108767391001071.
 _N_CA, _CA_C, _C_N, _C_O = 1.458, 1.525, 1.329, 1.231
 _N_CA_C, _CA_C_N, _C_N_CA, _CA_C_O = 111.2, 116.2, 121.7, 120.8
 #: φ and ψ of α-helix, β-strand and polyproline II, in degrees.
 _SHAPES = ((-60.0, -45.0), (-120.0, 130.0), (-75.0, 145.0))
-#: Every atom is moved by a normal deviate of this width (Å): no two distances of an ideal helix stay equal.
+#: Standard deviation (Å) of noise on every atom, so that no two distances of an ideal helix stay equal.
 _JITTER = 0.1
 
 
 @cache
 def proteins(*, ligands: bool = False) -> tuple[Residues, ...]:
-    """Two proteins, one of two chains (11 and 8 residues) and one of a single chain (7), the same in every process.
+    """Return a protein of two chains (11 and 8 residues) and one of a single chain (7), always the same.
 
-    With ``ligands``, 28 atoms of small molecules lie about the first, and 9 about the second.
+    With ``ligands``, the first has 28 atoms of small molecules, the second 9.
     """
-    both = make_protein((11, 8), seed=160), make_protein((7,), seed=361)  # no atoms too near, no distances alike
+    both = make_protein((11, 8), seed=160), make_protein((7,), seed=361)  # no clashes, no two similar distances
     return (with_ligands(both[0], 28, seed=2044), with_ligands(both[1], 9, seed=1963)) if ligands else both
 
 
 def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
-    """Residues of a protein-like structure, in float64.
+    """Generate residues of a protein-like structure, in float64.
 
     Parameters
     ----------
     lengths : sequence of int
-        Residues of each chain.
+        Number of residues of each chain.
     seed : int
-        Chooses types, shapes, jitter and how the chains lie.
+        Seed of types, shapes, noise and positions of the chains.
     """
     rng = np.random.default_rng(seed)
     backbone = np.concatenate([_place(_chain(n, rng), rng) for n in lengths])  # (N, 4, 3)
@@ -58,8 +58,8 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
     cg = cb + 1.52 * unit(rng.normal(size=(n, 3)) + unit(cb - backbone[:, 1]))
     atoms = np.concatenate([backbone, cb[:, None], cg[:, None]], 1)  # (N, 6, 3)
     names = np.array(["N", "CA", "C", "O", "CB", "CG"])
-    there = np.ones((n, 6), bool)
-    there[:, 4:] = rng.random((n, 1)) < 0.9  # some residues have no side chain, as glycine
+    present = np.ones((n, 6), bool)
+    present[:, 4:] = rng.random((n, 1)) < 0.9  # some residues have no side chain, like glycine
     return Residues(
         name=f"made{seed}",
         chain=np.repeat(np.array([chr(65 + c) for c in range(len(lengths))]), lengths),
@@ -71,18 +71,18 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
         backbone=backbone,
         b_factor=rng.uniform(10, 60, n),
         occupancy=rng.uniform(0.5, 1, n),
-        predicted=True,  # so that confidences are there
+        predicted=True,  # so that it has confidences
         seq_pos=seq_pos,
-        atom_pos=atoms[there],
-        atom_name=np.broadcast_to(names, (n, 6))[there],
-        atom_element=np.broadcast_to(np.array([name[0] for name in names]), (n, 6))[there],
-        atom_residue=np.nonzero(there)[0],
+        atom_pos=atoms[present],
+        atom_name=np.broadcast_to(names, (n, 6))[present],
+        atom_element=np.broadcast_to(np.array([name[0] for name in names]), (n, 6))[present],
+        atom_residue=np.nonzero(present)[0],
         report=LossReport(),
     )
 
 
-def copied(residues: Residues, dtype: torch.dtype = torch.float64) -> Residues:
-    """The same in other memory, coordinates and B factors in float64 or else, as from files, in float32."""
+def copy_residues(residues: Residues, dtype: torch.dtype = torch.float64) -> Residues:
+    """Copy residues, with coordinates and B factors in float64, or for other types in float32, as from files."""
     kind = np.float64 if dtype == torch.float64 else np.float32
     ligands = residues.ligands
     if ligands is not None:
@@ -93,17 +93,17 @@ def copied(residues: Residues, dtype: torch.dtype = torch.float64) -> Residues:
 
 
 def degenerate_proteins(*, ligands: bool = False) -> dict[str, Residues]:
-    """Proteins that make formulas divide by zero, by what they are; with ``ligands``, 3 atoms lie on one place of each.
+    """Return proteins on which formulas divide by zero, by description.
 
-    One more protein has no atom of a ligand then.
+    With ``ligands``, each has 3 ligand atoms at the position of its first residue, and one more protein has none.
     """
-    made = _degenerate()
+    cases = _degenerate()
     if not ligands:
-        return made
-    bound = {name: with_ligands(residues, 3, seed=0) for name, residues in made.items()}
+        return cases
+    bound = {name: with_ligands(residues, 3, seed=0) for name, residues in cases.items()}
     for residues in bound.values():
         residues.ligands.atom_pos[:] = residues.pos[0]
-    return {**bound, "no ligand": made["several chains"]}
+    return {**bound, "no ligand": cases["several chains"]}
 
 
 def _degenerate() -> dict[str, Residues]:
@@ -130,7 +130,7 @@ def _degenerate() -> dict[str, Residues]:
 
 
 def _chain(length: int, rng: np.random.Generator) -> np.ndarray:
-    """Atoms N, CA, C, O of one chain, ``(length, 4, 3)``, Å, from its dihedral angles."""
+    """Return atoms N, CA, C, O of one chain, ``(length, 4, 3)``, Å, from its dihedral angles."""
     shape = np.repeat(rng.integers(0, len(_SHAPES), length // 4 + 1), 4)[:length]
     phi, psi = np.array(_SHAPES)[shape].T
     atoms = [np.zeros(3), np.array([_N_CA, 0.0, 0.0])]
@@ -146,7 +146,7 @@ def _chain(length: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _extend(last: Sequence[np.ndarray], length: float, angle: float, dihedral: float) -> np.ndarray:
-    """The atom after three others (NeRF: Parsons et al. 2005, doi:10.1002/jcc.20237)."""
+    """Place an atom after three others (NeRF: Parsons et al. 2005, doi:10.1002/jcc.20237)."""
     a, b, c = last
     bc = unit((c - b)[None])[0]
     normal = unit(np.cross(b - a, bc)[None])[0]
@@ -156,7 +156,7 @@ def _extend(last: Sequence[np.ndarray], length: float, angle: float, dihedral: f
 
 
 def _place(chain: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The chain turned about its center and put some 8 Å from the origin."""
+    """Rotate a chain about its center and move it about 8 Å from the origin."""
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     turn *= np.sign(np.linalg.det(turn))
     return (chain - chain.mean((0, 1))) @ turn + 8.0 * unit(rng.normal(size=(1, 3)))

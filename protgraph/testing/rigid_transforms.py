@@ -1,4 +1,4 @@
-"""Many motions x ↦ Q x + t at once, done to fields and taken back."""
+"""Batches of rigid transforms x ↦ Q x + t, applied to fields and structures and inverted."""
 
 from __future__ import annotations
 
@@ -13,54 +13,55 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.structure import Residues
 from protgraph.symmetry import random_reflections, random_rotations, representation
 
-__all__ = ["Motions", "reflections", "rotations"]
+__all__ = ["RigidTransforms", "reflections", "rotations"]
 
 _COORDINATES = ("pos", "backbone", "atom_pos")
 
 
-class Motions:
-    """M orthogonal maps, each with a translation.
+class RigidTransforms:
+    """M orthogonal matrices, each with a translation.
 
     Parameters
     ----------
-    elements : Tensor
+    matrices : Tensor
         Q, ``(M, 3, 3)`` float64.
-    shifts : Tensor
+    translations : Tensor
         t, ``(M, 3)`` float64, Å.
     """
 
-    def __init__(self, elements: Tensor, shifts: Tensor) -> None:
-        self.elements, self.shifts = elements, shifts
-        self._matrices: dict[str, Tensor] = {}
+    def __init__(self, matrices: Tensor, translations: Tensor) -> None:
+        self.matrices, self.translations = matrices, translations
+        self._representations: dict[str, Tensor] = {}
 
     def __len__(self) -> int:
-        return len(self.elements)
+        return len(self.matrices)
 
-    def at_rest(self) -> Motions:
-        """As many motions that move nothing."""
-        return Motions(torch.eye(3, dtype=torch.float64).expand_as(self.elements), torch.zeros_like(self.shifts))
+    def identity(self) -> RigidTransforms:
+        """Return as many identity transforms."""
+        eye = torch.eye(3, dtype=torch.float64).expand_as(self.matrices)
+        return RigidTransforms(eye, torch.zeros_like(self.translations))
 
-    def first(self, count: int) -> Motions:
-        """The first few of them."""
-        return Motions(self.elements[:count], self.shifts[:count])
+    def first(self, count: int) -> RigidTransforms:
+        """Return the first ``count`` transforms."""
+        return RigidTransforms(self.matrices[:count], self.translations[:count])
 
     def apply(self, value: Tensor, spec: FieldSpec) -> Tensor:
-        """A field's values after each motion, ``(R, …)`` to ``(M, R, …)``."""
-        wide = value.expand(len(self), *value.shape)
+        """Transform a field's values, ``(R, …)`` to ``(M, R, …)``."""
+        expanded = value.expand(len(self), *value.shape)
         if spec.irreps == "point":
-            shifts = self.shifts.view(-1, *[1] * (value.dim() - 1), 3)
-            return torch.einsum("mab,m...b->m...a", self.elements, wide) + shifts
-        return self._turn(wide, spec, inverse=False)
+            shifts = self.translations.view(-1, *[1] * (value.dim() - 1), 3)
+            return torch.einsum("mab,m...b->m...a", self.matrices, expanded) + shifts
+        return self._rotate(expanded, spec, inverse=False)
 
     def undo(self, value: Tensor, spec: FieldSpec) -> Tensor:
-        """The inverse of :meth:`apply` on values that were moved, ``(M, R, …)`` to ``(M, R, …)``."""
+        """Apply the inverse transforms to transformed values, ``(M, R, …)`` to ``(M, R, …)``."""
         if spec.irreps == "point":
-            shifts = self.shifts.view(-1, *[1] * (value.dim() - 2), 3)
-            return torch.einsum("mba,m...b->m...a", self.elements, value - shifts)
-        return self._turn(value, spec, inverse=True)
+            shifts = self.translations.view(-1, *[1] * (value.dim() - 2), 3)
+            return torch.einsum("mba,m...b->m...a", self.matrices, value - shifts)
+        return self._rotate(value, spec, inverse=True)
 
     def move(self, residues: Residues) -> list[Residues]:
-        """The protein after each motion."""
+        """Return one transformed copy of the protein per transform, ligands included."""
         point = FieldSpec("pos", "node", "point")
         moved = {n: self.apply(torch.from_numpy(getattr(residues, n)), point).numpy() for n in _COORDINATES}
         copies = [replace(residues, **{n: moved[n][m] for n in _COORDINATES}) for m in range(len(self))]
@@ -69,30 +70,30 @@ class Motions:
         atoms = self.apply(torch.from_numpy(residues.ligands.atom_pos), point).numpy()
         return [replace(c, ligands=replace(c.ligands, atom_pos=a)) for c, a in zip(copies, atoms, strict=True)]
 
-    def _turn(self, value: Tensor, spec: FieldSpec, *, inverse: bool) -> Tensor:
+    def _rotate(self, value: Tensor, spec: FieldSpec, *, inverse: bool) -> Tensor:
         if spec.irreps == "index" or (spec.is_scalar and "o" not in spec.irreps) or not value.is_floating_point():
             return value
-        if spec.irreps not in self._matrices:
-            self._matrices[spec.irreps] = torch.stack([representation(q, spec.irreps) for q in self.elements])
-        matrices = self._matrices[spec.irreps]
+        if spec.irreps not in self._representations:
+            self._representations[spec.irreps] = torch.stack([representation(q, spec.irreps) for q in self.matrices])
+        matrices = self._representations[spec.irreps]
         flat = value.flatten(2)  # (M, R, dim)
         return (flat @ (matrices if inverse else matrices.mT)).view(value.shape)
 
 
 @cache
-def rotations() -> Motions:
-    """32 Haar-random rotations, each with a translation of 100 to 300 Å."""
-    return _motions(random_rotations(32, seed=11))
+def rotations() -> RigidTransforms:
+    """Return 32 Haar-random rotations, each with a translation of 100 to 300 Å."""
+    return _with_translations(random_rotations(32, seed=11))
 
 
 @cache
-def reflections() -> Motions:
-    """8 random reflections −R, each with a translation of 100 to 300 Å."""
-    return _motions(random_reflections(8, seed=12))
+def reflections() -> RigidTransforms:
+    """Return 8 random reflections −R, each with a translation of 100 to 300 Å."""
+    return _with_translations(random_reflections(8, seed=12))
 
 
-def _motions(elements: Tensor) -> Motions:
+def _with_translations(matrices: Tensor) -> RigidTransforms:
     generator = torch.Generator().manual_seed(13)
-    direction = normalize(torch.randn(len(elements), 3, generator=generator, dtype=torch.float64), dim=-1)
-    length = 100 + 200 * torch.rand(len(elements), 1, generator=generator, dtype=torch.float64)
-    return Motions(elements, length * direction)
+    direction = normalize(torch.randn(len(matrices), 3, generator=generator, dtype=torch.float64), dim=-1)
+    length = 100 + 200 * torch.rand(len(matrices), 1, generator=generator, dtype=torch.float64)
+    return RigidTransforms(matrices, length * direction)

@@ -1,4 +1,4 @@
-"""The checks in their order, the verdict of each, and the two ways to run them: here, and as pytest parameters."""
+"""The checks in their order, the report of each, and the two ways to run them: here, and as pytest parameters."""
 
 from __future__ import annotations
 
@@ -10,41 +10,43 @@ import torch
 
 from protgraph.errors import OptionError
 from protgraph.testing.checks import form, learning, symmetry
-from protgraph.testing.subject import Kind, Subject
-from protgraph.testing.trial import ConformityError, NotApplicable, Trial
+from protgraph.testing.checks.device import device as same_device
+from protgraph.testing.component import Component, ComponentKind
+from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 
-__all__ = ["CHECKS", "Check", "Result", "check"]
+__all__ = ["CHECKS", "Check", "Report", "check_component"]
 
 Status = Literal["passed", "failed", "expected", "skipped"]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that components must hold.
+    """A property that components must have.
 
     Parameters
     ----------
     name : str
         As in :class:`protgraph.testing.Conformity.expected_failures` and in test ids.
     function : callable
-        Takes a :class:`Trial`; gives the error that it measured, or None; raises :class:`ConformityError`.
+        Takes a :class:`protgraph.testing.runner.Runner`; returns the measured error or None; raises
+        :class:`ConformityError`.
     kinds : tuple of str
-        Which kinds of component it is for.
+        The kinds of component that it applies to.
     """
 
     name: str
-    function: Callable[[Trial], float | None]
-    kinds: tuple[Kind, ...] = ("featurizer", "layer", "head", "model")
+    function: Callable[[Runner], float | None]
+    kinds: tuple[ComponentKind, ...] = ("featurizer", "layer", "head", "model")
 
     @property
     def claim(self) -> str:
-        """What holds where it passes."""
+        """The property, as one sentence."""
         return (self.function.__doc__ or "").strip().splitlines()[0]
 
 
-_LEARNERS: tuple[Kind, ...] = ("layer", "head", "model")
+_WITH_PARAMETERS: tuple[ComponentKind, ...] = ("layer", "head", "model")
 
-#: In this order: what comes later says nothing where what comes before fails.
+#: In this order; a later check is only meaningful if the earlier ones pass.
 CHECKS: tuple[Check, ...] = (
     Check("builds", form.builds),
     Check("signature", form.signature),
@@ -58,32 +60,33 @@ CHECKS: tuple[Check, ...] = (
     Check("edge_order", symmetry.edge_order),
     Check("batch_equals_singles", symmetry.batch_equals_singles),
     Check("no_leak", symmetry.no_leak),
-    Check("every_parameter_learns", learning.every_parameter_learns, _LEARNERS),
+    Check("every_parameter_learns", learning.every_parameter_learns, _WITH_PARAMETERS),
     Check("degenerate", learning.degenerate),
-    Check("state_dict", learning.state_dict, _LEARNERS),
+    Check("state_dict", learning.state_dict, _WITH_PARAMETERS),
     Check("seed", learning.seed),
     Check("float32", learning.float32),
-    Check("cuda", symmetry.same_on_cuda, _LEARNERS),
+    Check("device", same_device),
+    Check("cuda", symmetry.same_on_cuda, _WITH_PARAMETERS),
 )
 
 
 @dataclass(frozen=True)
-class Result:
-    """The verdict of one check.
+class Report:
+    """The result of one check on one component.
 
     Parameters
     ----------
-    subject, check : str
+    component, check : str
         "layer gat", "rotation".
     status : {"passed", "failed", "expected", "skipped"}
-        "expected" where it failed as the component says it must.
+        "expected" if it failed as the component states.
     error : float, optional
-        What was measured: a relative error, dimensionless.
+        The measured relative error, dimensionless.
     message : str
-        Why it failed, or does not apply.
+        The reason why it failed or does not apply.
     """
 
-    subject: str
+    component: str
     check: str
     status: Status
     error: float | None = None
@@ -94,58 +97,63 @@ class Result:
         return self.status != "failed"
 
 
-def check(subject: Subject, *, device: str = "cpu", dtype: str = "float64") -> Iterator[Result]:
-    """Run every check on one component; one that cannot be built is asked nothing else.
+def check_component(component: Component, *, device: str = "cpu", dtype: str = "float64") -> Iterator[Report]:
+    """Run every check on one component; stop after the first if it cannot be built.
 
     Parameters
     ----------
-    subject : Subject
-        See :func:`protgraph.testing.subjects`.
+    component : Component
+        See :func:`protgraph.testing.find_components`.
     device : str
-        Where: "cpu", "cuda".
+        "cpu" or "cuda".
     dtype : {"float64", "float32"}
         float64 is held to 1e-10, float32 to the component's tolerance.
+
+    Yields
+    ------
+    Report
+        One per check that applies to this kind of component.
     """
-    trial = Trial(subject, device, floating(dtype))
-    for one in CHECKS:
-        if subject.kind not in one.kinds:
+    runner = Runner(component, device, dtype_of(dtype))
+    for check in CHECKS:
+        if component.kind not in check.kinds:
             continue
-        result = verdict(one, trial)
-        yield result
-        if one.name == "builds" and not result.ok:
+        report = run_check(check, runner)
+        yield report
+        if check.name == "builds" and report.status in ("failed", "skipped"):
             return
 
 
-def verdict(one: Check, trial: Trial) -> Result:
-    """Run one check and weigh what it finds against what the component expects."""
-    who, reason = str(trial.subject), expected(one, trial.subject)
+def run_check(check: Check, runner: Runner) -> Report:
+    """Run one check and compare its result with what the component expects."""
+    name, reason = str(runner.component), expected_failure(check, runner.component)
     try:
-        with trial.naming(one.name):
-            error = one.function(trial)
+        with runner.errors_as_failures(check.name):
+            error = check.function(runner)
     except NotApplicable as e:
-        return Result(who, one.name, "skipped", message=str(e))
+        return Report(name, check.name, "skipped", message=str(e))
     except ConformityError as e:
-        return Result(who, one.name, "expected" if reason else "failed", message=reason or str(e))
-    if reason and trial.subject.strict:
-        return Result(who, one.name, "failed", error, unexpected(one, trial.subject, reason))
-    return Result(who, one.name, "passed", error)
+        return Report(name, check.name, "expected" if reason else "failed", message=reason or str(e))
+    if reason and runner.component.is_strict:
+        return Report(name, check.name, "failed", error, unexpected_pass(check, runner.component, reason))
+    return Report(name, check.name, "passed", error)
 
 
-def expected(one: Check, subject: Subject) -> str | None:
-    """Why the component cannot pass this check, if it says so."""
+def expected_failure(check: Check, component: Component) -> str | None:
+    """Return the component's stated reason why it cannot pass a check; None if it states none."""
     try:
-        return subject.conformity.expected_failures.get(one.name)
-    except Exception:  # noqa: BLE001 -- it cannot be loaded or built, which the first check says
+        return component.conformity.expected_failures.get(check.name)
+    except Exception:  # noqa: BLE001 -- it cannot be loaded or built: the check "builds" reports it
         return None
 
 
-def unexpected(one: Check, subject: Subject, reason: str) -> str:
-    """What is wrong where an expected failure passes."""
-    return f"{subject}: {one.name} was expected to fail ({reason}), and passes: take the expectation away"
+def unexpected_pass(check: Check, component: Component, reason: str) -> str:
+    """Return the message for an expected failure that passes."""
+    return f"{component}: {check.name} passes, but is listed in expected_failures ({reason}). Remove it there."
 
 
-def floating(name: str) -> torch.dtype:
-    """The torch type of a name."""
+def dtype_of(name: str) -> torch.dtype:
+    """Return the torch type of a name."""
     if name not in ("float64", "float32"):
-        raise OptionError(f"dtype={name!r} is neither 'float64' nor 'float32'")
+        raise OptionError(f"dtype={name!r} is not supported. Use 'float64' or 'float32'.")
     return getattr(torch, name)

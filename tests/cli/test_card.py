@@ -1,4 +1,4 @@
-"""``protgraph card`` prints what a layer tells apart."""
+"""Command ``protgraph card``: the expressivity report of a layer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from protgraph.cli.card import _options
 from protgraph.errors import OptionError
 
 
-def test_the_card_of_a_layer_is_printed(run):
+def test_the_report_of_a_layer_is_printed(run):
     result = run("card", "tfn", "--option", "lmax=2", "--option", "irreps=16x0e+4x1o+4x2e")
     assert result.code == 0
-    assert "how a star of 2 rays is turned" in result.out and "from 2 layers on" in result.out
+    assert "star of 2 rays" in result.out and "from 2 layers on" in result.out
     assert "tfn(edge_attr=edge_rbf)" in result.out
 
 

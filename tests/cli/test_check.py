@@ -1,4 +1,4 @@
-"""``protgraph check``: verdicts, exit codes and the table."""
+"""Command ``protgraph check``: reports, exit codes and the table."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import torch
 import protgraph as pg
 
 
-def test_each_check_is_shown_with_what_was_measured(run):
+def test_each_check_is_shown_with_its_error(run):
     result = run("check", "linear")
     assert result.code == 0
     assert "layer linear" in result.out and "✓ rotation" in result.out and "1 of 1 components pass" in result.out
 
 
-def test_a_failure_is_exit_code_1_and_says_what(run, monkeypatch):
+def test_a_failure_is_shown_with_exit_code_1(run, monkeypatch):
     class CliZero(pg.GraphLayer):
         reads, writes = ("h",), ("h",)
 
@@ -29,7 +29,7 @@ def test_a_failure_is_exit_code_1_and_says_what(run, monkeypatch):
     pg.layers.register("cli_zero", CliZero)
     result = run("check", "cli_zero")
     assert result.code == 1
-    assert "✗ non_trivial" in result.out and "nothing but zeros" in result.out and "0 of 1" in result.out
+    assert "✗ non_trivial" in result.out and "zero" in result.out and "0 of 1" in result.out
 
 
 def test_all_of_a_kind_with_a_table(run, tmp_path):
@@ -42,10 +42,26 @@ def test_all_of_a_kind_with_a_table(run, tmp_path):
     assert "float64, CPU" in text and f"torch {torch.__version__}" in text and "protgraph" in text
     worst = max(float(row.split("|")[2]) for row in rows)
     assert 0 < worst < 1e-10
+    assert "[^1]" not in text
+
+
+def test_an_expected_failure_in_the_table_has_a_footnote_with_its_reason(run, tmp_path):
+    table = tmp_path / "equivariance.md"
+    assert run("check", "ca_pair_rbf", "linear", "--table", table).code == 0
+    lines = table.read_text(encoding="utf-8").splitlines()
+    row = next(line for line in lines if line.startswith("| featurizer ca_pair_rbf"))
+    assert float(row.split("|")[2].split()[0]) > 1e-3 and row.count("[^1]") == 2
+    reason = pg.featurizers.get("ca_pair_rbf").conformity.expected_failures["rotation"]
+    assert any(line.startswith("[^1]: ") and reason in line for line in lines)
+    assert "[^" not in next(line for line in lines if line.startswith("| layer linear"))
+
+
+def test_the_summary_has_the_peak_memory(run):
+    assert " GB" in run("check", "linear").out.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
-    ("args", "says"),
+    ("args", "text"),
     [
         (["schnett"], "Did you mean 'schnet'"),
         ([], "--all"),
@@ -55,6 +71,6 @@ def test_all_of_a_kind_with_a_table(run, tmp_path):
         (["gat", "--device", "nowhere"], "nowhere"),
     ],
 )
-def test_a_wrong_request_is_exit_code_2(run, args, says):
+def test_a_wrong_request_is_exit_code_2(run, args, text):
     result = run("check", *args)
-    assert result.code == 2 and says in result.err
+    assert result.code == 2 and text in result.err

@@ -105,5 +105,5 @@ def test_that_corrected_features_hold_what_they_promise():
             def __init__(self) -> None:
                 super().__init__(corrected=True)
 
-        subject = pg.testing.Subject(name, "featurizer", Corrected)
-        assert not [r for r in pg.testing.check(subject) if r.status == "failed"]
+        component = pg.testing.Component(name, "featurizer", Corrected)
+        assert not [r for r in pg.testing.check_component(component) if r.status == "failed"]

@@ -58,22 +58,22 @@ def test_what_is_masked_says_nothing_but_where_it_is():
     assert not torch.allclose(model(graph)["logits"], hidden)
 
 
-def verdict(model, check="node_order"):
-    (subject,) = pg.testing.subjects(model, kind="model") if isinstance(model, str) else pg.testing.subjects(model)
-    return next(result for result in pg.testing.check(subject) if result.check == check)
+def report_of(model, check="node_order"):
+    (component,) = pg.testing.find_components(model, kind="model" if isinstance(model, str) else None)
+    return next(report for report in pg.testing.check_component(component) if report.check == check)
 
 
 @pytest.mark.parametrize("name, why", [("gpt.small", "causal"), ("bert.small", "places of several chains follow")])
 def test_the_order_of_chains_is_an_input_and_said_to_be(name, why):
-    result = verdict(name)
+    result = report_of(name)
     assert result.status == "expected" and why in result.message
 
 
 def test_without_an_order_of_chains_their_order_does_not_matter():
     encoder = pg.component("encoder", dim=8, heads=2, depth=1, position="rotary")
-    assert verdict(pg.ModelSpec("unordered", layers=[encoder])).status == "passed"
+    assert report_of(pg.ModelSpec("unordered", layers=[encoder])).status == "passed"
     learned = pg.component("encoder", dim=8, heads=2, depth=1, position="learned", norm="post", token_dropout=False)
-    assert verdict(pg.ModelSpec("as_devlin2019", layers=[learned])).status == "passed"
+    assert report_of(pg.ModelSpec("as_devlin2019", layers=[learned])).status == "passed"
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt"])

@@ -1,4 +1,4 @@
-"""The twins are no tests: ``test_broken_twins`` loads them."""
+"""Collect no tests from the twins: ``test_broken_twins`` imports them."""
 
 from __future__ import annotations
 

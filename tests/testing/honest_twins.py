@@ -39,11 +39,11 @@ class HonestLayer(pg.GraphLayer):
         self.vector = nn.Linear(width, 4, bias=False)
         self.declare(h=f"{dim}x0e+4x1o")
 
-    def see(self, vec):
+    def edge_vectors(self, vec):
         return vec / 10
 
     def forward(self, f):
-        edges, vec = f["edges"], self.see(f["edge_vec"])
+        edges, vec = f["edges"], self.edge_vectors(f["edge_vec"])
         h = edges.source(f["h"])
         scalars = edges.mean(torch.tanh(self.scalar(torch.cat([h, vec.square().sum(1, keepdim=True)], 1))))
         vectors = edges.mean(self.vector(h)[:, :, None] * vec[:, None])

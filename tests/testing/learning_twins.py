@@ -36,13 +36,13 @@ class DetachedBranch(HonestScalars):
 
 @twin("degenerate")
 class DividesByDistance(HonestLayer):
-    def see(self, vec):
+    def edge_vectors(self, vec):
         return vec / vec.norm(dim=1, keepdim=True)
 
 
 @twin("degenerate")
 class RootOfZeroInTheGradient(HonestLayer):
-    def see(self, vec):
+    def edge_vectors(self, vec):
         return vec / (1 + vec.square().sum(1, keepdim=True).sqrt())
 
 

@@ -11,19 +11,19 @@ import protgraph as pg
 
 @twin("rotation")
 class GlobalAxisAsDirection(HonestLayer):
-    def see(self, vec):
+    def edge_vectors(self, vec):
         return vec / 10 + torch.tensor([0.0, 0.0, 1.0]).to(vec)
 
 
 @twin("rotation")
 class UnrotatedEdgeVectors(HonestLayer):
-    def see(self, vec):
+    def edge_vectors(self, vec):
         return vec.abs() / 10
 
 
 @twin("rotation")
 class VectorsInFloat32(HonestLayer):
-    def see(self, vec):
+    def edge_vectors(self, vec):
         return vec.float().to(vec.dtype) / 10
 
 

@@ -1,4 +1,4 @@
-"""The checker is checked: each twin has one defect known from the field, and the check that is for it finds it."""
+"""The suite itself is tested: each broken twin has one typical defect, and the check for it finds it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import torch
 
-from protgraph.testing import CHECKS, check, subjects
-from protgraph.testing.suite import verdict
-from protgraph.testing.trial import Trial
+from protgraph.testing import CHECKS, check_component, find_components
+from protgraph.testing.runner import Runner
+from protgraph.testing.suite import run_check
 
-GROUPS = ("form", "symmetry", "order", "learning", "structure")
+GROUPS = ("form", "symmetry", "order", "learning", "structure", "device")
 
 
 def _load(name: str) -> ModuleType:
-    """A module of this folder, which is no package."""
+    """Import a module of this folder, which is not a package."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -29,22 +28,25 @@ TWINS = _load("honest_twins")
 for group in GROUPS:
     _load(f"{group}_twins")
 ON_CUDA_ONLY = {"cuda"}
+#: The check on a GPU runs neither the backward pass nor featurizers, and lets an output be on the CPU.
+NOT_ON_CUDA = {"ReadsAnItemInBackward", "FeaturizerThatCountsOnTheHost", "OutputOnTheCpu"}
+DEVICE_TWINS = [cls for cls, (name, _) in TWINS.BROKEN.items() if name == "device"]
 
 
-@pytest.mark.parametrize("component", TWINS.HONEST, ids=lambda c: c.__name__)
-def test_an_honest_twin_passes_every_check(component):
-    (subject,) = subjects(component)
-    assert [result for result in check(subject) if not result.ok] == []
+@pytest.mark.parametrize("twin", TWINS.HONEST, ids=lambda c: c.__name__)
+def test_an_honest_twin_passes_every_check(twin):
+    (component,) = find_components(twin)
+    assert [report for report in check_component(component) if not report.ok] == []
 
 
-@pytest.mark.parametrize("component", TWINS.BROKEN, ids=lambda c: c.__name__)
-def test_broken_twin_is_caught(component):
-    (subject,) = subjects(component)
-    trial = Trial(subject)
-    name, first = TWINS.BROKEN[component]
-    chosen = [c for c in CHECKS if subject.kind in c.kinds]
-    asked = chosen[: [c.name for c in chosen].index(name) + 1]
-    failed = [c.name for c in asked if verdict(c, trial).status == "failed"]
+@pytest.mark.parametrize("twin", TWINS.BROKEN, ids=lambda c: c.__name__)
+def test_broken_twin_is_caught(twin):
+    (component,) = find_components(twin)
+    runner = Runner(component)
+    name, first = TWINS.BROKEN[twin]
+    checks = [c for c in CHECKS if component.kind in c.kinds]
+    up_to_this = checks[: [c.name for c in checks].index(name) + 1]
+    failed = [c.name for c in up_to_this if run_check(c, runner).status == "failed"]
     assert failed[0] == first
     assert failed[-1] == name
 
@@ -53,23 +55,16 @@ def test_every_check_has_a_broken_twin():
     assert {c.name for c in CHECKS} - {name for name, _ in TWINS.BROKEN.values()} <= ON_CUDA_ONLY
 
 
-class WaitsForTheHost(TWINS.HonestScalars):
-    def forward(self, f):
-        h = super().forward(f)["h"]
-        return {"h": h / float(h.detach().abs().max())}
-
-
-class LeavesATensorOnTheHost(TWINS.HonestScalars):
-    def __init__(self, fields, *, dim: int = 8):
-        super().__init__(fields, dim=dim)
-        self.scale = torch.linspace(1, 2, dim)
-
-    def forward(self, f):
-        return {"h": super().forward(f)["h"] * self.scale}
+@pytest.mark.parametrize("twin", DEVICE_TWINS, ids=lambda c: c.__name__)
+def test_the_device_check_names_the_line(twin):
+    """The message has the file and the code of the fault, not only torch's error."""
+    (component,) = find_components(twin)
+    message = run_check(next(c for c in CHECKS if c.name == "device"), Runner(component)).message
+    assert "_twins.py:" in message or "'update'" in message
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("component", [WaitsForTheHost, LeavesATensorOnTheHost])
-def test_broken_twin_on_cuda_is_caught(component):
-    (subject,) = subjects(component)
-    assert {result.check: result.status for result in check(subject)}["cuda"] == "failed"
+@pytest.mark.parametrize("twin", [t for t in DEVICE_TWINS if t.__name__ not in NOT_ON_CUDA], ids=lambda c: c.__name__)
+def test_broken_twin_on_cuda_is_caught(twin):
+    (component,) = find_components(twin)
+    assert {report.check: report.status for report in check_component(component)}["cuda"] == "failed"

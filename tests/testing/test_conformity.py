@@ -1,4 +1,4 @@
-"""Registering is being tested: every registered component, built in or from a plugin, holds what it promises."""
+"""Every registered component, built in or from a plugin, passes every check."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_head(component, check):
 
 
 def _models() -> tuple[list[str], list[str]]:
-    """The default of every family, and the other variants, among them those of the papers' sizes."""
+    """Return the default of every family, and all other variants, also those of published size."""
     families = {name: pg.models.family(name) for name in pg.models}
     defaults = [f"{name}.{family.default}" if family else name for name, family in families.items()]
     others = [f"{name}.{v}" for name, family in families.items() if family for v in family.variants]

@@ -1,4 +1,4 @@
-"""Cards of layers say what theory says; the pairs of clouds are what they claim to be."""
+"""Expressivity reports agree with theory, and the pairs of point clouds have the properties that they state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from protgraph.errors import OptionError, UnknownNameError, WiringError
 from protgraph.testing import point_clouds as cloud
-from protgraph.testing.expressivity import block_of, expressivity_card, separates
+from protgraph.testing.expressivity import distinguishes, measure_expressivity, network_of
 
 INVARIANT = ("gat", "mpnn", "schnet", "edge_network", "gearnet", "gcn")  # pass on features and distances alone
 EQUIVARIANT = ("egnn", "gvp", "tfn", "se3_transformer", "mace")
@@ -64,7 +64,7 @@ def test_k_chains_differ_only_from_end_to_end(k):
 
 
 @pytest.mark.parametrize("order", [2, 3, 5])
-def test_a_star_looks_the_same_turned_by_its_angle_and_not_by_half_of_it(order):
+def test_a_star_equals_itself_rotated_by_its_angle_but_not_by_half_of_it(order):
     a, b = (c.pos[1:] for c in cloud.fold(order))
     assert distances(a) == distances(b)
     assert not any(np.allclose(a, np.roll(b, shift, 0), atol=1e-6) for shift in range(order))
@@ -78,43 +78,43 @@ def test_edges_are_sorted_by_target_and_run_both_ways():
     }
 
 
-# --- the cards ---
+# --- the reports ---
 
 
 @pytest.mark.parametrize("name", INVARIANT)
-def test_layers_that_pass_on_distances_never_tell_chains_stars_or_mirror_images_apart(name):
-    made = expressivity_card(name)
-    assert not (made.two_body or made.three_body or made.mirror or any(made.folds.values()))
-    assert set(made.chains.values()) == {None}
+def test_layers_on_distances_never_distinguish_chains_stars_or_mirror_images(name):
+    report = measure_expressivity(name)
+    assert not (report.two_body or report.three_body or report.mirror or any(report.folds.values()))
+    assert set(report.chains.values()) == {None}
 
 
 @pytest.mark.parametrize("name", EQUIVARIANT)
 @pytest.mark.parametrize("k", [2, 3, 4])
-def test_equivariant_layers_tell_k_chains_apart_but_not_before_both_ends_are_known(name, k):
-    block, enough = block_of(name, {}), k // 2 + 1
-    assert not separates(block, cloud.k_chain(k), depth=enough - 1)
-    later = k // 2 if name == "egnn" else 0  # where points have moved is what the next layer sees
-    assert separates(block, cloud.k_chain(k), depth=enough + later)
+def test_equivariant_layers_distinguish_k_chains_once_both_ends_are_in_reach(name, k):
+    network, enough = network_of(name, {}), k // 2 + 1
+    assert not distinguishes(network, cloud.k_chain(k), depth=enough - 1)
+    later = k // 2 if name == "egnn" else 0  # its next layer reads the moved points
+    assert distinguishes(network, cloud.k_chain(k), depth=enough + later)
 
 
 @pytest.mark.parametrize(("options", "lmax"), [({}, 1), (UP_TO_2, 2), (UP_TO_3, 3)])
 @pytest.mark.parametrize("order", [2, 3, 4])
-def test_degrees_below_the_order_of_a_star_do_not_see_how_it_is_turned(options, lmax, order):
-    assert separates(block_of("tfn", options), cloud.fold(order), turned=True) == (lmax >= order)
+def test_degrees_below_the_order_of_a_star_do_not_detect_its_rotation(options, lmax, order):
+    assert distinguishes(network_of("tfn", options), cloud.fold(order), rotated=True) == (lmax >= order)
 
 
 @pytest.mark.parametrize("name", ["gvp", "tfn", "se3_transformer", "mace"])
-def test_vectors_see_angles_in_one_layer(name):
-    assert separates(block_of(name, {}), cloud.two_body())
+def test_vectors_distinguish_angles_in_one_layer(name):
+    assert distinguishes(network_of(name, {}), cloud.two_body())
 
 
-def test_egnn_sees_angles_in_its_second_layer():
-    block = block_of("egnn", {})
-    assert not separates(block, cloud.two_body(), depth=1) and separates(block, cloud.two_body(), depth=2)
+def test_egnn_distinguishes_angles_in_its_second_layer():
+    network = network_of("egnn", {})
+    assert not distinguishes(network, cloud.two_body(), depth=1) and distinguishes(network, cloud.two_body(), depth=2)
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "sees"),
+    ("name", "options", "expected"),
     [
         ("gvp", {}, False),
         ("tfn", {}, False),
@@ -124,42 +124,42 @@ def test_egnn_sees_angles_in_its_second_layer():
         ("mace", {"correlation": 3, "lmax": 2}, True),
     ],
 )
-def test_what_sums_over_pairs_of_neighbors_have_in_common_only_products_of_three_tell_apart(name, options, sees):
-    assert separates(block_of(name, options), cloud.three_body()) == sees
+def test_only_products_of_three_neighbors_distinguish_equal_pair_sums(name, options, expected):
+    assert distinguishes(network_of(name, options), cloud.three_body()) == expected
 
 
-def test_only_a_layer_without_parity_tells_left_from_right():
-    assert not expressivity_card("se3_transformer").mirror and not expressivity_card("tfn").mirror
-    assert expressivity_card("se3_transformer", {"parity": False}).mirror
+def test_only_a_layer_without_parity_distinguishes_mirror_images():
+    assert not measure_expressivity("se3_transformer").mirror and not measure_expressivity("tfn").mirror
+    assert measure_expressivity("se3_transformer", {"parity": False}).mirror
 
 
-def test_a_card_is_the_same_every_time():
-    assert expressivity_card("tfn").lines() == expressivity_card("tfn").lines()
+def test_a_report_is_the_same_every_time():
+    assert measure_expressivity("tfn").lines() == measure_expressivity("tfn").lines()
 
 
-def test_points_with_frames_see_all_others_in_them_at_once():
-    block = block_of("ipa", {})
-    assert block.framed
-    assert separates(block, cloud.two_body()) and separates(block, cloud.three_body())
-    assert separates(block, cloud.mirror_images())
-    assert all(separates(block, cloud.k_chain(k)) for k in (2, 4))
-    assert separates(block, cloud.fold(3), turned=True)
+def test_frames_distinguish_all_pairs_in_one_layer():
+    network = network_of("ipa", {})
+    assert network.has_frames
+    assert distinguishes(network, cloud.two_body()) and distinguishes(network, cloud.three_body())
+    assert distinguishes(network, cloud.mirror_images())
+    assert all(distinguishes(network, cloud.k_chain(k)) for k in (2, 4))
+    assert distinguishes(network, cloud.fold(3), rotated=True)
 
 
 @pytest.mark.parametrize(
-    ("name", "error", "says"),
+    ("name", "error", "text"),
     [
-        ("linear", WiringError, "passes no message"),
+        ("linear", WiringError, "linear"),
         ("tfnn", UnknownNameError, "tfn"),
     ],
 )
-def test_layers_without_a_card_say_why(name, error, says):
-    with pytest.raises(error, match=says):
-        expressivity_card(name)
+def test_layers_without_a_report_raise_typed_errors(name, error, text):
+    with pytest.raises(error, match=text):
+        measure_expressivity(name)
 
 
-def test_odd_options_are_refused():
+def test_unknown_options_are_errors():
     with pytest.raises(OptionError, match="lamx"):
-        expressivity_card("tfn", {"lamx": 2})
+        measure_expressivity("tfn", {"lamx": 2})
     with pytest.raises(OptionError, match="correlation"):
-        expressivity_card("mace", {"heads": 2})
+        measure_expressivity("mace", {"heads": 2})

@@ -1,4 +1,4 @@
-"""What would be downloaded is replaced by what its component states, and nothing else is."""
+"""Downloaded parts of a model are replaced by the options that their components state; nothing else changes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import ClassVar
 import pytest
 
 import protgraph as pg
-from protgraph.testing import offline_models, subjects
-from protgraph.testing.suite import check
+from protgraph.testing import check_component, find_components, offline_models
 
 
 class Downloading(pg.GraphLayer):
-    """Stands for a layer with published weights."""
+    """A layer with published weights."""
 
     reads: ClassVar[tuple[str, ...]] = ("h",)
     writes: ClassVar[tuple[str, ...]] = ("h",)
@@ -30,24 +29,24 @@ class Downloading(pg.GraphLayer):
 
 
 @pytest.fixture
-def graph():
+def spec():
     pg.layers.register("downloading", Downloading)
     layers = [pg.component("embed", reads=["aatype"], dim=8), pg.component("downloading", weights="far", scale=3.0)]
     return pg.ModelSpec("m", layers=layers)
 
 
-def test_stated_options_take_the_place_of_others(graph):
-    made = offline_models(graph)
-    assert dict(made.layers[1].options) == {"weights": "none", "scale": 3.0}
-    assert made.layers[0] == graph.layers[0] and made.name == graph.name
-    assert dict(graph.layers[1].options)["weights"] == "far"
+def test_stated_options_take_the_place_of_others(spec):
+    offline = offline_models(spec)
+    assert dict(offline.layers[1].options) == {"weights": "none", "scale": 3.0}
+    assert offline.layers[0] == spec.layers[0] and offline.name == spec.name
+    assert dict(spec.layers[1].options)["weights"] == "far"
 
 
 def test_other_models_stay_as_they_are():
-    graph = pg.models.get("gat")
-    assert offline_models(graph) is graph
+    spec = pg.models.get("gat")
+    assert offline_models(spec) is spec
 
 
-def test_the_suite_builds_layers_and_models_so(graph):
-    for subject in (*subjects("downloading"), *subjects(graph)):
-        assert all(result.ok for result in check(subject)), subject
+def test_the_suite_builds_layers_and_models_with_offline_options(spec):
+    for component in (*find_components("downloading"), *find_components(spec)):
+        assert all(report.ok for report in check_component(component)), component

@@ -1,14 +1,19 @@
-"""Verdicts: what passes, fails, is expected to fail or does not apply; and that no component can spoil another's."""
+"""Reports: passed, failed, expected and skipped checks; one component does not affect another."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import pytest
 import torch
 from torch import nn
 
 import protgraph as pg
-from protgraph.errors import OptionError, UnknownNameError
-from protgraph.testing import CHECKS, Conformity, check, subjects
+from protgraph.errors import OptionError, UnknownNameError, WiringError
+from protgraph.testing import CHECKS, Conformity, check_component, find_components, release_modules
+from protgraph.testing import runner as runner_module
+from protgraph.testing.runner import Runner
 
 
 class SuiteLinear(pg.GraphLayer):
@@ -35,7 +40,7 @@ class SuiteFalseAlarm(SuiteLinear):
 
 
 class SuitePoints(pg.GraphLayer):
-    """Writes points, reads what no guess gives: a field of weights that are never below 0, two wide."""
+    """Writes points and reads a field that only its Conformity describes: two nonnegative weights per edge."""
 
     reads, writes = ("pos", "share", "edges"), ("pos",)
     conformity = Conformity(inputs={"share": pg.FieldSpec("share", "edge", "2x0e")}, nonnegative=("share",))
@@ -47,79 +52,79 @@ class SuitePoints(pg.GraphLayer):
 
     def forward(self, f):
         edges, share = f["edges"], f["share"]
-        assert (share >= 0).all()
+        assert share.is_meta or (share >= 0).all()
         total = edges.sum(share.sum(1, keepdim=True)) + 1
         step = edges.sum(share.sum(1, keepdim=True) * (edges.source(f["pos"]) - edges.target(f["pos"])))
         return {"pos": f["pos"] + step / total}
 
 
-def verdicts(component, **how):
-    (subject,) = subjects(component)
-    return {result.check: result for result in check(subject, **how)}
+def reports(definition, **options):
+    (component,) = find_components(definition)
+    return {report.check: report for report in check_component(component, **options)}
 
 
-def test_checks_come_in_the_order_of_the_design():
+def test_checks_run_from_declarations_to_symmetry():
     names = [c.name for c in CHECKS]
     assert names[:6] == ["builds", "signature", "reads_writes", "inputs_unchanged", "finite", "non_trivial"]
     assert names.index("rotation") < names.index("node_order") < names.index("batch_equals_singles")
     assert all(c.claim.endswith(".") and len(c.claim) < 120 for c in CHECKS)
 
 
-def test_an_expected_failure_is_no_failure_and_says_why():
-    result = verdicts(SuiteLeak)["no_leak"]
+def test_an_expected_failure_is_reported_with_its_reason():
+    result = reports(SuiteLeak)["no_leak"]
     assert (result.status, result.message, result.ok) == ("expected", "batch statistics", True)
 
 
 def test_an_expected_failure_that_passes_is_a_failure():
-    result = verdicts(SuiteFalseAlarm)["finite"]
-    assert result.status == "failed" and "take the expectation away" in result.message
+    result = reports(SuiteFalseAlarm)["finite"]
+    assert result.status == "failed" and "it may overflow" in result.message
 
 
-def test_an_input_that_a_component_states_is_what_it_gets():
-    assert [result for result in verdicts(SuitePoints).values() if not result.ok] == []
+def test_a_stated_input_is_passed_to_the_component():
+    assert [result for result in reports(SuitePoints).values() if not result.ok] == []
 
 
-def test_a_model_may_expect_what_its_layers_do_with_their_options(monkeypatch):
+def test_a_model_expects_the_failures_of_its_layers_with_their_options(monkeypatch):
     monkeypatch.setattr(pg.layers, "_session", dict(pg.layers._session))
     pg.layers.register("suite_linear", SuiteLinear)
     layers = [pg.component("embed", reads=["aatype"]), pg.component("suite_linear", norm=True)]
-    result = verdicts(pg.ModelSpec("suite", layers=layers))["no_leak"]
+    result = reports(pg.ModelSpec("suite", layers=layers))["no_leak"]
     assert (result.status, result.message) == ("expected", "SuiteLinear: batch statistics")
     plain = pg.ModelSpec("suite", layers=[layers[0], pg.component("suite_linear")])
-    assert verdicts(plain)["no_leak"].status == "passed"
+    assert reports(plain)["no_leak"].status == "passed"
 
 
-def test_a_whole_model_is_turned_as_a_structure(monkeypatch):
-    """Raw positions through a network: every layer is told relative positions, the model is not invariant."""
+def test_a_model_is_rotated_as_a_structure(monkeypatch):
+    """Raw positions through a network: each layer is checked on relative positions, but the model is not invariant."""
     network = {"local_nn": [67, 16, 16], "global_nn": None}
     conv = pg.component("pyg_conv", conv="PointNetConv", dim=16, options=network, reads={"pos": "pos"})
-    graph = pg.ModelSpec("raw", features=["knn"], layers=[pg.component("embed", reads=["aatype"]), conv])
-    results = verdicts(graph)
+    spec = pg.ModelSpec("raw", features=["knn"], layers=[pg.component("embed", reads=["aatype"]), conv])
+    results = reports(spec)
     assert results["rotation"].status == "failed"
     assert results["node_order"].status == results["batch_equals_singles"].status == "passed"
 
 
 def test_a_layer_that_nothing_reads_fails_the_model():
     layers = [pg.component("embed", reads=["aatype"]), pg.component("linear", writes={"h": "spare"})]
-    result = verdicts(pg.ModelSpec("dead", layers=layers))["reads_writes"]
+    result = reports(pg.ModelSpec("dead", layers=layers))["reads_writes"]
     assert result.status == "failed" and "layers[1] (linear)" in result.message
 
 
-def test_what_cannot_be_loaded_fails_its_first_check_and_nothing_else(tmp_path, monkeypatch):
+def test_a_component_that_cannot_be_loaded_fails_its_first_check_only(tmp_path, monkeypatch):
     info = tmp_path / "cracked_dist-0.3.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cracked-dist\nVersion: 0.3\n")
     (info / "entry_points.txt").write_text("[protgraph.layers]\ncracked = cracked_mod:Cracked\n")
     (tmp_path / "cracked_mod.py").write_text("raise RuntimeError('no license')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    results = verdicts("cracked")
+    results = reports("cracked")
     assert list(results) == ["builds"]
     assert "no license" in results["builds"].message
-    assert all(result.ok for result in verdicts("linear").values())
+    assert all(result.ok for result in reports("linear").values())
 
 
-def test_float32_is_held_to_the_components_tolerance():
-    results = verdicts(SuiteLinear, dtype="float32")
+def test_float32_is_compared_with_the_tolerance_of_the_component():
+    results = reports(SuiteLinear, dtype="float32")
     assert all(result.ok for result in results.values())
     assert results["rotation"].error > 0  # against float64
 
@@ -127,22 +132,59 @@ def test_float32_is_held_to_the_components_tolerance():
 def test_default_dtype_and_random_state_stay_as_they_were():
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    verdicts(SuiteLinear)
+    reports(SuiteLinear)
     assert torch.get_default_dtype() == torch.float32
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_unknown_names_dtypes_and_things_are_typed_errors():
-    with pytest.raises(UnknownNameError, match="Did you mean .*'gat'"):
-        subjects("gta")
+def test_unknown_names_types_and_classes_are_typed_errors():
+    with pytest.raises(UnknownNameError, match="'gat'"):
+        find_components("gta")
     with pytest.raises(OptionError, match="float16"):
-        list(check(subjects(SuiteLinear)[0], dtype="float16"))
-    with pytest.raises(pg.ProtgraphError, match="no Featurizer, GraphLayer or Head"):
-        subjects(nn.Linear)
+        list(check_component(find_components(SuiteLinear)[0], dtype="float16"))
+    with pytest.raises(WiringError, match="Linear"):
+        find_components(nn.Linear)
 
 
-def test_a_name_means_every_kind_and_variant_that_has_it():
-    found = {str(subject) for subject in subjects("gat")}
-    assert {"layer gat", "model gat.v1", "model gat.v2"} <= found
-    assert [str(s) for s in subjects("gat", kind="layer")] == ["layer gat"]
-    assert [str(s) for s in subjects("gat.v1")] == ["model gat.v1"]
+def test_a_name_finds_every_kind_and_variant():
+    names = {str(component) for component in find_components("gat")}
+    assert {"layer gat", "model gat.v1", "model gat.v2"} <= names
+    assert [str(c) for c in find_components("gat", kind="layer")] == ["layer gat"]
+    assert [str(c) for c in find_components("gat.v1")] == ["model gat.v1"]
+
+
+def test_a_missing_extra_is_skipped_with_the_install_command():
+    """Hide ``transformers`` from a process of its own: what needs it is skipped, nothing fails."""
+    program = (
+        "import sys; sys.modules['transformers'] = None\n"
+        "from protgraph.cli.app import main\n"
+        "main(['check', 'esm', 'esm_encoder', 'esm_embedding', 'linear'])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    skipped = [line for line in run.stdout.splitlines() if line.startswith("-")]
+    assert any("layer esm_encoder" in line for line in skipped) and any("model esm." in line for line in skipped)
+    assert all("pip install 'protgraph-pyg[esm]'" in line for line in skipped)
+    assert "✓ layer linear" in run.stdout and f"{len(skipped)} skipped" in run.stdout.splitlines()[-1]
+
+
+class SuiteUndeclared(SuiteLinear):
+    def __init__(self, fields, *, dim: int = 8):
+        pg.GraphLayer.__init__(self, fields)
+        self.linear, self.norm = nn.Linear(self.scalar_width("h"), dim), nn.Identity()
+
+
+def test_a_missing_call_of_declare_is_named():
+    """The names that are returned and listed agree; those that are declared do not."""
+    message = reports(SuiteUndeclared)["reads_writes"].message
+    assert "declare()" in message and "['h']" in message and "forward returns" not in message
+
+
+def test_large_gradients_and_copies_are_freed():
+    """One shared instance of a component at a time is kept, and it keeps no gradients."""
+    (component,) = find_components(SuiteLinear)
+    assert all(report.ok for report in check_component(component))
+    runner = Runner(component)
+    assert all(p.grad is None for p in runner.module(component.wirings[0]).parameters())
+    release_modules()
+    assert runner_module._shared_module.cache_info().currsize == 0

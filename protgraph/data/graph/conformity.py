@@ -1,4 +1,4 @@
-"""What a component states about its own conformity tests; everything has a default, most components state nothing."""
+"""Statements of a component about its conformity tests; all have defaults, and most components state nothing."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ __all__ = ["Conformity"]
 
 @dataclass(frozen=True)
 class Conformity:
-    """How :mod:`protgraph.testing` feeds a component, and how far from exact it may be.
+    """Test inputs, tolerance and expected failures of a component, for :mod:`protgraph.testing`.
 
-    A layer, head or featurizer carries it as the class attribute ``conformity``; where its options decide, it sets
-    ``self.conformity``, which the models that use it so are held to.
+    A layer, head or featurizer has it as the class attribute ``conformity``. If it depends on options, it sets
+    ``self.conformity``, which applies to models that use it with these options.
 
     Parameters
     ----------
     inputs : mapping of str to str or FieldSpec
-        Local name → irreps, or a whole spec, where the usual inputs do not fit. Those are: fields of the table as
-        the table says; ``h`` and other local names as 16 scalars, and besides as scalars, pseudoscalars and vectors
-        where the component takes them. For a variadic component, these are the fields that it reads.
+        Local name → irreps or spec, if the default inputs do not fit. By default, registered fields have their
+        registered spec; ``h`` and other local names are 16 scalars, and also scalars, pseudoscalars and vectors if the
+        component accepts them. For a variadic component, these are the fields that it reads.
     options : mapping
-        Options besides the defaults, with which every check but the first builds it.
+        Options other than the defaults, for all checks.
     offline : mapping
-        Options in place of what would have to be downloaded (published weights, say): every check builds it with them,
-        and a model that it is part of too.
+        Options that replace downloads (e.g. of published weights), for all checks of the component and of models with
+        it.
     nonnegative : tuple of str
-        Inputs that are never below 0, such as weights of edges.
+        Names of inputs that are never below 0, e.g. weights of edges.
     tolerance : float
-        Largest relative error in float32, 100 to 300 Å off center too, against float64. Float64 is held to 1e-10. The
-        default is what the least exact of the published reference implementations reach.
+        Largest relative error of float32 against float64, also 100 to 300 Å off center. Float64 is held to 1e-10. The
+        default is the error of the least exact published reference implementations.
     proteins : {"short", "packed"}
-        What structure and edge featurizers are tried on: short chains with the beginnings of side chains, or chains
-        with whole side chains that run through each other, so that residues interact in every way.
+        Test proteins of structure and edge featurizers: short chains with side chains up to CG, or chains with whole
+        side chains that overlap, so that residues interact in every way.
     expected_failures : mapping of str to str
-        Name of a check → why the component cannot pass it. Strict: a check that passes all the same is an error.
+        Name of a check → reason why the component cannot pass it. Strict: it is an error if the check passes.
 
     Examples
     --------
@@ -62,11 +62,11 @@ class Conformity:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         object.__setattr__(self, "nonnegative", tuple(self.nonnegative))
         if self.proteins not in ("short", "packed"):
-            raise OptionError(f"proteins {self.proteins!r} is none of 'short', 'packed'")
-        silent = [check for check, reason in self.expected_failures.items() if not reason.strip()]
-        if silent:
-            raise OptionError(f"the expected failure of {silent[0]!r} has no reason; say why it cannot pass")
+            raise OptionError(f"proteins={self.proteins!r} is not supported. Use 'short' or 'packed'.")
+        without_reason = [check for check, reason in self.expected_failures.items() if not reason.strip()]
+        if without_reason:
+            raise OptionError(f"expected_failures[{without_reason[0]!r}] has no reason. State why it cannot pass.")
 
     def __reduce__(self) -> tuple[object, ...]:
-        fed = dict(self.inputs), dict(self.options), dict(self.offline), self.nonnegative
-        return Conformity, (*fed, self.tolerance, self.proteins, dict(self.expected_failures))
+        inputs = dict(self.inputs), dict(self.options), dict(self.offline), self.nonnegative
+        return Conformity, (*inputs, self.tolerance, self.proteins, dict(self.expected_failures))

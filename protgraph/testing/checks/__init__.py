@@ -1,1 +1,1 @@
-"""The checks themselves: each a function of a trial that raises where a component fails and says how near it came."""
+"""The checks: functions of a runner that raise if a component fails and return the error that they measured."""

@@ -1,5 +1,4 @@
-"""Whether a component is what its declarations say: how it is built, what it reads, what it writes, and whether that
-says anything at all."""
+"""Checks of declarations: options, fields read and written, shapes and types, finite and non-trivial outputs."""
 
 from __future__ import annotations
 
@@ -9,193 +8,212 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from protgraph.featurize import EdgeFeaturizer, EdgeList
 from protgraph.model import ModelSpec
 from protgraph.nn.module import Head
 from protgraph.registry import component_options
-from protgraph.testing.case import Case, LayerCase, StructureCase
-from protgraph.testing.trial import ConformityError, Trial
+from protgraph.testing.runner import ConformityError, Runner
+from protgraph.testing.wiring import Wiring
 
 __all__ = ["builds", "finite", "inputs_unchanged", "non_trivial", "reads_writes", "signature"]
 
-#: A change of the output, relative to its size, that counts as one; and the smallest size that counts as a value.
-_MOVES, _SIZE = 1e-6, 1e-6
+#: Smallest change of an output, relative to its size, that counts as one; smallest magnitude that counts as a value.
+_CHANGE, _MAGNITUDE = 1e-6, 1e-6
 
 
-def builds(trial: Trial) -> None:
-    """It is built with its default options, on inputs that its declarations allow."""
-    with trial.naming("it is not built"):
-        for case in trial.cases:
-            trial.module(case)
-    if isinstance(trial.component, ModelSpec):
+def builds(runner: Runner) -> None:
+    """Check that it can be built with its default options, on inputs that its declarations allow."""
+    with runner.errors_as_failures("it cannot be built"):
+        for wiring in runner.wirings:
+            runner.module(wiring)
+    loaded = runner.component.loaded
+    if isinstance(loaded, ModelSpec):
         return
-    required = [option.name for option in component_options(trial.component).values() if option.is_required]
+    required = [option.name for option in component_options(loaded).values() if option.is_required]
     if required:
-        raise ConformityError(f"{trial.subject}: option {required[0]!r} has no default")
+        raise ConformityError(f"{runner.component}: option {required[0]!r} has no default")
 
 
-def signature(trial: Trial) -> None:
-    """Every option is spelt out and keyword-only; a model is data that round-trips."""
-    component = trial.component
-    if isinstance(component, ModelSpec):
-        if ModelSpec.from_dict(component.to_dict()) != component:
-            raise ConformityError(f"{trial.subject}: from_dict(to_dict()) gives another model graph")
+def signature(runner: Runner) -> None:
+    """Check that every option is named and keyword-only, and that a model spec round-trips through a dict."""
+    loaded = runner.component.loaded
+    if isinstance(loaded, ModelSpec):
+        if ModelSpec.from_dict(loaded.to_dict()) != loaded:
+            raise ConformityError(f"{runner.component}: from_dict(to_dict()) gives another model spec")
         return
-    parameters = list(inspect.signature(component).parameters.values())
-    given = (
-        ("fields", "target") if issubclass(component, Head) else ("fields",) if hasattr(component, "variadic") else ()
-    )
+    parameters = list(inspect.signature(loaded).parameters.values())
+    expected: tuple[str, ...] = ()
+    if issubclass(loaded, Head):
+        expected = ("fields", "target")
+    elif hasattr(loaded, "variadic"):
+        expected = ("fields",)
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     open_ended = [str(p) for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if open_ended:
-        raise ConformityError(f"{trial.subject}: {open_ended[0]} would swallow misspelt options; spell them out")
-    if len(positional) != len(given):
         raise ConformityError(
-            f"{trial.subject}: it takes {', '.join(positional) or 'nothing'} by position; it is given "
-            f"{', '.join(given) or 'nothing'}: options stand after a bare *"
+            f"{runner.component}: {open_ended[0]} in __init__ would accept misspelled options. Name every option."
+        )
+    if len(positional) != len(expected):
+        raise ConformityError(
+            f"{runner.component}: positional parameters are ({', '.join(positional)}); allowed are "
+            f"({', '.join(expected)}). Put options after a bare *."
         )
 
 
-def reads_writes(trial: Trial) -> None:
-    """It reads what it declares and no more, and gives exactly what it declares, in the declared shape and type."""
-    if isinstance(trial.component, ModelSpec) and trial.component.dead_layers():
-        raise ConformityError(f"{trial.subject}: nothing reads the output of {', '.join(trial.component.dead_layers())}")
-    for case in trial.cases:
-        module = trial.module(case)
-        given = case.prepare(case.scene, trial.device, trial.dtype)
-        watched = _Watched(given, trial) if isinstance(case, LayerCase) else given
-        with torch.no_grad(), trial.naming(case.label or "it does not run"):
-            out = module(watched)
-        undeclared = sorted(getattr(watched, "undeclared", ()))
+def reads_writes(runner: Runner) -> None:
+    """Check that it reads only declared fields and returns the declared ones in their shape and type."""
+    loaded = runner.component.loaded
+    if isinstance(loaded, ModelSpec) and loaded.dead_layers():
+        raise ConformityError(f"{runner.component}: no head depends on the output of {', '.join(loaded.dead_layers())}")
+    for wiring in runner.wirings:
+        module = runner.module(wiring)
+        argument = wiring.inputs.argument(runner.device, runner.dtype)
+        recorded = _RecordingFields(argument, loaded) if isinstance(argument, dict) else argument
+        with torch.no_grad(), runner.errors_as_failures(wiring.label or "it does not run"):
+            out = module(recorded)
+        undeclared = sorted(getattr(recorded, "undeclared", ()))
         if undeclared:
-            raise ConformityError(f"{trial.subject}: it reads {undeclared[0]!r}, which it does not declare")
-        declared = set(getattr(module, "writes", None) or case.written(module))
-        if set(out) != declared or set(out) != set(case.written(module)):
-            raise ConformityError(f"{trial.subject}: it gives {sorted(out)}; it declares {sorted(declared)}")
+            raise ConformityError(f"{runner.component}: it reads {undeclared[0]!r}, which it does not declare")
+        _require_same_names(runner, wiring, module, out)
         for name in out:
-            _check_output(trial, case, name, out[name])
-        if isinstance(case, StructureCase) and issubclass(trial.component, EdgeFeaturizer):
-            for residues in given:
-                _check_edges(trial, case.create()(residues), len(residues))
+            _check_output(runner, wiring, name, out[name])
+        if inspect.isclass(loaded) and issubclass(loaded, EdgeFeaturizer):
+            for residues in argument:
+                _check_edges(runner, module.featurizer(residues), len(residues))
 
 
-def _check_output(trial: Trial, case: Case, name: str, value: Tensor) -> None:
-    written = case.written(trial.module(case))[name]
-    spec, rows = written.spec, sum(case.scene.rows(written.level))
-    shape = (rows, *spec.trailing_shape)
+def _require_same_names(runner: Runner, wiring: Wiring, module: nn.Module, out: Mapping[str, Tensor]) -> None:
+    """Compare the names that are returned, listed in ``writes`` and passed to ``declare``; name those that differ."""
+    declared = set(wiring.outputs(module))
+    listed = set(getattr(module, "writes", None) or declared)
+    returned = set(out)
+    if returned == listed == declared:
+        return
+    source = "the heads declare" if isinstance(runner.component.loaded, ModelSpec) else "declare() was called for"
+    problems = []
+    if returned != listed:
+        problems.append(f"forward returns {sorted(returned)}; writes lists {sorted(listed)}")
+    if listed != declared:
+        problems.append(f"writes lists {sorted(listed)}; {source} {sorted(declared) or 'nothing'}")
+    raise ConformityError(f"{runner.component}: {'. '.join(problems)}. All must name the same fields.")
+
+
+def _check_output(runner: Runner, wiring: Wiring, name: str, value: Tensor) -> None:
+    spec = wiring.outputs(runner.module(wiring))[name]
+    shape = (sum(wiring.inputs.rows(spec.level)), *spec.trailing_shape)
     if tuple(value.shape) != shape:
-        raise ConformityError(f"{trial.subject}: {name!r} has shape {tuple(value.shape)}; it declares {shape}")
-    if trial.subject.kind == "featurizer":  # may round to float32, as files do; a feature plan casts
-        fits = value.is_floating_point() == spec.dtype.startswith("float")
+        raise ConformityError(f"{runner.component}: {name!r} has shape {tuple(value.shape)}; declared is {shape}")
+    if runner.component.kind == "featurizer":  # may round to float32, as files do; a feature plan casts
+        is_declared = value.is_floating_point() == spec.dtype.startswith("float")
     else:
-        fits = value.dtype == (trial.dtype if spec.dtype.startswith("float") else getattr(torch, spec.dtype))
-    if not fits:
-        raise ConformityError(f"{trial.subject}: {name!r} is {value.dtype} where its inputs are {trial.dtype}")
+        is_declared = value.dtype == (runner.dtype if spec.dtype.startswith("float") else getattr(torch, spec.dtype))
+    if not is_declared:
+        raise ConformityError(
+            f"{runner.component}: {name!r} is {value.dtype}; inputs are {runner.dtype} and declared is {spec.dtype}"
+        )
 
 
-def _check_edges(trial: Trial, edges: EdgeList, n: int) -> None:
+def _check_edges(runner: Runner, edges: EdgeList, n: int) -> None:
     source, target = edges.source, edges.target
     pairs = np.stack([target, source])
-    if len(np.unique(pairs, axis=1).T) != len(target) or ((source == target).any() and not trial.component.loops):
-        raise ConformityError(f"{trial.subject}: some edges are there twice, or join a node with itself")
+    has_duplicates = len(np.unique(pairs, axis=1).T) != len(target)
+    if has_duplicates or ((source == target).any() and not runner.component.loaded.loops):
+        raise ConformityError(f"{runner.component}: it returns duplicate edges, or edges from a node to itself")
     if (np.diff(target) < 0).any() or (len(source) and (pairs.min() < 0 or pairs.max() >= n)):
-        raise ConformityError(f"{trial.subject}: edges are not sorted by target, or name nodes that are not there")
+        raise ConformityError(f"{runner.component}: edges are not sorted by target, or refer to nodes beyond {n - 1}")
     if edges.degree is not None and (np.bincount(target, minlength=n) != edges.degree).any():
-        raise ConformityError(f"{trial.subject}: not every node has the {edges.degree} edges of its degree")
+        raise ConformityError(f"{runner.component}: degree is {edges.degree}, but not every node has that many edges")
 
 
-class _Watched(dict):
-    """Inputs that remember which names were asked for without being declared."""
+class _RecordingFields(dict):
+    """Input fields that record which names were read without being declared."""
 
-    def __init__(self, given: Mapping[str, Any], trial: Trial) -> None:
-        super().__init__(given)
-        self._declared = {*given, *trial.component.reads, *getattr(trial.component, "optional", ())}
+    def __init__(self, fields: Mapping[str, Any], loaded: Any) -> None:
+        super().__init__(fields)
+        self._declared = {*fields, *loaded.reads, *getattr(loaded, "optional", ())}
         self.undeclared: set[str] = set()
 
-    def _ask(self, name: object) -> None:
+    def _record(self, name: object) -> None:
         if name not in self._declared:
             self.undeclared.add(str(name))
 
     def __missing__(self, name: str) -> Any:
-        raise ConformityError(
-            f"it reads {name!r}, which it " + ("needs" if name in self._declared else "does not declare")
-        )
+        problem = "is not wired here" if name in self._declared else "it does not declare"
+        raise ConformityError(f"it reads {name!r}, which {problem}")
 
     def __contains__(self, name: object) -> bool:
-        self._ask(name)
+        self._record(name)
         return super().__contains__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        self._ask(name)
+        self._record(name)
         return super().get(name, default)
 
 
-def inputs_unchanged(trial: Trial) -> None:
-    """It leaves its inputs as they are."""
-    for case in trial.cases:
-        given = case.prepare(case.scene, trial.device, trial.dtype)
-        before = {name: _copy(x) for name, x in _arrays(given)}
-        with torch.no_grad(), trial.naming(case.label or "it does not run"):
-            trial.module(case)(given)
-        for name, x in _arrays(given):
+def inputs_unchanged(runner: Runner) -> None:
+    """Check that it does not modify its inputs."""
+    for wiring in runner.wirings:
+        argument = wiring.inputs.argument(runner.device, runner.dtype)
+        before = {name: _copy(x) for name, x in _arrays(argument)}
+        with torch.no_grad(), runner.errors_as_failures(wiring.label or "it does not run"):
+            runner.module(wiring)(argument)
+        for name, x in _arrays(argument):
             if name not in before or not np.array_equal(_copy(x), before[name], equal_nan=_copy(x).dtype.kind == "f"):
-                raise ConformityError(f"{trial.subject}: it changes its input {name!r} in place")
-        if len(before) != len(_arrays(given)):
-            raise ConformityError(f"{trial.subject}: it takes inputs away")
+                raise ConformityError(f"{runner.component}: it changes its input {name!r} in place")
+        if len(before) != len(_arrays(argument)):
+            raise ConformityError(f"{runner.component}: it removes inputs")
 
 
-def _arrays(given: Any) -> list[tuple[str, Any]]:
-    """Every array that a component is given, by name."""
-    if isinstance(given, list):
-        return [(f"{r.name}.{n}", x) for r in given for n, x in vars(r).items() if isinstance(x, np.ndarray)]
-    return [(n, x) for n, x in given.items() if torch.is_tensor(x)]
+def _arrays(argument: Any) -> list[tuple[str, Any]]:
+    """Return every input array with its name."""
+    if isinstance(argument, list):
+        return [(f"{r.name}.{n}", x) for r in argument for n, x in vars(r).items() if isinstance(x, np.ndarray)]
+    return [(n, x) for n, x in argument.items() if torch.is_tensor(x)]
 
 
 def _copy(x: Any) -> np.ndarray:
     return x.detach().cpu().numpy().copy() if torch.is_tensor(x) else x.copy()
 
 
-def finite(trial: Trial) -> None:
-    """No output is NaN or infinite."""
-    for case in trial.cases:
-        for name, x in trial.run(case).items():
+def finite(runner: Runner) -> None:
+    """Check that no output is NaN or infinite."""
+    for wiring in runner.wirings:
+        for name, x in runner.run(wiring).items():
             if not torch.isfinite(x).all():
-                raise ConformityError(f"{trial.subject}: {name!r} is not finite ({case.label})")
+                raise ConformityError(f"{runner.component}: {name!r} is not finite ({wiring.label})")
 
 
-def non_trivial(trial: Trial) -> float | None:
-    """No part of an output is 0 or next to it, and the output moves with every field that is read."""
+def non_trivial(runner: Runner) -> float | None:
+    """Check that no irrep of an output is close to 0, and that the output depends on every field read."""
     weakest = None
-    for case in trial.cases:
-        usual, module = trial.run(case), trial.module(case)
-        for name, w in case.written(module).items():
-            irreps = None if w.spec.irreps == "point" else w.spec.o3
+    for wiring in runner.wirings:
+        usual, module = runner.run(wiring), runner.module(wiring)
+        for name, spec in wiring.outputs(module).items():
+            irreps = None if spec.irreps == "point" else spec.o3
             flat = usual[name].double().view(len(usual[name]), -1)  # a category has no second dimension
             for block in [slice(None)] if irreps is None else irreps.slices():
-                if block.start != block.stop and flat[:, block].abs().max() < _SIZE:
-                    raise ConformityError(
-                        f"{trial.subject}: {name!r} is nothing but zeros, or next to it ({case.label})"
-                    )
-        for read, other in _variations(trial, case, usual).items():
-            moved = max(_moved(usual[n], other[n]) for n in usual)
-            weakest = moved if weakest is None else min(weakest, moved)
-            if not moved >= _MOVES:
+                if block.start != block.stop and flat[:, block].abs().max() < _MAGNITUDE:
+                    raise ConformityError(f"{runner.component}: {name!r} is zero or close to zero ({wiring.label})")
+        for read, other in _variations(runner, wiring).items():
+            change = max(_relative_change(usual[n], other[n]) for n in usual)
+            weakest = change if weakest is None else min(weakest, change)
+            if not change >= _CHANGE:
                 raise ConformityError(
-                    f"{trial.subject}: its output does not move with {read!r} (change {moved:.0e}; {case.label})"
+                    f"{runner.component}: its output does not depend on {read!r} (change {change:.0e}; {wiring.label})"
                 )
     return weakest
 
 
-def _variations(trial: Trial, case: Case, usual: dict[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-    """The outputs after a change of each thing that is read."""
-    if isinstance(case, StructureCase):
-        return {"the structure": trial.run(case, case.scene.changed())}
-    return {name: trial.run(case, case.stored.changed(name)) for name in case.reads}
+def _variations(runner: Runner, wiring: Wiring) -> dict[str, dict[str, Tensor]]:
+    """Return the outputs after a change of each input."""
+    if wiring.tensors is None:
+        return {"the structure": runner.run(wiring, wiring.inputs.perturbed())}
+    return {name: runner.run(wiring, wiring.tensors.changed(name)) for name in wiring.reads}
 
 
-def _moved(a: Tensor, b: Tensor) -> float:
+def _relative_change(a: Tensor, b: Tensor) -> float:
     a, b = a.double(), b.double()
     scale = a.abs().max()
     return float((a - b).abs().max() / scale) if scale > 0 else 0.0

@@ -1,18 +1,23 @@
-"""Whether a component can be trained, saved and repeated: gradients, proteins at the edge, state and random numbers."""
+"""Checks of training and saving: gradients, degenerate proteins, state, random numbers and single precision."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from protgraph.testing.case import Case
 from protgraph.testing.rigid_transforms import rotations
-from protgraph.testing.scene import Scene
-from protgraph.testing.trial import ConformityError, NotApplicable, Trial, at_most, difference
+from protgraph.testing.runner import (
+    ConformityError,
+    NotApplicable,
+    Runner,
+    difference,
+    require_at_most,
+)
+from protgraph.testing.wiring import Wiring
 
 __all__ = ["degenerate", "every_parameter_learns", "float32", "seed", "state_dict"]
 
@@ -20,95 +25,132 @@ __all__ = ["degenerate", "every_parameter_learns", "float32", "seed", "state_dic
 _NO_GRADIENT = 1e-13
 
 
-def every_parameter_learns(trial: Trial) -> None:
-    """Every parameter gets a gradient."""
-    learned = False
-    for case in trial.cases:
-        module = copy.deepcopy(trial.module(case))
+def every_parameter_learns(runner: Runner) -> None:
+    """Check that every parameter gets a gradient."""
+    has_parameters = False
+    for wiring in runner.wirings:
+        module = runner.private_module(wiring)
         parameters = {n: p for n, p in module.named_parameters() if p.requires_grad}
         if not parameters:
             continue
-        learned = True
-        with trial.naming(f"backward ({case.label})"):
-            _backward(module(case.prepare(case.scene, trial.device, trial.dtype)))
-        sizes = {n: 0.0 if p.grad is None else float(p.grad.abs().max()) for n, p in parameters.items() if p.numel()}
+        has_parameters = True
+        with runner.errors_as_failures(f"backward ({wiring.label})"), _largest_gradients(module) as gradients:
+            _backward(module(wiring.inputs.argument(runner.device, runner.dtype)))
+        sizes = {n: gradients.get(n, 0.0) for n, p in parameters.items() if p.numel()}
         largest = max(sizes.values())
         without = [n for n, size in sizes.items() if not size > _NO_GRADIENT * largest]
         if without:
-            raise ConformityError(f"{trial.subject}: parameter {without[0]!r} gets no gradient ({case.label})")
-    if not learned:
+            raise ConformityError(f"{runner.component}: parameter {without[0]!r} gets no gradient ({wiring.label})")
+    if not has_parameters:
         raise NotApplicable("it has no parameters")
 
 
-def degenerate(trial: Trial) -> None:
-    """Finite values and gradients: one residue, no edges, coincident, collinear or missing atoms, no chain name."""
-    for case in trial.cases:
-        for what, scene in case.degenerate().items():
-            module = copy.deepcopy(trial.module(case))
-            with trial.naming(f"on {what} ({case.label})"):
-                given = case.prepare(scene, trial.device, trial.dtype)
-                leaves = dict(_leaves(given))
-                out = module(given)
+def degenerate(runner: Runner) -> None:
+    """Check values and gradients: one residue, no edges, coincident, collinear or missing atoms, no chain name."""
+    for wiring in runner.wirings:
+        for case, inputs in wiring.make_degenerate().items():
+            module = runner.private_module(wiring)
+            with runner.errors_as_failures(f"on {case} ({wiring.label})"), _largest_gradients(module) as gradients:
+                argument = inputs.argument(runner.device, runner.dtype)
+                leaves = dict(_leaves(argument))
+                out = module(argument)
                 _backward(out)
             for name, x in out.items():
                 if not torch.isfinite(x).all():
-                    raise ConformityError(f"{trial.subject}: {name!r} is not finite on {what} ({case.label})")
-            for name, x in [*leaves.items(), *module.named_parameters()]:
-                if x.grad is not None and not torch.isfinite(x.grad).all():
-                    raise ConformityError(
-                        f"{trial.subject}: the gradient of {name!r} is not finite on {what} ({case.label})"
-                    )
+                    raise ConformityError(f"{runner.component}: {name!r} is not finite on {case} ({wiring.label})")
+            gradients |= {name: float(x.grad.abs().max()) for name, x in leaves.items() if _has_gradient(x)}
+            infinite = [name for name, size in gradients.items() if not size < float("inf")]
+            if infinite:
+                message = f"the gradient of {infinite[0]!r} is not finite on {case} ({wiring.label})"
+                raise ConformityError(f"{runner.component}: {message}")
 
 
-def _leaves(given: Any) -> Iterator[tuple[str, Tensor]]:
-    """Floating inputs, made to collect gradients."""
-    for name, x in given.items() if hasattr(given, "items") else ():
+def _leaves(argument: Any) -> Iterator[tuple[str, Tensor]]:
+    """Make floating inputs collect gradients."""
+    for name, x in argument.items() if hasattr(argument, "items") else ():
         if torch.is_tensor(x) and x.is_floating_point():
             yield name, x.requires_grad_()
 
 
+def _has_gradient(x: Tensor) -> bool:
+    return x.grad is not None and x.numel() > 0
+
+
+@contextmanager
+def _largest_gradients(module: nn.Module) -> Iterator[dict[str, float]]:
+    """Record the largest absolute gradient of each parameter within the context; NaN if one is NaN.
+
+    Each gradient is freed as soon as it is recorded: those of a large model take as much memory as the model.
+    """
+    sizes: dict[str, float] = {}
+
+    def record(name: str, p: Tensor) -> None:
+        if p.numel():
+            sizes[name] = float(p.grad.abs().max())
+        p.grad = None
+
+    trained = [(n, p) for n, p in module.named_parameters() if p.requires_grad]
+    hooks = [p.register_post_accumulate_grad_hook(lambda p, n=n: record(n, p)) for n, p in trained]
+    try:
+        yield sizes
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def _backward(out: dict[str, Tensor]) -> None:
-    """Gradients of a sum in which no output, row or column counts like another."""
-    total = [(x * torch.linspace(-1, 2, x.numel(), dtype=x.dtype, device=x.device).view_as(x).sin()).sum()
+    """Backpropagate a sum in which every output, row and column has its own weight."""
+    terms = [(x * torch.linspace(-1, 2, x.numel(), dtype=x.dtype, device=x.device).view_as(x).sin()).sum()
              for x in out.values() if x.requires_grad]  # fmt: skip
-    if total:
-        sum(total[1:], start=total[0]).backward()
+    if terms:
+        sum(terms[1:], start=terms[0]).backward()
 
 
-def state_dict(trial: Trial) -> None:
-    """What ``state_dict`` saves is all that has to be saved."""
-    for case in trial.cases:
-        saved = {n: x.clone() for n, x in trial.module(case).state_dict().items()}
-        other = case.build(seed=1, dtype=trial.dtype).to(trial.device)
-        _run(trial, case, other)  # whatever is made on the way belongs to the old weights
-        with trial.naming("state_dict"):
+def state_dict(runner: Runner) -> None:
+    """Check that ``state_dict`` saves everything that the output depends on."""
+    for wiring in runner.wirings:
+        expected = runner.run(wiring)
+        saved = runner.module(wiring).state_dict()
+        runner.release_if_large(wiring)
+        other = wiring.build(seed=1, dtype=runner.dtype).to(runner.device)
+        _run(runner, wiring, other)  # values that are cached in the forward pass belong to the old weights
+        with runner.errors_as_failures("state_dict"):
             other.load_state_dict(saved)
-        error = difference(_run(trial, case, other), trial.run(case), case.written(other))
-        at_most(error, 1e-12, f"{trial.subject}: loaded from its state_dict ({case.label})")
+        error = difference(_run(runner, wiring, other), expected, wiring.outputs(other))
+        require_at_most(error, 1e-12, f"{runner.component}: loaded from its state_dict ({wiring.label})")
 
 
-def seed(trial: Trial) -> None:
-    """The same seed gives the same weights; in evaluation the same input gives the same output."""
-    for case in trial.cases:
-        one, two = (case.build(seed=7, dtype=trial.dtype).to(trial.device) for _ in range(2))
-        outs = []
-        for number, module in enumerate((one, one, two)):
-            with torch.random.fork_rng(devices=[trial.device] if trial.device.startswith("cuda") else []):
-                torch.manual_seed(number)
-                outs.append(_run(trial, case, module))
-        for out, what in ((outs[1], "the same call again"), (outs[2], "the same seed again")):
-            at_most(difference(out, outs[0], case.written(one)), 1e-12, f"{trial.subject}: {what} ({case.label})")
+def seed(runner: Runner) -> None:
+    """Check that a seed gives the same weights, and that evaluation gives the same output each time."""
+    for wiring in runner.wirings:
+        runner.release_if_large(wiring)
+        module = wiring.build(seed=7, dtype=runner.dtype).to(runner.device)
+        outputs = wiring.outputs(module)
+        first, second = (_run_with_seed(runner, wiring, module, number) for number in (0, 1))
+        module = None
+        rebuilt = wiring.build(seed=7, dtype=runner.dtype).to(runner.device)
+        third = _run_with_seed(runner, wiring, rebuilt, 2)
+        for out, what in ((second, "the same call again"), (third, "the same seed again")):
+            error = difference(out, first, outputs)
+            require_at_most(error, 1e-12, f"{runner.component}: {what} ({wiring.label})")
 
 
-def _run(trial: Trial, case: Case, module: nn.Module, scene: Scene | None = None) -> dict[str, Tensor]:
-    return case.run(module, case.scene if scene is None else scene, device=trial.device, dtype=trial.dtype)
+def _run_with_seed(runner: Runner, wiring: Wiring, module: nn.Module, number: int) -> dict[str, Tensor]:
+    with torch.random.fork_rng(devices=[runner.device] if runner.device.startswith("cuda") else []):
+        torch.manual_seed(number)
+        return _run(runner, wiring, module)
 
 
-def float32(trial: Trial) -> float:
-    """In float32, moved 100 to 300 Å away, it stays within its tolerance of the truth in float64."""
+def _run(runner: Runner, wiring: Wiring, module: nn.Module) -> dict[str, Tensor]:
+    return wiring.run(module, device=runner.device, dtype=runner.dtype)
+
+
+def float32(runner: Runner) -> float:
+    """Check that float32, moved by 100 to 300 Å, stays within the tolerance of the result in float64."""
     worst = 0.0
-    single, motions = Trial(trial.subject, trial.device, torch.float32), rotations().first(8)
-    for case in single.cases:
-        error = single.motion_error(case, motions) or 0.0
-        worst = max(worst, at_most(error, trial.conformity.tolerance, f"{trial.subject}: float32 ({case.label})"))
+    single, transforms = Runner(runner.component, runner.device, torch.float32), rotations().first(8)
+    for wiring in single.wirings:
+        error = single.transform_error(wiring, transforms) or 0.0
+        what = f"{runner.component}: float32 ({wiring.label})"
+        worst = max(worst, require_at_most(error, runner.conformity.tolerance, what))
     return worst

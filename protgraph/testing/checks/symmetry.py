@@ -1,139 +1,147 @@
-"""What may be done to proteins, nodes and edges without changing what a component says of them."""
+"""Checks of symmetry: rotations, reflections, orders of nodes and edges, and independence of proteins in a batch."""
 
 from __future__ import annotations
-
-import copy
 
 import torch
 from torch import Tensor
 
-from protgraph.testing.case import Case
+from protgraph.testing.inputs import Inputs
 from protgraph.testing.rigid_transforms import reflections, rotations
-from protgraph.testing.scene import Scene
-from protgraph.testing.trial import EXACT, ConformityError, NotApplicable, Trial, at_most, difference, reorder
+from protgraph.testing.runner import (
+    EXACT,
+    ConformityError,
+    NotApplicable,
+    Runner,
+    difference,
+    permute_outputs,
+    require_at_most,
+)
+from protgraph.testing.wiring import Wiring
 
-__all__ = ["batch_equals_singles", "edge_order", "no_leak", "node_order", "reflection", "rotation"]
+__all__ = ["batch_equals_singles", "edge_order", "no_leak", "node_order", "reflection", "rotation", "same_on_cuda"]
 
 
-def rotation(trial: Trial) -> float:
-    """Outputs turn as their irreps say, under 32 random rotations with translations of 100 to 300 Å."""
+def rotation(runner: Runner) -> float:
+    """Check outputs against their irreps, under 32 random rotations with translations of 100 to 300 Å."""
     worst = 0.0
-    for case in trial.cases:
-        error = trial.motion_error(case, rotations())
-        worst = max(worst, at_most(error or 0.0, trial.limit(case), f"{trial.subject}: moved proteins ({case.label})"))
+    for wiring in runner.wirings:
+        error = runner.transform_error(wiring, rotations()) or 0.0
+        what = f"{runner.component}: moved proteins ({wiring.label})"
+        worst = max(worst, require_at_most(error, runner.limit(wiring), what))
     return worst
 
 
-def reflection(trial: Trial) -> float:
-    """Outputs that are not declared chiral have the parity that they declare, under 8 random reflections."""
+def reflection(runner: Runner) -> float:
+    """Check outputs that are not declared chiral against their parity, under 8 random reflections."""
     errors = []
-    for case in trial.cases:
-        error = trial.motion_error(case, reflections(), mirror=True)
+    for wiring in runner.wirings:
+        error = runner.transform_error(wiring, reflections(), mirrored=True)
         if error is not None:
-            errors.append(at_most(error, trial.limit(case), f"{trial.subject}: mirrored proteins ({case.label})"))
+            what = f"{runner.component}: mirrored proteins ({wiring.label})"
+            errors.append(require_at_most(error, runner.limit(wiring), what))
     if not errors:
         raise NotApplicable("every output is declared chiral")
     return max(errors)
 
 
-def node_order(trial: Trial) -> float:
-    """Another order of a protein's nodes, or of its chains in the file, reorders the output and does no more."""
+def node_order(runner: Runner) -> float:
+    """Check that another order of a protein's nodes, or of the chains in its file, only reorders the output."""
     worst = 0.0
-    for case in trial.cases:
-        for scene in dict.fromkeys(s for s in (case.scene, case.stored) if s is not None):
-            other, order = scene.reordered()
-            written = case.written(trial.module(case))
-            want = reorder(trial.run(case, scene), written, order)
-            error = difference(trial.run(case, other), want, written)
-            worst = max(
-                worst, at_most(error, trial.limit(case), f"{trial.subject}: another order of nodes ({case.label})")
-            )
+    for wiring in runner.wirings:
+        for inputs in dict.fromkeys(x for x in (wiring.inputs, wiring.tensors) if x is not None):
+            other, order = inputs.permuted()
+            outputs = wiring.outputs(runner.module(wiring))
+            expected = permute_outputs(runner.run(wiring, inputs), outputs, order)
+            error = difference(runner.run(wiring, other), expected, outputs)
+            what = f"{runner.component}: another order of nodes ({wiring.label})"
+            worst = max(worst, require_at_most(error, runner.limit(wiring), what))
     return worst
 
 
-def edge_order(trial: Trial) -> float:
-    """Neighbors of a node may come in any order, and as a list of any or of constant length."""
-    worst, found = 0.0, False
-    for case in trial.cases:
-        if case.stored is None or "edges" not in case.stored.specs:
+def edge_order(runner: Runner) -> float:
+    """Check that the order of a node's neighbors, and a stated constant degree, do not change the output."""
+    worst, reads_edges = 0.0, False
+    for wiring in runner.wirings:
+        if wiring.tensors is None or "edges" not in wiring.tensors.specs:
             continue
-        found = True
-        other, order = case.stored.edges_reordered()
-        written = case.written(trial.module(case))
-        usual = trial.run(case, case.stored)
-        for scene, want in ((other, reorder(usual, written, order)), (case.stored.irregular(), usual)):
-            error = difference(trial.run(case, scene), want, written)
-            worst = max(
-                worst, at_most(error, trial.limit(case), f"{trial.subject}: another order of edges ({case.label})")
-            )
-    if not found:
+        reads_edges = True
+        other, order = wiring.tensors.edges_permuted()
+        outputs = wiring.outputs(runner.module(wiring))
+        usual = runner.run(wiring, wiring.tensors)
+        variants = ((other, permute_outputs(usual, outputs, order)), (wiring.tensors.without_degree(), usual))
+        for inputs, expected in variants:
+            error = difference(runner.run(wiring, inputs), expected, outputs)
+            what = f"{runner.component}: another order of edges ({wiring.label})"
+            worst = max(worst, require_at_most(error, runner.limit(wiring), what))
+    if not reads_edges:
         raise NotApplicable("it reads no edges")
     return worst
 
 
-def batch_equals_singles(trial: Trial) -> float:
-    """Proteins in one batch get what each gets alone."""
+def batch_equals_singles(runner: Runner) -> float:
+    """Check that the outputs of a batch equal those of its proteins one by one."""
     worst = 0.0
-    for case in trial.cases:
-        singles = [trial.run(case, case.scene.single(b)) for b in range(len(case.scene.sizes))]
-        want = {name: torch.cat([out[name] for out in singles]) for name in singles[0]}
-        error = difference(trial.run(case), want, case.written(trial.module(case)))
-        worst = max(
-            worst, at_most(error, trial.limit(case), f"{trial.subject}: a batch and its proteins ({case.label})")
-        )
+    for wiring in runner.wirings:
+        singles = [runner.run(wiring, wiring.inputs.single(b)) for b in range(len(wiring.inputs.sizes))]
+        expected = {name: torch.cat([out[name] for out in singles]) for name in singles[0]}
+        error = difference(runner.run(wiring), expected, wiring.outputs(runner.module(wiring)))
+        what = f"{runner.component}: a batch and its proteins one by one ({wiring.label})"
+        worst = max(worst, require_at_most(error, runner.limit(wiring), what))
     return worst
 
 
-def no_leak(trial: Trial) -> float:
-    """In training too, what one protein gets does not depend on the others of its batch."""
+def no_leak(runner: Runner) -> float:
+    """Check that in training too, the output of a protein does not depend on the others of its batch."""
     worst = 0.0
-    for case in trial.cases:
-        scene = case.scene if case.stored is None else case.stored
-        one, other = (_trained(trial, case, s) for s in (scene, scene.disturbed()))
-        for name, w in case.written(trial.module(case)).items():
-            own = sum(scene.rows(w.level)[:-1])
-            a, b = one[name][:own].double(), other[name][:own].double()
+    for wiring in runner.wirings:
+        inputs = wiring.inputs if wiring.tensors is None else wiring.tensors
+        usual, other = (_run_in_training(runner, wiring, x) for x in (inputs, inputs.last_perturbed()))
+        for name, spec in wiring.outputs(runner.module(wiring)).items():
+            rows = sum(inputs.rows(spec.level)[:-1])
+            a, b = usual[name][:rows].double(), other[name][:rows].double()
             if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
-                raise ConformityError(f"{trial.subject}: {name!r} is not finite in training ({case.label})")
+                raise ConformityError(f"{runner.component}: {name!r} is not finite in training ({wiring.label})")
             error = float((a - b).abs().max() / a.abs().max().clamp(min=1e-30))
-            what = f"{trial.subject}: {name!r} of one protein, where another of its batch changed ({case.label})"
-            worst = max(worst, at_most(error, trial.limit(case), what))
+            what = f"{runner.component}: {name!r} of one protein after a change in another one ({wiring.label})"
+            worst = max(worst, require_at_most(error, runner.limit(wiring), what))
     return worst
 
 
-def _trained(trial: Trial, case: Case, scene: Scene) -> dict[str, Tensor]:
-    """Outputs in training mode, with the same random numbers each time."""
-    module = copy.deepcopy(trial.module(case)).train()
-    with torch.random.fork_rng(devices=[trial.device] if trial.device.startswith("cuda") else []):
+def _run_in_training(runner: Runner, wiring: Wiring, inputs: Inputs) -> dict[str, Tensor]:
+    """Return outputs in training mode, with the same random numbers each time."""
+    module = runner.private_module(wiring).train()
+    with torch.random.fork_rng(devices=[runner.device] if runner.device.startswith("cuda") else []):
         torch.manual_seed(5)
-        return case.run(module, scene, device=trial.device, dtype=trial.dtype)
+        return wiring.run(module, inputs, device=runner.device, dtype=runner.dtype)
 
 
-def same_on_cuda(trial: Trial) -> float:
-    """On a GPU: the same values for moved proteins, and no waiting for the host in the forward pass."""
+def same_on_cuda(runner: Runner) -> float:
+    """Check that a GPU gives the same values, and that the forward pass does not synchronize with the host."""
     if not torch.cuda.is_available():
-        raise NotApplicable("no CUDA device is here")
+        raise NotApplicable("no CUDA device is available")
     worst = 0.0
     for dtype in (torch.float64, torch.float32):
-        there = Trial(trial.subject, "cuda", dtype)
-        for case in there.cases:
-            error = there.motion_error(case, rotations()) or 0.0
-            limit = EXACT if dtype == torch.float64 and case.exact else trial.conformity.tolerance
-            worst = max(worst, at_most(error, limit, f"{trial.subject}: {dtype} on CUDA ({case.label})"))
-            _never_wait(there, case)
+        on_gpu = Runner(runner.component, "cuda", dtype)
+        for wiring in on_gpu.wirings:
+            error = on_gpu.transform_error(wiring, rotations()) or 0.0
+            limit = EXACT if dtype == torch.float64 and wiring.is_exact else runner.conformity.tolerance
+            what = f"{runner.component}: {dtype} on CUDA ({wiring.label})"
+            worst = max(worst, require_at_most(error, limit, what))
+            _require_no_synchronization(on_gpu, wiring)
     return worst
 
 
-def _never_wait(trial: Trial, case: Case) -> None:
-    module, given = trial.module(case), case.prepare(case.scene, trial.device, trial.dtype)
+def _require_no_synchronization(runner: Runner, wiring: Wiring) -> None:
+    module, argument = runner.module(wiring), wiring.inputs.argument(runner.device, runner.dtype)
     with torch.no_grad():
-        module(given)  # whatever is set up once
-        given = case.prepare(case.scene, trial.device, trial.dtype)
+        module(argument)  # constants that are moved to the device once
+        argument = wiring.inputs.argument(runner.device, runner.dtype)
         torch.cuda.synchronize()
         torch.cuda.set_sync_debug_mode("error")
         try:
-            module(given)
+            module(argument)
         except RuntimeError as e:
-            raise ConformityError(f"{trial.subject}: the GPU waits for the host: {str(e).splitlines()[0]}") from e
+            message = f"{runner.component}: the forward pass synchronizes with the host: {str(e).splitlines()[0]}"
+            raise ConformityError(message) from e
         finally:
             torch.cuda.set_sync_debug_mode("default")

@@ -1,4 +1,4 @@
-"""Inputs for a component, from what it says it reads: true features of fields that the table knows, random others."""
+"""Make the inputs of a component from its declared fields: featurizers compute known fields, others are random."""
 
 from __future__ import annotations
 
@@ -18,44 +18,45 @@ from protgraph.featurize import EdgeFeaturizer, Featurizer
 from protgraph.featurize.plan import ALWAYS, FeaturePlan, inputs
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure import Residues
-from protgraph.testing.protein_fixtures import copied, degenerate_proteins, proteins
-from protgraph.testing.scene import TensorScene
+from protgraph.testing.protein_fixtures import copy_residues, degenerate_proteins, proteins
+from protgraph.testing.tensor_inputs import TensorInputs
 
-__all__ = ["degenerate_scenes", "draw_scene", "known_spec", "level_of", "plan_of", "scene_of_graph"]
+__all__ = ["default_spec", "degenerate_inputs", "inputs_of_batch", "level_of", "make_inputs"]
 
 #: Neighbors of each node: fewer than the smallest protein has, so that all nodes have equally many.
-NEIGHBOURS = 6
+NEIGHBORS = 6
 
 
 def level_of(name: str) -> str:
-    """What a local name counts that the table does not know: by its first word."""
+    """Return the level of an unregistered field from the first word of its name; "node" by default."""
     return next((level for level in ("edge", "graph", "pair") if name.startswith(level)), "node")
 
 
-def known_spec(name: str) -> FieldSpec:
-    """The spec of a registered field, as wide as its featurizer makes it by default."""
+def default_spec(name: str) -> FieldSpec:
+    """Return the spec of a registered field, with the width that its featurizer writes by default."""
     return _plan(frozenset([name])).fields.get(name, field(name))
 
 
-def draw_scene(
+def make_inputs(
     specs: Mapping[str, FieldSpec], *, of: Sequence[Residues] | None = None, nonnegative: Iterable[str] = ()
-) -> TensorScene:
-    """Proteins as the tensors of these specs, in float64.
+) -> TensorInputs:
+    """Make tensors of these specs, in float64.
 
     Parameters
     ----------
     specs : mapping of str to FieldSpec
-        By local name. A name of the field table holds what its featurizer computes; any other is drawn at random.
+        By local name. A registered field holds what its featurizer computes; any other is random.
     of : sequence of Residues, optional
-        The proteins; :func:`protgraph.testing.protein_fixtures.proteins` by default, with ligands where they are looked at.
+        The proteins. Default: :func:`protgraph.testing.protein_fixtures.proteins`, with ligands if a featurizer uses
+        them.
     nonnegative : iterable of str
-        Names to draw from (0.1, 1.1).
+        Names of fields to draw from (0.1, 1.1).
     """
-    plan, nonnegative = plan_of(specs), frozenset(nonnegative)
+    plan, nonnegative = _plan_of(specs), frozenset(nonnegative)
     residues = proteins(ligands=plan.wants_ligands) if of is None else of
-    batch = collate([plan.precompute(copied(r)) for r in residues])
-    known = plan.expand(inputs(batch))
-    known["masked"] = _random("masked", field("masked"), len(batch.masked), batch.pos, False)
+    batch = collate([plan.precompute(copy_residues(r)) for r in residues])
+    computed = plan.expand(inputs(batch))
+    computed["masked"] = _random("masked", field("masked"), len(batch.masked), batch.pos, False)
     sizes, edge_index = batch.sizes, batch.edge_index
     rows = {"node": sum(sizes), "edge": edge_index.size(1), "graph": len(sizes)}
     rows["pair"] = sum(n * n for n in sizes)
@@ -63,36 +64,37 @@ def draw_scene(
     for name, spec in specs.items():
         if not spec.is_tensor or spec.irreps == "index":
             continue
-        if name in known and known[name].shape[1:] == spec.trailing_shape:
-            values[name] = _exact(known[name])
+        if name in computed and computed[name].shape[1:] == spec.trailing_shape:
+            values[name] = _double(computed[name])
         else:
-            values[name] = _random(name, spec, rows[spec.level], known["pos"], name in nonnegative)
+            values[name] = _random(name, spec, rows[spec.level], computed["pos"], name in nonnegative)
     degree = batch.degree if "degree" in batch else None
-    return TensorScene(dict(specs), values, edge_index, sizes, degree, nonnegative)
+    return TensorInputs(dict(specs), values, edge_index, sizes, degree, nonnegative)
 
 
-def degenerate_scenes(specs: Mapping[str, FieldSpec], *, nonnegative: Iterable[str] = ()) -> dict[str, TensorScene]:
-    """Scenes that make formulas divide by zero, by what they are."""
-    bound = plan_of(specs).wants_ligands
-    odd = degenerate_proteins(ligands=bound)
-    made = {n: draw_scene(specs, of=[r], nonnegative=nonnegative) for n, r in odd.items()}
-    usual = draw_scene(specs, nonnegative=nonnegative)
-    made["no edges"] = usual.without_edges()
+def degenerate_inputs(specs: Mapping[str, FieldSpec], *, nonnegative: Iterable[str] = ()) -> dict[str, TensorInputs]:
+    """Make inputs on which formulas divide by zero, by description."""
+    ligands = _plan_of(specs).wants_ligands
+    degenerate = degenerate_proteins(ligands=ligands)
+    cases = {n: make_inputs(specs, of=[r], nonnegative=nonnegative) for n, r in degenerate.items()}
+    usual = make_inputs(specs, nonnegative=nonnegative)
+    cases["no edges"] = usual.without_edges()
     blank = {n: torch.zeros_like(x) if x.is_floating_point() else x for n, x in usual.values.items() if n != "pos"}
-    made["all features 0"] = replace(usual, values={**usual.values, **blank})
-    pair = [odd["one residue"], proteins(ligands=bound)[1]]
-    made["one residue beside a protein"] = draw_scene(specs, of=pair, nonnegative=nonnegative)
-    return made
+    cases["all features 0"] = replace(usual, values={**usual.values, **blank})
+    pair = [degenerate["one residue"], proteins(ligands=ligands)[1]]
+    cases["one residue beside a protein"] = make_inputs(specs, of=pair, nonnegative=nonnegative)
+    return cases
 
 
-def scene_of_graph(graph: Any) -> TensorScene:
-    """The stored fields of a batch as a scene."""
-    values = {n: _exact(x) for n, x in graph.items() if n not in ("edge_index", "batch", "ptr") and torch.is_tensor(x)}
+def inputs_of_batch(batch: Any) -> TensorInputs:
+    """Return the precomputed fields of a batch as inputs of a model."""
+    values = {n: _double(x) for n, x in batch.items() if n not in ("edge_index", "batch", "ptr") and torch.is_tensor(x)}
     specs = {name: field(name) for name in values}
-    if "edge_index" not in graph:
-        return TensorScene(specs, values, torch.zeros(2, 0, dtype=torch.long), graph.sizes)
+    if "edge_index" not in batch:
+        return TensorInputs(specs, values, torch.zeros(2, 0, dtype=torch.long), batch.sizes, is_batch=True)
     specs |= {"edges": field("edges")}
-    return TensorScene(specs, values, graph.edge_index, graph.sizes, graph.degree if "degree" in graph else None)
+    degree = batch.degree if "degree" in batch else None
+    return TensorInputs(specs, values, batch.edge_index, batch.sizes, degree, is_batch=True)
 
 
 def _random(name: str, spec: FieldSpec, rows: int, pos: Tensor, nonnegative: bool) -> Tensor:
@@ -105,23 +107,23 @@ def _random(name: str, spec: FieldSpec, rows: int, pos: Tensor, nonnegative: boo
     if nonnegative:
         return 0.1 + torch.rand(shape, generator=g, dtype=torch.float64)
     value = torch.randn(shape, generator=g, dtype=torch.float64)
-    if spec.irreps == "point":  # around the nodes, if it is theirs
+    if spec.irreps == "point":  # around the node of the row, else around the center of all
         center = pos.double() if spec.level == "node" else pos.double().mean(0).expand(rows, 3)
         return value + center.view(rows, *[1] * (len(shape) - 2), 3)
     return value
 
 
-def _exact(value: Tensor) -> Tensor:
+def _double(value: Tensor) -> Tensor:
     return value.double() if value.is_floating_point() else value
 
 
-def plan_of(specs: Mapping[str, FieldSpec]) -> FeaturePlan:
-    """The featurizers that write those of these names that the field table knows."""
+def _plan_of(specs: Mapping[str, FieldSpec]) -> FeaturePlan:
+    """Return the featurizers that write the registered fields among these names."""
     return _plan(frozenset(name for name in specs if is_registered(name)))
 
 
 def _plan(names: frozenset[str]) -> FeaturePlan:
-    """The featurizers, with default options, that write these fields and whatever those read."""
+    """Return the featurizers, with default options, that write these fields and those that they read."""
     ordered: dict[str, None] = {}
 
     def need(name: str) -> None:
@@ -134,12 +136,12 @@ def _plan(names: frozenset[str]) -> FeaturePlan:
 
     for name in sorted(names):
         need(name)
-    return FeaturePlan([ComponentSpec("knn", {"k": NEIGHBOURS}), *ordered])
+    return FeaturePlan([ComponentSpec("knn", {"k": NEIGHBORS}), *ordered])
 
 
 def _writers() -> dict[str, str]:
-    """Field → the first registered featurizer that writes it; what cannot be loaded writes nothing."""
-    found: dict[str, str] = {}
+    """Map each field to the first registered featurizer that writes it; featurizers that fail to load are left out."""
+    writers: dict[str, str] = {}
     for name in registry.featurizers:
         try:
             component = registry.featurizers.get(name)
@@ -151,5 +153,5 @@ def _writers() -> dict[str, str]:
             and not issubclass(component, EdgeFeaturizer)
         ):
             for written in component.writes:
-                found.setdefault(written, name)
-    return found
+                writers.setdefault(written, name)
+    return writers

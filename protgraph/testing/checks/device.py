@@ -1,0 +1,63 @@
+"""Check that everything runs on one device, on torch's ``meta`` device, without any GPU."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import torch
+from torch import nn
+
+from protgraph.testing.device_guard import DeviceGuard, HostCopyGuard, source_line
+from protgraph.testing.runner import ConformityError, NotApplicable, Runner
+from protgraph.testing.tensor_inputs import TensorInputs
+from protgraph.testing.wiring import Wiring
+
+__all__ = ["device"]
+
+_DEVICE, _DTYPE = "meta", torch.float32
+
+
+def device(runner: Runner) -> None:
+    """Check that forward and backward stay on one device: no value is read on the host, no tensor is on the CPU.
+
+    Numbers that a batch counts while it is collated are on the host by declaration, as plain Python attributes:
+    ``Proteins.sizes``, ``Edges.degree`` and ``Edges.max_degree``. Indices that are computed from them on the host go
+    to the device with ``non_blocking=True``. Constants may be moved to the device once, in the first call.
+    """
+    for wiring in runner.wirings:
+        if wiring.tensors is None:
+            raise NotApplicable("it computes with NumPy, before a batch is moved to a device")
+        module = runner.private_module(wiring, dtype=_DTYPE).to(_DEVICE)
+        for inputs in (wiring.tensors, wiring.tensors.without_degree()):
+            for is_training in (True, False):
+                _run_guarded(runner, wiring, module.train(is_training), inputs)
+
+
+def _run_guarded(runner: Runner, wiring: Wiring, module: nn.Module, inputs: TensorInputs) -> None:
+    mode = "training" if module.training else "evaluation"
+    for is_first in (True, False):
+        argument = inputs.argument(_DEVICE, _DTYPE)
+        try:
+            with DeviceGuard(allow_copies=is_first), nullcontext() if is_first else HostCopyGuard():
+                out = _forward_backward(module, argument)
+        except Exception as e:
+            text = (str(e).splitlines() or ["no message"])[0].partition(". ")[0]
+            problem = f"{source_line(e)}: {type(e).__name__}: {text}"
+            raise ConformityError(f"{runner.component}: on device 'meta', in {mode}: {problem}") from e
+        on_cpu = sorted(name for name, x in out.items() if x.device.type != _DEVICE)
+        if on_cpu:
+            raise ConformityError(f"{runner.component}: output {on_cpu[0]!r} is on the CPU ({wiring.label})")
+
+
+def _forward_backward(module: nn.Module, argument: object) -> dict[str, torch.Tensor]:
+    """Run forward, with gradients in training only, and backward through everything that has one."""
+    with torch.set_grad_enabled(module.training):
+        if module.training and hasattr(argument, "items"):
+            for _, x in argument.items():
+                if torch.is_tensor(x) and x.is_floating_point():
+                    x.requires_grad_()
+        out = module(argument)
+        terms = [x.sum() for x in out.values() if x.requires_grad]
+        if terms:
+            sum(terms[1:], start=terms[0]).backward()
+    return out

@@ -1,0 +1,146 @@
+"""Components under test, found by name, class or registry, with all wirings that their declarations allow."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+from protgraph import registry
+from protgraph.data.graph.conformity import Conformity
+from protgraph.errors import ProtgraphError, UnknownNameError, WiringError, suggest
+from protgraph.featurize import Featurizer
+from protgraph.model import ModelSpec
+from protgraph.nn.module import GraphLayer, Head
+from protgraph.registry import Registry
+from protgraph.testing.featurizer_wiring import wire_featurizer
+from protgraph.testing.layer_wiring import wire_layer
+from protgraph.testing.model_wiring import model_parts, wire_model
+from protgraph.testing.offline_models import offline_models
+from protgraph.testing.wiring import Wiring
+
+__all__ = ["Component", "ComponentKind", "find_components"]
+
+ComponentKind = Literal["featurizer", "layer", "head", "model"]
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """A featurizer, layer, head or model under test.
+
+    Parameters
+    ----------
+    name : str
+        Registry name, or the name of the class.
+    kind : {"featurizer", "layer", "head", "model"}
+    definition : object, optional
+        The class or :class:`protgraph.ModelSpec`. Default: taken from the registry when first needed.
+    """
+
+    name: str
+    kind: ComponentKind
+    definition: object = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    @property
+    def loaded(self) -> object:
+        """The class or model spec, loaded from the registry if it was not passed."""
+        return self.definition if self.definition is not None else registry.registries[f"{self.kind}s"].get(self.name)
+
+    @property
+    def is_model(self) -> bool:
+        return isinstance(self.loaded, ModelSpec)
+
+    @cached_property
+    def conformity(self) -> Conformity:
+        """The component's own statement; for a model, the statements of its featurizers, layers and heads."""
+        if not self.is_model:
+            return getattr(self.loaded, "conformity", None) or Conformity()
+        (wiring,) = self.wirings
+        parts = model_parts(wiring)
+        stated = {type(p).__name__: p.conformity for p in parts if getattr(p, "conformity", None) is not None}
+        expected = {c: f"{name}: {why}" for name, s in stated.items() for c, why in s.expected_failures.items()}
+        tolerance = max([Conformity.tolerance, *(s.tolerance for s in stated.values())])
+        return Conformity(tolerance=tolerance, expected_failures=expected)
+
+    @property
+    def is_strict(self) -> bool:
+        """True if an expected failure must occur. A model may pass although one of its parts fails alone."""
+        return not self.is_model
+
+    @cached_property
+    def wirings(self) -> tuple[Wiring, ...]:
+        """Every wiring to test; at least one.
+
+        Raises
+        ------
+        ProtgraphError
+            The component cannot be built.
+        """
+        loaded = self.loaded
+        if isinstance(loaded, ModelSpec):
+            return (wire_model(offline_models(loaded)),)
+        if not inspect.isclass(loaded):
+            raise WiringError(f"{self} is a {type(loaded).__name__}, not a class or a ModelSpec")
+        if issubclass(loaded, Featurizer):
+            return (wire_featurizer(loaded, self.conformity),)
+        return wire_layer(loaded, self.name, self.conformity)
+
+
+def find_components(
+    what: Registry | str | type | ModelSpec | Sequence[object], *, kind: ComponentKind | None = None
+) -> list[Component]:
+    """Return the components of a registry, a name, a class or a model.
+
+    Parameters
+    ----------
+    what : Registry, str, class, ModelSpec, or a sequence of those
+        A registry yields all its names, with every variant of a family; a name, all components that have it.
+    kind : {"featurizer", "layer", "head", "model"}, optional
+        Only this kind, if several share a name.
+
+    Raises
+    ------
+    UnknownNameError
+        No component has the name.
+    """
+    if isinstance(what, Registry):
+        return [Component(variant, what.kind) for name in what for variant in _variants(what, name)]
+    if isinstance(what, str):
+        return _by_name(what, kind)
+    if isinstance(what, ModelSpec):
+        return [Component(what.name, "model", what)]
+    if inspect.isclass(what):
+        own = next((k for k, base in _BASES.items() if issubclass(what, base)), None)
+        if own is None:
+            raise WiringError(f"{what!r} cannot be checked. Pass a subclass of Featurizer, GraphLayer or Head.")
+        return [Component(what.__name__, own, what)]
+    return [component for item in what for component in find_components(item, kind=kind)]
+
+
+_BASES: dict[ComponentKind, type] = {"featurizer": Featurizer, "head": Head, "layer": GraphLayer}
+
+
+def _by_name(name: str, kind: ComponentKind | None) -> list[Component]:
+    searched = [registry.registries[f"{k}s"] for k in ([kind] if kind else get_args(ComponentKind))]
+    holders = [r for r in searched if name in r]
+    if not holders:
+        if len(searched) == 1:
+            searched[0].get(name)
+        names = sorted({n for r in searched for n in r})
+        hint = suggest(name, names)
+        raise UnknownNameError(f"no featurizer, layer, head or model {name!r}.{hint}\n`protgraph list` shows all.")
+    return [Component(variant, r.kind) for r in holders for variant in _variants(r, name)]
+
+
+def _variants(names: Registry, name: str) -> list[str]:
+    """Return all variants of a family, else the name itself, also if it cannot be loaded: its checks then fail."""
+    try:
+        family = names.family(name) if "." not in name else None
+    except ProtgraphError:
+        return [name]
+    return [name] if family is None else [f"{name}.{variant}" for variant in family.variants]

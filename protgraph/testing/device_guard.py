@@ -1,0 +1,77 @@
+"""Run on torch's ``meta`` device and raise where a GPU would wait for the host or find a tensor on the CPU.
+
+Tensors on ``meta`` have shapes and types but no values, so that reading a value (``.item()``, ``bool(x)``,
+``nonzero``, ``.cpu()``) raises in torch itself. Torch is silent about two other faults, which :class:`DeviceGuard`
+reports: operations that mix devices (``matmul``, ``embedding`` and ``einsum`` do not check on ``meta``), and blocking
+copies of host data.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+__all__ = ["DeviceGuard", "HostCopyGuard", "MixedDevicesError", "source_line"]
+
+_FROM_HOST_DATA = (torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor)
+
+
+class MixedDevicesError(RuntimeError):
+    """An operation reads tensors on the host and on the device."""
+
+
+class DeviceGuard(TorchDispatchMode):
+    """Raise :class:`MixedDevicesError` where an operation mixes devices; single numbers on the CPU are allowed.
+
+    Parameters
+    ----------
+    allow_copies : bool
+        Allow blocking copies from the CPU, as of constants that a first call moves to the device.
+    """
+
+    def __init__(self, *, allow_copies: bool) -> None:
+        super().__init__()
+        self.allow_copies = allow_copies
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+        kwargs = dict(kwargs or {})
+        tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        if len({x.device for x in tensors if x.dim()}) > 1:
+            raise MixedDevicesError(f"{func} reads a tensor on the CPU")
+        out = func(*args, **kwargs)
+        is_from_host = bool(tensors) and all(x.device.type == "cpu" for x in tensors)
+        on_device = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in tree_leaves(out))
+        if is_from_host and on_device and not (self.allow_copies or kwargs.get("non_blocking")):
+            raise MixedDevicesError("a tensor is copied from the CPU to the device in every call")
+        return out
+
+
+class HostCopyGuard(TorchFunctionMode):
+    """Raise :class:`MixedDevicesError` where Python numbers become a tensor on the device: a blocking copy."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if func in _FROM_HOST_DATA and isinstance(out, Tensor) and out.device.type != "cpu":
+            data = args[1 if func is Tensor.new_tensor else 0]
+            if not isinstance(data, Tensor) or data.device.type == "cpu":
+                raise MixedDevicesError(f"{func.__name__}() copies numbers from the host to the device in every call")
+        return out
+
+
+def source_line(error: BaseException) -> str:
+    """Return ``file.py:12 `code```, the innermost frame outside torch and this module."""
+    torch_folder = str(Path(torch.__file__).parent)
+    frames = [
+        f
+        for f in traceback.extract_tb(error.__traceback__)
+        if not f.filename.startswith((torch_folder, "<")) and f.filename != __file__
+    ]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno} `{frames[-1].line}`" if frames else "in torch"

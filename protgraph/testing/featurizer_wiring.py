@@ -1,0 +1,95 @@
+"""Wirings of structure, edge and tensor featurizers, each adapted to a torch module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.featurize import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.structure import Residues
+from protgraph.testing.make_inputs import default_spec, degenerate_inputs, make_inputs
+from protgraph.testing.packed_fixtures import packed_proteins
+from protgraph.testing.protein_fixtures import degenerate_proteins, proteins
+from protgraph.testing.structure_inputs import StructureInputs
+from protgraph.testing.tensor_inputs import TensorInputs
+from protgraph.testing.wiring import Wiring
+
+__all__ = ["read_names", "wire_featurizer"]
+
+
+def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiring:
+    """Return the wiring of a featurizer, with the options that it states for tests."""
+    create = partial(component, **{**conformity.options, **conformity.offline})
+    if issubclass(component, TensorFeaturizer):
+        specs = {name: default_spec(name) for name in component.reads}
+        return Wiring(
+            label="",
+            create=lambda: _TensorModule(create()),
+            make_inputs=lambda: make_inputs(specs),
+            make_degenerate=lambda: degenerate_inputs(specs),
+            find_reads=read_names,
+        )
+    return Wiring(
+        label="",
+        create=lambda: _StructureModule(create()),
+        make_inputs=lambda: StructureInputs(_proteins_for(create, conformity)),
+        make_degenerate=lambda: _degenerate_for(create),
+    )
+
+
+def read_names(inputs: TensorInputs) -> tuple[str, ...]:
+    """Return the names of all tensors that are passed, and ``edges``."""
+    return tuple(n for n, spec in inputs.specs.items() if spec.is_tensor or n == "edges")
+
+
+def _proteins_for(create: Callable[[], Featurizer], conformity: Conformity) -> tuple[Residues, ...]:
+    return packed_proteins() if conformity.proteins == "packed" else proteins(ligands=create().wants_ligands)
+
+
+def _degenerate_for(create: Callable[[], Featurizer]) -> dict[str, StructureInputs]:
+    degenerate = degenerate_proteins(ligands=create().wants_ligands)
+    return {name: StructureInputs((residues,)) for name, residues in degenerate.items()}
+
+
+class _TensorModule(nn.Module):
+    """A tensor featurizer as a module."""
+
+    def __init__(self, featurizer: TensorFeaturizer) -> None:
+        super().__init__()
+        self.featurizer, self.outputs, self.writes = featurizer, dict(featurizer.out), featurizer.writes
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        return self.featurizer(f)
+
+
+class _StructureModule(nn.Module):
+    """A structure or edge featurizer as a module of proteins; edges are a 0/1 value of every pair of nodes."""
+
+    def __init__(self, featurizer: StructureFeaturizer | EdgeFeaturizer) -> None:
+        super().__init__()
+        self.featurizer = featurizer
+        if isinstance(featurizer, EdgeFeaturizer):
+            self.outputs = {"edge_index": FieldSpec("adjacency", "pair", "1x0e")}
+        else:
+            self.outputs = dict(featurizer.out)
+            self.writes = featurizer.writes
+
+    def forward(self, proteins: list[Residues]) -> dict[str, Tensor]:
+        results = [self.featurizer(residues) for residues in proteins]
+        if isinstance(self.featurizer, EdgeFeaturizer):
+            pairs = zip(results, proteins, strict=True)
+            return {"edge_index": torch.cat([_adjacency(edges, len(residues)) for edges, residues in pairs])}
+        return {n: torch.cat([torch.from_numpy(np.array(fields[n])) for fields in results]) for n in results[0]}
+
+
+def _adjacency(edges: EdgeList, n: int) -> Tensor:
+    matrix = torch.zeros(n, n, dtype=torch.float64)
+    matrix[torch.from_numpy(edges.target), torch.from_numpy(edges.source)] = 1.0
+    return matrix.view(-1, 1)

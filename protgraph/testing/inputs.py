@@ -1,0 +1,66 @@
+"""Test inputs of a component: some proteins, and the transforms, permutations and changes that the checks apply.
+
+Inputs are float64 and on the CPU; :meth:`Inputs.argument` casts them to a device and a type.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from protgraph.testing.rigid_transforms import RigidTransforms
+
+__all__ = ["Inputs", "Permutation", "pair_permutation"]
+
+#: Level → ``(rows,)`` int64: row r of the permuted output is row ``permutation[level][r]`` of the original one.
+Permutation = Mapping[str, Tensor]
+
+
+class Inputs(ABC):
+    """Some proteins as a component reads them. Every method returns new inputs.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Nodes of each protein.
+    """
+
+    sizes: tuple[int, ...]
+
+    def rows(self, level: str) -> tuple[int, ...]:
+        """Return each protein's number of rows of a level; pairs are ordered pairs of its nodes."""
+        return {"node": self.sizes, "graph": (1,) * len(self.sizes), "pair": tuple(n * n for n in self.sizes)}[level]
+
+    @abstractmethod
+    def argument(self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float64) -> Any:
+        """Return a fresh argument of the component's ``forward``."""
+
+    @abstractmethod
+    def moved(self, transforms: RigidTransforms) -> Inputs:
+        """Return all proteins after the first transform, then all after the second, and so on."""
+
+    @abstractmethod
+    def single(self, protein: int) -> Inputs:
+        """Return one protein alone."""
+
+    @abstractmethod
+    def permuted(self) -> tuple[Inputs, Permutation]:
+        """Return the same proteins with their nodes in another order, and that order."""
+
+    @abstractmethod
+    def last_perturbed(self) -> Inputs:
+        """Change everything about the last protein except its numbers of nodes and edges."""
+
+
+def pair_permutation(node: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Return the order of all pairs (i, j) of each protein, row-major, for an order of its nodes."""
+    parts, nodes, pairs = [], 0, 0
+    for n in sizes:
+        own = node[nodes : nodes + n] - nodes
+        parts.append(pairs + (own[:, None] * n + own).flatten())
+        nodes, pairs = nodes + n, pairs + n * n
+    return torch.cat(parts)

@@ -1,0 +1,138 @@
+"""Find the inputs on which a layer or head can be built: bare, with its optional inputs, and with vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import combinations, product
+
+import torch
+
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec, field, is_registered
+from protgraph.errors import WiringError
+from protgraph.nn.module import GraphLayer, Head
+from protgraph.testing.featurizer_wiring import read_names
+from protgraph.testing.make_inputs import default_spec, degenerate_inputs, level_of, make_inputs
+from protgraph.testing.model_wiring import TARGET_SIZE, targets_of_all_kinds
+from protgraph.testing.wiring import Wiring
+
+__all__ = ["wire_layer"]
+
+#: Irreps of unregistered local names, tried in this order.
+_SCALARS = ("16x0e", "64x0e", "1x0e", "point")
+_MIXED = ("8x0e+2x0o+4x1o+2x1e+2x2e", "8x0e+4x1o", "64x0e+16x1o")
+#: Fields of a variadic component that states none.
+_VARIADIC = ("x", "y")
+
+_Specs = Mapping[str, FieldSpec]
+
+
+def wire_layer(component: type[GraphLayer], name: str, conformity: Conformity) -> tuple[Wiring, ...]:
+    """Wire a layer or head bare, with all optional inputs, and with vectors if it accepts them.
+
+    Raises
+    ------
+    WiringError
+        It cannot be built on any of these inputs.
+    """
+    search = _Search(component, name, conformity)
+    return tuple(search.wiring(specs) for specs in search.choices())
+
+
+class _Search:
+    """The search for input fields with which a layer can be built."""
+
+    def __init__(self, component: type[GraphLayer], name: str, conformity: Conformity) -> None:
+        self.component, self.name, self.conformity = component, name, conformity
+        self.target = _target_of(name) if issubclass(component, Head) else None
+
+    def wiring(self, specs: _Specs) -> Wiring:
+        label = ", ".join(f"{n}={s.irreps}" for n, s in specs.items() if not is_registered(n))
+        given = {"nonnegative": self.conformity.nonnegative}
+        return Wiring(
+            label=label,
+            create=partial(self._create_with_outputs, specs),
+            make_inputs=lambda: make_inputs(specs, **given),
+            make_degenerate=lambda: degenerate_inputs(specs, **given),
+            find_reads=read_names,
+        )
+
+    def choices(self) -> list[dict[str, FieldSpec]]:
+        """Return every set of input fields to test; at least one."""
+        scalars, mixed = self._required(_SCALARS), self._required(_MIXED)
+        if isinstance(scalars, Exception) and isinstance(mixed, Exception):
+            reads = ", ".join(self.component.reads) or "nothing"
+            raise WiringError(
+                f"{self.name} cannot be built on the fields that it reads ({reads}): {scalars}\n"
+                "State them: conformity = protgraph.Conformity(inputs={...})."
+            ) from scalars
+        bare = [(specs, irreps) for specs, irreps in ((scalars, _SCALARS), (mixed, _MIXED)) if isinstance(specs, dict)]
+        chosen = [bare[0][0], *(self._with_optional(*b) for b in bare)]
+        return [specs for i, specs in enumerate(chosen) if specs not in chosen[:i]]
+
+    def _required(self, irreps: Sequence[str]) -> dict[str, FieldSpec] | Exception:
+        """Return specs with which it can be built, or the error if there are none."""
+        names = self.component.reads
+        if self.component.variadic:
+            stated = tuple(n for n in self.conformity.inputs if n not in names)
+            names = (*names, *(stated or _VARIADIC))
+        return self._try({}, names, irreps)
+
+    def _with_optional(self, specs: _Specs, irreps: Sequence[str]) -> dict[str, FieldSpec]:
+        """Add all optional inputs if they go together; else as many as do, one after another, then in pairs."""
+        optional = self.component.optional
+        for names in (optional, *((name,) for name in optional), *combinations(optional, 2)):
+            if all(name in specs for name in names):
+                continue
+            missing = [name for name in names if name not in specs]
+            more = self._try(specs, missing, irreps)
+            specs = specs if isinstance(more, Exception) else more
+        return dict(specs)
+
+    def _try(self, specs: _Specs, names: Sequence[str], irreps: Sequence[str]) -> dict[str, FieldSpec] | Exception:
+        """Add these names, trying each of the irreps (for edges scalars too) where no spec is stated or registered."""
+        fixed = {n: spec for n in names if (spec := self._spec(n)) is not None}
+        free = [level_of(n) for n in names if n not in fixed]
+        others = tuple(dict.fromkeys((*irreps, *_SCALARS)))
+        choices = {level: irreps if level == "node" else others for level in dict.fromkeys(free)}
+        errors: list[Exception] = []
+        for chosen in product(*choices.values()):
+            by_level = dict(zip(choices, chosen, strict=True))
+            added = {n: fixed.get(n) or FieldSpec(n, level_of(n), by_level[level_of(n)]) for n in names}
+            try:
+                with torch.random.fork_rng(devices=[]):
+                    self._create({**specs, **added})
+            except Exception as e:  # noqa: BLE001 -- a component may refuse an input with any error
+                errors.append(e)
+            else:
+                return {**specs, **added}
+        return errors[0]
+
+    def _spec(self, name: str) -> FieldSpec | None:
+        stated = self.conformity.inputs.get(name)
+        if isinstance(stated, FieldSpec):
+            return stated
+        if stated is not None:
+            return FieldSpec(name, field(name).level if is_registered(name) else level_of(name), stated)
+        return default_spec(name) if is_registered(name) else None
+
+    def _create(self, specs: _Specs) -> GraphLayer:
+        options = {**self.conformity.options, **self.conformity.offline}
+        if self.target is not None:
+            return self.component(dict(specs), self.target, **options)
+        return self.component(dict(specs), **options)
+
+    def _create_with_outputs(self, specs: _Specs) -> GraphLayer:
+        """Create it; the rows of a head's outputs are of the target's level."""
+        module = self._create(specs)
+        if self.target is not None:
+            module.outputs = {name: s.as_(s.name, level=self.target.level) for name, s in module.out.items()}
+        return module
+
+
+def _target_of(name: str) -> Target:
+    """Return the target whose default head has this name; else a target per residue with this head."""
+    targets = (t for t in targets_of_all_kinds() if t.head_name == name)
+    return next(targets, Target("conformity", "node", "classification", TARGET_SIZE, head=name))

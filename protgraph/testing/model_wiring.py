@@ -1,0 +1,134 @@
+"""The wiring of a model: from residues to the logits of several targets, whose heads share the layers."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator
+from itertools import product
+from typing import get_args
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.errors import DatasetError, ProtgraphError
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.model import ModelSpec, ProteinModel, build_model
+from protgraph.testing.inputs import Inputs
+from protgraph.testing.make_inputs import inputs_of_batch
+from protgraph.testing.protein_fixtures import degenerate_proteins, proteins
+from protgraph.testing.structure_inputs import StructureInputs
+from protgraph.testing.tensor_inputs import TensorInputs
+from protgraph.testing.wiring import Wiring
+
+__all__ = ["TARGET_SIZE", "model_parts", "targets_of_all_kinds", "wire_model"]
+
+#: Classes, vectors or points to predict; a layer that writes a backbone gives four points.
+TARGET_SIZE = 4
+
+
+def wire_model(spec: ModelSpec) -> Wiring:
+    """Wire a model with every head that fits it: classes per residue and per protein, vectors, coordinates.
+
+    Raises
+    ------
+    ProtgraphError
+        No head fits.
+    """
+    targets = _fitting_targets(spec)
+    plan = FeaturePlan(spec.features, node_type=spec.node_type)
+    degenerate = degenerate_proteins(ligands=plan.wants_ligands)
+    return Wiring(
+        label="",
+        create=lambda: _MultiHeadModel(spec, targets),
+        make_inputs=lambda: StructureInputs(proteins(ligands=plan.wants_ligands), plan),
+        make_degenerate=lambda: {name: StructureInputs((residues,), plan) for name, residues in degenerate.items()},
+        make_tensors=_batch_as_tensors,
+        find_reads=lambda tensors: _fields_read(spec, targets, tensors),
+    )
+
+
+def model_parts(wiring: Wiring) -> list[object]:
+    """Return instances of the featurizers, layers and heads of a model."""
+    module = wiring.sample()
+    plan = module.model.plan
+    featurizers = [featurizer for _, featurizer in (*plan.structure, *plan.edges, *plan.tensor)]
+    return [*featurizers, *module.model.layers, *module.heads]
+
+
+def targets_of_all_kinds() -> Iterator[Target]:
+    """Yield a target of every level and kind that has a head."""
+    annotations = inspect.get_annotations(Target, eval_str=True)
+    for level, kind in product(get_args(annotations["level"]), get_args(annotations["kind"])):
+        try:
+            yield Target("conformity", level, kind, TARGET_SIZE)
+        except DatasetError:
+            continue
+
+
+def _fitting_targets(spec: ModelSpec) -> tuple[Target, ...]:
+    errors: list[ProtgraphError] = []
+    fitting: list[Target] = []
+    for target in targets_of_all_kinds():
+        if target.level not in ("node", "graph") or target.kind in ("multilabel", "regression"):  # as classification
+            continue
+        try:
+            with torch.random.fork_rng(devices=[]):
+                build_model(spec, target)
+        except ProtgraphError as e:
+            errors.append(e)
+        else:
+            fitting.append(target)
+    if not fitting:
+        raise errors[0]
+    return tuple(fitting)
+
+
+def _batch_as_tensors(inputs: Inputs) -> TensorInputs:
+    return inputs_of_batch(inputs.argument())
+
+
+def _fields_read(spec: ModelSpec, targets: tuple[Target, ...], tensors: TensorInputs) -> tuple[str, ...]:
+    """Return the precomputed fields from which a path leads to a head."""
+    with torch.random.fork_rng(devices=[]):
+        module, dead = _MultiHeadModel(spec, targets), set(spec.dead_layers())
+    wires = [w for w in module.model.wires if f"{w.path} ({w.component.name})" not in dead]
+    needed = {name for reads in (*(w.reads for w in wires), *module.head_reads) for name in reads.values()}
+    for component, featurizer in reversed(module.model.plan.tensor):
+        if needed & {component.writes.get(n, n) for n in featurizer.writes}:
+            needed |= {component.reads.get(n, n) for n in featurizer.reads}
+    return tuple(name for name in (*tensors.values, "edges") if name in needed and name in tensors.specs)
+
+
+class _MultiHeadModel(nn.Module):
+    """A model with the heads of several targets: the outputs of each, by the name of the head."""
+
+    def __init__(self, spec: ModelSpec, targets: tuple[Target, ...]) -> None:
+        super().__init__()
+        self.model = build_model(spec, targets[0])
+        models = [self.model, *(_with_target(self.model, target) for target in targets[1:])]
+        self.heads = nn.ModuleList(m.head for m in models)
+        self.head_names = [target.head_name for target in targets]
+        self.head_reads = [m.head_reads for m in models]
+        self.outputs: dict[str, FieldSpec] = {}
+        for target, head in zip(targets, self.heads, strict=True):
+            self.outputs |= {f"{target.head_name} {n}": s.as_(s.name, level=target.level) for n, s in head.out.items()}
+
+    def forward(self, batch: Data) -> dict[str, Tensor]:
+        f, out = self.model.embed(batch), {}
+        for name, head, reads in zip(self.head_names, self.heads, self.head_reads, strict=True):
+            logits = head({local: f[field] for local, field in reads.items()})
+            out |= {f"{name} {local}": x for local, x in logits.items()}
+        return out
+
+
+def _with_target(model: ProteinModel, target: Target) -> ProteinModel:
+    """Return the same layers with a new head; the layers are not built again."""
+    other = copy.copy(model)
+    other._modules = dict(model._modules)
+    other.target = target
+    other.head, other.head_reads = other._make_head()
+    return other

@@ -1,0 +1,201 @@
+"""Run a component on a device in a floating type and measure its errors; what all checks share."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.errors import MissingExtraError, ProtgraphError
+from protgraph.symmetry import ComparisonError, relative_error
+from protgraph.testing.component import Component
+from protgraph.testing.inputs import Inputs, Permutation
+from protgraph.testing.rigid_transforms import RigidTransforms
+from protgraph.testing.wiring import Wiring
+
+__all__ = [
+    "EXACT",
+    "ConformityError",
+    "MissingExtra",
+    "NotApplicable",
+    "Runner",
+    "difference",
+    "permute_outputs",
+    "release_modules",
+    "require_at_most",
+]
+
+#: Largest relative error in float64 of a property that holds by construction.
+EXACT = 1e-10
+_LARGE = 100_000_000  # bytes of parameters
+
+
+class ConformityError(ProtgraphError, AssertionError):
+    """A component breaks what its declarations promise."""
+
+
+class NotApplicable(Exception):
+    """A check does not apply to a component; the message is the reason."""
+
+
+class MissingExtra(NotApplicable):
+    """A component needs an optional dependency that is not installed; the message has the install command."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runner:
+    """A component on a device and in a floating type.
+
+    Parameters
+    ----------
+    component : Component
+    device : str
+        "cpu", "cuda", "cuda:1".
+    dtype : torch.dtype
+        float64 is held to 1e-10, any other type to the component's tolerance.
+    """
+
+    component: Component
+    device: str = "cpu"
+    dtype: torch.dtype = torch.float64
+
+    @property
+    def conformity(self) -> Conformity:
+        return self.component.conformity
+
+    @property
+    def wirings(self) -> tuple[Wiring, ...]:
+        return self.component.wirings
+
+    def limit(self, wiring: Wiring) -> float:
+        """Return the largest error that is allowed."""
+        return EXACT if self.dtype == torch.float64 and wiring.is_exact else self.conformity.tolerance
+
+    def module(self, wiring: Wiring, *, device: str | None = None, dtype: torch.dtype | None = None) -> nn.Module:
+        """Return the instance that all checks share and none changes. Other types have the weights of float64."""
+        return _shared_module(wiring, dtype or self.dtype).to(device or self.device)
+
+    def private_module(self, wiring: Wiring, *, dtype: torch.dtype | None = None) -> nn.Module:
+        """Return a copy with its own buffers and state that shares the parameters, to train or to differentiate."""
+        module = self.module(wiring, dtype=dtype)
+        return copy.deepcopy(module, {id(p): p for p in module.parameters()})
+
+    def release_if_large(self, wiring: Wiring) -> None:
+        """Free the shared instance before a check builds others of more than 100 MB."""
+        size = sum(p.numel() * p.element_size() for p in self.module(wiring).parameters())
+        if size > _LARGE:
+            release_modules()
+
+    def run(self, wiring: Wiring, inputs: Inputs | None = None) -> dict[str, Tensor]:
+        """Run the shared instance on some inputs, by default the wiring's."""
+        return wiring.run(self.module(wiring), inputs, device=self.device, dtype=self.dtype)
+
+    def reference(self, wiring: Wiring) -> dict[str, Tensor]:
+        """Run it on the unmoved inputs on the CPU in float64."""
+        return wiring.run(self.module(wiring, device="cpu", dtype=torch.float64))
+
+    def transform_error(self, wiring: Wiring, transforms: RigidTransforms, *, mirrored: bool = False) -> float | None:
+        """Return the largest difference between outputs for moved proteins, moved back, and the reference.
+
+        Chiral outputs are left out under reflections; None if no other is left.
+        """
+        outputs = wiring.outputs(self.module(wiring))
+        outputs = {n: spec for n, spec in outputs.items() if not (mirrored and spec.chiral)}
+        if not outputs:
+            return None
+        reference = self.reference(wiring)
+        expected = {n: reference[n].expand(len(transforms), *reference[n].shape) for n in outputs}
+        error = self._moved_back(wiring, transforms, expected, outputs)
+        if error > self.limit(wiring):
+            # All copies are one large batch: an error that unmoved copies show too is not one of the transforms.
+            unmoved = self.run(wiring, wiring.inputs.moved(transforms.identity()))
+            copies = {n: x.view_as(expected[n]) for n, x in unmoved.items() if n in expected}
+            error = self._moved_back(wiring, transforms, copies, outputs)
+        return error
+
+    def _moved_back(
+        self,
+        wiring: Wiring,
+        transforms: RigidTransforms,
+        expected: Mapping[str, Tensor],
+        outputs: Mapping[str, FieldSpec],
+    ) -> float:
+        moved = self.run(wiring, wiring.inputs.moved(transforms))
+        back = {n: transforms.undo(moved[n].view_as(expected[n]), spec) for n, spec in outputs.items()}
+        return difference(*({n: x.flatten(0, 1) for n, x in out.items()} for out in (back, expected)), outputs)
+
+    @contextmanager
+    def errors_as_failures(self, step: str) -> Iterator[None]:
+        """Turn any error into a :class:`ConformityError` that names the component and the step.
+
+        A missing optional dependency is not a failure: it becomes :class:`MissingExtra`.
+        """
+        try:
+            yield
+        except (ConformityError, NotApplicable):
+            raise
+        except Exception as e:
+            if (missing := _missing_extra(e)) is not None:
+                raise MissingExtra(str(missing)) from e
+            text = str(e).strip() or "no message"
+            text = text if isinstance(e, ProtgraphError) else text.splitlines()[0]  # ours are short
+            raise ConformityError(f"{self.component}: {step}: {type(e).__name__}: {text}") from e
+
+
+def _missing_extra(error: BaseException | None) -> MissingExtraError | None:
+    """Return the missing optional dependency that caused an error, if that is the cause."""
+    while error is not None:
+        if isinstance(error, MissingExtraError):
+            return error
+        error = error.__cause__
+    return None
+
+
+@lru_cache(maxsize=8)  # two types of all wirings of one component
+def _shared_module(wiring: Wiring, dtype: torch.dtype) -> nn.Module:
+    module = wiring.build(dtype=dtype)
+    if dtype != torch.float64:
+        module.load_state_dict(_shared_module(wiring, torch.float64).to("cpu").state_dict())
+    return module
+
+
+def release_modules() -> None:
+    """Free the shared instances of all components."""
+    _shared_module.cache_clear()
+
+
+def difference(got: Mapping[str, Tensor], expected: Mapping[str, Tensor], outputs: Mapping[str, FieldSpec]) -> float:
+    """Return the largest relative error over outputs and their irreps; integers and masks differ by 0 or 1."""
+    worst = 0.0
+    for name, spec in outputs.items():
+        a, b = got[name], expected[name]
+        if not b.is_floating_point():
+            worst = max(worst, 0.0 if torch.equal(a, b) else 1.0)
+            continue
+        try:
+            irreps = None if spec.irreps == "point" else spec.irreps
+            worst = max(worst, relative_error(a.flatten(1), b.flatten(1), irreps=irreps))
+        except ComparisonError as e:
+            raise ConformityError(f"output {name!r}: {e}") from e
+    return worst
+
+
+def permute_outputs(
+    out: Mapping[str, Tensor], outputs: Mapping[str, FieldSpec], order: Permutation
+) -> dict[str, Tensor]:
+    """Return outputs in another order of nodes and edges."""
+    return {name: out[name][order[spec.level]] for name, spec in outputs.items()}
+
+
+def require_at_most(error: float, limit: float, what: str) -> float:
+    """Return the error; raise :class:`ConformityError` if it exceeds the limit."""
+    if not error <= limit:
+        raise ConformityError(f"{what}: relative error {error:.1e}, allowed {limit:.0e}")
+    return error

@@ -1,0 +1,108 @@
+"""Proteins as residues: the inputs of structure featurizers, edge featurizers and models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from protgraph.data.graph.protein_graph import collate
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.structure import Residues
+from protgraph.structure.residues.atoms import nodes_of
+from protgraph.testing.inputs import Inputs, Permutation, pair_permutation
+from protgraph.testing.protein_fixtures import copy_residues
+from protgraph.testing.rigid_transforms import RigidTransforms
+
+__all__ = ["StructureInputs"]
+
+
+@dataclass(frozen=True, eq=False)
+class StructureInputs(Inputs):
+    """Proteins as residues.
+
+    Parameters
+    ----------
+    residues : tuple of Residues
+        In float64.
+    plan : FeaturePlan, optional
+        Turns the residues into the batch that a model reads; None passes the residues themselves, to a featurizer.
+    """
+
+    residues: tuple[Residues, ...]
+    plan: FeaturePlan | None = None
+
+    @property
+    def node_type(self) -> str:
+        """The nodes of the graphs; see :data:`protgraph.structure.residues.atoms.NODE_TYPES`."""
+        return "residue" if self.plan is None else self.plan.node_type
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(len(nodes_of(residues, self.node_type)) for residues in self.residues)
+
+    def argument(self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float64) -> Any:
+        copies = [copy_residues(residues, dtype) for residues in self.residues]
+        if self.plan is None:
+            return copies
+        return collate([self.plan.precompute(residues) for residues in copies]).to(device)
+
+    def moved(self, transforms: RigidTransforms) -> StructureInputs:
+        copies = zip(*(transforms.move(residues) for residues in self.residues), strict=True)
+        return replace(self, residues=tuple(residues for copy in copies for residues in copy))
+
+    def single(self, protein: int) -> StructureInputs:
+        return replace(self, residues=(self.residues[protein],))
+
+    def permuted(self) -> tuple[StructureInputs, Permutation]:
+        """Reverse the order of the chains; within a chain, residues keep the order of the sequence."""
+        orders = [np.argsort(-r.chain_number, kind="stable") for r in self.residues]
+        starts = np.cumsum([0, *self.sizes])
+        types = [self.node_type] * len(orders)
+        places = [np.argsort(o)[nodes_of(r, t).residue] for o, r, t in zip(orders, self.residues, types, strict=True)]
+        own = [np.argsort(place, kind="stable") for place in places]  # nodes follow their residues
+        node = torch.from_numpy(np.concatenate([o + s for o, s in zip(own, starts, strict=False)]))
+        permuted = tuple(_permute(r, o) for r, o in zip(self.residues, orders, strict=True))
+        order = {"node": node, "graph": torch.arange(len(self.sizes)), "pair": pair_permutation(node, self.sizes)}
+        return replace(self, residues=permuted), order
+
+    def perturbed(self) -> StructureInputs:
+        """Replace coordinates, types, residue numbers and B factors of all proteins; sizes stay."""
+        return replace(self, residues=tuple(_perturb(r, seed) for seed, r in enumerate(self.residues)))
+
+    def last_perturbed(self) -> StructureInputs:
+        return replace(self, residues=(*self.residues[:-1], _perturb(self.residues[-1], 0)))
+
+
+def _permute(residues: Residues, order: np.ndarray) -> Residues:
+    rows = ("chain", "res_id", "ins_code", "res_name", "aatype", "pos", "backbone", "b_factor", "seq_pos")
+    rows += () if residues.occupancy is None else ("occupancy",)
+    place = np.argsort(order)
+    atoms = np.argsort(place[residues.atom_residue], kind="stable")
+    taken = {name: getattr(residues, name)[order] for name in rows}
+    taken |= {name: getattr(residues, name)[atoms] for name in ("atom_pos", "atom_name", "atom_element")}
+    return replace(residues, **taken, atom_residue=place[residues.atom_residue][atoms])
+
+
+def _perturb(residues: Residues, seed: int) -> Residues:
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(0, 1.5, residues.backbone.shape)
+    cut = residues.seq_pos >= len(residues) // 2  # a numbering gap in the middle
+    ligands = residues.ligands
+    if ligands is not None:
+        pos = ligands.atom_pos + rng.normal(0, 1.5, ligands.atom_pos.shape)
+        ligands = replace(ligands, atom_pos=pos, atom_element=np.roll(ligands.atom_element, 1))
+    return replace(
+        residues,
+        ligands=ligands,
+        aatype=(residues.aatype + rng.integers(1, 20, len(residues))) % 20,
+        pos=residues.pos + noise[:, 1],
+        backbone=residues.backbone + noise,
+        atom_pos=residues.atom_pos + rng.normal(0, 1.5, residues.atom_pos.shape),
+        b_factor=residues.b_factor[::-1].copy(),
+        occupancy=None if residues.occupancy is None else residues.occupancy[::-1].copy(),
+        res_id=residues.res_id + 5 * cut,
+        seq_pos=residues.seq_pos + 5 * cut,
+    )

@@ -1,0 +1,174 @@
+"""Proteins as named tensors with their edges: the inputs of layers, heads and tensor featurizers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.protein_graph import make_batch
+from protgraph.ops import Edges, Proteins
+from protgraph.testing.inputs import Inputs, Permutation, pair_permutation
+from protgraph.testing.rigid_transforms import RigidTransforms
+
+__all__ = ["TensorInputs"]
+
+
+@dataclass(frozen=True, eq=False)
+class TensorInputs(Inputs):
+    """Proteins as named tensors.
+
+    Parameters
+    ----------
+    specs : mapping of str to FieldSpec
+        Fields by local name, the reduction objects ``edges`` and ``proteins`` included.
+    values : mapping of str to Tensor
+        The tensors among them, without ``edge_index``.
+    edge_index : Tensor
+        ``(2, E)`` int64, sorted by target.
+    sizes : tuple of int
+        Nodes of each protein.
+    degree : int, optional
+        Number of incoming edges of every node, if all have equally many.
+    nonnegative : frozenset of str
+        Names of values that are never below 0.
+    is_batch : bool
+        Pass one batch, as models read it, instead of a dict of fields.
+    """
+
+    specs: Mapping[str, FieldSpec]
+    values: Mapping[str, Tensor]
+    edge_index: Tensor
+    sizes: tuple[int, ...]
+    degree: int | None = None
+    nonnegative: frozenset[str] = field(default_factory=frozenset)
+    is_batch: bool = False
+
+    @property
+    def batch(self) -> Tensor:
+        """``(N,)`` int64, protein of each node."""
+        return torch.arange(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes))
+
+    def rows(self, level: str) -> tuple[int, ...]:
+        if level == "edge":
+            return tuple(torch.bincount(self.batch[self.edge_index[1]], minlength=len(self.sizes)).tolist())
+        return super().rows(level)
+
+    def argument(self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float64) -> Any:
+        """Return fresh tensors with reduction objects, or a batch.
+
+        What layers need on the host (``sizes``, ``degree``, ``max_degree``) is counted here, as collating does.
+        """
+        if self.is_batch:
+            return self._collated(device, dtype)
+        fields: dict[str, Any] = {}
+        for name, spec in self.specs.items():
+            if spec.is_tensor:
+                value = self.edge_index if spec.irreps == "index" else self.values[name]
+                fields[name] = value.to(device, dtype if value.is_floating_point() else value.dtype, copy=True)
+        if "edges" in self.specs:
+            most = int(torch.bincount(self.edge_index[1]).max()) if self.edge_index.numel() else 0
+            index = self.edge_index.to(device)
+            fields["edges"] = Edges(index, sum(self.sizes), degree=self.degree, max_degree=most)
+        if "proteins" in self.specs:
+            parts = {part: fields[part] for part in ("chain", "residue") if part in fields}
+            fields["proteins"] = Proteins(self.batch.to(device), self.sizes, **parts)
+        return fields
+
+    def _collated(self, device: torch.device | str, dtype: torch.dtype) -> Data:
+        tensors = {n: x.to(dtype, copy=True) if x.is_floating_point() else x.clone() for n, x in self.values.items()}
+        rows = {n: self.rows(self.specs[n].level) for n in tensors}
+        attributes = {} if self.degree is None else {"degree": [self.degree] * len(self.sizes)}
+        if "edges" in self.specs:
+            tensors["edge_index"], rows["edge_index"] = self.edge_index, self.rows("edge")
+        return make_batch(tensors, sizes=self.sizes, rows=rows, attributes=attributes).to(device)
+
+    def moved(self, transforms: RigidTransforms) -> TensorInputs:
+        values = {n: transforms.apply(x, self.specs[n]).flatten(0, 1) for n, x in self.values.items()}
+        starts = torch.arange(len(transforms)) * sum(self.sizes)
+        index = (self.edge_index[:, None] + starts[:, None]).flatten(1)
+        return replace(self, values=values, edge_index=index, sizes=self.sizes * len(transforms))
+
+    def single(self, protein: int) -> TensorInputs:
+        parts = {level: self._part(level, protein) for level in ("node", "edge", "graph", "pair")}
+        values = {n: x[parts[self.specs[n].level]] for n, x in self.values.items()}
+        index = self.edge_index[:, parts["edge"]] - parts["node"].start
+        return replace(self, values=values, edge_index=index, sizes=(self.sizes[protein],))
+
+    def permuted(self) -> tuple[TensorInputs, Permutation]:
+        generator = torch.Generator().manual_seed(21)
+        starts = np.cumsum([0, *self.sizes])
+        pairs = zip(starts, self.sizes, strict=False)
+        node = torch.cat([int(s) + torch.randperm(n, generator=generator) for s, n in pairs])
+        place = torch.argsort(node)
+        index = place[self.edge_index]
+        edge = torch.argsort(index[1], stable=True)
+        order = {"node": node, "edge": edge, "graph": torch.arange(len(self.sizes))}
+        order["pair"] = pair_permutation(node, self.sizes)
+        values = {n: x[order[self.specs[n].level]] for n, x in self.values.items()}
+        return replace(self, values=values, edge_index=index[:, edge]), order
+
+    def edges_permuted(self) -> tuple[TensorInputs, Permutation]:
+        """Return the same edges in another order for each target node."""
+        noise = torch.rand(self.edge_index.size(1), generator=torch.Generator().manual_seed(22), dtype=torch.float64)
+        edge = torch.argsort(self.edge_index[1] + 0.5 * noise)
+        order = {"edge": edge, **{level: torch.arange(sum(self.rows(level))) for level in ("node", "graph", "pair")}}
+        values = {n: x[order[self.specs[n].level]] for n, x in self.values.items()}
+        return replace(self, values=values, edge_index=self.edge_index[:, edge]), order
+
+    def without_degree(self) -> TensorInputs:
+        """Return the same without stating that all nodes have equally many edges."""
+        return replace(self, degree=None)
+
+    def changed(self, name: str, *, protein: int | None = None) -> TensorInputs:
+        """Change the values of one field, in all proteins or in one; for ``edges``, the sources."""
+        generator = torch.Generator().manual_seed(23)
+        if name in ("edges", "edge_index"):
+            return self._sources_changed()
+        rows = slice(None) if protein is None else self._part(self.specs[name].level, protein)
+        value = self.values[name].clone()
+        value[rows] = self._redrawn(name, value[rows], generator)
+        return replace(self, values={**self.values, name: value})
+
+    def _sources_changed(self) -> TensorInputs:
+        starts, sizes = (torch.tensor(x)[self.batch] for x in (np.cumsum([0, *self.sizes])[:-1], self.sizes))
+        successor = (torch.arange(sum(self.sizes)) - starts + 1) % sizes + starts
+        source, target = self.edge_index
+        other, n = successor[source], len(successor)
+        if torch.equal((target * n + other).sort()[0], (target * n + source).sort()[0]):  # complete, with loops
+            other = successor[target]
+        return replace(self, edge_index=torch.stack([other, target]))
+
+    def last_perturbed(self) -> TensorInputs:
+        inputs = self
+        for name in self.values:
+            inputs = inputs.changed(name, protein=len(self.sizes) - 1)
+        return inputs
+
+    def without_edges(self) -> TensorInputs:
+        """Return the same proteins without any edge."""
+        values = {n: x[:0] if self.specs[n].level == "edge" else x for n, x in self.values.items()}
+        return replace(self, values=values, edge_index=self.edge_index[:, :0], degree=0)
+
+    def _part(self, level: str, protein: int) -> slice:
+        rows = self.rows(level)
+        return slice(sum(rows[:protein]), sum(rows[: protein + 1]))
+
+    def _redrawn(self, name: str, value: Tensor, generator: torch.Generator) -> Tensor:
+        spec = self.specs[name]
+        if value.dtype == torch.bool:
+            return ~value
+        if not value.is_floating_point():
+            if spec.is_category:
+                return (value + torch.randint(1, spec.classes, value.shape, generator=generator)) % spec.classes
+            return value.flip(0)
+        if name in self.nonnegative:
+            return value * (0.5 + torch.rand(value.shape, generator=generator, dtype=value.dtype))
+        scale = value.std() if value.numel() > 1 else value.new_ones(())
+        return value + scale * torch.randn(value.shape, generator=generator, dtype=value.dtype)
