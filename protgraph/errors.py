@@ -1,8 +1,8 @@
 """Exceptions that protgraph raises, and the "did you mean" hint of their messages.
 
-Each exception subclasses the builtin exception of the same meaning. Its message names what failed, what is allowed, where,
-and how to fix it, in at most three lines. The command line prints a :class:`ProtgraphError` as one message and exits
-with code 2.
+Each exception subclasses the builtin exception of the same meaning. Its message names what failed, where, what is
+allowed and how to fix it, in at most three lines. The command line prints a :class:`ProtgraphError` as one message and
+exits with code 2.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cuto
 
 
 class ProtgraphError(Exception):
-    """Base of every error that protgraph raises on purpose."""
+    """Base class of the exceptions that protgraph raises."""
 
     def __str__(self) -> str:
         # LookupError subclasses would print the repr of their message.
@@ -73,15 +73,15 @@ class UnknownNameError(ProtgraphError, LookupError):
 
 
 class DuplicateNameError(ProtgraphError, ValueError):
-    """Two different objects claim one registry name."""
+    """Two different objects are registered under one name."""
 
 
 class PluginLoadError(ProtgraphError, ImportError):
-    """A plugin's object could not be imported; only that component is unusable."""
+    """A component of a plugin cannot be imported; other components are not affected."""
 
 
 class OptionError(ProtgraphError, TypeError):
-    """A component was given an option that its signature does not take."""
+    """An option is unknown to a component or has an invalid value."""
 
 
 class FieldError(ProtgraphError, ValueError):
@@ -89,35 +89,35 @@ class FieldError(ProtgraphError, ValueError):
 
 
 class WiringError(ProtgraphError, ValueError):
-    """The nodes of a model graph do not fit together."""
+    """The components of a model spec cannot be connected."""
 
 
 class StructureFileError(ProtgraphError, ValueError):
-    """A file is missing or is no structure file that can be read."""
+    """A file is missing or is not a readable structure file."""
 
 
 class EmptyStructureError(ProtgraphError, ValueError):
-    """A structure holds nothing of what was asked for (no protein, say)."""
+    """A structure lacks the requested content, e.g. protein residues."""
 
 
 class SelectionError(ProtgraphError, LookupError):
-    """A model, chain, assembly or residue that was asked for is not in the structure."""
+    """A requested model, chain, assembly or residue is not in the structure."""
 
 
 class MissingCoordinatesError(ProtgraphError, ValueError):
-    """A protein that is only a sequence was given to what needs a structure."""
+    """Coordinates are required, but the protein is only a sequence."""
 
 
 class FetchError(ProtgraphError, OSError):
-    """A structure could not be fetched from its archive."""
+    """A structure could not be downloaded from its archive."""
 
 
 class NotInArchiveError(FetchError):
-    """An archive has no entry of this identifier."""
+    """An archive has no entry with this identifier."""
 
 
 class OfflineError(FetchError):
-    """An entry is not in the cache, and fetching is switched off."""
+    """An entry is not in the cache, and downloads are disabled."""
 
 
 class DatasetError(ProtgraphError, ValueError):
@@ -125,7 +125,7 @@ class DatasetError(ProtgraphError, ValueError):
 
 
 class LabelError(ProtgraphError, ValueError):
-    """Labels name residues or proteins that are not there, or have the wrong type."""
+    """Labels refer to missing residues or proteins, or have the wrong type."""
 
 
 class CheckpointError(ProtgraphError, ValueError):
@@ -133,8 +133,8 @@ class CheckpointError(ProtgraphError, ValueError):
 
 
 class LeakError(ProtgraphError, ValueError):
-    """A model would see what it is asked for."""
+    """A model would receive its target as input."""
 
 
 class MissingExtraError(ProtgraphError, ImportError):
-    """An optional dependency is needed; the message has the install command."""
+    """An optional dependency is required; the message has the install command."""

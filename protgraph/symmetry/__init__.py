@@ -1,4 +1,4 @@
-"""Rotations, reflections and translations acting on fields, and the measure of agreement that tests of them use."""
+"""Rotations, reflections and translations of fields, and the relative error used in equivariance tests."""
 
 from __future__ import annotations
 

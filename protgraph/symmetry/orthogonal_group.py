@@ -1,4 +1,4 @@
-"""Random elements of O(3): Haar-distributed rotations and reflections, exact in float64."""
+"""Random elements of O(3) in float64: rotations and reflections under the Haar measure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["random_reflections", "random_rotations"]
 
 
 def random_rotations(count: int, *, seed: int = 0) -> Tensor:
-    """Rotations R, uniform under the Haar measure of SO(3).
+    """Sample rotations R, uniform under the Haar measure of SO(3).
 
     Parameters
     ----------
     count : int
-        How many.
+        Number of matrices.
     seed : int
-        The same seed gives the same rotations; the global generator is left as it was.
+        Seed; the global generator is not used.
 
     Returns
     -------
@@ -49,14 +49,14 @@ def random_rotations(count: int, *, seed: int = 0) -> Tensor:
 
 
 def random_reflections(count: int, *, seed: int = 0) -> Tensor:
-    """Improper rotations −R, uniform over the part of O(3) with determinant −1.
+    """Sample improper rotations −R, uniform over the part of O(3) with determinant −1.
 
     Parameters
     ----------
     count : int
-        How many.
+        Number of matrices.
     seed : int
-        As in :func:`random_rotations`.
+        Seed; the global generator is not used.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The measure of agreement between two tensors that cannot be passed by saying nothing."""
+"""Relative error of two tensors that rejects NaN and all-zero values."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["ComparisonError", "relative_error"]
 
 
 class ComparisonError(ProtgraphError, ArithmeticError):
-    """Two tensors cannot be compared: shapes differ, values are not finite, or there is nothing but zeros."""
+    """Two tensors cannot be compared: shapes differ, values are not finite, or all are zero."""
 
 
-def relative_error(got: Tensor, want: Tensor, *, irreps: str | None = None) -> float:
-    """``max |got − want| / max |want|``; with irreps the worst over their blocks.
+def relative_error(actual: Tensor, expected: Tensor, *, irreps: str | None = None) -> float:
+    """Return ``max |actual − expected| / max |expected|``; with irreps, the largest over their blocks.
 
-    A function that returns NaN or zeros agrees with its own rotation, so such values are refused, not passed.
+    NaN and zeros are invariant under any rotation, so they raise instead of passing a symmetry test.
 
     Parameters
     ----------
-    got, want : Tensor
-        Of one shape, floating.
+    actual, expected : Tensor
+        Floating-point tensors of one shape.
     irreps : str, optional
-        e3nn irreps of the flattened trailing dimensions: each block (``16x1o``) is held to its own scale, so
-        that large scalars hide no error of small vectors.
+        e3nn irreps of the flattened trailing dimensions. Each block, e.g. ``16x1o``, has its own scale, so that large
+        scalars do not hide errors of small vectors.
 
     Returns
     -------
@@ -36,26 +36,26 @@ def relative_error(got: Tensor, want: Tensor, *, irreps: str | None = None) -> f
     Raises
     ------
     ComparisonError
-        Where shapes differ, a value is NaN or infinite, or ``want`` (or a block of it) is empty or all zero.
+        Shapes differ, a value is NaN or infinite, or ``expected`` (or a block of it) is empty or zero.
 
     Examples
     --------
     >>> relative_error(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     0.5
     """
-    if got.shape != want.shape:
-        raise ComparisonError(f"shapes {tuple(got.shape)} and {tuple(want.shape)} cannot be compared")
-    got, want = got.detach(), want.detach()
+    if actual.shape != expected.shape:
+        raise ComparisonError(f"different shapes: {tuple(actual.shape)} and {tuple(expected.shape)}")
+    actual, expected = actual.detach(), expected.detach()
     blocks = [slice(None)] if irreps is None else [s for s in o3.Irreps(irreps).slices() if s.start < s.stop]
     if irreps is not None:
-        got, want = got.flatten(1), want.flatten(1)
-    return max(_block_error(got[..., s], want[..., s]) for s in blocks)
+        actual, expected = actual.flatten(1), expected.flatten(1)
+    return max(_block_error(actual[..., s], expected[..., s]) for s in blocks)
 
 
-def _block_error(got: Tensor, want: Tensor) -> float:
-    if not (torch.isfinite(got).all() and torch.isfinite(want).all()):
-        raise ComparisonError("a value is NaN or infinite: nothing can be said about symmetry")
-    scale = want.abs().max() if want.numel() else want.new_zeros(())
+def _block_error(actual: Tensor, expected: Tensor) -> float:
+    if not (torch.isfinite(actual).all() and torch.isfinite(expected).all()):
+        raise ComparisonError("a value is NaN or infinite")
+    scale = expected.abs().max() if expected.numel() else expected.new_zeros(())
     if scale == 0:
-        raise ComparisonError("all values are zero (or there are none): zero agrees with everything")
-    return float((got - want).abs().max() / scale)
+        raise ComparisonError("all values are zero, or there are none; zeros are invariant under every rotation")
+    return float((actual - expected).abs().max() / scale)

@@ -1,6 +1,6 @@
-"""Real files, damaged at random: each ends in a graph or a typed error, soon, in bounded memory, none silently wrong.
+"""Real files with random damage give a graph or a typed error, in bounded time and memory, and never a wrong atom.
 
-``PROTGRAPH_MUTATIONS=10000 pytest -m slow tests/structure/test_mutations.py`` tries ten thousand; a summary is printed.
+``PROTGRAPH_MUTATIONS=10000 pytest -m slow tests/structure/test_mutations.py`` runs ten thousand and prints a summary.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from protgraph.structure.io.readers import read_atoms
 
 TRIALS = int(os.environ.get("PROTGRAPH_MUTATIONS", "600"))
 ENTRIES = ("1l2y", "1k6p", "1o1z", "5zng", "1igy")
-SECONDS, MEBIBYTES = 30, 2048  # a file, and beyond what the process has at first
+SECONDS, MEBIBYTES = 30, 2048  # per file, and above the initial memory of the process
 KINDS = ("cut", "bytes", "lines", "nan", "far", "twice")
 
 
 @dataclass(frozen=True)
 class Damaged:
-    """What a damaged file holds, and how many atoms were given impossible coordinates."""
+    """Content of a damaged file, and the number of atoms with impossible coordinates."""
 
     content: bytes
     kind: str
@@ -40,7 +40,7 @@ class Damaged:
 
 
 class Source:
-    """One entry in one format, ready to be damaged."""
+    """One entry in one format."""
 
     def __init__(self, path: Path) -> None:
         self.suffix, self.content = path.suffix, path.read_bytes()
@@ -51,7 +51,7 @@ class Source:
         self.first = [i for i, line in enumerate(self.lines[:first_model]) if self._is_first_protein(line)]
 
     def _is_first_protein(self, line: bytes) -> bool:
-        """Whether it is an atom record of the first model, of a protein."""
+        """Return True for a protein atom record of the first model."""
         return line.startswith(b"ATOM ") and (self.suffix == ".pdb" or line.split()[-1] == b"1")
 
     def damage(self, kind: str, rng: np.random.Generator) -> Damaged:
@@ -111,13 +111,13 @@ KEPT = {"group_PDB", "id", "type_symbol", "auth_atom_id", "auth_comp_id", "auth_
 
 
 def _places(r: Residues) -> dict[tuple[str, int, str, str], bytes]:
-    """Identity of every atom → its coordinates, bit for bit."""
+    """Return the coordinates, as bytes, of each atom by identity."""
     keys = (r.chain[r.atom_residue], r.res_id[r.atom_residue], r.ins_code[r.atom_residue], r.atom_name)
     return dict(zip(zip(*(k.tolist() for k in keys), strict=True), map(bytes, r.atom_pos), strict=True))
 
 
 def _all_places(path: Path) -> dict[tuple[str, int, str, str], set[bytes]]:
-    """Identity of every atom of the first model → where it is in any conformation."""
+    """Return the coordinates of each atom of the first model in any conformation, by identity."""
     atoms = read_atoms(path).atoms
     columns = (atoms.chain_id, atoms.res_id, atoms.ins_code, atoms.atom_name)
     result: dict[tuple[str, int, str, str], set[bytes]] = {}
@@ -127,7 +127,7 @@ def _all_places(path: Path) -> dict[tuple[str, int, str, str], set[bytes]]:
 
 
 def _check(source: Source, damaged: Damaged, r: Residues) -> None:
-    """What holds for all residues, and what this damage cannot have done."""
+    """Check the invariants of residues, and those of this kind of damage."""
     assert len(r) and len(set(r.ids)) == len(r)
     assert np.isfinite(r.pos).all() and np.isfinite(r.atom_pos).all() and np.isfinite(r.b_factor).all()
     assert (np.diff(r.atom_residue) >= 0).all() and len(np.unique(r.atom_residue)) == len(r)
@@ -136,13 +136,13 @@ def _check(source: Source, damaged: Damaged, r: Residues) -> None:
     swapped = damaged.kind == "lines" and (source.suffix == ".bcif" or (source.suffix == ".pdb" and not source.models))
     if swapped or damaged.kind in ("cut", "nan", "far", "twice"):
         moved = {key for key, place in _places(r).items() if place not in source.atoms.get(key, {place})}
-        assert not moved, f"atoms are elsewhere: {sorted(moved)[:3]}"
+        assert not moved, f"atoms moved: {sorted(moved)[:3]}"
     if damaged.kind == "twice" and source.suffix != ".bcif":
         assert r.ids == source.residues.ids
 
 
 @pytest.mark.slow
-def test_damaged_files_end_in_a_graph_or_a_typed_error(shared_data, tmp_path, capsys):
+def test_damaged_files_give_a_graph_or_a_typed_error(shared_data, tmp_path, capsys):
     rng = np.random.default_rng(20261121)
     plan = FeaturePlan(["dihedral", component("knn", k=8), "edge_distance"])
     sources = [Source(shared_data / "formats" / f"{e}.{s}") for e in ENTRIES for s in ("pdb", "cif", "bcif")]

@@ -1,4 +1,4 @@
-"""How O(3) acts on fields."""
+"""Action of O(3) on fields."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def conventions(shared_reference):
 
 
 @pytest.mark.parametrize("l", range(5))
-def test_wigner_matrices_are_those_of_e3nn(conventions, l):  # noqa: E741
-    got = representation(torch.from_numpy(conventions["D/Q"]), f"1x{l}{'e' if l % 2 == 0 else 'o'}")
-    assert np.abs(got.numpy() - conventions[f"D/{l}"]).max() < 1e-13
+def test_wigner_matrices_equal_those_of_e3nn(conventions, l):  # noqa: E741
+    actual = representation(torch.from_numpy(conventions["D/Q"]), f"1x{l}{'e' if l % 2 == 0 else 'o'}")
+    assert np.abs(actual.numpy() - conventions[f"D/{l}"]).max() < 1e-13
 
 
 @pytest.mark.parametrize("l", range(5))
@@ -33,7 +33,7 @@ def test_spherical_harmonics_rotate_by_the_wigner_matrix(conventions, l):  # noq
         assert (moved - act(q, y, irreps)).abs().max() < 1e-12
 
 
-def test_the_default_dtype_does_not_touch_the_result():
+def test_the_default_dtype_does_not_affect_the_result():
     q = random_rotations(1, seed=5)[0]
     single = representation(q, "2x3o+1x2e")
     torch.set_default_dtype(F64)
@@ -55,23 +55,23 @@ def test_representation_is_a_homomorphism_of_o3():
     assert (representation(b, irreps) @ representation(b, irreps).T - eye).abs().max() < 1e-13
 
 
-def test_reflections_flip_what_parity_says():
+def test_inversion_flips_odd_irreps():
     inversion = -torch.eye(3, dtype=F64)
     value = torch.arange(1.0, 9.0, dtype=F64)[None]
-    got = act(inversion, value, "1x0e+1x0o+1x1o+1x1e")
-    assert got.tolist() == [[1.0, -2.0, -3.0, -4.0, -5.0, 6.0, 7.0, 8.0]]
+    actual = act(inversion, value, "1x0e+1x0o+1x1o+1x1e")
+    assert actual.tolist() == [[1.0, -2.0, -3.0, -4.0, -5.0, 6.0, 7.0, 8.0]]
 
 
-def test_points_turn_and_shift_in_any_trailing_shape():
+def test_points_rotate_and_translate_in_any_trailing_shape():
     q, t = random_rotations(1)[0], torch.tensor([100.0, -3.0, 0.5], dtype=F64)
     backbone = torch.randn(5, 4, 3, dtype=F64)
-    got = act(q, backbone, "point", shape=(4, 3), shift=t)
+    actual = act(q, backbone, "point", shape=(4, 3), shift=t)
     for n in range(5):
         for a in range(4):
-            assert torch.allclose(got[n, a], q @ backbone[n, a] + t, atol=1e-13, rtol=0)
+            assert torch.allclose(actual[n, a], q @ backbone[n, a] + t, atol=1e-13, rtol=0)
 
 
-def test_vectors_turn_but_do_not_shift_in_any_trailing_shape():
+def test_vectors_rotate_but_do_not_translate_in_any_trailing_shape():
     q, t = random_reflections(1)[0], torch.ones(3, dtype=F64)
     v = torch.randn(5, 2, 3, dtype=F64)
     assert torch.allclose(act(q, v, "2x1o", shape=(2, 3), shift=t), v @ q.T, atol=1e-13, rtol=0)
@@ -79,12 +79,12 @@ def test_vectors_turn_but_do_not_shift_in_any_trailing_shape():
 
 
 @pytest.mark.parametrize("irreps", ["index", "1x0e", "point"])
-def test_integers_and_masks_stay(irreps):
+def test_integers_and_masks_are_unchanged(irreps):
     q = random_rotations(1)[0]
     for value in (torch.arange(6).view(2, 3), torch.ones(2, 3, dtype=torch.bool)):
         assert act(q, value, irreps) is value
 
 
-def test_a_width_that_is_not_that_of_the_irreps_is_refused():
-    with pytest.raises(ValueError, match="do not hold 2x1o"):
+def test_values_that_do_not_fit_the_irreps_raise():
+    with pytest.raises(ValueError, match="2x1o"):
         act(random_rotations(1)[0], torch.ones(4, 5, dtype=F64), "2x1o")

@@ -31,11 +31,11 @@ def test_rotations_follow_the_haar_measure():
     assert abs(float((trace**4).mean()) - 3) < 0.1
 
 
-def test_seed_repeats_and_leaves_the_global_generator_alone():
+def test_the_seed_is_reproducible_and_the_global_generator_unchanged():
     torch.manual_seed(0)
-    want = torch.rand(1)
+    expected = torch.rand(1)
     torch.manual_seed(0)
     first = random_rotations(4, seed=7)
-    assert torch.equal(torch.rand(1), want)
+    assert torch.equal(torch.rand(1), expected)
     assert torch.equal(first, random_rotations(4, seed=7))
     assert not torch.equal(first, random_rotations(4, seed=8))

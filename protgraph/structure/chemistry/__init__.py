@@ -27,8 +27,6 @@ from protgraph.structure.chemistry.vdw import VDW_RADII, vdw_contacts, vdw_radii
 
 __all__ = [
     "ANIONS",
-    "AromaticRings",
-    "BackboneHBonds",
     "CATIONS",
     "DISULFIDE",
     "HBOND_ANGLE",
@@ -36,6 +34,8 @@ __all__ = [
     "HBOND_ENERGY",
     "HYDROPHOBIC",
     "VDW_RADII",
+    "AromaticRings",
+    "BackboneHBonds",
     "amide_hydrogen",
     "aromatic_rings",
     "atom_mask",

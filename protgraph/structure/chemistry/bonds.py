@@ -1,4 +1,8 @@
-"""Covalent bonds: within residues by the Chemical Component Dictionary, between them by distance."""
+"""Covalent bonds: within residues by the Chemical Component Dictionary (CCD), between them by distance.
+
+Not biotite: ``connect_via_residue_names`` builds a ``BondList`` in 84 ms for 1,294 residues, this an array in 7 ms
+(biotite 1.6.0, 2026-11-22); peptide bonds here break at gaps, and ligands are linked by distance.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +31,7 @@ DISULFIDE = 2.2
 """Longest SG–SG distance of a disulfide bond, Å (Tina et al. 2007, doi:10.1093/nar/gkm423; 2.05 Å on average)."""
 
 _PHOSPHODIESTER = 2.0  # Å; 1.6 in nucleic acids
-# Covalent radii, Å, of what ligands are made of but metals, to which bonds are coordination: Cordero et al. 2008,
-# doi:10.1039/b801115j, table 2.
+# Covalent radii of nonmetals, Å (bonds to metals are coordination): Cordero et al. 2008, doi:10.1039/b801115j, table 2
 _RADII = {
     "B": 0.84,
     "C": 0.76,
@@ -44,12 +47,12 @@ _RADII = {
     "BR": 1.20,
     "I": 1.39,
 }
-_TOLERANCE = 0.4  # Å, of the Cambridge Structural Database, either way
+_TOLERANCE = 0.4  # Å, deviation from the sum of radii, as in the Cambridge Structural Database
 _BACKBONE = (("N", "CA"), ("CA", "C"), ("C", "O"))
 
 
 def covalent_bonds(residues: Residues) -> np.ndarray:
-    """All bonds between heavy atoms: within residues, peptide bonds and disulfides.
+    """Return all bonds between heavy atoms: within residues, peptide bonds and disulfides.
 
     Parameters
     ----------
@@ -62,32 +65,31 @@ def covalent_bonds(residues: Residues) -> np.ndarray:
 
     Notes
     -----
-    Within a residue the Chemical Component Dictionary says which atom names are bonded, whatever their distance; of a
-    name that it lacks or gives to another molecule (Amber's HID), the parent amino acid. Where it knows none, only
-    N–CA, CA–C and C–O are. Bonds to ligands (:func:`ligand_links`) and other links between residues are none
-    of these.
+    Within a residue, bonds follow from atom names by the CCD, at any distance. Residue names that the CCD lacks or has
+    for another molecule (Amber's HID) use the parent amino acid; without one, only N–CA, CA–C and C–O are bonded. Bonds
+    to ligands (:func:`ligand_links`) and other links between residues are not included.
     """
-    own = bonds_by_name(_names(residues), residues.atom_residue, residues.atom_name)
-    pairs = np.concatenate([own, peptide_bonds(residues), disulfide_bonds(residues)], axis=1)
+    inside = bonds_by_name(_names(residues), residues.atom_residue, residues.atom_name)
+    pairs = np.concatenate([inside, peptide_bonds(residues), disulfide_bonds(residues)], axis=1)
     return np.unique(np.sort(pairs, axis=0), axis=1)
 
 
 def peptide_bonds(residues: Residues) -> np.ndarray:
-    """``(2, P)`` int64 atoms C and N of residues that follow each other in the chain (at most 2.5 Å apart)."""
+    """Return atoms C and N of consecutive residues, at most 2.5 Å apart, ``(2, P)`` int64."""
     linked = np.flatnonzero(linked_to_next(residues))
     c, n = _atom_of(residues, "C")[linked], _atom_of(residues, "N")[linked + 1]
-    there = (c >= 0) & (n >= 0)  # neighbors of a CA trace have no such atoms
-    return np.stack([c[there], n[there]])
+    is_complete = (c >= 0) & (n >= 0)  # False in CA traces
+    return np.stack([c[is_complete], n[is_complete]])
 
 
 def disulfide_bonds(residues: Residues, cutoff: float = DISULFIDE) -> np.ndarray:
-    """``(2, P)`` int64 atoms SG of two cysteines at most ``cutoff`` apart, Å."""
-    own = np.flatnonzero((residues.atom_name == "SG") & (residues.aatype == _CYSTEINE)[residues.atom_residue])
-    return own[close_pairs(residues.atom_pos[own].astype(np.float64), cutoff)]
+    """Return atoms SG of two cysteines at most ``cutoff`` Å apart, ``(2, P)`` int64."""
+    sulfur = np.flatnonzero((residues.atom_name == "SG") & (residues.aatype == _CYSTEINE)[residues.atom_residue])
+    return sulfur[close_pairs(residues.atom_pos[sulfur].astype(np.float64), cutoff)]
 
 
 def ligand_bonds(ligands: Ligands) -> np.ndarray:
-    """Bonds within each molecule by the dictionary, and of nucleotides O3′–P where at most 2 Å apart.
+    """Return bonds within each molecule by the CCD, and O3′–P of nucleotides at most 2 Å apart.
 
     Parameters
     ----------
@@ -96,35 +98,34 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(2, P)`` int64 atoms. Other bonds between two molecules, and to the protein, are :func:`ligand_links`.
+        ``(2, P)`` int64 atoms. For other bonds between molecules and to the protein, see :func:`ligand_links`.
     """
-    own = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
+    inside = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
     ends = np.flatnonzero(np.isin(ligands.atom_name, ("O3'", "P")))
     links = ends[close_pairs(ligands.atom_pos[ends].astype(np.float64), _PHOSPHODIESTER)]
     between = ligands.atom_molecule[links[0]] != ligands.atom_molecule[links[1]]
     named = ligands.atom_name[links[0]] != ligands.atom_name[links[1]]
-    return np.concatenate([own, links[:, between & named]], axis=1)
+    return np.concatenate([inside, links[:, between & named]], axis=1)
 
 
 def ligand_links(residues: Residues) -> np.ndarray:
-    """Covalent bonds of ligands to the protein and to each other: glycans, inhibitors on a serine, haem on cysteines.
+    """Return covalent bonds of ligands to the protein and to each other, e.g. glycans and covalent inhibitors.
 
     Parameters
     ----------
     residues : Residues
-        With A atoms, maybe with ligands.
+        A atoms, optionally with ligands.
 
     Returns
     -------
     ndarray
-        ``(2, P)`` int64 atoms a < b; those of ligands count from A.
+        ``(2, P)`` int64 atoms a < b; ligand atoms have indices from A.
 
     Notes
     -----
-    Bonded are two atoms, neither of a metal, whose distance differs from the sum of their covalent radii by at most
-    0.4 Å, the rule of the Cambridge Structural Database. A residue and a molecule, or two molecules, of which two atoms
-    are closer than that lie in each other's place, as alternatives do: they have no bond. All files give the same,
-    whether they have LINK or struct_conn records or not.
+    Two nonmetal atoms are bonded if their distance differs from the sum of their covalent radii by at most 0.4 Å, as in
+    the Cambridge Structural Database. Molecules with any closer atoms overlap, as alternatives do, and have no bond.
+    LINK and struct_conn records are not used, so all file formats give the same bonds.
     """
     ligands, n = residues.ligands, len(residues.atom_name)
     if ligands is None or not len(ligands):
@@ -145,14 +146,14 @@ def ligand_links(residues: Residues) -> np.ndarray:
 
 
 def bonds_by_name(res_name: np.ndarray, atom_residue: np.ndarray, atom_name: np.ndarray) -> np.ndarray:
-    """Pairs of atoms that the dictionary bonds within each residue.
+    """Return pairs of atoms bonded within each residue by the CCD.
 
     Parameters
     ----------
     res_name : ndarray
         ``(N,)`` str.
     atom_residue, atom_name : ndarray
-        ``(A,)`` int64 ascending and str; no residue has a name twice.
+        ``(A,)`` int64 ascending and str; names are unique within a residue.
 
     Returns
     -------
@@ -161,40 +162,40 @@ def bonds_by_name(res_name: np.ndarray, atom_residue: np.ndarray, atom_name: np.
     """
     kinds, kind = np.unique(res_name, return_inverse=True)
     names, code = np.unique(atom_name, return_inverse=True)
-    place = {str(name): i for i, name in enumerate(names)}
-    table = [[(place[a], place[b]) for a, b in _component_bonds(str(k)) if a in place and b in place] for k in kinds]
+    index = {str(name): i for i, name in enumerate(names)}
+    table = [[(index[a], index[b]) for a, b in _component_bonds(str(k)) if a in index and b in index] for k in kinds]
     size = np.array([len(bonds) for bonds in table], np.int64)
     first = np.cumsum(size) - size
-    bonds = np.array([pair for own in table for pair in own], np.int64).reshape(-1, 2)
+    bonds = np.array([pair for pairs in table for pair in pairs], np.int64).reshape(-1, 2)
     count = size[kind]  # (N,)
     owner = np.repeat(np.arange(len(res_name)), count)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
-    wanted = owner[:, None] * max(len(names), 1) + bonds[first[kind][owner] + within]  # (M, 2)
+    ends = owner[:, None] * max(len(names), 1) + bonds[first[kind][owner] + within]  # (M, 2)
     key = atom_residue * max(len(names), 1) + code
     order = np.argsort(key, kind="stable")
-    at = np.searchsorted(key, wanted, sorter=order).clip(max=max(len(key) - 1, 0))
-    found = order[at] if len(key) else np.zeros(wanted.shape, np.int64)
-    there = (key[found] == wanted).all(1) if len(key) else np.zeros(len(wanted), bool)
-    return found[there].T
+    at = np.searchsorted(key, ends, sorter=order).clip(max=max(len(key) - 1, 0))
+    atoms = order[at] if len(key) else np.zeros(ends.shape, np.int64)
+    is_present = (key[atoms] == ends).all(1) if len(key) else np.zeros(len(ends), bool)
+    return atoms[is_present].T
 
 
 _CYSTEINE = THREE_LETTER.index("CYS")
 
 
 def _names(residues: Residues) -> np.ndarray:
-    """``(N,)`` name of each residue in the dictionary."""
-    names, which = np.unique(residues.res_name, return_inverse=True)
-    first = np.unique(which, return_index=True)[1]
+    """Return the name of each residue in the CCD, ``(N,)``."""
+    names, inverse = np.unique(residues.res_name, return_inverse=True)
+    first = np.unique(inverse, return_index=True)[1]
     parents = [THREE_LETTER[t] for t in residues.aatype[first]]
-    known = [n if _is_peptide(str(n)) or p == THREE_LETTER[UNKNOWN] else p for n, p in zip(names, parents, strict=True)]
-    return np.array(known)[which] if len(names) else residues.res_name
+    valid = [n if _is_peptide(str(n)) or p == THREE_LETTER[UNKNOWN] else p for n, p in zip(names, parents, strict=True)]
+    return np.array(valid)[inverse] if len(names) else residues.res_name
 
 
 def _atom_of(residues: Residues, name: str) -> np.ndarray:
-    """``(N,)`` int64, the atom of this name in each residue, −1 where there is none."""
+    """Return the atom of this name in each residue, ``(N,)`` int64; −1 without one."""
     atom = np.full(len(residues), -1)
-    own = np.flatnonzero(residues.atom_name == name)
-    atom[residues.atom_residue[own]] = own
+    atoms = np.flatnonzero(residues.atom_name == name)
+    atom[residues.atom_residue[atoms]] = atoms
     return atom
 
 
@@ -205,7 +206,7 @@ def _is_peptide(name: str) -> bool:
 
 @cache
 def _component_bonds(name: str) -> tuple[tuple[str, str], ...]:
-    """Bonded atom names of a component, hydrogens included; the backbone's where the dictionary has none."""
+    """Return bonded atom names of a component, including hydrogens; those of the backbone if the CCD has none."""
     from biotite.structure import info
 
     return tuple(info.bonds_in_residue(name)) or _BACKBONE

@@ -1,4 +1,8 @@
-"""Hydrogens that files lack: the one on each backbone N, from the peptide bond's own atoms; and the bonds they make."""
+"""Backbone hydrogen bonds by the electrostatic energy of DSSP (Kabsch & Sander 1983), with inferred amide hydrogens.
+
+Not pydssp: it places the hydrogen on the bisector of N–C and N–CA, not antiparallel to C=O, ignores chain breaks and
+requires torch (pydssp 0.9.1, 2026-11-22). Not mkdssp: an external program that reads files.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +21,18 @@ __all__ = ["HBOND_ENERGY", "BackboneHBonds", "amide_hydrogen", "backbone_hbonds"
 HBOND_ENERGY = -0.5
 """An energy below this, in kcal/mol, is a hydrogen bond (Kabsch & Sander 1983, doi:10.1002/bip.360221211)."""
 
-# Partial charges 0.42 e on C and O, 0.20 e on N and H; f = 332 Å kcal/(mol e²) (there).
+# Partial charges 0.42 e on C and O, 0.20 e on N and H; f = 332 Å kcal/(mol e²) (Kabsch & Sander 1983).
 _COUPLING = 332.0 * 0.42 * 0.20
-_REACH = 9.0  # Å between CA atoms, from where on no energy comes near −0.5 kcal/mol (their program's limit)
-_CLASH = 0.5  # Å; atoms nearer than this bond with the least energy, −9.9 kcal/mol (their program)
+_REACH = 9.0  # Å between CA atoms, limit of the DSSP program; beyond it energies are far above −0.5 kcal/mol
+_CLASH = 0.5  # Å; atoms closer than this have the lowest energy, −9.9 kcal/mol (DSSP program)
 _LEAST = -9.9
-_BEST = 2  # bonds of each donor that count (their program)
-_DECIMALS = 3  # to which their program rounds energies
+_BEST = 2  # bonds kept per donor (DSSP program)
+_DECIMALS = 3  # of energies (DSSP program)
 _PROLINE = ALPHABET.index("P")
 
 
 def amide_hydrogen(residues: Residues) -> np.ndarray:
-    """The hydrogen on the backbone N of each residue i, ``H_i = N_i + (C_{i-1} − O_{i-1}) / |C_{i-1} − O_{i-1}|``.
+    """Return the hydrogen on each backbone N: ``H_i = N_i + (C_{i-1} − O_{i-1}) / |C_{i-1} − O_{i-1}|``.
 
     Parameters
     ----------
@@ -37,12 +41,12 @@ def amide_hydrogen(residues: Residues) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N, 3)`` float64, Å, 1 Å from N and antiparallel to the C=O before it. NaN for proline, which has none, at the
-        start of a chain, after a gap, and where an atom is missing.
+        ``(N, 3)`` float64, Å, 1 Å from N, antiparallel to the previous C=O. NaN for proline, at the start of a chain,
+        after a gap, and if an atom is missing.
 
     Notes
     -----
-    Prolines are told by ``aatype``: where a task hides it, they have a hydrogen as all others do.
+    Prolines are identified by ``aatype``; if a task hides it, they have a hydrogen like all others.
 
     References
     ----------
@@ -59,12 +63,12 @@ def amide_hydrogen(residues: Residues) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class BackboneHBonds:
-    """N–H…O=C hydrogen bonds of a protein's backbone, ``(P,)`` each, by donor, then by energy.
+    """N–H…O=C hydrogen bonds of the backbone, ``(P,)`` each, sorted by donor, then by energy.
 
     Parameters
     ----------
     donor, acceptor : ndarray
-        Residue whose N–H, and residue whose C=O it is, int64.
+        Residues of the N–H and of the C=O, int64.
     energy : ndarray
         float64, kcal/mol, below :data:`HBOND_ENERGY`.
     """
@@ -75,7 +79,7 @@ class BackboneHBonds:
 
 
 def backbone_hbonds(residues: Residues, *, best: int | None = _BEST) -> BackboneHBonds:
-    """Hydrogen bonds by their electrostatic energy, ``E = q₁q₂f (1/r_ON + 1/r_CH − 1/r_OH − 1/r_CN) < −0.5 kcal/mol``.
+    """Return backbone hydrogen bonds: ``E = q₁q₂f (1/r_ON + 1/r_CH − 1/r_OH − 1/r_CN) < −0.5 kcal/mol``.
 
     ``q₁ = 0.42 e``, ``q₂ = 0.20 e``, ``f = 332 Å kcal/(mol e²)``.
 
@@ -83,8 +87,8 @@ def backbone_hbonds(residues: Residues, *, best: int | None = _BEST) -> Backbone
     ----------
     residues : Residues
     best : int, optional
-        Bonds of each donor that count, the strongest ones; None keeps all. The published definition has no such limit,
-        its program has two.
+        Number of strongest bonds kept per donor; None: all. The published definition has no limit, the program keeps
+        two.
 
     Returns
     -------
@@ -92,9 +96,9 @@ def backbone_hbonds(residues: Residues, *, best: int | None = _BEST) -> Backbone
 
     Notes
     -----
-    As in the program: only residues whose CA atoms are less than 9 Å apart; no bond to the C=O that the N itself is
-    bound to; energies to 0.001 kcal/mol; −9.9 kcal/mol where any of the four distances is below 0.5 Å. A residue
-    without one of its atoms takes part in no bond that needs it.
+    As in the program: CA atoms are less than 9 Å apart; no bond to the C=O of the peptide bond of the same N; energies
+    are rounded to 0.001 kcal/mol, and are −9.9 kcal/mol if any of the four distances is below 0.5 Å. A missing atom has
+    no bonds.
 
     References
     ----------
@@ -114,13 +118,13 @@ def backbone_hbonds(residues: Residues, *, best: int | None = _BEST) -> Backbone
     donor, acceptor, energy = donor[order], acceptor[order], energy[order]
     if best is not None:
         rank = np.arange(len(donor)) - np.searchsorted(donor, donor)
-        kept = rank < best
-        donor, acceptor, energy = donor[kept], acceptor[kept], energy[kept]
+        strongest = rank < best
+        donor, acceptor, energy = donor[strongest], acceptor[strongest], energy[strongest]
     return BackboneHBonds(donor, acceptor, energy)
 
 
 def _energy(n: np.ndarray, h: np.ndarray, c: np.ndarray, o: np.ndarray) -> np.ndarray:
-    """Energies ``(P,)``, kcal/mol, of N–H and O=C at ``(P, 3)`` each; NaN where an atom is missing."""
+    """Return the energies ``(P,)``, kcal/mol, of N–H and O=C at ``(P, 3)`` each; NaN if an atom is missing."""
     ends = ((o, n), (c, h), (o, h), (c, n))
     r = np.stack([np.linalg.norm(a - b, axis=1) for a, b in ends])  # (4, P)
     inverse = 1 / np.maximum(r, _CLASH)

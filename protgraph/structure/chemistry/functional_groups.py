@@ -1,4 +1,4 @@
-"""Functional groups of amino acids: which atoms are charged, aromatic, hydrophobic; by residue type and atom name."""
+"""Charged, aromatic and hydrophobic groups of amino acids, by residue type and atom name."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = [
     "CATIONS",
     "HYDROPHOBIC",
     "AromaticRings",
-    "close_atom_pairs",
-    "atoms_by_name",
-    "atom_mask",
-    "close_point_pairs",
     "aromatic_rings",
+    "atom_mask",
+    "atoms_by_name",
+    "close_atom_pairs",
+    "close_point_pairs",
     "sidechain_mask",
 ]
 
@@ -35,7 +35,7 @@ CATIONS: Mapping[str, Collection[str]] = {
     "ARG": ("NE", "NH1", "NH2"),
     "HIS": ("ND1", "NE2"),
 }
-"""Side-chain nitrogens that share a positive charge; histidine's is partial, by its protonation."""
+"""Side-chain nitrogens that share a positive charge; histidine is charged only if protonated."""
 
 HYDROPHOBIC = ("ALA", "VAL", "LEU", "ILE", "MET", "PHE", "TRP", "PRO", "TYR")
 """Residues with hydrophobic side chains (Tina et al. 2007, doi:10.1093/nar/gkm423)."""
@@ -50,28 +50,28 @@ _RINGS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 def atom_mask(residues: Residues, names: Mapping[str, Collection[str]]) -> np.ndarray:
-    """``(A,)`` bool, the atoms of these names in residues of these types; a modified residue counts as its parent."""
-    known, code = np.unique(residues.atom_name, return_inverse=True)
-    wanted = np.zeros((len(THREE_LETTER), len(known)), bool)
-    for res_name, own in names.items():
-        wanted[THREE_LETTER.index(res_name)] = np.isin(known, list(own))
-    return wanted[residues.aatype[residues.atom_residue], code]
+    """Return True for atoms of these names by residue type, ``(A,)`` bool; a modified residue counts as its parent."""
+    present, code = np.unique(residues.atom_name, return_inverse=True)
+    table = np.zeros((len(THREE_LETTER), len(present)), bool)
+    for res_name, atom_names in names.items():
+        table[THREE_LETTER.index(res_name)] = np.isin(present, list(atom_names))
+    return table[residues.aatype[residues.atom_residue], code]
 
 
 def sidechain_mask(residues: Residues, types: Collection[str]) -> np.ndarray:
-    """``(A,)`` bool, all side-chain atoms of residues of these types."""
-    own = np.isin(residues.aatype, [THREE_LETTER.index(name) for name in types])[residues.atom_residue]
-    return own & ~np.isin(residues.atom_name, (*BACKBONE, "OXT"))
+    """Return True for side-chain atoms of residues of these types, ``(A,)`` bool."""
+    has_type = np.isin(residues.aatype, [THREE_LETTER.index(name) for name in types])[residues.atom_residue]
+    return has_type & ~np.isin(residues.atom_name, (*BACKBONE, "OXT"))
 
 
 def close_atom_pairs(residues: Residues, some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
-    """Atoms of two residues at most ``cutoff`` apart, the first of ``some``, the second of ``others``.
+    """Return atom pairs of two residues at most ``cutoff`` apart, the first of ``some``, the second of ``others``.
 
     Parameters
     ----------
     residues : Residues
     some, others : ndarray
-        ``(A,)`` bool; where they overlap, a pair may come in both orders.
+        ``(A,)`` bool; if they overlap, a pair may occur in both orders.
     cutoff : float
         Å, inclusive.
 
@@ -87,7 +87,7 @@ def close_atom_pairs(residues: Residues, some: np.ndarray, others: np.ndarray, c
 
 
 def close_point_pairs(some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
-    """``(2, P)`` int64, which of ``some`` ``(M, 3)`` and of ``others`` ``(L, 3)`` are at most ``cutoff`` apart."""
+    """Return index pairs of ``some`` ``(M, 3)`` and ``others`` ``(L, 3)`` within ``cutoff``, ``(2, P)`` int64."""
     if len(some) == 0 or len(others) == 0:
         return np.zeros((2, 0), np.int64)
     some, others = some.astype(np.float64), others.astype(np.float64)
@@ -98,14 +98,14 @@ def close_point_pairs(some: np.ndarray, others: np.ndarray, cutoff: float) -> np
 
 @dataclass(frozen=True, eq=False)
 class AromaticRings:
-    """Aromatic rings that are complete; tryptophan has two.
+    """Complete aromatic rings; tryptophan has two.
 
     Parameters
     ----------
     residue : ndarray
         ``(R,)`` int64.
     center, normal : ndarray
-        ``(R, 3)`` float64, Å: the mean of the ring's atoms; unit normal of their plane, of either sign.
+        ``(R, 3)`` float64: mean of the ring atoms, Å; unit normal of the plane, of either sign.
     """
 
     residue: np.ndarray
@@ -114,29 +114,29 @@ class AromaticRings:
 
 
 def aromatic_rings(residues: Residues, types: Collection[str] = tuple(_RINGS)) -> AromaticRings:
-    """The aromatic rings of residues of these types: six atoms of PHE, TYR and TRP, five of TRP and HIS.
+    """Return the aromatic rings of residues of these types: six-membered in PHE, TYR, TRP, five-membered in TRP, HIS.
 
     Parameters
     ----------
     residues : Residues
     types : collection of str
-        Of PHE, TYR, TRP, HIS.
+        Subset of PHE, TYR, TRP, HIS.
 
     Returns
     -------
     AromaticRings
-        By residue.
+        Sorted by residue.
     """
-    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [_NO_RING]
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [_NO_RING]
     for res_name in types:
         rows = np.flatnonzero(residues.aatype == THREE_LETTER.index(res_name))
         for names in _RINGS[res_name]:
             atoms = atoms_by_name(residues, rows, names)  # (R, 5 or 6)
-            whole = (atoms >= 0).all(1)
-            pos = residues.atom_pos[atoms[whole]].astype(np.float64)  # (R, 5 or 6, 3)
+            is_complete = (atoms >= 0).all(1)
+            pos = residues.atom_pos[atoms[is_complete]].astype(np.float64)  # (R, 5 or 6, 3)
             center = pos.mean(1)
-            found.append((rows[whole], center, _normals(pos - center[:, None])))
-    residue, center, normal = (np.concatenate(part) for part in zip(*found, strict=True))
+            parts.append((rows[is_complete], center, _normals(pos - center[:, None])))
+    residue, center, normal = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.argsort(residue, kind="stable")
     return AromaticRings(residue[order], center[order], normal[order])
 
@@ -145,17 +145,17 @@ _NO_RING = (np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
 
 
 def _normals(pos: np.ndarray) -> np.ndarray:
-    """Unit normals of rings ``(R, M, 3)`` about their centers: the mean of the cross products of neighbors."""
+    """Return unit normals of centered rings ``(R, M, 3)``, from the mean cross product of consecutive atoms."""
     return unit(np.cross(pos, np.roll(pos, -1, axis=1)).sum(1))
 
 
 def atoms_by_name(residues: Residues, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
-    """``(R, M)`` int64, the atoms of these names in the residues ``rows``; −1 where one is missing."""
-    place = np.full(len(residues), -1)
-    place[rows] = np.arange(len(rows))
+    """Return the atoms of these names in the residues ``rows``, ``(R, M)`` int64; −1 for missing atoms."""
+    row = np.full(len(residues), -1)
+    row[rows] = np.arange(len(rows))
     atoms = np.full((len(rows), len(names)), -1)
     for column, name in enumerate(names):
-        own = np.flatnonzero(residues.atom_name == name)
-        own = own[place[residues.atom_residue[own]] >= 0]
-        atoms[place[residues.atom_residue[own]], column] = own
+        named = np.flatnonzero(residues.atom_name == name)
+        named = named[row[residues.atom_residue[named]] >= 0]
+        atoms[row[residues.atom_residue[named]], column] = named
     return atoms

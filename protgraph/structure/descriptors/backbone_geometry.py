@@ -1,7 +1,7 @@
-"""Backbone geometry on plain arrays: chain continuity, dihedral angles, directions, the virtual CB.
+"""Backbone dihedral angles and the virtual CB, in float64. Missing atoms are NaN and give NaN.
 
-Everything is computed in float64 from the float32 coordinates of :class:`~protgraph.structure.Residues`; an
-atom that is missing is NaN and makes NaN of whatever needs it.
+Not biotite: ``dihedral_backbone`` also returns angles across chain breaks and chain ends; others are equal (biotite
+1.6.0, 2026-11-22).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = [
     "virtual_cb",
 ]
 
-_STRAIGHT = 1e-4  # sines below it are rounding error of float32 coordinates: three atoms in a line
+_STRAIGHT = 1e-4  # smaller sines are rounding errors of float32 coordinates: three atoms on a line
 
 
 def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Angle between the planes (a, b, c) and (b, c, d), ``atan2((n1 × n2)·b̂2, n1·n2)`` with ``n1 = b1 × b2``.
+    """Return the angle of the planes (a, b, c) and (b, c, d), ``atan2((n1 × n2)·b̂2, n1·n2)`` with ``n1 = b1 × b2``.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -
     Returns
     -------
     ndarray
-        ``(…)`` float64 in (−π, π], radians: 0 for cis, positive where, looking along b → c, the far bond is
-        turned clockwise. NaN where an atom is missing or three neighbors lie in a line.
+        ``(…)`` float64 in (−π, π], radians: 0 for cis, positive if, viewed along b → c, the far bond is rotated
+        clockwise. NaN if an atom is missing or three consecutive atoms are on a line.
 
     References
     ----------
@@ -47,15 +47,15 @@ def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -
     b1, b2, b3 = (np.asarray(end, np.float64) - start for start, end in ((a, b), (b, c), (c, d)))
     n1, n2 = np.cross(b1, b2), np.cross(b2, b3)
     l1, l2, l3 = length(b1), length(b2), length(b3)
-    defined = (length(n1) > _STRAIGHT * l1 * l2) & (length(n2) > _STRAIGHT * l2 * l3)
-    # (n1 × n2)·b2 = |b2|² (b1·n2), which needs no third cross product
+    is_defined = (length(n1) > _STRAIGHT * l1 * l2) & (length(n2) > _STRAIGHT * l2 * l3)
+    # (n1 × n2)·b2 = |b2|² (b1·n2) saves a cross product
     y = l2 * np.einsum("...i,...i->...", b1, n2)
     x = np.einsum("...i,...i->...", n1, n2)
-    return np.where(defined, np.arctan2(y, x), np.nan)
+    return np.where(is_defined, np.arctan2(y, x), np.nan)
 
 
 def backbone_dihedrals(residues: Residues) -> np.ndarray:
-    """The angles φ, ψ, ω of every residue: about N–CA, CA–C and C–N of the next residue.
+    """Return the dihedral angles φ, ψ, ω of each residue: about N–CA, CA–C and C–N of the next residue.
 
     Parameters
     ----------
@@ -64,24 +64,24 @@ def backbone_dihedrals(residues: Residues) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N, 3)`` float64, radians. NaN where an atom is missing; φ also after, ψ and ω also before, a chain
-        end or gap.
+        ``(N, 3)`` float64, radians. NaN if an atom is missing, for φ after a chain end or gap, and for ψ and ω before
+        one.
 
     References
     ----------
     IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 3.2.1.
     """
     atoms = residues.backbone[:, :3].reshape(-1, 3).astype(np.float64)  # (3N, 3): N, CA, C, N, …
-    about = dihedral_angle(atoms[:-3], atoms[1:-2], atoms[2:-1], atoms[3:]).reshape(-1, 3)  # ψ, ω, φ of the next
-    about[~linked_to_next(residues)[:-1]] = np.nan
+    dihedral = dihedral_angle(atoms[:-3], atoms[1:-2], atoms[2:-1], atoms[3:]).reshape(-1, 3)  # ψ, ω, φ of the next
+    dihedral[~linked_to_next(residues)[:-1]] = np.nan
     angles = np.full((len(residues), 3), np.nan)
-    angles[:-1, 1:] = about[:, :2]
-    angles[1:, 0] = about[:, 2]
+    angles[:-1, 1:] = dihedral[:, :2]
+    angles[1:, 0] = dihedral[:, 2]
     return angles
 
 
 def virtual_cb(backbone: np.ndarray) -> np.ndarray:
-    """The CB that ideal geometry puts on a backbone: ``-0.58273431 a + 0.56802827 b - 0.54067466 c + CA``.
+    """Return the CB of ideal backbone geometry: ``-0.58273431 a + 0.56802827 b - 0.54067466 c + CA``.
 
     Here ``b = CA - N``, ``c = C - CA`` and ``a = b × c``.
 
@@ -93,11 +93,11 @@ def virtual_cb(backbone: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N, 3)`` float64, Å; NaN where N, CA or C is missing.
+        ``(N, 3)`` float64, Å; NaN if N, CA or C is missing.
 
     References
     ----------
-    Dauparas et al. 2022, doi:10.1126/science.add2187, supplement (constants of their program, which has them
+    Dauparas et al. 2022, doi:10.1126/science.add2187, supplement (constants of their program, taken
     from trRosetta: Yang et al. 2020, doi:10.1073/pnas.1914677117).
     """
     n, ca, c = (backbone[:, i].astype(np.float64) for i in range(3))

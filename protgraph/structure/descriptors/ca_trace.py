@@ -1,6 +1,6 @@
-"""What the CA trace alone tells: virtual angles κ and α, secondary structure by P-SEA, which side the side chain is on.
+"""Descriptors of the CA trace: virtual angles κ and α, secondary structure by P-SEA, direction of the side chain.
 
-All of it is there for CA traces too. Angles that span a gap or a chain end are NaN.
+Angles across a gap or chain end are NaN.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import unit
 
-__all__ = ["p_sea", "trace_angles", "sidechain_direction"]
+__all__ = ["p_sea", "sidechain_direction", "trace_angles"]
 
-_REACH = 15.0  # Å; farther than any distance that P-SEA asks for (13.5 of residues 4 apart in a strand)
+_REACH = 15.0  # Å; larger than every distance in P-SEA (13.5 between residues 4 apart in a strand)
 
 
 def trace_angles(residues: Residues) -> np.ndarray:
-    """κ_i, between CA_i − CA_{i−2} and CA_{i+2} − CA_i, and α_i, the dihedral of CA_{i−1}, CA_i, CA_{i+1}, CA_{i+2}.
+    """Return the angle κ_i of CA_i − CA_{i−2} and CA_{i+2} − CA_i, and the dihedral α_i of CA_{i−1}, …, CA_{i+2}.
 
     Parameters
     ----------
@@ -29,27 +29,27 @@ def trace_angles(residues: Residues) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N, 2)`` float64, radians: κ in [0, π], 0 where the trace is straight; α in (−π, π], some 0.87 in an α-helix.
-        NaN where the chain does not go on so far, or where atoms coincide.
+        ``(N, 2)`` float64, radians: κ in [0, π], 0 for a straight trace; α in (−π, π], about 0.87 in an α-helix. NaN
+        near chain ends and gaps, and for coincident atoms.
 
     References
     ----------
     Kabsch & Sander 1983, doi:10.1002/bip.360221211 (their virtual bond angle and dihedral).
     """
-    ca, piece = residues.pos.astype(np.float64), _pieces(residues)
+    ca, segment = residues.pos.astype(np.float64), _segments(residues)
     angles = np.full((len(ca), 2), np.nan)
     back, forth = ca[2:-2] - ca[:-4], ca[4:] - ca[2:-2]
     with np.errstate(invalid="ignore"):
-        turn = np.arctan2(np.linalg.norm(np.cross(back, forth), axis=1), (back * forth).sum(1))
-    apart = (back**2).sum(1) * (forth**2).sum(1) > 0
-    angles[2:-2, 0] = np.where(apart & (piece[:-4] == piece[4:]), turn, np.nan)
+        kappa = np.arctan2(np.linalg.norm(np.cross(back, forth), axis=1), (back * forth).sum(1))
+    is_defined = (back**2).sum(1) * (forth**2).sum(1) > 0
+    angles[2:-2, 0] = np.where(is_defined & (segment[:-4] == segment[4:]), kappa, np.nan)
     dihedral = dihedral_angle(ca[:-3], ca[1:-2], ca[2:-1], ca[3:])
-    angles[1:-2, 1] = np.where(piece[:-3] == piece[3:], dihedral, np.nan)
+    angles[1:-2, 1] = np.where(segment[:-3] == segment[3:], dihedral, np.nan)
     return angles
 
 
 def sidechain_direction(residues: Residues) -> np.ndarray:
-    """Unit vector along ``(CA_i − CA_{i−1})/|…| + (CA_i − CA_{i+1})/|…|``, to the side where the side chain is.
+    """Return the direction of the side chain, ``(CA_i − CA_{i−1})/|…| + (CA_i − CA_{i+1})/|…|``, normalized.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def sidechain_direction(residues: Residues) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N, 3)`` float64; 0 at chain ends and gaps, and where the three CA lie in a line or coincide.
+        ``(N, 3)`` float64; 0 at chain ends and gaps, and for three CA on a line or coincident.
 
     References
     ----------
@@ -73,7 +73,7 @@ def sidechain_direction(residues: Residues) -> np.ndarray:
 
 
 def p_sea(residues: Residues) -> np.ndarray:
-    """Secondary structure by distances, angles and dihedrals of the CA trace.
+    """Return the secondary structure by distances, angles and dihedrals of the CA trace (P-SEA).
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def p_sea(residues: Residues) -> np.ndarray:
 
     Notes
     -----
-    By biotite's ``annotate_sse``, which has small deviations from the original program; chains and gaps are told to it
-    by the numbering.
+    Computed by biotite's ``annotate_sse``, which deviates slightly from the original program. Chain breaks are
+    passed to it as gaps of the numbering.
 
     References
     ----------
@@ -96,15 +96,15 @@ def p_sea(residues: Residues) -> np.ndarray:
     n = len(residues)
     trace = AtomArray(n)
     trace.coord = compact_fragments(residues.pos, _REACH).astype(np.float32)
-    trace.res_id = np.arange(n) + _pieces(residues)  # a gap where the chain is broken
-    trace.res_name[:] = "ALA"  # every residue counts, whatever its name
+    trace.res_id = np.arange(n) + _segments(residues)  # a gap at each chain break
+    trace.res_name[:] = "ALA"  # biotite ignores other residues
     trace.atom_name[:] = "CA"
     with np.errstate(invalid="ignore"):  # coincident atoms have no angles
-        found = annotate_sse(trace)
-    elements = ("a", "b", "c") if found.dtype.kind == "U" else (1, 2, 0)  # of biotite 1; of biotite 2
-    return (found[:, None] == np.array(elements)).argmax(1)
+        sse = annotate_sse(trace)
+    elements = ("a", "b", "c") if sse.dtype.kind == "U" else (1, 2, 0)  # biotite 1; biotite 2
+    return (sse[:, None] == np.array(elements)).argmax(1)
 
 
-def _pieces(residues: Residues) -> np.ndarray:
-    """``(N,)`` int64, number of the unbroken piece of chain that a residue is in."""
+def _segments(residues: Residues) -> np.ndarray:
+    """Return the index of the unbroken chain segment of each residue, ``(N,)`` int64."""
     return np.concatenate([[0], np.cumsum(~linked_to_next(residues))])[: len(residues)]

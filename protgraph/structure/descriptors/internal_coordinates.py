@@ -11,7 +11,7 @@ from protgraph.structure.residues.residues import Residues
 
 __all__ = ["SYMMETRIC_CHI", "bond_angles", "bond_lengths", "sidechain_dihedrals"]
 
-# Atoms from N on that χ1 … χ4 turn about, in order (IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 4).
+# Atoms that define χ1 … χ4, in order (IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 4).
 _CHAINS = {
     "C": "N CA CB SG",
     "D": "N CA CB CG OD1",
@@ -36,19 +36,19 @@ _NAMES = tuple(sorted({name for chain in _CHAINS.values() for name in chain.spli
 _LONGEST = max(len(chain.split()) for chain in _CHAINS.values())
 _SELENIUM = "SE"  # in place of SD (MSE) or SG (SEC)
 
-_PLACES = np.full((len(ALPHABET), _LONGEST), -1)  # place in _NAMES of the atoms of each residue type
+_ATOM_INDEX = np.full((len(ALPHABET), _LONGEST), -1)  # index in _NAMES of the atoms of each residue type
 for _letter, _chain in _CHAINS.items():
     for _k, _name in enumerate(_chain.split()):
-        _PLACES[ALPHABET.index(_letter), _k] = _NAMES.index(_name)
+        _ATOM_INDEX[ALPHABET.index(_letter), _k] = _NAMES.index(_name)
 
 SYMMETRIC_CHI = np.zeros((len(ALPHABET), 4), bool)
-"""``(21, 4)``: angles whose last atom is one of two alike, so that χ and χ + π are the same side chain."""
+"""Angles for which χ and χ + π are the same side chain, because its last atoms are equivalent, ``(21, 4)`` bool."""
 for _letter, _k in (("D", 1), ("F", 1), ("Y", 1), ("E", 2)):
     SYMMETRIC_CHI[ALPHABET.index(_letter), _k] = True
 
 
 def sidechain_dihedrals(residues: Residues) -> np.ndarray:
-    """χ1 to χ4 of every residue, the dihedral angles of N, CA, CB, … along the side chain.
+    """Return χ1 to χ4 of each residue, the dihedral angles of N, CA, CB, … along the side chain.
 
     Parameters
     ----------
@@ -57,30 +57,30 @@ def sidechain_dihedrals(residues: Residues) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N, 4)`` float64 in (−π, π], radians. NaN where the residue type has no such angle, an atom is missing, or
-        three neighbors lie in a line. A modified residue has those of its parent, as far as its atoms have the names.
+        ``(N, 4)`` float64 in (−π, π], radians. NaN if the residue type has no such angle, an atom is missing, or three
+        consecutive atoms are on a line. Modified residues have the angles of their parent for atoms of the same names.
 
     Notes
     -----
-    Where the last atom is one of two that are alike (:data:`SYMMETRIC_CHI`), which of them a file calls 1 is naming
-    only: χ is known up to π.
+    If the last atom is one of two equivalent ones (:data:`SYMMETRIC_CHI`), their names in the file are arbitrary: χ is
+    defined up to π.
 
     References
     ----------
     IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 4.
     """
-    named = np.full((len(residues), len(_NAMES) + 1, 3), np.nan)  # the last place is for atoms that are not there
-    for place, name in enumerate(_NAMES):
-        own = np.flatnonzero(residues.atom_name == name)
+    named = np.full((len(residues), len(_NAMES) + 1, 3), np.nan)  # the last column is for missing atoms
+    for column, name in enumerate(_NAMES):
+        atoms = np.flatnonzero(residues.atom_name == name)
         if name in ("SD", "SG"):
-            own = np.concatenate([np.flatnonzero(residues.atom_name == _SELENIUM), own])
-        named[residues.atom_residue[own], place] = residues.atom_pos[own]
-    chain = np.take_along_axis(named, _PLACES[residues.aatype][..., None], 1)  # (N, 7, 3)
+            atoms = np.concatenate([np.flatnonzero(residues.atom_name == _SELENIUM), atoms])
+        named[residues.atom_residue[atoms], column] = residues.atom_pos[atoms]
+    chain = np.take_along_axis(named, _ATOM_INDEX[residues.aatype][..., None], 1)  # (N, 7, 3)
     return np.stack([dihedral_angle(*np.moveaxis(chain[:, k : k + 4], 1, 0)) for k in range(4)], 1)
 
 
 def bond_lengths(residues: Residues) -> np.ndarray:
-    """Lengths of N–CA, CA–C, C–O and of C to the next residue's N.
+    """Return the bond lengths N–CA, CA–C, C–O and C–N of the next residue.
 
     Parameters
     ----------
@@ -89,14 +89,14 @@ def bond_lengths(residues: Residues) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N, 4)`` float64, Å; NaN where an atom is missing, the last also before a chain end or gap.
+        ``(N, 4)`` float64, Å; NaN if an atom is missing, the last also before a chain end or gap.
     """
     n, ca, c, o, after = _peptide(residues)
     return np.stack([np.linalg.norm(b - a, axis=1) for a, b in ((n, ca), (ca, c), (c, o), (c, after[0]))], 1)
 
 
 def bond_angles(residues: Residues) -> np.ndarray:
-    """Angles N–CA–C, CA–C–O, CA–C–N′ and C–N′–CA′, the dashed atoms of the next residue.
+    """Return the bond angles N–CA–C, CA–C–O, CA–C–N′ and C–N′–CA′; primed atoms are of the next residue.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def bond_angles(residues: Residues) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N, 4)`` float64, radians in [0, π]; NaN where an atom is missing or two coincide, the last two also before a
+        ``(N, 4)`` float64 in [0, π], radians; NaN if an atom is missing or two coincide, the last two also before a
         chain end or gap.
     """
     n, ca, c, o, after = _peptide(residues)
@@ -114,7 +114,7 @@ def bond_angles(residues: Residues) -> np.ndarray:
 
 
 def _peptide(residues: Residues) -> tuple[np.ndarray, ...]:
-    """N, CA, C, O ``(N, 3)`` float64, and N and CA of the next residue ``(2, N, 3)``, NaN where the chain ends."""
+    """Return N, CA, C, O, ``(N, 3)`` float64, and N and CA of the next residue, ``(2, N, 3)``, NaN at chain ends."""
     n, ca, c, o = np.moveaxis(residues.backbone.astype(np.float64), 1, 0)
     after = np.full((2, len(residues), 3), np.nan)
     after[0, :-1], after[1, :-1] = n[1:], ca[1:]
@@ -123,7 +123,7 @@ def _peptide(residues: Residues) -> tuple[np.ndarray, ...]:
 
 
 def _angle(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The angle at b, ``(N,)``, exact near 0 and π too."""
+    """Return the angle at b, ``(N,)``, accurate also near 0 and π."""
     u, v = a - b, c - b
     angle = np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), (u * v).sum(1))
     return np.where((u**2).sum(1) * (v**2).sum(1) > 0, angle, np.nan)

@@ -1,4 +1,4 @@
-"""One point a residue: CA, CB, or the center of its side chain."""
+"""One point per residue: CB or the center of the side chain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_SIDECHAIN = (*BACKBONE, "OXT")
 
 
 def cb_or_ca(residues: Residues) -> np.ndarray:
-    """CB where the file has it, else the virtual one, else (N or C missing too) CA.
+    """Return CB of the file, else the virtual CB, else (without N or C) CA.
 
     Parameters
     ----------
@@ -33,18 +33,18 @@ def cb_or_ca(residues: Residues) -> np.ndarray:
 
 
 def beta_carbon(residues: Residues) -> np.ndarray:
-    """CB as in :func:`cb_or_ca`, but NaN, not CA, where there is neither CB nor N and C: ``(N, 3)`` float64, Å."""
+    """Return CB of the file, else the virtual CB, else NaN, ``(N, 3)`` float64, Å."""
     point = virtual_cb(residues.backbone)
-    own = np.flatnonzero(residues.atom_name == "CB")[::-1]  # backwards, so that the first is written last
-    point[residues.atom_residue[own]] = residues.atom_pos[own]
+    atoms = np.flatnonzero(residues.atom_name == "CB")[::-1]  # backwards, so that the first is written last
+    point[residues.atom_residue[atoms]] = residues.atom_pos[atoms]
     return point
 
 
 def sidechain_centroid(residues: Residues) -> np.ndarray:
-    """The mean of each residue's side-chain heavy atoms, ``(N, 3)`` float64, Å; CA where it has none (glycine)."""
-    own = np.flatnonzero(~np.isin(residues.atom_name, _NO_SIDECHAIN))
-    owner, n = residues.atom_residue[own], len(residues)
-    center = residues.pos.astype(np.float64)  # sums are taken about CA: no rounding far from the origin
-    away = residues.atom_pos[own].astype(np.float64) - center[owner]
-    total = np.stack([np.bincount(owner, away[:, axis], n) for axis in range(3)], 1)
+    """Return the mean of the side-chain heavy atoms of each residue, or CA without any, ``(N, 3)`` float64, Å."""
+    atoms = np.flatnonzero(~np.isin(residues.atom_name, _NO_SIDECHAIN))
+    owner, n = residues.atom_residue[atoms], len(residues)
+    center = residues.pos.astype(np.float64)  # sums relative to CA avoid rounding far from the origin
+    offset = residues.atom_pos[atoms].astype(np.float64) - center[owner]
+    total = np.stack([np.bincount(owner, offset[:, axis], n) for axis in range(3)], 1)
     return center + total / np.maximum(np.bincount(owner, minlength=n), 1)[:, None]

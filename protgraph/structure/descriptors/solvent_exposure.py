@@ -1,4 +1,4 @@
-"""How buried a residue is, by counting neighbors: contact number, half-sphere exposure, protrusion."""
+"""Solvent exposure by neighbor counts: contact number, half-sphere exposure, protrusion index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ATOM_VOLUME = 20.1  # Å³, mean volume of a heavy atom of a protein (Pintar et
 
 
 def contact_number(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
-    """How many other CA lie at most ``radius`` from that of each residue.
+    """Count the CA of other residues at most ``radius`` from the CA of each residue.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def contact_number(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N,)`` int64; all chains count.
+        ``(N,)`` int64, over all chains.
 
     References
     ----------
@@ -37,21 +37,21 @@ def contact_number(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
 
 
 def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float = 13.0) -> np.ndarray:
-    """How many CA lie in each half of the sphere about a CA, cut by the plane across ``side``.
+    """Count the CA in each half of the sphere around a CA, divided by the plane normal to ``side``.
 
     Parameters
     ----------
     residues : Residues
     side : ndarray
-        ``(N, 3)`` direction of the side chain, of :func:`~protgraph.structure.descriptors.sidechain_direction` (HSEα) or
-        :func:`cb_direction` (HSEβ); 0 where undefined.
+        ``(N, 3)`` direction of the side chain: :func:`~protgraph.structure.descriptors.sidechain_direction` (HSEα)
+        or :func:`cb_direction` (HSEβ); 0 if undefined.
     radius : float
         Å, inclusive.
 
     Returns
     -------
     ndarray
-        ``(N, 2)`` int64: up, at less than 90° from ``side``, and down, the rest. All chains count.
+        ``(N, 2)`` int64 over all chains: up, at less than 90° from ``side``, and down, the rest.
 
     References
     ----------
@@ -63,7 +63,7 @@ def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float 
 
 
 def cb_direction(residues: Residues) -> np.ndarray:
-    """Unit vectors from CA to CB, the file's or, where there is none, the virtual one.
+    """Return unit vectors from CA to CB of the file or, without one, to the virtual CB.
 
     Parameters
     ----------
@@ -72,18 +72,18 @@ def cb_direction(residues: Residues) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(N, 3)`` float64; 0 where CB, and N or C too, are missing.
+        ``(N, 3)`` float64; 0 without CB and without N or C.
     """
     cb = virtual_cb(residues.backbone)
-    own = residues.atom_name == "CB"
-    cb[residues.atom_residue[own]] = residues.atom_pos[own]
+    atoms = residues.atom_name == "CB"
+    cb[residues.atom_residue[atoms]] = residues.atom_pos[atoms]
     return unit(cb - residues.pos)
 
 
 def protrusion(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
-    """The index CX of each heavy atom: free over filled volume in a sphere, ``(V − n v) / (n v)``.
+    """Return the protrusion index CX of each heavy atom: free over filled volume in a sphere, ``(V − n v) / (n v)``.
 
-    n counts the heavy atoms at most ``radius`` away, the atom itself among them; v = 20.1 Å³, V = 4/3 π radius³.
+    n is the number of heavy atoms at most ``radius`` away, including the atom itself; v = 20.1 Å³, V = 4/3 π radius³.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def protrusion(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
     Returns
     -------
     ndarray
-        ``(A,)`` float64, dimensionless: some 0 to 1 inside, up to 15 at protruding ends.
+        ``(A,)`` float64, dimensionless: about 0 to 1 inside, up to 15 at protruding ends.
 
     References
     ----------
@@ -109,7 +109,7 @@ def protrusion(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
 
 
 def _neighbors(residues: Residues, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs i, j of residues, both ways ``(P,)``, and the vectors from CA_i to CA_j ``(P, 3)``."""
+    """Return residue pairs i, j in both directions, ``(P,)``, and the vectors from CA_i to CA_j, ``(P, 3)``."""
     ca = residues.pos.astype(np.float64)
     i, j = cKDTree(ca).query_pairs(radius, output_type="ndarray").T
     i, j = np.concatenate([i, j]), np.concatenate([j, i])

@@ -1,4 +1,4 @@
-"""Nearest residues by something else than one point each: the two nearest atoms, or with a distance in the sequence."""
+"""Nearest residues by the distance of their closest atoms, or with a minimum sequence separation."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from protgraph.structure.vectors import squared
 
 __all__ = ["distant_knn", "knn_by_atoms"]
 
-_BLOCK = 2**21  # distances held at once
+_BLOCK = 2**21  # distances in memory at once
 
 
 def distant_knn(residues: Residues, k: int, separation: int) -> np.ndarray:
-    """The k nearest CA of each residue among those of other chains or at least ``separation`` positions away.
+    """Return the k nearest CA of each residue in other chains or at least ``separation`` positions away.
 
     Parameters
     ----------
     residues : Residues
     k : int
-        Neighbors of each; all that are allowed where there are no more.
+        Neighbors per residue; fewer if fewer are allowed.
     separation : int
         Positions along the chain.
 
     Returns
     -------
     ndarray
-        ``(2, E)`` int64, in the order of :mod:`protgraph.structure.neighbors.search`. Of several neighbors at the k-th
-        distance, the lower numbers are taken.
+        ``(2, E)`` int64, in the order of :mod:`protgraph.structure.neighbors.search`. Ties at the k-th distance go to
+        the lower indices.
     """
-    # positions along a chain are unique: at most 2 (separation - 1) residues are too near
+    # positions along a chain are unique: at most 2 (separation - 1) residues are excluded
     source, target = knn(residues.pos, k + 2 * max(separation - 1, 0))
     chain, seq_pos = residues.chain_number, residues.seq_pos
-    apart = (chain[source] != chain[target]) | (np.abs(seq_pos[source] - seq_pos[target]) >= separation)
-    source, target = source[apart], target[apart]
+    allowed = (chain[source] != chain[target]) | (np.abs(seq_pos[source] - seq_pos[target]) >= separation)
+    source, target = source[allowed], target[allowed]
     rank = np.arange(len(target)) - np.searchsorted(target, target)
     return np.stack([source, target])[:, rank < k]
 
@@ -44,23 +44,23 @@ def distant_knn(residues: Residues, k: int, separation: int) -> np.ndarray:
 def knn_by_atoms(
     pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, k: int, *, reach: float = 8.0
 ) -> np.ndarray:
-    """The k residues nearest to each, by the distance of the two nearest atoms.
+    """Return the k nearest residues of each, by the distance of the closest two atoms.
 
     Parameters
     ----------
     pos : ndarray
-        ``(N, 3)`` positions of the residues, Å, whose distance orders the edges.
+        ``(N, 3)`` positions of the residues, Å, for the order of edges.
     atom_pos, atom_residue : ndarray
-        ``(A, 3)`` Å and ``(A,)`` int64 ascending, atoms of every residue.
+        Atoms: ``(A, 3)``, Å, and ``(A,)`` int64 ascending.
     k : int
-        Neighbors of each; all N − 1 others where N is not above k.
+        Neighbors per residue; all N − 1 others if N ≤ k.
     reach : float
-        Å, where the search begins; it changes no edge.
+        Initial radius of the search, Å; it does not change the edges.
 
     Returns
     -------
     ndarray
-        ``(2, N·min(k, N − 1))`` int64. Of several neighbors at the k-th distance, the lower numbers are taken.
+        ``(2, N·min(k, N − 1))`` int64. Ties at the k-th distance go to the lower indices.
     """
     n, atom_pos = len(pos), np.asarray(atom_pos, np.float64)
     k = min(k, n - 1)
@@ -74,9 +74,9 @@ def knn_by_atoms(
     first = np.flatnonzero(np.diff(code, prepend=-1))
     (one, other), d2 = np.divmod(code[first], n), np.minimum.reduceat(d2, first) if len(first) else d2
     source, target, d2 = np.concatenate([one, other]), np.concatenate([other, one]), np.concatenate([d2, d2])
-    alone = np.flatnonzero(np.bincount(target, minlength=n) < k)  # fewer within reach than asked for
-    kept = ~np.isin(target, alone)
-    parts = [(source[kept], target[kept], d2[kept]), *_atom_distances(atom_pos, atom_residue, alone, n)]
+    sparse = np.flatnonzero(np.bincount(target, minlength=n) < k)  # fewer than k within reach
+    is_dense = ~np.isin(target, sparse)
+    parts = [(source[is_dense], target[is_dense], d2[is_dense]), *_atom_distances(atom_pos, atom_residue, sparse, n)]
     source, target, d2 = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((source, d2, target))
     source, target = source[order], target[order]
@@ -87,13 +87,13 @@ def knn_by_atoms(
 def _atom_distances(
     atom_pos: np.ndarray, atom_residue: np.ndarray, rows: np.ndarray, n: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Sources, targets and squared distances of the nearest atoms, from the residues ``rows`` to all others."""
+    """Yield sources, targets and squared distances of the closest atoms, from the residues ``rows`` to all others."""
     start = np.searchsorted(atom_residue, np.arange(n))
     step = max(1, _BLOCK // (len(atom_pos) * max(1, int(np.bincount(atom_residue, minlength=n).max()))))
     for begin in range(0, len(rows), step):
         block = rows[begin : begin + step]
-        own = np.flatnonzero(np.isin(atom_residue, block))
-        d2 = squared(atom_pos[own, None] - atom_pos[None])  # (own atoms, A)
-        d2 = np.minimum.reduceat(np.minimum.reduceat(d2, start, 1), np.searchsorted(atom_residue[own], block), 0)
+        atoms = np.flatnonzero(np.isin(atom_residue, block))
+        d2 = squared(atom_pos[atoms, None] - atom_pos[None])  # (atoms, A)
+        d2 = np.minimum.reduceat(np.minimum.reduceat(d2, start, 1), np.searchsorted(atom_residue[atoms], block), 0)
         target, source = np.nonzero(np.arange(n) != block[:, None])
         yield source, block[target], d2[target, source]

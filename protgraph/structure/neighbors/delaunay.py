@@ -1,4 +1,4 @@
-"""Delaunay neighbors, also of points that fill no volume."""
+"""Delaunay neighbors, also of coplanar and collinear points."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scipy.spatial import Delaunay
 
 __all__ = ["delaunay"]
 
-_FLAT = 1e-6  # of the largest extent: an extent below it is rounding error of float32 coordinates
+_FLAT = 1e-6  # relative to the largest extent; smaller extents are rounding errors of float32 coordinates
 
 
 def delaunay(pos: np.ndarray) -> np.ndarray:
-    """Pairs that share an edge of the Delaunay triangulation: some empty sphere passes through both.
+    """Return pairs joined in the Delaunay triangulation: some empty sphere passes through both.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ def delaunay(pos: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    Points in a plane are triangulated in it, points on a line are joined in a row. Of points at one place, the lowest
-    number takes part, and the others are joined to it alone. Where more than four points lie on one empty sphere the
-    triangulation is not unique; Qhull chooses.
+    Coplanar points are triangulated in their plane, collinear points are joined in order. Of coincident points, the
+    lowest index takes part, and the others are joined to it only. For more than four points on one empty sphere, the
+    triangulation is not unique and follows Qhull.
 
     Examples
     --------
@@ -38,15 +38,15 @@ def delaunay(pos: np.ndarray) -> np.ndarray:
     """
     pos = np.asarray(pos, np.float64)
     pos = pos - pos.mean(0) if len(pos) else pos
-    points, first, place = np.unique(pos, axis=0, return_index=True, return_inverse=True)
-    copies = np.flatnonzero(first[place.ravel()] != np.arange(len(pos)))
-    same = np.stack([first[place.ravel()[copies]], copies])
+    points, first, inverse = np.unique(pos, axis=0, return_index=True, return_inverse=True)
+    copies = np.flatnonzero(first[inverse.ravel()] != np.arange(len(pos)))
+    same = np.stack([first[inverse.ravel()[copies]], copies])
     pairs = np.concatenate([first[_triangulated(points)], same], axis=1)
     return np.unique(np.sort(pairs, axis=0), axis=1)
 
 
 def _triangulated(points: np.ndarray) -> np.ndarray:
-    """``(2, M)`` pairs of points that are all different."""
+    """Return pairs ``(2, M)`` of distinct points."""
     n = len(points)
     _, extent, axes = np.linalg.svd(points - points.mean(0) if n else points, full_matrices=False)
     rank = int((extent > _FLAT * extent.max(initial=0)).sum())

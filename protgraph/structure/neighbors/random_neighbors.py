@@ -1,4 +1,4 @@
-"""Random neighbors that depend on a seed and on who the residues are, not on their order or on their batch."""
+"""Random neighbors that depend on a seed and on residue identities, not on their order or batch."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from protgraph.structure.vectors import squared
 
 __all__ = ["random_neighbors"]
 
-_BLOCK = 2**20  # pairs drawn at once
-_NEAREST = 1e-3  # Å; nearer neighbors count as being so far apart
+_BLOCK = 2**20  # pairs sampled at once
+_NEAREST = 1e-3  # Å, minimum distance in the probabilities
 
 
 def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: float, seed: int) -> np.ndarray:
-    """k neighbors of each residue, drawn without replacement with probabilities ∝ ``d^-exponent``.
+    """Sample k neighbors of each residue without replacement, with probabilities ∝ ``d^-exponent``.
 
     Parameters
     ----------
     residues : Residues
     k : int
-        Neighbors of each; all that are allowed where there are no more.
+        Neighbors per residue; fewer if fewer are allowed.
     separation : int
-        Residues of the same chain that are fewer positions away are not drawn.
+        Minimum difference of the positions of two residues of one chain.
     exponent : float
-        Of the distance d of the CA atoms: 0 draws all alike.
+        Exponent of the CA distance d; 0 samples uniformly.
     seed : int
+        Seed of the hash.
 
     Returns
     -------
@@ -37,10 +38,9 @@ def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: f
 
     Notes
     -----
-    The draw: the k largest of ``−exponent·ln d_ij + g_ij`` for each target i (Gumbel's top-k), with
-    ``g = −ln(−ln u)`` and u a 53-bit hash (SplitMix64) of the seed and of chain, number and insertion code of i and
-    of j. So it repeats on every machine, and a protein's edges depend neither on the order of its chains nor on others
-    in the batch.
+    The neighbors of target i have the k largest ``−exponent·ln d_ij + g_ij`` (Gumbel top-k), with ``g = −ln(−ln u)``
+    and u a 53-bit hash (SplitMix64) of the seed and of chain, number and insertion code of i and j. The result is the
+    same on every machine, and independent of the order of chains and of other proteins in a batch.
 
     References
     ----------
@@ -48,35 +48,35 @@ def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: f
     doi:10.1145/2660193.2660195 (SplitMix64).
     """
     n, pos = len(residues), residues.pos.astype(np.float64)
-    key = _mixed(_identity(residues) + np.uint64(seed))
+    key = _mix(_identity(residues) + np.uint64(seed))
     chain, seq_pos = residues.chain_number, residues.seq_pos
-    found = []
+    parts = []
     step = max(1, _BLOCK // max(n, 1))
     for start in range(0, n, step):
         rows = np.arange(start, min(start + step, n))
-        u = (_mixed(_mixed(key[rows])[:, None] ^ key) >> np.uint64(11)).astype(np.float64)
+        u = (_mix(_mix(key[rows])[:, None] ^ key) >> np.uint64(11)).astype(np.float64)
         score = -np.log(-np.log((u + 0.5) * 2.0**-53))  # (R, N)
         score -= exponent * np.log(np.maximum(np.sqrt(squared(pos[rows, None] - pos)), _NEAREST))
         near = (chain[rows, None] == chain) & (np.abs(seq_pos[rows, None] - seq_pos) < separation)
         score[near | (rows[:, None] == np.arange(n))] = -np.inf
         source = np.argsort(-score, axis=1, kind="stable")[:, :k]
-        drawn = np.take_along_axis(score, source, 1) > -np.inf
-        found.append(np.stack([source[drawn], np.broadcast_to(rows[:, None], source.shape)[drawn]]))
-    return sort_edges(pos, np.concatenate([np.zeros((2, 0), np.int64), *found], axis=1))
+        is_valid = np.take_along_axis(score, source, 1) > -np.inf
+        parts.append(np.stack([source[is_valid], np.broadcast_to(rows[:, None], source.shape)[is_valid]]))
+    return sort_edges(pos, np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1))
 
 
 def _identity(residues: Residues) -> np.ndarray:
-    """``(N,)`` uint64 from chain, number and insertion code."""
+    """Hash chain, number and insertion code of each residue, ``(N,)`` uint64."""
     number = residues.res_id.astype(np.int64).view(np.uint64)
     for texts in (residues.chain, residues.ins_code):
-        names, which = np.unique(texts, return_inverse=True)
+        names, inverse = np.unique(texts, return_inverse=True)
         codes = np.array([zlib.crc32(str(name).encode()) for name in names], np.uint64)
-        number = _mixed(number ^ _mixed(codes)[which])
+        number = _mix(number ^ _mix(codes)[inverse])
     return number
 
 
-def _mixed(x: np.ndarray) -> np.ndarray:
-    """SplitMix64's output function on ``(…)`` uint64."""
+def _mix(x: np.ndarray) -> np.ndarray:
+    """Apply the output function of SplitMix64 to ``(…)`` uint64."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

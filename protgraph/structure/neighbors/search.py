@@ -1,16 +1,18 @@
-"""Which residues are neighbors: nearest, within a radius, in atomic contact, along the sequence.
+"""Neighbor search: nearest, within a radius, in atomic contact, along the sequence.
 
-Every function returns ``(2, E)`` int64 edges j → i: source j in row 0, target i in row 1, ascending by target,
-within a target by the distance of the positions, ties by source. No self loops, no duplicates, no cap on the
-number of neighbors, and the same edges wherever the origin lies.
+Every function returns edges ``(2, E)`` int64 from source j (row 0) to target i (row 1), sorted by target, then by
+distance of the positions, then by source. There are no self loops, no duplicates and no limit on the number of
+neighbors, and the edges do not depend on the origin.
 
 Notes
 -----
-A k-d tree (scipy), or for the nearest of up to 1000 positions all pairs, proposes; the squared distance
-``dx² + dy² + dz²`` of float64 differences decides wherever that is close, so that the result equals a brute-force
-search bit for bit, ties included. All pairs take less than half the tree's time at k = 30 (``protgraph speed
-neighbors``): what is partitioned and sorted are values that carry their number, which numpy does with vector
-instructions.
+Candidates come from a k-d tree (scipy) or, for k nearest neighbors of up to 1000 positions, from all pairs. Close calls
+are decided by the squared distance ``dx² + dy² + dz²`` of float64 differences, so that the result equals a brute-force
+search bit for bit, ties included. At k = 30, all pairs take less than half the time of the tree (``protgraph speed
+neighbors``), because NumPy partitions and sorts them as integers that include the index.
+
+Not scipy alone: ``cKDTree.query`` breaks ties in no defined order (scipy 1.17.1, 2026-11-22). Not biotite: ``CellList``
+has no k-nearest search (biotite 1.6.0, 2026-11-22).
 """
 
 from __future__ import annotations
@@ -21,29 +23,29 @@ from scipy.spatial.distance import cdist
 
 from protgraph.structure.vectors import squared
 
-__all__ = ["to_undirected", "close_pairs", "contact", "knn", "radius", "sort_edges", "sequence"]
+__all__ = ["close_pairs", "contact", "knn", "radius", "sequence", "sort_edges", "to_undirected"]
 
 _MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
-_DENSE = 1000  # positions up to which all pairs are faster than a tree
-_NUMBERS = 1024  # of positions, in the last ten bits of a float64: what is left of it tells 1 from 1 + 2e-13
-_CACHED = 2**16  # distances that stay in a core's cache
-_BLOCK = 2**21  # pairs whose distances are held at once where ties force a full search
+_DENSE = 1000  # largest number of positions for which all pairs are faster than a tree
+_INDICES = 1024  # indices fit in the last ten bits of a float64; the others resolve a relative difference of 2e-13
+_CACHED = 2**16  # distances that fit in the cache of a core
+_BLOCK = 2**21  # distances in memory at once if ties require a full search
 
 
 def knn(pos: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest neighbors of every position.
+    """Return the k nearest neighbors of each position.
 
     Parameters
     ----------
     pos : ndarray
         ``(N, 3)`` positions, Å.
     k : int
-        Neighbors of each; all N − 1 others where N is not above k.
+        Neighbors per position; all N − 1 others if N ≤ k.
 
     Returns
     -------
     ndarray
-        ``(2, N·min(k, N − 1))`` int64. Of several neighbors at the k-th distance, the lower numbers are taken.
+        ``(2, N·min(k, N − 1))`` int64. Ties at the k-th distance go to the lower indices.
 
     Examples
     --------
@@ -57,7 +59,7 @@ def knn(pos: np.ndarray, k: int) -> np.ndarray:
         return np.zeros((2, 0), np.int64)
     if n <= _DENSE:
         return np.stack([_nearest_of_all(pos, k).ravel(), np.repeat(np.arange(n), k)])
-    width = min(k + 2, n)  # the node itself, k neighbors, and the next one: a tie with it must be seen
+    width = min(k + 2, n)  # the node itself, k neighbors, and the next one to detect a tie
     candidates = np.sort(cKDTree(pos).query(pos, width)[1], axis=1)  # (N, width)
     nearest, d2 = _nearest(pos, np.arange(n), candidates)
     source = nearest[:, :k]
@@ -68,7 +70,7 @@ def knn(pos: np.ndarray, k: int) -> np.ndarray:
 
 
 def radius(pos: np.ndarray, cutoff: float) -> np.ndarray:
-    """All pairs at most ``cutoff`` apart, both ways.
+    """Return all pairs at most ``cutoff`` apart, in both directions.
 
     Parameters
     ----------
@@ -87,12 +89,12 @@ def radius(pos: np.ndarray, cutoff: float) -> np.ndarray:
 
 
 def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cutoff: float) -> np.ndarray:
-    """All pairs of residues of which any two atoms are at most ``cutoff`` apart, both ways.
+    """Return all pairs of residues with any two atoms at most ``cutoff`` apart, in both directions.
 
     Parameters
     ----------
     pos : ndarray
-        ``(N, 3)`` positions of the residues, Å, whose distance orders the edges.
+        ``(N, 3)`` positions of the residues, Å, for the order of edges.
     atom_pos : ndarray
         ``(A, 3)`` positions of the atoms, Å.
     atom_residue : ndarray
@@ -103,7 +105,7 @@ def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cut
     Returns
     -------
     ndarray
-        ``(2, E)`` int64. Neighbors in the chain are in contact through their peptide bond.
+        ``(2, E)`` int64. Consecutive residues are in contact through their peptide bond.
     """
     atom_pos = np.asarray(atom_pos, np.float64)
     a, b = atom_residue[close_pairs(atom_pos, cutoff)]
@@ -112,21 +114,21 @@ def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cut
 
 
 def sequence(pos: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, k: int) -> np.ndarray:
-    """All pairs of one chain whose sequence positions differ by at most ``k``, both ways.
+    """Return all pairs of one chain whose sequence positions differ by at most ``k``, in both directions.
 
     Parameters
     ----------
     pos : ndarray
-        ``(N, 3)`` positions, Å, whose distance orders the edges.
+        ``(N, 3)`` positions, Å, for the order of edges.
     chain, seq_pos : ndarray
-        ``(N,)`` int64, number of the chain and position along it, without duplicates.
+        ``(N,)`` int64, index of the chain and position along it, without duplicates.
     k : int
         Largest difference.
 
     Returns
     -------
     ndarray
-        ``(2, E)`` int64. An unresolved gap that ``seq_pos`` counts separates its two ends.
+        ``(2, E)`` int64. Unresolved residues included in ``seq_pos`` increase the difference.
     """
     n = len(pos)
     order = np.lexsort((seq_pos, chain))
@@ -139,7 +141,7 @@ def sequence(pos: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, k: int) ->
 
 
 def close_pairs(pos: np.ndarray, cutoff: float) -> np.ndarray:
-    """``(2, P)`` pairs i < j of ``pos`` ``(N, 3)`` float64 at most ``cutoff`` apart, in no order."""
+    """Return pairs i < j of ``pos`` ``(N, 3)`` float64 at most ``cutoff`` apart, unsorted, ``(2, P)``."""
     if len(pos) == 0:
         return np.zeros((2, 0), np.int64)
     pairs = cKDTree(pos).query_pairs(cutoff * (1 + _MARGIN), output_type="ndarray").T
@@ -147,21 +149,21 @@ def close_pairs(pos: np.ndarray, cutoff: float) -> np.ndarray:
 
 
 def to_undirected(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Each pair in both directions, ``(2, P)`` to ``(2, 2P)``, in the order of this module."""
+    """Return each pair in both directions, ``(2, P)`` to ``(2, 2P)``, in the order of this module."""
     return sort_edges(pos, np.concatenate([pairs, pairs[::-1]], axis=1))
 
 
-def sort_edges(pos: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Edges ``(2, E)`` in the order of this module: by target, then distance of ``pos`` ``(N, 3)``, then source."""
-    pos, (source, target) = np.asarray(pos, np.float64), found
+def sort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Sort edges ``(2, E)`` by target, then by distance of ``pos`` ``(N, 3)``, then by source."""
+    pos, (source, target) = np.asarray(pos, np.float64), edges
     order = np.lexsort((source, squared(pos[source] - pos[target]), target))
     return np.stack([source[order], target[order]])
 
 
 def _nearest(pos: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort each row's candidates (ascending numbers) by distance from ``pos[rows]``, the node itself last.
+    """Sort the candidates ``(R, M)`` (ascending) of each row by distance from ``pos[rows]``, the node itself last.
 
-    ``(R,)`` and ``(R, M)`` to the sorted candidates and their squared distances, both ``(R, M)``.
+    Returns the sorted candidates and their squared distances, both ``(R, M)``.
     """
     d2 = squared(pos[rows, None] - pos[candidates])
     d2[candidates == rows[:, None]] = np.inf
@@ -170,36 +172,35 @@ def _nearest(pos: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> tuple
 
 
 def _nearest_of_all(pos: np.ndarray, k: int) -> np.ndarray:
-    """``(N, k)`` nearest of every position, from all pairs; the node itself is none.
+    """Return the k nearest others of each position from all pairs, ``(N, k)``.
 
-    The bits of numbers ≥ 0 are in their order. So the squared distances are sorted as integers, with the node's number
-    in the last bits; where two of the sorted are alike but for these, scipy's rounding may have decided, and a search
-    over all nodes does.
+    Floats ≥ 0 sort like their bits. So squared distances are sorted as integers with the index in the last bits. If two
+    differ in these bits only, rounding may have decided their order, and a search over all nodes replaces the row.
     """
-    n, numbers = len(pos), np.arange(len(pos))
-    found = np.empty((n, k + 1), np.int64)
+    n, index = len(pos), np.arange(len(pos))
+    nearest = np.empty((n, k + 1), np.int64)
     step = max(1, _CACHED // n)
     for start in range(0, n, step):
-        rows = numbers[start : start + step]
+        rows = index[start : start + step]
         d2 = cdist(pos[rows], pos, "sqeuclidean")  # (R, N)
         d2[rows - start, rows] = np.inf
         key = d2.view(np.int64)
-        key &= -_NUMBERS
-        key |= numbers
+        key &= -_INDICES
+        key |= index
         key.partition(k, axis=1)
-        found[rows] = key[:, : k + 1]
-    found.sort(axis=1)
-    source = found[:, :k] & (_NUMBERS - 1)
-    close = found[:, 1:] - found[:, :-1] < 2 * _NUMBERS  # (N, k), of each to the next
+        nearest[rows] = key[:, : k + 1]
+    nearest.sort(axis=1)
+    source = nearest[:, :k] & (_INDICES - 1)
+    close = nearest[:, 1:] - nearest[:, :-1] < 2 * _INDICES  # (N, k), to the next one
     _settle_ties(pos, np.flatnonzero(close.any(axis=1)), source)
     return source
 
 
 def _settle_ties(pos: np.ndarray, rows: np.ndarray, source: np.ndarray) -> None:
-    """Write into ``source`` the neighbors of ``rows`` as a search over all nodes finds them."""
-    everyone = np.arange(len(pos))[None]
+    """Write the neighbors of ``rows`` by a search over all nodes into ``source``."""
+    all_nodes = np.arange(len(pos))[None]
     step = max(1, _BLOCK // len(pos))
     for start in range(0, len(rows), step):
         block = rows[start : start + step]
-        nearest, _ = _nearest(pos, block, np.repeat(everyone, len(block), 0))
+        nearest, _ = _nearest(pos, block, np.repeat(all_nodes, len(block), 0))
         source[block] = nearest[:, : source.shape[1]]

@@ -1,4 +1,4 @@
-"""Covalent bonds equal biotite's, residue by residue and between residues."""
+"""Covalent bonds against biotite, within and between residues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def proteins(structures_dir) -> list[Residues]:
 
 
 def as_atoms(residues: Residues) -> struc.AtomArray:
-    """The atoms as biotite keeps them; ``res_id`` counts residues."""
+    """Return an ``AtomArray`` whose ``res_id`` is the residue index."""
     atoms = struc.AtomArray(len(residues.atom_name))
     atoms.coord = residues.atom_pos
     owner = residues.atom_residue
@@ -33,17 +33,17 @@ def as_set(pairs: np.ndarray) -> set[tuple[int, int]]:
     return {(min(p), max(p)) for p in pairs.T.tolist()}
 
 
-def test_bonds_within_residues_equal_biotites(proteins):
+def test_bonds_within_residues_equal_those_of_biotite(proteins):
     for residues in proteins:
         theirs = struc.connect_via_residue_names(as_atoms(residues), inter_residue=False).as_array()[:, :2].T
         ours = covalent_bonds(residues)
         own = ours[:, residues.atom_residue[ours[0]] == residues.atom_residue[ours[1]]]
         known = np.array([bool(info.bonds_in_residue(str(name))) for name in residues.res_name])
-        own = own[:, known[residues.atom_residue[own[0]]]]  # where biotite knows none, ours has the backbone
+        own = own[:, known[residues.atom_residue[own[0]]]]  # names without bonds in biotite have backbone bonds here
         assert as_set(own) == as_set(theirs.astype(np.int64)), residues.name
 
 
-def test_disulfides_are_among_biotites_and_differ_by_its_dihedral_only(proteins):
+def test_disulfides_equal_those_of_biotite_except_for_its_dihedral_criterion(proteins):
     result = 0
     for residues in proteins:
         ours = as_set(disulfide_bonds(residues))
@@ -70,7 +70,7 @@ def test_peptide_bonds_join_c_to_the_next_n(proteins):
 def test_names_of_other_programs_have_the_bonds_of_their_parent(proteins):
     residues = proteins[0]
     amber = residues.res_name.astype("U4")
-    amber[amber == "HIS"], amber[amber == "CYS"] = "HID", "CYX"  # the dictionary has another molecule as HID
+    amber[amber == "HIS"], amber[amber == "CYS"] = "HID", "CYX"  # HID is another molecule in the dictionary
     assert (amber != residues.res_name).any()
     assert np.array_equal(covalent_bonds(replace(residues, res_name=amber)), covalent_bonds(residues))
 

@@ -1,4 +1,4 @@
-"""Amide hydrogens and the bonds they make: closed forms, and every pair one by one."""
+"""Amide hydrogens and their bonds against closed forms and loops over all pairs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def crambin(structures_dir) -> Residues:
 
 
 def bonds_one_by_one(residues: Residues) -> dict[tuple[int, int], float]:
-    """Every bond by the formula, in loops."""
+    """Return every bond by the formula, in loops."""
     x, linked = residues.backbone.astype(float), linked_to_next(residues)
     result = {}
     for i in range(len(residues)):
@@ -37,7 +37,7 @@ def bonds_one_by_one(residues: Residues) -> dict[tuple[int, int], float]:
     return result
 
 
-def test_bonds_equal_those_found_one_by_one(crambin):
+def test_bonds_equal_loops_over_pairs(crambin):
     bonds = backbone_hbonds(crambin, best=None)
     result = dict(zip(zip(bonds.donor.tolist(), bonds.acceptor.tolist(), strict=True), bonds.energy, strict=True))
     assert result == pytest.approx(bonds_one_by_one(crambin), abs=1e-9)
@@ -52,7 +52,7 @@ def test_the_two_best_of_each_donor_are_kept(structures_dir):
         assert best.energy[best.donor == donor].tolist() == expected.tolist()
 
 
-def test_hydrogens_lie_one_angstrom_from_n_opposite_to_the_oxygen(crambin):
+def test_hydrogens_are_one_angstrom_from_n_antiparallel_to_c_o(crambin):
     hydrogen = amide_hydrogen(crambin)
     n, c, o = (crambin.backbone[:, k].astype(float) for k in (0, 2, 3))
     there = ~np.isnan(hydrogen[:, 0])
@@ -63,7 +63,7 @@ def test_hydrogens_lie_one_angstrom_from_n_opposite_to_the_oxygen(crambin):
     assert np.allclose(cosine, -1)
 
 
-def test_missing_atoms_make_no_bond_and_no_hydrogen(crambin):
+def test_missing_atoms_have_no_bonds_and_no_hydrogen(crambin):
     backbone = crambin.backbone.copy()
     backbone[10, 3] = np.nan
     poorer = replace(crambin, backbone=backbone)

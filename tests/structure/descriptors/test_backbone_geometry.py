@@ -1,4 +1,4 @@
-"""Backbone geometry agrees with biotite, with closed forms and with real side chains."""
+"""Backbone geometry against biotite, closed forms and real side chains."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from protgraph.structure.vectors import unit
 
 @pytest.fixture(scope="module")
 def proteins(structures_dir) -> list[Residues]:
-    """Every seventh of the committed entries: 36 real proteins."""
+    """Return every seventh of the committed entries: 36 proteins."""
     return [clean(load_structure(path)) for path in sorted(structures_dir.glob("*.bcif"))[::7][:36]]
 
 
 @pytest.fixture(scope="module")
 def unbroken(proteins) -> Residues:
-    """A protein of one chain without gaps and with a whole backbone."""
+    """Return a protein of one chain with a complete backbone and no gaps."""
     whole = [r for r in proteins if linked_to_next(r)[:-1].all() and r.backbone_mask.all()]
     return min(whole, key=len)
 
 
 def backbone_atoms(residues: Residues) -> struc.AtomArray:
-    """N, CA, C of every residue as biotite's own object, missing atoms left out."""
+    """Return N, CA, C of each residue as an ``AtomArray``, missing atoms left out."""
     there = ~np.isnan(residues.backbone[:, :3]).any(-1)
     row, column = np.nonzero(there)
     atoms = struc.AtomArray(len(row))
@@ -48,7 +48,7 @@ def test_dihedrals_equal_biotite(proteins):
     compared = 0
     for residues in proteins:
         ours = geometry.backbone_dihedrals(residues)
-        theirs = np.stack(struc.dihedral_backbone(backbone_atoms(residues)), 1)  # knows neither chains nor gaps
+        theirs = np.stack(struc.dihedral_backbone(backbone_atoms(residues)), 1)  # ignores chain ends and gaps
         linked = linked_to_next(residues)
         after = np.r_[False, linked[:-1]]
         theirs[~after, 0], theirs[~linked, 1:] = np.nan, np.nan
@@ -61,7 +61,7 @@ def test_dihedrals_equal_biotite(proteins):
 
 
 @pytest.mark.parametrize("angle", [-3.0, -1.2, -1e-3, 0.0, 1e-3, 0.7, 2.9, np.pi])
-def test_dihedral_of_a_constructed_turn_is_that_turn(angle):
+def test_dihedral_of_a_constructed_rotation(angle):
     # looking along b → c (the z axis, away from us), a positive angle turns clockwise
     a, b, c = np.array([1.0, 0, 0]), np.zeros(3), np.array([0, 0, 2.0])
     d = c + np.array([np.cos(angle), np.sin(angle), 0.3])
@@ -83,7 +83,7 @@ def test_dihedral_without_a_plane_is_undefined():
     assert np.isnan(geometry.dihedral_angle(*turned.astype(np.float32)))
 
 
-def test_dihedrals_change_sign_in_a_mirror_and_only_there(unbroken):
+def test_dihedrals_change_sign_under_reflection_only(unbroken):
     angles = geometry.backbone_dihedrals(unbroken)
     rotation = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
     for sign in (1, -1):
@@ -112,7 +112,7 @@ def test_angles_are_undefined_beside_a_gap(unbroken):
     assert undefined.sum() == 6
 
 
-def test_chains_are_not_linked_even_where_they_touch(unbroken):
+def test_chains_in_contact_are_not_linked(unbroken):
     chain = np.array(["A"] * 7 + ["B"] * (len(unbroken) - 7))
     split = replace(unbroken, chain=chain)
     assert np.flatnonzero(~linked_to_next(split)).tolist() == [6, len(chain) - 1]
@@ -139,7 +139,7 @@ def test_links_cross_insertion_codes_and_stop_at_gaps(shared_data, suffix):
     assert np.array_equal(linked[:-1], np.diff(residues.seq_pos) == 1)
 
 
-def test_virtual_cb_lies_on_the_real_one(proteins):
+def test_virtual_cb_is_close_to_the_real_one(proteins):
     misses = []
     for residues in proteins:
         is_cb = residues.atom_name == "CB"
@@ -151,6 +151,6 @@ def test_virtual_cb_lies_on_the_real_one(proteins):
     assert np.nanmean(miss < 0.3) > 0.98
 
 
-def test_unit_vectors_have_length_one_or_none():
+def test_unit_vectors_have_length_one_or_zero():
     v = np.array([[3.0, 4.0, 0.0], [0, 0, 0], [np.nan, 1, 1], [1e-30, 0, 0]])
     assert unit(v).tolist() == [[0.6, 0.8, 0.0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]

@@ -1,4 +1,4 @@
-"""What the CA trace tells: closed forms of an ideal helix, biotite, and loops."""
+"""CA trace descriptors against closed forms of an ideal helix, biotite, and loops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def proteins(structures_dir) -> list[Residues]:
 
 
 def trace(ca: np.ndarray, residues: Residues) -> Residues:
-    """A CA trace of as many residues as there are points."""
+    """Return a CA trace with one residue per point."""
     some = residues.select(np.arange(len(residues)) < len(ca))
     backbone = np.full((len(ca), 4, 3), np.nan)
     backbone[:, 1] = ca
@@ -52,7 +52,7 @@ def test_alpha_equals_biotite_and_gaps_have_no_angles(proteins):
         assert (np.isfinite(ours[2:-2, 0]) == whole[:-1]).all()
 
 
-def test_side_equals_loops(proteins):
+def test_sidechain_direction_equals_loops(proteins):
     for residues in proteins[:5]:
         linked, ca, result = linked_to_next(residues), residues.pos.astype(float), sidechain_direction(residues)
         for i in range(len(residues)):

@@ -1,4 +1,4 @@
-"""Secondary structure agrees with mkdssp residue by residue, and with the definition on structures made by rule."""
+"""Secondary structure against mkdssp, residue by residue, and against the definition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from protgraph.structure.descriptors.dssp import DSSP_STATES, dssp, three_states
 
 @pytest.fixture(scope="module")
 def labels(structures_dir) -> dict[str, dict[str, np.ndarray]]:
-    """Letters of mkdssp 4.2.2 by entry and chain, one a residue; "-" where it gives none."""
+    """Return the states of mkdssp 4.2.2 by entry and chain, one per residue; "-" without one."""
     result: dict[str, dict[str, np.ndarray]] = defaultdict(dict)
     with (structures_dir.parent / "dssp.tsv").open(encoding="utf-8") as table:
         for row in csv.DictReader(table, delimiter="\t"):
@@ -28,7 +28,7 @@ def labels(structures_dir) -> dict[str, dict[str, np.ndarray]]:
 
 
 def entry(structures_dir, labels, name) -> tuple[Residues, np.ndarray]:
-    """A protein, and the letters of all its residues; "?" for chains without labels."""
+    """Return a protein and the states of its residues; "?" for chains without labels."""
     residues = clean(load_structure(structures_dir / f"{name}.bcif"))
     theirs = np.full(len(residues), "?")
     for chain, letters in labels[name].items():
@@ -37,7 +37,7 @@ def entry(structures_dir, labels, name) -> tuple[Residues, np.ndarray]:
 
 
 def differing(residues: Residues, theirs: np.ndarray) -> tuple[int, Counter[str]]:
-    """Residues that both label, and how the others' labels turn into ours where they differ."""
+    """Return the number of residues labeled by both, and counts of different states."""
     ours, both = dssp(residues), np.isin(theirs, list(DSSP_STATES))
     other = both & (ours != theirs)
     return int(both.sum()), Counter(f"{a}→{b}" for a, b in zip(theirs[other], ours[other], strict=True))
@@ -57,7 +57,7 @@ def test_agrees_with_mkdssp(structures_dir, labels):
 
 
 @pytest.mark.slow
-def test_the_table_of_agreement_with_mkdssp(structures_dir, labels, capsys):
+def test_agreement_with_mkdssp_by_state(structures_dir, labels, capsys):
     compared, whole, seen = 0, Counter(), Counter()
     same_of_three = same_by_trace = residues_of_all = 0
     seconds = 0.0
@@ -103,7 +103,7 @@ def test_agrees_with_the_program_on_files_without_alternate_locations(shared_dat
     assert all(ours[i] == "-" for i in ours.keys() - theirs.keys())
 
 
-def test_residues_without_a_whole_backbone_have_no_state_and_break_the_chain(structures_dir, labels):
+def test_incomplete_residues_have_no_state_and_break_the_chain(structures_dir, labels):
     residues, _ = entry(structures_dir, labels, "1crn")
     helix = "".join(dssp(residues)).index("HHHHHHHH")
     backbone = residues.backbone.copy()
@@ -134,7 +134,7 @@ def test_the_order_of_chains_does_not_matter(structures_dir, labels):
     assert (dssp(swapped) == dssp(residues)[order]).all()
 
 
-def test_pi_helices_take_residues_from_alpha_helices_or_do_not(structures_dir, labels):
+def test_precedence_of_pi_and_alpha_helices(structures_dir, labels):
     changed = 0
     for name in sorted(labels)[::10]:
         residues, _ = entry(structures_dir, labels, name)

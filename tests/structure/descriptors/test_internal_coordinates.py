@@ -1,4 +1,4 @@
-"""Side-chain dihedrals agree with biotite, bonds with the values that refinement aims at."""
+"""Side-chain dihedrals against biotite, bonds against ideal values of refinement."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_selenomethionine_has_the_angles_of_methionine(structures_dir):
     assert np.isfinite(sidechain_dihedrals(residues)[modified, :3]).all()
 
 
-def test_which_angles_are_symmetric():
+def test_symmetric_angles():
     result = [f"{ALPHABET[t]}{k + 1}" for t, k in zip(*np.nonzero(SYMMETRIC_CHI), strict=True)]
     assert result == ["D2", "E3", "F2", "Y2"]
 

@@ -1,4 +1,4 @@
-"""CB and side-chain centers equal their definitions, atom by atom."""
+"""CB and side-chain centers against their definitions, atom by atom."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_points_equal_a_loop_over_residues(structures_dir):
             assert np.allclose(center[i], side.mean(0) if len(side) else residues.pos[i], atol=1e-9)
 
 
-def test_a_trace_has_its_ca_for_all(structures_dir):
+def test_a_ca_trace_has_ca_for_all_points(structures_dir):
     residues = clean(load_structure(next(structures_dir.glob("*.bcif"))))
     trace = residues.select(np.arange(len(residues)) < 20).hide("sidechain")
     trace.backbone[:, [0, 2, 3]] = np.nan

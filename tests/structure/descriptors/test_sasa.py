@@ -1,4 +1,4 @@
-"""Areas agree with closed forms of spheres, with biotite on the file's own pose, and with FreeSASA."""
+"""Surface areas against closed forms of spheres, biotite and FreeSASA."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def proteins(structures_dir) -> list[Residues]:
 
 
 def atoms_at(residues: Residues, pos: list[list[float]] | np.ndarray) -> Residues:
-    """The first residue with so many CB atoms and no other."""
+    """Return the first residue with this number of CB atoms and no other atoms."""
     one, n = residues.select(np.arange(len(residues)) == 0), len(pos)
     names = {"atom_name": np.full(n, "CB"), "atom_element": np.full(n, "C"), "atom_residue": np.zeros(n, int)}
     return replace(one, aatype=np.array([0]), atom_pos=np.array(pos, np.float32), **names)
@@ -50,7 +50,7 @@ def test_areas_equal_biotite(proteins):
         assert residue_sasa(residues).sum() == pytest.approx(theirs.sum(), rel=0.003)
 
 
-def test_areas_do_not_depend_on_the_pose(proteins):
+def test_areas_are_rotation_invariant(proteins):
     for residues in proteins[1:3]:
         before = residue_sasa(residues)
         for sign in (1, -1):
@@ -59,7 +59,7 @@ def test_areas_do_not_depend_on_the_pose(proteins):
             assert np.abs(after - before).max() < 0.5, residues.name  # a point or two of 1000, rounded to float32
 
 
-def test_radii_are_biotites_protor_radii(proteins):
+def test_radii_equal_the_protor_radii_of_biotite(proteins):
     seen = {}
     for residues in proteins:
         names = residues.res_name[residues.atom_residue].tolist()
@@ -75,14 +75,14 @@ def test_atoms_of_unknown_names_have_the_radius_of_their_element(proteins):
     assert protor_radii(odd).tolist() == [1.90, 1.80, 1.80]
 
 
-def test_largest_areas_are_above_what_is_found(proteins):
+def test_areas_are_below_the_largest_ones(proteins):
     relative = np.concatenate([residue_sasa(r) / MAX_SASA[r.aatype] for r in proteins[:5]])
     assert relative.min() >= 0 and (relative > 1).mean() < 0.005
     assert MAX_SASA[ALPHABET.index("W")] == 285 and MAX_SASA[ALPHABET.index("G")] == 104
 
 
 @pytest.mark.slow
-def test_the_table_of_agreement_with_freesasa(proteins, capsys):
+def test_agreement_with_freesasa(proteins, capsys):
     freesasa = pytest.importorskip("freesasa", reason="pip install freesasa")
     ours, theirs = [], []
     for residues in proteins:

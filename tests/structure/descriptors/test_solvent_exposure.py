@@ -1,4 +1,4 @@
-"""Counts of neighbors equal loops over all pairs, and Biopython's."""
+"""Neighbor counts against loops over all pairs and Biopython."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def proteins(structures_dir) -> list[Residues]:
 
 
 def pairs(pos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors ``(N, N, 3)`` from i to j and their lengths, those to itself infinite."""
+    """Return vectors from i to j ``(N, N, 3)`` and their lengths, infinite for i = j."""
     pos = pos.astype(float)
     vec = pos[None] - pos[:, None]
     return vec, np.linalg.norm(vec, axis=2) + np.diag(np.full(len(pos), np.inf))
@@ -51,7 +51,7 @@ def test_protrusion_equals_its_formula(proteins):
     assert protrusion(one) == pytest.approx(4 / 3 * np.pi * 1000 / 20.1 - 1)
 
 
-def test_side_chains_point_to_the_files_cb_or_to_the_virtual_one(proteins):
+def test_cb_direction_uses_the_cb_of_the_file_or_the_virtual_one(proteins):
     residues = proteins[0]
     side = cb_direction(residues)
     own = residues.atom_name == "CB"
@@ -67,7 +67,7 @@ def test_side_chains_point_to_the_files_cb_or_to_the_virtual_one(proteins):
 
 
 @pytest.mark.slow
-def test_the_table_of_agreement_with_biopython(structures_dir, tmp_path, proteins, capsys):
+def test_agreement_with_biopython(structures_dir, tmp_path, proteins, capsys):
     pytest.importorskip("Bio.PDB", reason="pip install biopython")
     from Bio.PDB import PDBParser
     from Bio.PDB.HSExposure import ExposureCN, HSExposureCA, HSExposureCB

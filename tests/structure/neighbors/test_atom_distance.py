@@ -1,4 +1,4 @@
-"""Nearest by atoms and nearest far along the chain equal a search over all pairs."""
+"""Nearest residues by atoms or with a sequence separation, against all pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def proteins(structures_dir) -> list[Residues]:
 
 
 def between_atoms(residues: Residues) -> np.ndarray:
-    """``(N, N)`` squared distances of the nearest atoms, infinite on the diagonal."""
+    """Return squared distances of the closest atoms ``(N, N)``, infinite on the diagonal."""
     atoms = residues.atom_pos.astype(np.float64)
     d2 = np.stack([
         np.minimum.reduceat(squared(atoms[own] - atoms[:, None]).min(1), residues.atom_ptr[:-1])
@@ -39,7 +39,7 @@ def chosen(d2: np.ndarray, k: int) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("k", [1, 16, 60])
-def test_nearest_by_atoms_equals_brute_force(proteins, k):
+def test_knn_by_atoms_equals_brute_force(proteins, k):
     for residues in proteins:
         result = knn_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, k)
         assert result.shape[1] == len(residues) * min(k, len(residues) - 1)
@@ -47,13 +47,13 @@ def test_nearest_by_atoms_equals_brute_force(proteins, k):
 
 
 @pytest.mark.parametrize("reach", [0.1, 3.0, 30.0])
-def test_where_the_search_begins_changes_nothing(proteins, reach):
+def test_the_initial_radius_does_not_change_the_edges(proteins, reach):
     r = proteins[0]
     there = knn_by_atoms(r.pos, r.atom_pos, r.atom_residue, 9, reach=reach)
     assert np.array_equal(there, knn_by_atoms(r.pos, r.atom_pos, r.atom_residue, 9))
 
 
-def test_atoms_at_one_place_take_the_lower_numbers():
+def test_ties_of_coincident_atoms_go_to_the_lower_indices():
     result = knn_by_atoms(np.zeros((4, 3)), np.zeros((8, 3)), np.repeat(np.arange(4), 2), 2)
     assert result.tolist() == [[1, 2, 0, 2, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2, 3, 3]]
 

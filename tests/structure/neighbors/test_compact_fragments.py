@@ -1,4 +1,4 @@
-"""Parts drawn together keep their shape and their distance, and the box stays small."""
+"""Compacted fragments keep their shape and a minimum distance, and the box stays small."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def crambin(structures_dir) -> Residues:
 
 
 def far(residues: Residues, row: int, shift: list[float]) -> Residues:
-    """With one residue somewhere else."""
+    """Return the protein with one residue at another place."""
     own = np.arange(len(residues)) == row
     moved = {"pos": residues.pos + own[:, None] * shift, "backbone": residues.backbone + own[:, None, None] * shift}
     return replace(residues, **moved, atom_pos=residues.atom_pos + own[residues.atom_residue][:, None] * shift)
@@ -37,7 +37,7 @@ def test_shapes_and_gaps_are_kept():
     assert pdb_lines.max() < 3 * 14
 
 
-def test_an_atom_far_away_does_not_fill_the_memory(crambin):
+def test_a_distant_atom_does_not_exhaust_memory(crambin):
     end = len(crambin) - 1
     odd = far(crambin, end, [9e4, -9e4, 9e4])
     rest = crambin.select(np.arange(len(crambin)) < end)
@@ -46,6 +46,6 @@ def test_an_atom_far_away_does_not_fill_the_memory(crambin):
     assert (p_sea(odd)[:end] == p_sea(rest)).all()
 
 
-def test_one_point_and_none():
+def test_one_point_and_no_points():
     assert compact_fragments(np.array([[7.0, 8, 9]]), 5.0).tolist() == [[0, 0, 0]]
     assert compact_fragments(np.zeros((0, 3)), 5.0).shape == (0, 3)

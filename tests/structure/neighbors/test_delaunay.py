@@ -1,4 +1,4 @@
-"""Delaunay pairs equal scipy's, obey the definition of the empty sphere, and exist where points fill no volume."""
+"""Delaunay pairs against scipy and the empty-sphere definition, also for coplanar and collinear points."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def test_few_points_are_all_joined(n):
     assert delaunay(np.random.default_rng(1).normal(size=(n, 3))).shape == (2, n * (n - 1) // 2)
 
 
-def test_points_in_a_plane_are_triangulated_in_it():
+def test_coplanar_points_are_triangulated_in_their_plane():
     flat = np.random.default_rng(2).normal(size=(20, 2))
     turn = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
     expected = {tuple(sorted(p)) for row in Delaunay(flat).simplices.tolist() for p in combinations(row, 2)}
     assert as_set(delaunay(np.pad(flat, ((0, 0), (0, 1))) @ turn + 5)) == expected
 
 
-def test_points_on_a_line_are_joined_in_a_row():
+def test_collinear_points_are_joined_in_order():
     along = np.array([3.0, 0.0, 1.0, 7.0])[:, None] * np.array([1.0, 2.0, 3.0])
     assert as_set(delaunay(along)) == {(1, 2), (0, 2), (0, 3)}
 
 
-def test_points_at_one_place_are_joined_to_the_lowest_number():
+def test_coincident_points_are_joined_to_the_lowest_index():
     assert as_set(delaunay(np.ones((4, 3)))) == {(0, 1), (0, 2), (0, 3)}
     pos = np.random.default_rng(4).normal(size=(9, 3))
     pos[7] = pos[2]

@@ -1,4 +1,4 @@
-"""Edges equal a brute-force search bit for bit, and biotite's cell list."""
+"""Edges against a brute-force search, bit for bit, and biotite's cell list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STRUCTURES = 36
 
 @pytest.fixture(scope="module")
 def proteins(structures_dir) -> list[Residues]:
-    """Every seventh of the committed entries: 36 real proteins."""
+    """Return every seventh of the committed entries: 36 proteins."""
     paths = sorted(structures_dir.glob("*.bcif"))[::7][:STRUCTURES]
     assert len(paths) == STRUCTURES
     return [clean(load_structure(path)) for path in paths]
@@ -65,7 +65,7 @@ def test_knn_equals_brute_force(proteins, k):
 
 @pytest.mark.parametrize("offset", [0.0, 9e4])
 @pytest.mark.parametrize("n", [neighbors._DENSE, neighbors._DENSE + 1])
-def test_knn_of_a_lattice_settles_ties_by_number_on_both_sides_of_the_switch(n, offset):
+def test_knn_of_a_lattice_breaks_ties_by_index_with_and_without_tree(n, offset):
     corner = np.stack(np.unravel_index(np.arange(n), (10, 10, 11)), 1) * 1.5
     pos = (corner + offset).astype(np.float32)
     d2 = squared_distances(pos, pos) + np.diag(np.full(n, np.inf))
@@ -73,7 +73,7 @@ def test_knn_of_a_lattice_settles_ties_by_number_on_both_sides_of_the_switch(n, 
     assert np.array_equal(neighbors.knn(pos, 16)[0].reshape(n, 16), source)
 
 
-def test_knn_with_one_position_far_away_equals_brute_force(proteins):
+def test_knn_with_a_distant_position_equals_brute_force(proteins):
     pos = proteins[0].pos[:60].copy()
     pos[7] = 9e4
     assert np.array_equal(neighbors.knn(pos, 16), brute_knn(pos, 16))
@@ -123,20 +123,20 @@ def test_sequence_counts_unresolved_residues_and_chains():
     assert neighbors.sequence(pos, chain, seq_pos, 3).T.tolist() == [[1, 0], [0, 1], [2, 1], [1, 2], [4, 3], [3, 4]]
 
 
-def test_sequence_takes_chains_whose_residues_are_interleaved():
+def test_sequence_accepts_interleaved_chains():
     result = neighbors.sequence(np.zeros((4, 3)), np.array([0, 1, 0, 1]), np.array([1, 0, 0, 1]), 1)
     assert result.T.tolist() == [[2, 0], [3, 1], [0, 2], [1, 3]]
 
 
 @pytest.mark.parametrize("k", [1, 5, 6, 7, 18, 25, 26, 27, 200])
-def test_knn_takes_the_lower_numbers_of_a_tie(k):
+def test_knn_ties_go_to_the_lower_indices(k):
     lattice = np.stack(np.meshgrid(*[np.arange(5.0)] * 3), -1).reshape(-1, 3)  # nearly every distance is a tie
     shuffled = lattice[np.random.default_rng(0).permutation(len(lattice))]
     assert np.array_equal(neighbors.knn(shuffled, k), brute_knn(shuffled, k))
 
 
 @pytest.mark.parametrize("n", [2, 5, 60, 3000])
-def test_knn_of_coincident_nodes_takes_the_lowest_numbers(n):
+def test_knn_of_coincident_nodes_has_the_lowest_indices(n):
     source, target = neighbors.knn(np.ones((n, 3)), 3)
     k = min(3, n - 1)
     assert source.reshape(n, k)[-1].tolist() == list(range(k))
@@ -144,7 +144,7 @@ def test_knn_of_coincident_nodes_takes_the_lowest_numbers(n):
     assert (np.diff(source.reshape(n, k)) > 0).all()
 
 
-def test_radius_is_inclusive_and_sees_coincident_nodes():
+def test_radius_is_inclusive_and_joins_coincident_nodes():
     pos = np.array([[0.0, 0, 0], [0, 0, 0], [3, 4, 0], [3, 4, 1e-3]])
     assert neighbors.radius(pos, 5.0).T.tolist() == [[1, 0], [2, 0], [0, 1], [2, 1], [3, 2], [0, 2], [1, 2], [2, 3]]
 
@@ -201,7 +201,7 @@ def test_edges_follow_a_permutation_of_the_nodes(proteins):
             assert before == after, residues.name
 
 
-def test_inputs_stay_as_they_are(proteins):
+def test_inputs_are_not_changed(proteins):
     residues = proteins[0]
     pos, atoms = residues.pos.copy(), residues.atom_pos.copy()
     all_kinds(residues)
