@@ -51,11 +51,11 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
         A name or an option of the spec does not exist, or labels are missing.
     """
     from protgraph.train.config import FitConfig
-    from protgraph.train.user_dataset import refuse_unasked
+    from protgraph.train.user_dataset import check_labels_are_used
 
     spec.check(FitConfig)
     datasets, tasks = _datasets_and_tasks(spec)
-    refuse_unasked(list(datasets.values()), where=f"{spec.where}: ")
+    check_labels_are_used(list(datasets.values()), where=f"{spec.where}: ")
     graphs, errors = _model_specs(spec)
     jobs, broken = [], {}
     for seed, task, model in product(spec.seeds, spec.tasks, spec.models):
@@ -70,6 +70,7 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
             dataset_version=str(datasets[task].version),
             folder=os.path.abspath(spec.dataset) if spec.is_folder else "",
             labels=os.path.abspath(spec.labels) if spec.labels else "",
+            read=dict(spec.read),
             sources=_sources(spec, graph, tasks[task]),
         )
         jobs.append(job)

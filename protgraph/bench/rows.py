@@ -48,6 +48,8 @@ class BenchJob:
     folder, labels : str
         Paths of a folder of user files and of its table; empty for a registered dataset. They are not part of the key:
         ``dataset_version`` covers the content.
+    read : mapping
+        Options of :class:`protgraph.structure.ReadOptions` that differ from the defaults.
     sources : mapping of str to str
         Distribution, version and code digest of each component; see :func:`protgraph.bench.job_plan.plan_jobs`.
     """
@@ -61,6 +63,7 @@ class BenchJob:
     dataset_version: str = ""
     folder: str = ""
     labels: str = ""
+    read: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -75,6 +78,8 @@ class BenchJob:
         A finished row with this key is not run again.
         """
         content = {name: value for name, value in asdict(self).items() if name not in ("folder", "labels")}
+        if not self.read:  # the key of runs that read files by default options
+            del content["read"]
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -86,9 +91,11 @@ class BenchJob:
         DatasetError
             User files or labels changed after the job was planned.
         """
+        from protgraph.structure import ReadOptions
         from protgraph.train import load_dataset
 
-        dataset = load_dataset(self.folder or self.dataset, labels=self.labels or None, task=self.task)
+        read = ReadOptions.from_dict(self.read) if self.read else None
+        dataset = load_dataset(self.folder or self.dataset, labels=self.labels or None, task=self.task, read=read)
         if self.folder and dataset.version != self.dataset_version:
             raise DatasetError(
                 f"files or labels of {self.folder!r} changed while the benchmark ran: version {dataset.version}, "

@@ -33,7 +33,7 @@ __all__ = ["BenchSpec"]
 
 _BUILT_IN = resources.files("protgraph.bench")
 #: Keys of the TOML file, in the order of the documentation.
-_KEYS = ("name", "dataset", "labels", "tasks", "models", "baselines", "seeds", "jobs", "out", "fit")
+_KEYS = ("name", "dataset", "labels", "tasks", "models", "baselines", "seeds", "jobs", "out", "read", "fit")
 #: Fields of the class that are subtables of ``[fit]`` in the file.
 _TABLES = {"fit_tasks": "fit.tasks", "fit_models": "fit.models"}
 
@@ -62,7 +62,11 @@ class BenchSpec(BaseModel):
     name : str
         Name of the benchmark and of its folder ``<out>/<name>``: letters, digits, '.', '_' and '-'.
     dataset : str
-        Registry name, or a folder of structure or FASTA files. In a TOML file, folders are relative to that file.
+        Registry name, folder of structure or FASTA files, or graph store. In a TOML file, folders are relative to
+        that file.
+    read : mapping
+        Options of :class:`protgraph.structure.ReadOptions` for every file: ``chains``, ``model_number``, ``altloc``,
+        ``assembly``.
     labels : Path, optional
         Table of labels or splits for a folder; see :mod:`protgraph.data.datasets.folder`. In a TOML file, relative to
         that file.
@@ -108,6 +112,7 @@ class BenchSpec(BaseModel):
     models: Annotated[_Names, Field(min_length=1)]
     seeds: Annotated[tuple[StrictInt, ...], Field(min_length=1), AfterValidator(_without_repeats)] = (0, 1, 2)
     baselines: _Names = ()
+    read: _Options = Field(default_factory=dict)
     fit: _Options = Field(default_factory=dict)
     fit_tasks: dict[str, _Options] = Field(default_factory=dict)
     fit_models: dict[str, _Options] = Field(default_factory=dict)
@@ -137,6 +142,13 @@ class BenchSpec(BaseModel):
                     raise UnknownNameError(f"{self.where}: {path}: {unknown_name(name, getattr(self, of))}")
         return self
 
+    @model_validator(mode="after")
+    def _check_read(self) -> BenchSpec:
+        from protgraph.structure import ReadOptions
+
+        ReadOptions.from_dict(self.read, where=f"{self.where}: read")
+        return self
+
     @property
     def folder(self) -> Path:
         """Folder of rows, tables, figures and report."""
@@ -149,9 +161,11 @@ class BenchSpec(BaseModel):
 
     def data(self, task: str) -> Dataset:
         """Return the dataset for one of the tasks."""
+        from protgraph.structure import ReadOptions
         from protgraph.train import load_dataset
 
-        return load_dataset(self.dataset, labels=self.labels, task=task)
+        read = ReadOptions.from_dict(self.read) if self.read else None
+        return load_dataset(self.dataset, labels=self.labels, task=task, read=read)
 
     def options(self, model: str, task: str) -> dict[str, Any]:
         """Return the ``FitConfig`` options of one model on one task, without the seed."""
@@ -215,6 +229,7 @@ class BenchSpec(BaseModel):
         fit = dict(self.fit) | {key: {n: dict(v) for n, v in t.items()} for key, t in tables.items() if t}
         plain = {"name": self.name, "dataset": self.dataset, "jobs": self.jobs, "out": str(self.out)}
         plain |= {"labels": str(self.labels)} if self.labels else {}
+        plain |= {"read": dict(self.read)} if self.read else {}
         lists = {key: list(getattr(self, key)) for key in ("tasks", "models", "seeds", "baselines")}
         return plain | lists | {"fit": fit}
 

@@ -42,6 +42,8 @@ def bench_command(
       dataset = "my_structures"
       labels = "labels.csv"
       tasks = ["site", "inverse_folding"]
+      [read]
+      assembly = "1"
 
     \b
     Examples:

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
+    from protgraph.structure import ReadOptions
 
 __all__ = ["train_command"]
 
 
+@reads_structures()
 def train_command(
     model: Annotated[str, typer.Argument(help="Model by name: 'gat', 'gat.v1'.")],
-    data: Annotated[str, typer.Option(help="Dataset by name, or a folder of structure or FASTA files.")],
+    data: Annotated[str, typer.Option(help="Dataset by name, a folder of structure or FASTA files, or a graph store.")],
     task: Annotated[
         str | None, typer.Option(help="Task of the dataset, or label column of the table; needed unless there is one.")
     ] = None,
@@ -45,6 +48,8 @@ def train_command(
     noise: Annotated[float, typer.Option(help="Å added to every coordinate of a batch, anew each time (s.d.).")] = 0.0,
     max_time: Annotated[float | None, typer.Option(help="Seconds after which training stops.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line per epoch.")] = False,
+    *,
+    read: ReadOptions,
 ) -> None:
     """Train a model; the best epoch on validation is kept, tested once, and written as a checkpoint.
 
@@ -80,7 +85,7 @@ def train_command(
         noise=noise,
         max_time=max_time,
     )
-    dataset = _dataset(data, labels, task, column, kind, seed)
+    dataset = _dataset(data, labels, task, column, kind, seed, read)
     tasks = list(dataset.tasks())
     if task is None and len(tasks) > 1:
         raise OptionError(f"dataset {data!r} has several tasks; give --task: {', '.join(tasks)}")
@@ -94,15 +99,16 @@ def train_command(
 
 
 def _dataset(
-    data: str, labels: Path | None, task: str | None, columns: list[str] | None, kind: str | None, seed: int
+    data: str, labels: Path | None, task: str | None, columns: list[str] | None, kind: str | None, seed: int,
+    read: ReadOptions,
 ) -> Dataset:
     from protgraph.train import load_dataset
-    from protgraph.train.user_dataset import refuse_unasked
+    from protgraph.train.user_dataset import check_labels_are_used
 
     if labels is None and (columns or kind):
         raise OptionError("--column and --kind are of a table of labels; give it with --labels")
-    dataset = load_dataset(data, labels=labels, task=task, columns=columns or None, kind=kind, seed=seed)
-    refuse_unasked([dataset])
+    dataset = load_dataset(data, labels=labels, task=task, columns=columns or None, kind=kind, seed=seed, read=read)
+    check_labels_are_used([dataset])
     for note in getattr(dataset, "notes", ()):
         typer.echo(note, err=True)
     return dataset

@@ -13,6 +13,7 @@ from protgraph.featurize.pipeline import expand_sources, iter_graphs
 from protgraph.featurize.plan import FeaturePlan, build_graph
 from protgraph.featurize.result import Failure, GraphResult, successes
 from protgraph.featurize.steps import AllFeatures, GraphStep, ModelInputs, ProteinRequest
+from protgraph.featurize.store_requests import store_requests
 
 __all__ = [
     "AllFeatures",
@@ -30,6 +31,7 @@ __all__ = [
     "build_graph",
     "expand_sources",
     "iter_graphs",
+    "store_requests",
     "successes",
     "write_failures",
     "write_manifest",

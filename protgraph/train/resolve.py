@@ -1,12 +1,14 @@
-"""Names to what they stand for: the dataset and the task that are asked for."""
+"""Resolution of the ``dataset`` and ``task`` arguments: names, folders and graph stores to objects."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.task.task import Task, default_task
@@ -16,7 +18,7 @@ __all__ = ["load_dataset", "resolve_task"]
 
 
 def load_dataset(
-    dataset: str | Path | Dataset,
+    dataset: str | Path | Dataset | GraphStore,
     *,
     labels: str | Path | None = None,
     task: str | Task | None = None,
@@ -26,52 +28,76 @@ def load_dataset(
     read: ReadOptions | None = None,
     cache: str | Path | None = None,
 ) -> Dataset:
-    """The dataset of a registry name, the files of a folder, or the dataset given.
+    """Return a dataset: a registered one, a folder of files, a graph store, or the given one.
 
     Parameters
     ----------
-    dataset : str, Path or Dataset
-        A registered name wins over a folder of the same name: that is ``"./name"``.
+    dataset : str, Path, Dataset or GraphStore
+        Registry name, folder of structure or FASTA files, or graph store. A registered name has priority over a folder
+        of the same name, which is ``"./name"``.
     labels, task, columns, kind, seed
-        Of a folder: its table, what will be asked, and the random split; see :func:`protgraph.train.user_dataset.user_dataset`.
+        For a folder or store: label table, task, and seed of the random split; see
+        :func:`protgraph.train.user_dataset.user_dataset`.
+    read : ReadOptions, optional
+        Chains, model, alternate locations and assembly of every file.
     cache : str or Path, optional
-        Folder of prepared data.
+        Folder of prepared data; see :func:`protgraph.structure.io.cache_dir`.
+
+    Raises
+    ------
+    UnknownNameError
+        There is neither a dataset nor a folder of this name.
+    DatasetError
+        The dataset has labels of its own, or its own way of reading files, so that ``labels`` or ``read`` do not apply.
+
+    Examples
+    --------
+    >>> load_dataset("pdb_core").name
+    'pdb_core'
     """
-    is_name = isinstance(dataset, Dataset) or str(dataset) in registry.datasets
-    if is_name and labels is not None:
-        raise DatasetError(
-            f"labels {str(labels)!r} are for a folder of files, and {getattr(dataset, 'name', dataset)!r} is a dataset "
-            "with its own.\nA folder of the same name is './name'."
-        )
-    if not is_name:
+    if isinstance(dataset, GraphStore):
+        dataset = dataset.path
+    is_named = isinstance(dataset, Dataset) or str(dataset) in registry.datasets
+    if not is_named:
         folder, cache = find_folder(str(dataset)), cache_dir(cache)
         return user_dataset(folder, labels, task, columns=columns, kind=kind, seed=seed, read=read, cache=cache)
-    found = dataset if isinstance(dataset, Dataset) else registry.datasets.create(dataset)
-    if not isinstance(found, Dataset):
-        raise DatasetError(f"dataset {dataset!r} is a {type(found).__name__}, not a protgraph Dataset")
-    return found
+    if labels is not None:
+        raise DatasetError(
+            f"labels {str(labels)!r}: dataset {getattr(dataset, 'name', dataset)!r} has labels of its own. Labels are "
+            "for a folder of files or a graph store.\nA folder of the same name is './name'."
+        )
+    resolved = dataset if isinstance(dataset, Dataset) else registry.datasets.create(dataset)
+    if not isinstance(resolved, Dataset):
+        raise DatasetError(f"dataset {dataset!r} is a {type(resolved).__name__}, not a protgraph Dataset")
+    if read is None or read == resolved.read_options:
+        return resolved
+    if type(resolved).read is not Dataset.read:
+        raise DatasetError(f"dataset {resolved.name!r} reads its proteins itself; read options do not apply: {read}")
+    resolved = copy.copy(resolved)
+    resolved.read_options = read
+    return resolved
 
 
 def resolve_task(task: str | Task, dataset: Dataset) -> Task:
-    """The task of a name: the registered one, or the usual one of the target that the dataset says it has.
+    """Return the registered task of a name, or the default task of the target that the dataset defines for it.
 
     Raises
     ------
     DatasetError
-        The dataset means something else by a registered name.
+        The dataset defines another target for the name of a registered task.
     """
     if isinstance(task, Task):
         return task
     target = dataset.target(task)
     if task not in registry.tasks:
         return default_task(target)
-    found = registry.tasks.get(task)
-    if not isinstance(found, Task):
-        raise DatasetError(f"task {task!r} is a {type(found).__name__}, not a protgraph Task")
-    ours, theirs = ((t.level, t.kind, t.size, t.names if target.names else ()) for t in (found.target, target))
+    registered = registry.tasks.get(task)
+    if not isinstance(registered, Task):
+        raise DatasetError(f"task {task!r} is a {type(registered).__name__}, not a protgraph Task")
+    ours, theirs = ((t.level, t.kind, t.size, t.names if target.names else ()) for t in (registered.target, target))
     if ours != theirs:
         raise DatasetError(
-            f"dataset {dataset.name!r} has {theirs} for {task!r}, a registered task with {ours} (level, kind, size, "
-            "names).\nCall the dataset's task something else."
+            f"task {task!r}: dataset {dataset.name!r} defines {theirs}, the registered task {ours} (level, kind, size, "
+            "names). Rename the task of the dataset."
         )
-    return found
+    return registered

@@ -1,4 +1,4 @@
-"""A folder of one's own files as a dataset for the task that is asked."""
+"""Folders of user files and graph stores as datasets for a task."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from protgraph.featurize.file_cache import FileCache
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.task.task import Task
 
-__all__ = ["find_folder", "user_dataset", "refuse_unasked", "tasks_without_labels"]
+__all__ = ["find_folder", "user_dataset", "check_labels_are_used", "tasks_without_labels"]
 
 
 def find_folder(name: str) -> Path:
-    """The folder of this name.
+    """Return the folder or graph store of this name.
 
     Raises
     ------
     UnknownNameError
-        There is none, and no dataset is called so either.
+        There is none.
     """
     if Path(name).is_dir():
         return Path(name)
-    known = registry.datasets.names()
+    names = registry.datasets.names()
     raise UnknownNameError(
-        f"no dataset {name!r}, and no folder either.{suggest(Path(name).name, known)}\n"
-        f"Known datasets: {', '.join(known)}; or give a folder of structure or FASTA files."
+        f"dataset {name!r}: neither a registered dataset nor a folder.{suggest(Path(name).name, names)}\n"
+        f"Registered datasets: {', '.join(names)}. Or give a folder of structure or FASTA files, or a graph store."
     )
 
 
@@ -47,80 +47,84 @@ def user_dataset(
     read: ReadOptions | None = None,
     cache: Path,
 ) -> FolderDataset:
-    """The files of a folder, for one task.
+    """Return the proteins of a folder or graph store as a dataset for one task.
 
     Parameters
     ----------
     folder : str or Path
+        Folder of structure or FASTA files, or graph store.
     labels : str or Path, optional
         Table of labels, of splits, or both; see :mod:`protgraph.data.datasets.folder`.
     task : str or Task, optional
-        A label column of the table, or else a task that finds its labels in the structure or sequence; any other name
-        is that of all label columns together, "labels" by default.
+        A label column of the table, or a task that derives its labels from structures or sequences. Any other name
+        stands for all label columns together; "labels" by default.
     columns : sequence of str, optional
-        Label columns; the task is then one of them, whatever it is called.
+        Label columns; the task then consists of these, whatever its name is.
     kind : str, optional
-        What labels of the table are; see :class:`protgraph.data.datasets.folder.FolderDataset`.
+        Kind of the labels of the table; see :class:`protgraph.data.datasets.folder.FolderDataset`.
     seed : int
-        Of the random split.
+        Seed of the random split.
+    read : ReadOptions, optional
+        Chains, model, alternate locations and assembly of every file.
     cache : Path
         Folder of prepared data.
 
     Raises
     ------
     DatasetError
-        There are no labels, and the task needs some.
+        The task requires labels, and there are none.
     """
     read = read or ReadOptions()
-    there = [] if labels is None else label_columns(read_label_table(labels))
+    available = [] if labels is None else label_columns(read_label_table(labels))
     common = {"seed": seed, "look": partial(FileCache(cache).fingerprint, read=read), "read_options": read}
     name = task.name if isinstance(task, Task) else task
-    columns = [name] if columns is None and name in there else columns
-    asked = task if isinstance(task, Task) or task is None else _registered(task)
-    if columns is None and asked is not None and asked.derives_labels:
-        return FolderDataset(folder, labels, task=asked.name, target=asked.target, **common)
-    if labels is not None and (there or columns):
+    columns = [name] if columns is None and name in available else columns
+    resolved = task if isinstance(task, Task) or task is None else _registered(task)
+    if columns is None and resolved is not None and resolved.derives_labels:
+        return FolderDataset(folder, labels, task=resolved.name, target=resolved.target, **common)
+    if labels is not None and (available or columns):
         return FolderDataset(folder, labels, task=name or "labels", columns=columns, kind=kind, **common)
-    what = "no table of labels" if labels is None else f"no label column in {labels}"
-    wants = "no task is named" if name is None else f"task {name!r} needs labels"
+    missing = "there is no label table" if labels is None else f"{labels} has no label column"
+    subject = "no task is given" if name is None else f"task {name!r} requires labels"
     raise DatasetError(
-        f"folder {str(folder)!r}: {wants}, and there is {what}.\n"
-        "Labels are a CSV: columns file and a label for one a protein; file, chain, res_id and a label for one a "
-        f"residue.\nTasks that need none: {', '.join(tasks_without_labels())}."
+        f"folder {str(folder)!r}: {subject}, and {missing}.\n"
+        "Labels are a CSV file: columns file and a label per protein, or file, chain, res_id and a label per residue.\n"
+        f"Tasks that need none: {', '.join(tasks_without_labels())}."
     )
 
 
-def refuse_unasked(datasets: Sequence[Dataset], *, where: str = "") -> None:
-    """Take it for a slip where a table has labels, and every task that is asked finds its labels itself.
+def check_labels_are_used(datasets: Sequence[Dataset], *, where: str = "") -> None:
+    """Raise if a label table is given but no requested task uses it.
 
     Parameters
     ----------
     datasets : sequence of Dataset
-        One for each task that is asked.
+        One for each requested task.
     where : str
-        What an error begins with.
+        Beginning of the error message.
 
     Raises
     ------
     DatasetError
-        It is so.
+        The table has label columns, and every task derives its labels.
     """
-    own = [dataset for dataset in datasets if isinstance(dataset, FolderDataset)]
-    if own and not any(dataset.has_labels for dataset in own) and own[0].unused_columns:
-        columns, asked = ", ".join(own[0].unused_columns), ", ".join(t for dataset in own for t in dataset.tasks())
+    folders = [dataset for dataset in datasets if isinstance(dataset, FolderDataset)]
+    if folders and not any(dataset.has_labels for dataset in folders) and folders[0].unused_columns:
+        columns = ", ".join(folders[0].unused_columns)
+        tasks = ", ".join(task for dataset in folders for task in dataset.tasks())
         raise DatasetError(
-            f"{where}no task asks for the labels of the table ({columns}): those of {asked} are found without it.\n"
-            "Name the column to use it, or give a table of files and splits or clusters alone."
+            f"{where}label columns of the table are not used ({columns}): {tasks} derive their labels.\n"
+            "Name a column as the task to use it, or remove the label columns from the table."
         )
 
 
 def tasks_without_labels() -> list[str]:
-    """Names of the registered tasks that find their labels in the structure or sequence."""
+    """Return the names of the registered tasks that derive their labels from structures or sequences."""
     broken = {problem.name for problem in registry.tasks.problems(load=True)}
-    found = {name: registry.tasks.get(name) for name in registry.tasks.names() if name not in broken}
-    return [name for name, task in found.items() if isinstance(task, Task) and task.derives_labels]
+    tasks = {name: registry.tasks.get(name) for name in registry.tasks.names() if name not in broken}
+    return [name for name, task in tasks.items() if isinstance(task, Task) and task.derives_labels]
 
 
 def _registered(name: str) -> Task | None:
-    found = registry.tasks.get(name) if name in registry.tasks else None
-    return found if isinstance(found, Task) else None
+    task = registry.tasks.get(name) if name in registry.tasks else None
+    return task if isinstance(task, Task) else None

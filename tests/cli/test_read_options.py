@@ -17,7 +17,7 @@ from protgraph.errors import OptionError
 from protgraph.structure import ReadOptions, load_structure
 from protgraph.structure.residues.alphabet import THREE_LETTER
 
-COMMANDS = ("predict", "embed", "attention", "view", "featurize", "design", "score")
+COMMANDS = ("predict", "embed", "attention", "view", "featurize", "design", "score", "train")
 OPTIONS = ("altloc", "assembly", "model_number")
 COPIES = "REMARK 350\nREMARK 350 BIOMOLECULE: 1\nREMARK 350 APPLY THE FOLLOWING TO CHAINS: A\n" + "".join(
     f"REMARK 350   BIOMT{row + 1} {copy:3}{a:10.6f}{b:10.6f}{c:10.6f}{60.0 * (copy == 2 and row == 0):15.5f}\n"
