@@ -94,7 +94,7 @@ def _score(
     @torch.no_grad()
     def run() -> Tensor:
         found = _encoded(model, proteins)
-        order = random_decoding_order(found.known, found.proteins, torch.cat([n[:orders] for n in noise], 1))
+        order = random_decoding_order(found.decodable, found.proteins, torch.cat([n[:orders] for n in noise], 1))
         return teacher_forced_log_probs(found, decoding_ranks(order, found.proteins))  # (orders, N, types)
 
     return run
@@ -104,8 +104,8 @@ def _design(model: ProteinModel, proteins: Sequence[Residues], noise: Sequence[T
     @torch.no_grad()
     def run() -> Tensor:
         found = _encoded(model, proteins)
-        order = random_decoding_order(found.known, found.proteins, torch.cat(list(noise), 1))
-        constraints = Constraints(found.known, omit=torch.arange(21) == 20)
+        order = random_decoding_order(found.decodable, found.proteins, torch.cat(list(noise), 1))
+        constraints = Constraints(found.decodable, omit=torch.arange(21) == 20)
         return sample_sequences(found, constraints, copies=COPIES, temperature=COLD, order=order).aatype.float()
 
     return run

@@ -26,7 +26,8 @@ def _layers(*, dim: int, depth: int, scale: float, attention: bool = False) -> l
         for motion, pos in zip(motions, ["pos", *(depth - 1) * ["moved"]], strict=True)
     ]
     # The total displacement of a node is a vector: scalar heads read its length, vector heads the vector.
-    return [*rounds, component("add", reads=motions, writes={"h": "motion"}), component("concat", reads=["h", "motion"])]
+    total = component("add", reads=motions, writes={"h": "motion"})
+    return [*rounds, total, component("concat", reads=["h", "motion"])]
 
 
 def _network(

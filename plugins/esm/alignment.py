@@ -1,4 +1,4 @@
-"""Which token stands for which residue: chains as sequences, gaps, and windows of those that are too long."""
+"""Convert chains to token sequences: gaps, masked residues, and windows of long chains."""
 
 from __future__ import annotations
 
@@ -10,10 +10,20 @@ import numpy as np
 from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START, TOKENS
 from protgraph.errors import FieldError, OptionError
 
-__all__ = ["UNRESOLVED", "GAP_TOKENS", "SequencePart", "SequenceWindow", "chain_rows", "check_window_options", "tokenize_batch", "chain_tokens", "split_windows"]
+__all__ = [
+    "GAP_TOKENS",
+    "UNRESOLVED",
+    "SequencePart",
+    "SequenceWindow",
+    "chain_rows",
+    "chain_tokens",
+    "check_window_options",
+    "split_windows",
+    "tokenize_batch",
+]
 
 UNRESOLVED = -1
-"""In place of a residue where none is resolved."""
+"""Row of an unresolved residue."""
 
 GAP_TOKENS: dict[str, int] = {"mask": MASK, "unknown": TOKENS.index("X")}
 """Token of an unresolved residue."""
@@ -22,50 +32,50 @@ _TOKEN = np.array(AATYPE_TOKENS)
 
 
 def check_window_options(gaps: str, long: str, max_len: int) -> None:
-    """Raises :class:`OptionError` for what is none of the choices."""
+    """Raise an :class:`OptionError` for invalid options."""
     if gaps not in ("join", *GAP_TOKENS):
-        raise OptionError(f"gaps={gaps!r} is none of 'join', 'mask', 'unknown'")
+        raise OptionError(f"invalid gaps: {gaps!r}. Allowed: 'join', 'mask', 'unknown'.")
     if long not in ("error", "chunk"):
-        raise OptionError(f"long={long!r} is neither 'error' nor 'chunk'")
+        raise OptionError(f"invalid long: {long!r}. Allowed: 'error', 'chunk'.")
     if max_len < 2:
-        raise OptionError(f"max_len={max_len}: a window holds 2 residues or more")
+        raise OptionError(f"invalid max_len: {max_len}. Use an integer from 2.")
 
 
 def chain_rows(protein: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, *, gaps: str) -> list[np.ndarray]:
-    """Each chain of each protein as a sequence: ``(T,)`` int64, the residue at each place.
+    """Return the residues of each chain of each protein in sequence order, ``(T,)`` int64 rows per chain.
 
     Parameters
     ----------
     protein, chain, seq_pos : ndarray
-        ``(N,)`` int64; residues stand in any order.
+        ``(N,)`` int64; residues in any order.
     gaps : {"join", "mask", "unknown"}
-        With "join" the residues on both sides of a gap follow each other; otherwise each unresolved residue that
-        ``seq_pos`` counts has a place too, which is :data:`UNRESOLVED`.
+        "join" leaves out unresolved residues; otherwise each unresolved residue that ``seq_pos`` counts is
+        :data:`UNRESOLVED`.
 
     Raises
     ------
     FieldError
-        Two residues of a chain have one place.
+        Two residues of a chain have the same position.
     """
     order = np.lexsort((seq_pos, chain, protein))
     new = (np.diff(protein[order]) != 0) | (np.diff(chain[order]) != 0)
     if ((np.diff(seq_pos[order]) == 0) & ~new).any():
-        raise FieldError("two residues of a chain have one seq_pos")
+        raise FieldError("two residues of a chain have the same seq_pos.")
     chains = np.split(order, np.flatnonzero(new) + 1) if len(order) else []
     if gaps == "join":
         return chains
-    made = []
+    filled = []
     for rows in chains:
-        place = seq_pos[rows] - seq_pos[rows[0]]
-        whole = np.full(int(place[-1]) + 1, UNRESOLVED)
-        whole[place] = rows
-        made.append(whole)
-    return made
+        position = seq_pos[rows] - seq_pos[rows[0]]
+        sequence = np.full(int(position[-1]) + 1, UNRESOLVED)
+        sequence[position] = rows
+        filled.append(sequence)
+    return filled
 
 
 def chain_tokens(rows: np.ndarray, aatype: np.ndarray, *, gaps: str, masked: np.ndarray | None = None) -> np.ndarray:
-    """``(T,)`` int64 tokens of a chain: unknown residues are X, masked ones ``<mask>``."""
-    token = _TOKEN[aatype[rows]]  # what UNRESOLVED takes is replaced below
+    """Return the tokens ``(T,)`` int64 of a chain; unknown residues are X, masked ones ``<mask>``."""
+    token = _TOKEN[aatype[rows]]  # tokens of UNRESOLVED are replaced below
     if masked is not None:
         token = np.where(masked[rows], MASK, token)
     return np.where(rows == UNRESOLVED, GAP_TOKENS.get(gaps, MASK), token)
@@ -73,26 +83,26 @@ def chain_tokens(rows: np.ndarray, aatype: np.ndarray, *, gaps: str, masked: np.
 
 @dataclass(frozen=True)
 class SequenceWindow:
-    """A part of a sequence that is read at once: places start … stop, of which ``keep`` are used."""
+    """A part of a sequence that is one model input: positions start … stop, of which ``keep`` are used."""
 
     start: int
     stop: int
     keep: slice
 
     def tokens(self, sequence: np.ndarray) -> np.ndarray:
-        """``<cls>``, the tokens of the part, ``<eos>``."""
+        """Return ``<cls>``, the tokens of the window, ``<eos>``."""
         return np.concatenate([[START], sequence[self.start : self.stop], [END]])
 
 
 def split_windows(length: int, *, max_len: int, long: str, what: str = "a chain") -> list[SequenceWindow]:
-    """How a sequence is read: at once, or in windows that overlap by half.
+    """Split a sequence into one window, or into windows that overlap by half.
 
-    Each place is taken from the window in whose middle it is more: two windows meet half-way through what they share.
+    Each position is taken from the window in which it is closer to the middle.
 
     Raises
     ------
     FieldError
-        It is longer than ``max_len``, and ``long="error"``.
+        The sequence is longer than ``max_len``, and ``long="error"``.
 
     Examples
     --------
@@ -103,8 +113,8 @@ def split_windows(length: int, *, max_len: int, long: str, what: str = "a chain"
         return [SequenceWindow(0, length, slice(0, length))]
     if long == "error":
         raise FieldError(
-            f"{what} has {length} residues; ESM-2 was trained on {max_len} at most (max_len).\n"
-            "Take chains or domains of it, or read it in overlapping windows: long='chunk'."
+            f"sequence too long: {what} has {length} residues. At most {max_len} (max_len) are allowed.\n"
+            "Use single chains or domains, or overlapping windows: long='chunk'."
         )
     starts = [*range(0, length - max_len, max_len // 2), length - max_len]
     stops = [s + max_len for s in starts]
@@ -115,7 +125,7 @@ def split_windows(length: int, *, max_len: int, long: str, what: str = "a chain"
 
 @dataclass(frozen=True, eq=False)
 class SequencePart:
-    """One window of one chain of a batch: ``rows`` ``(T,)`` of the whole chain, and its ``tokens`` with both ends."""
+    """One window of a chain of a batch: ``rows`` ``(T,)`` of the chain, ``tokens`` with ``<cls>`` and ``<eos>``."""
 
     rows: np.ndarray
     window: SequenceWindow
@@ -123,7 +133,7 @@ class SequencePart:
 
     @property
     def kept(self) -> slice:
-        """Which of the places that are read are used."""
+        """Positions within the window that are used."""
         return slice(self.window.keep.start - self.window.start, self.window.keep.stop - self.window.start)
 
 
@@ -138,16 +148,16 @@ def tokenize_batch(
     max_len: int,
     long: str,
 ) -> tuple[np.ndarray, np.ndarray, list[SequencePart]]:
-    """What is read of a batch; nodes of one protein, chain and place are one residue, as its atoms are.
+    """Return the model inputs of a batch; nodes of the same protein, chain and position (atoms) are one residue.
 
     Returns
     -------
     residue : ndarray
-        ``(N,)`` int64, residue of each node; residues are in the order of protein, chain and place.
+        ``(N,)`` int64, residue of each node; residues are sorted by protein, chain and position.
     owner : ndarray
         ``(R,)`` int64, protein of each residue.
     parts : list of SequencePart
-        Their rows are residues. Those that are kept hold every residue once.
+        Windows; their rows are residues. The kept positions cover every residue once.
     """
     keys = np.stack([protein, chain, seq_pos])  # (3, N)
     unique, first, residue = np.unique(keys, axis=1, return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Embeddings of sequences that are computed once and kept: by checkpoint, layer and sequence."""
+"""Compute embeddings of sequences, cached on disk by checkpoint, layer and sequence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from protgraph_plugins.esm.alignment import check_window_options, chain_tokens, split_windows
+from protgraph_plugins.esm.alignment import chain_tokens, check_window_options, split_windows
 from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, shared_esm
 from protgraph_plugins.esm.states import hidden_states
 from safetensors import SafetensorError
@@ -26,25 +26,25 @@ _ALPHABET = "ACDEFGHIKLMNPQRSTVWYX"
 
 @dataclass(frozen=True)
 class Embedder:
-    """ESM's hidden states of chains, read from disk where they have been computed before.
+    """ESM hidden states of chains, with a cache on disk.
 
     Parameters
     ----------
     checkpoint, revision
         See :func:`protgraph_plugins.esm.checkpoint.load_esm`.
     layer : int
-        Which hidden state, as transformers counts them; -1 is the last.
+        Index of the hidden state in transformers; -1 is the last.
     max_len : int
-        Residues that are read at once.
+        Maximal number of residues of one input.
     long : {"error", "chunk"}
-        What becomes of longer chains; see :func:`protgraph_plugins.esm.alignment.split_windows`.
+        Treatment of longer chains; see :func:`protgraph_plugins.esm.alignment.split_windows`.
     folder : Path, optional
-        Where embeddings are kept; None: ``esm`` in :func:`protgraph.structure.io.cache_dir`.
+        Folder of the cache; by default ``esm`` in :func:`protgraph.structure.io.cache_dir`.
 
     Notes
     -----
-    An embedding is kept under the digest of its checkpoint, its layer, and the SHA-256 of its tokens (and of
-    ``max_len`` where the chain is longer), as float32. A damaged file is made again.
+    Cache key: fingerprint of the checkpoint, layer, and SHA-256 of the tokens (and of ``max_len`` for longer chains).
+    Values are float32. A damaged file is recomputed.
     """
 
     checkpoint: str = DEFAULT
@@ -55,49 +55,49 @@ class Embedder:
     folder: Path | None = None
 
     def __call__(self, sequences: Sequence[np.ndarray], *, what: str = "a chain") -> list[np.ndarray]:
-        """``(T, D)`` float32 of each sequence of tokens ``(T,)``; equal ones are computed once.
+        """Return ``(T, D)`` float32 for each sequence of tokens ``(T,)``; equal sequences are computed once.
 
         Raises
         ------
         FieldError
-            One is too long; ``what`` says of what.
+            A sequence is too long; ``what`` names it in the message.
         CheckpointError
-            The checkpoint cannot be had.
+            The checkpoint is not available.
         """
         digest = checkpoint_digest(self.checkpoint, revision=self.revision)
-        place = (cache_dir() / "esm" if self.folder is None else self.folder) / digest / f"layer{self.layer}"
+        folder = (cache_dir() / "esm" if self.folder is None else self.folder) / digest / f"layer{self.layer}"
         keys = [self._key(tokens) for tokens in sequences]
-        known: dict[str, np.ndarray] = {}
+        cached: dict[str, np.ndarray] = {}
         missing: dict[str, np.ndarray] = {}
         for key, tokens in zip(keys, sequences, strict=True):
             split_windows(len(tokens), max_len=self.max_len, long=self.long, what=what)
-            if key not in known and key not in missing:
-                kept = _read(place / key[:2] / f"{key}.safetensors")
-                (missing if kept is None else known)[key] = tokens if kept is None else kept
-        for key, made in zip(missing, self._compute(list(missing.values()), digest), strict=True):
-            _write(place / key[:2] / f"{key}.safetensors", made)
-            known[key] = made
-        return [known[key] for key in keys]
+            if key not in cached and key not in missing:
+                states = _read(folder / key[:2] / f"{key}.safetensors")
+                (missing if states is None else cached)[key] = tokens if states is None else states
+        for key, states in zip(missing, self._compute(list(missing.values()), digest), strict=True):
+            _write(folder / key[:2] / f"{key}.safetensors", states)
+            cached[key] = states
+        return [cached[key] for key in keys]
 
     def _key(self, tokens: np.ndarray) -> str:
-        whole = hashlib.sha256(tokens.astype(np.uint8).tobytes())
+        checksum = hashlib.sha256(tokens.astype(np.uint8).tobytes())
         if len(tokens) > self.max_len:
-            whole.update(f" {self.max_len}".encode())
-        return whole.hexdigest()
+            checksum.update(f" {self.max_len}".encode())
+        return checksum.hexdigest()
 
     def _compute(self, sequences: Sequence[np.ndarray], digest: str) -> list[np.ndarray]:
         if not sequences:
             return []
         model = shared_esm(self.checkpoint, self.revision, digest)
-        cut = [split_windows(len(tokens), max_len=self.max_len, long=self.long) for tokens in sequences]
-        read = [w.tokens(tokens) for tokens, parts in zip(sequences, cut, strict=True) for w in parts]
+        windows = [split_windows(len(tokens), max_len=self.max_len, long=self.long) for tokens in sequences]
+        inputs = [w.tokens(tokens) for tokens, parts in zip(sequences, windows, strict=True) for w in parts]
         with torch.no_grad():
-            states = iter(hidden_states(model, read, layer=self.layer))
-        made = []
-        for parts in cut:
+            states = iter(hidden_states(model, inputs, layer=self.layer))
+        embeddings = []
+        for parts in windows:
             kept = [next(states)[w.keep.start - w.start : w.keep.stop - w.start] for w in parts]
-            made.append(np.ascontiguousarray(torch.cat(kept).float().cpu().numpy()))
-        return made
+            embeddings.append(np.ascontiguousarray(torch.cat(kept).float().cpu().numpy()))
+        return embeddings
 
 
 def embed_sequences(
@@ -110,7 +110,7 @@ def embed_sequences(
     long: str = "error",
     folder: str | Path | None = None,
 ) -> list[np.ndarray]:
-    """Embeddings of sequences in one-letter codes, batched by length; so a whole dataset's are computed at once.
+    """Compute embeddings of sequences in one-letter codes, batched by length.
 
     Parameters
     ----------
@@ -122,12 +122,12 @@ def embed_sequences(
     Returns
     -------
     list of ndarray
-        ``(T, D)`` float32 each, one row a letter.
+        ``(T, D)`` float32 each, one row per letter.
     """
     check_window_options("join", long, max_len)
     empty = [number for number, sequence in enumerate(sequences) if not sequence]
     if empty:
-        raise OptionError(f"sequence {empty[0]} is empty")
+        raise OptionError(f"empty sequence at index {empty[0]}.")
     types = [np.array([max(_ALPHABET.find(letter), -1) % 21 for letter in sequence]) for sequence in sequences]
     tokens = [chain_tokens(np.arange(len(t)), t, gaps="join") for t in types]
     embedder = Embedder(checkpoint, revision, layer, max_len, long, None if folder is None else Path(folder))

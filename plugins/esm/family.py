@@ -28,9 +28,7 @@ def _tuned(name: str, checkpoint: str, *, frozen: bool, doc: str) -> ModelSpec:
     return ModelSpec(name, layers=[component("esm_encoder", checkpoint=checkpoint, frozen=frozen)], doc=doc)
 
 
-def _hybrid(
-    name: str, checkpoint: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1, doc: str
-) -> ModelSpec:
+def _hybrid(name: str, checkpoint: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1, doc: str) -> ModelSpec:
     """Return the network of ``mpnn`` with embeddings in place of residue types."""
     block = [
         component("mpnn", dim=dim, aggregate="mean", reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
@@ -57,8 +55,12 @@ FAMILY = Family(
         "esm2_650m": _probe("esm.esm2_650m", _650M, doc=f"Dense layers on embeddings of ESM-2 650M; {_RESIDUES}."),
         "finetune_8m": _tuned("esm.finetune_8m", _8M, frozen=False, doc="ESM-2 8M, all of it trained."),
         "frozen_8m": _tuned("esm.frozen_8m", _8M, frozen=True, doc="A head on frozen ESM-2 8M."),
-        "random": _probe("esm.random", _RANDOM, doc="Dense layers on a small random ESM (control without pretraining)."),
-        "finetune_random": _tuned("esm.finetune_random", _RANDOM, frozen=False, doc="A small ESM, trained from scratch."),
+        "random": _probe(
+            "esm.random", _RANDOM, doc="Dense layers on a small random ESM (control without pretraining)."
+        ),
+        "finetune_random": _tuned(
+            "esm.finetune_random", _RANDOM, frozen=False, doc="A small ESM, trained from scratch."
+        ),
     },
     doc="Embeddings of a protein language model, from the sequence alone.",
 )
@@ -66,7 +68,9 @@ HYBRID = Family(
     {
         "esm2_8m": _hybrid("esm_hybrid", _8M, doc="Message passing in space over embeddings of ESM-2 8M."),
         "esm2_650m": _hybrid("esm_hybrid.esm2_650m", _650M, doc="The same over embeddings of ESM-2 650M."),
-        "random": _hybrid("esm_hybrid.random", _RANDOM, doc="The same over a small random ESM (control without pretraining)."),
+        "random": _hybrid(
+            "esm_hybrid.random", _RANDOM, doc="The same over a small random ESM (control without pretraining)."
+        ),
     },
     doc="A protein language model and a structure graph.",
 )

@@ -1,11 +1,11 @@
-"""Residue embeddings of an ESM-2 checkpoint, computed once and stored: ``esm_embedding``."""
+"""Residue embeddings of an ESM-2 checkpoint, cached on disk: ``esm_embedding``."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 import numpy as np
-from protgraph_plugins.esm.alignment import UNRESOLVED, chain_rows, check_window_options, chain_tokens
+from protgraph_plugins.esm.alignment import UNRESOLVED, chain_rows, chain_tokens, check_window_options
 from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width
 from protgraph_plugins.esm.embedding import Embedder
 
@@ -18,27 +18,27 @@ register_field(FieldSpec("esm_embedding", "node", "320x0e", doc="hidden state of
 
 
 class EsmEmbedding(StructureFeaturizer):
-    """The hidden state that ESM-2 has of each residue, from the residue types of its chain alone.
+    """Hidden state of ESM-2 for each residue, from the residue types of its chain.
 
-    Each chain is a sequence of its own, ``<cls>``, residues, ``<eos>``, in the order of ``seq_pos``. A modified residue
-    is its parent, one without a parent X.
+    Each chain is a separate sequence, ``<cls>``, residues, ``<eos>``, in the order of ``seq_pos``. A modified residue
+    has the type of its parent, or X without a parent.
 
     Parameters
     ----------
     checkpoint : str
-        Name on the Hugging Face hub, local folder, or ``"random:tiny"``, which knows nothing; see
+        Name on the Hugging Face hub, local folder, or ``"random:tiny"`` (random weights); see
         :func:`protgraph_plugins.esm.checkpoint.load_esm`.
     revision : str, optional
         Branch, tag or commit of a name on the hub.
     layer : int
-        Which hidden state, as transformers counts them: 0 is the embedding of tokens, -1 the last, normalized.
+        Index of the hidden state in transformers: 0 is the embedding of tokens, -1 the last, normalized.
     gaps : {"join", "mask", "unknown"}
-        Unresolved residues inside a chain: left out, so that their neighbors follow each other; or, as many as
-        ``seq_pos`` counts, ``<mask>`` or X, so that ESM sees the chain at its full length.
+        Unresolved residues inside a chain: left out, or replaced by as many ``<mask>`` or X as ``seq_pos`` counts, so
+        that the sequence has its full length.
     max_len : int
-        Residues that are read at once.
+        Maximal number of residues of one input.
     long : {"error", "chunk"}
-        What becomes of longer chains: an error, or windows that overlap by half.
+        Treatment of longer chains: an error, or windows that overlap by half.
 
     Writes
     ------
@@ -47,8 +47,7 @@ class EsmEmbedding(StructureFeaturizer):
 
     Notes
     -----
-    Equal sequences are computed once, in a protein and ever: embeddings are kept in the cache, by checkpoint and
-    sequence (:class:`protgraph_plugins.esm.embedding.Embedder`).
+    Embeddings are cached on disk by checkpoint and sequence (:class:`protgraph_plugins.esm.embedding.Embedder`).
 
     References
     ----------
@@ -82,7 +81,7 @@ class EsmEmbedding(StructureFeaturizer):
         n = len(residues)
         chains = chain_rows(np.zeros(n, np.int64), residues.chain_number, residues.seq_pos, gaps=self.gaps)
         tokens = [chain_tokens(rows, residues.aatype, gaps=self.gaps) for rows in chains]
-        made = np.empty((n, self.out["esm_embedding"].dim), np.float32)
+        embedding = np.empty((n, self.out["esm_embedding"].dim), np.float32)
         for rows, states in zip(chains, self.embedder(tokens, what=f"a chain of {residues.name}"), strict=True):
-            made[rows[rows != UNRESOLVED]] = states[rows != UNRESOLVED]
-        return {"esm_embedding": made}
+            embedding[rows[rows != UNRESOLVED]] = states[rows != UNRESOLVED]
+        return {"esm_embedding": embedding}

@@ -1,4 +1,4 @@
-"""ESM-2 as a layer that is trained with the rest of a model: ``esm_encoder``."""
+"""ESM-2 as a trainable layer: ``esm_encoder``."""
 
 from __future__ import annotations
 
@@ -22,40 +22,39 @@ from protgraph.nn.positional_encoding import PositionCode, rotary_code
 __all__ = ["EsmEncoder"]
 ENTRY_POINTS = {"protgraph.layers": {"esm_encoder": "EsmEncoder"}}
 
-_WAITS = "chains are laid out on the host, which waits for the GPU once a batch to learn their lengths"
+_HOST_SYNC = "sequences of chains are built on the host, which synchronizes with the GPU once per batch"
 
 
 class EsmEncoder(GraphLayer):
-    """``h_i``: the last hidden state of ESM-2, which is part of the model and learns with it.
+    """Last hidden state ``h_i`` of ESM-2, whose weights are part of the model.
 
-    Each chain is a sequence of its own, ``<cls>``, residues, ``<eos>``, in the order of ``seq_pos``. Nodes of one chain
-    and place are atoms of one residue, and have its state.
+    Each chain is a separate sequence, ``<cls>``, residues, ``<eos>``, in the order of ``seq_pos``. Nodes of the same
+    chain and position (atoms of a residue) share the state of the residue.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
     checkpoint : str
-        Name on the Hugging Face hub, local folder, or ``"random:tiny"``, which knows nothing; see
+        Name on the Hugging Face hub, local folder, or ``"random:tiny"`` (random weights); see
         :func:`protgraph_plugins.esm.checkpoint.load_esm`.
     revision : str, optional
         Branch, tag or commit of a name on the hub.
     frozen : bool
-        Keep the checkpoint's weights as they are: no gradient, no dropout.
+        Keep the weights of the checkpoint fixed: no gradient, no dropout.
     gaps : {"join", "mask", "unknown"}
-        Unresolved residues inside a chain: left out, so that their neighbors follow each other; or, as many as
-        ``seq_pos`` counts, ``<mask>`` or X.
+        Unresolved residues inside a chain: left out, or replaced by as many ``<mask>`` or X as ``seq_pos`` counts.
     max_len : int
-        Residues that are read at once.
+        Maximal number of residues of one input.
     long : {"error", "chunk"}
-        What becomes of longer chains: an error, or windows that overlap by half.
+        Treatment of longer chains: an error, or windows that overlap by half.
 
     Notes
     -----
-    Reads: aatype ``(N,)``, masked ``(N,)`` bool, where ``<mask>`` stands for the residue, chain ``(N,)``, seq_pos
+    Reads: aatype ``(N,)``, masked ``(N,)`` bool (``<mask>`` in place of the residue), chain ``(N,)``, seq_pos
     ``(N,)``, proteins. Writes: h ``(N, D)``, ``D x 0e``.
 
-    The layer ``encoder`` is the same architecture on the attention of the house;
-    :func:`protgraph_plugins.esm.weights.load_encoder` gives it a checkpoint's weights.
+    The layer ``encoder`` is the same architecture with protgraph's attention;
+    :func:`protgraph_plugins.esm.weights.load_encoder` loads the weights of a checkpoint into it.
 
     References
     ----------
@@ -66,7 +65,7 @@ class EsmEncoder(GraphLayer):
     writes: ClassVar[tuple[str, ...]] = ("h",)
     conformity = Conformity(
         offline={"checkpoint": "random:tiny"},
-        expected_failures={"cuda": _WAITS, "device": _WAITS},
+        expected_failures={"cuda": _HOST_SYNC, "device": _HOST_SYNC},
     )
 
     def __init__(
@@ -84,12 +83,16 @@ class EsmEncoder(GraphLayer):
         check_window_options(gaps, long, max_len)
         if fields["aatype"].classes != len(AATYPE_TOKENS):
             types = f"{len(AATYPE_TOKENS)} residue types"
-            raise WiringError(f"esm_encoder reads {fields['aatype'].name!r} of {types}, not {fields['aatype'].classes}")
+            raise WiringError(
+                f"wrong number of residue types in {fields['aatype'].name!r}: {fields['aatype'].classes}. esm_encoder "
+                f"requires {types}."
+            )
         self.gaps, self.max_len, self.long, self.frozen = gaps, max_len, long, frozen
         self.esm = load_esm(checkpoint, revision=revision)
-        self.esm.contact_head = None  # of attention, not of states: it would never learn
+        self.esm.contact_head = None  # not used by hidden states
         self.esm.requires_grad_(not frozen)
-        self.blocks = nn.ModuleList(AttentionMixin() for _ in range(self.esm.config.num_hidden_layers))  # one recording point each
+        # One recording point per block.
+        self.blocks = nn.ModuleList(AttentionMixin() for _ in range(self.esm.config.num_hidden_layers))
         self.declare(h=f"{self.esm.config.hidden_size}x0e")
 
     def train(self, mode: bool = True) -> EsmEncoder:
@@ -108,14 +111,14 @@ class EsmEncoder(GraphLayer):
             return {"h": self.esm.embeddings.word_embeddings.weight.new_zeros(0, self.out["h"].dim)}
         with torch.no_grad() if self.frozen else nullcontext():
             states = hidden_states(self.esm, [p.tokens for p in parts])
-        rows = np.concatenate([p.rows[p.window.keep] for p in parts])  # residue of each place that is kept
-        place = np.empty(len(owner), np.int64)
-        place[rows[rows != UNRESOLVED]] = np.flatnonzero(rows != UNRESOLVED)
+        rows = np.concatenate([p.rows[p.window.keep] for p in parts])  # residue of each kept position
+        position = np.empty(len(owner), np.int64)
+        position[rows[rows != UNRESOLVED]] = np.flatnonzero(rows != UNRESOLVED)
         kept = torch.cat([s[p.kept] for s, p in zip(states, parts, strict=True)])
-        return {"h": kept.index_select(0, torch.from_numpy(place[residue]).to(kept.device))}
+        return {"h": kept.index_select(0, torch.from_numpy(position[residue]).to(kept.device))}
 
     def position_code(self, length: int) -> PositionCode:
-        """Of the checkpoint: rotary, or (ESM-1b) learned."""
+        """Return the position code of the checkpoint: rotary, or learned (ESM-1b)."""
         config = self.esm.config
         if config.position_embedding_type == "rotary":
             return rotary_code(length, config.hidden_size // config.num_attention_heads)
@@ -123,10 +126,12 @@ class EsmEncoder(GraphLayer):
         return PositionCode("learned", table[config.pad_token_id + 2 :][:length])  # after <cls>
 
     @torch.no_grad()
-    def _record_attention(self, proteins: Proteins, residue: np.ndarray, owner: np.ndarray, parts: Sequence[SequencePart]) -> None:
-        """The weights of every block; residues of other chains, or of no common window, cannot be seen.
+    def _record_attention(
+        self, proteins: Proteins, residue: np.ndarray, owner: np.ndarray, parts: Sequence[SequencePart]
+    ) -> None:
+        """Record the weights of every block; only residues of the same chain and window are visible to each other.
 
-        The atoms of a residue share what is given to it.
+        The weight of a residue is divided equally between its atoms.
         """
         config, count = self.esm.config, np.bincount(owner, minlength=len(proteins))
         start, shape = np.cumsum(count) - count, (config.num_hidden_layers, config.num_attention_heads)
@@ -135,10 +140,10 @@ class EsmEncoder(GraphLayer):
         for weights, part in zip(attention_weights(self.esm, [p.tokens for p in parts]), parts, strict=True):
             w, rows = part.window, part.rows
             protein = owner[rows.max()]
-            read, asked = np.arange(w.start, w.stop), np.arange(w.keep.start, w.keep.stop)
-            read, asked = read[rows[read] != UNRESOLVED], asked[rows[asked] != UNRESOLVED]
-            i, j = (torch.from_numpy(rows[x] - start[protein]).to(weights.device) for x in (asked, read))
-            maps[protein][:, :, i[:, None], j] = weights[:, :, asked - w.start][:, :, :, read - w.start]
+            keys, queries = np.arange(w.start, w.stop), np.arange(w.keep.start, w.keep.stop)
+            keys, queries = keys[rows[keys] != UNRESOLVED], queries[rows[queries] != UNRESOLVED]
+            i, j = (torch.from_numpy(rows[x] - start[protein]).to(weights.device) for x in (queries, keys))
+            maps[protein][:, :, i[:, None], j] = weights[:, :, queries - w.start][:, :, :, keys - w.start]
             visible[protein][i[:, None], j] = True
         for protein, own in enumerate(proteins.split(torch.from_numpy(residue))):  # from residues to nodes
             own = (own - start[protein]).to(maps[0].device)

@@ -1,4 +1,4 @@
-"""ESM's hidden states and attention of many token sequences, those of about one length at a time."""
+"""Compute hidden states and attention weights of ESM for many token sequences, batched by length."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ _BUDGET = 8192
 
 
 def check_layer(layer: int, depth: int) -> int:
-    """``layer`` counted from the end made one from 0, the embedding of tokens, to ``depth``, the last block."""
+    """Convert a layer index, possibly negative, to 0 (embedding of tokens) … ``depth`` (last block)."""
     if not -depth - 1 <= layer <= depth:
-        raise OptionError(f"layer={layer}: this checkpoint has states 0 (tokens) to {depth} (the last, normalized)")
+        raise OptionError(
+            f"invalid layer: {layer}. This checkpoint has states 0 (tokens) to {depth} (last, normalized)."
+        )
     return layer % (depth + 1)
 
 
-def hidden_states(model: Any, sequences: Sequence[np.ndarray], *, layer: int = -1, budget: int = _BUDGET) -> list[Tensor]:
-    """Hidden states of sequences of tokens that begin with ``<cls>`` and end with ``<eos>``.
+def hidden_states(
+    model: Any, sequences: Sequence[np.ndarray], *, layer: int = -1, budget: int = _BUDGET
+) -> list[Tensor]:
+    """Compute hidden states of token sequences that begin with ``<cls>`` and end with ``<eos>``.
 
     Parameters
     ----------
@@ -34,9 +38,9 @@ def hidden_states(model: Any, sequences: Sequence[np.ndarray], *, layer: int = -
     sequences : sequence of ndarray
         ``(T + 2,)`` int64 each.
     layer : int
-        Of which block, as transformers counts ``hidden_states``; -1 is the last, normalized.
+        Index into ``hidden_states`` of transformers; -1 is the last, normalized.
     budget : int
-        Tokens, padding included, that go through the model at once.
+        Tokens of a batch, padding included.
 
     Returns
     -------
@@ -45,23 +49,23 @@ def hidden_states(model: Any, sequences: Sequence[np.ndarray], *, layer: int = -
     """
     layer = check_layer(layer, model.config.num_hidden_layers)
     last = layer == model.config.num_hidden_layers
-    found: list[Tensor | None] = [None] * len(sequences)
+    results: list[Tensor | None] = [None] * len(sequences)
     for members, tokens, real in _batches(sequences, budget, model.device):
         out = model(inputs_embeds=_embedded(model, tokens, real), attention_mask=real, output_hidden_states=not last)
         states = out.last_hidden_state if last else out.hidden_states[layer]
         for row, member in enumerate(members):
-            found[member] = states[row, 1 : len(sequences[member]) - 1]
-    return [f for f in found if f is not None]
+            results[member] = states[row, 1 : len(sequences[member]) - 1]
+    return [r for r in results if r is not None]
 
 
 def attention_weights(model: Any, sequences: Sequence[np.ndarray], *, budget: int = _BUDGET) -> list[Tensor]:
-    """``(blocks, heads, T, T)`` weights of each sequence, without the special tokens.
+    """Compute attention weights ``(blocks, heads, T, T)`` of each sequence, without the special tokens.
 
-    The model computes them with its plain formula, which it goes back from afterwards.
+    The model is switched to its eager attention, which returns weights, and back afterwards.
     """
-    usual = model.config._attn_implementation
+    implementation = model.config._attn_implementation
     model.set_attn_implementation("eager")
-    found: list[Tensor | None] = [None] * len(sequences)
+    results: list[Tensor | None] = [None] * len(sequences)
     try:
         for members, tokens, real in _batches(sequences, budget, model.device):
             embedded = _embedded(model, tokens, real)
@@ -69,29 +73,29 @@ def attention_weights(model: Any, sequences: Sequence[np.ndarray], *, budget: in
             weights = torch.stack(out.attentions, 1)  # (b, blocks, heads, L, L)
             for row, member in enumerate(members):
                 inside = slice(1, len(sequences[member]) - 1)
-                found[member] = weights[row, :, :, inside, inside]
+                results[member] = weights[row, :, :, inside, inside]
     finally:
-        model.set_attn_implementation(usual)
-    return [f for f in found if f is not None]
+        model.set_attn_implementation(implementation)
+    return [r for r in results if r is not None]
 
 
 def _embedded(model: Any, tokens: Tensor, real: Tensor) -> Tensor:
-    """``(b, L, D)``. Some versions of transformers (5.0) count padding among the tokens of which a share is masked."""
+    """Return input embeddings ``(b, L, D)``; transformers 5.0 otherwise counts padding in its mask ratio."""
     return model.embeddings(input_ids=tokens, attention_mask=real)
 
 
 def _batches(
     sequences: Sequence[np.ndarray], budget: int, device: torch.device
 ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
-    """Numbers of the members, their padded tokens ``(b, L)`` int64, and which are real ``(b, L)`` int64."""
-    held: list[int] = []
+    """Yield indices of the members, padded tokens ``(b, L)`` int64 and the padding mask ``(b, L)`` int64 (1: token)."""
+    batch: list[int] = []
     for member in sorted(range(len(sequences)), key=lambda k: -len(sequences[k])):  # the longest first
-        if held and (len(held) + 1) * len(sequences[held[0]]) > budget:
-            yield _padded(sequences, held, device)
-            held = []
-        held.append(member)
-    if held:
-        yield _padded(sequences, held, device)
+        if batch and (len(batch) + 1) * len(sequences[batch[0]]) > budget:
+            yield _padded(sequences, batch, device)
+            batch = []
+        batch.append(member)
+    if batch:
+        yield _padded(sequences, batch, device)
 
 
 def _padded(
@@ -100,5 +104,5 @@ def _padded(
     tokens = np.full((len(members), len(sequences[members[0]])), PAD)
     for row, member in enumerate(members):
         tokens[row, : len(sequences[member])] = sequences[member]
-    whole = torch.from_numpy(tokens).to(device)
-    return members, whole, (whole != PAD).long()
+    padded = torch.from_numpy(tokens).to(device)
+    return members, padded, (padded != PAD).long()

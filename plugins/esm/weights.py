@@ -1,4 +1,4 @@
-"""The weights of a transformers' ESM-2 in our own ``encoder``."""
+"""Load ESM-2 weights of transformers into the layer ``encoder``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLOCK = re.compile(r"encoder\.layer\.(\d+)\.(.+)\.(weight|bias)")
 
 
 def load_encoder(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Encoder:
-    """An ``encoder`` with the weights of an ESM-2 checkpoint; it reads tokens.
+    """Build an ``encoder`` with the weights of an ESM-2 checkpoint; it reads tokens.
 
     Parameters
     ----------
@@ -38,26 +38,27 @@ def load_encoder(checkpoint: str = DEFAULT, *, revision: str | None = None) -> E
     Raises
     ------
     CheckpointError
-        It is not built as the published ESM-2: rotary positions, token dropout, dense layers of four times the width.
+        The architecture differs from the published ESM-2: rotary positions, token dropout, feed-forward layers of four
+        times the width.
     """
     model = load_esm(checkpoint, revision=revision)
     config = model.config
-    told = config.position_embedding_type, config.emb_layer_norm_before, config.token_dropout
-    if told != ("rotary", False, True) or config.intermediate_size != 4 * config.hidden_size:
+    architecture = config.position_embedding_type, config.emb_layer_norm_before, config.token_dropout
+    if architecture != ("rotary", False, True) or config.intermediate_size != 4 * config.hidden_size:
         raise CheckpointError(
-            f"{checkpoint!r} is not built as the published ESM-2, as 'encoder' is: rotary positions, token dropout, no "
-            "norm before the first block, dense layers of four times the width"
+            f"architecture not supported by 'encoder': {checkpoint!r}. Required: rotary positions, token dropout, no "
+            "norm before the first block, feed-forward layers of four times the width."
         )
     return Encoder.from_reference(rename_to_fair_esm(model.state_dict()), heads=config.num_attention_heads)
 
 
 def rename_to_fair_esm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The state of a transformers' ``EsmModel`` under the names of facebookresearch/esm."""
-    made = {"embed_tokens.weight": state["embeddings.word_embeddings.weight"]}
+    """Rename the state of a transformers ``EsmModel`` to the names of facebookresearch/esm."""
+    renamed = {"embed_tokens.weight": state["embeddings.word_embeddings.weight"]}
     for kind in ("weight", "bias"):
-        made[f"emb_layer_norm_after.{kind}"] = state[f"encoder.emb_layer_norm_after.{kind}"]
+        renamed[f"emb_layer_norm_after.{kind}"] = state[f"encoder.emb_layer_norm_after.{kind}"]
     for name, value in state.items():
-        found = _BLOCK.fullmatch(name)
-        if found and found[2] in _NAMES:
-            made[f"layers.{found[1]}.{_NAMES[found[2]]}.{found[3]}"] = value
-    return made
+        match = _BLOCK.fullmatch(name)
+        if match and match[2] in _NAMES:
+            renamed[f"layers.{match[1]}.{_NAMES[match[2]]}.{match[3]}"] = value
+    return renamed

@@ -11,8 +11,9 @@ ENTRY_POINTS = {"protgraph.models": {"gat": "FAMILY"}}
 def _network(
     name: str, *, version: int, dim: int = 64, heads: int = 4, depth: int = 3, k: int = 16, dropout: float = 0.1
 ) -> ModelSpec:
+    reads = {"edge_attr": "edge_attr"}
     block = [
-        component("gat", dim=dim, heads=heads, version=version, reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
+        component("gat", dim=dim, heads=heads, version=version, reads=reads, writes={"h": "message"}),
         component("residual", act="elu", dropout=dropout, reads={"update": "message"}),
     ]
     return ModelSpec(

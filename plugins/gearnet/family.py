@@ -12,7 +12,13 @@ RELATIONS = [
     component("radius", radius=10.0, separation=5),
     component("knn", k=10, separation=5),
 ]
-ON_EDGES = ["edge_vector", "edge_distance", component("edge_rbf", bins=16), "edge_residue", component("edge_offset", clip=10)]
+ON_EDGES = [
+    "edge_vector",
+    "edge_distance",
+    component("edge_rbf", bins=16),
+    "edge_residue",
+    component("edge_offset", clip=10),
+]
 
 
 def _small(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) -> ModelSpec:
@@ -46,7 +52,7 @@ def _small_edge(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.
 
 
 def _zhang(name: str, *, edges: bool, dim: int = 512, depth: int = 6) -> ModelSpec:
-    """Build the network with the authors' sizes; the head reads every layer. The first has no shortcut: widths differ."""
+    """Return the network with the authors' sizes; the head reads every layer, the first has no shortcut."""
     given = ["edge_residue", "edge_kind", "edge_offset", "edge_dist"]
     layers = [component("concat", reads=given, writes={"h": "edge_h"})] if edges else []
     h = "residue_one_hot"
@@ -54,7 +60,9 @@ def _zhang(name: str, *, edges: bool, dim: int = 512, depth: int = 6) -> ModelSp
         if edges:  # as wide as the nodes that are read with them
             layers.append(component("gearnet_edge", dim=dim if k else 21, norm="batch"))
         reads = {"h": h} | ({"edge_h": "edge_h"} if edges else {})
-        layers.append(component("gearnet", dim=dim, norm="batch", shortcut=k > 0, reads=reads, writes={"h": f"h{k + 1}"}))
+        layers.append(
+            component("gearnet", dim=dim, norm="batch", shortcut=k > 0, reads=reads, writes={"h": f"h{k + 1}"})
+        )
         h = f"h{k + 1}"
     return ModelSpec(
         name,

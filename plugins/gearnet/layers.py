@@ -1,4 +1,4 @@
-"""Relational convolution over typed edges, ``gearnet``, and over pairs of edges that meet, ``gearnet_edge``."""
+"""Relational convolution over typed edges (``gearnet``) and over pairs of adjacent edges (``gearnet_edge``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
-from protgraph_plugins.gearnet.line_graph import angle_bins, angle_bin_sum
+from protgraph_plugins.gearnet.line_graph import angle_bin_sum, angle_bins
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, linear
 
@@ -17,22 +17,22 @@ from protgraph.nn.mlp import activation, check_choice
 __all__ = ["GearNet", "GearNetEdge", "RelationalConv"]
 ENTRY_POINTS = {"protgraph.layers": {"gearnet": "GearNet", "gearnet_edge": "GearNetEdge"}}
 
-_LEAKY = Conformity(expected_failures={"no_leak": "batch normalization in training, as the authors have it"})
+_LEAKY = Conformity(expected_failures={"no_leak": "batch normalization in training, as in the reference program"})
 
 
 class RelationalConv(nn.Module):
-    """``σ(BN( Σ_r W_r Σ_j w_ijr x_j + W_0 x_i + b ))``, TorchDrug's ``RelationalGraphConv`` by its parameters' names.
+    """Convolution ``σ(BN( Σ_r W_r Σ_j w_ijr x_j + W_0 x_i + b ))`` with the parameter names of TorchDrug.
 
     Parameters
     ----------
     width, dim : int
-        Of x and of the result.
+        Widths of input and output.
     relations : int
-        R.
+        Number of relations R.
     act : str
-        σ.
+        Activation σ.
     norm : {"none", "batch"}
-        Whether to normalize by BN.
+        "batch" applies BN.
     """
 
     def __init__(self, width: int, dim: int, relations: int, *, act: str = "relu", norm: str = "none") -> None:
@@ -44,11 +44,11 @@ class RelationalConv(nn.Module):
         self.act = activation(act)
 
     def forward(self, x: Tensor, mixed: Tensor) -> Tensor:
-        """``(N, C)`` and what the relations give, ``Σ_r W_r Σ_j w_ijr x_j`` ``(N, dim)``, to ``(N, dim)``."""
+        """Compute the output ``(N, dim)`` from x ``(N, C)`` and the sum over relations ``(N, dim)``."""
         return self.act(apply_batch_norm(self.batch_norm, mixed + self.linear.bias + self.self_loop(x)))
 
     def table(self, x: Tensor) -> Tensor:
-        """``W_r x_j`` of all nodes and relations, ``(N, C)`` to ``(N R, dim)``."""
+        """Compute ``W_r x_j`` of all nodes and relations, ``(N, C)`` to ``(N R, dim)``."""
         each = self.linear.weight.unflatten(1, (self.relations, -1)).transpose(0, 1).flatten(0, 1)  # (R dim, C)
         return linear(x, each).view(len(x) * self.relations, -1)
 
@@ -56,29 +56,30 @@ class RelationalConv(nn.Module):
 class GearNet(GraphLayer):
     """``h'_i = BN( σ(Σ_r W_r Σ_j w_ijr h_j + W_0 h_i + b) + σ(Σ_r W_r Σ_j w_ijr e_ij + b') + h_i )``, w_ij = edge_kind.
 
-    The second term, with the matrices of the first, is there where edge_h (e) is wired; BN and the last term by option.
+    The second term exists if edge_h (e) is wired; it shares the matrices of the first. BN and the last term are
+    optional.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
     dim : int
-        Width of the result.
+        Width of the output.
     act : str
-        σ.
+        Activation σ.
     norm : {"none", "batch"}
         "batch" normalizes over the nodes of a batch, inside the first σ and at the end.
     shortcut : bool
         Add ``h_i``; needs h of width dim.
     reduce : {"sum", "mean"}
-        "mean" divides each relation's sum by its weight, as R-GCN does.
+        "mean" divides the sum of each relation by its total weight, as in R-GCN.
 
     Notes
     -----
     Reads: h ``(N, C)`` scalars, edges, edge_kind ``(E, R)``, the weight of an edge in each relation; optionally edge_h
     ``(E, C)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
 
-    The relation "itself" of the paper is W_0: both are maps of h_i alone, and their sum is one. ``W_r h_j`` is made on
-    nodes. In training, "batch" lets proteins of a batch see each other, as it does in the authors' program.
+    The self relation of the paper is part of W_0, since both are linear maps of h_i. ``W_r h_j`` is computed on nodes.
+    In training, "batch" couples the proteins of a batch, as in the reference program.
 
     References
     ----------
@@ -104,8 +105,8 @@ class GearNet(GraphLayer):
         width, edge = self.scalar_width("h"), self.scalar_width("edge_h") if "edge_h" in fields else None
         if edge not in (None, width) or (shortcut and width != dim):
             raise WiringError(
-                f"gearnet: h has width {width}, edge_h {edge}, the result {dim}. W_r acts on h and edge_h alike, so "
-                "they need one width; so do h and the result where shortcut=True"
+                f"widths of gearnet do not match: h {width}, edge_h {edge}, output {dim}. h and edge_h need the same "
+                "width, and with shortcut=True also h and the output."
             )
         self.shortcut, self.reduce = shortcut, check_choice("reduce", reduce, ("sum", "mean"))
         if norm == "batch":
@@ -133,19 +134,19 @@ class GearNet(GraphLayer):
 
 
 class GearNetEdge(GraphLayer):
-    """``e'_ij = σ(BN( Σ_b W_b Σ_k e_jk [∠(x_i − x_j, x_k − x_j) in bin b] + W_0 e_ij + b ))``.
+    """Edge messages ``e'_ij = σ(BN( Σ_b W_b Σ_k e_jk [∠(x_i − x_j, x_k − x_j) in bin b] + W_0 e_ij + b ))``.
 
-    Each edge j → i hears those before it, k → j.
+    Each edge j → i receives messages from the edges k → j.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
     dim : int
-        Width of the result: where ``gearnet`` reads it, the width of the nodes that it reads.
+        Width of the output; a ``gearnet`` layer that reads it requires the width of its nodes.
     bins : int
-        Relations, equal parts of 0 … π; an angle at an edge of coincident nodes is 0.
+        Relations, equal parts of 0 … π; the angle is 0 for coincident nodes.
     act : str
-        σ.
+        Activation σ.
     norm : {"none", "batch"}
         "batch" normalizes over the edges of a batch.
 
@@ -153,8 +154,8 @@ class GearNetEdge(GraphLayer):
     -----
     Reads: edge_h ``(E, C)`` scalars, edge_vec ``(E, 3)`` Å, edges. Writes: edge_h ``(E, dim)``, ``dim x 0e``.
 
-    Every k → j comes before j → i, k = i too: Σ_j in(j) out(j) pairs, some 15 times as many as edges. Sums of all bins
-    are one matrix product an edge, over what comes in to its source.
+    All edges k → j send to j → i, also k = i: Σ_j in(j) out(j) pairs, about 15 times the number of edges. The sums of
+    all bins are one matrix product per edge, over the incoming edges of its source.
 
     References
     ----------
@@ -176,21 +177,21 @@ class GearNetEdge(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x, edges, vec = f["edge_h"], f["edges"], f["edge_vec"]
-        turns = edges.cached(f"turns in {self.bins} bins", vec, lambda: angle_bins(edges, vec, self.bins))  # (E, K, B)
-        return {"edge_h": self.conv(x, angle_bin_sum(edges, x, turns, self.conv.linear.weight))}
+        angles = edges.cached(
+            f"angles in {self.bins} bins", vec, lambda: angle_bins(edges, vec, self.bins)
+        )  # (E, K, B)
+        return {"edge_h": self.conv(x, angle_bin_sum(edges, x, angles, self.conv.linear.weight))}
 
 
 def apply_batch_norm(norm: nn.BatchNorm1d | None, x: Tensor) -> Tensor:
-    """Batch normalization, of what it has seen before where a single row has no variance; x itself without one."""
+    """Apply batch normalization if given; use running statistics for a single row, which has no variance."""
     if norm is None or len(x) > 1 or not norm.training:
         return x if norm is None else norm(x)
     return batch_norm(x, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
 
 
 def _relations(edges: Edges, kind: Tensor) -> tuple[Tensor, Tensor, Tensor, Edges]:
-    """Edge, slot (target and relation) and weight of each entry of ``(E, R)``, and the pairs from (source, relation)
-    to target.
-    """
+    """Return edge, slot (target, relation) and weight of entries of ``(E, R)``, and edges from (source, relation)."""
     edge, relation, weight = _entries(kind)
     source, target = edges.index[:, edge]
     n, r = edges.num_nodes, kind.size(1)
@@ -199,8 +200,8 @@ def _relations(edges: Edges, kind: Tensor) -> tuple[Tensor, Tensor, Tensor, Edge
 
 
 def _entries(kind: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Edge, relation and weight of the entries of ``(E, R)``, row by row; on CPU only of those that are not 0."""
-    if kind.device.type != "cpu":  # counting them would make a GPU wait for the host
+    """Return edge, relation and weight of the entries of ``(E, R)``, row-major; on the CPU only of nonzero ones."""
+    if kind.device.type != "cpu":  # finding nonzero entries would synchronize with the device
         every = torch.arange(kind.numel(), device=kind.device)
         return every // kind.size(1), every % kind.size(1), kind.flatten()
     edge, relation = kind.nonzero(as_tuple=True)

@@ -1,4 +1,4 @@
-"""The line graph, whose nodes are edges: which edges come before which, and the angle between them."""
+"""Line graph, whose nodes are edges: adjacent edges and the angles between them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from protgraph import Edges
 
 __all__ = ["vector_angle", "angle_bins", "angle_bin_sum"]
 
-# Numbers of edges before edges that are held at once on CPU: 4 MB float32 stay in cache.
+# Elements of a block of pairs of edges on the CPU: 4 MB float32 fit the cache.
 _CHUNK = 2**20
 
 
 def angle_bins(edges: Edges, vec: Tensor, bins: int) -> Tensor:
-    """In which bin of 0 … π each edge k → j turns before j → i, for every edge j → i and every k; k = i is among them.
+    """Return the bin of the angle between j → i and each incoming edge k → j (k = i included), one-hot.
 
     Parameters
     ----------
@@ -25,76 +25,76 @@ def angle_bins(edges: Edges, vec: Tensor, bins: int) -> Tensor:
     vec : Tensor
         ``(E, 3)``, pos[j] - pos[i].
     bins : int
-        B.
+        Number of bins B of 0 … π.
 
-    Returns
+    Reangles
     -------
     Tensor
-        ``(E, K, B)``, 1 at the bin of ∠(x_i - x_j, x_k - x_j): row e's column k is the k-th edge that comes in to the
-        source of edge e; 0 where there are fewer than K = ``edges.max_degree``.
+        ``(E, K, B)``, 1 at the bin of ∠(x_i - x_j, x_k - x_j); column k of row e is the k-th incoming edge of the
+        source of edge e; 0 for padding to K = ``edges.max_degree``.
     """
-    there = edges.incoming(vec.new_ones(edges.num_edges, 1))  # (N, K, 1)
-    around = edges.incoming(vec)  # (N, K, 3)
+    valid = edges.incoming(vec.new_ones(edges.num_edges, 1))  # (N, K, 1)
+    incoming = edges.incoming(vec)  # (N, K, 3)
     middle = edges.index[0]
-    before = around.flatten(1).index_select(0, middle).unflatten(1, (edges.max_degree, 3))  # (E, K, 3)
+    before = incoming.flatten(1).index_select(0, middle).unflatten(1, (edges.max_degree, 3))  # (E, K, 3)
     bin_of = (vector_angle(-vec.unsqueeze(1), before) * (bins / torch.pi)).long().clamp(max=bins - 1)
-    each = there.flatten(1).index_select(0, middle).unsqueeze(2)  # (E, K, 1)
-    return vec.new_zeros(*bin_of.shape, bins).scatter(2, bin_of.unsqueeze(2), each)
+    one = valid.flatten(1).index_select(0, middle).unsqueeze(2)  # (E, K, 1)
+    return vec.new_zeros(*bin_of.shape, bins).scatter(2, bin_of.unsqueeze(2), one)
 
 
-def angle_bin_sum(edges: Edges, x: Tensor, turns: Tensor, weight: Tensor) -> Tensor:
-    """``Σ_b W_b Σ_k x_jk``, k → j those before j → i that turn by bin b: ``(E, C)`` to ``(E, dim)``.
+def angle_bin_sum(edges: Edges, x: Tensor, angles: Tensor, weight: Tensor) -> Tensor:
+    """Compute ``Σ_b W_b Σ_k x_jk`` over the edges k → j whose angle to j → i is in bin b: ``(E, C)`` to ``(E, dim)``.
 
-    ``turns`` are as :func:`angle_bins` gives them, ``weight`` is ``(dim, B C)``. On a CPU no tensor of all pairs of
-    edges has C channels. Differentiable to any order in x and weight.
+    ``angles`` is the result of :func:`angle_bins`, ``weight`` is ``(dim, B C)``. On the CPU, no tensor with C channels
+    of all pairs of edges is allocated. Differentiable to any order in x and weight.
     """
-    around = edges.incoming(x)  # (N, K, C)
+    incoming = edges.incoming(x)  # (N, K, C)
     if edges.device.type == "cpu":
-        return _TurnSum.apply(around, turns, edges.index[0], weight)
-    return _mixed(around, turns, edges.index[0]) @ weight.t()
+        return _AngleBinSum.apply(incoming, angles, edges.index[0], weight)
+    return _mixed(incoming, angles, edges.index[0]) @ weight.t()
 
 
-def _mixed(around: Tensor, turns: Tensor, middle: Tensor) -> Tensor:
-    """``(E, B C)``."""
-    return (turns.mT @ around.index_select(0, middle)).flatten(1)
+def _mixed(incoming: Tensor, angles: Tensor, middle: Tensor) -> Tensor:
+    """Return the sums of each bin, ``(E, B C)``."""
+    return (angles.mT @ incoming.index_select(0, middle)).flatten(1)
 
 
-class _TurnSum(torch.autograd.Function):
-    """A few edges at a time; what is gathered for them is gathered again backwards."""
+class _AngleBinSum(torch.autograd.Function):
+    """Blockwise sum; the backward pass gathers its inputs again."""
 
     @staticmethod
-    def forward(ctx: Any, around: Tensor, turns: Tensor, middle: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(around, turns, middle, weight)
-        parts = [_mixed(around, t, j) @ weight.t() for t, j in _chunks(around, turns, middle)]
+    def forward(ctx: Any, incoming: Tensor, angles: Tensor, middle: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(incoming, angles, middle, weight)
+        parts = [_mixed(incoming, t, j) @ weight.t() for t, j in _chunks(incoming, angles, middle)]
         return torch.cat(parts)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, Tensor]:
-        around, turns, middle, weight = ctx.saved_tensors
-        shape = turns.size(2), around.size(2)
-        if torch.is_grad_enabled():  # asked for derivatives of derivatives
-            of_pairs = turns @ (grad @ weight).unflatten(1, shape)  # (E, K, C)
+        incoming, angles, middle, weight = ctx.saved_tensors
+        shape = angles.size(2), incoming.size(2)
+        if torch.is_grad_enabled():  # second derivatives
+            of_pairs = angles @ (grad @ weight).unflatten(1, shape)  # (E, K, C)
             return (
-                torch.zeros_like(around).index_add(0, middle, of_pairs),
+                torch.zeros_like(incoming).index_add(0, middle, of_pairs),
                 None,
                 None,
                 grad.t() @ _mixed(*ctx.saved_tensors[:3]),
             )
-        d_around, d_weight = torch.zeros_like(around), torch.zeros_like(weight)
-        flat = d_around.flatten(1)
-        for t, j, g in _chunks(around, turns, middle, grad):
-            d_weight.addmm_(g.t(), _mixed(around, t, j))
+        d_incoming, d_weight = torch.zeros_like(incoming), torch.zeros_like(weight)
+        flat = d_incoming.flatten(1)
+        for t, j, g in _chunks(incoming, angles, middle, grad):
+            d_weight.addmm_(g.t(), _mixed(incoming, t, j))
             flat.index_add_(0, j, (t @ (g @ weight).unflatten(1, shape)).flatten(1))
-        return d_around, None, None, d_weight
+        return d_incoming, None, None, d_weight
 
 
-def _chunks(around: Tensor, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    size = max(1, _CHUNK // max(1, around[0].numel()))
+def _chunks(incoming: Tensor, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    size = max(1, _CHUNK // max(1, incoming[0].numel()))
     return zip(*(x.split(size) for x in tensors), strict=True)
 
 
 def vector_angle(a: Tensor, b: Tensor) -> Tensor:
-    """Angles between vectors, ``(…, 3)`` twice to ``(…)``, 0 … π; 0 where one is 0. No gradient."""
+    """Compute angles between vectors ``(…, 3)``, 0 … π, shape ``(…)``; 0 for zero vectors. No gradient."""
     a, b = a.detach(), b.detach()
     dot = (a * b).sum(-1)
     # |a × b|² = |a|² |b|² − (a·b)²: exact enough for bins, none of which ends near 0 or π

@@ -1,4 +1,4 @@
-"""Weights of TorchDrug's GearNet as layers of ours: :func:`layers_from_torchdrug`."""
+"""Build layers with the weights of TorchDrug's GearNet."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ __all__ = ["layers_from_torchdrug"]
 def layers_from_torchdrug(
     state_dict: Mapping[str, Tensor], *, shortcut: bool = True, reduce: str = "sum"
 ) -> list[GearNet | GearNetEdge]:
-    """The layers of a network, in the order in which they run.
+    """Build the layers of a network, in the order of execution.
 
     Parameters
     ----------
     state_dict : mapping of str to Tensor
-        Of TorchDrug's ``GearNet``: ``layers.k``, where it has them ``edge_layers.k`` and ``batch_norms.k``; or of one
+        State of TorchDrug's ``GearNet``: ``layers.k``, optionally ``edge_layers.k`` and ``batch_norms.k``; or of one
         ``GeometricRelationalGraphConv`` or ``RelationalGraphConv``.
     shortcut : bool
-        Its ``short_cut``, which it applies where a layer's widths agree.
+        Option ``short_cut`` of GearNet, applied to layers with equal widths.
     reduce : {"sum", "mean"}
         "mean" for a ``RelationalGraphConv``.
 
     Returns
     -------
     list of GearNet and GearNetEdge
-        In the type of the weights and in evaluation mode. An edge layer writes the edge_h that the node layer after it
-        reads. Output is each node layer's h, or all of them joined with ``concat_hidden``.
+        In the dtype of the weights and in evaluation mode. An edge layer writes edge_h for the node layer after it. The
+        output is the h of the last node layer, or of all of them with ``concat_hidden``.
 
     Raises
     ------
     CheckpointError
-        Where names or shapes are others.
+        Names or shapes do not match.
     """
     if "linear.weight" in state_dict:
         if "batch_norm.weight" in state_dict:
-            raise CheckpointError("a single convolution with batch normalization: give the state of the whole GearNet")
+            raise CheckpointError("single convolution with batch normalization. Use the state of the whole GearNet.")
         return [_nodes(state_dict, {}, edges=False, shortcut=False, reduce=reduce)]
     layers: list[GearNet | GearNetEdge] = []
-    for k in sorted({int(found[1]) for name in state_dict if (found := re.match(r"layers\.(\d+)\.", name))}):
+    for k in sorted({int(match[1]) for name in state_dict if (match := re.match(r"layers\.(\d+)\.", name))}):
         conv, on_edges, norm = (_part(state_dict, f"{kind}.{k}.") for kind in ("layers", "edge_layers", "batch_norms"))
         if on_edges:
             layers.append(_edges(on_edges))
         layers.append(_nodes(conv, norm, edges=bool(on_edges), shortcut=shortcut, reduce=reduce))
     if not layers:
-        raise CheckpointError(f"no relational convolution among {sorted(state_dict)[:4]} …: no GearNet")
+        raise CheckpointError(f"not a state of GearNet: {sorted(state_dict)[:4]} …. It has no relational convolution.")
     return layers
 
 
@@ -81,7 +81,7 @@ def _edges(conv: Mapping[str, Tensor]) -> GearNetEdge:
 
 
 def _shape(conv: Mapping[str, Tensor]) -> tuple[int, int, int]:
-    """Widths of output and input, and the number of relations."""
+    """Return the widths of output and input, and the number of relations."""
     dim, width = conv["self_loop.weight"].shape
     return dim, width, conv["linear.weight"].size(1) // width
 
@@ -90,10 +90,8 @@ def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
     try:
         module.to(next(v.dtype for v in state.values() if v.is_floating_point())).load_state_dict(state)
     except RuntimeError as e:
-        says = " ".join(str(e).split())
-        raise CheckpointError(
-            f"weights that ours has no place for (features of edges go through gearnet_edge): {says}"
-        ) from e
+        message = " ".join(str(e).split())
+        raise CheckpointError(f"weights do not fit gearnet: {message}. Edge features require gearnet_edge.") from e
 
 
 def _part(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

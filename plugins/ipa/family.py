@@ -31,18 +31,20 @@ def _network(
     motions = [f"motion{k + 1}" for k in range(depth)]
     for motion in motions:
         where = {"frame": frame, "pos": pos}
+        moved = {"frame": "moved_frame", "pos": "moved", "motion": motion}
         paired = {"edges": "edges", "edge_attr": "edge_attr"}
         layers += [
             component("ipa", dim=dim, heads=heads, reads=where | paired, writes={"h": "attended"}),
             component("residual", act="none", dropout=0.1, reads={"update": "attended"}),
             component("mlp", depth=3, hidden=dim, act="relu", writes={"h": "forward"}),
             component("residual", act="none", dropout=0.1, reads={"update": "forward"}),
-            component("backbone_update", reads=where, writes={"frame": "moved_frame", "pos": "moved", "motion": motion}),
+            component("backbone_update", reads=where, writes=moved),
         ]
         frame, pos = "moved_frame", "moved"
     if atoms:
-        layers.append(component("place_backbone", reads={"frame": frame, "pos": pos}, writes={"backbone": "moved_backbone"}))
-    # How far CA was moved is a vector: heads of scalars read its length, heads of vectors itself.
+        last = {"frame": frame, "pos": pos}
+        layers.append(component("place_backbone", reads=last, writes={"backbone": "moved_backbone"}))
+    # The displacement of CA is a vector: scalar heads read its length, vector heads the vector.
     layers += [component("add", reads=motions, writes={"h": "motion"}), component("concat", reads=["h", "motion"])]
     return ModelSpec(
         name,

@@ -48,10 +48,10 @@ def _network(
     **context: object,
 ) -> ModelSpec:
     elements = ["context_element", "context_group", "context_period"]
-    seen = ["context_rbf", "context_direction", *elements]
-    hears = [
+    edge_inputs = ["context_rbf", "context_direction", *elements]
+    context_round = [
         component("context_atom_encoder", dropout=dropout),
-        component("context_encoder", dropout=dropout, reads={"h": "hears"}, writes={"h": "hears"}),
+        component("context_encoder", dropout=dropout, reads={"h": "h_context"}, writes={"h": "h_context"}),
     ]
     return ModelSpec(
         name,
@@ -63,13 +63,13 @@ def _network(
             component("linear", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}, dim=dim),
             component("proteinmpnn_encoder", dim=dim, dropout=dropout),
             *(depth - 1) * [component("proteinmpnn_encoder", dropout=dropout, reads={"h": "h"})],
-            component("context_embed", reads=seen, dim=dim, writes={"context": "context_attr"}),
+            component("context_embed", reads=edge_inputs, dim=dim, writes={"context": "context_attr"}),
             component("context_embed", reads=elements, dim=dim, writes={"context": "context_h"}),
-            component("linear", dim=dim, writes={"h": "hears"}),
-            *rounds * hears,
-            component("linear", dim=dim, bias=False, reads={"h": "hears"}, writes={"h": "hears"}),
-            component("layer_norm", reads={"h": "hears"}, writes={"h": "hears"}),
-            component("add", reads=["h", "hears"], writes={"h": "h"}),
+            component("linear", dim=dim, writes={"h": "h_context"}),
+            *rounds * context_round,
+            component("linear", dim=dim, bias=False, reads={"h": "h_context"}, writes={"h": "h_context"}),
+            component("layer_norm", reads={"h": "h_context"}, writes={"h": "h_context"}),
+            component("add", reads=["h", "h_context"], writes={"h": "h"}),
             component("proteinmpnn_decoder", depth=depth, dropout=dropout),
         ],
         weights=weights,

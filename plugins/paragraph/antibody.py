@@ -1,4 +1,4 @@
-"""The binding loops of an antibody that is numbered after IMGT, and what Paragraph sees of them."""
+"""Binding loops of an antibody with IMGT numbering, and the features of Paragraph."""
 
 from __future__ import annotations
 
@@ -31,62 +31,62 @@ ENTRY_POINTS = {
 
 #: First and last IMGT number of the three loops of each chain (Lefranc et al. 2003, doi:10.1016/S0145-305X(02)00039-3).
 LOOPS = ((27, 38), (56, 65), (105, 117))
-#: Residues on either side of a loop that are seen too.
+#: Additional residues on both sides of a loop.
 AROUND = 2
-#: Three-letter names sorted, as one-letter codes: the order of Paragraph's columns.
+#: One-letter codes sorted by three-letter name: the column order of Paragraph.
 TYPES = "ARNDCQEGHILKMFPSTWYV"
 ALPHABET = "ACDEFGHIKLMNPQRSTVWYX"
 
 RESIDUE = register_field(
     FieldSpec("antibody_residue", "node", "22x0e", doc="residue type, then heavy or light chain, one-hot")
 )
-NEAR = register_field(FieldSpec("edge_near", "edge", "1x0e", doc="1 where two residues are near, 0 elsewhere"))
+NEAR = register_field(FieldSpec("edge_near", "edge", "1x0e", doc="1 if two residues are near, else 0"))
 
 
 def binding_loops(residues: Residues, *, heavy: str = "H", light: str = "L") -> Residues:
-    """The residues of the six loops and up to two on either side; heavy chain first.
+    """Select the residues of the six binding loops and up to two on both sides, heavy chain first.
 
     Parameters
     ----------
     residues : Residues
-        Of an antibody whose numbers are IMGT's.
+        An antibody with IMGT numbering.
     heavy, light : str
-        Its chains; "" where it has only one.
+        Its chains; "" for a missing one.
 
     Raises
     ------
     SelectionError
-        No chain, or none of the loops.
+        A chain does not exist, or no residue is in a loop.
     """
     names = [name for name in (heavy, light) if name]
     residues.chains(names)
     rows: list[int] = []
     for name in names:
-        own = np.flatnonzero(residues.chain == name)
-        number = residues.res_id[own]
+        own_rows = np.flatnonzero(residues.chain == name)
+        number = residues.res_id[own_rows]
         for first, last in LOOPS:
             inside = np.flatnonzero((number >= first) & (number <= last))
             if len(inside):
                 low, high = max(inside[0] - AROUND, 0), inside[-1] + AROUND + 1
                 near = (number[low:high] >= first - AROUND) & (number[low:high] <= last + AROUND)
-                rows += own[low:high][near].tolist()
+                rows += own_rows[low:high][near].tolist()
     if not rows:
-        raise SelectionError(f"{residues.name}: chains {names} have no loop; are they numbered after IMGT?")
+        raise SelectionError(f"no binding loop in chains {names} of {residues.name}. IMGT numbering is required.")
     return residues.select(np.isin(np.arange(len(residues)), rows))
 
 
 class AntibodyResidue(StructureFeaturizer):
-    """Residue type and kind of chain, one-hot.
+    """Residue type and heavy or light chain, one-hot.
 
     Parameters
     ----------
     heavy, light : str
-        Names of the chains; a residue of another one is of neither kind.
+        Names of the chains; residues of other chains are neither.
 
     Writes
     ------
     antibody_residue : (N, 22) float32, 22x0e, dimensionless
-        Types in the order of their three-letter names (X is 0 everywhere), then heavy, light.
+        Types sorted by three-letter name (X: all 0), then heavy, light.
     """
 
     writes: ClassVar[tuple[str, ...]] = (RESIDUE.name,)
@@ -104,11 +104,11 @@ class AntibodyResidue(StructureFeaturizer):
 
 
 class EveryPair(EdgeFeaturizer):
-    """Edges from every residue to every residue, itself included."""
+    """Edges from every residue to every residue, including itself."""
 
     loops: ClassVar[bool] = True
     conformity: ClassVar[Conformity] = Conformity(
-        expected_failures={"non_trivial": "every pair is an edge, wherever its residues lie"}
+        expected_failures={"non_trivial": "every pair is an edge at any distance"}
     )
     needs_coordinates: ClassVar[bool] = False
 
@@ -119,7 +119,7 @@ class EveryPair(EdgeFeaturizer):
 
 
 class EdgeNear(TensorFeaturizer):
-    """1 where ``|x_j - x_i|`` is at most a cutoff and i is not j, 0 elsewhere.
+    """1 if ``|x_j - x_i|`` is at most a cutoff and i ≠ j, else 0.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class EdgeNear(TensorFeaturizer):
     def __init__(self, *, cutoff: float = 10.0) -> None:
         super().__init__()
         if not cutoff > 0:
-            raise OptionError(f"edge_near takes a cutoff above 0 Å, got {cutoff!r}")
+            raise OptionError(f"invalid cutoff of edge_near: {cutoff!r}. Use a number above 0 Å.")
         self.cutoff = cutoff
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:

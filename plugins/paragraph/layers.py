@@ -1,4 +1,4 @@
-"""Messages that know how far their sender is: ``paragraph_layer``."""
+"""EGNN layer without coordinate updates, as in Paragraph: ``paragraph_layer``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from protgraph import FieldSpec, GraphLayer
 __all__ = ["ParagraphLayer"]
 ENTRY_POINTS = {"protgraph.layers": {"paragraph_layer": "ParagraphLayer"}}
 
-SMALL = 1e-2  # width of initial weights: squared distances are in the thousands
+SMALL = 1e-2  # standard deviation of initial weights, since squared distances are in the thousands
 
 
 class ParagraphLayer(GraphLayer):
-    """``m_ij = φ_e(h_i, h_j, |x_i - x_j|², e_ij)``, ``h_i ← hardtanh(h_i + φ_h(h_i, Σ_j m_ij))``: EGNN without moves.
+    """Messages ``m_ij = φ_e(h_i, h_j, |x_i - x_j|², e_ij)``, then ``h_i ← hardtanh(h_i + φ_h(h_i, Σ_j m_ij))``.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ class ParagraphLayer(GraphLayer):
     -----
     Reads: h ``(N, C)`` and edge_attr ``(E, D)`` scalars, pos ``(N, 3)``, edges. Writes: h ``(N, C)``.
 
-    φ_e has one hidden layer of twice its input and SiLU twice, φ_h one of 2 C and SiLU. What φ_e does with h is worked
-    out on nodes.
+    φ_e has one hidden layer of twice its input width and two SiLU, φ_h one of width 2 C and one SiLU. The linear maps
+    of h in φ_e are computed on nodes.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Paragraph's published weights under our names."""
+"""Find, read and convert the published weights of Paragraph."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ FOLDER_VARIABLE = "PROTGRAPH_PARAGRAPH"
 
 
 def load_paragraph(name: str, file: str | Path | None = None) -> PublishedWeights:
-    """The weights of ``"paragraph.paired"``, say, for whether a residue touches the antigen.
+    """Load the weights of a variant, e.g. ``"paragraph.paired"``, or of a file, for antigen contacts of residues.
 
     Raises
     ------
     MissingExtraError
-        They are not on this machine.
+        The weights are not on this machine.
     CheckpointError
-        The file is damaged or of another program.
+        The file is damaged or from another program.
     """
-    wanted = FILES[name.rpartition(".")[2]]
-    path = Path(file) if file else Path(os.environ.get(FOLDER_VARIABLE, "")) / wanted
+    file_name = FILES[name.rpartition(".")[2]]
+    path = Path(file) if file else Path(os.environ.get(FOLDER_VARIABLE, "")) / file_name
     if not path.is_file():
         raise MissingExtraError(
-            f"the weights of {name} are not here ({path}).\n"
-            f"Get Paragraph/trained_model of github.com/oxpig/Paragraph and set {FOLDER_VARIABLE} to that folder."
+            f"weights of {name} not found: {path}.\n"
+            f"Download Paragraph/trained_model of github.com/oxpig/Paragraph and set {FOLDER_VARIABLE} to that folder."
         )
-    held = read_weights(path, "Paragraph")
+    content = read_weights(path, "Paragraph")
     try:
-        state = convert_paragraph_state(held)
+        state = convert_paragraph_state(content)
     except (RuntimeError, KeyError, TypeError, ValueError) as e:
-        raise CheckpointError(f"{path} holds no weights of Paragraph ({e.__class__.__name__}): {e}") from e
+        raise CheckpointError(f"not weights of Paragraph: {path} ({e.__class__.__name__}: {e}).") from e
     return PublishedWeights(Target("paratope", "node", "multilabel", 1, ("paratope",)), state)
 
 
 def convert_paragraph_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Our model's state from the program's: the first map of each message is parted by what it reads."""
+    """Convert a state of the program; the first map of each message is split by its inputs."""
     ours: dict[str, Tensor] = {}
     layers = 1 + max(int(k.split(".")[1]) for k in state if k.startswith("graph_layers."))
     for n in range(layers):

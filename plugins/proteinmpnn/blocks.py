@@ -1,7 +1,7 @@
-"""Work on edges: all at once with gradients, else a block at a time, in memory that the next block overwrites.
+"""Process edges in blocks with reused buffers on the CPU without gradients; all edges at once otherwise.
 
-Two tensors of 2048 edges × 128 channels, float32, are 2 MB and stay in a core's cache; a thread works on that many.
-Tensors of all edges are new memory, which costs more than the arithmetic between two products.
+Two float32 tensors of 2048 edges × 128 channels take 2 MB and fit the cache of a core. Allocating tensors of all edges
+costs more time than the arithmetic between two matrix products.
 """
 
 from __future__ import annotations
@@ -17,66 +17,66 @@ from protgraph import Edges
 
 __all__ = ["EDGES_PER_THREAD", "EdgeBlock", "split_edges", "map_blocks"]
 
-#: Edges that one thread works on at once.
+#: Edges per thread and block.
 EDGES_PER_THREAD = 2048
 
 
 class EdgeBlock:
-    """Some nodes and the edges that enter them.
+    """A range of nodes and their incoming edges.
 
     Parameters
     ----------
     edges : Edges
-        Those edges: targets counted within the block, sources not.
+        Edges with targets numbered within the block, sources not.
     nodes, rows : slice
-        Which of all nodes and of all edges.
+        Ranges of all nodes and of all edges.
     memory : Tensor, optional
-        ``(2, …)``, room for two tensors of the block; None where gradients need what would be overwritten.
+        ``(2, …)``, buffers for two tensors of the block; None if gradients need the intermediate values.
     """
 
     def __init__(self, edges: Edges, nodes: slice, rows: slice, memory: Tensor | None = None) -> None:
         self.edges, self.nodes, self.rows, self.memory = edges, nodes, rows, memory
 
-    def room(self, number: int, width: int) -> Tensor | None:
-        """Where to write ``(E', width)``, for ``out=``; what was there is gone. None: somewhere new."""
+    def buffer(self, number: int, width: int) -> Tensor | None:
+        """Return the buffer ``(E', width)`` for ``out=``, which overwrites its content, or None for new memory."""
         if self.memory is None:
             return None
         n = self.edges.num_edges
         return self.memory[number, : n * width].view(n, width)
 
-    def over(self, z: Tensor) -> Tensor | None:
-        """z, for ``out=``, where it may be overwritten; else None."""
+    def reuse(self, z: Tensor) -> Tensor | None:
+        """Return z for ``out=`` if it may be overwritten, else None."""
         return None if self.memory is None else z
 
     def pair(self, of_target: Tensor, of_source: Tensor) -> Tensor:
-        """``a_i + b_j``, ``(N, C)`` of targets and a table ``(…, C)`` of sources to ``(E', C)``; in room 0."""
+        """Compute ``a_i + b_j``, ``(E', C)``, from targets ``(N, C)`` and sources ``(…, C)``; in buffer 0."""
         k, a = self.edges.degree, of_target[self.nodes]
-        z = torch.index_select(of_source, 0, self.edges.index[0], out=self.room(0, of_source.size(1)))
+        z = torch.index_select(of_source, 0, self.edges.index[0], out=self.buffer(0, of_source.size(1)))
         if k is None:
             return z.add_(self.edges.target(a))
         z.view(len(a), k, z.size(1)).add_(a.unsqueeze(1))
         return z
 
     def gelu(self, z: Tensor) -> Tensor:
-        """GELU by erf; over z where it may be overwritten."""
+        """Compute GELU with erf, in place if z may be overwritten."""
         return functional.gelu(z) if self.memory is None else torch.ops.aten.gelu_(z)
 
     def sum(self, m: Tensor) -> Tensor:
-        """``Σ_j m_ij``, ``(E', C)`` to ``(N', C)``."""
+        """Compute ``Σ_j m_ij``, ``(E', C)`` to ``(N', C)``."""
         n, k = self.edges.num_nodes, self.edges.degree
         return self.edges.sum(m) if k is None else m.view(n, k, m.size(1)).sum(1)
 
 
 def split_edges(edges: Edges, like: Tensor, width: int) -> list[EdgeBlock]:
-    """Blocks of some 2000 edges a thread on the CPU without gradients, else one.
+    """Split edges into blocks of about 2000 edges per thread on the CPU without gradients, else into one block.
 
     Parameters
     ----------
     edges : Edges
     like : Tensor
-        Whose type and device the memory has.
+        Tensor with the dtype and device of the buffers.
     width : int
-        Of the widest tensor that is asked for room.
+        Width of the widest buffered tensor.
     """
     n, total = edges.num_nodes, edges.num_edges
     if torch.is_grad_enabled() or like.device.type != "cpu" or not total:
@@ -97,14 +97,14 @@ def _some(edges: Edges, nodes: slice, rows: slice) -> Edges:
 
 
 def map_blocks(parts: Sequence[EdgeBlock], work: Callable[[EdgeBlock], Tensor], rows: int) -> Tensor:
-    """What ``work`` makes of each block, one below the other: ``(rows, C)``."""
-    made = work(parts[0])
+    """Apply ``work`` to each block and concatenate the results to ``(rows, C)``."""
+    result = work(parts[0])
     if len(parts) == 1:
-        return made
-    whole, end = made.new_empty(rows, made.size(1)), len(made)
-    whole[:end] = made
+        return result
+    joined, end = result.new_empty(rows, result.size(1)), len(result)
+    joined[:end] = result
     for part in parts[1:]:
-        made = work(part)
-        whole[end : end + len(made)] = made
-        end += len(made)
-    return whole
+        result = work(part)
+        joined[end : end + len(result)] = result
+        end += len(result)
+    return joined

@@ -1,4 +1,4 @@
-"""ProteinMPNN's autoregressive decoder: ``proteinmpnn_decoder``."""
+"""Autoregressive decoder of ProteinMPNN: ``proteinmpnn_decoder``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, split_edges, map_blocks
+from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, map_blocks, split_edges
 from protgraph_plugins.proteinmpnn.layers import PairMLP
 from torch import Tensor, nn
 
@@ -22,29 +22,29 @@ ENTRY_POINTS = {"protgraph.layers": {"proteinmpnn_decoder": "ProteinMPNNDecoder"
 
 @dataclass
 class DecoderCache(DecoderState):
-    """Parts of messages.
+    """Cached parts of messages.
 
     Parameters
     ----------
     h : Tensor
-        ``(N, C)``, what the encoder says of each residue.
+        ``(N, C)``, encoding of each residue.
     edge : Tensor
-        ``(N · K, D)``, what it says of each edge. Fewer than K neighbors are filled up.
+        ``(N · K, D)``, encoding of each edge, padded to K neighbors.
     copies, num_nodes : int
     of_edge : list of Tensor
-        For each layer ``(N, K, C)``: what edges add to messages; empty without copies.
+        Contribution of edges to messages, ``(N, K, C)`` per layer; empty without copies.
     neighbor : Tensor
         ``(N, K)`` int64.
     there : Tensor or None
-        ``(N, K, 1)``, 0 where filled up; None where all have K.
+        ``(N, K, 1)``, 0 for padding; None without padding.
     count : Tensor
-        ``(N, 1)`` neighbors.
+        ``(N, 1)``, number of neighbors.
     undecoded : list of Tensor
-        For each layer ``(N, C)``: what a residue adds to messages before it is decoded.
+        Contribution of a residue to messages before it is decoded, ``(N, C)`` per layer.
     of_source : list of Tensor
-        For each layer ``(copies · N, C)``: what it adds now; empty without copies, where nothing is to be chosen.
+        Its current contribution, ``(copies · N, C)`` per layer; empty without copies.
     table : list of Tensor
-        For each layer ``(types, C)``: what its type adds besides.
+        Contribution of each type, ``(types, C)`` per layer.
     """
 
     h: Tensor
@@ -70,11 +70,11 @@ class _Layer(PairMLP):
 
 
 class ProteinMPNNDecoder(Decoder):
-    """Residue types one after the other: i hears types and states of those decoded before it, of others the encoding.
+    """Autoregressive decoder: i uses types and states of residues decoded before it, and the encoding of the others.
 
-    With s the type's embedding, h⁰ the encoder's result and i ← j decoded before i:
-    ``h_i ← norm(h_i + 1/30 Σ_j MLP[h_i, e_ij, s_j, h_j])`` for those, ``MLP[h_i, e_ij, 0, h⁰_j]`` for the others, and
-    ``h_i ← norm(h_i + FFN(h_i))``; ``depth`` times. A residue does not see its own type.
+    With s the embedding of types and h⁰ the encoding: ``h_i ← norm(h_i + 1/30 Σ_j m_ij)``, where ``m_ij`` is
+    ``MLP[h_i, e_ij, s_j, h_j]`` for j decoded before i and ``MLP[h_i, e_ij, 0, h⁰_j]`` for the others, then
+    ``h_i ← norm(h_i + FFN(h_i))``; ``depth`` times. The output of a residue does not depend on its type.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class ProteinMPNNDecoder(Decoder):
     depth : int
         Rounds.
     scale : float
-        What sums of messages are divided by: a constant, not the number of neighbors.
+        Constant divisor of the sum of messages (not the number of neighbors).
     dropout : float
         Probability.
 
@@ -91,8 +91,8 @@ class ProteinMPNNDecoder(Decoder):
     Reads: h ``(N, C)`` and edge_attr ``(E, D)`` scalars, edges, aatype ``(N,)``, decoding_rank ``(N,)``.
     Writes: h ``(N, C)``.
 
-    The products of h and s in a message's first map are worked out on nodes; where types are chosen one after the
-    other, those of e before decoding begins.
+    Linear maps of h and s in the first layer of a message are computed on nodes. During sampling, those of e are
+    computed once, before decoding.
 
     References
     ----------
@@ -104,10 +104,10 @@ class ProteinMPNNDecoder(Decoder):
     ) -> None:
         super().__init__(fields)
         if depth < 1:
-            raise OptionError(f"depth={depth}: a decoder has 1 round of messages or more")
+            raise OptionError(f"invalid depth: {depth}. Use an integer from 1.")
         types = fields["aatype"].classes
         if types is None:
-            raise WiringError(f"proteinmpnn_decoder reads aatype from {fields['aatype'].name!r}, which is no category")
+            raise WiringError(f"aatype of proteinmpnn_decoder is not a category: {fields['aatype'].name!r}.")
         dim, edge = self.scalar_width("h"), self.scalar_width("edge_attr")
         self.embed = nn.Embedding(types, dim)
         self.layers = nn.ModuleList(_Layer(dim, edge, scale, dropout) for _ in range(depth))
@@ -140,8 +140,8 @@ class ProteinMPNNDecoder(Decoder):
         later = rank[state.neighbor] >= rank[:, None]  # (N, K)
         parts = split_edges(_from(state.neighbor + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
         for number, layer in enumerate(self.layers):
-            told = layer.source(h) + state.table[number][aatype]
-            nodes = layer.of_target(h), torch.cat([told, state.undecoded[number]])
+            sources = layer.source(h) + state.table[number][aatype]
+            nodes = layer.of_target(h), torch.cat([sources, state.undecoded[number]])
 
             def total(part: EdgeBlock, layer: _Layer = layer, nodes: tuple[Tensor, Tensor] = nodes) -> Tensor:
                 m = layer(state.edge[part.rows], nodes, part)
@@ -149,7 +149,7 @@ class ProteinMPNNDecoder(Decoder):
 
             h = layer.update(h, map_blocks(parts, total, n), state.count)
             if state.copies:
-                state.of_source[number][copy * n : (copy + 1) * n] = told
+                state.of_source[number][copy * n : (copy + 1) * n] = sources
         return h
 
     def reset(self, state: DecoderCache, rows: Tensor) -> None:
@@ -163,9 +163,9 @@ class ProteinMPNNDecoder(Decoder):
         for layer, of_edge, of_source in zip(self.layers, state.of_edge, state.of_source, strict=True):
             z = of_source.index_select(0, around.flatten()).view(*around.shape, of_source.size(1))  # (R, K, C)
             z.add_(of_edge.index_select(0, node)).add_(layer.target(h)[:, None])
-            own = layer.source(h)
+            source = layer.source(h)
             h = layer.update(h, self._total(layer.inner(z), state, node), state.count[node])
-            of_source.index_copy_(0, rows, own)
+            of_source.index_copy_(0, rows, source)
         return h
 
     def commit(self, state: DecoderCache, rows: Tensor, types: Tensor) -> None:
@@ -174,19 +174,19 @@ class ProteinMPNNDecoder(Decoder):
 
     @staticmethod
     def _total(m: Tensor, state: DecoderCache, node: Tensor | slice) -> Tensor:
-        """Sums ``(R, C)`` of the messages ``(R, K, C)`` of some nodes."""
+        """Sum the messages ``(R, K, C)`` of nodes to ``(R, C)``, without padding."""
         return m.sum(1) if state.there is None else (m * state.there[node]).sum(1)
 
 
 def _from(place: Tensor, sources: int) -> Edges:
-    """Edges from ``(N, K)`` rows of a table of so many."""
+    """Return edges to N nodes from rows ``(N, K)`` of a table of ``sources`` rows."""
     n, k = place.shape
     target = torch.arange(n, device=place.device).repeat_interleave(k)
     return Edges(torch.stack([place.flatten(), target]), n, degree=k, num_sources=sources)
 
 
 def _padded(edges: Edges) -> tuple[Tensor, Tensor | None]:
-    """``(N, K)`` neighbors of each node, filled up with node 0, and where there is one; None where all have K."""
+    """Return neighbors ``(N, K)``, padded with node 0, and a mask of neighbors, or None without padding."""
     if edges.degree is not None:
         return edges.index[0].view(edges.num_nodes, edges.degree), None
     count, widest = edges.count, edges.max_degree
@@ -196,7 +196,7 @@ def _padded(edges: Edges) -> tuple[Tensor, Tensor | None]:
 
 
 def _filled(e: Tensor, there: Tensor | None) -> Tensor:
-    """``(E, D)`` as ``(N · K, D)``, 0 where filled up."""
+    """Pad edge features ``(E, D)`` with 0 to ``(N · K, D)``."""
     if there is None:
         return e
     return e.new_zeros(there.numel(), e.size(1)).masked_scatter(there.flatten()[:, None], e)

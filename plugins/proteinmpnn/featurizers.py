@@ -1,4 +1,4 @@
-"""What ProteinMPNN sees of a backbone: neighbors, the virtual CB, distances of atoms, places along the chain."""
+"""Features of ProteinMPNN: nearest neighbors, virtual CB, atom distances and sequence offsets."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ ENTRY_POINTS = {
     },
 }
 
-#: Edges of which a thread works out radial bases at once: 512 × 400 float32 are 0.8 MB and stay in a core's cache.
+#: Edges per thread and block of radial bases: 512 × 400 float32 take 0.8 MB and fit the cache of a core.
 EDGES = 512
 #: Coefficients of b × c, b and c: ideal bond lengths and angles at CA (Dauparas et al. 2022, supplement).
 CB_CROSS, CB_N, CB_C = -0.58273431, 0.56802827, -0.54067466
 
 
 class BackboneKnn(EdgeFeaturizer):
-    """Edges from the k residues with the nearest CA to each residue, itself the first of them.
+    """Edges to each residue from the k residues with the nearest CA, itself first.
 
     Parameters
     ----------
     k : int
-        Neighbors of each residue, itself included; all where a protein has fewer.
+        Neighbors of each residue, itself included; all residues of smaller proteins.
     atoms : {"backbone", "ca"}
-        Which atoms a residue must have: all four of N, CA, C and O, or CA. One without them has no edges, and is in
-        nobody's: where it stands is not known well enough, and its place in the sequence stays.
+        Required atoms of a residue: N, CA, C and O, or CA. A residue without them has no edges and is not a neighbor of
+        any other; it keeps its sequence position.
 
     Notes
     -----
-    Where a protein has fewer than k whole residues, the reference takes others too, as the farthest, what they miss at
-    the origin: its numbers then depend on where the protein lies. Elsewhere the two agree.
+    If a protein has fewer than k complete residues, the reference also takes incomplete ones, as the farthest, with
+    missing atoms at the origin. Its values then depend on the position of the protein. Otherwise the two agree.
 
     References
     ----------
@@ -58,9 +58,9 @@ class BackboneKnn(EdgeFeaturizer):
     def __init__(self, *, k: int = 48, atoms: str = "backbone") -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"backbone_knn takes a whole number k of at least 1, got {k!r}")
+            raise OptionError(f"invalid k of backbone_knn: {k!r}. Use an integer from 1.")
         if atoms not in ("backbone", "ca"):
-            raise OptionError(f"backbone_knn: atoms={atoms!r} is none of 'backbone', 'ca'")
+            raise OptionError(f"invalid atoms of backbone_knn: {atoms!r}. Allowed: 'backbone', 'ca'.")
         self.k, self.atoms = k, atoms
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -75,7 +75,7 @@ class BackboneKnn(EdgeFeaturizer):
 
 
 class VirtualCb(TensorFeaturizer):
-    """Where CB would be, ``CA - 0.583 b × c + 0.568 b - 0.541 c`` with ``b = CA - N`` and ``c = C - CA``.
+    """Virtual CB from ideal geometry, ``CA - 0.583 b × c + 0.568 b - 0.541 c`` with ``b = CA - N`` and ``c = C - CA``.
 
     Reads
     -----
@@ -86,7 +86,7 @@ class VirtualCb(TensorFeaturizer):
     Writes
     ------
     cb : (N, 3), point, Å
-        CA where N or C is missing. A mirror image does not mirror it: residues are chiral.
+        CA if N or C is missing. It is not mirrored by a reflection, since residues are chiral.
 
     References
     ----------
@@ -98,7 +98,7 @@ class VirtualCb(TensorFeaturizer):
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         there = f["backbone_mask"][:, :3].all(1)[:, None, None]
-        n, ca, c = f["backbone"][:, :3].masked_fill(~there, 0.0).unbind(1)  # no NaN: its gradient would spread
+        n, ca, c = f["backbone"][:, :3].masked_fill(~there, 0.0).unbind(1)  # NaN would spread through the gradient
         b, c = ca - n, c - ca
         step = CB_CROSS * torch.linalg.cross(b, c) + CB_N * b + CB_C * c
         return {CB.name: f["pos"] + step}
@@ -126,12 +126,12 @@ class AtomPairRbf(TensorFeaturizer):
     Writes
     ------
     atom_pair_rbf : (E, 25·bins), 0e, dimensionless
-        Atom of i slowest (N, CA, C, O, CB), then atom of j, then the bins; 0 where either residue misses an atom.
+        Index order: atom of i (N, CA, C, O, CB), atom of j, bin; 0 if either residue lacks an atom.
 
     References
     ----------
-    Dauparas et al. 2022, doi:10.1126/science.add2187, supplement; σ as in their program, without the 1/2 of a normal
-    density.
+    Dauparas et al. 2022, doi:10.1126/science.add2187, supplement; σ as in the reference program, without
+    the 1/2 of a normal density.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("backbone", "backbone_mask", "cb", "edges")
@@ -140,23 +140,23 @@ class AtomPairRbf(TensorFeaturizer):
     def __init__(self, *, bins: int = 16, low: float = 2.0, high: float = 22.0) -> None:
         super().__init__()
         if not (isinstance(bins, int) and bins >= 2):
-            raise OptionError(f"atom_pair_rbf takes a whole number of bins of at least 2, got {bins!r}")
+            raise OptionError(f"invalid bins of atom_pair_rbf: {bins!r}. Use an integer from 2.")
         if not high > low:
-            raise OptionError(f"atom_pair_rbf takes centers from low to high, got {low!r} to {high!r} Å")
+            raise OptionError(f"invalid centers of atom_pair_rbf: {low!r} to {high!r} Å. high must be above low.")
         self.bins, self.low, self.high = bins, low, high
         self.declare(atom_pair_rbf=f"{25 * bins}x0e")
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        edges, whole = f["edges"], f["backbone_mask"].all(1)
-        backbone = f["backbone"].masked_fill(~whole[:, None, None], 0.0)
+        edges, complete = f["edges"], f["backbone_mask"].all(1)
+        backbone = f["backbone"].masked_fill(~complete[:, None, None], 0.0)
         atoms = torch.cat([backbone, f["cb"][:, None]], 1).flatten(1)  # (N, 15)
         basis = self._basis(atoms, edges.index)  # (E, 25 bins)
-        if whole.device.type != "cpu" or not bool(whole.all()):  # asking a GPU would wait for it
-            basis = basis * (edges.target(whole) & edges.source(whole))[:, None]
+        if complete.device.type != "cpu" or not bool(complete.all()):  # bool() would synchronize with a device
+            basis = basis * (edges.target(complete) & edges.source(complete))[:, None]
         return {ATOM_PAIR_RBF.name: basis}
 
     def _basis(self, atoms: Tensor, index: Tensor) -> Tensor:
-        """``(N, 15)`` and ``(2, E)`` to ``(E, 25 bins)``; on the CPU without gradients some edges at a time."""
+        """Return ``(E, 25 bins)`` from ``(N, 15)`` and ``(2, E)``; in blocks of edges on the CPU without gradients."""
         if atoms.requires_grad or atoms.device.type != "cpu" or not index.numel():
             return self._of_edges(atoms, index)
         basis, each = atoms.new_empty(index.size(1), 25 * self.bins), EDGES * torch.get_num_threads()
@@ -166,17 +166,17 @@ class AtomPairRbf(TensorFeaturizer):
 
     def _of_edges(self, atoms: Tensor, index: Tensor) -> Tensor:
         other, own = (atoms.index_select(0, end).t().contiguous().view(5, 3, -1) for end in index)
-        distance = (own[:, None] - other).square().sum(2).add(SOFTEN).sqrt()  # (5, 5, E): edges last is fastest
+        distance = (own[:, None] - other).square().sum(2).add(SOFTEN).sqrt()  # (5, 5, E), edges last for speed
         return gaussians(distance.flatten(0, 1).t().contiguous(), self.bins, self.low, self.high).flatten(1)
 
 
 class RelativePosition(TensorFeaturizer):
-    """Offset along the chain as a category: ``seq_pos[i] - seq_pos[j]`` clipped to ±clip, plus clip; last: other chain.
+    """Sequence offset as a category: ``seq_pos[i] - seq_pos[j]`` clipped to ±clip, plus clip; last: other chain.
 
     Parameters
     ----------
     clip : int
-        Largest offset told apart.
+        Largest offset with a separate class.
 
     Reads
     -----
@@ -189,7 +189,7 @@ class RelativePosition(TensorFeaturizer):
 
     Notes
     -----
-    ``edge_offset`` has the same, one-hot and counted the other way.
+    ``edge_offset`` is the same one-hot, with the opposite sign.
 
     References
     ----------
@@ -202,7 +202,7 @@ class RelativePosition(TensorFeaturizer):
     def __init__(self, *, clip: int = 32) -> None:
         super().__init__()
         if not (isinstance(clip, int) and clip >= 1):
-            raise OptionError(f"relative_position takes a whole number clip of at least 1, got {clip!r}")
+            raise OptionError(f"invalid clip of relative_position: {clip!r}. Use an integer from 1.")
         self.clip = clip
         self.out[RELATIVE_POSITION.name] = RELATIVE_POSITION.as_(RELATIVE_POSITION.name, classes=2 * clip + 2)
 

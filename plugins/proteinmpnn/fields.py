@@ -1,4 +1,4 @@
-"""The fields that ProteinMPNN's featurizers write."""
+"""Fields written by the featurizers of ProteinMPNN."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from protgraph import FieldSpec, register_field
 
 __all__ = ["ATOM_PAIR_RBF", "CA_ORIENTATION", "CA_PAIR_RBF", "CB", "RELATIVE_POSITION"]
 
-CB = register_field(FieldSpec("cb", "node", "point", unit="Å", chiral=True, doc="virtual CB; CA where an atom misses"))
+CB = register_field(FieldSpec("cb", "node", "point", unit="Å", chiral=True, doc="virtual CB; CA if N or C is missing"))
 ATOM_PAIR_RBF = register_field(
     FieldSpec("atom_pair_rbf", "edge", "400x0e", chiral=True, doc="radial bases of the 25 distances of N, CA, C, O, CB")
 )

@@ -1,4 +1,4 @@
-"""The message passing of ProteinMPNN: ``proteinmpnn_encoder``."""
+"""Encoder of ProteinMPNN: ``proteinmpnn_encoder``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, split_edges, map_blocks
+from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, map_blocks, split_edges
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
@@ -18,12 +18,12 @@ ENTRY_POINTS = {"protgraph.layers": {"proteinmpnn_encoder": "ProteinMPNNEncoder"
 
 
 class PairMLP(nn.Module):
-    """``m_ij = g(W₂ g(A h_i + B e_ij + C h_j + b₁) + b₂)``; the reference's W₁ is ``[A B C]``, g the GELU by erf.
+    """Message MLP ``m_ij = g(W₂ g(A h_i + B e_ij + C h_j + b₁) + b₂)`` with g the GELU (erf); W₁ = ``[A B C]``.
 
     Parameters
     ----------
     node : int, optional
-        Width of h; None where there is none.
+        Width of h; None without h.
     edge : int
         Width of e.
     dim : int
@@ -38,31 +38,31 @@ class PairMLP(nn.Module):
         self.middle = nn.Linear(dim, dim)
 
     def of_nodes(self, h: Tensor | None) -> tuple[Tensor, Tensor] | None:
-        """``A h + b₁`` and ``C h``, ``(N, dim)`` each."""
+        """Compute ``A h + b₁`` and ``C h``, ``(N, dim)`` each; None without h."""
         return None if self.source is None else (self.of_target(h), self.source(h))
 
     def of_target(self, h: Tensor) -> Tensor:
-        """``A h + b₁``, ``(…, dim)``."""
+        """Compute ``A h + b₁``, ``(…, dim)``."""
         return linear(h, self.target.weight, self.edge.bias)
 
     def forward(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, block: EdgeBlock) -> Tensor:
-        """``(E', dim)`` from e ``(E', D)`` of a block and ``A h + b₁`` and ``C h`` of nodes; in room 1."""
+        """Compute m ``(E', dim)`` of a block from e ``(E', D)`` and ``A h + b₁`` and ``C h`` of nodes; in buffer 1."""
         w = self.edge.weight
         if nodes is None:
-            z = torch.addmm(self.edge.bias, e, w.t(), out=block.room(0, len(w)))
+            z = torch.addmm(self.edge.bias, e, w.t(), out=block.buffer(0, len(w)))
         else:
             z = block.pair(*nodes)
-            z = torch.addmm(z, e, w.t(), out=block.over(z))
+            z = torch.addmm(z, e, w.t(), out=block.reuse(z))
         z, w = block.gelu(z), self.middle.weight
-        return block.gelu(torch.addmm(self.middle.bias, z, w.t(), out=block.room(1, len(w))))
+        return block.gelu(torch.addmm(self.middle.bias, z, w.t(), out=block.buffer(1, len(w))))
 
     def inner(self, z: Tensor) -> Tensor:
-        """``g(W₂ g(z) + b₂)``, ``(…, dim)``."""
+        """Compute ``g(W₂ g(z) + b₂)``, ``(…, dim)``."""
         return gelu(self.middle(gelu(z)))
 
 
 class ProteinMPNNEncoder(GraphLayer):
-    """Nodes hear from their edges, then edges from their nodes.
+    """Encoder layer of ProteinMPNN: update nodes from their edges, then edges from their nodes.
 
     ``h_i ← norm(h_i + 1/30 Σ_j MLP[h_i, e_ij, h_j])``, ``h_i ← norm(h_i + FFN(h_i))``,
     ``e_ij ← norm(e_ij + MLP[h_i, e_ij, h_j])``; three linear maps in each MLP, with GELU.
@@ -71,18 +71,18 @@ class ProteinMPNNEncoder(GraphLayer):
     ----------
     fields : mapping of str to FieldSpec
     dim : int
-        Width of h where none is read; else it keeps its own.
+        Width of h if none is read; else h keeps its width.
     scale : float
-        What sums of messages are divided by: a constant, not the number of neighbors.
+        Constant divisor of the sum of messages (not the number of neighbors).
     dropout : float
         Probability.
 
     Notes
     -----
-    Reads: edges, edge_attr ``(E, D)`` scalars; optionally h ``(N, C)`` scalars, 0 where it is not wired.
+    Reads: edges, edge_attr ``(E, D)`` scalars; optionally h ``(N, C)`` scalars, 0 if it is not wired.
     Writes: h ``(N, dim)`` and edge_attr ``(E, D)``, scalars.
 
-    The linear parts of h are worked out on nodes, the last map of a message after the sum: a third of the products.
+    Linear maps of h are computed on nodes, and the last map of a message after the sum: a third of the products.
 
     References
     ----------
@@ -112,10 +112,10 @@ class ProteinMPNNEncoder(GraphLayer):
         parts, nodes = split_edges(edges, e, max(e.size(1), self.edge_out.in_features)), self.message.of_nodes(h)
         total = map_blocks(parts, lambda part: part.sum(self.message(e[part.rows], nodes, part)), edges.num_nodes)
         h = self.update(h, total, edges.count[:, None].to(e.dtype))
-        nodes = self.edge_message.of_nodes(h)
-        return {"h": h, "edge_attr": map_blocks(parts, lambda part: self._edges(e[part.rows], nodes, part), len(e))}
+        pairs = self.edge_message.of_nodes(h)
+        return {"h": h, "edge_attr": map_blocks(parts, lambda part: self._edges(e[part.rows], pairs, part), len(e))}
 
     def _edges(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, part: EdgeBlock) -> Tensor:
         m, w = self.edge_message(e, nodes, part), self.edge_out.weight
-        step = self.dropout(torch.addmm(self.edge_out.bias, m, w.t(), out=part.room(0, len(w))))
-        return self.edge_norm(torch.add(e, step, out=part.over(step)))
+        step = self.dropout(torch.addmm(self.edge_out.bias, m, w.t(), out=part.buffer(0, len(w))))
+        return self.edge_norm(torch.add(e, step, out=part.reuse(step)))

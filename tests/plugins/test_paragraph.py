@@ -23,7 +23,7 @@ def folder(shared_data, monkeypatch):
 
 
 @torch.no_grad()
-def test_the_published_example_comes_out(folder):
+def test_the_published_example_is_reproduced(folder):
     with open(folder / "example_predictions.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     loops = binding_loops(pg.clean(pg.load_structure(folder / "4edw.pdb")))
@@ -36,7 +36,7 @@ def test_the_published_example_comes_out(folder):
     assert np.abs(found.double().numpy() - want).max() <= 1e-6
 
 
-def test_one_chain_has_weights_of_its_own(folder):
+def test_single_chains_have_separate_weights(folder):
     whole = pg.clean(pg.load_structure(folder / "4edw.pdb"))
     both = binding_loops(whole)
     for name, heavy, light in (("heavy", "H", ""), ("light", "", "L")):
@@ -47,15 +47,15 @@ def test_one_chain_has_weights_of_its_own(folder):
         assert 0.1 < p.max() <= 1
 
 
-def test_what_is_no_antibody_is_told(structures_dir):
+def test_a_protein_without_binding_loops_is_an_error(structures_dir):
     residues = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
     with pytest.raises(SelectionError, match="'H'"):
         binding_loops(residues)
-    with pytest.raises(SelectionError, match="are they numbered after IMGT"):
+    with pytest.raises(SelectionError, match="IMGT"):
         binding_loops(replace(residues, res_id=residues.res_id + 500), heavy="A", light="")
 
 
-def test_weights_that_are_not_here_are_told(monkeypatch, tmp_path):
+def test_the_error_without_weights_has_the_folder_variable(monkeypatch, tmp_path):
     monkeypatch.setenv("PROTGRAPH_PARAGRAPH", str(tmp_path))
-    with pytest.raises(MissingExtraError, match="set PROTGRAPH_PARAGRAPH to that folder"):
+    with pytest.raises(MissingExtraError, match="PROTGRAPH_PARAGRAPH"):
         pretrained("paragraph.paired")

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_plugins.proteinmpnn import featurizers
-from protgraph_plugins.proteinmpnn import split_edges as module
+from protgraph_plugins.proteinmpnn import blocks, featurizers
 from protgraph_plugins.proteinmpnn.blocks import map_blocks, split_edges
 
 import protgraph as pg
@@ -41,16 +40,16 @@ def batch(model, residues, kind):
 
 def told(model, graphs):
     found = Decoding.of(model, graphs)
-    return teacher_forced_log_probs(found, torch.arange(len(found.aatype)).flip(0)), found.f["edge_attr"]
+    return teacher_forced_log_probs(found, torch.arange(len(found.aatype)).flip(0)), found.fields["edge_attr"]
 
 
 @pytest.mark.parametrize("size", [1, 100, 1000])
 @pytest.mark.parametrize("kind", ["regular", "missing atoms", "tiny", "no edges"])
-def test_blocks_give_what_all_edges_at_once_give(model, residues, monkeypatch, kind, size):
+def test_blocks_equal_all_edges_at_once(model, residues, monkeypatch, kind, size):
     graphs = batch(model, residues, kind)
     whole = told(model, graphs)  # with gradients: one block, nothing overwritten
     assert all(x.requires_grad or not x.numel() for x in whole)
-    monkeypatch.setattr(module, "EDGES", size)
+    monkeypatch.setattr(blocks, "EDGES_PER_THREAD", size)
     monkeypatch.setattr(featurizers, "EDGES", size)
     with torch.no_grad():
         pieces = told(model, graphs)
@@ -58,8 +57,8 @@ def test_blocks_give_what_all_edges_at_once_give(model, residues, monkeypatch, k
         torch.testing.assert_close(a, b.detach(), rtol=0, atol=1e-12)
 
 
-def test_the_fields_that_a_layer_reads_stay_as_they_are(model, residues, monkeypatch):
-    monkeypatch.setattr(module, "EDGES", 100)
+def test_input_fields_are_not_modified(model, residues, monkeypatch):
+    monkeypatch.setattr(blocks, "EDGES_PER_THREAD", 100)
     with torch.no_grad():
         f = model.fields_of(batch(model, residues, "regular"))
         for w, layer in zip(model.wires, model.layers, strict=True):
@@ -71,13 +70,13 @@ def test_the_fields_that_a_layer_reads_stay_as_they_are(model, residues, monkeyp
 
 
 @pytest.mark.parametrize("degree", [3, None])
-def test_blocks_have_every_node_and_edge_once_and_in_order(degree, monkeypatch):
+def test_blocks_cover_nodes_and_edges_once_in_order(degree, monkeypatch):
     count = torch.full((50,), 3) if degree else torch.arange(50) % 5
     target = torch.arange(50).repeat_interleave(count)
     index = torch.stack([torch.arange(len(target)) % 50, target])
     edges = pg.Edges(index, 50, degree=degree)
-    monkeypatch.setattr(module, "EDGES", 10)
-    assert len(split_edges(edges, torch.zeros(1), 4)) == 1  # gradients may be wanted
+    monkeypatch.setattr(blocks, "EDGES_PER_THREAD", 10)
+    assert len(split_edges(edges, torch.zeros(1), 4)) == 1  # gradients are enabled
     with torch.no_grad():
         parts = split_edges(edges, torch.zeros(1), 4)
     assert len(parts) > 3

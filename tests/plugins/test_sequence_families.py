@@ -35,7 +35,7 @@ def test_paper_sizes(name, width, depth, others):
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt"])
-def test_a_fasta_file_is_enough_and_coordinates_say_nothing(tmp_path, name):
+def test_sequence_models_read_fasta_and_ignore_coordinates(tmp_path, name):
     model = pg.build_model(name, TYPES, seed=0).eval()
     protein = make_protein((12,), seed=5)
     path = tmp_path / "one.fasta"
@@ -45,7 +45,7 @@ def test_a_fasta_file_is_enough_and_coordinates_say_nothing(tmp_path, name):
     assert torch.equal(model(model.plan.precompute(alone))["logits"], model(model.plan.precompute(protein))["logits"])
 
 
-def test_what_is_masked_says_nothing_but_where_it_is():
+def test_masked_types_do_not_change_predictions():
     model = pg.build_model("bert", TYPES, seed=0).eval()
     graph = model.plan.precompute(make_protein((12,), seed=5))
     graph.masked[3] = True
@@ -64,7 +64,7 @@ def report_of(model, check="node_order"):
 
 
 @pytest.mark.parametrize("name, why", [("gpt.small", "causal"), ("bert.small", "places of several chains follow")])
-def test_the_order_of_chains_is_an_input_and_said_to_be(name, why):
+def test_the_order_of_chains_is_a_documented_input(name, why):
     result = report_of(name)
     assert result.status == "expected" and why in result.message
 
@@ -77,7 +77,7 @@ def test_without_an_order_of_chains_their_order_does_not_matter():
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt"])
-def test_training_lowers_the_loss_on_what_it_sees(name):
+def test_training_lowers_the_training_loss(name):
     """A protein of two alternating types is learned in a few steps."""
     model = pg.build_model(name, TYPES, seed=0).train()
     graph = model.plan.precompute(make_protein((40,), seed=1))

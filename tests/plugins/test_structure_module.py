@@ -24,7 +24,7 @@ def built(seed: int = 0) -> ProteinModel:
     return pg.build_model("structure_module", STRUCTURE_PREDICTION.target, seed=seed)
 
 
-def test_without_frames_residues_begin_unturned_at_the_origin():
+def test_without_frames_residues_start_at_the_origin():
     g = torch.Generator().manual_seed(0)
     h = torch.randn(5, 6, generator=g, dtype=F64)
     proteins = Proteins(torch.tensor([0, 0, 0, 1, 1]), (3, 2))
@@ -43,7 +43,7 @@ def test_without_frames_residues_begin_unturned_at_the_origin():
         torch.testing.assert_close(value, expected[name], rtol=1e-12, atol=1e-12)
 
 
-def test_what_begins_at_the_origin_says_that_it_does_not_turn_with_the_protein():
+def test_models_that_start_at_the_origin_are_not_equivariant_and_declare_it():
     update = BackboneUpdate({"h": H})
     assert [update.out[name].irreps for name in ("frame", "pos", "motion")] == ["9x0e", "3x0e", "3x0e"]
     again = BackboneUpdate({"h": H, "frame": update.out["frame"], "pos": update.out["pos"]})
@@ -55,7 +55,7 @@ def test_what_begins_at_the_origin_says_that_it_does_not_turn_with_the_protein()
         BackboneUpdate({"h": H, "pos": field("pos")})
 
 
-def test_the_answer_is_a_peptide_made_of_the_sequence_alone():
+def test_the_prediction_is_a_peptide_from_the_sequence():
     model = built().double().eval()
     residues = make_protein((12, 7), seed=5)
     fasta = residues.hide({"coordinates", "sidechain", "b_factor"})
@@ -67,7 +67,7 @@ def test_the_answer_is_a_peptide_made_of_the_sequence_alone():
     torch.testing.assert_close(lengths, expected, rtol=0, atol=0.01)
 
 
-def test_it_learns_the_backbone_of_one_protein():
+def test_training_fits_the_backbone_of_one_protein():
     torch.manual_seed(0)
     residues = make_protein((20,), seed=2)
     model, y = built(), torch.from_numpy(STRUCTURE_PREDICTION.labels(residues))
