@@ -44,13 +44,13 @@ def edited(folder, **changes):
 
 def counting(monkeypatch):
     """Sequences that go through a network from now on."""
-    seen, usual = [], embedding.states_of
+    seen, usual = [], embedding.hidden_states
 
     def count(model, sequences, **options):
         seen.extend(sequences)
         return usual(model, sequences, **options)
 
-    monkeypatch.setattr(embedding, "states_of", count)
+    monkeypatch.setattr(embedding, "hidden_states", count)
     return seen
 
 
