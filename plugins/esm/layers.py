@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from protgraph import Conformity, FieldSpec, GraphLayer, Proteins
 from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS
 from protgraph.errors import WiringError
-from protgraph.nn.attention_recorder import AttentionMixin, PairWeights
+from protgraph.nn import AttentionMixin, PairWeights
 from protgraph.nn.positional_encoding import PositionCode, rotary_code
 
 __all__ = ["EsmEncoder"]

@@ -12,7 +12,7 @@ from torch.nn.functional import batch_norm, linear
 
 from protgraph import Conformity, Edges, FieldSpec, GraphLayer
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, check_choice
+from protgraph.nn import activation, check_choice
 
 __all__ = ["GearNet", "GearNetEdge", "RelationalConv"]
 ENTRY_POINTS = {"protgraph.layers": {"gearnet": "GearNet", "gearnet_edge": "GearNetEdge"}}

@@ -10,9 +10,9 @@ from scipy.spatial import cKDTree
 
 from protgraph import Residues, StructureFeaturizer
 from protgraph.errors import OptionError
-from protgraph.structure.descriptors.backbone_geometry import virtual_cb
-from protgraph.structure.neighbors import search as neighbors
-from protgraph.structure.residues.atoms import ATOM37, ELEMENTS
+from protgraph.structure.descriptors import virtual_cb
+from protgraph.structure.neighbors import knn
+from protgraph.structure.residues import ATOM37, ELEMENTS
 
 __all__ = ["ContextAtoms", "nearest_points"]
 ENTRY_POINTS = {"protgraph.featurizers": {"context_atoms": "ContextAtoms"}}
@@ -103,7 +103,7 @@ class ContextAtoms(StructureFeaturizer):
         taken = np.flatnonzero(np.isin(residues.atom_name, _SIDECHAIN) & self._is_included(number))
         start = np.searchsorted(residues.atom_residue[taken], np.arange(len(residues) + 1))
         others = max(min(self.sidechains, len(rows)) - 1, 0)
-        source = neighbors.knn(residues.pos[rows], others)[0].reshape(len(rows), others)
+        source = knn(residues.pos[rows], others)[0].reshape(len(rows), others)
         near = rows[np.concatenate([np.arange(len(rows))[:, None], source], 1)]  # (M, ≤ sidechains)
         atoms = [np.concatenate([np.arange(start[j], start[j + 1]) for j in nearest]) for nearest in near]
         return atoms, residues.atom_pos[taken], number[taken]

@@ -12,7 +12,7 @@ from torch.nn.functional import gelu
 
 from protgraph import Conformity, FieldSpec, GraphLayer
 from protgraph.errors import WiringError
-from protgraph.nn.node_update import NodeUpdate
+from protgraph.nn import NodeUpdate
 
 __all__ = ["ContextAtomEncoder", "ContextEmbed", "ContextEncoder"]
 ENTRY_POINTS = {
@@ -41,7 +41,7 @@ def _atoms_of(layer: GraphLayer, name: str) -> tuple[int, int]:
 
 
 def _occupied(mask: Tensor, dim: int) -> Tensor:
-    """Return the rows (dim 1) or columns (dim 0) of ``(N, k)`` with an atom; all on a device, without synchronization."""
+    """Return the rows (dim 1) or columns (dim 0) of ``(N, k)`` with an atom; all of them on a GPU, to avoid a sync."""
     if mask.device.type != "cpu":
         return torch.arange(mask.size(1 - dim), device=mask.device)
     return mask.any(dim).nonzero().flatten()

@@ -14,7 +14,7 @@ from protgraph import Target
 from protgraph.errors import CheckpointError
 from protgraph.model import PublishedWeights, find_weights, read_weights
 from protgraph.structure import ALPHABET
-from protgraph.structure.residues.atoms import ELEMENTS
+from protgraph.structure.residues import ELEMENTS
 
 __all__ = [
     "FOLDER_VARIABLE",

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from protgraph import Edges, FieldSpec
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.decoder import Decoder, DecoderState
-from protgraph.nn.node_update import NodeUpdate
+from protgraph.nn import Decoder, DecoderState, NodeUpdate
 
 __all__ = ["ProteinMPNNDecoder", "DecoderCache"]
 ENTRY_POINTS = {"protgraph.layers": {"proteinmpnn_decoder": "ProteinMPNNDecoder"}}

@@ -13,7 +13,7 @@ from torch import Tensor
 from protgraph import Conformity, EdgeFeaturizer, EdgeList, Residues, TensorFeaturizer
 from protgraph.errors import OptionError
 from protgraph.featurize.gaussian import SOFTEN, gaussians
-from protgraph.structure.neighbors import search as neighbors
+from protgraph.structure.neighbors import knn
 
 __all__ = ["AtomPairRbf", "BackboneKnn", "RelativePosition", "VirtualCb"]
 ENTRY_POINTS = {
@@ -67,7 +67,7 @@ class BackboneKnn(EdgeFeaturizer):
         mask = residues.backbone_mask
         there = np.flatnonzero(mask.all(1) if self.atoms == "backbone" else mask[:, 1])
         most = max(min(self.k, len(there)) - 1, 0)
-        others = neighbors.knn(residues.pos[there], most).reshape(2, len(there), most)  # (2, M, K - 1)
+        others = knn(residues.pos[there], most).reshape(2, len(there), most)  # (2, M, K - 1)
         own = np.broadcast_to(np.arange(len(there))[:, None], (2, len(there), 1))
         source, target = there[np.concatenate([own, others], 2).reshape(2, -1)]
         degree = len(source) // len(residues) if len(there) == len(residues) else None

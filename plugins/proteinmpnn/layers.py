@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
 from protgraph import FieldSpec, GraphLayer
-from protgraph.nn.node_update import NodeUpdate
+from protgraph.nn import NodeUpdate
 
 __all__ = ["PairMLP", "ProteinMPNNEncoder"]
 ENTRY_POINTS = {"protgraph.layers": {"proteinmpnn_encoder": "ProteinMPNNEncoder"}}

@@ -164,7 +164,7 @@ class CaOrientation(TensorFeaturizer):
         return {CA_ORIENTATION.name: torch.cat([direction, _quaternion(rotation)], 1)}
 
     def _frames(self, pos: Tensor, line: _Line) -> Tensor:
-        """Return frames ``(N, 3, 3)``, axes as rows; 0 without two steps and, if published, at the last two residues."""
+        """Return frames ``(N, 3, 3)``, axes as rows; 0 without two steps and, if published, for the last residues."""
         step, next_step = (self._unit(a, b) for a, b in ((line.before, pos), (pos, line.after)))
         if self.corrected:
             step, next_step = step * line.has_before[:, None], next_step * line.has_after[:, None]

@@ -45,7 +45,7 @@ def logits(model: pg.ProteinModel, proteins: list[pg.Residues]) -> torch.Tensor:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_variant_runs_and_trains_on_real_chains(chains, name):
-    model = pg.build_model(name, TARGETS["node_classes"], seed=0)
+    model = pg.build_model(name, TARGETS["node_classification"], seed=0)
     out = logits(model, chains)
     assert out.shape == (sum(map(len, chains)), 3)
     assert out.isfinite().all()
@@ -66,14 +66,14 @@ def test_every_family_predicts_every_target(chains, name, target):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_component_of_a_model_is_used_and_survives_json(name):
-    graph = pg.build_model(name, TARGETS["node_classes"]).spec
+    graph = pg.build_model(name, TARGETS["node_classification"]).spec
     assert graph.dead_layers() == []
     assert pg.ModelSpec.from_dict(graph.to_dict()) == graph
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_logits_are_invariant_with_featurization(chains, moved, name):
-    model = pg.build_model(name, TARGETS["node_classes"], seed=0).double().eval()
+    model = pg.build_model(name, TARGETS["node_classification"], seed=0).double().eval()
     want = logits(model, [moved(r, np.eye(3), 0.0) for r in chains])
     for rotation in random_rotations(4):
         got = logits(model, [moved(r, rotation, 100.0) for r in chains])
@@ -82,7 +82,7 @@ def test_logits_are_invariant_with_featurization(chains, moved, name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_logits_are_invariant_in_float64_from_the_stored_graph(float64, chains, moved, name):
-    model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
+    model = pg.build_model(name, TARGETS["node_classification"], seed=0).eval()
     graph = collate([model.plan.precompute(moved(r, np.eye(3), 0.0)) for r in chains])
     want = model(graph)["logits"]
     shift = torch.full((3,), 100.0)
@@ -96,7 +96,7 @@ def test_logits_are_invariant_in_float64_from_the_stored_graph(float64, chains, 
 
 @pytest.mark.parametrize("name", ["majority", "sequence_mlp"])
 def test_baselines_do_not_use_coordinates(chains, name):
-    model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
+    model = pg.build_model(name, TARGETS["node_classification"], seed=0).eval()
     rng = np.random.default_rng(0)
     scrambled = [
         replace(r, pos=rng.normal(size=r.pos.shape), backbone=rng.normal(size=r.backbone.shape)) for r in chains
@@ -106,13 +106,13 @@ def test_baselines_do_not_use_coordinates(chains, name):
 
 @pytest.mark.parametrize("name", SEES_STRUCTURE)
 def test_graph_models_use_coordinates(chains, name):
-    model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
+    model = pg.build_model(name, TARGETS["node_classification"], seed=0).eval()
     stretched = [replace(r, pos=r.pos * 1.1, backbone=r.backbone * 1.1) for r in chains]
     assert relative_error(logits(model, stretched), logits(model, chains)) > 1e-3
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_batch_equals_singles(chains, name):
-    model = pg.build_model(name, TARGETS["node_classes"], seed=0).eval()
+    model = pg.build_model(name, TARGETS["node_classification"], seed=0).eval()
     alone = torch.cat([logits(model, [r]) for r in chains])
     assert relative_error(logits(model, chains), alone) < 1e-5
