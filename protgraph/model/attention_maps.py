@@ -1,4 +1,4 @@
-"""The attention of a model's layers as maps of residues to residues."""
+"""Attention maps of a model: the recorded weights of its layers as maps from residues to residues."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["AttentionMap", "attention_maps"]
 
 @dataclass(frozen=True, eq=False)
 class AttentionMap:
-    """How much each residue of a protein takes from each other one.
+    """Attention of the residues of one protein to each other.
 
     Parameters
     ----------
     weights : Tensor
-        ``(heads, L, L)``: residue i (rows) takes ``weights[:, i, j]`` from residue j. Rows sum to 1 where a layer has
-        no tokens besides residues, and a residue anything to see.
+        ``(heads, L, L)``: weight of residue j (column) in the sum of residue i (row). Rows sum to 1, unless the layer
+        has special tokens or a residue attends to nothing.
     visible : Tensor, optional
-        ``(L, L)`` bool, whether j can be seen from i at all (attention along edges, or within chains); None: always.
+        ``(L, L)`` bool, whether i may attend to j (e.g. along edges or within chains); None: all pairs.
     """
 
     weights: Tensor
@@ -40,14 +40,24 @@ def attention_maps(
     recorded: Mapping[str, Sequence[AttentionWeights]],
     proteins: Proteins,
 ) -> dict[str, list[AttentionMap]]:
-    """What the layers told in one pass of a model, as maps by path.
+    """Convert recorded attention weights to maps by layer path.
 
-    Attention of few queries to all residues, which pools a protein, is no map of residues and left out.
+    Attention of a few queries to all residues, i.e. pooling, is omitted.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model, for errors.
+    wires, layers : sequence
+        Layers of the model and their wiring.
+    recorded : mapping of str to sequence
+        ``AttentionRecorder.weights`` of one forward pass.
+    proteins : Proteins
 
     Raises
     ------
     WiringError
-        There is no map.
+        If there is no map.
     """
     maps: dict[str, list[AttentionMap]] = {}
     for path, calls in recorded.items():
@@ -62,13 +72,13 @@ def attention_maps(
     if not maps:
         there = ", ".join(w.component.name for w in wires) or "none"
         raise WiringError(
-            f"model {name!r} has no layer with attention from residues to residues; its layers: {there}.\n"
-            "Models that have some: transformer, graph_transformer, gat, ipa, se3_transformer."
+            f"model {name!r} has no layer with attention between residues; its layers: {there}. "
+            "Models with attention: transformer, graph_transformer, gat, ipa, se3_transformer."
         )
     return maps
 
 
 def _of_residues(weights: Tensor, visible: Tensor | None, special: tuple[int, int]) -> AttentionMap:
-    """Without the rows and columns of special tokens."""
+    """Remove the rows and columns of special tokens."""
     rows, columns = (slice(special[0], n - special[1]) for n in weights.shape[1:])
     return AttentionMap(weights[:, rows, columns], None if visible is None else visible[rows, columns])

@@ -1,4 +1,4 @@
-"""From a model graph and a target to a torch module."""
+"""Build torch modules from model specifications."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = ["ProteinModel", "as_model_spec", "build_model"]
 
 
 class ProteinModel(nn.Module):
-    """A model graph made real for one target; build it with :func:`build_model`.
+    """A torch module built from a model specification for one target; see :func:`build_model`.
 
     Attributes
     ----------
     spec : ModelSpec
     plan : FeaturePlan
-        What makes the graphs that it reads: ``model.plan.precompute(residues)``.
+        Computes the input graphs: ``model.plan.precompute(residues)``.
     target : Target
     fields : dict of str to FieldSpec
-        Every field after the last layer.
+        All fields after the last layer.
     """
 
     def __init__(self, spec: ModelSpec, target: Target) -> None:
@@ -49,7 +49,7 @@ class ProteinModel(nn.Module):
             layer = registry.layers.create(w.component.name, given, path=path, options=w.component.options)
             if set(layer.out) != set(layer.writes):
                 raise WiringError(
-                    f"{path} must declare {sorted(layer.writes)} in __init__; it declared {sorted(layer.out)}"
+                    f"{path} must declare {sorted(layer.writes)} in __init__, but declared {sorted(layer.out)}."
                 )
             self.fields |= {name: layer.out[local].as_(name) for local, name in w.writes.items()}
             self.layers.append(layer)
@@ -63,13 +63,13 @@ class ProteinModel(nn.Module):
         reads |= {k: v for k, v in self.spec.readout.items() if k in head_class.optional}
         missing = [f for f in reads.values() if f not in self.fields]
         if missing:
-            raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.spec.name!r} does not have")
+            raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.spec.name!r} does not have.")
         given = {local: self.fields[f] for local, f in reads.items()}
         options = self.spec.heads.get(name, {})
         return registry.heads.create(name, given, self.target, path=f"head ({name})", options=options), reads
 
     def _fields_needed(self) -> tuple[str, ...]:
-        """What is read of the graphs that are given, everything else being made here."""
+        """Return the fields that an input graph must have."""
         tensor = self.plan.tensor
         parts = [({n.reads.get(r, r) for r in t.reads}, {n.writes.get(w, w) for w in t.out}) for n, t in tensor]
         parts += [(set(w.reads.values()), set(w.writes.values())) for w in self.wires]
@@ -82,65 +82,67 @@ class ProteinModel(nn.Module):
 
     @property
     def needs_coordinates(self) -> str | None:
-        """Where the first part stands that needs a structure, ``layers[2] (egnn)``; None where a sequence will do."""
+        """Path of the first component that needs coordinates, e.g. ``layers[2] (egnn)``; None if a sequence suffices."""
         parts = [(f"{w.path} ({w.component.name})", w.reads) for w in self.wires]
         parts.append((f"head ({self.target.head_name})", self.head_reads))
-        found = (path for path, reads in parts if COORDINATES & set(reads.values()))
-        return self.plan.needs_coordinates or next(found, None)
+        paths = (path for path, reads in parts if COORDINATES & set(reads.values()))
+        return self.plan.needs_coordinates or next(paths, None)
 
     @property
     def decoder(self) -> Decoder | None:
-        """The last layer, where it is a decoder and the head reads it alone: such a model can draw sequences."""
+        """The last layer if it is a decoder and the only input of the head; such a model can sample sequences."""
         last = self.layers[-1] if len(self.layers) else None
-        alone = isinstance(last, Decoder) and list(self.head_reads.values()) == [self.wires[-1].writes["h"]]
-        return last if alone else None
+        is_decoder = isinstance(last, Decoder) and list(self.head_reads.values()) == [self.wires[-1].writes["h"]]
+        return last if is_decoder else None
 
     @property
     def dtype(self) -> torch.dtype:
-        """Floating type of its parameters."""
+        """Floating-point type of the parameters."""
         return next((p.dtype for p in self.parameters() if p.is_floating_point()), torch.get_default_dtype())
 
     @property
     def num_parameters(self) -> int:
-        """How many numbers it learns."""
+        """Number of trainable parameters."""
         return sum(p.numel() for p in self.parameters() if p.requires_grad)
 
     def fields_of(self, batch: Data) -> dict[str, Any]:
-        """Every field before the first layer, by name, for a graph or batch of stored fields.
+        """Return all fields before the first layer, by name, of a graph or batch of precomputed fields.
 
         Raises
         ------
         FieldError
-            It is no graph, or one of other features than the model's.
+            If it is not a graph, or lacks features of the model.
         """
-        takes = f"model {self.spec.name!r} takes graphs as model.plan.precompute(residues) makes them, or a batch of those"
+        takes = (
+            f"model {self.spec.name!r} takes graphs as model.plan.precompute(residues) makes them, or a batch of those"
+        )
         if not isinstance(batch, Data):
-            raise FieldError(f"{takes}; got {type(batch).__name__}")
+            raise FieldError(f"{expected}, not {type(batch).__name__}.")
         dtype = self.dtype
         f = {k: v.to(dtype) if isinstance(v, Tensor) and v.is_floating_point() else v for k, v in inputs(batch).items()}
         missing = [name for name in self._needs if name not in f]
         if missing:
-            raise FieldError(f"{takes}; this one has no {', '.join(map(repr, missing))}")
+            raise FieldError(f"{expected}; this one has no {', '.join(map(repr, missing))}.")
         return self.plan.expand(f)
 
     def embed(self, batch: Data) -> dict[str, Any]:
-        """Every field after the last layer, by name, for a graph or batch of stored fields."""
+        """Return all fields after the last layer, by name, for a graph or batch of precomputed fields."""
         f = self.fields_of(batch)
         for w, layer in zip(self.wires, self.layers, strict=True):
-            f |= self._made(w, layer, f)
+            f |= self._run_layer(w, layer, f)
         return f
 
-    def _made(self, w: WiredComponent, layer: GraphLayer, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        """What one layer writes, by its name in the model; a fault in it says where it stands."""
+    def _run_layer(self, w: WiredComponent, layer: GraphLayer, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Run one layer and return its outputs by their names in the model; errors name the layer."""
         path = f"{w.path} ({w.component.name}) of model {self.spec.name!r}"
         try:
             made = layer({local: f[name] for local, name in w.reads.items()})
         except Exception as e:
-            e.add_note(f"in {path}, which is given {', '.join(w.reads)}")
+            e.add_note(f"in {path}, with inputs {', '.join(w.reads)}")
             raise
         if not isinstance(made, Mapping) or set(w.writes) - set(made):
             got = sorted(made) if isinstance(made, Mapping) else f"a {type(made).__name__}"
-            raise WiringError(f"{path} gives {got}; its writes are {sorted(w.writes)}")
+            raise WiringError(f"{path} returns {got}, but its writes are {sorted(w.writes)}.")
         nodes = f["proteins"].batch.numel()
         for local, value in made.items():
             spec = layer.out.get(local)
@@ -148,44 +150,48 @@ class ProteinModel(nn.Module):
                 continue
             shape, trailing = tuple(value.shape), spec.trailing_shape
             if shape[:1] != (nodes,) or not _fits(shape[1:], trailing):
-                raise WiringError(f"{path} gives {local!r} of shape {shape}; it declares {(nodes, *trailing)}")
+                raise WiringError(f"{path} returns {local!r} of shape {shape}, but declares {(nodes, *trailing)}.")
         return {name: made[local] for local, name in w.writes.items()}
 
     def attention(self, batch: Data) -> dict[str, list[AttentionMap]]:
-        """The weights of every attention layer for a graph or batch, one map a protein, by the layer's path.
+        """Compute the attention weights of all layers for a graph or batch.
 
-        Paths are ``"layers[2] (transformer)"`` or, inside a layer, ``"layers[0].blocks.1 (encoder)"``.
+        Returns
+        -------
+        dict of str to list of AttentionMap
+            One map per protein by layer path, e.g. ``"layers[2] (transformer)"`` or, inside a layer,
+            ``"layers[0].blocks.1 (encoder)"``.
 
         Raises
         ------
         WiringError
-            The model has no layer that attends from residues to residues.
+            If no layer attends from residues to residues.
         """
         with AttentionRecorder(self.layers) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
         return attention_maps(self.spec.name, self.wires, self.layers, recorder.weights, proteins)
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
-        """``{"logits": (N, C)}`` for a graph or batch; what N counts and C are, the target says."""
+        """Compute ``{"logits": (N, C)}`` for a graph or batch; the target defines N and C."""
         f = self.embed(batch)
         return self.head({local: f[name] for local, name in self.head_reads.items()})
 
 
 def _fits(shape: tuple[int, ...], declared: tuple[int | None, ...]) -> bool:
-    """Whether a shape is the declared one, None standing for any width."""
+    """Return whether a shape is the declared one; None stands for any width."""
     return len(shape) == len(declared) and all(b in (None, a) for a, b in zip(shape, declared, strict=True))
 
 
 def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:
-    """The model graph of a registry name, a dict or a model graph."""
+    """Return the model specification of a registry name, dict or specification."""
     if isinstance(model, ModelSpec):
         return model
     if isinstance(model, Mapping):
         return ModelSpec.from_dict(model)
-    found = registry.models.get(model)
-    if not isinstance(found, ModelSpec):
-        raise WiringError(f"model {model!r} is a {type(found).__name__}; a plugin registers a ModelSpec or a Family")
-    return found
+    spec = registry.models.get(model)
+    if not isinstance(spec, ModelSpec):
+        raise WiringError(f"model {model!r} is a {type(spec).__name__}, not a ModelSpec or a Family.")
+    return spec
 
 
 def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, seed: int | None = None) -> ProteinModel:
@@ -194,16 +200,16 @@ def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, s
     Parameters
     ----------
     model : str, ModelSpec or dict
-        A registry name (``"gat"``, ``"gat.v1"``) or the model graph itself.
+        Registry name (``"gat"``, ``"gat.v1"``) or specification.
     target : Target
-        What to predict; it chooses the head.
+        The prediction target, which selects the head.
     seed : int, optional
-        Makes the initial weights repeat exactly and leaves the global generator as it was.
+        Seed of the initial weights; leaves the global generator unchanged.
 
     Raises
     ------
     UnknownNameError, OptionError, WiringError
-        With the path of the node at fault.
+        With the path of the component.
     """
     spec = as_model_spec(model)
     scope = nullcontext() if seed is None else torch.random.fork_rng(devices=[])

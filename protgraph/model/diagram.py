@@ -1,4 +1,7 @@
-"""A picture of a model graph: nodes in the order of computation, arrows labeled with the fields they carry."""
+"""Diagrams of model specifications: components in the order of computation, arrows labeled with fields.
+
+Not graphviz: it needs a system program; the layout here is a dozen lines on networkx and matplotlib (2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -17,21 +20,21 @@ __all__ = ["draw_model"]
 Point = tuple[float, float]
 
 # Okabe & Ito 2008, color-blind safe.
-_COLOUR = {"structure": "#999999", "feature": "#56B4E9", "layer": "#E69F00", "head": "#009E73"}
+_COLORS = {"structure": "#999999", "feature": "#56B4E9", "layer": "#E69F00", "head": "#009E73"}
 _DEAD = "#DDDDDD"
 _OBJECTS = ("edges", "proteins")
 
 
-def draw_model(graph: ModelSpec, path: str | Path) -> Path:
-    """Draw a model graph to a picture file (PNG, SVG, PDF: by suffix).
+def draw_model(spec: ModelSpec, path: str | Path) -> Path:
+    """Draw a model specification to an image file (PNG, SVG or PDF, by suffix).
 
-    Rows are the longest distance from the structure, so every arrow points down. Solid arrows carry the fields that
-    they are labeled with; dotted ones carry the reduction objects (neighbors, proteins). Dead layers are grey.
+    A component's row is its longest distance from the structure, so that arrows point down. Solid arrows are labeled
+    with their fields; dotted arrows carry the reduction objects (edges, proteins). Layers without effect are gray.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    dag = graph.dag()
+    dag = spec.dag()
     place = _layout(dag)
     xs, ys = zip(*place.values(), strict=True)
     width, height = max(xs) - min(xs) + 2.6, max(ys) - min(ys) + 1.2
@@ -39,14 +42,14 @@ def draw_model(graph: ModelSpec, path: str | Path) -> Path:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_axis_off()
-    axes.set_title(graph.name)
+    axes.set_title(spec.name)
     axes.set_xlim(min(xs) - 1.3, max(xs) + 1.3)
     axes.set_ylim(min(ys) - 0.6, max(ys) + 0.6)
-    dead = {n.split(" ")[0] for n in graph.dead_layers()}
+    dead = {n.split(" ")[0] for n in spec.dead_layers()}
     for a, b, data in dag.edges(data=True):
         _arrow(axes, place[a], place[b], data["fields"])
     for n, data in dag.nodes(data=True):
-        color = _DEAD if n in dead else _COLOUR[data["kind"]]
+        color = _DEAD if n in dead else _COLORS[data["kind"]]
         box = {"boxstyle": "round,pad=0.35", "facecolor": color, "edgecolor": "none"}
         axes.text(*place[n], data["name"], ha="center", va="center", fontsize=9, bbox=box, zorder=3)
     path = Path(path)
@@ -56,7 +59,7 @@ def draw_model(graph: ModelSpec, path: str | Path) -> Path:
 
 
 def _layout(dag: nx.DiGraph) -> dict[str, Point]:
-    """Row by topological generation; within a row, in the order of what they read, to cross few arrows."""
+    """Place rows by topological generation, and components of a row by the mean place of what they read."""
     place: dict[str, Point] = {}
     for y, generation in enumerate(nx.topological_generations(dag)):
 
@@ -71,7 +74,7 @@ def _layout(dag: nx.DiGraph) -> dict[str, Point]:
 
 
 def _arrow(axes: Axes, a: Point, b: Point, fields: tuple[str, ...]) -> None:
-    """An arrow that bows outwards around the rows that it passes, labeled on its way."""
+    """Draw an arrow, bent outwards if it passes rows, with its label."""
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path as Curve
 

@@ -1,4 +1,4 @@
-"""A causal model node after node: logits of new nodes from what its layers keep of those before."""
+"""Incremental inference with causal models: logits of new nodes from the caches of the earlier ones."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["IncrementalState", "first_nodes", "incremental_step"]
 
 @dataclass(frozen=True, eq=False)
 class IncrementalState:
-    """How far a causal model has read the proteins of a batch.
+    """State of a causal model after some nodes of each protein.
 
     Parameters
     ----------
     seen : int
-        Nodes of each protein so far.
+        Number of nodes of each protein so far.
     caches : tuple of KVCache
-        What each layer keeps of them, in the order of the layers, and the head.
+        One cache per layer, and that of the head.
     """
 
     seen: int = 0
@@ -36,15 +36,15 @@ class IncrementalState:
 
 
 def first_nodes(batch: Batch, length: int) -> Batch:
-    """The first nodes of each protein of a batch of equally long ones, with their stored fields.
+    """Return the first ``length`` nodes of each protein of a batch of equally long ones, with their precomputed fields.
 
     Raises
     ------
     WiringError
-        The batch has edges, which would lead to nodes that are not there yet.
+        If the batch has edges, which would lead to later nodes.
     """
     if "edge_index" in batch:
-        raise WiringError("a protein of which only the beginning is known has no edges; take a model that reads none")
+        raise WiringError("incremental inference needs graphs without edges. Use a model that reads no edges.")
     n = batch.num_graphs
     names = [name for name in batch.keys() if name != "batch" and batch.is_node_attr(name)]  # noqa: SIM118
     tensors = {name: batch[name].unflatten(0, (n, -1))[:, :length].flatten(0, 1) for name in names}
@@ -52,28 +52,29 @@ def first_nodes(batch: Batch, length: int) -> Batch:
     return make_batch(tensors, sizes=sizes, rows=dict.fromkeys(names, sizes), attributes={})
 
 
-def incremental_step(model: ProteinModel, batch: Data, progress: IncrementalState | None = None) -> tuple[Tensor, IncrementalState]:
-    """Logits of the nodes that a model has not yet seen, as :class:`ProteinModel` itself gives them for a whole batch.
+def incremental_step(
+    model: ProteinModel, batch: Data, progress: IncrementalState | None = None
+) -> tuple[Tensor, IncrementalState]:
+    """Compute the logits of new nodes; they equal those of the model for the whole batch.
 
     Parameters
     ----------
     model : ProteinModel
     batch : Data
-        All nodes so far, those that were seen before included; equally many in each protein. Stored fields, which
-        cost little: layers work on new nodes alone.
+        All nodes so far, earlier ones included; equally many per protein. Precomputed fields are cheap; layers run on
+        new nodes only.
     progress : IncrementalState, optional
-        What the step before gave; None at the first. It stays as it is, so that one beginning can be continued in
-        several ways.
+        State of the previous step; None at the first. It is not modified, so several continuations can share it.
 
     Returns
     -------
     Tensor, IncrementalState
-        ``(B l, C)``, protein after protein, and the progress with the l new nodes of each.
+        ``(B l, C)`` logits of the l new nodes of each protein, protein after protein, and the new state.
 
     Raises
     ------
     WiringError
-        A layer sees later nodes, or other nodes in a way that cannot go on; with the path of the layer.
+        If a layer is not causal or cannot run incrementally; with the path of the layer.
     """
     progress = progress or IncrementalState()
     f = _unseen(model, model.fields_of(batch), progress.seen)
@@ -98,11 +99,13 @@ def _step(layer: GraphLayer, f: Mapping[str, Any], cache: KVCache, path: str) ->
 
 
 def _unseen(model: ProteinModel, f: Mapping[str, Any], seen: int) -> dict[str, Any]:
-    """Fields of the new nodes of each protein; what is not of nodes stays whole."""
+    """Return the fields of the new nodes of each protein; fields of other levels stay whole."""
     proteins = f["proteins"]
     b, new = len(proteins), proteins.sizes[0] - seen
     if len(set(proteins.sizes)) > 1 or new < 1:
-        raise WiringError(f"proteins of {proteins.sizes} nodes, {seen} seen, do not go on together")
+        raise WiringError(
+            f"proteins of {proteins.sizes} nodes, {seen} of them done, need equally many new nodes, at least 1."
+        )
     cut = dict(f)
     for name, value in f.items():
         if isinstance(value, Tensor) and model.plan.fields[name].level == "node":

@@ -1,4 +1,4 @@
-"""Models with published weights: what was trained elsewhere, under a registry name."""
+"""Models with published weights, by registry name."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["PublishedWeights", "pretrained"]
 
 @dataclass(frozen=True, eq=False)
 class PublishedWeights:
-    """Weights that somebody trained.
+    """Published weights of a model.
 
     Parameters
     ----------
     target : Target
-        What they predict.
+        What the weights predict.
     state : mapping of str to Tensor
-        The state of the model graph built for this target.
+        State of the model built for this target.
     """
 
     target: Target
@@ -35,24 +35,24 @@ class PublishedWeights:
 
 
 def pretrained(model: str | ModelSpec | Mapping[str, Any], *, file: str | Path | None = None) -> ProteinModel:
-    """The model of a registry name with its published weights, in evaluation mode.
+    """Build a model with its published weights, in evaluation mode.
 
-    A model graph states where they come from: ``weights="module:function"``. The function is given the graph's name and
-    ``file``, and returns :class:`PublishedWeights`.
+    A model specification has the source of its weights, ``weights="module:function"``. The function is called with the
+    model's name and ``file`` and returns :class:`PublishedWeights`.
 
     Parameters
     ----------
     model : str, ModelSpec or dict
-        ``"proteinmpnn.v_48_020"``, say.
+        E.g. ``"proteinmpnn.v_48_020"``.
     file : str or Path, optional
-        Weights of the same kind, in the published layout; by default those that are installed.
+        Weights in the published layout; default: those that are installed.
 
     Raises
     ------
     WiringError
-        The model has none.
+        If the model has no published weights.
     CheckpointError
-        They do not fit it.
+        If they do not fit the model.
     """
     graph = as_model_spec(model)
     if not graph.weights:

@@ -43,12 +43,18 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
         rows.append(ComponentSummary(f"features[{i}]", n.name, _options(n.options), reads, writes, 0))
     for w, layer in zip(model.wires, model.layers, strict=True):
         writes = tuple(_shape(layer.out[local], name) for local, name in w.writes.items())
-        rows.append(ComponentSummary(w.path, w.component.name, _options(w.component.options), _names(w.reads), writes, _count(layer)))
+        rows.append(
+            ComponentSummary(
+                w.path, w.component.name, _options(w.component.options), _names(w.reads), writes, _count(layer)
+            )
+        )
     target = model.target
     count = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}[target.level]
     options = _options(model.spec.heads.get(target.head_name, {}))
     logits = f"logits ({', '.join(map(str, (count, *target.shape)))})"
-    rows.append(ComponentSummary("head", target.head_name, options, _names(model.head_reads), (logits,), _count(model.head)))
+    rows.append(
+        ComponentSummary("head", target.head_name, options, _names(model.head_reads), (logits,), _count(model.head))
+    )
     return rows
 
 

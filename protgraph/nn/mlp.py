@@ -1,4 +1,8 @@
-"""Node-wise networks that layers and heads are made of: activations by name, and the multi-layer perceptron."""
+"""Multi-layer perceptron, activations by name, and checks of options that layers share.
+
+Not ``torch_geometric.nn.MLP``: it adds batch normalization by default, which makes a protein's output depend on the
+other proteins of its batch, and has other parameter names (PyG 2.8.1, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,13 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 
 
 def check_choice(option: str, value: str, allowed: Sequence[str]) -> str:
-    """``value``, if it is among the allowed ones; else an :class:`OptionError` that lists them."""
+    """Return ``value`` if it is allowed.
+
+    Raises
+    ------
+    OptionError
+        If it is not; the message lists the allowed values.
+    """
     if value not in allowed:
         raise OptionError(
             f"{option}={value!r} is not one of {', '.join(map(repr, allowed))}.{suggest(str(value), allowed)}"
@@ -33,9 +43,13 @@ def check_choice(option: str, value: str, allowed: Sequence[str]) -> str:
 
 
 def activation(name: str, *, inplace: bool = False) -> nn.Module:
-    """The nonlinearity of a name: none, elu, gelu, hardtanh, leaky_relu, relu, silu or tanh.
+    """Build the activation function of a name.
 
-    ``inplace`` lets relu and leaky_relu, whose derivatives need only their result, overwrite a fresh argument.
+    Parameters
+    ----------
+    name : {"none", "elu", "gelu", "hardtanh", "leaky_relu", "relu", "silu", "tanh"}
+    inplace : bool
+        Overwrite the input. Has an effect on relu and leaky_relu only, whose derivatives need only the output.
     """
     module = _ACTIVATIONS[check_choice("act", name, tuple(_ACTIVATIONS))]()
     if inplace and isinstance(module, nn.ReLU | nn.LeakyReLU):
@@ -44,23 +58,29 @@ def activation(name: str, *, inplace: bool = False) -> nn.Module:
 
 
 def split_heads(dim: int, heads: int) -> int:
-    """``dim / heads``, the channels of each head; an :class:`OptionError` where it is no whole number."""
+    """Return the channels per head, ``dim / heads``.
+
+    Raises
+    ------
+    OptionError
+        If ``dim`` is not a multiple of ``heads``.
+    """
     if heads < 1 or dim % heads:
-        raise OptionError(f"dim={dim} is no multiple of heads={heads}: each head takes dim / heads channels")
+        raise OptionError(f"dim={dim} is not a multiple of heads={heads}: each head takes dim / heads channels.")
     return dim // heads
 
 
 def mlp(widths: Sequence[int], *, act: str = "relu", dropout: float = 0.0) -> nn.Sequential:
-    """``W_n act(… act(W_1 x + b_1) …) + b_n``, with dropout after each activation.
+    """Build ``W_n act(… act(W_1 x + b_1) …) + b_n``, with dropout after each activation.
 
     Parameters
     ----------
     widths : sequence of int
-        Input, hidden and output widths; two of them make one linear map.
+        Input, hidden and output widths; two widths make one linear map.
     act : str
-        A name that :func:`activation` knows.
+        Activation function, see :func:`activation`.
     dropout : float
-        Probability.
+        Dropout probability.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What every layer and head is: named fields in, named fields out.
+"""Base classes of layers and heads: maps from named fields to named fields.
 
-A layer's code uses its own *local* names (``f["h"]``); which fields of the model they are, the model graph
-says. So one layer serves every branch and skip connection without options for names.
+A layer's code uses *local* names, e.g. ``f["h"]``. The model specification wires them to fields of the model, so one
+layer serves every branch and skip connection without options for names.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ __all__ = ["GraphLayer", "Head"]
 class GraphLayer(nn.Module, ABC):
     """A map from named fields to named fields.
 
-    Subclasses state ``reads``, ``optional`` and ``writes`` as class attributes, take their options as
-    keyword-only arguments with defaults, and call :meth:`declare` with the irreps of what they write.
+    Subclasses set ``reads``, ``optional`` and ``writes`` as class attributes, take their options as keyword-only
+    arguments with defaults, and call :meth:`declare` with the irreps of their outputs.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-        What each local name holds, as resolved by the model graph: widths are never repeated as options.
+        Specs of the wired input fields, by local name. Widths come from here and are never options.
 
     Attributes
     ----------
     reads : tuple of str
-        Local names that must be given. ``edges`` and ``proteins`` are the reduction objects.
+        Local names of required inputs. ``edges`` and ``proteins`` are the reduction objects.
     optional : tuple of str
-        Local names that are read where the model graph wires them.
+        Local names of inputs that are read if the model wires them.
     variadic : bool
-        True where the layer reads any list of fields besides ``reads``, under their own names.
+        Whether the layer reads any list of fields besides ``reads``, under their own names.
     writes : tuple of str
         Local names of the outputs, each declared in ``__init__``.
     special_tokens : tuple of int
-        Nodes of its own that it puts before and after those of each protein, such as ``<cls>`` and ``<eos>``.
+        Numbers of nodes that the layer adds before and after those of each protein, e.g. ``<cls>`` and ``<eos>``.
     out : dict of str to FieldSpec
         The declared outputs.
 
@@ -69,79 +69,88 @@ class GraphLayer(nn.Module, ABC):
         super().__init__()
         missing = [name for name in self.reads if name not in fields]
         if missing:
-            raise WiringError(f"{type(self).__name__} reads {missing[0]!r}, which is not among {sorted(fields)}")
+            raise WiringError(
+                f"{type(self).__name__} reads {missing[0]!r}, which is not wired. Wired: {sorted(fields)}."
+            )
         self.fields: dict[str, FieldSpec] = dict(fields)
         self.out: dict[str, FieldSpec] = {}
 
     def scalar_width(self, name: str) -> int:
-        """Width of a field that must be rotation invariant; raises :class:`WiringError` where it is not."""
-        spec = self.fields[name]
-        if not spec.is_scalar:
-            raise WiringError(
-                f"{type(self).__name__} reads {name!r} as scalars, but {spec.name!r} is {spec.irreps}: mixing vector "
-                "components breaks rotation equivariance. Take its invariants first (layer 'invariants')."
-            )
-        return spec.dim
-
-    def declare(self, **irreps: str | FieldSpec) -> None:
-        """KVCache what each written name holds: irreps, or a whole spec where it is no plain node field.
-
-        A field made from chiral or odd scalars is chiral too (see :class:`FieldSpec`).
-        """
-        odd = any(s.is_tensor and (s.chiral or (s.is_scalar and "o" in s.irreps)) for s in self.fields.values())
-        for name, given in irreps.items():
-            if name not in self.writes:
-                raise WiringError(f"{type(self).__name__} declares {name!r}, which is not in its writes {self.writes}")
-            if isinstance(given, FieldSpec):
-                spec = given
-            else:
-                level = self.fields[name].level if name in self.fields else "node"
-                if name not in self.fields and is_registered(name):
-                    level = field(name).level
-                spec = FieldSpec(name, level, given)
-            self.out[name] = spec.as_(name, chiral=spec.chiral or odd)
-
-    @abstractmethod
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Exactly the written names; inputs are never changed in place."""
-
-    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
-        """What :meth:`forward` gives for the next nodes of each protein alone, and the state that knows them too.
-
-        A layer that reads neither ``edges`` nor ``proteins`` sees each node by itself and keeps nothing. One that sees
-        others, earlier ones only, has a step of its own (see :mod:`protgraph.nn.kv_cache`).
-
-        Parameters
-        ----------
-        f : mapping of str to Tensor
-            What it reads, of the next nodes: the l after those that were seen.
-        state : mapping of str to Tensor, optional
-            What the step before gave; None at the first.
+        """Return the width of a field that must be rotation-invariant.
 
         Raises
         ------
         WiringError
-            The layer cannot go on from earlier nodes.
+            If the field has vectors or higher degrees.
         """
-        seen = sorted({"edges", "proteins"} & set(self.fields))
-        if seen:
+        spec = self.fields[name]
+        if not spec.is_scalar:
             raise WiringError(
-                f"{type(self).__name__} sees other nodes ({', '.join(seen)}) and cannot go on from those before; "
-                "do without a cache"
+                f"{type(self).__name__} reads {name!r} as scalars, but {spec.name!r} is {spec.irreps}: mixing vector "
+                "components breaks rotation equivariance. Add a layer 'invariants' before."
+            )
+        return spec.dim
+
+    def declare(self, **irreps: str | FieldSpec) -> None:
+        """Declare the outputs: irreps, or a whole spec for anything but a plain node field.
+
+        A field computed from chiral fields or pseudoscalars is chiral too (see :class:`FieldSpec`).
+        """
+        chiral = any(s.is_tensor and (s.chiral or (s.is_scalar and "o" in s.irreps)) for s in self.fields.values())
+        for name, declared in irreps.items():
+            if name not in self.writes:
+                raise WiringError(f"{type(self).__name__} declares {name!r}, which is not in its writes {self.writes}.")
+            if isinstance(declared, FieldSpec):
+                spec = declared
+            else:
+                level = self.fields[name].level if name in self.fields else "node"
+                if name not in self.fields and is_registered(name):
+                    level = field(name).level
+                spec = FieldSpec(name, level, declared)
+            self.out[name] = spec.as_(name, chiral=spec.chiral or chiral)
+
+    @abstractmethod
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute exactly the fields in ``writes``; inputs are never modified in place."""
+
+    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+        """Compute :meth:`forward` for the next nodes of each protein only, given a cache of the earlier ones.
+
+        A layer that reads neither ``edges`` nor ``proteins`` treats nodes independently and leaves the cache as it is.
+        A causal layer overrides this method (see :mod:`protgraph.nn.kv_cache`).
+
+        Parameters
+        ----------
+        f : mapping of str to Tensor
+            Inputs of the next l nodes of each protein.
+        cache : KVCache
+            The cache of the previous step; empty at the first.
+
+        Raises
+        ------
+        WiringError
+            If the layer depends on other nodes and cannot run incrementally.
+        """
+        others = sorted({"edges", "proteins"} & set(self.fields))
+        if others:
+            raise WiringError(
+                f"{type(self).__name__} reads {', '.join(others)} and cannot run incrementally. "
+                "Run the whole model instead."
             )
         return self.forward(f), cache
 
 
 class Head(GraphLayer):
-    """A layer that writes the prediction, ``logits``, for a :class:`Target`.
+    """A layer that predicts a :class:`Target`: it writes ``logits``.
 
-    ``logits`` are ``(N, C)`` floats: N counts nodes, edges, proteins or pairs as the target's level says, C is
-    its size; unnormalized log-probabilities for classes, log-odds for labels, values in the target's unit. For vectors
-    and coordinates they are ``(N, C, 3)``, in the target's unit, and turn with the protein.
+    ``logits`` are ``(N, C)`` floats, where N counts nodes, edges, proteins or pairs, as the target's level says, and C
+    is the target's size. They are unnormalized log-probabilities (classification), log-odds (multilabel) or values in
+    the target's unit (regression). For vectors and coordinates they are ``(N, C, 3)`` in the target's unit and rotate
+    with the protein.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("logits",)
-    #: ``(C,)``, how much 1 of the last linear map is in the target's unit; None where logits are taken as they are.
+    #: ``(C,)``, factor from the last linear map to the target's unit; None: 1.
     scale: Tensor | None
 
     def __init__(self, fields: Mapping[str, FieldSpec], target: Target) -> None:
@@ -151,14 +160,15 @@ class Head(GraphLayer):
 
     @property
     def last_linear(self) -> nn.Linear | None:
-        """The linear map that gives the logits, where there is one."""
+        """The linear map that gives the logits, if there is one."""
         return None
 
     def initialize_logits(self, logits: Tensor) -> None:
-        """Make every prediction begin at ``logits`` ``(C,)``: bias of the last linear map, whose weights become 0.
+        """Make every initial prediction equal ``logits`` ``(C,)``.
 
-        Training calls it with what the labels' frequencies alone give, so that no epoch is spent on learning those
-        (Lin et al. 2017, arXiv:1708.02002, sec. 3.3). A head without a last linear map stays as it is.
+        Sets the bias of the last linear map and its weights to 0. Training calls it with the label frequencies or
+        means, so that no epoch is spent on learning them (Lin et al. 2017, arXiv:1708.02002, sec. 3.3). No-op without a
+        last linear map.
         """
         if self.last_linear is not None:
             with torch.no_grad():
@@ -166,5 +176,5 @@ class Head(GraphLayer):
                 self.last_linear.bias.copy_(logits if self.scale is None else logits / self.scale)
 
     def rescale(self, out: Tensor) -> Tensor:
-        """What the last linear map gives, in the target's unit."""
+        """Convert the output of the last linear map to the target's unit."""
         return out if self.scale is None else out * self.scale

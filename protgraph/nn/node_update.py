@@ -1,4 +1,4 @@
-"""What sums of messages do to a node in the networks after ProteinMPNN: :class:`NodeUpdate`."""
+"""Node update of ProteinMPNN and its relatives: residual sum of messages, then a feed-forward network."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ __all__ = ["NodeUpdate"]
 
 
 class NodeUpdate(nn.Module):
-    """``h ← norm₁(h + W₃ Σ_j m_ij / scale)``, ``h ← norm₂(h + W_out g(W_in h))``: what messages do to a node.
+    """Node update from a sum of messages, as in ProteinMPNN.
 
-    ``Σ_j (W₃ m_ij + b₃) = W₃ (Σ_j m_ij) + K b₃``: W₃ works on nodes. g is the GELU by erf.
+    ``h ← norm₁(h + W₃ Σ_j m_ij / scale)``, ``h ← norm₂(h + W_out g(W_in h))``, with g the exact GELU.
+
+    ``Σ_j (W₃ m_ij + b₃) = W₃ (Σ_j m_ij) + K b₃``, so W₃ acts on nodes.
 
     Parameters
     ----------
     dim : int
-        Width of h and m; the hidden layer has four times that.
+        Width of h and m; the hidden layer is four times as wide.
     scale : float
-        What sums are divided by, however many neighbors there are.
+        Constant divisor of the sums, independent of the number of neighbors.
     dropout : float
-        Probability, of both updates.
+        Dropout probability of both updates.
 
     References
     ----------
@@ -35,7 +37,22 @@ class NodeUpdate(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, h: Tensor | None, total: Tensor, count: Tensor) -> Tensor:
-        """``(…, dim)`` from h, sums of messages ``(…, dim)`` and how many each was of ``(…, 1)``."""
+        """Compute the new h.
+
+        Parameters
+        ----------
+        h : Tensor or None
+            ``(…, dim)``; None counts as 0.
+        total : Tensor
+            ``(…, dim)`` sums of messages.
+        count : Tensor
+            ``(…, 1)``, the number of messages in each sum.
+
+        Returns
+        -------
+        Tensor
+            ``(…, dim)``.
+        """
         step = self.dropout((total @ self.out.weight.t() + count * self.out.bias) / self.scale)
         h = self.norms[0](step if h is None else h + step)
         return self.norms[1](h + self.dropout(self.feed_forward(h)))

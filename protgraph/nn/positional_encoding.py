@@ -1,5 +1,8 @@
-"""Where residues are along the sequence, as attention sees it: added to features, turned into queries and keys, or
-added to logits."""
+"""Positional encodings of residues along the sequence: sinusoidal, learned, rotary, and offset biases of logits.
+
+Not PyG's ``PositionalEncoding``: it numbers the sequence from 0, while residues have gaps, chains and any order of
+nodes (PyG 2.8.1, 2026-11-22). torch 2.13 has no rotary encoding.
+"""
 
 from __future__ import annotations
 
@@ -25,24 +28,24 @@ __all__ = [
     "sinusoid",
 ]
 
-#: Places between the end of a chain and the start of the next: ESMFold's ``residue_index_offset`` (Lin et al. 2023,
+#: Positions between the end of a chain and the start of the next: ESMFold's ``residue_index_offset`` (Lin et al. 2023,
 #: doi:10.1126/science.ade2574).
 CHAIN_GAP = 512
 
-#: What a layer that reads chains as one sequence states of its conformity.
-CHAINS_IN_ORDER = {"node_order": "places of several chains follow each other in the order of the file, as in ESMFold"}
+#: Expected failure in the conformity suite of layers that read several chains as one sequence.
+CHAINS_IN_ORDER = {"node_order": "chains follow each other in the order of the file, as in ESMFold"}
 
 
 @dataclass(frozen=True, eq=False)
 class PositionCode:
-    """How a module tells places along the sequence apart, to be looked at; it gives one as ``position_code(length)``.
+    """Positional encoding of a module as numbers, for plots; a module returns it from ``position_code(length)``.
 
     Parameters
     ----------
     kind : {"sinusoidal", "learned", "rotary", "offset"}
     values : Tensor
-        For places 0, 1, … the ``(length, C)`` numbers added to features, or, rotary, cosines of the angles that pairs
-        of channels are turned by; for offsets the ``(heads, 2 reach + 1)`` numbers added to logits.
+        Sinusoidal or learned: ``(length, C)``, added to the features at positions 0, 1, …. Rotary: ``(length, C)``,
+        cosines of the rotation angles of channel pairs. Offset: ``(heads, 2 reach + 1)``, added to logits.
     """
 
     kind: Literal["sinusoidal", "learned", "rotary", "offset"]
@@ -50,7 +53,7 @@ class PositionCode:
 
 
 def position_index(seq_pos: Tensor, proteins: Proteins, chain: Tensor | None = None) -> Tensor:
-    """One number for the place of each residue, so that differences mean distances along the sequence.
+    """Compute one position per residue, so that differences are distances along the sequence.
 
     Parameters
     ----------
@@ -58,13 +61,13 @@ def position_index(seq_pos: Tensor, proteins: Proteins, chain: Tensor | None = N
         ``(N,)`` int64, position along the chain, counting unresolved gaps.
     proteins : Proteins
     chain : Tensor, optional
-        ``(N,)`` int64. Given, each chain starts :data:`CHAIN_GAP` after the end of the one with the next lower number;
-        else residues of all chains at one position have one place.
+        ``(N,)`` int64. If given, each chain starts :data:`CHAIN_GAP` positions after the end of the chain with the next
+        lower number; otherwise residues of different chains may share a position.
 
     Returns
     -------
     Tensor
-        ``(N,)`` int64, of the order of nodes independent.
+        ``(N,)`` int64, independent of the order of nodes.
     """
     if chain is None or seq_pos.numel() == 0:
         return seq_pos
@@ -81,7 +84,7 @@ def position_index(seq_pos: Tensor, proteins: Proteins, chain: Tensor | None = N
 
 
 def sinusoid(place: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
-    """``sin(p ω_c)`` and ``cos(p ω_c)`` in turn, ``ω_c = 10000^(-2c/dim)``: ``(N,)`` to ``(N, dim)``.
+    """Compute ``sin(p ω_c)`` and ``cos(p ω_c)`` in turn, ``ω_c = 10000^(-2c/dim)``: ``(N,)`` to ``(N, dim)``.
 
     References
     ----------
@@ -92,20 +95,25 @@ def sinusoid(place: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
 
 
 def rotate(x: Tensor, place: Tensor) -> Tensor:
-    """Each pair of channels (c, c + D/2) turned by the angle ``p ω_c``, ``ω_c = 10000^(-2c/D)``.
+    """Rotate each pair of channels (c, c + D/2) by the angle ``p ω_c``, ``ω_c = 10000^(-2c/D)``.
 
-    The scalar product of two rotated vectors depends on the difference of their places alone.
+    The scalar product of two rotated vectors depends on the difference of their positions only.
 
     Parameters
     ----------
     x : Tensor
         ``(N, H, D)``, D even.
     place : Tensor
-        ``(N,)``.
+        ``(N,)`` positions p.
+
+    Returns
+    -------
+    Tensor
+        ``(N, H, D)``.
 
     Notes
     -----
-    Channels are paired as in GPT-NeoX and ESM-2 (first half with second half), not neighbor with neighbor.
+    Channels of the first half are paired with the second half, as in GPT-NeoX and ESM-2, not with their neighbors.
 
     References
     ----------
@@ -118,20 +126,21 @@ def rotate(x: Tensor, place: Tensor) -> Tensor:
 
 
 def rotary_code(length: int, dim: int) -> PositionCode:
-    """The angles of :func:`rotate` for heads of ``dim`` channels."""
+    """Return the angles of :func:`rotate` for heads of ``dim`` channels."""
     return PositionCode("rotary", _angles(torch.arange(length), dim, torch.float64).cos())
 
 
 def offset_bins(i: Tensor, j: Tensor, chain_i: Tensor | None, chain_j: Tensor | None, reach: int) -> Tensor:
-    """``p_j - p_i`` clipped to ±reach and counted from 0; 2 reach + 1 where the chains differ.
+    """Compute ``p_j - p_i`` clipped to ±reach and counted from 0; 2 reach + 1 for different chains.
 
     Parameters
     ----------
     i, j : Tensor
         ``(…, L)`` and ``(…, M)`` int64, positions along the chain.
     chain_i, chain_j : Tensor, optional
-        Of the same shapes; None: all of one chain.
+        Chains, of the same shapes; None: one chain.
     reach : int
+        Largest offset with its own bin.
 
     Returns
     -------
@@ -145,34 +154,44 @@ def offset_bins(i: Tensor, j: Tensor, chain_i: Tensor | None, chain_j: Tensor | 
 
 
 class OffsetBias(nn.Module):
-    """``t_ij = b[h, clip(p_j - p_i, ±reach)]``, and one number of its own for residues of other chains.
+    """Learned bias of attention logits per offset: ``t_ij = b[h, clip(p_j - p_i, ±reach)]``.
+
+    Residues of different chains have one bias of their own.
 
     Parameters
     ----------
     heads : int
+        Number of attention heads.
     reach : int
-        Offsets beyond it count as it.
+        Largest offset with its own bias; larger offsets share the last one.
     chains : bool
-        Whether chains are told apart.
+        Distinguish chains.
 
     References
     ----------
-    Raffel et al. 2020, arXiv:1910.10683, sec. 2.1 (without its logarithmic bins); reach 32 and the bin for other chains
-    as in AlphaFold-Multimer, Evans et al. 2021, doi:10.1101/2021.10.04.463034, algorithm 5.
+    Raffel et al. 2020, arXiv:1910.10683, sec. 2.1 (without its logarithmic bins). Reach 32 and the bin of other chains:
+    AlphaFold-Multimer, Evans et al. 2021, doi:10.1101/2021.10.04.463034, algorithm 5.
     """
 
     def __init__(self, heads: int, *, reach: int = 32, chains: bool = True) -> None:
         super().__init__()
         if reach < 1:
-            raise OptionError(f"reach={reach}: offsets are told apart up to 1 residue or more")
+            raise OptionError(f"reach={reach} must be at least 1.")
         self.reach, self.chains = reach, chains
         self.table = nn.Parameter(torch.randn(heads, 2 * reach + 1 + chains) * 0.02)
 
     def forward(
         self, seq_pos: Tensor, chain: Tensor | None, *, key_pos: Tensor | None = None, key_chain: Tensor | None = None
     ) -> PairTerm:
-        """The term for residues that ask and, where they are others, that answer; no pair is looked at before it is
-        asked for."""
+        """Return the term for attention, evaluated on demand.
+
+        Parameters
+        ----------
+        seq_pos, chain : Tensor
+            ``(N,)`` int64 of the queries.
+        key_pos, key_chain : Tensor, optional
+            ``(M,)`` int64 of the keys, if they are other nodes.
+        """
         key_pos, key_chain = (seq_pos, chain) if key_pos is None else (key_pos, key_chain)
 
         def term(block: PaddedBlock, rows: slice) -> Tensor:
@@ -187,19 +206,21 @@ class OffsetBias(nn.Module):
         return term
 
     def position_code(self, length: int) -> PositionCode:
-        """The bias of each head for offsets -reach … reach, without that for other chains."""
+        """Return the biases of offsets -reach … reach within a chain."""
         return PositionCode("offset", self.table.detach()[:, : 2 * self.reach + 1])
 
 
 class LearnedPositions(nn.Embedding):
-    """A learned vector for each place, ``P[p]``, p from 0 to max_len - 1.
+    """Learned vector per position, ``P[p]`` for p = 0 … max_len - 1.
 
     Parameters
     ----------
     max_len : int
+        Number of positions.
     dim : int
+        Width of the vectors.
     ends : int
-        Places more before 0 and after the last: 1 where sequences stand between a start and an end token.
+        Additional positions before 0 and after the last; 1 for sequences with start and end tokens.
 
     References
     ----------
@@ -211,22 +232,28 @@ class LearnedPositions(nn.Embedding):
         self.max_len, self.ends = max_len, ends
 
     def forward(self, place: Tensor) -> Tensor:
-        """``(N,)`` int64 to ``(N, dim)``; a :class:`FieldError` where a place is beyond the last."""
-        # On a GPU the lookup itself stops at a place that it does not have; to look before is to wait for it.
+        """Look up positions ``(N,)`` int64, giving ``(N, dim)``.
+
+        Raises
+        ------
+        FieldError
+            If a position is beyond the last one (checked on CPU only).
+        """
+        # Not checked on a GPU, where it would synchronize; there the lookup itself fails.
         if place.device.type == "cpu" and place.numel() and int(place.max()) >= self.max_len + self.ends:
             raise FieldError(
-                f"a residue has position {int(place.max()) - self.ends}; learned positions end at "
-                f"max_len - 1 = {self.max_len - 1}"
+                f"a residue has position {int(place.max()) - self.ends}; the last learned position is "
+                f"max_len - 1 = {self.max_len - 1}. Increase max_len."
             )
         return super().forward(place + self.ends)
 
     def position_code(self, length: int) -> PositionCode:
-        """The vectors of places from 0 on."""
+        """Return the vectors of positions from 0 on."""
         return PositionCode("learned", self.weight.detach()[self.ends :][: min(length, self.max_len)])
 
 
 def _angles(place: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
-    """``(N, dim / 2)``, in float32 at least."""
+    """Compute the rotation angles, ``(N, dim / 2)``, at least in float32."""
     kind = torch.promote_types(dtype, torch.float32)
     exponent = torch.arange(0, dim, 2, dtype=kind, device=place.device) / dim
     return place.to(kind).unsqueeze(1) * 10000.0**-exponent

@@ -1,4 +1,8 @@
-"""Directions and distances of edge vectors that stay finite, gradients too, for coincident nodes."""
+"""Distances, directions and radial basis functions of edge vectors, with finite gradients for coincident nodes.
+
+Not PyG's ``BesselBasisLayer`` (PyG 2.8.1) nor e3nn's ``soft_one_hot_linspace(basis="bessel")`` (e3nn 0.6.0): both are
+NaN for coincident nodes (2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
     distance : Tensor
         ``(E, 1)``, Å.
     direction : Tensor
-        ``(E, 3)``, unit vectors. A zero vector has direction 0, and its gradient is 0.
+        ``(E, 3)``, unit vectors. A zero vector has direction 0 and gradient 0.
     """
     square = vec.square().sum(-1, keepdim=True)  # (E, 1)
     apart = square > 0
@@ -33,7 +37,7 @@ def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class BesselBasis(nn.Module):
-    """``sqrt(2 / c) sin(n π d / c) / d · u(d / c)`` for n = 1 … B, zero from the cutoff c on.
+    """Bessel basis ``sqrt(2 / c) sin(n π d / c) / d · u(d / c)`` for n = 1 … B, zero from the cutoff c on.
 
     Parameters
     ----------
@@ -42,10 +46,8 @@ class BesselBasis(nn.Module):
     cutoff : float
         c, Å.
 
-    Notes
-    -----
-    u is the polynomial envelope with p = 5, which leaves value and two derivatives zero at the cutoff. Written
-    with sinc, the basis is finite at d = 0.
+    Notes ----- u is the polynomial envelope with p = 5: its value and first two derivatives are zero at the cutoff.
+    Written with sinc, the basis is finite at d = 0.
 
     References
     ----------
@@ -57,7 +59,7 @@ class BesselBasis(nn.Module):
         self.size, self.cutoff = size, float(cutoff)
 
     def forward(self, distance: Tensor) -> Tensor:
-        """``(E, 1)`` Å to ``(E, B)`` dimensionless."""
+        """Evaluate the basis: distances ``(E, 1)``, Å, to ``(E, B)``."""
         q = distance / self.cutoff
         n = torch.arange(1, self.size + 1, dtype=distance.dtype, device=distance.device)
         waves = math.sqrt(2 / self.cutoff) * (n * math.pi / self.cutoff) * torch.sinc(n * q)  # (E, B)

@@ -1,4 +1,8 @@
-"""Drawing classes from logits: temperature, the k most probable, the most probable that together have probability p."""
+"""Sampling of classes from logits: temperature, top-k and nucleus (top-p) sampling.
+
+Not the logits processors of ``transformers``: that package is an optional dependency, and its top-p filter works in the
+dtype of the logits, here in float64 (transformers 4, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -13,38 +17,53 @@ __all__ = ["check_sampling", "sampling_probabilities", "sample_classes"]
 def check_sampling(
     *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None, classes: int | None = None
 ) -> None:
-    """An :class:`OptionError` where an option is impossible."""
+    """Check sampling options.
+
+    Parameters
+    ----------
+    temperature, top_k, top_p
+        See :func:`sampling_probabilities`.
+    classes : int, optional
+        Number of classes, the upper limit of ``top_k``.
+
+    Raises
+    ------
+    OptionError
+        If an option is out of range.
+    """
     if not 0 < temperature < float("inf"):
         raise OptionError(
-            f"temperature={temperature!r}: it divides logits, so it is above 0; top_k=1 takes the most probable class"
+            f"temperature={temperature!r} must be above 0, because logits are divided by it. "
+            "Use top_k=1 to take the most probable class."
         )
     most = "" if classes is None else f" and at most {classes}, the number of classes"
     if top_k is not None and not 1 <= top_k <= (classes or top_k):
-        raise OptionError(f"top_k={top_k!r}: how many classes stay possible is at least 1{most}")
+        raise OptionError(f"top_k={top_k!r} must be at least 1{most}.")
     if top_p is not None and not 0 < top_p <= 1:
-        raise OptionError(f"top_p={top_p!r}: the probability that stays possible is above 0 and at most 1")
+        raise OptionError(f"top_p={top_p!r} must be above 0 and at most 1.")
 
 
 def sampling_probabilities(
     logits: Tensor, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> Tensor:
-    """``softmax(logits / T)`` over the classes that stay possible, 0 for the others.
+    """Compute ``softmax(logits / T)`` over the candidate classes, 0 for the others.
 
     Parameters
     ----------
     logits : Tensor
         ``(n, C)``.
     temperature : float
-        T: below 1 sharpens, above 1 flattens.
+        T > 0; values below 1 sharpen the distribution, values above 1 flatten it.
     top_k : int, optional
-        Only the k most probable classes stay.
+        Keep only the k most probable classes.
     top_p : float, optional
-        Of those, only the fewest most probable classes whose probabilities add up to p or more: the nucleus.
+        Of those, keep only the smallest set of most probable classes with total probability of at least p (the
+        nucleus).
 
     Returns
     -------
     Tensor
-        ``(n, C)`` float64; each row adds up to 1. Of classes of one probability, the first comes first.
+        ``(n, C)`` float64; rows sum to 1. Equally probable classes are ranked by index.
 
     References
     ----------
@@ -53,7 +72,7 @@ def sampling_probabilities(
     Examples
     --------
     >>> p = torch.tensor([[0.5, 0.3, 0.2]]).log()
-    >>> [round(x, 3) for x in probabilities(p, top_p=0.7)[0].tolist()]
+    >>> [round(x, 3) for x in sampling_probabilities(p, top_p=0.7)[0].tolist()]
     [0.625, 0.375, 0.0]
     """
     check_sampling(temperature=temperature, top_k=top_k, top_p=top_p, classes=logits.size(-1))
@@ -63,7 +82,7 @@ def sampling_probabilities(
         p[:, top_k:] = 0.0
         p = p / p.sum(-1, keepdim=True)
     if top_p is not None:
-        before = p.cumsum(-1) - p  # of all that are more probable
+        before = p.cumsum(-1) - p  # total probability of the more probable classes
         p = p.masked_fill(before >= top_p, 0.0)
         p = p / p.sum(-1, keepdim=True)
     return torch.zeros_like(p).scatter(-1, order, p)
@@ -77,14 +96,14 @@ def sample_classes(
     top_k: int | None = None,
     top_p: float | None = None,
 ) -> Tensor:
-    """One class for each row, drawn with its :func:`sampling_probabilities`.
+    """Sample one class per row from :func:`sampling_probabilities`.
 
     Parameters
     ----------
     logits : Tensor
         ``(n, C)``, on any device.
     generator : Generator
-        On the CPU, where all chance comes from: the same seed gives the same draws on every device.
+        A CPU generator: the same seed gives the same classes on every device.
     temperature, top_k, top_p
         See :func:`sampling_probabilities`.
 

@@ -1,4 +1,4 @@
-"""Small random batches of graphs, with the field specs that layers are built from."""
+"""Small random batches of graphs with the specs of their fields."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Scene:
         return Proteins(torch.arange(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes)), self.sizes)
 
     def single(self, b: int) -> tuple[Scene, slice, Tensor]:
-        """Protein b alone, its rows among the nodes, and which edges are its own."""
+        """Return protein b alone, its rows and its edges."""
         start = sum(self.sizes[:b])
         rows = slice(start, start + self.sizes[b])
         mine = (self.index[1] >= rows.start) & (self.index[1] < rows.stop)
@@ -60,7 +60,7 @@ class Scene:
         return Scene(self.index[:, mine] - start, (self.sizes[b],), self.degree, f), rows, mine
 
     def permuted(self, order: Tensor) -> Scene:
-        """The same graph with node k of the new one being node ``order[k]`` of this one."""
+        """Return the graph whose node k is node ``order[k]`` of this one."""
         place = torch.empty_like(order).index_copy_(0, order, torch.arange(order.numel()))
         index = place[self.index]
         by_target = torch.argsort(index[1], stable=True)
@@ -68,13 +68,13 @@ class Scene:
         return Scene(index[:, by_target], self.sizes, self.degree, f)
 
     def within_proteins(self) -> Tensor:
-        """A random permutation of the nodes that keeps each protein's together."""
+        """Return a random permutation of the nodes within each protein."""
         starts = [sum(self.sizes[:b]) for b in range(len(self.sizes))]
         return torch.cat([s + torch.randperm(n) for s, n in zip(starts, self.sizes, strict=True)])
 
 
 def make_scene(sizes: Sequence[int] = (7, 5, 9), *, degree: int | None = None, seed: int = 0) -> Scene:
-    """Random neighbors without self loops or duplicates: ``degree`` of each node, or any number with some at 0."""
+    """Return random neighbors without self loops or duplicates: ``degree`` per node, or any number, sometimes 0."""
     g = torch.Generator().manual_seed(seed)
     pairs, start = [], 0
     for n in sizes:
@@ -102,19 +102,19 @@ def make_scene(sizes: Sequence[int] = (7, 5, 9), *, degree: int | None = None, s
 
 @pytest.fixture(autouse=True)
 def seed() -> None:
-    """Every test draws the same numbers, alone or among others."""
+    """Seed every test, so that it has the same numbers alone and among others."""
     torch.manual_seed(0)
 
 
 @pytest.fixture
 def scene() -> Callable[..., Scene]:
-    """Makes a batch: ``scene(sizes, degree=…, seed=…)``."""
+    """Return a factory of batches: ``scene(sizes, degree=…, seed=…)``."""
     return make_scene
 
 
 @pytest.fixture
 def specs() -> Mapping[str, FieldSpec]:
-    """The field specs of a scene's tensors."""
+    """Return the field specs of a scene's tensors."""
     return dict(SPECS)
 
 

@@ -152,7 +152,7 @@ def test_every_residue_type_has_its_token():
 
 
 @pytest.mark.parametrize("position", ["rotary", "offset", "sinusoidal", "learned", "none"])
-def test_encoder_sees_positions_where_it_is_told_to(float64, position):
+def test_encoder_depends_on_positions_unless_it_has_none(float64, position):
     layer = encoder(position=position)
     moved = torch.tensor([0, 1, 9, 0, 2])
     a, b = (layer({**SEQUENCE, "seq_pos": p, "proteins": partition((3, 2))})["h"] for p in (SEQUENCE["seq_pos"], moved))
@@ -160,10 +160,10 @@ def test_encoder_sees_positions_where_it_is_told_to(float64, position):
     assert a.shape == (5, 8)
 
 
-def test_too_long_a_protein_is_named_with_the_limit():
-    with pytest.raises(FieldError, match=r"protein 0 of the batch has 3 residues; this encoder takes max_len=2"):
+def test_a_protein_longer_than_max_len_is_an_error():
+    with pytest.raises(FieldError, match=r"protein 0 .* 3 .*max_len=2"):
         encoder(max_len=2)({**SEQUENCE, "proteins": partition((3, 2))})
-    with pytest.raises(FieldError, match=r"a residue has position 5; learned positions end at max_len - 1 = 4"):
+    with pytest.raises(FieldError, match="position 5.* 4"):
         encoder(max_len=5, position="learned")({**SEQUENCE, "proteins": partition((3, 2))})
     encoder(max_len=6, position="learned")({**SEQUENCE, "proteins": partition((3, 2))})
 
@@ -197,7 +197,7 @@ def test_graph_transformer_equals_pyg(scene, specs, agree, float64, beta, degree
 # Wiring
 
 
-def test_bias_of_edges_lies_on_their_pairs_alone(scene, specs, float64):
+def test_edge_bias_applies_to_the_pairs_of_edges_only(scene, specs, float64):
     s = scene((4, 3))
     names = ("h", "proteins", "edges", "edge_attr")
     layer = Attention({n: specs[n] for n in names}, dim=8, heads=2)
@@ -217,7 +217,7 @@ def test_bias_of_edges_lies_on_their_pairs_alone(scene, specs, float64):
         start += a.size(1)
 
 
-def test_context_answers_in_place_of_the_nodes_themselves(scene, specs, float64):
+def test_keys_and_values_come_from_the_context(scene, specs, float64):
     s = scene((4, 3))
     fields = {n: specs[n] for n in ("h", "proteins")} | {"context": FieldSpec("context", "node", "5x0e")}
     layer, context = Attention(fields, dim=8, heads=2), torch.randn(7, 5)
@@ -229,7 +229,7 @@ def test_context_answers_in_place_of_the_nodes_themselves(scene, specs, float64)
 
 
 @pytest.mark.parametrize("level", ["node", "pair"])
-def test_masked_nodes_and_pairs_are_not_seen(scene, specs, float64, level):
+def test_masked_nodes_and_pairs_get_no_weight(scene, specs, float64, level):
     s = scene((4, 3))
     mask = FieldSpec("mask", level, "1x0e", "bool", shape=())
     layer = Attention({n: specs[n] for n in ("h", "proteins")} | {"mask": mask}, dim=8, heads=2)
@@ -246,14 +246,14 @@ def test_masked_nodes_and_pairs_are_not_seen(scene, specs, float64, level):
 @pytest.mark.parametrize(
     "extra, options, error, match",
     [
-        ((), {"position": "rotary"}, WiringError, "has position='rotary' but no positions"),
-        (("seq_pos",), {"position": "rotry"}, OptionError, "Did you mean 'rotary'"),
-        (("seq_pos",), {"dim": 12, "heads": 4}, OptionError, "turn pairs of channels, 3 is odd"),
-        (("edge_attr",), {}, WiringError, "reads 'edge_attr' together with 'edges'"),
-        (("chain",), {}, WiringError, "reads 'chain' together with 'seq_pos'"),
+        ((), {"position": "rotary"}, WiringError, "position='rotary'.*seq_pos"),
+        (("seq_pos",), {"position": "rotry"}, OptionError, "'rotry'.*'rotary'"),
+        (("seq_pos",), {"dim": 12, "heads": 4}, OptionError, "dim=12, heads=4"),
+        (("edge_attr",), {}, WiringError, "'edge_attr'.*'edges'"),
+        (("chain",), {}, WiringError, "'chain'.*'seq_pos'"),
     ],
 )
-def test_what_does_not_fit_is_said(specs, extra, options, error, match):
+def test_invalid_fields_and_options_are_errors(specs, extra, options, error, match):
     with pytest.raises(error, match=match):
         Attention({n: specs[n] for n in ("h", "proteins", *extra)}, **options)
 

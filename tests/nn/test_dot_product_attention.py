@@ -1,4 +1,4 @@
-"""The attention core equals a softmax written out, in values and gradients, whatever its options and layout."""
+"""Dot-product attention equals an explicit softmax in values and gradients, for all options and layouts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ HEADS, WIDTH = 2, 3
 
 @dataclass
 class Case:
-    """A ragged batch with everything that attention may be given."""
+    """A ragged batch with all inputs of attention."""
 
     sizes: tuple[int, ...]
-    answers: tuple[int, ...]  # nodes that answer; the same as those that ask where there is no cross-attention
+    answers: tuple[int, ...]  # sizes of the keys; those of the queries without cross-attention
     causal: bool
     bias: bool
     infinite: bool
@@ -65,7 +65,7 @@ class Case:
         }
 
     def written_out(self):
-        """One protein, head and row after another; weights too."""
+        """Loop over proteins, heads and rows; also returns the weights."""
         out, weights, start, row, column = [], [], 0, 0, 0
         for n, m in zip(self.sizes, self.answers, strict=True):
             here, rows, columns = slice(start, start + n * m), slice(row, row + n), slice(column, column + m)
@@ -104,7 +104,7 @@ def cases(draw):
 
 @settings(max_examples=150, deadline=None)
 @given(cases())
-def test_equals_a_softmax_written_out_with_every_option(case):
+def test_equals_an_explicit_softmax_with_every_option(case):
     attention = DotProductAttention(causal=case.causal, entries=case.entries)
     got = attention(case.q, case.k, case.v, **case.given())
     want, weights = case.written_out()
@@ -114,14 +114,14 @@ def test_equals_a_softmax_written_out_with_every_option(case):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
     cotangent = torch.linspace(-1, 2, got.numel(), dtype=torch.float64).sin().view_as(got)
     if not case.values.numel():
-        return  # nobody sees anybody
+        return  # no visible pair
     for x, a, b in zip(case.wrt, *(torch.autograd.grad(y, case.wrt, cotangent) for y in (got, want)), strict=True):
         assert a.shape == b.shape == x.shape
         torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("padded", [False, True])
-def test_a_node_that_may_see_nothing_gets_zero_and_finite_gradients(padded):
+def test_a_node_without_visible_nodes_gets_zero_and_finite_gradients(padded):
     case = Case((3, 5), (3, 5), *4 * (False,), key_mask=True, padded=padded, entries=2**24)
     case.seen = torch.zeros(8, dtype=torch.bool)
     out = DotProductAttention()(case.q, case.k, case.v, **case.given())
@@ -130,7 +130,7 @@ def test_a_node_that_may_see_nothing_gets_zero_and_finite_gradients(padded):
     assert all(torch.isfinite(x.grad).all() for x in (case.q, case.k, case.v))
 
 
-def test_dropout_leaves_out_weights_in_training_only():
+def test_dropout_acts_in_training_only():
     case = Case((4, 3), (4, 3), *6 * (False,), entries=2**24)
     attention = DotProductAttention(dropout=0.5)
     assert not torch.equal(*(attention(case.q, case.k, case.v, **case.given()) for _ in range(2)))
@@ -138,7 +138,7 @@ def test_dropout_leaves_out_weights_in_training_only():
     torch.testing.assert_close(attention(case.q, case.k, case.v, **case.given()), case.written_out()[0])
 
 
-def test_no_more_logits_than_entries_are_asked_for_at_once():
+def test_terms_are_evaluated_for_at_most_entries_logits():
     case, asked = Case((40,), (40,), *6 * (False,), entries=800), []
 
     def term(block, rows):
@@ -152,7 +152,7 @@ def test_no_more_logits_than_entries_are_asked_for_at_once():
     assert asked == 8 * [10]  # and again on the way back
 
 
-def test_in_parts_gives_the_whole_in_order():
+def test_chunks_give_the_whole_in_order():
     x = torch.arange(7.0)
     parts = run_in_chunks(lambda x, rows: 2 * x[rows], (x,), 7, 1, entries=3)
     assert [len(p) for p in parts] == [3, 3, 1]
@@ -183,7 +183,7 @@ for terms in ([], [OffsetBias(8)(torch.arange(n), None)]):
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("options", [{}, {"bias": True}, {"mask": True}, {"key_mask": True}, {"causal": True}])
-def test_a_gpu_gives_the_same_and_is_not_asked(options):
+def test_a_gpu_gives_the_same_without_synchronization(options):
     flags = dict.fromkeys(("causal", "bias", "infinite", "mask", "key_mask"), False) | options
     case = Case((30, 5, 31, 1, 90), (30, 5, 31, 1, 90), **flags, padded=True, entries=2**24)
     want, _ = case.written_out()

@@ -1,4 +1,4 @@
-"""``egnn`` equals the authors' program: by its numbers, and by its formula written out on every edge."""
+"""``egnn`` equals the authors' code (reference vectors) and its formula on every edge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def given(specs, *names):
 
 
 def lively(layer):
-    """The same layer with coordinates that move visibly."""
+    """The same layer with larger motions."""
     layer.coord_mlp[2].weight.data *= 300
     return layer
 
@@ -131,8 +131,8 @@ def test_written_positions_are_points_in_the_field_table(specs):
     assert layer.out["motion"].irreps == "1x1o"
 
 
-def test_wrong_wiring_and_options_are_told(specs):
-    with pytest.raises(WiringError, match="give dim=12"):
+def test_invalid_wiring_and_options_are_errors(specs):
+    with pytest.raises(WiringError, match="dim=12"):
         EGNN(given(specs), dim=16)
     with pytest.raises(OptionError, match="reduce='max'"):
         EGNN(given(specs), dim=12, reduce="max")

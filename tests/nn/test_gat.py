@@ -83,8 +83,8 @@ def test_dropout_leaves_out_coefficients_only_in_training(scene, specs):
     assert torch.equal(layer(f)["h"], layer(f)["h"])
 
 
-def test_wrong_options_are_told(specs):
-    with pytest.raises(OptionError, match="dim=10 is no multiple of heads=4"):
+def test_invalid_options_are_errors(specs):
+    with pytest.raises(OptionError, match="dim=10.*heads=4"):
         GAT(specs, dim=10)
     with pytest.raises(OptionError, match="version=3"):
         GAT(specs, version=3)

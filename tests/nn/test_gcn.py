@@ -1,4 +1,4 @@
-"""``gcn`` equals PyG's GCNConv, and the mean of teaching texts."""
+"""``gcn`` equals PyG's GCNConv, and with norm="mean" the mean of a node and its neighbors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_mean_is_the_mean_of_a_node_and_its_neighbors(scene, specs, float64, deg
         torch.testing.assert_close(got[i], s.f["h"][group].mean(0) @ layer.linear.weight.T, rtol=1e-12, atol=1e-14)
 
 
-def test_weighted_mean_weighs_neighbors(scene, specs, float64):
+def test_weighted_mean_uses_the_edge_weights(scene, specs, float64):
     s = scene()
     layer = GCN({n: specs[n] for n in ("h", "edges", "edge_weight")}, dim=12, norm="mean")
     dense = torch.eye(s.num_nodes).index_put((s.index[1], s.index[0]), s.f["edge_weight"].flatten())
@@ -56,10 +56,10 @@ def test_weighted_mean_weighs_neighbors(scene, specs, float64):
     torch.testing.assert_close(layer(s.inputs(layer.fields))["h"], expected, rtol=1e-12, atol=1e-14)
 
 
-def test_wrong_options_and_wires_are_told(specs):
+def test_invalid_options_and_wiring_are_errors(specs):
     with pytest.raises(OptionError, match="'symmetrc'.*'symmetric'"):
         GCN(specs, norm="symmetrc")
-    with pytest.raises(WiringError, match="one weight an edge; 'edge_attr' has 5"):
+    with pytest.raises(WiringError, match="'edge_attr' has 5"):
         GCN({**specs, "edge_weight": specs["edge_attr"]})
     with pytest.raises(WiringError, match="invariants"):
         GCN({**specs, "h": FieldSpec("h", "node", "4x0e+2x1o")})

@@ -1,4 +1,4 @@
-"""Heads: shapes that the target asks for, formulas on edges and pairs, invariance."""
+"""Heads: shapes of the logits, formulas on edges and pairs, invariance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_pools_are_their_formulas(scene, float64):
     pool = Pool(12, "attention")
     expected = torch.stack([(pool.score(x).softmax(0) * x).sum(0) for x in parts])
     torch.testing.assert_close(pool(s.f["h"], s.proteins()), expected, rtol=1e-13, atol=1e-14)
-    with pytest.raises(OptionError, match="pool='men'.*Did you mean 'mean'"):
+    with pytest.raises(OptionError, match="pool='men'.*'mean'"):
         Pool(12, "men")
 
 
@@ -57,7 +57,7 @@ def test_edge_head_is_a_perceptron_of_the_pair(scene, specs, float64, with_edge,
     torch.testing.assert_close(head(s.inputs(names))["logits"], expected, rtol=1e-12, atol=1e-13)
 
 
-def test_symmetric_edge_head_does_not_tell_i_from_j(scene, specs, float64):
+def test_symmetric_edge_head_is_invariant_to_exchange_of_i_and_j(scene, specs, float64):
     s = scene(SIZES)
     names = ("h", "edges")
     given = {n: specs[n] for n in names}
@@ -92,7 +92,7 @@ def test_contact_head_is_its_formula_pair_after_pair(scene, specs, float64, size
 @pytest.mark.parametrize(
     "head, level", [(NodeHead, "node"), (GraphHead, "graph"), (EdgeHead, "edge"), (ContactHead, "pair")]
 )
-def test_heads_see_only_invariants_of_vectors(scene, specs, float64, head, level):
+def test_heads_depend_on_invariants_of_vectors_only(scene, specs, float64, head, level):
     s = scene(SIZES)
     fields = {"h": MIXED, "edges": specs["edges"], "proteins": specs["proteins"]}
     fields = {n: fields[n] for n in head.reads}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-import subprocess
-import sys
 
 import pytest
 
@@ -49,9 +47,3 @@ def test_an_unknown_layer_is_an_attribute_error_that_lists_the_layers():
     with pytest.raises(AttributeError, match="GATT") as e:
         layers.GATT  # noqa: B018
     assert "GCN" in str(e.value)
-
-
-def test_importing_the_packages_does_not_import_e3nn():
-    code = "import sys, protgraph.nn, protgraph.nn.layers, protgraph.nn.heads; print('e3nn' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -1,4 +1,4 @@
-"""Invariant point attention, backbone updates and atoms against OpenFold's numbers, sums written out, rotations."""
+"""Invariant point attention, backbone update and backbone atoms, against OpenFold's reference vectors and explicit sums."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_ipa_is_invariant_and_updates_are_equivariant_far_from_the_origin(pair, 
         assert relative_error(b["backbone"], a["backbone"] @ rotation.T + shift) <= 1e-10
 
 
-def test_frames_of_a_mirror_image_are_another_thing_and_the_field_says_so():
+def test_frames_of_a_mirror_image_differ_and_the_field_is_chiral():
     f = some_inputs((6, 4))
     ipa = IPA(specs_of(f), dim=6).double()
     signs = torch.tensor([-1.0, -1.0, 1.0], dtype=F64)[:, None]
@@ -192,7 +192,7 @@ def test_an_update_is_algorithm_23():
     assert torch.equal(made["pos"], f["pos"] + made["motion"])
 
 
-def test_placed_atoms_have_the_geometry_of_a_peptide_and_the_angle_that_h_tells():
+def test_placed_atoms_have_the_geometry_of_a_peptide_and_the_predicted_angle():
     f = some_inputs((6,), width=2)
     layer = PlaceBackbone(specs_of({k: f[k] for k in ("h", "frame", "pos")})).double()
     layer.angle.load_state_dict({"weight": torch.eye(2), "bias": torch.zeros(2)})
@@ -209,7 +209,7 @@ def test_placed_atoms_have_the_geometry_of_a_peptide_and_the_angle_that_h_tells(
 
 @pytest.mark.parametrize("pair", [0, 3])
 @pytest.mark.parametrize("sizes", [(1,), (1, 4)], ids=str)
-def test_residues_without_frame_or_place_of_their_own_give_finite_values_and_gradients(sizes, pair):
+def test_residues_without_frame_or_with_equal_positions_give_finite_values_and_gradients(sizes, pair):
     f = some_inputs(sizes, pair=pair)
     f |= {name: torch.zeros_like(f[name]).requires_grad_() for name in ("frame", "pos")}
     h = IPA(specs_of(f), dim=6).double()(f)["h"]
@@ -224,11 +224,11 @@ def test_residues_without_frame_or_place_of_their_own_give_finite_values_and_gra
 def test_pair_features_are_of_all_pairs_or_of_edges(given):
     specs = specs_of(some_inputs((4,), pair=3) | some_inputs((4,), pair=3, dense=True))
     kept = {"h", "frame", "pos", "proteins", *given}
-    with pytest.raises(WiringError, match="one or the other"):
+    with pytest.raises(WiringError, match="'edge_attr'"):
         IPA({name: spec for name, spec in specs.items() if name in kept})
 
 
-def test_pair_features_are_no_features_of_nodes():
+def test_node_features_as_pair_features_are_an_error():
     f = some_inputs((4,))
-    with pytest.raises(WiringError, match="per pair"):
+    with pytest.raises(WiringError, match="'pair'"):
         IPA(specs_of(f) | {"pair": FieldSpec("h", "node", "6x0e")})

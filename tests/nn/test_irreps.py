@@ -66,10 +66,10 @@ def test_norm_of_zero_vectors_is_zero_with_finite_gradients():
     assert h.grad.isfinite().all()
 
 
-def test_impossible_wirings_are_refused():
-    with pytest.raises(WiringError, match="makes no 2e"):
+def test_invalid_wiring_is_an_error():
+    with pytest.raises(WiringError, match="2e"):
         IrrepsLinear({"orientation": field("orientation")}, irreps="4x1o+1x2e")
-    with pytest.raises(WiringError, match="'aatype', a category"):
+    with pytest.raises(WiringError, match="'aatype'"):
         IrrepsLinear({"aatype": field("aatype")})
-    with pytest.raises(WiringError, match="one level"):
+    with pytest.raises(WiringError, match="edge"):
         IrrepsLinear({"h": FIELDS["h"], "edge_vec": field("edge_vec")})

@@ -1,4 +1,4 @@
-"""What every layer and head holds: batch = singles, node order, edge arithmetic, degenerate proteins, gradients."""
+"""Properties of every layer and head: batch = singles, node order, edge arithmetic, degenerate proteins, gradients."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_node_order_does_not_change_graph_predictions(scene, specs, float64):
 
 @pytest.mark.parametrize("name", NEIGHBOURS)
 @pytest.mark.parametrize("backend", ["native", "scatter"])
-def test_every_way_to_reduce_gives_the_same(scene, specs, agree, float64, name, backend):
+def test_every_reduction_backend_gives_the_same(scene, specs, agree, float64, name, backend):
     if backend == "scatter" and importlib.util.find_spec("torch_scatter") is None:
         pytest.skip("torch-scatter is not installed (extra 'scatter')")
     layer, s = build(name, specs), scene(degree=4)

@@ -1,4 +1,4 @@
-"""Features of pairs: beginnings, outer products, triangles and AlphaFold's block, against OpenFold."""
+"""Pair features: embedding, outer products, triangle updates and the Evoformer block, against OpenFold."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_triangles_equal_openfold(shared_reference, name, dtype, tol):
 
 @pytest.mark.parametrize("name", ["tri_mul_out", "tri_att_start"])
 def test_the_other_triangle_is_the_same_on_transposed_pairs(shared_reference, float64, name):
-    """Algorithms 12 and 14 against 11 and 13, which have vectors."""
+    """Algorithms 12 and 14 against 11 and 13, which have reference vectors."""
     _, w = vectors(shared_reference, name)
     one = TRIANGLES[name](w)
     z = torch.randn(5, 5, 8)
@@ -145,6 +145,6 @@ def test_pair_embed_puts_edges_on_their_pairs(scene, float64):
     torch.testing.assert_close(extra, torch.cat([want[:4, :4].flatten(0, 1), want[4:, 4:].flatten(0, 1)]).detach())
 
 
-def test_a_field_of_nodes_is_no_field_of_pairs():
-    with pytest.raises(WiringError, match="reads 'pair' as features of pairs, but it is a field per node"):
+def test_a_node_field_as_pair_field_is_an_error():
+    with pytest.raises(WiringError, match="'pair'.*node"):
         TriangleAttention({"pair": FieldSpec("pair", "node", "8x0e"), "proteins": field("proteins")})

@@ -1,4 +1,4 @@
-"""Positions: what moves with them, what does not, and how they tell chains and gaps."""
+"""Positional encodings: gaps, chains, order of nodes, rotary and offset encodings against closed forms."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SEQ_POS = torch.tensor([0, 1, 4, 0, 1, 7, 0, 2])
 CHAIN = torch.tensor([0, 0, 0, 1, 1, 5, 3, 3])
 
 
-def test_places_count_gaps_and_keep_chains_apart():
+def test_positions_count_gaps_and_separate_chains():
     assert position_index(SEQ_POS, PROTEINS).tolist() == SEQ_POS.tolist()
     place = position_index(SEQ_POS, PROTEINS, CHAIN)
     assert place.tolist() == [0, 1, 4, 4 + CHAIN_GAP, 5 + CHAIN_GAP, 2 + CHAIN_GAP, 0, 2]
 
 
-def test_places_do_not_depend_on_the_order_of_nodes():
+def test_positions_do_not_depend_on_the_order_of_nodes():
     order = torch.tensor([3, 0, 4, 2, 1, 7, 5, 6])
     place = position_index(SEQ_POS[order], PROTEINS, CHAIN[order])
     assert torch.equal(place, position_index(SEQ_POS, PROTEINS, CHAIN)[order])
@@ -35,7 +35,7 @@ def test_sinusoids_are_those_of_the_featurizer(float64, dim):
     torch.testing.assert_close(sinusoid(SEQ_POS, dim, torch.float64), want, rtol=1e-12, atol=1e-12)
 
 
-def test_rotated_products_depend_on_the_difference_of_places_alone(float64):
+def test_rotated_products_depend_on_the_difference_of_positions_only(float64):
     q, k = torch.randn(8, 3, 6), torch.randn(8, 3, 6)
     place = torch.randint(0, 1000, (8,))
 
@@ -99,7 +99,7 @@ def test_without_positions_residues_are_a_set_and_with_them_a_sequence(float64, 
     assert torch.allclose(moved, before[order], rtol=1e-9) is not bool(options)
 
 
-def test_order_of_chains_matters_to_rotary_places_only(float64):
+def test_order_of_chains_matters_to_rotary_positions_only(float64):
     h, f = torch.randn(8, 8), {"proteins": PROTEINS, "seq_pos": SEQ_POS}
     renamed = torch.tensor([1, 1, 1, 0, 0, 3, 5, 5])
     for position, matters in (("rotary", True), ("offset", False)):

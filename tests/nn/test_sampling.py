@@ -71,7 +71,7 @@ def test_samples_follow_the_probabilities(options):
         assert chisquare(counts[possible].numpy(), 20000 * want[possible].numpy()).pvalue > 1e-3
 
 
-def test_the_seed_decides():
+def test_equal_seeds_give_equal_samples():
     logits = torch.randn(50, 20, generator=torch.Generator().manual_seed(0))
     one, same, other = (sample_classes(logits, generator=torch.Generator().manual_seed(s)) for s in (3, 3, 4))
     assert torch.equal(one, same)
@@ -87,15 +87,15 @@ def test_a_low_temperature_takes_the_most_probable():
 @pytest.mark.parametrize(
     "options, match",
     [
-        ({"temperature": 0.0}, "top_k=1 takes the most probable"),
-        ({"temperature": -1.0}, "above 0"),
-        ({"temperature": float("nan")}, "above 0"),
-        ({"top_k": 0}, "at least 1"),
-        ({"top_k": 21}, "at most 20"),
-        ({"top_p": 0.0}, "above 0"),
-        ({"top_p": 1.5}, "at most 1"),
+        ({"temperature": 0.0}, r"temperature=0\.0"),
+        ({"temperature": -1.0}, r"temperature=-1\.0"),
+        ({"temperature": float("nan")}, "temperature=nan"),
+        ({"top_k": 0}, "top_k=0"),
+        ({"top_k": 21}, "top_k=21.*20"),
+        ({"top_p": 0.0}, r"top_p=0\.0"),
+        ({"top_p": 1.5}, r"top_p=1\.5"),
     ],
 )
-def test_impossible_options_are_refused(options, match):
+def test_invalid_options_are_errors(options, match):
     with pytest.raises(OptionError, match=match):
         sampling_probabilities(torch.zeros(1, 20), **options)

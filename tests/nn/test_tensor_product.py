@@ -1,4 +1,4 @@
-"""Channelwise tensor products against e3nn, and cuEquivariance against ours where it is installed."""
+"""Channelwise tensor products against e3nn, and cuEquivariance, if installed, against the e3nn backend."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def test_equals_e3nn_uvu(float64, parity):
         assert relative_error(z.mT, want) < 1e-13
 
 
-def test_without_the_package_the_error_says_how_to_get_it(monkeypatch):
+def test_a_missing_package_is_an_error_with_the_install_command(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda n, *a: None if n.startswith("cuequi") else find(n, *a))
     with pytest.raises(MissingExtraError, match=r"pip install 'protgraph-pyg\[cuequivariance\]'"):
         ChannelwiseProduct(o3.Irreps("4x0e"), 1, o3.Irreps("1o"), backend="cuequivariance")
 
 
-def test_unknown_backends_and_impossible_outputs_are_refused():
-    with pytest.raises(OptionError, match="backend 'cutlass'"):
+def test_unknown_backends_and_impossible_outputs_are_errors():
+    with pytest.raises(OptionError, match="'cutlass'"):
         ChannelwiseProduct(o3.Irreps("4x0e"), 1, o3.Irreps("1o"), backend="cutlass")
-    with pytest.raises(OptionError, match="never makes 2e"):
+    with pytest.raises(OptionError, match="2e"):
         ChannelwiseProduct(o3.Irreps("4x0e"), 1, o3.Irreps("2e"))
 
 

@@ -114,7 +114,7 @@ def test_equivariant_under_rotation_reflection_and_translation(float64, mode, ed
         assert relative_error(layer(moved)["h"], act(q, want, out_irreps), irreps=out_irreps) < 1e-10
 
 
-def test_a_layer_made_in_float32_is_exact_in_float64():
+def test_a_layer_built_in_float32_is_exact_in_float64():
     layer = TFN(make_fields("3x0e+2x1o+1x2e"), irreps="4x0e+2x1o+1x2e", lmax=2)
     layer(random_inputs(layer.float()) | {"h": torch.ones(9, 14), "edge_vec": torch.ones(36, 3)})
     f = random_inputs(layer.double())
@@ -189,10 +189,10 @@ def test_gate_equals_e3nn(float64, irreps):
     assert relative_error(ours(x), witness(x)) < 1e-14
 
 
-def test_impossible_options_are_refused():
+def test_invalid_options_are_errors():
     with pytest.raises(OptionError, match="mode='depthwise'"):
         TFN(make_fields("3x0e"), mode="depthwise")
-    with pytest.raises(OptionError, match="never makes 2e"):
+    with pytest.raises(OptionError, match="2e"):
         TFN(make_fields("3x0e"), irreps="3x0e+1x2e", lmax=1)
-    with pytest.raises(WiringError, match="scalars"):
+    with pytest.raises(WiringError, match="edge_attr"):
         TFN(make_fields("3x0e") | {"edge_attr": FieldSpec("edge_attr", "edge", "2x1o")})

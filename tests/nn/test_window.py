@@ -28,7 +28,7 @@ def test_window_finds_residues_by_protein_chain_and_position(scene, specs, float
             assert torch.equal(got[i, column], torch.zeros(12) if j is None else s.f["h"][j])
 
 
-def test_a_gap_in_the_chain_is_zeros(specs):
+def test_a_gap_in_the_chain_gives_zeros(specs):
     layer = Window({n: specs[n] for n in READS}, size=1)
     from protgraph.ops import Proteins
 
@@ -50,7 +50,7 @@ def test_window_of_no_residues_is_empty(specs):
     assert out.shape == (0, 60)
 
 
-def test_a_negative_window_is_refused(specs):
+def test_a_negative_size_is_an_error(specs):
     with pytest.raises(OptionError, match="size=-1"):
         Window(specs, size=-1)
 

@@ -63,7 +63,7 @@ def report_of(model, check="node_order"):
     return next(report for report in pg.testing.check_component(component) if report.check == check)
 
 
-@pytest.mark.parametrize("name, why", [("gpt.small", "causal"), ("bert.small", "places of several chains follow")])
+@pytest.mark.parametrize("name, why", [("gpt.small", "causal"), ("bert.small", "chains follow")])
 def test_the_order_of_chains_is_a_documented_input(name, why):
     result = report_of(name)
     assert result.status == "expected" and why in result.message

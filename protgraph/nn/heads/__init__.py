@@ -1,4 +1,4 @@
-"""Heads: from hidden features to the prediction of a target, per residue, edge, protein or pair of residues."""
+"""Heads: predictions of a target per residue, edge, protein or pair of residues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions per pair of residues: ``contact``."""
+"""Head for pairs of residues, e.g. contacts."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ ENTRY_POINTS = {"protgraph.heads": {"contact": "ContactHead"}}
 
 
 class ContactHead(Head):
-    """``logits_ij = Σ_r s_r (U x_i)_r (U x_j)_r / sqrt(R) + v · x_i + v · x_j + b``, with ``x = invariants(h)``.
+    """Symmetric bilinear form of two residues, with ``x = invariants(h)``.
 
-    Symmetric in i and j, bilinear of rank R: no pair ever has a hidden vector, and memory is L² C for a protein of
-    L residues.
+    ``logits_ij = Σ_r s_r (U x_i)_r (U x_j)_r / sqrt(R) + v · x_i + v · x_j + b``.
+
+    Symmetric in i and j and of rank R: no pair has a hidden vector, and memory is L² C for a protein of L residues.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     target : Target
-        Its size C is the width of the logits; U is shared by the C forms, s, v and b are each one's own.
+        Its size C is the width of the logits; U is shared by the C forms, each of which has its own s, v and b.
     rank : int
         R.
 
-    Notes
-    -----
-    Reads: h ``(N, D)``, any irreps; proteins. Writes: logits ``(Σ_b L_b², C)``: all ordered pairs of each protein,
-    row-major (i, then j), protein after protein.
+    Notes ----- Reads: ``h`` ``(N, D)``, any irreps; ``proteins``. Writes: ``logits`` ``(Σ_b L_b², C)``: all ordered
+    pairs of each protein, row-major (i, then j), protein after protein.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
@@ -61,7 +61,7 @@ class ContactHead(Head):
         return {"logits": torch.cat([self._pairs(u, s) for u, s in zip(factors, singles, strict=True)])}
 
     def _pairs(self, u: Tensor, single: Tensor) -> Tensor:
-        """One protein: ``(L, R)`` and ``(L, C)`` to ``(L², C)``."""
+        """Compute the logits of one protein, ``(L, R)`` and ``(L, C)`` to ``(L², C)``."""
         left = u.unsqueeze(1) * self.sign  # (L, C, R)
         pairs = (left.flatten(0, 1) @ u.t()).view(u.size(0), -1, u.size(0)).transpose(1, 2)  # (L, L, C)
         return (pairs + single.unsqueeze(1) + single + self.bias).flatten(0, 1)

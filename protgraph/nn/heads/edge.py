@@ -1,4 +1,4 @@
-"""Predictions per edge of the graph: ``edge_classifier``."""
+"""Head for edges of the graph."""
 
 from __future__ import annotations
 
@@ -18,26 +18,29 @@ ENTRY_POINTS = {"protgraph.heads": {"edge_classifier": "EdgeHead"}}
 
 
 class EdgeHead(Head):
-    """``logits_ij = V act(W₁ x_i + W₂ x_j + W₃ e_ij + b) + c`` for each edge j → i, with ``x = invariants(h)``.
+    """Perceptron on the two ends of each edge j → i, with ``x = invariants(h)``.
+
+    ``logits_ij = V act(W₁ x_i + W₂ x_j + W₃ e_ij + b) + c``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     target : Target
-        Its size is the width of the logits.
+        Its size C is the width of the logits.
     hidden : int
         Width of the hidden layer.
     symmetric : bool
-        Take the mean of both orders, ``act(… x_i … x_j …)`` and ``act(… x_j … x_i …)``, so that i and j may change
-        places (where e_ij = e_ji).
+        Average over both orders of i and j; invariant to their exchange if e_ij = e_ji.
     act : str
-        Activation.
+        Activation function.
     dropout : float
-        Probability, after the activation.
+        Dropout probability after the activation.
 
     Notes
     -----
-    Reads: h ``(N, D)``, any irreps; edges; optionally edge_attr ``(E, F)`` scalars. Writes: logits ``(E, C)``.
+    Reads: ``h`` ``(N, D)``, any irreps; ``edges``. Optional: ``edge_attr`` ``(E, F)`` scalars.
+    Writes: ``logits`` ``(E, C)``.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges")

@@ -1,4 +1,4 @@
-"""Predictions per protein: ``graph_classifier``, ``graph_regressor`` and ``graph_multilabel`` are one network."""
+"""Head for whole proteins: pooling, then a perceptron; for classification, regression and multilabel targets."""
 
 from __future__ import annotations
 
@@ -26,27 +26,29 @@ ENTRY_POINTS = {
 
 
 class GraphHead(Head):
-    """``logits = MLP(pool_i invariants(h_i))`` for each protein.
+    """Perceptron on pooled residues: ``logits = MLP(pool_i invariants(h_i))`` per protein.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     target : Target
-        Its size is the width of the logits.
+        Its size C is the width of the logits.
     pool : {"mean", "sum", "max", "attention", "queries"}
-        How residues become a protein; see :class:`protgraph.nn.heads.Pool`.
+        Pooling of residues, see :class:`protgraph.nn.heads.Pool`.
     hidden : sequence of int
-        Widths of hidden layers.
+        Widths of the hidden layers.
     act : str
-        Activation between them.
+        Activation function.
     dropout : float
-        Probability, after each activation.
+        Dropout probability after each activation.
 
     Notes
     -----
-    Reads: h ``(N, D)``, any irreps; proteins. Writes: logits ``(B, C)``.
+    Reads: ``h`` ``(N, D)``, any irreps; ``proteins``. Writes: ``logits`` ``(B, C)``.
 
-    Values are the network's outputs times ``scale`` ``(C,)``, the standard deviation of the labels it is trained on.
+    For regression, the output of the network is multiplied by ``scale`` ``(C,)``, the standard deviation of the
+    training labels.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")

@@ -1,7 +1,4 @@
-"""Predictions per residue: ``node_classifier``, ``node_regressor`` and ``node_multilabel`` are one network.
-
-They differ in what the logits mean, which the target says, and so in loss and metrics, which the task gives.
-"""
+"""Head for residues: a perceptron; for classification, regression and multilabel targets."""
 
 from __future__ import annotations
 
@@ -28,25 +25,27 @@ ENTRY_POINTS = {
 
 
 class NodeHead(Head):
-    """``logits_i = MLP(invariants(h_i))``; without hidden layers one linear map.
+    """Perceptron per residue: ``logits_i = MLP(invariants(h_i))``; one linear map without hidden layers.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     target : Target
-        Its size is the width of the logits.
+        Its size C is the width of the logits.
     hidden : sequence of int
-        Widths of hidden layers.
+        Widths of the hidden layers.
     act : str
-        Activation between them.
+        Activation function.
     dropout : float
-        Probability, after each activation.
+        Dropout probability after each activation.
 
     Notes
     -----
-    Reads: h ``(N, D)``, any irreps: scalars as they are, of each vector channel its norm. Writes: logits ``(N, C)``.
+    Reads: ``h`` ``(N, D)``, any irreps: scalars, and norms of the other channels. Writes: ``logits`` ``(N, C)``.
 
-    Values are the network's outputs times ``scale`` ``(C,)``, the standard deviation of the labels it is trained on.
+    For regression, the output of the network is multiplied by ``scale`` ``(C,)``, the standard deviation of the
+    training labels.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h",)

@@ -1,4 +1,8 @@
-"""From the residues of a protein to the protein: :class:`Pool`."""
+"""Pooling of residues to proteins.
+
+Not PyG's ``global_mean_pool`` or ``AttentionalAggregation``: they reduce by scatter, which is not deterministic on a
+GPU; ``Proteins`` reduces contiguous segments (PyG 2.8.1, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -12,16 +16,16 @@ __all__ = ["Pool"]
 
 
 class Pool(nn.Module):
-    """One row a protein from its residues' rows.
+    """Pooling of the residues of each protein to one row.
 
-    * ``"mean"``, ``"sum"``, ``"max"``: of each column over the protein's residues;
-    * ``"attention"``: ``Σ_i softmax_i(a · h_i) h_i`` over them, with a learned vector a;
-    * ``"queries"``: four learned queries that attend to them; see :class:`protgraph.nn.multihead.LearnedQueries`.
+    * ``"mean"``, ``"sum"``, ``"max"``: per column;
+    * ``"attention"``: ``Σ_i softmax_i(a · h_i) h_i`` with a learned vector a;
+    * ``"queries"``: attention pooling with four learned queries, :class:`protgraph.nn.multihead.LearnedQueries`.
 
     Parameters
     ----------
     width : int
-        Columns.
+        Number of columns.
     mode : {"mean", "sum", "max", "attention", "queries"}
 
     References
@@ -32,12 +36,12 @@ class Pool(nn.Module):
     def __init__(self, width: int, mode: str = "mean") -> None:
         super().__init__()
         self.mode = check_choice("pool", mode, ("mean", "sum", "max", "attention", "queries"))
-        # No bias: the softmax does not see it.
+        # No bias: the softmax cancels it.
         self.score = nn.Linear(width, 1, bias=False) if mode == "attention" else None
         self.queries = LearnedQueries(width) if mode == "queries" else None
 
     def forward(self, h: Tensor, proteins: Proteins) -> Tensor:
-        """``(N, C)`` to ``(B, C)``."""
+        """Pool ``(N, C)`` to ``(B, C)``."""
         if self.score is not None:
             return proteins.sum(proteins.softmax(self.score(h)) * h)
         if self.queries is not None:

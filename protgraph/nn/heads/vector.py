@@ -1,4 +1,4 @@
-"""Predictions that turn with the protein: ``node_vector``, vectors per residue, and ``coordinates``, points."""
+"""Heads for vectors and points per residue; predictions rotate with the protein."""
 
 from __future__ import annotations
 
@@ -20,28 +20,31 @@ ENTRY_POINTS = {"protgraph.heads": {"coordinates": "CoordinatesHead", "node_vect
 
 
 class VectorHead(Head):
-    """``logits_ic = Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)``, with v the U vectors (1o) in h.
+    """Vectors per residue as combinations of the vector channels v (1o) of h.
 
-    What the vectors of h span gives the directions, its invariants give how far: layers that normalize vectors lose
-    nothing by it.
+    ``logits_ic = Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)``.
+
+    Directions come from the vectors, lengths from the invariants: normalizing vectors in the layers before loses no
+    information.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     target : Target
         Its size is the number of vectors C.
     hidden : sequence of int
-        Widths of hidden layers.
+        Widths of the hidden layers.
     act : str
-        Activation between them.
+        Activation function.
     dropout : float
-        Probability, after each activation.
+        Dropout probability after each activation.
 
     Notes
     -----
-    Reads: h ``(N, D)``, irreps with some 1o. Writes: logits ``(N, C, 3)``, ``C x 1o``.
+    Reads: ``h`` ``(N, D)``, irreps with at least one 1o. Writes: ``logits`` ``(N, C, 3)``, ``C x 1o``.
 
-    Where layers move coordinates and h is scalar, ``concat`` their motion to it, as the model ``egnn`` does.
+    If layers move coordinates and h is scalar, ``concat`` the field ``motion`` to h, as the model ``egnn`` does.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h",)
@@ -65,28 +68,29 @@ class VectorHead(Head):
 
 
 class CoordinatesHead(Head):
-    """``logits_ic = x_ic + Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)``: where the points of a residue are to be.
+    """Points per residue: ``logits_ic = x_ic + Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)``.
 
-    x are positions that the model graph wires, as a layer moved them or as they came in; v are the vectors (1o) in h.
-    Where a layer placed all C points and h has no vectors, x is the answer.
+    x is the wired field ``pos``, from the input or moved by a layer; v are the vector channels (1o) of h. If a layer
+    placed all C points and h has no vectors, the prediction is x.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     target : Target
-        Its size is the number of points C of each residue.
+        Its size is the number of points C per residue.
     hidden : sequence of int
-        Widths of hidden layers.
+        Widths of the hidden layers.
     act : str
-        Activation between them.
+        Activation function.
     dropout : float
-        Probability, after each activation.
+        Dropout probability after each activation.
 
-    Notes
-    -----
-    Reads: h ``(N, D)``, irreps with some 1o; pos ``(N, 3)``, from where all C points set out, or ``(N, C, 3)``, points,
-    Å, finite. Writes: logits ``(N, C, 3)``, points; ``3 C x 0e`` where x are coordinates in a frame of the model's own
-    (see layer ``backbone_update``). ``readout={"h": "h", "pos": "moved"}`` in a model graph makes ``moved`` its pos.
+    Notes ----- Reads: ``h`` ``(N, D)``, irreps with at least one 1o; ``pos`` ``(N, 3)``, the start of all C points, or
+    ``(N, C, 3)``; points, Å, finite. Writes: ``logits`` ``(N, C, 3)``, points; ``3C x 0e`` if pos is in a frame of the
+    model (see layer ``backbone_update``).
+
+    ``readout={"h": "h", "pos": "moved"}`` in a model specification reads the field ``moved`` as pos.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "pos")
@@ -105,7 +109,7 @@ class CoordinatesHead(Head):
         placed = pos.trailing_shape == target.shape and pos.irreps in ("point", own)
         if not placed and (pos.irreps, pos.trailing_shape) != ("point", (3,)):
             raise WiringError(
-                f"coordinates reads pos as points (N, 3) or (N, {target.size}, 3); {pos.name!r} is {pos.irreps} "
+                f"head 'coordinates' reads points (N, 3) or (N, {target.size}, 3), but {pos.name!r} is {pos.irreps} "
                 f"(N, {', '.join(map(str, pos.trailing_shape))})"
             )
         moves = not placed or any(str(ir) == "1o" for _, ir in fields["h"].o3)
@@ -119,7 +123,7 @@ class CoordinatesHead(Head):
 
 
 class VectorSum(nn.Module):
-    """``Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)`` of the vectors v in h, ``(N, D)`` to ``(N, C, 3)``."""
+    """Combination ``Σ_u MLP(invariants(h_i))_cu v_iu / sqrt(U)`` of the vectors v in h, ``(N, D)`` to ``(N, C, 3)``."""
 
     def __init__(self, spec: FieldSpec, size: int, hidden: Sequence[int], act: str, dropout: float) -> None:
         super().__init__()
@@ -127,8 +131,8 @@ class VectorSum(nn.Module):
         self.vectors = sum(mul for mul, ir in spec.o3 if str(ir) == "1o")
         if not self.vectors:
             raise WiringError(
-                f"the head reads vectors (1o) of h, but {spec.name!r} is {spec.irreps}.\n"
-                "Use a model that has some (tfn, gvp, egnn), or concat a vector field to h before the head."
+                f"the head reads vectors (1o) of h, but {spec.name!r} is {spec.irreps}. "
+                "Use a model with vector features (tfn, gvp, egnn), or concat a vector field to h before the head."
             )
         self.mlp = mlp([invariant_width(spec), *hidden, size * self.vectors], act=act, dropout=dropout)
 

@@ -1,4 +1,4 @@
-"""Attention of every residue over its protein: ``attention`` with all options, ``global_attention`` with one query."""
+"""Attention layers within proteins: multi-head attention, and global attention with one query per protein."""
 
 from __future__ import annotations
 
@@ -22,38 +22,39 @@ _MASK = FieldSpec("mask", "node", "1x0e", "bool", shape=())
 
 
 class Attention(GraphLayer):
-    """``h'_i = W_o ‖_heads g_i ⊙ Σ_j softmax_j( q_i·k_j / √d + b_ij ) v_j``, j over all nodes of the protein of i.
+    """Multi-head attention of each residue to all residues of its protein.
 
-    What is wired decides what it is: alone, attention of a set; with ``seq_pos``, of a sequence; with ``pair``,
-    AlphaFold's row attention; with ``edges``, biased to neighbors; with ``context``, across two fields of the nodes.
+    ``h'_i = W_o ‖_heads g_i ⊙ Σ_j softmax_j( q_i·k_j / √d + b_ij ) v_j``, j over all nodes of the protein of i.
+
+    The wired fields select the variant: none, attention on a set; ``seq_pos``, on a sequence; ``pair``, AlphaFold's row
+    attention; ``edges``, biased to neighbors; ``context``, cross-attention to another field of the nodes.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int
-        Width of the result and of all heads together.
+        Width of the output; each head has dim / heads channels.
     heads : int
-        Attention heads.
+        Number of attention heads.
     position : {"rotary", "offset"}, optional
-        How ``seq_pos`` is used where it is wired; None: rotary.
+        Positional encoding if ``seq_pos`` is wired; None: rotary.
     gate : bool
-        Whether there is ``g = sigmoid(W_g h + b_g)``; else g = 1.
+        Multiply each head's output by ``g = sigmoid(W_g h + b_g)``.
     causal : bool
-        Node i sees the nodes of its protein up to itself, in their order in the batch.
+        Node i attends to itself and to earlier nodes of its protein, in the order of the batch.
     bias : bool
-        Whether queries, keys and values have one.
+        Add biases to queries, keys and values.
     dropout : float
-        Probability of leaving out an attention weight.
+        Dropout probability of attention weights.
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, proteins; optionally what :class:`protgraph.nn.multihead.MultiHeadAttention` says.
-    Writes: h ``(N, dim)``, ``dim x 0e``.
+    Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Optional: see :class:`protgraph.nn.multihead.MultiHeadAttention`.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
-    References
-    ----------
-    Vaswani et al. 2017, arXiv:1706.03762, sec. 3.2; Su et al. 2021, arXiv:2104.09864 (rotary); Jumper et al. 2021,
-    doi:10.1038/s41586-021-03819-2, supplement, algorithm 7 (pair bias and gate).
+    References ---------- Vaswani et al. 2017, arXiv:1706.03762, sec. 3.2. Rotary: Su et al. 2021, arXiv:2104.09864.
+    Pair bias and gate: Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithm 7.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
@@ -90,25 +91,27 @@ class Attention(GraphLayer):
 
 
 class GlobalAttention(GraphLayer):
-    """``h'_i = W_o ‖_heads g_i ⊙ Σ_j softmax_j( q·k_j / √c ) v_j`` with one query a protein, ``q = W_q mean_i h_i``.
+    """Attention with one query per protein, linear in N (Jumper et al. 2021).
 
-    Keys and values are shared by all heads, gates ``g_i = sigmoid(W_g h_i + b_g)`` tell residues apart; time and memory
-    are linear in N.
+    ``h'_i = W_o ‖_heads g_i ⊙ Σ_j softmax_j( q·k_j / √c ) v_j`` with ``q = W_q mean_i h_i``.
+
+    Keys and values are shared by all heads. Only the gates ``g_i = sigmoid(W_g h_i + b_g)`` differ between residues.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int
-        Width of the result and of all heads together.
+        Width of the output; each head has dim / heads channels.
     heads : int
-        Attention heads.
+        Number of attention heads.
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, proteins. Writes: h ``(N, dim)``, ``dim x 0e``.
+    Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
-    AlphaFold goes over the sequences of an alignment, this over the residues of a protein; h is normalized by a
-    ``layer_norm`` before it. Parameters have the names of OpenFold's GlobalAttention.
+    AlphaFold averages over the sequences of an alignment, this layer over the residues of a protein. h is normalized by
+    a ``layer_norm`` before it. Parameters have the names of OpenFold's GlobalAttention.
 
     References
     ----------
@@ -133,7 +136,7 @@ class GlobalAttention(GraphLayer):
 
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor]) -> GlobalAttention:
-        """The layer of a ``GlobalAttention`` of OpenFold whose result is as wide as all its heads."""
+        """Build the layer from the state of an OpenFold ``GlobalAttention`` with output width c_hidden · heads."""
         dim, width = state_dict["linear_q.weight"].shape
         fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "proteins": field("proteins")}
         layer = cls(fields, dim=dim, heads=dim // len(state_dict["linear_k.weight"]))
@@ -146,5 +149,5 @@ class GlobalAttention(GraphLayer):
         k, v = self.linear_k(h), self.linear_v(h)  # (N, c)
         logits = torch.einsum("nhc,nc->nh", proteins.expand(q), k) / k.size(1) ** 0.5
         weight = proteins.softmax(logits)  # line 5
-        seen = proteins.sum(weight.unsqueeze(2) * v.unsqueeze(1)).flatten(1)  # (B, dim), line 6
-        return {"h": self.linear_o(self.linear_g(h).sigmoid() * proteins.expand(seen))}  # lines 4, 6, 7
+        summed = proteins.sum(weight.unsqueeze(2) * v.unsqueeze(1)).flatten(1)  # (B, dim), line 6
+        return {"h": self.linear_o(self.linear_g(h).sigmoid() * proteins.expand(summed))}  # lines 4, 6, 7

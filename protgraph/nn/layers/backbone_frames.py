@@ -1,4 +1,4 @@
-"""Residues as rigid bodies: ``backbone_update`` turns and shifts them, ``place_backbone`` gives their atoms."""
+"""Layers for residue frames: backbone update, and backbone atoms from frames."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ENTRY_POINTS = {"protgraph.layers": {"backbone_update": "BackboneUpdate", "place
 
 #: N, CA and C in the frame of a residue, Å: alanine of the Jumper et al. 2021 supplement, table 2 (rigid groups).
 _RIGID = ((-0.525, 1.363, 0.0), (0.0, 0.0, 0.0), (1.526, 0.0, 0.0))
-#: O about the bond CA–C, from C: how far along it and how far from it, Å (same table: 0.627 and 1.062).
+#: Distances of O from C along the bond CA–C and perpendicular to it, Å (same table: 0.627 and 1.062).
 _ALONG, _ACROSS = 0.627, 1.062
 
 
 def rigid_irreps(layer: GraphLayer) -> tuple[str, str]:
-    """Irreps of frames and points that a layer makes of its frame and pos: in space, or in a frame of the model's own.
+    """Return the irreps of the frames and points that a layer computes from its ``frame`` and ``pos``.
 
-    A model that reads no coordinates puts residues where it likes: its frames (``9x0e``) and points (``3x0e``) are
-    numbers that stay as they are where the protein that it looks at is turned.
+    A model without input coordinates places residues in a coordinate system of its own: its frames (``9x0e``) and
+    points (``3x0e``) are invariant to rotations of the input.
     """
     own, (frame, pos) = ("9x0e", "3x0e"), (layer.fields.get(name) for name in ("frame", "pos"))
     if frame is None and pos is None:
@@ -43,26 +43,25 @@ def rigid_irreps(layer: GraphLayer) -> tuple[str, str]:
 
 
 class BackboneUpdate(GraphLayer):
-    """``T'_i = T_i ∘ (R(q), t)`` with the quaternion ``q ∝ (1, b, c, d)`` and ``[b c d t] = W h_i + w``.
+    """Rotation and translation of each residue in its own frame (Jumper et al. 2021).
 
-    Each residue turns and shifts in its own frame.
+    ``T'_i = T_i ∘ (R(q), t)`` with the quaternion ``q ∝ (1, b, c, d)`` and ``[b c d t] = W h_i + w``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     unit : float
-        Å, the unit of length of t.
+        Unit of length of t, Å.
 
-    Notes
-    -----
-    Reads: h ``(N, C)`` scalars; optionally frame ``(N, 3, 3)`` with the axes as rows and pos ``(N, 3)`` Å, without
-    which all residues begin unturned at the origin. Writes: frame and pos, of the same shapes; motion ``(N, 3)``,
-    ``1x1o``, Å: the new pos less the old one, without the rounding of a difference. All turn with the protein but are
-    chiral: a turn mixes axes of different parity. What begins at the origin stays in a frame of the model's own, and
-    says so in its irreps (:func:`rigid_irreps`).
+    Notes ----- Reads: ``h`` ``(N, C)`` scalars. Optional: ``frame`` ``(N, 3, 3)``, axes as rows, and ``pos`` ``(N,
+    3)``, Å; without them all residues start at the origin with the identity. Writes: ``frame`` ``(N, 3, 3)`` and
+    ``pos`` ``(N, 3)``; ``motion`` ``(N, 3)``, ``1x1o``, Å: the new pos minus the old one, without the rounding error of
+    a difference.
 
-    A residue without a frame stays where it is. W starts near 0 (the paper's: at 0), so that hardly anything moves at
-    first.
+    All outputs are chiral: a rotation mixes axes of different parity. Outputs of a model without input coordinates have
+    scalar irreps (:func:`rigid_irreps`). A residue without a frame does not move. W is initialized near 0 (paper: 0),
+    so that residues hardly move at first.
 
     References
     ----------
@@ -88,7 +87,7 @@ class BackboneUpdate(GraphLayer):
 
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, unit: float = 10.0) -> BackboneUpdate:
-        """The layer of a ``BackboneUpdate`` of OpenFold."""
+        """Build the layer from the state of an OpenFold ``BackboneUpdate``."""
         width = state_dict["linear.weight"].size(1)
         fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "frame": field("frame"), "pos": field("pos")}
         layer = cls(fields, unit=unit)
@@ -106,17 +105,26 @@ class BackboneUpdate(GraphLayer):
 
 
 class PlaceBackbone(GraphLayer):
-    """``x_ia = T_i ∘ r_a`` for the atoms N, CA, C and, about the bond CA–C by the angle ψ that h tells, O.
+    """Backbone atoms from residue frames: ``x_ia = T_i ∘ r_a`` for N, CA, C, and O.
+
+    O is rotated about the bond CA–C by the angle ψ predicted from h.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, frame ``(N, 3, 3)`` with the axes as rows, pos ``(N, 3)`` Å. Writes: backbone
-    ``(N, 4, 3)`` points, Å, chiral: always an L amino acid; ``12x0e`` where pos is none in space. Finite: a residue
-    without a frame has all atoms at its CA. Bond lengths and angles are alanine's.
+    Reads: ``h`` ``(N, C)`` scalars; ``frame`` ``(N, 3, 3)``, axes as rows; ``pos`` ``(N, 3)``, Å.
+    Writes: ``backbone`` ``(N, 4, 3)`` points, Å; ``12x0e`` if pos is in a coordinate system of the model.
+
+    Chiral: always an L amino acid. Bond lengths and angles are those of alanine. A residue without a frame has all
+    atoms at its CA.
 
     References
     ----------
-    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithms 24 and 25, the backbone's part.
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithms 24 and 25, backbone part.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "frame", "pos")
@@ -139,7 +147,7 @@ class PlaceBackbone(GraphLayer):
 
 
 def _rotation(imaginary: Tensor) -> Tensor:
-    """The rotation of the unit quaternion ∝ (1, b, c, d), ``(N, 3)`` to ``(N, 3, 3)``, as in algorithm 23."""
+    """Compute the rotation of the unit quaternion ∝ (1, b, c, d), ``(N, 3)`` to ``(N, 3, 3)``, as in algorithm 23."""
     a, b, c, d = normalize(torch.cat([torch.ones_like(imaginary[:, :1]), imaginary], 1), dim=1).unbind(1)
     rows = [
         (a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)),

@@ -1,4 +1,4 @@
-"""Messages of distances that move the nodes too: ``egnn``."""
+"""E(n)-equivariant graph neural network layer (Satorras et al. 2021)."""
 
 from __future__ import annotations
 
@@ -20,41 +20,43 @@ ENTRY_POINTS = {"protgraph.layers": {"egnn": "EGNN"}}
 
 
 class EGNN(GraphLayer):
-    """``h'_i = h_i + φ_h(h_i, Σ_j m_ij)``, ``x'_i = x_i + C Σ_j (x_i - x_j) φ_x(m_ij)``: features and positions move.
+    """E(n)-equivariant layer that updates features and positions.
 
+    ``h'_i = h_i + φ_h(h_i, Σ_j m_ij)``, ``x'_i = x_i + C Σ_j (x_i - x_j) φ_x(m_ij)``, with
     ``m_ij = φ_e(h_i, h_j, |x_i - x_j|², e_ij)``; φ_e, φ_x and φ_h are perceptrons of two linear maps with SiLU.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int, optional
-        Width of the result; None keeps the width of h.
+        Width of the output; None: width of h.
     hidden : int, optional
-        Width of messages; None takes dim.
+        Width of the messages; None: dim.
     residual : bool
-        ``h'_i = h_i + φ_h``; needs h of width dim.
+        Add h_i; requires h of width dim.
     attention : bool
-        Weigh messages by ``σ(w · m_ij + b)``, eq. 8.
+        Multiply messages by ``σ(w · m_ij + b)``, eq. 8.
     normalize : bool
-        Divide ``x_i - x_j`` by its length, through which no gradient flows.
+        Divide ``x_i - x_j`` by its length, without a gradient through the length.
     tanh : bool
-        Bound φ_x by ±1.
+        Limit φ_x to ±1.
     reduce : {"mean", "sum"}
-        C: one over the number of neighbors, or 1.
+        C: 1 / number of neighbors, or 1.
     scale : float
-        Å, the unit in which φ_e sees distances. Residues lie some 10 Å apart, where squares in Å swamp h.
+        Unit of distance in φ_e, Å. Residues are about 10 Å apart; squares in Å would dominate h.
 
-    Notes
-    -----
-    Reads: h ``(N, C)`` scalars, pos ``(N, 3)`` point, Å, edges; optionally edge_attr ``(E, D)`` scalars. Writes: h
-    ``(N, dim)``, ``dim x 0e``; pos ``(N, 3)``, point; motion ``(N, 3)``, ``1x1o``, Å: the new pos less the old one,
-    without the rounding of a difference. Both updates use the given h and pos. Wire what follows to the pos that is
-    written: a featurizer's ``edge_vec`` stays with the old one.
+    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``pos`` ``(N, 3)`` point, Å; ``edges``. Optional: ``edge_attr`` ``(E,
+    D)`` scalars. Writes: ``h`` ``(N, dim)``, ``dim x 0e``; ``pos`` ``(N, 3)``, point; ``motion`` ``(N, 3)``, ``1x1o``,
+    Å: the new pos minus the old one, without the rounding error of a difference.
 
-    Equal to E_GCL of the authors' program; parameters have its names. φ_e's first matrix is taken apart, and its parts
-    for h_i and h_j act on nodes. Deviations from the paper, as there: C is a mean over neighbors, not over all other
-    nodes; normalize and tanh; no velocities. Deviation from the program: with normalize, coincident nodes pass no
-    gradient (there it is multiplied by 1e8).
+    Both updates use the input h and pos. Later layers must be wired to the written pos; ``edge_vec`` of a featurizer
+    belongs to the input pos.
+
+    Equal to E_GCL of the authors' code, with its parameter names. The first matrix of φ_e is split, and its parts for
+    h_i and h_j act on nodes. Deviations from the paper, as in that code: C is a mean over neighbors, not over all other
+    nodes; normalize and tanh; no velocities. Deviation from the code: with normalize, coincident nodes have gradient 0
+    (there it is multiplied by 1e8).
 
     References
     ----------
@@ -83,7 +85,7 @@ class EGNN(GraphLayer):
         dim = dim or width
         hidden = hidden or dim
         if residual and width != dim:
-            raise WiringError(f"egnn adds its result of width {dim} to h of width {width}: give dim={width}")
+            raise WiringError(f"egnn with residual=True needs dim={width}, the width of h, not {dim}.")
         self.residual, self.normalize, self.scale = residual, normalize, scale
         self.reduce = check_choice("reduce", reduce, ("mean", "sum"))
         self.widths = [width, width, 1 + edge_width]
@@ -91,7 +93,7 @@ class EGNN(GraphLayer):
         self.edge_mlp = nn.Sequential(nn.Linear(sum(self.widths), hidden), act, nn.Linear(hidden, hidden), act)
         self.node_mlp = nn.Sequential(nn.Linear(width + hidden, hidden), act, nn.Linear(hidden, dim))
         last = nn.Linear(hidden, 1, bias=False)
-        nn.init.xavier_uniform_(last.weight, gain=0.001)  # as in the authors' program: hardly any motion at first
+        nn.init.xavier_uniform_(last.weight, gain=0.001)  # as in the authors' code: hardly any motion at first
         self.coord_mlp = nn.Sequential(nn.Linear(hidden, hidden), act, last, nn.Tanh() if tanh else nn.Identity())
         self.att_mlp = nn.Sequential(nn.Linear(hidden, 1), nn.Sigmoid()) if attention else None
         self.declare(h=f"{dim}x0e", pos=fields["pos"], motion=FieldSpec("motion", "node", "1x1o", unit="Å"))
@@ -106,12 +108,12 @@ class EGNN(GraphLayer):
         tanh: bool = False,
         reduce: str = "mean",
     ) -> EGNN:
-        """The layer of an ``E_GCL`` of vgsatorras/egnn, of which the state says everything but these options."""
-        hidden, given = state_dict["edge_mlp.0.weight"].shape
+        """Build the layer from the state of an ``E_GCL`` of vgsatorras/egnn, built with these options."""
+        hidden, fan_in = state_dict["edge_mlp.0.weight"].shape
         width = state_dict["node_mlp.0.weight"].size(1) - hidden
         fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "pos": field("pos"), "edges": field("edges")}
-        if given > 2 * width + 1:
-            fields["edge_attr"] = FieldSpec("edge_attr", "edge", f"{given - 2 * width - 1}x0e")
+        if fan_in > 2 * width + 1:
+            fields["edge_attr"] = FieldSpec("edge_attr", "edge", f"{fan_in - 2 * width - 1}x0e")
         layer = cls(
             fields,
             dim=state_dict["node_mlp.2.weight"].size(0),
@@ -139,7 +141,7 @@ class EGNN(GraphLayer):
         return {"h": h + update if self.residual else update, "pos": pos + motion, "motion": motion}
 
     def _message(self, h: Tensor, square: Tensor, edges: Edges, e: Tensor | None) -> Tensor:
-        """Eq. 3, with its first matrix W = [W_i, W_j, W_e] taken apart."""
+        """Compute eq. 3, with the first matrix split into W = [W_i, W_j, W_e]."""
         first = self.edge_mlp[0]
         of_target, of_source, of_edge = first.weight.split(self.widths, 1)
         square = square / self.scale**2

@@ -1,4 +1,4 @@
-"""Where hidden features begin: ``embed`` makes them from any fields, ``constant`` from none."""
+"""Input layers: embedding of fields, and constant features."""
 
 from __future__ import annotations
 
@@ -18,24 +18,20 @@ ENTRY_POINTS = {"protgraph.layers": {"constant": "Constant", "embed": "Embed"}}
 
 
 class Embed(GraphLayer):
-    """One linear map of everything it reads: ``h = W [one-hot(c_1), …, x_1, x_2, …] + b``.
+    """Linear embedding of all fields that it reads: ``h = W [one-hot(c_1), …, x_1, x_2, …] + b``.
 
-    The columns of W for a category are an embedding table, so no one-hot matrix is ever made. Fields of edges
-    make features of edges in the same way: ``node("embed", reads=["edge_rbf", "edge_offset"],
-    writes={"h": "edge_attr"})``.
+    The columns of W for a category are an embedding table; no one-hot matrix is materialized. Fields of edges are
+    embedded in the same way: ``component("embed", reads=["edge_rbf", "edge_offset"], writes={"h": "edge_attr"})``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
         Categories, real scalars and masks, all of nodes or all of edges.
     dim : int
-        Width of h.
+        Width of the output.
 
-    Notes
-    -----
-    Reads (variadic): any scalar fields ``(N, F)`` or categories ``(N,)``; a mask counts as 0 or 1. What is
-    missing is 0 with a mask beside it, by the field table's promise that features are finite.
-    Writes: h ``(N, dim)``, ``dim x 0e``.
+    Notes ----- Reads (variadic): scalar fields ``(N, F)`` or categories ``(N,)``; a mask counts as 0 or 1. Missing
+    values are 0 with a mask beside them, since fields are finite. Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
     """
 
     variadic: ClassVar[bool] = True
@@ -44,7 +40,9 @@ class Embed(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 64) -> None:
         super().__init__(fields)
         if not fields:
-            raise WiringError("embed reads nothing: give it fields, node('embed', reads=['aatype', 'dihedral'])")
+            raise WiringError(
+                "embed reads no fields. Wire some, e.g. component('embed', reads=['aatype', 'dihedral'])."
+            )
         levels = {spec.level for spec in fields.values()}
         if len(levels) > 1:
             raise WiringError(f"embed reads fields of different levels: { {n: s.level for n, s in fields.items()} }")
@@ -66,30 +64,33 @@ class Embed(GraphLayer):
 
 def _check(name: str, spec: FieldSpec) -> None:
     if not spec.is_tensor or spec.irreps in ("point", "index"):
-        raise WiringError(f"embed reads {name!r}, a {spec.irreps}: only scalars and categories can be embedded")
+        raise WiringError(f"embed reads {name!r}, of irreps {spec.irreps}. It embeds scalars and categories only.")
     if not spec.is_scalar:
         raise WiringError(
-            f"embed reads {name!r}, which is {spec.irreps}: a linear map of vector components breaks rotation\n"
-            "equivariance. Take its invariants first (layer 'invariants'), or give it to an equivariant layer."
+            f"embed reads {name!r}, which is {spec.irreps}: a linear map of vector components breaks rotation "
+            "equivariance. Add a layer 'invariants' before, or use an equivariant layer."
         )
     if not spec.is_category and spec.dtype.startswith("int"):
-        raise WiringError(f"embed reads {name!r}, a number without categories: use a featurizer that encodes it")
+        raise WiringError(
+            f"embed reads {name!r}, integers that are not categories. Use a featurizer that encodes them."
+        )
 
 
 class Constant(GraphLayer):
-    """The same features on every node: ``h_i = c``. A model that starts here sees nothing but its labels.
+    """Constant features ``h_i = c``, for baselines that depend on the labels only.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int
-        Width of h.
+        Width of the output.
     learned : bool
-        Whether c is learned; it starts as ones.
+        Learn c, starting from ones.
 
     Notes
     -----
-    Reads: proteins. Writes: h ``(N, dim)``, ``dim x 0e``.
+    Reads: ``proteins``. Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("proteins",)

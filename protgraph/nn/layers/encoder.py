@@ -1,4 +1,4 @@
-"""From residue types to features of a sequence model: ``encoder``."""
+"""Transformer encoder of residue types, as in ESM-2 or BERT."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ _MASKED = 0.15 * 0.8
 
 
 class Encoder(GraphLayer):
-    """``h = norm(B_n(… B_1(E[token]) …))``: the transformer encoder of ESM-2, or of BERT, from residue types.
+    """Transformer encoder of residue types, as in ESM-2 or BERT: ``h = norm(B_n(… B_1(E[token]) …))``.
 
-    Each protein is read as ``<cls>``, its residues, ``<eos>``; the two are left out of the result. Blocks are
-    ``pre_norm_block``, or with ``norm="post"`` ``post_norm_block``, and then it is E[token] with its positions that is
-    normalized besides.
+    Each protein is encoded as ``<cls>``, its residues, ``<eos>``; both tokens are removed from the output. The blocks B
+    are ``pre_norm_block``, or ``post_norm_block`` with ``norm="post"``, where E[token] with its positions is normalized
+    instead of the output.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int
-        Width.
+        Width of the output.
     heads : int
-        Attention heads.
+        Number of attention heads.
     depth : int
-        Blocks.
+        Number of blocks.
     position : {"rotary", "offset", "sinusoidal", "learned", "none"}
-        How it knows where a residue is: inside attention (the first two), or by what is added to ``E[token]``.
+        Positional encoding: inside attention (the first two) or added to ``E[token]``.
     norm : {"pre", "post"}
-        Where the blocks normalize: before each part, as ESM-2, or after each sum, as BERT.
+        Layer normalization before each part, as in ESM-2, or after each residual sum, as in BERT.
     token_dropout : bool
-        ESM's: ``<mask>`` tokens are 0, and what is left is scaled by ``(1 - 0.12) / (1 - their share)``. Else
-        ``<mask>`` has an embedding of its own, as in BERT.
+        As in ESM: ``<mask>`` tokens are 0, and the others are scaled by ``(1 - 0.12) / (1 - masked share)``. False:
+        ``<mask>`` has its own embedding, as in BERT.
     max_len : int
-        Most residues of a protein; with learned positions also the highest position plus 1.
+        Maximum number of residues of a protein; with learned positions also the number of positions.
     dropout : float
-        Probability, in the blocks.
+        Dropout probability in the blocks.
 
-    Notes
-    -----
-    Reads: aatype ``(N,)``, of 21 residue types or of the 33 tokens of :mod:`protgraph.data.graph.esm_vocabulary`; seq_pos ``(N,)``,
-    proteins; optionally chain ``(N,)``, so that chains follow each other with a gap between them, and masked ``(N,)``
-    bool, where ``<mask>`` stands in place of the residue's own token. Writes: h ``(N, dim)``, ``dim x 0e``.
+    Notes ----- Reads: ``aatype`` ``(N,)``, of 21 residue types or of the 33 tokens of
+    :mod:`protgraph.data.graph.esm_vocabulary`; ``seq_pos`` ``(N,)``; ``proteins``. Optional: ``chain`` ``(N,)``: chains
+    follow each other with a gap; ``masked`` ``(N,)`` bool: residues whose token is ``<mask>``. Writes: ``h`` ``(N,
+    dim)``, ``dim x 0e``.
 
     References
     ----------
@@ -87,14 +87,14 @@ class Encoder(GraphLayer):
         types = fields["aatype"].classes
         if types not in (len(AATYPE_TOKENS), len(TOKENS)):
             both = f"{len(AATYPE_TOKENS)} residue types or {len(TOKENS)} tokens"
-            raise WiringError(f"encoder reads {fields['aatype'].name!r} of {types} classes; it takes {both}")
+            raise WiringError(f"encoder reads {fields['aatype'].name!r} of {types} classes, but it needs {both}.")
         check_choice("position", position, ("rotary", "offset", "sinusoidal", "learned", "none"))
         post = check_choice("norm", norm, ("pre", "post")) == "post"
         if max_len < 1:
-            raise OptionError(f"max_len={max_len}: a protein has 1 residue or more")
+            raise OptionError(f"max_len={max_len} must be at least 1.")
         self.max_len, self.position, self.post, self.token_dropout = max_len, position, post, token_dropout
-        known = AATYPE_TOKENS if types == len(AATYPE_TOKENS) else range(len(TOKENS))
-        self.register_buffer("token", torch.tensor(known), persistent=False)
+        tokens = AATYPE_TOKENS if types == len(AATYPE_TOKENS) else range(len(TOKENS))
+        self.register_buffer("token", torch.tensor(tokens), persistent=False)
         self.embed = nn.Embedding(len(TOKENS), dim)
         self.place = LearnedPositions(max_len, dim, ends=1) if position == "learned" else None
         inside = position in ("rotary", "offset")
@@ -110,9 +110,9 @@ class Encoder(GraphLayer):
 
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, heads: int) -> Encoder:
-        """The encoder of an ESM-2 model of facebookresearch/esm, whose state does not say how many heads it has.
+        """Build the encoder from the state of an ESM-2 model of facebookresearch/esm; it reads tokens.
 
-        It reads tokens. The language model's head and the contact head are left out.
+        The language model head and the contact head are dropped. The state does not contain the number of heads.
         """
         state = _from_esm(state_dict)
         dim, depth = state["norm.weight"].numel(), sum(k.endswith("norms.0.weight") for k in state)
@@ -126,7 +126,7 @@ class Encoder(GraphLayer):
         return {"h": self.states(f)[-1]}
 
     def states(self, f: Mapping[str, Any]) -> list[Tensor]:
-        """``(N, dim)`` of the residues before the first block and after each one; the last is normalized."""
+        """Return ``(N, dim)`` before the first block and after each block; the last one is normalized."""
         token, given, rows = self._read(f)
         h = self._embed(token, given)
         h = self.norm(h) if self.post else h
@@ -138,13 +138,13 @@ class Encoder(GraphLayer):
         return states
 
     def position_code(self, length: int) -> PositionCode | None:
-        """Of sinusoids that are added to tokens; other positions are told where they are used."""
+        """Return the added sinusoids; other encodings are returned by the module that applies them."""
         if self.position != "sinusoidal":
             return None
         return PositionCode("sinusoidal", sinusoid(torch.arange(length), self.embed.embedding_dim, torch.float64))
 
     def _read(self, f: Mapping[str, Any]) -> tuple[Tensor, dict[str, Any], Tensor]:
-        """Tokens ``(N + 2B,)`` with their proteins and places, and the rows ``(N,)`` of the residues among them."""
+        """Return tokens ``(N + 2B,)``, their proteins and positions, and the rows ``(N,)`` of residues."""
         self._check(f["proteins"])
         inside = self.token[f["aatype"]]
         if "masked" in f:
@@ -166,13 +166,13 @@ class Encoder(GraphLayer):
         if longest > self.max_len:
             number = proteins.sizes.index(longest)
             raise FieldError(
-                f"protein {number} of the batch has {longest} residues; this encoder takes max_len={self.max_len}.\n"
-                "Cut it into chains or domains, or build the encoder with a larger max_len."
+                f"protein {number} of the batch has {longest} residues, more than the encoder's max_len={self.max_len}. "
+                "Split it into chains or domains, or build the encoder with a larger max_len."
             )
 
 
 def _with_ends(token: Tensor, place: Tensor, proteins: Proteins) -> tuple[Tensor, dict[str, Any], Tensor]:
-    """``<cls>`` and ``<eos>`` around the tokens ``(N,)`` of each protein, one place before and after; the rows of N."""
+    """Add ``<cls>`` and ``<eos>`` to the tokens ``(N,)`` of each protein; return also the rows of the N."""
     n, b = proteins.batch.numel(), len(proteins)
     protein = torch.arange(b, device=proteins.batch.device)
     rows = torch.arange(n, device=protein.device) + 2 * proteins.batch + 1
@@ -190,7 +190,7 @@ def _with_ends(token: Tensor, place: Tensor, proteins: Proteins) -> tuple[Tensor
 
 
 def _from_esm(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Our names for ESM's."""
+    """Map ESM's parameter names to those of :class:`Encoder`."""
     state = {"embed.weight": state_dict["embed_tokens.weight"]}
     names = {"self_attn.out_proj": "attention.out", "self_attn.q_proj": "attention.query"}
     names |= {"self_attn_layer_norm": "norms.0", "final_layer_norm": "norms.1", "fc1": "feed_forward.0"}

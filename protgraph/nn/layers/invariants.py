@@ -1,4 +1,4 @@
-"""From vectors to scalars: ``invariants``."""
+"""Layer of rotation-invariant scalars of features with vectors or higher degrees."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ ENTRY_POINTS = {"protgraph.layers": {"invariants": "Invariants"}}
 
 
 class Invariants(GraphLayer):
-    """``h' = [h^(l=0), |h^(l>0)|]``: scalars stay, each channel of l > 0 gives its norm.
+    """Rotation-invariant scalars ``h' = [h^(l=0), |h^(l>0)|]``: scalars, and the norm of each other channel.
 
-    Notes
-    -----
-    Reads: h ``(N, D)``, any irreps, or a field with trailing shape ``(V, 3)`` such as ``orientation``.
-    Writes: h ``(N, M)``, ``M x 0e``, one column a channel. Pseudoscalars (0o) stay as they are, so the result is
-    chiral where there are some. The gradient is 0 where a vector is 0.
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
+
+    Notes ----- Reads: ``h`` ``(N, D)``, any irreps, or a field of shape ``(N, V, 3)``, e.g. ``orientation``. Writes:
+    ``h`` ``(N, M)``, ``M x 0e``, one column per channel. Pseudoscalars (0o) are kept, so the output is chiral if there
+    are some. The gradient is 0 where a vector is 0.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h",)

@@ -1,4 +1,4 @@
-"""Attention of residues that see each other in their own frames: ``ipa``."""
+"""Invariant point attention (Jumper et al. 2021)."""
 
 from __future__ import annotations
 
@@ -21,38 +21,40 @@ ENTRY_POINTS = {"protgraph.layers": {"ipa": "IPA"}}
 
 
 class IPA(GraphLayer):
-    """``h'_i = W [o_i, T_i⁻¹ ∘ ō_i, |T_i⁻¹ ∘ ō_i|, õ_i]``, sums over all j of the protein with weights
+    """Invariant point attention (Jumper et al. 2021).
+
+    ``h'_i = W [o_i, T_i⁻¹ ∘ ō_i, |T_i⁻¹ ∘ ō_i|, õ_i]``, sums over all j of the protein with weights
     ``softmax_j( √⅓ ( q_i·k_j / √c + b_ij − ½ γ √(2/9P) Σ_p |T_i ∘ q̄_ip − T_j ∘ k̄_jp|² ) )``.
 
-    o, ō and õ are weighted sums of values, of points ``T_j ∘ v̄_jp`` and of pair features; T_i puts a point of the frame
-    of residue i into space. Pair features are those of all pairs, or of edges, and then 0 for all other pairs.
+    o, ō and õ are weighted sums of values, of points ``T_j ∘ v̄_jp`` and of pair features; T_i maps the frame of
+    residue i to global coordinates. Pair features are those of all pairs, or of edges and then 0 for other pairs.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int
-        Width of the result.
+        Width of the output.
     heads : int
-        Attention heads.
+        Number of attention heads.
     channels : int
-        c, width of a head's queries, keys and values.
+        c, channels of queries, keys and values per head.
     query_points, value_points : int
-        Points of each head and residue.
+        Points per head and residue.
     unit : float
-        Å, the unit of length of points.
+        Unit of length of points, Å.
 
-    Notes
-    -----
-    Reads: h ``(N, C)`` scalars, proteins; optionally frame ``(N, 3, 3)`` with the axes as rows and pos ``(N, 3)`` Å,
-    without which all residues lie unturned at the origin; pair ``(P, D)`` scalars or, in its place, edges and edge_attr
-    ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``, chiral: a frame is right-handed in a mirror image too.
+    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Optional: ``frame`` ``(N, 3, 3)``, axes as rows, and
+    ``pos`` ``(N, 3)``, Å, without which all residues are at the origin with the identity; ``pair`` ``(P, D)`` scalars
+    or, instead, ``edges`` and ``edge_attr`` ``(E, D)`` scalars. Writes: ``h`` ``(N, dim)``, ``dim x 0e``, chiral: a
+    frame is right-handed in a mirror image too.
 
-    ``|a − b|²`` is taken apart into ``|b|² − 2 a·b`` (``|a|²`` is the same for all j), so that it is attention with
-    longer queries and keys, and no tensor of all pairs but z is wider than the heads; positions are centered first,
-    which keeps it exact. A residue without a frame has all its points at its CA.
+    ``|a − b|²`` is expanded to ``|b|² − 2 a·b`` (``|a|²`` is constant over j), which turns it into dot-product
+    attention with longer queries and keys. Only z is larger than heads × pairs. Positions are centered first, which
+    keeps this accurate. A residue without a frame has all its points at its CA.
 
-    Deviations from the paper: linear maps have biases, as in AlphaFold's program (but for b_ij, where softmax removes
-    it), and the last one does not start at 0. Parameters have the names of OpenFold's.
+    Deviations from the paper: linear maps have biases, as in AlphaFold's code (except b_ij, where the softmax cancels
+    it); the last one is not initialized to 0. Parameters have the names of OpenFold's.
 
     References
     ----------
@@ -77,9 +79,7 @@ class IPA(GraphLayer):
         super().__init__(fields)
         width = self.scalar_width("h")
         if ("edges" in fields) != ("edge_attr" in fields) or {"pair", "edges"} <= set(fields):
-            raise WiringError(
-                "ipa reads pair features from 'pair', or from 'edges' and 'edge_attr': wire one or the other"
-            )
+            raise WiringError("ipa reads pair features from 'pair', or from 'edges' and 'edge_attr'. Wire one of them.")
         if "pair" in fields and fields["pair"].level != "pair":
             raise WiringError(
                 f"ipa reads 'pair' per pair, but {fields['pair'].name!r} is a field per {fields['pair'].level}"
@@ -103,12 +103,13 @@ class IPA(GraphLayer):
     def from_reference(
         cls, state_dict: Mapping[str, Tensor], *, query_points: int, unit: float = 10.0, pairs: str = "pair"
     ) -> IPA:
-        """The layer of an ``InvariantPointAttention`` of OpenFold, whose state does not say how many points ask.
+        """Build the layer from the state of an OpenFold ``InvariantPointAttention``.
 
-        It reads pair features from ``pairs``: "pair", or "edge_attr" beside edges.
+        The state does not contain the number of query points. Pair features are read from ``pairs``: "pair", or
+        "edge_attr" with edges.
         """
         state = {name.replace(".linear.", "."): value for name, value in state_dict.items()}
-        state.pop("linear_b.bias")  # the same for all j
+        state.pop("linear_b.bias")  # cancelled by the softmax
         heads, (queries, width) = len(state["head_weights"]), state["linear_q.weight"].shape
         names = (
             "frame",
@@ -143,19 +144,19 @@ class IPA(GraphLayer):
         b, o = _to_space(self.linear_kv_points(h).view(n, 3, self.heads, -1), frame, pos).split(self.points, -1)
         strength = softplus(self.head_weights)[:, None] * (1 / (3 * (9 / 2) * p)) ** 0.5  # (H, 1)
         # line 7, q·k + γ (a·b − ½ |b|²), as one scalar product, which attention divides by √(its length)
-        ask = torch.cat(
+        query = torch.cat(
             [q * (1 / (3 * q.size(-1))) ** 0.5, strength * a.flatten(2), (-strength / 2).expand(n, -1, 1)], -1
         )
-        answer = torch.cat([k, b.flatten(2), b.square().sum((2, 3)).unsqueeze(-1)], -1)
-        seen, pairs = self._attend(ask * ask.size(-1) ** 0.5, answer, torch.cat([v, o.flatten(2)], -1), f)
-        value, point = seen.split([v.size(-1), o.size(2) * o.size(3)], -1)  # lines 8 and 10
+        key = torch.cat([k, b.flatten(2), b.square().sum((2, 3)).unsqueeze(-1)], -1)
+        summed, pairs = self._attend(query * query.size(-1) ** 0.5, key, torch.cat([v, o.flatten(2)], -1), f)
+        value, point = summed.split([v.size(-1), o.size(2) * o.size(3)], -1)  # lines 8 and 10
         local = torch.einsum("nkx,nhxp->nkhp", frame, point.unflatten(-1, (3, -1)) - pos[:, None, :, None])
         norm = (local.square().sum(1) + 1e-8).sqrt()  # (N, H, P), AlphaFold's ε
         parts = [value.flatten(1), local.flatten(1), norm.flatten(1), *pairs]
         return {"h": self.linear_out(torch.cat(parts, 1))}  # line 11
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, list[Tensor]]:
-        """Weighted sums of values, ``(N, H, ·)``, and, where there are any, of pair features, ``(N, H D)``, line 9."""
+        """Compute weighted sums of values, ``(N, H, ·)``, and of pair features, if any, ``(N, H D)``, line 9."""
         proteins = f["proteins"]
         if self.linear_b is None:
             return self.attention(q, k, v, proteins), []
@@ -172,5 +173,5 @@ class IPA(GraphLayer):
 
 
 def _to_space(points: Tensor, frame: Tensor, pos: Tensor) -> Tensor:
-    """``T_i ∘ p``: points in the frames of their residues, ``(N, 3, H, P)``, to ``(N, H, 3, P)``."""
+    """Map points from the frames of their residues, ``T_i ∘ p``: ``(N, 3, H, P)`` to ``(N, H, 3, P)``."""
     return torch.einsum("nkx,nkhp->nhxp", frame, points) + pos[:, None, :, None]

@@ -1,4 +1,8 @@
-"""Layers on features of any irreps, row by row: ``irreps_linear`` mixes channels, ``irreps_norm`` sets their scale."""
+"""Linear map and normalization of features of any irreps, per node or edge.
+
+Not ``e3nn.o3.Linear``: 1.1× the time forward and backward, and its weights are scaled for another initialization (e3nn
+0.6.0, one thread, 8,192 rows of 64x0e+16x1o, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -18,20 +22,20 @@ ENTRY_POINTS = {"protgraph.layers": {"irreps_linear": "IrrepsLinear", "irreps_no
 
 
 class IrrepsLinear(GraphLayer):
-    """``h^(l) = W^(l) [x_1^(l), x_2^(l), …] (+ b for even scalars)``: channels of one irrep mix, components never.
+    """Equivariant linear map: ``h^(l) = W^(l) [x_1^(l), x_2^(l), …]``, plus b for even scalars.
 
-    The way from scalars and vectors of residues into an equivariant network, and its self-interaction.
+    Channels of one irrep are mixed, components never. Used as input layer and as self-interaction of equivariant
+    networks.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-        Real features of one level, of any irreps.
+        Real fields of one level, of any irreps.
     irreps : str
-        Of the output, ``"64x0e+16x1o"``. Each irrep must be among those read.
+        Output irreps, e.g. ``"64x0e+16x1o"``; each must be among those read.
 
-    Notes
-    -----
-    Reads (variadic): any real fields, such as ``h`` (N, irreps) or ``orientation`` (N, 2, 3). Writes: h (N, irreps).
+    Notes ----- Reads (variadic): real fields, e.g. ``h`` ``(N, irreps)`` or ``orientation`` ``(N, 2, 3)``. Writes:
+    ``h`` ``(N, irreps)``.
 
     References
     ----------
@@ -50,7 +54,7 @@ class IrrepsLinear(GraphLayer):
             )
         unfit = [n for n, s in fields.items() if s.is_category]
         if unfit:
-            raise WiringError(f"irreps_linear reads {unfit[0]!r}, a category: take it through 'embed' first")
+            raise WiringError(f"irreps_linear reads {unfit[0]!r}, a category. Add a layer 'embed' before.")
         self.irreps_in = sum((spec.o3 for spec in fields.values()), o3.Irreps())
         self.irreps_out = o3.Irreps(irreps).simplify()
         self.maps = nn.ModuleList(self._map(mul, ir) for mul, ir in self.irreps_out)
@@ -60,7 +64,7 @@ class IrrepsLinear(GraphLayer):
         channels = self.irreps_in.count(ir)
         if not channels:
             raise WiringError(
-                f"irreps_linear makes no {ir} out of {self.irreps_in.simplify()}: read a field that has some"
+                f"irreps_linear cannot output {ir} from {self.irreps_in.simplify()}. Read a field that contains it."
             )
         return nn.Linear(channels, mul, bias=ir == o3.Irrep("0e"))
 
@@ -76,18 +80,19 @@ class IrrepsLinear(GraphLayer):
 
 
 class IrrepsNorm(GraphLayer):
-    """Scalars as in layer normalization; channels v of l > 0 as ``γ v / sqrt(mean_channels |v|² + ε)``.
+    """Equivariant layer normalization.
+
+    Even scalars are normalized as usual, the other channels v as ``γ v / sqrt(mean_channels |v|² + ε)``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     eps : float
-        ε. Where all vectors are 0, they stay so.
+        ε; zero vectors stay zero.
 
-    Notes
-    -----
-    Reads: h (N, any irreps). Writes: h (N, the same). Even scalars get mean 0, variance 1, γ and β; each other
-    block its own mean square over channels and a γ per channel. The block's direction is kept: equivariant.
+    Notes ----- Reads: ``h`` ``(N, D)``, any irreps. Writes: ``h``, of the same irreps. Even scalars get mean 0,
+    variance 1, γ and β. Each other block has its own mean square over channels and a γ per channel.
 
     References
     ----------
@@ -114,7 +119,7 @@ class IrrepsNorm(GraphLayer):
 
 
 class _RootMeanSquare(nn.Module):
-    """``γ v / sqrt(mean_channels |v|² + ε)``, ``(N, mul (2l+1))``."""
+    """Normalization ``γ v / sqrt(mean_channels |v|² + ε)`` of ``(N, mul (2l+1))``."""
 
     def __init__(self, mul: int, dim: int, eps: float) -> None:
         super().__init__()

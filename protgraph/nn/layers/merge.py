@@ -1,4 +1,4 @@
-"""Where branches meet: ``residual`` and ``gru`` join an update to h, ``add`` and ``concat`` any fields."""
+"""Layers that join branches: residual sum, gated recurrent unit, sum and concatenation of fields."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ ENTRY_POINTS = {"protgraph.layers": {"add": "Add", "concat": "Concat", "gru": "G
 
 
 class Residual(GraphLayer):
-    """``h' = norm(h + dropout(act(update)))``: what turns the formula of a layer into a block of a network.
+    """Residual connection ``h' = norm(h + dropout(act(update)))``; turns the formula of a layer into a network block.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
         h and update of equal width.
     act : str
-        Activation of the update.
+        Activation function of the update.
     dropout : float
-        Probability.
+        Dropout probability of the update.
     norm : {"layer", "none"}
         Normalization of the sum.
 
     Notes
     -----
-    Reads: h ``(N, C)``, update ``(N, C)``, scalars. Writes: h ``(N, C)``, ``C x 0e``.
+    Reads: ``h`` ``(N, C)`` and ``update`` ``(N, C)``, scalars. Writes: ``h`` ``(N, C)``, ``C x 0e``.
 
     References
     ----------
@@ -57,11 +57,16 @@ class Residual(GraphLayer):
 
 
 class GRU(GraphLayer):
-    """``h' = GRU(update, h)``: a gated skip; after ``edge_network`` it makes the network of Gilmer et al. 2017.
+    """Gated update ``h' = GRU(update, h)``; after ``edge_network`` it makes the network of Gilmer et al. 2017.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
 
     Notes
     -----
-    Reads: h ``(N, C)``, update ``(N, D)``, scalars. Writes: h ``(N, C)``, ``C x 0e``.
+    Reads: ``h`` ``(N, C)`` and ``update`` ``(N, D)``, scalars. Writes: ``h`` ``(N, C)``, ``C x 0e``.
 
     References
     ----------
@@ -82,11 +87,16 @@ class GRU(GraphLayer):
 
 
 class Add(GraphLayer):
-    """``h = x_1 + x_2 + …``, of fields with equal irreps; vectors may be added too.
+    """Sum ``h = x_1 + x_2 + …`` of fields with equal irreps, vectors included.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
 
     Notes
     -----
-    Reads (variadic): fields ``(N, C)``. Writes: h ``(N, C)`` with their irreps.
+    Reads (variadic): fields ``(N, C)``. Writes: ``h`` ``(N, C)``, of their irreps.
     """
 
     variadic: ClassVar[bool] = True
@@ -95,9 +105,9 @@ class Add(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
         super().__init__(fields)
         spec = _common(self)
-        odd = [n for n, s in fields.items() if s.o3.simplify() != spec.o3.simplify()]
-        if odd:
-            raise WiringError(f"add reads { {n: s.irreps for n, s in fields.items()} }: they must have equal irreps")
+        unequal = [n for n, s in fields.items() if s.o3.simplify() != spec.o3.simplify()]
+        if unequal:
+            raise WiringError(f"add reads { {n: s.irreps for n, s in fields.items()} }. They must have equal irreps.")
         self.declare(h=FieldSpec("h", spec.level, spec.irreps, chiral=spec.chiral))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -106,11 +116,16 @@ class Add(GraphLayer):
 
 
 class Concat(GraphLayer):
-    """``h = [x_1, x_2, …]``, columns in the order of the fields; vectors may be joined too.
+    """Concatenation ``h = [x_1, x_2, …]`` in the order of the fields, vectors included.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
 
     Notes
     -----
-    Reads (variadic): fields ``(N, C_k)``. Writes: h ``(N, Σ C_k)`` with their irreps, one after another.
+    Reads (variadic): fields ``(N, C_k)``. Writes: ``h`` ``(N, Σ C_k)``, their irreps in this order.
     """
 
     variadic: ClassVar[bool] = True
@@ -129,20 +144,20 @@ def _equal_widths(layer: Residual) -> int:
     widths = {name: layer.scalar_width(name) for name in layer.reads}
     if widths["h"] != widths["update"]:
         raise WiringError(
-            f"residual adds update of width {widths['update']} to h of width {widths['h']}: give the layer before it "
-            f"dim={widths['h']}, or change h by a 'linear' first"
+            f"residual cannot add update of width {widths['update']} to h of width {widths['h']}. Give the layer that "
+            f"writes update dim={widths['h']}, or add a layer 'linear'."
         )
     return widths["h"]
 
 
 def _common(layer: GraphLayer) -> FieldSpec:
-    """The first field's spec, chiral if any is; all must be real features of one level."""
+    """Return the first field's spec, chiral if any field is; all must be real features of one level."""
     who, specs = type(layer).__name__.lower(), layer.fields
     if len(specs) < 2:
-        raise WiringError(f"{who} reads {sorted(specs)}: give it two fields or more")
+        raise WiringError(f"{who} reads {sorted(specs)}. It needs at least two fields.")
     unfit = [n for n, s in specs.items() if s.irreps in ("point", "index", "object") or s.dtype != "float32"]
     if unfit:
-        raise WiringError(f"{who} reads {unfit[0]!r}, which holds no real features: take it through 'embed' first")
+        raise WiringError(f"{who} reads {unfit[0]!r}, which has no real features. Add a layer 'embed' before.")
     if len({s.level for s in specs.values()}) > 1:
         raise WiringError(f"{who} reads fields of different levels: { {n: s.level for n, s in specs.items()} }")
     first = next(iter(specs.values()))

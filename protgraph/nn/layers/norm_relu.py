@@ -1,4 +1,4 @@
-"""The nonlinearity of SE(3)-Transformers: a perceptron's, on norms."""
+"""Norm nonlinearity of SE(3)-Transformers (Fuchs et al. 2020)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ ENTRY_POINTS = {"protgraph.layers": {"norm_relu": "NormReLU"}}
 
 
 class NormReLU(GraphLayer):
-    """``v ↦ ReLU(LayerNorm(|v|)) v / |v|`` for every channel of every irrep: norms change, directions stay.
+    """Norm nonlinearity ``v ↦ ReLU(LayerNorm(|v|)) v / |v|`` of every channel: norms change, directions do not.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-        What ``h`` holds.
+        Specs of the wired input fields, by local name.
     eps : float
-        Norms below it count as eps, so that the map is continuous at 0 and rounding there is not blown up.
+        Lower limit of norms, which makes the map continuous at 0 and limits the amplification of rounding errors.
 
-    Notes
-    -----
-    Reads ``h`` (N, any irreps). Writes ``h`` (N, the same). LayerNorm runs over the channels of one block.
-    Scalars keep their sign. The same function as NVIDIA's NormSE3 with equal multiplicities and as Fuchs' GNormSE3.
+    Notes ----- Reads: ``h`` ``(N, D)``, any irreps. Writes: ``h``, of the same irreps. LayerNorm runs over the channels
+    of one block. Scalars keep their sign. Equal to NVIDIA's NormSE3 with equal multiplicities and to Fuchs' GNormSE3.
 
-    Deviations: their eps is 6e-8 and 1e-12; NVIDIA's branch for unequal multiplicities, which is not equivariant, is
-    not copied.
+    Deviations: their eps is 6e-8 and 1e-12; NVIDIA's branch for unequal multiplicities is not equivariant and not
+    included.
 
     References
     ----------

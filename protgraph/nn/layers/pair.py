@@ -1,4 +1,4 @@
-"""From residues to features of pairs: ``pair_embed`` begins them, ``outer_product_mean`` updates them."""
+"""Layers for pair features: embedding from residues and offsets, and outer product mean."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ ENTRY_POINTS = {"protgraph.layers": {"outer_product_mean": "OuterProductMean", "
 
 
 class PairEmbed(GraphLayer):
-    """``z_ij = A h_i + B h_j + P[clip(p_j - p_i, ±reach)] + E e_ij``: where features of pairs begin.
+    """Initial pair features ``z_ij = A h_i + B h_j + P[clip(p_j - p_i, ±reach)] + E e_ij``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int
         Width of z.
     reach : int
-        Offsets along the sequence beyond it count as it.
+        Largest offset along the sequence with its own embedding.
 
-    Notes
-    -----
-    Reads: h ``(N, C)`` scalars, seq_pos ``(N,)``, chain ``(N,)``, proteins; optionally edges, whose pairs get ``w``
-    and, with edge_attr ``(E, F)`` scalars, ``E e_ij`` besides. Writes: pair ``(P, dim)``, ``dim x 0e``: all ordered
-    pairs of each protein, row-major (i, then j), protein after protein.
+    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``seq_pos`` ``(N,)``; ``chain`` ``(N,)``; ``proteins``. Optional:
+    ``edges``, whose pairs get a learned vector; with ``edge_attr`` ``(E, F)`` scalars also ``E e_ij``. Writes: ``pair``
+    ``(P, dim)``, ``dim x 0e``: all ordered pairs of each protein, row-major (i, then j), protein after protein.
 
-    Residues of different chains have one embedding of their own, as in AlphaFold-Multimer.
+    Pairs of different chains have one embedding, as in AlphaFold-Multimer.
 
     References
     ----------
@@ -49,9 +48,9 @@ class PairEmbed(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 32, reach: int = 32) -> None:
         super().__init__(fields)
         if reach < 1:
-            raise OptionError(f"reach={reach}: offsets are told apart up to 1 residue or more")
+            raise OptionError(f"reach={reach} must be at least 1.")
         if "edge_attr" in fields and "edges" not in fields:
-            raise WiringError("pair_embed reads 'edge_attr' together with 'edges': wire both")
+            raise WiringError("pair_embed reads 'edge_attr' together with 'edges'. Wire both.")
         width, self.reach = self.scalar_width("h"), reach
         self.row, self.column = nn.Linear(width, dim), nn.Linear(width, dim, bias=False)
         self.offset = nn.Embedding(2 * reach + 2, dim)
@@ -78,11 +77,12 @@ class PairEmbed(GraphLayer):
 
 
 class OuterProductMean(GraphLayer):
-    """``z_ij = W (a_i ⊗ b_j) + c`` with ``a = A norm(h)``, ``b = B norm(h)``: AlphaFold's way from sequences to pairs.
+    """Outer product ``z_ij = W (a_i ⊗ b_j) + c`` with ``a = A norm(h)``, ``b = B norm(h)`` (Jumper et al. 2021).
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int
         Width of z.
     hidden : int
@@ -90,11 +90,11 @@ class OuterProductMean(GraphLayer):
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, proteins. Writes: pair ``(P, dim)``, ``dim x 0e``.
+    Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Writes: ``pair`` ``(P, dim)``, ``dim x 0e``.
 
-    The mean is over the sequences of an alignment; here there is one. ``W (a_i ⊗ b_j)`` is worked out as
-    ``(W a_i) b_j``, so that no pair has hidden² numbers. Parameters have the names of OpenFold's; its division by
-    ``count + 0.001`` is left out.
+    The paper's mean is over the sequences of an alignment; here there is one. ``W (a_i ⊗ b_j)`` is computed as ``(W
+    a_i) b_j``, so that no pair has hidden² numbers. Parameters have the names of OpenFold's; its division by ``count +
+    0.001`` is omitted.
 
     References
     ----------
@@ -114,7 +114,7 @@ class OuterProductMean(GraphLayer):
 
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor]) -> OuterProductMean:
-        """The layer of an ``OuterProductMean`` of OpenFold."""
+        """Build the layer from the state of an OpenFold ``OuterProductMean``."""
         hidden, width = state_dict["linear_1.weight"].shape
         fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "proteins": field("proteins")}
         layer = cls(fields, dim=len(state_dict["linear_out.bias"]), hidden=hidden)

@@ -1,4 +1,4 @@
-"""Layers that treat each row alone: ``linear``, ``mlp``, ``layer_norm``. Rows are nodes, or edges where wired so."""
+"""Layers that act on each node or edge alone: linear map, multi-layer perceptron, layer normalization."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ ENTRY_POINTS = {"protgraph.layers": {"layer_norm": "LayerNorm", "linear": "Linea
 
 
 class Linear(GraphLayer):
-    """``h'_i = W h_i + b``.
+    """Linear map ``h'_i = W h_i + b``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int
-        Width of the result.
+        Width of the output.
     bias : bool
-        Whether to add b.
+        Add b.
 
     Notes
     -----
-    Reads: h ``(N, C)``, scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
+    Reads: ``h`` ``(N, C)`` scalars. Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h",)
@@ -44,25 +45,28 @@ class Linear(GraphLayer):
 
 
 class MLP(GraphLayer):
-    """``h'_i = W_n act(… act(W_1 h_i + b_1) …) + b_n``; its defaults are the transformer's feed-forward block.
+    """Multi-layer perceptron ``h'_i = W_n act(… act(W_1 h_i + b_1) …) + b_n``.
+
+    The defaults are the feed-forward network of a transformer.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int, optional
-        Width of the result; None keeps the width of h.
+        Width of the output; None: width of h.
     hidden : int, optional
-        Width of the hidden layers; None takes four times that of the result.
+        Width of the hidden layers; None: 4 dim.
     depth : int
-        Linear maps, at least 1.
+        Number of linear maps, at least 1.
     act : str
-        Activation between them.
+        Activation function.
     dropout : float
-        Probability, after each activation.
+        Dropout probability after each activation.
 
     Notes
     -----
-    Reads: h ``(N, C)``, scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
+    Reads: ``h`` ``(N, C)`` scalars. Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
     References
     ----------
@@ -94,11 +98,16 @@ class MLP(GraphLayer):
 
 
 class LayerNorm(GraphLayer):
-    """``h'_i = γ (h_i - mean(h_i)) / sqrt(var(h_i) + 1e-5) + β``, over the channels of each node.
+    """Layer normalization ``h'_i = γ (h_i - mean(h_i)) / sqrt(var(h_i) + 1e-5) + β`` over channels.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
 
     Notes
     -----
-    Reads: h ``(N, C)``, scalars. Writes: h ``(N, C)``, ``C x 0e``.
+    Reads: ``h`` ``(N, C)`` scalars. Writes: ``h`` ``(N, C)``, ``C x 0e``.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Positions added to features: ``position``."""
+"""Positional encoding added to features."""
 
 from __future__ import annotations
 
@@ -20,23 +20,22 @@ ENTRY_POINTS = {"protgraph.layers": {"position": "Position"}}
 
 
 class Position(GraphLayer):
-    """``h_i ← h_i + P[p_i]``, p the place of residue i along the sequence.
+    """Positional encoding added to features: ``h_i ← h_i + P[p_i]``, p the position of residue i along the sequence.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     kind : {"learned", "sinusoidal"}
-        A learned vector for each place, or sines and cosines of it.
+        A learned vector per position, or its sines and cosines.
     max_len : int
-        With learned vectors, the highest place plus 1.
+        Number of learned positions.
 
-    Notes
-    -----
-    Reads: h ``(N, C)`` scalars, seq_pos ``(N,)`` int64, proteins; optionally chain ``(N,)``, so that chains follow each
-    other with :data:`protgraph.nn.positional_encoding.CHAIN_GAP` places between them. Unresolved residues count. Writes: h
-    ``(N, C)``, ``C x 0e``.
+    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``seq_pos`` ``(N,)`` int64, which counts unresolved residues;
+    ``proteins``. Optional: ``chain`` ``(N,)``: chains follow each other with
+    :data:`~protgraph.nn.positional_encoding.CHAIN_GAP` positions between them. Writes: ``h`` ``(N, C)``, ``C x 0e``.
 
-    Rotary places and offset biases are options of attention.
+    Rotary positions and offset biases are options of the attention layers.
 
     References
     ----------
@@ -64,7 +63,7 @@ class Position(GraphLayer):
         return self._add(f["h"], place), cache
 
     def position_code(self, length: int) -> PositionCode | None:
-        """Of sinusoids; a table tells its own."""
+        """Return the sinusoids; learned positions return their own code."""
         if self.table is not None:
             return None
         width = self.scalar_width("h")

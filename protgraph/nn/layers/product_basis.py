@@ -1,4 +1,4 @@
-"""Many-body features: symmetric products of a node's features with themselves, as in MACE."""
+"""Many-body features: symmetric products of node features with themselves (Batatia et al. 2022)."""
 
 from __future__ import annotations
 
@@ -25,33 +25,36 @@ from protgraph.nn.polynomial import (
 __all__ = ["ProductBasis"]
 ENTRY_POINTS = {"protgraph.layers": {"product_basis": "ProductBasis"}}
 
-# Numbers of all P_d made at once: 16 MB float32, which are used again and again instead of asked from the system anew.
+# Numbers of all P_d per chunk: 16 MB float32, which the allocator reuses.
 _CHUNK = 1 << 22
 
 
 class ProductBasis(GraphLayer):
-    """``h_c ← Linear( Σ_ν Σ_η w_ηc B^ν_η(A_c) )``: equivariant polynomials B of degree ν ≤ correlation, per channel c.
+    """Many-body features as equivariant polynomials of the node features, as in MACE (Batatia et al. 2022).
 
-    Where A_i sums over the neighbors of i, as ``tfn`` does, a product of ν of them is a sum over all ν-tuples of
-    neighbors: body order ν + 1 at the cost of pairs.
+    ``h_c ← Linear( Σ_ν Σ_η w_ηc B^ν_η(A_c) )``, with polynomials B of degree ν ≤ correlation, per channel c.
+
+    If A_i is a sum over the neighbors of i, e.g. the output of ``tfn``, a product of ν of them is a sum over all
+    ν-tuples of neighbors: body order ν + 1 at the cost of pairs.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-        ``h`` with one multiplicity for all irreps, ``"32x0e+32x1o"``.
+        ``h`` with equal multiplicities, e.g. ``"32x0e+32x1o"``.
     irreps : str
-        Of the output. "": as of ``h``.
+        Output irreps; "": those of ``h``.
     correlation : int
-        Largest degree ν.
+        Highest degree ν.
 
     Notes
     -----
-    Reads ``h`` (N, irreps). Writes ``h`` (N, irreps). B is a basis of the polynomials that turn with the protein (see
-    :func:`~protgraph.nn.polynomial.equivariant_polynomials`), evaluated by Horner's rule, ``Σ_d x_d P_d``,
-    where every P_d is a row of one matrix product with the monomials of lower degree.
+    Reads: ``h`` ``(N, irreps)``. Writes: ``h`` ``(N, irreps)``.
 
-    Deviations from the paper: weights w are the same for all residue types, as in geometric-gnn-dojo (the type enters
-    through h); B leaves out what is linearly dependent in the paper's generalized Clebsch–Gordan basis.
+    B is a basis of the equivariant polynomials (:func:`~protgraph.nn.polynomial.equivariant_polynomials`), evaluated by
+    Horner's rule ``Σ_d x_d P_d``, where all P_d are one matrix product with the monomials of lower degree.
+
+    Deviations from the paper: the weights w do not depend on the residue type, as in geometric-gnn-dojo (types enter
+    through h); B omits linear dependencies of the paper's generalized Clebsch–Gordan basis.
 
     References
     ----------
@@ -72,17 +75,19 @@ class ProductBasis(GraphLayer):
         self.irreps_out = o3.Irreps(irreps or str(self.irreps_in)).simplify()
         channels = {mul for mul, _ in self.irreps_in}
         if len(channels) != 1:
-            raise WiringError(f"product_basis reads one multiplicity of all irreps, not {self.irreps_in}")
+            raise WiringError(f"product_basis needs equal multiplicities of h, not {self.irreps_in}.")
         self.channels = channels.pop()
         self._dim = self.irreps_in.dim // self.channels
         if correlation < 1:
-            raise OptionError(f"product_basis: correlation={correlation} is less than 1")
+            raise OptionError(f"product_basis: correlation={correlation} must be at least 1.")
         one, wanted = _single(self.irreps_in), _single(self.irreps_out)
         tables = [equivariant_polynomials(one, degree, wanted) for degree in range(1, correlation + 1)]
         for _, ir in self.irreps_out:
             if not any(len(table[str(ir)]) for table in tables):
-                raise WiringError(f"product_basis makes no {ir} out of {self.irreps_in} with correlation={correlation}")
-        # Neither parameters nor buffers: a round trip through float32 must not blunt them.
+                raise WiringError(
+                    f"product_basis: {ir} is not a product of {self.irreps_in} with correlation={correlation}."
+                )
+        # Neither parameters nor buffers, so that conversions of the module to float32 lose no precision.
         self._exact = [[table[str(ir)] for _, ir in self.irreps_out] for table in tables]
         self._basis: list[list[Tensor]] = []
         self.weights = nn.ParameterDict(
@@ -100,13 +105,13 @@ class ProductBasis(GraphLayer):
 
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, irreps_in: str, irreps: str) -> ProductBasis:
-        """The layer of geometric-gnn-dojo's ``EquivariantProductBasisBlock``, in the dtype of its weights.
+        """Build the layer from the state of geometric-gnn-dojo's ``EquivariantProductBasisBlock``.
 
-        Their redundant basis U is projected on ours. The skip connection is layer ``add``'s.
+        The redundant basis U of that code is projected on B. Its skip connection is the layer ``add``.
         """
         degrees = [int(k.rsplit(".", 1)[1]) for k in state_dict if ".weights." in k]
         if not degrees:
-            raise CheckpointError(f"no symmetric contraction among {sorted(state_dict)[:4]}")
+            raise CheckpointError(f"no symmetric contraction among the parameters {sorted(state_dict)[:4]} ….")
         layer = cls({"h": FieldSpec("h", "node", irreps_in)}, irreps=irreps, correlation=max(degrees))
         layer = layer.to(state_dict["linear.weight"].dtype)
         blocks = state_dict["linear.weight"].split([layer.channels * mul for mul, _ in layer.irreps_out])
@@ -137,19 +142,19 @@ class ProductBasis(GraphLayer):
         return self.linear({"h": torch.cat([block.flatten(1) for block in blocks], 1)})
 
     def _products(self, x: Tensor, table: Tensor) -> Tensor:
-        """``Σ_d x_d P_d(x)``, P_d the polynomials of the table, ``(C, D, N)`` to ``(C, M, N)``."""
+        """Evaluate ``Σ_d x_d P_d(x)`` with the polynomials P_d of the table, ``(C, D, N)`` to ``(C, M, N)``."""
         powers = torch.cat([torch.ones_like(x[:, :1]), *monomials(x, self.correlation - 1)], 1)  # (C, P, N)
         return ((table @ powers).unflatten(1, (self._dim, -1)) * x.unsqueeze(2)).sum(1)
 
     def _table(self, x: Tensor) -> Tensor:
-        """Coefficients of every P_d, ``Σ_η w_ηc B_η`` with x_d taken out: ``(C, D M, P)``."""
+        """Compute the coefficients of every P_d, ``Σ_η w_ηc B_η`` with x_d divided out: ``(C, D M, P)``."""
         if not self._basis or self._basis[0][0].dtype != x.dtype or self._basis[0][0].device != x.device:
             self._basis = [
                 [_without_largest(b, self._dim, n + 1).to(x) for b in table] for n, table in enumerate(self._exact)
             ]
         degrees = []
         for n, table in enumerate(self._basis):
-            # No polynomial of this degree: no weight, and an empty sum.
+            # Without polynomials of this degree there is no weight, and the sum is empty.
             none = x.new_zeros(0, self.channels)
             weights = [self.weights[f"{n + 1}_{o}"] if len(b) else none for o, b in enumerate(table)]
             blocks = [torch.einsum("rc,rdmp->cdmp", w, b) for w, b in zip(weights, table, strict=True)]
@@ -162,7 +167,7 @@ def _single(irreps: o3.Irreps) -> str:
 
 
 def _without_largest(b: Tensor, variables: int, degree: int) -> Tensor:
-    """``(R, P, 2l+1)`` to ``(R, D, 2l+1, count(D, degree − 1))``: each monomial divided by its largest x_d."""
+    """Divide each monomial by its largest x_d: ``(R, P, 2l+1)`` to ``(R, D, 2l+1, num_monomials(D, degree − 1))``."""
     table = b.new_zeros(len(b), variables, b.size(2), num_monomials(variables, degree - 1))
     for d in range(variables):
         rows = b[:, num_monomials(d, degree) : num_monomials(d + 1, degree)]  # those whose largest is x_d
@@ -171,7 +176,7 @@ def _without_largest(b: Tensor, variables: int, degree: int) -> Tensor:
 
 
 def _collect(u: Tensor, dim: int, variables: int, degree: int) -> Tensor:
-    """Coefficients of each monomial, ``(P, 2l+1, K)``, of a tensor over tuples of variables ``(2l+1, D, …, D, K)``."""
+    """Collect a tensor over tuples of variables ``(2l+1, D, …, D, K)`` by monomial, ``(P, 2l+1, K)``."""
     u = u.reshape(dim, variables**degree, -1).transpose(0, 1)  # (Dᵈ, 2l+1, K)
     tuples = torch.cartesian_prod(*[torch.arange(variables)] * degree).view(-1, degree).sort(1).values
     place = {m: k for k, m in enumerate(monomial_variables(variables, degree))}

@@ -1,4 +1,4 @@
-"""Any convolution of PyTorch Geometric by its name: ``pyg_conv``."""
+"""Convolutions of PyTorch Geometric by class name."""
 
 from __future__ import annotations
 
@@ -17,34 +17,33 @@ from protgraph.nn.module import GraphLayer
 __all__ = ["PygConv"]
 ENTRY_POINTS = {"protgraph.layers": {"pyg_conv": "PygConv"}}
 
-# What this layer gives a convolution itself; the rest of its arguments are options.
+# Arguments that this layer sets; all others are options.
 _GIVEN = ("self", "in_channels", "out_channels", "channels", "edge_dim", "kwargs")
 _EDGE_NAMES = ("edge_attr", "edge_weight")
 
 
 class PygConv(GraphLayer):
-    """``h' = conv(h, edge_index[, pos][, edge_attr])``, conv being a class of ``torch_geometric.nn.conv``.
+    """Convolution of PyTorch Geometric: ``h' = conv(h, edge_index[, pos][, edge_attr])``.
 
-    ``node("pyg_conv", conv="SAGEConv", dim=64, options={"aggr": "max"})``
+    For example ``component("pyg_conv", conv="SAGEConv", dim=64, options={"aggr": "max"})``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     conv : str
-        Name of the class.
+        Class name in ``torch_geometric.nn.conv``.
     dim : int
-        Its ``out_channels``. The width of the result is measured, so ``heads=4`` with concatenation gives 4 dim.
+        Its ``out_channels``. The width of the output is measured: ``heads=4`` with concatenation gives 4 dim.
     options : mapping, optional
-        More of its arguments, by name. Where it wants a network (``nn``, ``local_nn``, …), the widths of a perceptron,
-        input and output included: ``conv="GINConv", options={"nn": [64, 128, 64]}``.
+        Further arguments by name. For a network (``nn``, ``local_nn``, …) give the widths of a perceptron, input and
+        output included: ``conv="GINConv", options={"nn": [64, 128, 64]}``.
 
-    Notes
-    -----
-    Reads: h ``(N, C)`` scalars, edges; optionally edge_attr ``(E, D)`` scalars, edge_weight ``(E, 1)`` and pos
-    ``(N, 3)`` Å, which must be wired if and only if the convolution takes them. Writes: h, scalars.
+    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_attr`` ``(E, D)`` scalars, ``edge_weight``
+    ``(E, 1)`` and ``pos`` ``(N, 3)``, Å, to be wired if and only if the convolution takes them. Writes: ``h``, scalars.
 
-    When built, the convolution runs once on a graph of three nodes, so one that cannot run says so then. A
-    convolution that works on raw positions is not rotation equivariant; the conformity suite shows it.
+    The convolution runs once on a graph of three nodes when it is built, so that an invalid choice fails there. A
+    convolution on raw positions is not rotation-equivariant; the conformity suite reports it.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges")
@@ -65,7 +64,7 @@ class PygConv(GraphLayer):
         accepted = inspect.signature(kind.forward).parameters
         for name in self.takes:
             if name not in accepted:
-                raise WiringError(f"pyg_conv: {conv}.forward takes {', '.join(list(accepted)[1:])}; it has no {name!r}")
+                raise WiringError(f"pyg_conv: {conv}.forward takes {', '.join(list(accepted)[1:])}, not {name!r}.")
         widths = {"h": self.scalar_width("h")} | {n: self.scalar_width(n) for n in self.takes if n in _EDGE_NAMES}
         self.conv = _make(kind, widths, dim, dict(options or {}))
         self.declare(h=f"{self._measure(conv, widths)}x0e")
@@ -77,7 +76,7 @@ class PygConv(GraphLayer):
         return {"h": self.conv(f["h"], edge_index=f["edges"].index, **more)}
 
     def _measure(self, name: str, widths: Mapping[str, int]) -> int:
-        """Width of the result, from a run on the ring of three nodes; also fills lazy parameters."""
+        """Return the width of the output on a ring of three nodes; initializes lazy parameters."""
         ring = torch.tensor([[1, 2, 0], [0, 1, 2]])
         more = {n: torch.ones(3, widths.get(n, 3)) for n in self.takes}
         if "edge_weight" in more:
@@ -90,35 +89,37 @@ class PygConv(GraphLayer):
             raise WiringError(f"pyg_conv: {name} cannot run on {inputs}: {type(e).__name__}: {e}") from e
         self.conv.train()
         if not isinstance(out, Tensor) or out.dim() != 2 or out.size(0) != 3:
-            raise WiringError(f"pyg_conv: {name} gives no (N, C) features of nodes; write a layer of its own for it")
+            raise WiringError(f"pyg_conv: {name} does not return (N, C) node features. Write a layer for it.")
         return out.size(1)
 
 
 def _conv_class(name: str) -> type[nn.Module]:
-    from torch_geometric.nn import conv as room
+    from torch_geometric.nn import conv as package
 
-    known = [n for n in room.__all__ if inspect.isclass(getattr(room, n))]
+    known = [n for n in package.__all__ if inspect.isclass(getattr(package, n))]
     if name not in known:
         raise UnknownNameError(f"pyg_conv: torch_geometric.nn.conv has no class {name!r}.{suggest(name, known)}")
-    return getattr(room, name)
+    return getattr(package, name)
 
 
 def _make(kind: type[nn.Module], widths: Mapping[str, int], dim: int, options: dict[str, Any]) -> nn.Module:
-    """The convolution, with the widths under the names that its constructor has for them."""
+    """Build the convolution, with widths under the argument names of its constructor."""
     takes = inspect.signature(kind.__init__).parameters
     allowed = {n: p for n, p in takes.items() if n not in _GIVEN}
-    known = [*allowed, *(["aggr"] if "kwargs" in takes and "aggr" not in allowed else [])]
-    odd = [n for n in options if n not in known]
-    if odd:
-        hint = "; its out_channels is our option dim" if odd[0] == "out_channels" else ""
-        raise OptionError(f"pyg_conv: got option {odd[0]!r}; {kind.__name__} takes {', '.join(known)}{hint}")
+    accepted = [*allowed, *(["aggr"] if "kwargs" in takes and "aggr" not in allowed else [])]
+    unknown = [n for n in options if n not in accepted]
+    if unknown:
+        hint = " Set out_channels with dim." if unknown[0] == "out_channels" else ""
+        raise OptionError(
+            f"pyg_conv: {kind.__name__} has no option {unknown[0]!r}. Options: {', '.join(accepted)}.{hint}"
+        )
     given = {"in_channels": widths["h"], "out_channels": dim, "channels": widths["h"]}
     if "edge_attr" in widths:
         given["edge_dim"] = widths["edge_attr"]
     arguments = {n: v for n, v in given.items() if n in takes} | options
-    lacking = [n for n, p in allowed.items() if p.default is p.empty and n not in options]
-    if lacking:
-        how = "a network as its widths" if any(n.endswith("nn") for n in lacking) else "it"
-        raise OptionError(f"pyg_conv: {kind.__name__} needs {', '.join(lacking)}: give {how}, options={{…}}")
+    missing = [n for n, p in allowed.items() if p.default is p.empty and n not in options]
+    if missing:
+        how = "the widths of a network" if any(n.endswith("nn") for n in missing) else "a value"
+        raise OptionError(f"pyg_conv: {kind.__name__} needs {', '.join(missing)}. Give {how} in options={{…}}.")
     networks = {n: mlp(v) for n, v in options.items() if n.endswith("nn") and isinstance(v, list | tuple)}
     return kind(**arguments | networks)

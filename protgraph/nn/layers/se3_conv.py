@@ -1,4 +1,4 @@
-"""Convolutions with a learned kernel for every pair of degrees and channels, as SE(3)-Transformers have them."""
+"""Equivariant convolution of SE(3)-Transformers (Fuchs et al. 2020)."""
 
 from __future__ import annotations
 
@@ -22,35 +22,39 @@ ENTRY_POINTS = {"protgraph.layers": {"se3_conv": "SE3Conv"}}
 
 
 class SE3Conv(GraphLayer):
-    """``h_i ← mean_j W(r_ij) h_j + W_0 h_i`` with the kernel W of :class:`PairwiseKernel`.
+    """Equivariant convolution ``h_i ← mean_j W(r_ij) h_j + W_0 h_i`` (Fuchs et al. 2020).
+
+    W is a :class:`~protgraph.nn.pairwise_kernel.PairwiseKernel`.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-        What ``h``, ``edge_vec`` and, where wired, ``edge_attr`` hold.
+        Specs of the wired input fields, by local name.
     irreps : str
-        Of the output.
+        Output irreps, e.g. ``"16x0e+16x1o"``.
     lmax : int
-        Largest degree of the spherical harmonics.
+        Highest degree of the spherical harmonics.
     radial : int
-        Width of the radial networks.
+        Hidden width of the radial networks.
     nets : {"one", "output", "pair"}
-        Radial networks: one, one per block of the output, or one per pair of blocks.
+        Number of radial networks: one, one per output block, or one per pair of blocks.
     layer_norm : bool
-        Whether they normalize their hidden layers.
-    basis, cutoff : int, float
-        Bessel functions of the distance, and where they vanish (Å), where no ``edge_attr`` is wired.
+        Layer normalization in the radial networks.
+    basis : int
+        Number of Bessel functions of the distance, if ``edge_attr`` is not wired.
+    cutoff : float
+        Distance at which they vanish, Å.
     reduce : {"mean", "sum"}
-        Over neighbors, W_0 h_i included in every term.
+        Aggregation over neighbors; each term includes W_0 h_i.
     parity : bool
-        True: O(3), pseudovectors are not vectors. False: SO(3), as in the paper; the output is then chiral.
+        True: O(3) equivariance. False: SO(3) equivariance, as in the paper; the output is then chiral.
     backend : {"e3nn", "cuequivariance"}
-        Whose tensor product runs.
+        Implementation of the tensor product.
 
-    Notes
-    -----
-    Reads ``h`` (N, any irreps), ``edge_vec`` (E, 3) Å, ``edges``; optional ``edge_attr`` (E, scalars).
-    Writes ``h`` (N, irreps). Deviation from the paper: neighbors are averaged, as in its code.
+    Notes ----- Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr``
+    ``(E, F)`` scalars. Writes: ``h`` ``(N, irreps)``.
+
+    Deviation from the paper: neighbors are averaged, as in its code.
 
     References
     ----------

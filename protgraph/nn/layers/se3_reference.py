@@ -1,17 +1,18 @@
-"""Weights of published SE(3)-Transformer codes as layers of ours: :func:`from_reference`.
+"""Weights of published SE(3)-Transformer codes.
 
 =====================  ==============================================  =========================================
-what                   NVIDIA's SE3Transformer                         Fuchs' se3-transformer-public
+property               NVIDIA's SE3Transformer                         Fuchs' se3-transformer-public
 =====================  ==============================================  =========================================
-edge vector            x_src − x_dst, as ours                          x_dst − x_src: odd filters change sign
-filter                 Y ("integral") · Wigner 3j; 1 for 0 → 0, where  Y ("integral") · Wigner 3j
+edge vector            x_src − x_dst, as here                          x_dst − x_src: odd filters change sign
+filter                 Y ("integral") · Wigner 3j; 1 for 0 → 0, if     Y ("integral") · Wigner 3j
                        radial networks are one per pair
 radial networks        one per pair or one per output degree; no bias  one per pair; bias
-weights' axes          output, input, frequency J                      the same
+axes of weights        output, input, frequency J                      the same
 self-interaction       once per edge, summed                           once per edge, averaged
 =====================  ==============================================  =========================================
 
-Ours has Y ("component") · Wigner 3j · sqrt(2 l_out + 1). Differences go into the last maps of the radial networks.
+The layers here use Y ("component") · Wigner 3j · sqrt(2 l_out + 1). Differences go into the last maps of the radial
+networks.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ __all__ = ["from_reference"]
 def from_reference(
     state_dict: Mapping[str, Tensor], *, irreps_in: str, irreps: str, value: str = "", heads: int = 1
 ) -> SE3Transformer | SE3Conv | NormReLU:
-    """The layer that a module of a published code is, with its weights.
+    """Build the layer that equals a module of a published code, with its weights.
 
     Parameters
     ----------
     state_dict : mapping of str to Tensor
-        Of NVIDIA's ``AttentionBlockSE3``, ``ConvSE3`` (with self-interaction and pooling) or ``NormSE3`` (equal
+        State of NVIDIA's ``AttentionBlockSE3``, ``ConvSE3`` (with self-interaction and pooling) or ``NormSE3`` (equal
         multiplicities), or of Fuchs' ``GConvSE3`` or ``GNormSE3``.
     irreps_in, irreps : str
-        Of what goes in and comes out, degree l of theirs as ``l`` with parity (−1)^l: ``"8x0e+8x1o"``.
+        Input and output irreps; degree l of these codes is ``l`` with parity (−1)^l, e.g. ``"8x0e+8x1o"``.
     value : str
-        Irreps of values: the output's multiplicities divided by ``channels_div``. "": as ``irreps``.
+        Irreps of values: the output's multiplicities divided by ``channels_div``. "": ``irreps``.
     heads : int
-        Attention heads.
+        Number of attention heads.
 
     Returns
     -------
@@ -61,14 +62,16 @@ def from_reference(
     Raises
     ------
     CheckpointError
-        Where the names or shapes are of no such module.
+        If names or shapes are those of another module.
     """
     weights = dict(state_dict)
     if any("norm" in k or k.startswith("transform.") for k in weights) and not any("net." in k for k in weights):
         return _norm(weights, irreps)
     nets = [k for k in weights if k.endswith("net.0.weight")]
     if not nets:
-        raise CheckpointError(f"no radial network among {sorted(weights)[:4]} …: of no SE(3)-Transformer module")
+        raise CheckpointError(
+            f"no radial network among {sorted(weights)[:4]} …: not the state of an SE(3)-Transformer module."
+        )
     width, dtype = weights[nets[0]].size(1), weights[nets[0]].dtype
     fields = {"h": FieldSpec("h", "node", irreps_in), "edge_vec": field("edge_vec"), "edges": field("edges")}
     fields["edge_attr"] = FieldSpec("edge_attr", "edge", f"{width}x0e")
@@ -141,11 +144,13 @@ def _hidden(ours: nn.Module, net: Mapping[str, Tensor]) -> None:
         layer, kind = name.split(".")
         key = next((k for k in net if re.fullmatch(rf"{layer}\.(bn\.)?{kind}", k)), None)
         if key is None:
-            raise CheckpointError(f"the radial network has no {name}, only {sorted(net)}")
+            raise CheckpointError(f"the radial network has no parameter {name!r}, only {sorted(net)}.")
         _copy(parameter, net[key])
 
 
 def _copy(ours: Tensor, theirs: Tensor) -> None:
     if ours.shape != theirs.shape:
-        raise CheckpointError(f"a weight of shape {tuple(theirs.shape)} does not fit {tuple(ours.shape)}: check irreps")
+        raise CheckpointError(
+            f"a weight of shape {tuple(theirs.shape)} does not fit {tuple(ours.shape)}. Check irreps."
+        )
     ours.copy_(theirs)

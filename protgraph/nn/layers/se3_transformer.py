@@ -1,4 +1,4 @@
-"""SE(3)-Transformer attention: equivariant keys and values on edges, invariant weights."""
+"""SE(3)-Transformer layer (Fuchs et al. 2020)."""
 
 from __future__ import annotations
 
@@ -24,56 +24,57 @@ ENTRY_POINTS = {"protgraph.layers": {"se3_transformer": "SE3Transformer"}}
 
 
 class SE3Transformer(GraphLayer):
-    """``h_i ← Gate(W [Σ_j α_ij v_ij, h_i])``, ``α_ij = softmax_j(<q_i, k_ij> / sqrt(D))``, ``q_i = W_Q h_i``.
+    """SE(3)-Transformer layer: attention with equivariant keys and values and invariant weights (Fuchs et al. 2020).
 
-    Keys ``k_ij = W_K(r_ij) h_j`` and values ``v_ij = W_V(r_ij) h_j`` are tensor field network messages, so they turn
-    with the protein and their products with queries do not.
+    ``h_i ← Gate(W [Σ_j α_ij v_ij, h_i])``, ``α_ij = softmax_j(<q_i, k_ij> / sqrt(D))``, ``q_i = W_Q h_i``.
+
+    Keys ``k_ij = W_K(r_ij) h_j`` and values ``v_ij = W_V(r_ij) h_j`` are messages of a tensor field network. They
+    rotate with the protein, and their scalar products with queries are invariant.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-        What ``h``, ``edge_vec`` and, where wired, ``edge_attr`` hold.
+        Specs of the wired input fields, by local name.
     irreps : str
-        Of the output; with a gate, even scalars come first.
+        Output irreps, e.g. ``"64x0e+16x1o"``; with a gate, even scalars come first.
     value : str
-        Irreps of values; keys have those among them that h has. "": as ``irreps``.
+        Irreps of values; keys have those of them that h has. "": ``irreps``.
     heads : int
-        Heads; multiplicities of ``value`` are multiples of it.
+        Number of attention heads; divides the multiplicities of ``value``.
     lmax : int
-        Largest degree of the spherical harmonics.
+        Highest degree of the spherical harmonics.
     mode : {"channelwise", "full"}
-        "channelwise": one radial function per channel of h and coupling, then maps over channels. "full": one per
-        pair of channels (:class:`~protgraph.nn.layers.se3_conv.PairwiseKernel`), as in the paper.
+        "channelwise": one radial function per channel of h and path, then maps over channels. "full": one per pair of
+        channels (:class:`~protgraph.nn.pairwise_kernel.PairwiseKernel`), as in the paper.
     radial : int
-        Width of the radial networks.
+        Hidden width of the radial networks.
     nets : {"one", "output", "pair"}
-        Radial networks of mode "full": one, one per block of the output, or one per pair of blocks.
+        Number of radial networks of mode "full": one, one per output block, or one per pair of blocks.
     layer_norm : bool
-        Whether those of mode "full" normalize their hidden layers.
-    basis, cutoff : int, float
-        Bessel functions of the distance, and where they vanish (Å), where no ``edge_attr`` is wired.
+        Layer normalization in the radial networks of mode "full".
+    basis : int
+        Number of Bessel functions of the distance, if ``edge_attr`` is not wired.
+    cutoff : float
+        Distance at which they vanish, Å.
     gate : bool
         Apply :class:`~protgraph.nn.gate.Gate`.
     parity : bool
-        True: O(3), pseudovectors are not vectors. False: SO(3), as in the paper; the output is then chiral.
+        True: O(3) equivariance. False: SO(3) equivariance, as in the paper; the output is then chiral.
     backend : {"e3nn", "cuequivariance"}
-        Whose tensor product runs.
+        Implementation of the tensor product.
 
-    Notes
-    -----
-    Reads ``h`` (N, any irreps), ``edge_vec`` (E, 3) Å, ``edges``; optional ``edge_attr`` (E, scalars).
-    Writes ``h`` (N, irreps). D counts the numbers of a key, all heads together, as in both published codes.
+    Notes ----- Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr``
+    ``(E, F)`` scalars. Writes: ``h`` ``(N, irreps)``.
 
-    In mode "channelwise" keys and values are two linear maps of one product z_ij, so both maps are taken on nodes:
-    ``<q_i, W_K z_ij> = <W_Kᵀ q_i, z_ij>`` and ``Σ_j α_ij W_V z_ij = W_V Σ_j α_ij z_ij``.
+    D is the dimension of the keys, all heads together, as in both published codes. In mode "channelwise" keys and
+    values are linear maps of one product z_ij, and both maps are taken on nodes: ``<q_i, W_K z_ij> = <W_Kᵀ q_i, z_ij>``
+    and ``Σ_j α_ij W_V z_ij = W_V Σ_j α_ij z_ij``.
 
-    Deviations from the paper: the skip is NVIDIA's, a linear map of attention beside h; a gate follows; parity is
-    kept unless ``parity=False``; mode "channelwise".
+    Deviations from the paper: the skip connection is NVIDIA's, a linear map of attention and h; a gate follows; O(3)
+    unless ``parity=False``; mode "channelwise".
 
-    References
-    ----------
-    Fuchs, Worrall, Fischer & Welling 2020, arXiv:2006.10503, eqs. 10–12; weights of NVIDIA's SE3Transformer load
-    through :func:`protgraph.nn.layers.se3_reference.from_reference`.
+    References ---------- Fuchs, Worrall, Fischer & Welling 2020, arXiv:2006.10503, eqs. 10–12. Weights of NVIDIA's
+    SE3Transformer load through :func:`protgraph.nn.layers.se3_reference.from_reference`.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edge_vec", "edges")
@@ -103,13 +104,15 @@ class SE3Transformer(GraphLayer):
         values = o3.Irreps(value or irreps).simplify()
         keys = o3.Irreps([block for block in values if h.count(block.ir)])
         if heads < 1 or any(mul % heads for mul, _ in values) or not keys:
-            raise OptionError(f"se3_transformer: {heads} heads cannot share keys {keys} and values {values}")
+            raise OptionError(
+                f"se3_transformer: heads={heads} must divide the multiplicities of keys {keys} and values {values}."
+            )
         self.gate = Gate(irreps) if gate else None
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") if "edge_attr" in fields else basis
         self.query = IrrepsLinear({"h": fields["h"]}, irreps=str(keys))
         if check_choice("mode", mode, ("channelwise", "full")) == "full":
-            # One kernel makes each block's value and key channels side by side.
+            # One kernel computes the value and key channels of each block side by side.
             fused = o3.Irreps([(2 * mul if ir in keys else mul, ir) for mul, ir in values])
             nets_of = {"width": width, "radial": radial, "nets": nets, "layer_norm": layer_norm}
             kernel = PairwiseKernel(h, fused, lmax=lmax, parity=parity, backend=backend, **nets_of)

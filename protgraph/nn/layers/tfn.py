@@ -1,4 +1,4 @@
-"""Tensor field network layer: rotation-equivariant filters on neighbors, fast enough for whole proteins on a CPU."""
+"""Tensor field network layer (Thomas et al. 2018)."""
 
 from __future__ import annotations
 
@@ -22,52 +22,48 @@ ENTRY_POINTS = {"protgraph.layers": {"tfn": "TFN"}}
 
 
 class TFN(GraphLayer):
-    """``h_i ← Gate( Σ_j (R(d_ij) Y(r_ij)) ⊗ h_j )``: radial network R, spherical harmonics Y of the direction.
+    """Tensor field network layer (Thomas et al. 2018).
+
+    ``h_i ← Gate( Σ_j (R(d_ij) Y(r_ij)) ⊗ h_j )`` with a radial network R and spherical harmonics Y of the direction.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-        What ``h``, ``edge_vec`` and, where wired, ``edge_attr`` hold.
+        Specs of the wired input fields, by local name.
     irreps : str
-        Of the output, ``"64x0e+16x1o"``; with a gate, even scalars come first.
+        Output irreps, e.g. ``"64x0e+16x1o"``; with a gate, even scalars come first.
     lmax : int
-        Largest degree of the spherical harmonics.
+        Highest degree of the spherical harmonics.
     mode : {"channelwise", "full"}
-        "channelwise": one radial function per channel and path, then a linear map over channels
-        (self-interaction). "full": one radial function per pair of channels (e3nn's
-        FullyConnectedTensorProduct).
+        "channelwise": one radial function per channel and path, then a linear map over channels (self-interaction).
+        "full": one radial function per pair of channels (e3nn's FullyConnectedTensorProduct).
     radial : int
         Hidden width of the radial network R = Linear ∘ ReLU ∘ Linear.
     basis : int
-        Bessel functions of the distance that R reads where no ``edge_attr`` is wired.
+        Number of Bessel functions of the distance, if ``edge_attr`` is not wired.
     cutoff : float
-        Where those vanish, Å.
+        Distance at which they vanish, Å.
     gate : bool
         Apply :class:`~protgraph.nn.gate.Gate`.
     reduce : {"mean", "sum"}
-        Over neighbors.
+        Aggregation over neighbors.
     average_degree : float
-        Divides a sum, so that its scale does not depend on the choice of edges.
+        Divisor of a sum, so that its scale does not depend on the choice of edges.
     backend : {"e3nn", "cuequivariance"}
-        Whose tensor product runs.
+        Implementation of the tensor product.
 
-    Notes
-    -----
-    Reads ``h`` (N, any irreps), ``edge_vec`` (E, 3) Å, ``edges``; optional ``edge_attr`` (E, scalars), which R
-    reads in place of its Bessel basis. Writes ``h`` (N, irreps).
+    Notes ----- Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr``
+    ``(E, F)`` scalars, which R reads instead of its Bessel basis. Writes: ``h`` ``(N, irreps)``.
 
-    The sum over neighbors is linear, so it is taken before channels are mixed: no edge ever holds a message of
-    the output's width, nor (mode "full") a weight matrix. Coincident nodes have direction 0: they exchange what
-    Y_0 carries.
+    The sum over neighbors is linear and is taken before channels are mixed, so that no edge has a message of the
+    output's width or (mode "full") a weight matrix. Coincident nodes have direction 0 and interact through Y_0 only.
 
-    Deviations from the paper: parity is kept (O(3), not SO(3)); Bessel functions in place of Gaussians; the
-    nonlinearity is a gate; paths are normalized as in e3nn. With ``edge_vec`` = pos[j] − pos[i] odd filters have the
-    opposite sign of the paper's r_ij, which the weights absorb.
+    Deviations from the paper: O(3) instead of SO(3); Bessel functions instead of Gaussians; a gate as nonlinearity;
+    path normalization of e3nn. With ``edge_vec`` = pos[j] − pos[i], odd filters have the opposite sign of the paper's
+    r_ij, which the weights absorb.
 
-    References
-    ----------
-    Thomas et al. 2018, arXiv:1802.08219, eqs. 4–7. Mode "full": Joshi et al. 2023, arXiv:2301.09308, and its code
-    geometric-gnn-dojo. Normalization: Geiger & Smidt 2022, arXiv:2207.09453.
+    References ---------- Thomas et al. 2018, arXiv:1802.08219, eqs. 4–7. Mode "full": Joshi et al. 2023,
+    arXiv:2301.09308, and its code geometric-gnn-dojo. Normalization: Geiger & Smidt 2022, arXiv:2207.09453.
 
     Examples
     --------
@@ -105,16 +101,16 @@ class TFN(GraphLayer):
         self.product = ChannelwiseProduct(fields["h"].o3, lmax, self.irreps_mid, backend=backend)
         paths = self.product.paths
         fan_in = [sum(p.channels for p in paths if p.o == o) for o in range(len(self.irreps_mid))]
-        #: U, W and the number of channels that reach the same output, of each path.
+        #: U, W and the number of channels with the same output block, per path.
         self.shapes = [(p.channels, self.irreps_mid[p.o].mul, fan_in[p.o]) for p in paths]
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") if "edge_attr" in fields else basis
         numel = self.product.weight_numel if mode == "channelwise" else sum(u * w for u, w, _ in self.shapes)
         self.fc = nn.Sequential(nn.Linear(width, radial), nn.ReLU(), nn.Linear(radial, numel))
-        # Weights of unit scale, as e3nn's path normalization supposes, for edge features of unit scale.
+        # Weights of unit scale for edge features of unit scale, as e3nn's path normalization assumes.
         nn.init.kaiming_normal_(self.fc[0].weight, nonlinearity="relu")
         nn.init.kaiming_normal_(self.fc[2].weight, nonlinearity="linear")
-        if mode == "channelwise":  # weights start at 1 / sqrt(fan_in), as torch's linear maps do: Adam's steps fit
+        if mode == "channelwise":  # scale 1 / sqrt(fan_in), as torch's linear maps
             self.self_interaction = nn.ParameterList(torch.randn(u, w) / math.sqrt(fan) for u, w, fan in self.shapes)
         self.declare(h=str(self.irreps_out))
 
@@ -130,7 +126,7 @@ class TFN(GraphLayer):
         reduce: Literal["mean", "sum"] = "sum",
         cutoff: float = 10.0,
     ) -> TFN:
-        """The layer of geometric-gnn-dojo's ``TensorProductConvLayer``, whose state says no irreps; mode "full"."""
+        """Build the layer of mode "full" from the state of geometric-gnn-dojo's ``TensorProductConvLayer``."""
         fields = {"h": FieldSpec("h", "node", irreps_in), "edge_vec": field("edge_vec"), "edges": field("edges")}
         radial, basis = state_dict["fc.0.weight"].shape
         sizes = {"lmax": lmax, "radial": radial, "basis": basis, "cutoff": cutoff}

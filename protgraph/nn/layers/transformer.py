@@ -1,4 +1,4 @@
-"""Attention of every residue to every residue of its protein, with nothing around it: ``transformer``."""
+"""Plain multi-head attention on the complete graph of each protein."""
 
 from __future__ import annotations
 
@@ -21,31 +21,32 @@ ENTRY_POINTS = {"protgraph.layers": {"transformer": "Transformer"}}
 
 
 class Transformer(GraphLayer):
-    """``h'_i = ‖_heads Σ_j softmax_j(q_i · k_j / sqrt(d)) v_j + R h_i``, j over all nodes of the protein of i.
+    """Multi-head attention on the complete graph of each protein, self loops included; no N² edges are materialized.
 
-    The graph is complete, itself included, and its N² edges are never made.
+    ``h'_i = ‖_heads Σ_j softmax_j(q_i · k_j / sqrt(d)) v_j + R h_i``, j over all nodes of the protein of i.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     dim : int
-        Width of the result; each head has d = dim / heads channels.
+        Width of the output; each head has dim / heads channels.
     heads : int
-        Attention heads.
+        Number of attention heads.
     root : bool
-        Whether to add ``R h_i``.
+        Add ``R h_i``.
     causal : bool
-        Node i sees the nodes of its protein up to itself, in their order in the batch.
+        Node i attends to itself and to earlier nodes of its protein, in the order of the batch.
     dropout : float
-        Probability of leaving out an attention coefficient.
+        Dropout probability of attention weights.
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, proteins. Writes: h ``(N, dim)``, ``dim x 0e``.
+    Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
-    Equal to PyG's TransformerConv(concat=True) on the explicit complete graph with self edges; ``graph_transformer`` is
-    the same on the edges of a graph. ``attention`` has an output projection, positions and biases, ``pre_norm_block``
-    and ``post_norm_block`` are whole blocks as of Vaswani et al.
+    Equal to PyG's TransformerConv(concat=True) on explicit complete edges with self loops. ``graph_transformer`` is the
+    same along the edges of a graph; ``attention`` adds an output projection, positions and biases; ``pre_norm_block``
+    and ``post_norm_block`` are whole transformer blocks.
 
     References
     ----------
@@ -81,7 +82,7 @@ class Transformer(GraphLayer):
 
     def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         if not self.attention.causal:
-            raise WiringError("transformer sees later nodes too: only a causal one goes on from those before")
+            raise WiringError("incremental attention must be causal. Build the layer with causal=True.")
         q, k, v = self._heads(f["h"])
         cache = cache.append(f["proteins"], k=k, v=v)
         k, v = cache["k"].flatten(0, 1), cache["v"].flatten(0, 1)

@@ -1,4 +1,8 @@
-"""Attention and feed-forward network as one block: ``pre_norm_block`` and ``post_norm_block``."""
+"""Transformer blocks with layer normalization before or after each part.
+
+Not ``torch.nn.TransformerEncoderLayer``: it needs padded batches (see :mod:`protgraph.nn.multihead`) and has no rotary
+positions or pair biases (torch 2.13, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ _MASK = FieldSpec("mask", "node", "1x0e", "bool", shape=())
 
 
 class _Block(GraphLayer):
-    """What the two orders share: the parts, and what they read."""
+    """Common parts and inputs of both blocks."""
 
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
     optional: ClassVar[tuple[str, ...]] = MultiHeadAttention.optional
@@ -53,87 +57,93 @@ class _Block(GraphLayer):
         self.conformity = Conformity(inputs={"mask": _MASK}, expected_failures=self.attention.expected_failures)
 
     @abstractmethod
-    def ask(self, h: Tensor) -> Tensor:
-        """What attention sees of h, ``(N, C)``."""
+    def attention_input(self, h: Tensor) -> Tensor:
+        """Return the input of attention, ``(N, C)``."""
 
     @abstractmethod
-    def update(self, h: Tensor, seen: Tensor) -> Tensor:
-        """The new h, ``(N, C)``, from the old one and what attention makes of it."""
+    def update(self, h: Tensor, attended: Tensor) -> Tensor:
+        """Compute the new h ``(N, C)`` from the old one and the output of attention."""
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         h = f["h"]
-        return {"h": self.update(h, self.attention(self.ask(h), f))}
+        return {"h": self.update(h, self.attention(self.attention_input(h), f))}
 
     def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         h = f["h"]
-        seen, cache = self.attention.step(self.ask(h), f, cache)
-        return {"h": self.update(h, seen)}, cache
+        attended, cache = self.attention.step(self.attention_input(h), f, cache)
+        return {"h": self.update(h, attended)}, cache
 
 
 class PreNormBlock(_Block):
-    """``h ← h + A(norm(h))``, ``h ← h + F(norm(h))`` with attention A and ``F(x) = W₂ act(W₁ x)``.
+    """Transformer block with layer normalization before each part (Xiong et al. 2020).
 
-    h itself is never normalized on the way: a ``layer_norm`` comes after the last block.
+    ``h ← h + A(norm(h))``, ``h ← h + F(norm(h))`` with attention A and ``F(x) = W₂ act(W₁ x)``.
+
+    h itself is not normalized, so a ``layer_norm`` should follow the last block.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     heads : int
-        Attention heads.
+        Number of attention heads.
     hidden : int, optional
-        Width inside F; None takes four times that of h.
+        Width of the hidden layer of F; None: 4 C.
     act : str
-        Activation of F.
+        Activation function of F.
     position : {"rotary", "offset"}, optional
-        How ``seq_pos`` is used where it is wired; None: rotary.
+        Positional encoding if ``seq_pos`` is wired; None: rotary.
     gate : bool
-        Whether attention is gated.
+        Multiply each head's output by ``g = sigmoid(W_g h + b_g)``.
     causal : bool
-        Node i sees the nodes of its protein up to itself, in their order in the batch.
+        Node i attends to itself and to earlier nodes of its protein, in the order of the batch.
     dropout : float
-        Probability, of both updates; of nothing inside them, so that attention keeps its fused kernel.
+        Dropout probability of both updates. There is none inside attention, which keeps its fused kernel.
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, proteins; optionally what :class:`protgraph.nn.multihead.MultiHeadAttention` says.
-    Writes: h ``(N, C)``, ``C x 0e``.
+    Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Optional: see :class:`protgraph.nn.multihead.MultiHeadAttention`.
+    Writes: ``h`` ``(N, C)``, ``C x 0e``.
 
     References
     ----------
     Xiong et al. 2020, arXiv:2002.04745, fig. 1b; the blocks of GPT-2 and ESM-2.
     """
 
-    def ask(self, h: Tensor) -> Tensor:
+    def attention_input(self, h: Tensor) -> Tensor:
         return self.norms[0](h)
 
-    def update(self, h: Tensor, seen: Tensor) -> Tensor:
-        h = h + self.dropout(seen)
+    def update(self, h: Tensor, attended: Tensor) -> Tensor:
+        h = h + self.dropout(attended)
         return h + self.dropout(self.feed_forward(self.norms[1](h)))
 
 
 class PostNormBlock(_Block):
-    """``h ← norm(h + A(h))``, ``h ← norm(h + F(h))`` with attention A and ``F(x) = W₂ act(W₁ x)``.
+    """Transformer block with layer normalization after each residual sum (Vaswani et al. 2017).
+
+    ``h ← norm(h + A(h))``, ``h ← norm(h + F(h))`` with attention A and ``F(x) = W₂ act(W₁ x)``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     heads, hidden, act, position, gate, causal, dropout
-        As for :class:`PreNormBlock`.
+        See :class:`PreNormBlock`.
 
     Notes
     -----
     Reads and writes: as :class:`PreNormBlock`.
 
-    Deviation from the paper: GELU for its ReLU, as in BERT; ``act="relu"`` is the paper's.
+    Deviation from the paper: GELU instead of ReLU, as in BERT; ``act="relu"`` gives the paper's.
 
     References
     ----------
     Vaswani et al. 2017, arXiv:1706.03762, sec. 3.1 and eq. 2.
     """
 
-    def ask(self, h: Tensor) -> Tensor:
+    def attention_input(self, h: Tensor) -> Tensor:
         return h
 
-    def update(self, h: Tensor, seen: Tensor) -> Tensor:
-        h = self.norms[0](h + self.dropout(seen))
+    def update(self, h: Tensor, attended: Tensor) -> Tensor:
+        h = self.norms[0](h + self.dropout(attended))
         return self.norms[1](h + self.dropout(self.feed_forward(h)))

@@ -1,4 +1,4 @@
-"""Updates of pairs by the triangles that they are part of: ``triangle_multiplication`` and ``triangle_attention``."""
+"""Triangle updates of pair features (Jumper et al. 2021)."""
 
 from __future__ import annotations
 
@@ -25,23 +25,25 @@ ENTRY_POINTS = {
 
 
 class TriangleMultiplication(GraphLayer):
-    """``z'_ij = g_ij ⊙ W norm( Σ_k a_ik ⊙ b_jk )``, or ``Σ_k a_ki ⊙ b_kj`` for edges that come in.
+    """Triangle multiplication (Jumper et al. 2021): ``z'_ij = g_ij ⊙ W norm( Σ_k a_ik ⊙ b_jk )`` for outgoing edges.
 
-    ``a = sigmoid(G_a x) ⊙ A x`` and ``b`` likewise, ``g = sigmoid(G x)``, with ``x = norm(z)``.
+    For incoming edges ``Σ_k a_ki ⊙ b_kj``. ``a = sigmoid(G_a x) ⊙ A x``, b likewise, ``g = sigmoid(G x)``, with ``x =
+    norm(z)``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     hidden : int, optional
-        Width of a and b; None takes that of z.
+        Width of a and b; None: width of z.
     edges : {"outgoing", "incoming"}
-        Which edges of the triangle i, j, k are multiplied.
+        Edges of the triangle i, j, k that are multiplied.
 
     Notes
     -----
-    Reads: pair ``(P, C)`` scalars, proteins. Writes: pair ``(P, C)``, ``C x 0e``: the update, without z itself.
+    Reads: ``pair`` ``(P, C)`` scalars; ``proteins``. Writes: ``pair`` ``(P, C)``, ``C x 0e``: the update, without z.
 
-    Time is cubic in residues: one matrix product a channel and protein. Parameters have the names of OpenFold's.
+    Time is cubic in residues: one matrix product per channel and protein. Parameters have the names of OpenFold's.
 
     References
     ----------
@@ -64,7 +66,7 @@ class TriangleMultiplication(GraphLayer):
 
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, edges: str) -> TriangleMultiplication:
-        """The layer of a ``TriangleMultiplicationOutgoing`` or ``…Incoming`` of OpenFold, which have one state."""
+        """Build the layer from an OpenFold ``TriangleMultiplicationOutgoing`` or ``…Incoming``."""
         hidden, width = state_dict["linear_a_p.weight"].shape
         layer = cls(_fields(width), hidden=hidden, edges=edges)
         layer.to(state_dict["linear_z.weight"].dtype).load_state_dict(state_dict)
@@ -81,24 +83,27 @@ class TriangleMultiplication(GraphLayer):
 
 
 class TriangleAttention(GraphLayer):
-    """``z'_ij = W ‖_heads g_ij ⊙ Σ_k softmax_k( q_ij·k_ik / √d + b_jk ) v_ik`` around the starting node i.
+    """Triangle attention (Jumper et al. 2021) around the starting node i of a pair.
 
-    Around the ending node: the same on the transposed pairs. ``q``, ``k``, ``v``, ``b`` and ``g = sigmoid(G x)`` are of
-    ``x = norm(z)``.
+    ``z'_ij = W ‖_heads g_ij ⊙ Σ_k softmax_k( q_ij·k_ik / √d + b_jk ) v_ik``.
+
+    Around the ending node, the same on transposed pairs. q, k, v, b and ``g = sigmoid(G x)`` are linear in ``x =
+    norm(z)``.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     heads : int
-        Attention heads.
+        Number of attention heads.
     node : {"starting", "ending"}
-        Around which node of (i, j).
+        Shared node of the pairs (i, j) and (i, k), or (j, i) and (k, i).
 
     Notes
     -----
-    Reads: pair ``(P, C)`` scalars, proteins. Writes: pair ``(P, C)``, ``C x 0e``: the update, without z itself.
+    Reads: ``pair`` ``(P, C)`` scalars; ``proteins``. Writes: ``pair`` ``(P, C)``, ``C x 0e``: the update, without z.
 
-    Time is cubic in residues; logits are held for some i at a time. Parameters have the names of OpenFold's.
+    Time is cubic in residues; logits are in memory for a few i at a time. Parameters have the names of OpenFold's.
 
     References
     ----------
@@ -123,7 +128,7 @@ class TriangleAttention(GraphLayer):
 
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, node: str) -> TriangleAttention:
-        """The layer of a ``TriangleAttention`` of OpenFold whose heads together are as wide as z."""
+        """Build the layer from the state of an OpenFold ``TriangleAttention`` with output width c_hidden · heads."""
         state = {name.removeprefix("mha."): value for name, value in state_dict.items()}
         heads, width = state["linear.weight"].shape
         layer = cls(_fields(width), heads=heads, node=node)
@@ -135,7 +140,7 @@ class TriangleAttention(GraphLayer):
         return {"pair": torch.cat([self._protein(z).flatten(0, 1) for z in f["proteins"].split_pairs(x)])}
 
     def _protein(self, x: Tensor) -> Tensor:
-        """``(L, L, C)`` to ``(L, L, C)``."""
+        """Attend within one protein, ``(L, L, C)`` to ``(L, L, C)``."""
         x = x.transpose(0, 1) if self.ending else x
         bias = self.linear(x).permute(2, 0, 1).unsqueeze(0)  # (1, H, L, L), line 3
         q, k, v = (
@@ -152,12 +157,12 @@ class TriangleAttention(GraphLayer):
 
 
 def pair_width(layer: GraphLayer) -> int:
-    """Width of the pair field of a layer, which must be one of scalars."""
+    """Return the width of the pair field of a layer, which must be scalar."""
     spec = layer.fields["pair"]
     if spec.level != "pair":
         raise WiringError(
-            f"{type(layer).__name__} reads {spec.name!r} as features of pairs, but it is a field per {spec.level}.\n"
-            "Begin with the layer 'pair_embed' or 'outer_product_mean'."
+            f"{type(layer).__name__} reads pair features, but {spec.name!r} is a field per {spec.level}. "
+            "Add a layer 'pair_embed' or 'outer_product_mean' before."
         )
     return layer.scalar_width("pair")
 

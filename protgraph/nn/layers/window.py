@@ -1,4 +1,4 @@
-"""What a residue's neighbors along the chain are: ``window``."""
+"""Concatenation of neighbors along the chain."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ ENTRY_POINTS = {"protgraph.layers": {"window": "Window"}}
 
 
 class Window(GraphLayer):
-    """``h'_i = [h(s_i - w), …, h(s_i), …, h(s_i + w)]``, with h(s) the residue at position s of the same chain.
+    """Sliding window along the chain: ``h'_i = [h(s_i - w), …, h(s_i), …, h(s_i + w)]``.
 
-    Zeros stand where there is no residue: past the ends, and in unresolved gaps. So a window spans what the
-    sequence spans, in whatever order the nodes are.
+    h(s) is the residue at position s.
+
+    Positions without a residue of the same chain, past the ends and in unresolved gaps, are 0. The order of nodes has
+    no effect.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
     size : int
-        w, residues to each side.
+        w, number of positions to each side.
 
     Notes
     -----
-    Reads: h ``(N, C)`` scalars, seq_pos ``(N,)`` int64, chain ``(N,)`` int64, proteins.
-    Writes: h ``(N, (2 w + 1) C)``, ``0e``.
+    Reads: ``h`` ``(N, C)`` scalars; ``seq_pos`` ``(N,)`` int64; ``chain`` ``(N,)`` int64; ``proteins``.
+    Writes: ``h`` ``(N, (2 w + 1) C)``, ``0e``.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "seq_pos", "chain", "proteins")
@@ -41,25 +44,33 @@ class Window(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec], *, size: int = 7) -> None:
         super().__init__(fields)
         if size < 0:
-            raise OptionError(f"size={size}: a window reaches 0 residues or more to each side")
+            raise OptionError(f"size={size} must be at least 0.")
         self.size = size
         self.declare(h=f"{(2 * size + 1) * self.scalar_width('h')}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         h = f["h"]
-        rows, there = sequence_window(f["seq_pos"], f["chain"], f["proteins"], self.size)  # (N, 2w + 1)
-        found = h.index_select(0, rows.flatten()).view(*rows.shape, h.size(1)) * there.unsqueeze(-1)
-        return {"h": found.flatten(1)}
+        rows, exists = sequence_window(f["seq_pos"], f["chain"], f["proteins"], self.size)  # (N, 2w + 1)
+        window = h.index_select(0, rows.flatten()).view(*rows.shape, h.size(1)) * exists.unsqueeze(-1)
+        return {"h": window.flatten(1)}
 
 
 def sequence_window(seq_pos: Tensor, chain: Tensor, proteins: Proteins, size: int) -> tuple[Tensor, Tensor]:
-    """The nodes at positions -size … size from each node along its chain.
+    """Find the nodes at positions -size … size from each node along its chain.
+
+    Parameters
+    ----------
+    seq_pos, chain : Tensor
+        ``(N,)`` int64.
+    proteins : Proteins
+    size : int
+        Number of positions to each side.
 
     Returns
     -------
     tuple of Tensor
-        ``(N, 2 size + 1)`` int64 nodes, and ``(N, 2 size + 1)`` bool: whether there is one (else the number is
-        of any node).
+        ``(N, 2 size + 1)`` int64 nodes and ``(N, 2 size + 1)`` bool, whether there is one (otherwise the node is
+        arbitrary).
     """
     offsets = torch.arange(-size, size + 1, device=seq_pos.device)
     if seq_pos.numel() == 0:
@@ -69,6 +80,6 @@ def sequence_window(seq_pos: Tensor, chain: Tensor, proteins: Proteins, size: in
     stride = seq_pos.max() + 1 + size
     key = (proteins.batch * (chain.max() + 1) + chain) * stride + seq_pos  # (N,)
     ordered, order = key.sort()
-    wanted = key.unsqueeze(1) + offsets  # (N, 2w + 1)
-    place = torch.searchsorted(ordered, wanted).clamp(max=key.numel() - 1)
-    return order[place], ordered[place] == wanted
+    target = key.unsqueeze(1) + offsets  # (N, 2w + 1)
+    place = torch.searchsorted(ordered, target).clamp(max=key.numel() - 1)
+    return order[place], ordered[place] == target
