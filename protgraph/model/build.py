@@ -82,7 +82,7 @@ class ProteinModel(nn.Module):
 
     @property
     def needs_coordinates(self) -> str | None:
-        """Path of the first component that needs coordinates, e.g. ``layers[2] (egnn)``; None if a sequence suffices."""
+        """Path of the first component that needs coordinates, e.g. ``layers[2] (egnn)``, or None."""
         parts = [(f"{w.path} ({w.component.name})", w.reads) for w in self.wires]
         parts.append((f"head ({self.target.head_name})", self.head_reads))
         paths = (path for path, reads in parts if COORDINATES & set(reads.values()))
@@ -113,9 +113,7 @@ class ProteinModel(nn.Module):
         FieldError
             If it is not a graph, or lacks features of the model.
         """
-        takes = (
-            f"model {self.spec.name!r} takes graphs as model.plan.precompute(residues) makes them, or a batch of those"
-        )
+        expected = f"model {self.spec.name!r} takes a graph of model.plan.precompute(residues) or a batch of them"
         if not isinstance(batch, Data):
             raise FieldError(f"{expected}, not {type(batch).__name__}.")
         dtype = self.dtype

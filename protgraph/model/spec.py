@@ -1,7 +1,7 @@
-"""A model as data: featurizer names, layer names and what the head reads. No code, no class counts.
+"""Model specifications as plain data: registry names of featurizers and layers, and the fields that the head reads.
 
-A sequence of nodes *is* a directed acyclic graph, because layers state what they read and write: a skip
-connection is a field name. The head comes from the task's target, so one model graph serves every task.
+A list of components is a directed acyclic graph, because each states which fields it reads and writes; a skip
+connection is a field name. The head comes from the target of a task, so one specification serves every task.
 """
 
 from __future__ import annotations
@@ -20,40 +20,51 @@ from protgraph.errors import WiringError, suggest
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.nn.module import GraphLayer
 from protgraph.registry.component import ComponentSpec, as_components
+from protgraph.validation import check_value, unknown_name
 
 __all__ = ["ModelSpec", "WiredComponent", "wire"]
+
+# Key of a specification as plain data → type. Components are checked by ComponentSpec.
+_TYPES: dict[str, Any] = {
+    "name": str,
+    "features": Sequence[str | dict[str, Any]],
+    "layers": Sequence[str | dict[str, Any]],
+    "readout": dict[str, str],
+    "heads": dict[str, dict[str, Any]],
+    "doc": str,
+    "weights": str,
+    "node_type": str,
+}
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Names, options and fields: all that distinguishes one architecture from another.
+    """Specification of a model: everything that distinguishes one architecture from another, as plain data.
 
     Parameters
     ----------
     name : str
-        What tables call it.
+        Name of the model, e.g. in tables.
     features : sequence of ComponentSpec, str or dict
         Featurizers, in order.
     layers : sequence of ComponentSpec, str or dict
-        Layers, in order; a later writer of a field shadows an earlier one.
+        Layers, in order; a field is that of its last writer.
     readout : mapping of str to str
-        What the head reads: its local name → field.
+        Inputs of the head: its local name to field.
     heads : mapping of str to mapping
-        Options for heads by registry name, where the defaults do not serve: ``{"graph_classifier": {"pool":
-        "attention"}}``.
+        Options of heads by registry name, e.g. ``{"graph_classifier": {"pool": "attention"}}``.
     doc : str
-        What the model is, with its source.
+        Description with references.
     weights : str
-        Where published weights come from, ``"module:function"``; :func:`protgraph.model.pretrained` takes them, a model
-        that is built has random ones.
+        Function that returns published weights, ``"module:function"``, for :func:`protgraph.model.pretrained`.
     node_type : {"residue", "backbone", "atom"}
-        What the nodes of its graphs are: residues, their atoms N, CA, C, O, or all heavy atoms. What is predicted per
-        residue is read on the CA.
+        Nodes of the graphs: residues, their atoms N, CA, C, O, or all heavy atoms. Predictions per residue are read at
+        the CA.
 
     Examples
     --------
-    >>> graph = ModelSpec("tiny", ["knn"], [ComponentSpec("embed", inputs=("aatype",)), ComponentSpec("gcn")])
-    >>> ModelSpec.from_dict(graph.to_dict()) == graph
+    >>> spec = ModelSpec("tiny", ["knn"], [ComponentSpec("embed", inputs=("aatype",)), ComponentSpec("gcn")])
+    >>> ModelSpec.from_dict(spec.to_dict()) == spec
     True
     """
 
@@ -79,8 +90,8 @@ class ModelSpec:
         return ModelSpec.from_dict, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON and TOML."""
-        chosen = {"weights": (self.weights, ""), "node_type": (self.node_type, "residue")}
+        """Return plain data for JSON and TOML; ``weights`` and ``node_type`` only if not the default."""
+        optional = {"weights": (self.weights, ""), "node_type": (self.node_type, "residue")}
         return {
             "name": self.name,
             "features": [n.to_dict() for n in self.features],
@@ -88,30 +99,40 @@ class ModelSpec:
             "readout": dict(self.readout),
             "heads": {k: dict(v) for k, v in self.heads.items()},
             "doc": self.doc,
-        } | {key: value for key, (value, usual) in chosen.items() if value != usual}
+        } | {key: value for key, (value, default) in optional.items() if value != default}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ModelSpec:
-        """The inverse of :meth:`to_dict`; unknown or missing keys raise :class:`WiringError`."""
-        known = {"name", "features", "layers", "readout", "heads", "doc", "weights", "node_type"}
-        if not isinstance(data, Mapping) or "name" not in data or set(data) - known:
-            odd = sorted(set(data) - known) if isinstance(data, Mapping) else data
-            raise WiringError(f"a model graph is a dict with 'name' and any of {sorted(known - {'name'})}; got {odd!r}")
+        """Create a specification from the data of :meth:`to_dict`.
+
+        Raises
+        ------
+        WiringError
+            If a key is unknown or missing, or a value has the wrong type; with the path of the key.
+        """
+        check_value(data, Mapping[str, Any], path="model", error=WiringError)
+        if "name" not in data:
+            raise WiringError(f"model: key 'name' is missing in {dict(data)!r}.")
+        path = f"model {data['name']!r}"
+        for key, value in data.items():
+            if key not in _TYPES:
+                raise WiringError(f"{path}: {unknown_name(key, _TYPES)}")
+            check_value(value, _TYPES[key], path=f"{path}: {key}", error=WiringError)
         return cls(**data)
 
     def dag(self) -> nx.DiGraph:
-        """The graph of its nodes: an edge a → b carries the ``fields`` that b reads from a.
+        """Build the graph of components: an edge a → b has the ``fields`` that b reads from a.
 
-        Nodes are ``"structure"`` (what every protein graph has), one per feature and layer, and ``"head"``; each
-        has the attributes ``kind``, ``name`` and ``step``.
+        Its nodes are ``"structure"`` (the fields of every protein graph), one per featurizer and layer, and ``"head"``,
+        with the attributes ``kind``, ``name`` and ``step``.
         """
         plan = FeaturePlan(self.features, node_type=self.node_type)
         dag, writer = nx.DiGraph(), dict.fromkeys(plan.fields, "structure")
         dag.add_node("structure", kind="structure", name="structure", step=0)
         for i, n in enumerate(self.features):
-            component = registry.featurizers.get(n.name)
-            reads = {local: n.reads.get(local, local) for local in component.reads}
-            writes = {local: n.writes.get(local, local) for local in component.writes}
+            featurizer = registry.featurizers.get(n.name)
+            reads = {local: n.reads.get(local, local) for local in featurizer.reads}
+            writes = {local: n.writes.get(local, local) for local in featurizer.writes}
             _join(dag, writer, WiredComponent(f"features[{i}]", n, reads, writes), "feature")
         for w in wire(self, plan):
             _join(dag, writer, w, "layer")
@@ -119,7 +140,7 @@ class ModelSpec:
         return dag
 
     def dead_layers(self) -> list[str]:
-        """Layers whose output nothing on the way to the head reads, as ``layers[i] (name)``."""
+        """Return the layers without effect on the head, as ``layers[i] (name)``."""
         dag = self.dag()
         alive = nx.ancestors(dag, "head") | {"head"}
         return [f"{n} ({d['name']})" for n, d in dag.nodes(data=True) if d["kind"] == "layer" and n not in alive]
@@ -127,7 +148,16 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class WiredComponent:
-    """One node with its names resolved: local name → field of the model, for reads and writes."""
+    """A component with resolved names.
+
+    Parameters
+    ----------
+    path : str
+        E.g. "layers[2]".
+    component : ComponentSpec
+    reads, writes : mapping of str to str
+        Local name to field of the model.
+    """
 
     path: str
     component: ComponentSpec
@@ -136,7 +166,7 @@ class WiredComponent:
 
 
 def _join(dag: nx.DiGraph, writer: dict[str, str], w: WiredComponent, kind: str) -> None:
-    """Add one node to the graph, with an edge from each node whose output it reads."""
+    """Add a component to the graph, with an edge from each component that it reads from."""
     dag.add_node(w.path, kind=kind, name=w.component.name, step=len(dag))
     read: dict[str, list[str]] = {} if w.reads else {"structure": []}
     for name in w.reads.values():
@@ -149,64 +179,63 @@ def _join(dag: nx.DiGraph, writer: dict[str, str], w: WiredComponent, kind: str)
             writer["edges"] = w.path
 
 
-def wire(graph: ModelSpec, plan: FeaturePlan) -> list[WiredComponent]:
-    """Resolve every layer's names, and prove that each field read has a writer before it.
+def wire(spec: ModelSpec, plan: FeaturePlan) -> list[WiredComponent]:
+    """Resolve the names of every layer and check that each field is written before it is read.
 
     Raises
     ------
     WiringError
-        Naming the node, the field, what is there so far and what was probably meant.
+        With the component, the field, the available fields and suggestions.
     """
-    there: set[str] = set(plan.fields)
+    available: set[str] = set(plan.fields)
     wires = []
-    for i, n in enumerate(graph.layers):
+    for i, n in enumerate(spec.layers):
         path = f"layers[{i}]"
         w = _resolve(path, n, _layer_class(path, n))
         for name in w.reads.values():
-            _need(name, there, f"{path} ({n.name}) reads")
-        there |= set(w.writes.values())
+            _check_available(name, available, f"{path} ({n.name}) reads")
+        available |= set(w.writes.values())
         wires.append(w)
-    for name in graph.readout.values():
-        _need(name, there, f"the readout of model {graph.name!r} reads")
+    for name in spec.readout.values():
+        _check_available(name, available, f"the readout of model {spec.name!r} reads")
     return wires
 
 
 def _layer_class(path: str, n: ComponentSpec) -> type[GraphLayer]:
-    component = registry.layers.get(n.name)
-    if not (inspect.isclass(component) and issubclass(component, GraphLayer)):
-        raise WiringError(f"{path} ({n.name}): {component!r} is no subclass of protgraph.GraphLayer")
-    return component
+    layer = registry.layers.get(n.name)
+    if not (inspect.isclass(layer) and issubclass(layer, GraphLayer)):
+        raise WiringError(f"{path} ({n.name}): {layer!r} is not a subclass of protgraph.GraphLayer.")
+    return layer
 
 
 def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer]) -> WiredComponent:
     where = f"{path} ({n.name})"
     if n.inputs and not layer.variadic:
-        raise WiringError(f"{where} reads {', '.join(layer.reads)}: give reads={{local: field}}, not a list of fields")
-    odd = sorted(set(n.reads) - set(layer.reads) - set(layer.optional))
-    if odd:
-        allowed = ", ".join((*layer.reads, *layer.optional))
-        raise WiringError(f"{where}: it has no input {odd[0]!r}; its inputs are {allowed}")
-    odd = sorted(set(n.writes) - set(layer.writes))
-    if odd:
-        raise WiringError(f"{where}: it has no output {odd[0]!r}; its outputs are {', '.join(layer.writes)}")
+        raise WiringError(f"{where} reads {', '.join(layer.reads)}. Give reads={{local: field}}, not a list of fields.")
+    unknown = sorted(set(n.reads) - set(layer.reads) - set(layer.optional))
+    if unknown:
+        inputs = ", ".join((*layer.reads, *layer.optional))
+        raise WiringError(f"{where} has no input {unknown[0]!r}. Its inputs are {inputs}.")
+    unknown = sorted(set(n.writes) - set(layer.writes))
+    if unknown:
+        raise WiringError(f"{where} has no output {unknown[0]!r}. Its outputs are {', '.join(layer.writes)}.")
     reads = {local: n.reads.get(local, local) for local in layer.reads}
     reads |= {local: n.reads[local] for local in layer.optional if local in n.reads}
     reads |= {name: name for name in n.inputs}
     writes = {local: n.writes.get(local, local) for local in layer.writes}
     for name in writes.values():
         if name in ("edges", "proteins", "logits"):
-            raise WiringError(f"{where} writes {name!r}, which is reserved; choose another field")
+            raise WiringError(f"{where} writes {name!r}, which is reserved. Choose another field.")
     return WiredComponent(path, n, reads, writes)
 
 
-def _need(name: str, there: set[str], who: str) -> None:
-    if name in there:
+def _check_available(name: str, available: set[str], reader: str) -> None:
+    if name in available:
         return
-    hint = suggest(name, there)
+    hint = suggest(name, sorted(available))
     if name == "edges":
         hint = " Add an edge featurizer such as 'knn'."
     elif is_registered(name):
-        hint += " It is a known field: add the featurizer that writes it."
-    raise WiringError(
-        f"{who} {name!r}, which nothing before it writes.{hint}\nThere so far: {', '.join(sorted(there))}."
-    )
+        hint += " Add the featurizer that writes it."
+    fields = ", ".join(sorted(available))
+    raise WiringError(f"{reader} {name!r}, which no component before it writes.{hint} Available: {fields}.")

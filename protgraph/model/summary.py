@@ -1,4 +1,8 @@
-"""A model as a table: each node with what it reads, what it writes, in which shape, and how much it learns."""
+"""Summary of a model: inputs, outputs, shapes and parameters of each component.
+
+Not ``torch_geometric.nn.summary`` or torchinfo: they know modules and tensor shapes, not fields, irreps and featurizers
+(PyG 2.8.1, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,19 @@ _ROWS = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}
 
 @dataclass(frozen=True)
 class ComponentSummary:
-    """One line of the table: ``path`` ("layers[2]"), registry ``name``, options, fields, numbers learned."""
+    """Summary of one component.
+
+    Parameters
+    ----------
+    path : str
+        E.g. "layers[2]".
+    name : str
+        Registry name.
+    options, reads, writes : tuple of str
+        Options, and input and output fields.
+    parameters : int
+        Number of trainable parameters.
+    """
 
     path: str
     name: str
@@ -28,16 +44,16 @@ class ComponentSummary:
 
 
 def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
-    """One row per feature, layer and head of a built model.
+    """Summarize each featurizer, layer and head of a model.
 
-    Reads and writes are written ``field`` or ``local=field``; writes carry their shape and irreps, such as
+    Inputs and outputs are written as ``field`` or ``local=field``; outputs have their shape and irreps, e.g.
     ``h (N, 80) 32x0e+16x1o``.
     """
     rows = []
     plan = model.plan
-    made = {id(n): f for n, f in (*plan.structure, *plan.edges, *plan.tensor)}
+    featurizers = {id(n): f for n, f in (*plan.structure, *plan.edges, *plan.tensor)}
     for i, n in enumerate(plan.components):
-        featurizer = made[id(n)]
+        featurizer = featurizers[id(n)]
         reads = _names({local: n.reads.get(local, local) for local in featurizer.reads}) or ("structure",)
         writes = tuple(_shape(spec, n.writes.get(local, local)) for local, spec in featurizer.out.items())
         rows.append(ComponentSummary(f"features[{i}]", n.name, _options(n.options), reads, writes, 0))

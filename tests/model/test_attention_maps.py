@@ -1,4 +1,4 @@
-"""What a model attends to, layer by layer, as maps of residues."""
+"""Attention maps of a model, layer by layer."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_maps_are_those_of_each_protein_alone_and_sum_to_1(name, layers, everywh
             assert everywhere or not found.weights[:, ~found.visible].any()
 
 
-def test_a_causal_model_never_looks_ahead():
+def test_a_causal_model_does_not_attend_to_later_residues():
     model = pg.build_model("gpt", TARGET, seed=0).eval()
     for (found,) in model.attention(model.plan.precompute(make_protein((9,), seed=1))).values():
         assert not found.weights.triu(1).any() and (found.weights.tril() >= 0).all()
 
 
-def test_asking_changes_nothing():
+def test_recording_does_not_change_predictions():
     model = pg.build_model("transformer", TARGET, seed=0).eval()
     graph = model.plan.precompute(make_protein((9,), seed=1))
     before = model(graph)["logits"]
@@ -79,7 +79,7 @@ def test_a_layer_called_twice_has_two_maps():
     assert list(maps) == ["layers[1].inner (attends_twice, call 1)", "layers[1].inner (attends_twice, call 2)"]
 
 
-def test_a_model_without_attention_says_what_it_has():
+def test_a_model_without_attention_is_an_error_that_lists_its_layers():
     model = pg.build_model("gcn", TARGET, seed=0)
-    with pytest.raises(WiringError, match="no layer with attention.*embed, gcn, residual"):
+    with pytest.raises(WiringError, match="embed, gcn, residual"):
         model.attention(model.plan.precompute(make_protein((7,), seed=2)))

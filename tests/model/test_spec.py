@@ -1,4 +1,4 @@
-"""Model graphs are data whose wiring is proved before anything is built."""
+"""Model specifications are plain data whose wiring is checked before a model is built."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from protgraph.testing.protein_fixtures import make_protein
 
 
 class Height(TensorFeaturizer):
-    """The z coordinate, written as a scalar on purpose."""
+    """The z coordinate, declared as a scalar on purpose."""
 
     reads, writes = ("pos",), ("b_factor",)
 
@@ -47,7 +47,7 @@ class Lift(GraphLayer):
 
 
 class Faulty(Lift):
-    """What a test makes of it."""
+    """Returns whatever a test sets."""
 
     variadic, reads = False, ("h",)
 
@@ -71,7 +71,7 @@ class Mix(GraphLayer):
 
 
 class Undeclared(GraphLayer):
-    """Forgets to declare its output."""
+    """Does not declare its output."""
 
     reads, writes = ("h",), ("h",)
 
@@ -107,7 +107,7 @@ COMPONENTS = (
 
 @pytest.fixture(autouse=True)
 def _registered():
-    """These components have names in this module only."""
+    """Register the components of this module."""
     for kind, name, registered in COMPONENTS:
         kind.register(name, registered)
 
@@ -141,18 +141,32 @@ def test_survives_json_and_pickle():
     assert pickle.loads(pickle.dumps(one)) == one
 
 
-def test_a_name_alone_is_no_list_of_nodes():
+def test_a_single_name_is_not_a_list_of_components():
     for parts in ({"features": "knn"}, {"layers": "gcn"}, {"layers": {"name": "gcn"}}):
         with pytest.raises(WiringError, match=rf"{next(iter(parts))}"):
             ModelSpec("test", **parts)
 
 
-def test_unknown_keys_of_a_dict_are_refused():
-    with pytest.raises(WiringError, match="layer"):
-        ModelSpec.from_dict({"name": "x", "layer": []})
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        ({"name": "x", "layer": []}, "'layer'.*'layers'"),
+        ({"layers": []}, "'name'"),
+        ({"name": 3}, "name"),
+        ({"name": "x", "layers": "gcn"}, "layers"),
+        ({"name": "x", "layers": ["gcn", 3]}, r"layers\[1\]"),
+        ({"name": "x", "readout": {"h": 3}}, "readout.h"),
+        ({"name": "x", "heads": {"edge_classifier": 3}}, "heads.edge_classifier"),
+        ([], "model"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_invalid_plain_data_is_an_error_with_the_path_of_the_key(data, path):
+    with pytest.raises(WiringError, match=path):
+        ModelSpec.from_dict(data)
 
 
-def test_logits_have_one_row_a_node_and_the_targets_width(batch):
+def test_logits_have_one_row_per_node_and_the_width_of_the_target(batch):
     model = build_model(graph([LIFT, MIX]), TARGET, seed=0)
     assert model(batch)["logits"].shape == (8, 3)
 
@@ -160,28 +174,28 @@ def test_logits_have_one_row_a_node_and_the_targets_width(batch):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (lambda b: [b], "got list"),
-        (lambda b: {"pos": b.pos}, "got dict"),
-        (lambda b: without(b, "aatype", "pos"), "has no 'aatype', 'pos'"),
+        (lambda b: [b], "list"),
+        (lambda b: {"pos": b.pos}, "dict"),
+        (lambda b: without(b, "aatype", "pos"), "'aatype', 'pos'"),
     ],
 )
-def test_what_is_no_graph_of_the_models_features_is_said(batch, given, words):
-    with pytest.raises(FieldError, match=rf"takes graphs as model.plan.precompute.*{words}"):
+def test_an_input_that_is_not_a_graph_of_the_models_features_is_an_error(batch, given, words):
+    with pytest.raises(FieldError, match=words):
         build_model(graph([component("model_test_lift", reads=["aatype"])]), TARGET, seed=0)(given(batch))
 
 
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        (lambda f, h: {"hh": h}, WiringError, r"layers\[1\] \(model_test_faulty\) of model 'test' gives \['hh'\]"),
-        (lambda f, h: h, WiringError, "gives a Tensor; its writes are"),
-        (lambda f, h: {"h": h[1:]}, WiringError, r"gives 'h' of shape \(7, 8\); it declares \(8, 8\)"),
-        (lambda f, h: {"h": h.repeat(1, 2)}, WiringError, r"gives 'h' of shape \(8, 16\); it declares \(8, 8\)"),
-        (lambda f, h: {"h": h + f["pos"]}, KeyError, r"in layers\[1\] .* of model 'test', which is given h"),
+        (lambda f, h: {"hh": h}, WiringError, r"layers\[1\] \(model_test_faulty\) of model 'test'.*\['hh'\]"),
+        (lambda f, h: h, WiringError, r"Tensor.*\['h'\]"),
+        (lambda f, h: {"h": h[1:]}, WiringError, r"'h'.*\(7, 8\).*\(8, 8\)"),
+        (lambda f, h: {"h": h.repeat(1, 2)}, WiringError, r"'h'.*\(8, 16\).*\(8, 8\)"),
+        (lambda f, h: {"h": h + f["pos"]}, KeyError, r"layers\[1\] .* of model 'test'.* h"),
         (lambda f, h: {"h": h @ h[1:]}, RuntimeError, r"in layers\[1\]"),
     ],
 )
-def test_a_fault_of_a_layer_says_where_it_stands(batch, given, error, words, monkeypatch):
+def test_an_error_in_a_layer_names_the_layer(batch, given, error, words, monkeypatch):
     monkeypatch.setattr(Faulty, "gives", staticmethod(given), raising=False)
     layers = [component("model_test_lift", reads=["aatype"]), "model_test_faulty"]
     with pytest.raises(error) as raised:
@@ -189,16 +203,16 @@ def test_a_fault_of_a_layer_says_where_it_stands(batch, given, error, words, mon
     assert re.search(words, "\n".join([str(raised.value), *getattr(raised.value, "__notes__", ())]))
 
 
-def test_a_compiled_model_says_the_same():
-    """A single graph too, whose edges are checked where nothing is traced."""
+def test_a_compiled_model_gives_the_same():
+    """Also for a single graph, whose edges are checked outside the traced code."""
     residues = make_protein((12,), seed=0)
     layers = [component("embed", reads=["aatype"], dim=8), component("gcn", dim=8)]
     model = build_model(ModelSpec("test", [component("knn", k=3)], layers), TARGET, seed=0).eval()
     one = model.plan.precompute(residues)
     for given in (one, collate([one, one])):
         with torch.no_grad():
-            said = model(given)["logits"]
-            torch.testing.assert_close(torch.compile(model, backend="eager")(given)["logits"], said)
+            expected = model(given)["logits"]
+            torch.testing.assert_close(torch.compile(model, backend="eager")(given)["logits"], expected)
 
 
 def without(batch, *names):
@@ -239,7 +253,9 @@ def test_same_seed_gives_the_same_weights_and_leaves_the_global_generator_alone(
 
 
 def test_tensor_features_follow_the_models_dtype(batch):
-    model = build_model(graph([component("model_test_lift", reads=["b_factor"])], features=["model_test_height"]), TARGET)
+    model = build_model(
+        graph([component("model_test_lift", reads=["b_factor"])], features=["model_test_height"]), TARGET
+    )
     assert model.double().embed(batch)["b_factor"].dtype == torch.float64
 
 
@@ -260,7 +276,7 @@ def test_the_dag_follows_field_names():
     assert g.dead_layers() == []
 
 
-def test_a_layer_that_nothing_reads_is_dead():
+def test_a_layer_without_effect_on_the_head_is_dead():
     g = graph([LIFT, component("model_test_mix", writes={"h": "unused"}), MIX])
     assert g.dead_layers() == ["layers[1] (model_test_mix)"]
 
@@ -269,16 +285,16 @@ def test_a_layer_that_nothing_reads_is_dead():
     ("layers", "rest", "error", "words"),
     [
         ([MIX], {}, WiringError, r"layers\[0\] \(model_test_mix\) reads 'h'"),
-        ([LIFT, component("model_test_mix", reads={"h": "aatyp"})], {}, WiringError, "Did you mean 'aatype'"),
-        ([LIFT, component("model_test_mix", reads={"x": "h"})], {}, WiringError, "no input 'x'; its inputs are h, extra"),
-        ([LIFT, component("model_test_mix", writes={"x": "h"})], {}, WiringError, "no output 'x'; its outputs are h"),
-        ([LIFT, component("model_test_mix", reads=["h"])], {}, WiringError, "not a list"),
-        ([LIFT, component("model_test_mix", writes={"h": "edges"})], {}, WiringError, "reserved"),
-        ([LIFT, MIX], {"readout": {"h": "hh"}}, WiringError, "the readout"),
+        ([LIFT, component("model_test_mix", reads={"h": "aatyp"})], {}, WiringError, "'aatyp'.*'aatype'"),
+        ([LIFT, component("model_test_mix", reads={"x": "h"})], {}, WiringError, "'x'.*h, extra"),
+        ([LIFT, component("model_test_mix", writes={"x": "h"})], {}, WiringError, "'x'.* h"),
+        ([LIFT, component("model_test_mix", reads=["h"])], {}, WiringError, "model_test_mix"),
+        ([LIFT, component("model_test_mix", writes={"h": "edges"})], {}, WiringError, "'edges'"),
+        ([LIFT, MIX], {"readout": {"h": "hh"}}, WiringError, "'test'.*'hh'"),
         ([LIFT, component("model_test_mix", dims=3)], {}, OptionError, r"layers\[1\] \(model_test_mix\): got 'dims'"),
         ([LIFT, component("model_test_mx")], {}, UnknownNameError, "model_test_mix"),
-        ([component("model_test_lift", reads=["pos"])], {}, WiringError, "breaks rotation equivariance"),
-        ([LIFT, component("model_test_undeclared")], {}, WiringError, "must declare"),
+        ([component("model_test_lift", reads=["pos"])], {}, WiringError, "pos"),
+        ([LIFT, component("model_test_undeclared")], {}, WiringError, r"model_test_undeclared.*\['h'\]"),
         ([LIFT], {"features": ["model_test_height", "model_test_height"]}, WiringError, "there already"),
         (
             [LIFT],
@@ -286,10 +302,10 @@ def test_a_layer_that_nothing_reads_is_dead():
             OptionError,
             r"head \(model_test_head\): got 'biass'",
         ),
-        ([component("model_test_mix", reads={"h": "edge_vec"})], {}, WiringError, "known field: add the featurizer"),
+        ([component("model_test_mix", reads={"h": "edge_vec"})], {}, WiringError, "'edge_vec'"),
     ],
 )
-def test_bad_wiring_says_where_and_what_to_do(layers, rest, error, words):
+def test_invalid_wiring_is_an_error_with_its_path_and_data(layers, rest, error, words):
     with pytest.raises(error, match=words):
         build_model(graph(layers, **rest), TARGET)
 
@@ -300,7 +316,7 @@ def test_a_tensor_featurizer_may_read_what_a_renamed_one_wrote(batch):
     assert torch.equal(model.embed(batch)["again"], batch.pos[:, 2:])
 
 
-def test_describe_has_a_row_a_node_and_counts_every_parameter():
+def test_the_summary_has_one_row_per_component_and_counts_every_parameter():
     model = build_model(graph([LIFT, component("model_test_mix", scale=0.5)], features=["model_test_height"]), TARGET)
     rows = summarize_model(model)
     assert [r.name for r in rows] == ["model_test_height", "model_test_lift", "model_test_mix", "model_test_head"]
@@ -308,13 +324,13 @@ def test_describe_has_a_row_a_node_and_counts_every_parameter():
     assert sum(r.parameters for r in rows) == model.num_parameters
 
 
-def test_chirality_travels_through_the_layers():
+def test_chirality_propagates_through_the_layers():
     mirror = ModelSpec("m", [], [LIFT, MIX])
     assert not build_model(mirror, TARGET).fields["h"].chiral
     handed = ModelSpec("h", [], [component("model_test_lift", reads=["chain", "aatype"]), MIX])
     assert not build_model(handed, TARGET).fields["h"].chiral
 
 
-def test_draw_writes_a_picture(tmp_path):
+def test_draw_writes_an_image(tmp_path):
     path = draw_model(graph([LIFT, MIX], features=["model_test_height"]), tmp_path / "model.png")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

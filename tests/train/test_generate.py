@@ -149,6 +149,6 @@ def test_models_that_cannot_generate_are_refused():
     with pytest.raises(MissingCoordinatesError, match=r"features\[1\] \(dihedral\) of model 'small' needs a structure"):
         generate(checkpoint(EMBED, features=("previous_residue", "dihedral")))
     pairs = [EMBED, pg.component("position", reads={"seq_pos": "seq_pos"}), pg.component("window", size=0), pg.component("linear")]
-    with pytest.raises(WiringError, match=r"layers\[2\] \(window\) of 'small': .* do without a cache"):
+    with pytest.raises(WiringError, match=r"layers\[2\] \(window\) of 'small'"):
         generate(checkpoint(*pairs), length=4)
     assert len(generate(checkpoint(*pairs), n=2, length=4, cache=False)) == 2

@@ -166,7 +166,7 @@ class Encoder(GraphLayer):
         if longest > self.max_len:
             number = proteins.sizes.index(longest)
             raise FieldError(
-                f"protein {number} of the batch has {longest} residues, more than the encoder's max_len={self.max_len}. "
+                f"protein {number} of the batch has {longest} residues, above max_len={self.max_len} of the encoder. "
                 "Split it into chains or domains, or build the encoder with a larger max_len."
             )
 
