@@ -54,7 +54,7 @@ class ContextAtoms(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = (CONTEXT_POS.name, CONTEXT_ELEMENT.name, CONTEXT_MASK.name)
-    wants_ligands: ClassVar[bool] = True
+    needs_ligands: ClassVar[bool] = True
 
     def __init__(self, *, k: int = 25, omit: str = "", sidechains: int = 0) -> None:
         super().__init__()

@@ -91,7 +91,7 @@ def featurize_command(
     if (ligands or nucleic) and chosen != "atom":
         raise OptionError("--ligands and --nucleic require --node-type atom")
     plan = FeaturePlan(features, node_type=chosen)
-    read = replace(read, ligands=ligands, nucleic=nucleic).with_ligands(plan.wants_ligands)
+    read = replace(read, ligands=ligands, nucleic=nucleic).with_ligands(plan.needs_ligands)
     parts = out.parent / f".{out.name}.parts"
     processes = jobs or max(1, min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS))
     results = _tracked(iter_graphs(sources, plan, read=read, jobs=processes, resume=parts), len(sources))

@@ -1,8 +1,8 @@
-"""What a featurizer is: a name that adds named tensors to a graph, in one of two stages.
+"""Base classes of featurizers, which add named tensors to a graph in one of two stages.
 
-*Structure* featurizers see :class:`protgraph.structure.Residues` (numpy, no torch) once a protein; what they
-find is stored. *Tensor* featurizers expand stored fields (distances, radial bases, directions) after
-batching, on the device, without parameters; nothing expanded is ever stored or collated.
+*Structure* featurizers read :class:`protgraph.structure.Residues` (NumPy, no torch) once per protein; their output is
+stored. *Tensor* featurizers expand stored fields (distances, radial bases, directions) after batching, on the device,
+without parameters; their output is neither stored nor collated.
 """
 
 from __future__ import annotations
@@ -24,47 +24,47 @@ __all__ = ["EdgeFeaturizer", "EdgeList", "Featurizer", "StructureFeaturizer", "T
 
 
 class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
-    """Base of both stages; options are keyword-only arguments of ``__init__``.
+    """Base class of both stages; options are keyword-only arguments of ``__init__``.
 
     Attributes
     ----------
     reads : tuple of str
-        Fields that must be there (tensor stage only; ``edges`` and ``proteins`` are the reduction objects).
+        Required fields (tensor stage only; ``edges`` and ``proteins`` are the reduction objects).
     writes : tuple of str
-        Fields that it adds, in the field table.
+        Added fields, from the field table.
     needs_coordinates : bool
-        Whether a protein that is only a sequence is refused before it is called; True unless the class says that the
-        sequence is enough. Of the tensor stage, what reads ``pos`` or ``backbone`` needs coordinates.
-    wants_ligands : bool
-        Whether it looks at ``Residues.ligands``: files are then read with ligands and nucleic acids.
+        True (the default of the structure stage): raise for a protein that is only a sequence. Tensor featurizers that
+        read ``pos`` or ``backbone`` need coordinates.
+    needs_ligands : bool
+        True: uses ``Residues.ligands``, so files are read with ligands and nucleic acids.
     out : dict of str to FieldSpec
-        Their specs with the widths that the options give; the table's own spec unless :meth:`declare` says.
+        Specs of the written fields, with the widths set by :meth:`declare`.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
     writes: ClassVar[tuple[str, ...]] = ()
     needs_coordinates: ClassVar[bool] = True
-    wants_ligands: ClassVar[bool] = False
+    needs_ligands: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.out: dict[str, FieldSpec] = {name: field(name) for name in self.writes}
 
     def depends_on(self) -> str:
-        """What the result depends on besides code and options, such as a digest of a file; stored graphs know it."""
+        """Return a key of what the result depends on besides code and options, e.g. the checksum of a file."""
         return ""
 
     def declare(self, **irreps: str) -> None:
-        """State the irreps of a written field whose width depends on options."""
+        """Set the irreps of a written field whose width depends on options."""
         for name, value in irreps.items():
             self.out[name] = field(name).as_(name, irreps=value)
 
 
 class StructureFeaturizer(Featurizer):
-    """Numpy in, numpy out, once a protein."""
+    """Featurizer from residues to NumPy arrays, applied once per protein."""
 
     @abstractmethod
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        """Exactly the written fields, each with one row a residue."""
+        """Return exactly the written fields, each with one row per residue."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class EdgeList:
     source, target : ndarray
         ``(E,)`` int64. Ascending by target; within a target ascending by distance, ties by source.
     degree : int, optional
-        K where every node has exactly K incoming edges.
+        K if every node has exactly K incoming edges.
     """
 
     source: np.ndarray
@@ -85,12 +85,12 @@ class EdgeList:
 
 
 class EdgeFeaturizer(Featurizer):
-    """Finds the edges of a protein; several in one model make one multi-relational graph (``edge_kind``).
+    """Featurizer of edges; several in one model give a multi-relational graph (``edge_kind``).
 
     Attributes
     ----------
     loops : bool
-        Whether a node may be its own neighbor.
+        True: self loops are allowed.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("edge_index",)
@@ -98,32 +98,32 @@ class EdgeFeaturizer(Featurizer):
 
     @abstractmethod
     def __call__(self, residues: Residues) -> EdgeList:
-        """The edges, without duplicates and, unless the class says otherwise, without self loops."""
+        """Return the edges, without duplicates and, unless ``loops``, without self loops."""
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
-        """The edges between atoms, of kinds that have a meaning between them.
+        """Return the edges between atoms, for kinds that are defined between atoms.
 
         Parameters
         ----------
         residues : Residues
         nodes : NodeAtoms
-            Atoms of theirs; edges are of their numbers.
+            Atoms of the residues; edges are indices of these.
 
         Raises
         ------
         WiringError
-            The kind joins residues only.
+            The kind is defined between residues only.
         """
-        raise WiringError(f"{type(self).__name__} joins residues; nodes are atoms")
+        raise WiringError(f"{type(self).__name__} joins residues, but nodes are atoms")
 
 
 class TensorFeaturizer(Featurizer):
-    """Tensors in, tensors out, on the device, after batching; no parameters.
+    """Featurizer from tensors to tensors, after batching, on the device, without parameters.
 
     Attributes
     ----------
     optional : tuple of str
-        Fields that it is given where a graph has them stored, though no featurizer writes them.
+        Fields that are passed if the graph has them, even if no featurizer writes them.
     """
 
     optional: ClassVar[tuple[str, ...]] = ()
@@ -131,4 +131,4 @@ class TensorFeaturizer(Featurizer):
 
     @abstractmethod
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Exactly the written fields."""
+        """Return exactly the written fields."""

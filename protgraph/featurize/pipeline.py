@@ -96,7 +96,7 @@ def iter_graphs(
     >>> failure.error_type
     'StructureFileError'
     """
-    read = (read or ReadOptions()).with_ligands(plan.wants_ligands)
+    read = (read or ReadOptions()).with_ligands(plan.needs_ligands)
     step = step or AllFeatures()
     features = [n.to_dict() for n in plan.components]
     run = _Run(plan.key(), plan.node_type, features, read, step, split_chains, *map(_text, (cache, resume)), fatal)

@@ -49,7 +49,7 @@ class FeaturePlan:
         Every field that a graph has after both stages, ``edges`` and ``proteins`` included.
     needs_coordinates : str, optional
         Where the first featurizer stands that needs a structure, ``features[0] (knn)``; None without one.
-    wants_ligands : bool
+    needs_ligands : bool
         Whether a featurizer looks at ligands, so that residues are to be read with them.
 
     Raises
@@ -78,7 +78,7 @@ class FeaturePlan:
         if len(self.edges) > 1:
             self.fields["edge_kind"] = field("edge_kind").as_("edge_kind", irreps=f"{len(self.edges)}x0e")
         self.needs_coordinates: str | None = None
-        self.wants_ligands = any(featurizer.wants_ligands for _, featurizer in made)
+        self.needs_ligands = any(featurizer.needs_ligands for _, featurizer in made)
         for i, (n, featurizer) in enumerate(made):
             path = f"features[{i}] ({n.name})"
             self._place(path, n, featurizer)
@@ -238,7 +238,7 @@ def build_graph(
         Validated.
     """
     plan = FeaturePlan(features, node_type=node_type)
-    whole = {"ligands": plan.wants_ligands, "nucleic": plan.wants_ligands}
+    whole = {"ligands": plan.needs_ligands, "nucleic": plan.needs_ligands}
     residues = clean(protein, **whole) if isinstance(protein, Structure) else protein
     graph = plan.featurize(plan.precompute(residues))
     graph.validate()

@@ -62,7 +62,7 @@ class StoreEntry:
         ``residues`` are what this entry returned: a part of them (single chains) has other features.
         """
         store = _opened(self.path)
-        if plan.wants_ligands or len(residues) != store.num_residues_of(self.number):
+        if plan.needs_ligands or len(residues) != store.num_residues_of(self.number):
             return None
         if store.info.get("plan") is None or store.info["plan"] != plan_digest(plan):
             return None

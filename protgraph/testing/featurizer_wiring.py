@@ -50,11 +50,11 @@ def read_names(inputs: TensorInputs) -> tuple[str, ...]:
 
 
 def _proteins_for(create: Callable[[], Featurizer], conformity: Conformity) -> tuple[Residues, ...]:
-    return packed_proteins() if conformity.proteins == "packed" else proteins(ligands=create().wants_ligands)
+    return packed_proteins() if conformity.proteins == "packed" else proteins(ligands=create().needs_ligands)
 
 
 def _degenerate_for(create: Callable[[], Featurizer]) -> dict[str, StructureInputs]:
-    degenerate = degenerate_proteins(ligands=create().wants_ligands)
+    degenerate = degenerate_proteins(ligands=create().needs_ligands)
     return {name: StructureInputs((residues,)) for name, residues in degenerate.items()}
 
 

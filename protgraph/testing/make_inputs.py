@@ -53,7 +53,7 @@ def make_inputs(
         Names of fields to draw from (0.1, 1.1).
     """
     plan, nonnegative = _plan_of(specs), frozenset(nonnegative)
-    residues = proteins(ligands=plan.wants_ligands) if of is None else of
+    residues = proteins(ligands=plan.needs_ligands) if of is None else of
     batch = collate([plan.precompute(copy_residues(r)) for r in residues])
     computed = plan.expand(inputs(batch))
     computed["masked"] = _random("masked", field("masked"), len(batch.masked), batch.pos, False)
@@ -74,7 +74,7 @@ def make_inputs(
 
 def degenerate_inputs(specs: Mapping[str, FieldSpec], *, nonnegative: Iterable[str] = ()) -> dict[str, TensorInputs]:
     """Make inputs on which formulas divide by zero, by description."""
-    ligands = _plan_of(specs).wants_ligands
+    ligands = _plan_of(specs).needs_ligands
     degenerate = degenerate_proteins(ligands=ligands)
     cases = {n: make_inputs(specs, of=[r], nonnegative=nonnegative) for n, r in degenerate.items()}
     usual = make_inputs(specs, nonnegative=nonnegative)

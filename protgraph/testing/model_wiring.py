@@ -40,11 +40,11 @@ def wire_model(spec: ModelSpec) -> Wiring:
     """
     targets = _fitting_targets(spec)
     plan = FeaturePlan(spec.features, node_type=spec.node_type)
-    degenerate = degenerate_proteins(ligands=plan.wants_ligands)
+    degenerate = degenerate_proteins(ligands=plan.needs_ligands)
     return Wiring(
         label="",
         create=lambda: _MultiHeadModel(spec, targets),
-        make_inputs=lambda: StructureInputs(proteins(ligands=plan.wants_ligands), plan),
+        make_inputs=lambda: StructureInputs(proteins(ligands=plan.needs_ligands), plan),
         make_degenerate=lambda: {name: StructureInputs((residues,), plan) for name, residues in degenerate.items()},
         make_tensors=_batch_as_tensors,
         find_reads=lambda tensors: _fields_read(spec, targets, tensors),

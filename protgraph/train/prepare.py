@@ -206,7 +206,7 @@ def _make(
     absent: list[tuple[str, ResidueLabels, np.ndarray]] = []
     number = {example.id: i for i, example in enumerate(examples)}
     reads_files = type(dataset).read is Dataset.read
-    read = dataset.read_options.with_ligands(plan.wants_ligands)
+    read = dataset.read_options.with_ligands(plan.needs_ligands)
     pairs = zip(examples, labels, strict=True)
     results = iter_graphs(
         [_request(dataset, example, own, read, reads_files=reads_files) for example, own in pairs],

@@ -273,7 +273,7 @@ def test_layers_reject_fields_of_other_sizes():
 
 def test_files_are_read_with_ligands_if_a_featurizer_uses_them(structures_dir):
     plans = [FeaturePlan(["context_atoms"]), FeaturePlan(["knn"])]
-    assert [plan.wants_ligands for plan in plans] == [True, False]
+    assert [plan.needs_ligands for plan in plans] == [True, False]
     path, failures = structures_dir / "1lcd.bcif", []
     (bound,), (alone,) = (list(successes(iter_graphs(path, plan), failures)) for plan in plans)
     assert not failures and alone.residues.ligands is None
