@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -24,16 +24,22 @@ _ALLOWED = {
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 
 
+Keys = Collection[str] | Callable[[Sequence[int | str]], Collection[str]]
+
+
+Keys = Collection[str] | Callable[[Sequence[int | str]], Collection[str]]
+
+
 def describe_errors(
-    error: ValidationError, *, keys: Collection[str] = (), paths: Mapping[str, str] | None = None
+    error: ValidationError, *, keys: Keys = (), paths: Mapping[str, str] | None = None
 ) -> str:
     """Return one line per wrong key: its path, its value, and the allowed values.
 
     Parameters
     ----------
     error : pydantic.ValidationError
-    keys : collection of str
-        Allowed keys, listed for an unknown one.
+    keys : collection of str, or callable
+        Allowed keys, listed for an unknown one; or a function of the path that returns them.
     paths : mapping of str to str, optional
         Field name → path of the key in the file, where the two differ.
     """
@@ -44,12 +50,13 @@ def describe_errors(
     return "\n".join(_line(loc, items, keys, paths or {}) for loc, items in grouped.items())
 
 
-def _line(loc: Sequence[int | str], items: Sequence[Any], keys: Collection[str], paths: Mapping[str, str]) -> str:
+def _line(loc: Sequence[int | str], items: Sequence[Any], keys: Keys, paths: Mapping[str, str]) -> str:
     path = _path([paths.get(part, part) if i == 0 else part for i, part in enumerate(loc)])
     if items[0]["type"] in _UNKNOWN_KEY:
-        return unknown_name(path, keys)
+        parent = _path(loc[:-1])
+        return (f"{parent}: " if parent else "") + unknown_name(str(loc[-1]), keys(loc) if callable(keys) else keys)
     if items[0]["type"] == "missing":
-        return f"{path} is missing. Keys: {', '.join(keys)}."
+        return f"{path} is missing. Keys: {', '.join(keys(loc) if callable(keys) else keys)}."
     return _wrong_value(path, items)
 
 

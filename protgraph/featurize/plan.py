@@ -13,7 +13,7 @@ from torch import Tensor
 
 from protgraph import registry
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.data.graph.protein_graph import ProteinGraph, fill
+from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.ops import Edges, Proteins
@@ -175,7 +175,7 @@ class FeaturePlan:
                 arrays = _with_ligands(arrays, residues, residues.ligands)
             arrays = _of_atoms(arrays, nodes)
         graph = ProteinGraph()
-        fill(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
+        set_attributes(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
         if self.edges:
             _add_edges(graph, [_edges(featurizer, residues, nodes) for _, featurizer in self.edges])
         graph.name = residues.name
@@ -202,7 +202,7 @@ class FeaturePlan:
         """The graph (or batch) with the fields of both stages as tensors; the given one stays as it is."""
         f = self.expand(inputs(graph))
         whole = copy(graph)
-        fill(whole, {name: f[name] for name in self.fields if isinstance(f.get(name), Tensor)})
+        set_attributes(whole, {name: f[name] for name in self.fields if isinstance(f.get(name), Tensor)})
         return whole
 
 

@@ -17,8 +17,8 @@ import torch
 from protgraph import __version__
 from protgraph.data.cache_key import code_digest, component_digest, digest, stamps
 from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues
-from protgraph.data.graph.node_level import on_residues
+from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues_error
+from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import META, GraphStore, is_store
 from protgraph.data.store.store_writer import write_store
@@ -185,7 +185,7 @@ class LabeledGraph:
             raise DatasetError(f"task {task.name!r} derives no label from {request.protein!r}: {why}")
         aatype = residues.aatype if inputs.visible_types else None
         graph = precomputed_graph(residues, visible, plan, request, aatype=aatype)
-        graph.name, graph.y, graph.y_level = request.protein, on_residues(y, graph, task.stored), task.stored.level
+        graph.name, graph.y, graph.y_level = request.protein, labels_on_nodes(y, graph, task.stored), task.stored.level
         graph.validate()
         return graph
 
@@ -229,7 +229,7 @@ def _make(
         if progress is not None:
             progress(done, len(examples))
     if absent:
-        raise absent_residues(absent)
+        raise absent_residues_error(absent)
     splits: dict[str, list[ProteinGraph]] = {split: [] for split in dataset.splits(task.name)}
     for i in sorted(graphs):
         splits[examples[i].split].append(graphs[i])

@@ -1,4 +1,4 @@
-"""Small proteins and graphs made of random numbers, for what does not depend on real structures."""
+"""Fixtures: random small proteins and graphs, folders of structure and FASTA files, label tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from protgraph.structure.residues.residues import Residues
 
 @pytest.fixture
 def make_graph() -> Callable[..., ProteinGraph]:
-    """``make_graph(n, degree=None | K, seed=0, level="node")``: N nodes, ragged edges or K nearest neighbors."""
+    """Return ``make_graph(n, degree=None | K, seed=0, level="node")``: N nodes, random edges or K nearest neighbors."""
 
     def make(n: int, *, degree: int | None = None, seed: int = 0, level: str = "node") -> ProteinGraph:
         g = torch.Generator().manual_seed(1000 * n + seed)
@@ -31,8 +31,8 @@ def make_graph() -> Callable[..., ProteinGraph]:
         )
         if degree is not None:
             k = min(degree, n - 1)
-            away = torch.cdist(graph.pos, graph.pos).fill_diagonal_(torch.inf)
-            source = away.topk(k, largest=False).indices.flatten()
+            distance = torch.cdist(graph.pos, graph.pos).fill_diagonal_(torch.inf)
+            source = distance.topk(k, largest=False).indices.flatten()
             graph.edge_index = torch.stack([source, torch.arange(n).repeat_interleave(k)])
             graph.degree = k
         else:
@@ -53,7 +53,7 @@ def make_graph() -> Callable[..., ProteinGraph]:
 
 @pytest.fixture
 def make_residues() -> Callable[..., Residues]:
-    """``make_residues(["A:1", "A:1B", …])``: residues of these identities, all alanine, CA only."""
+    """Return ``make_residues(["A:1", "A:1B", …])``: alanine residues with these identifiers, CA only."""
 
     def make(ids: list[str], name: str = "toy") -> Residues:
         n = len(ids)
@@ -85,17 +85,17 @@ def make_residues() -> Callable[..., Residues]:
 
 @pytest.fixture
 def folder(tmp_path, structures_dir) -> Path:
-    """Four real structures in a folder of one's own."""
-    found = tmp_path / "structures"
-    found.mkdir()
+    """Return a folder with four real structures."""
+    structures = tmp_path / "structures"
+    structures.mkdir()
     for name in ("1ubq", "2d7t", "1orc", "5cq2"):
-        shutil.copy(structures_dir / f"{name}.bcif", found)
-    return found
+        shutil.copy(structures_dir / f"{name}.bcif", structures)
+    return structures
 
 
 @pytest.fixture
 def table(tmp_path):
-    """``table("file,chain", ["1ubq,A", …])`` writes them and gives the path."""
+    """Return ``table("file,chain", ["1ubq,A", …])``, which writes a CSV file and returns its path."""
 
     def write(header: str, rows: list[str]) -> Path:
         path = tmp_path / "labels.csv"
@@ -107,9 +107,9 @@ def table(tmp_path):
 
 @pytest.fixture
 def sequences(tmp_path) -> Path:
-    """Three records in two FASTA files."""
-    found = tmp_path / "sequences"
-    found.mkdir()
-    (found / "two.fasta").write_text(">a\nMKT\n>b_long name\nGGGG\n")
-    (found / "one.fa").write_text(">c|Chain D|x\nAYAY\n")
-    return found
+    """Return a folder with three records in two FASTA files."""
+    folder = tmp_path / "sequences"
+    folder.mkdir()
+    (folder / "two.fasta").write_text(">a\nMKT\n>b_long name\nGGGG\n")
+    (folder / "one.fa").write_text(">c|Chain D|x\nAYAY\n")
+    return folder

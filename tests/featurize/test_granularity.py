@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.node_level import on_residues, residue_nodes
+from protgraph.data.graph.node_level import labels_on_nodes, residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.featurize import FeaturePlan, build_graph
@@ -66,13 +66,13 @@ def test_directed_bonds_of_atoms_run_from_donor_to_acceptor(proteins):
 def test_labels_are_known_on_the_ca_alone(proteins):
     graph = build_graph(proteins[0], node_type="atom")
     y = torch.arange(len(proteins[0])) % 3
-    spread = on_residues(y, graph, PER_RESIDUE)
+    spread = labels_on_nodes(y, graph, PER_RESIDUE)
     assert torch.equal(spread[residue_nodes(graph)], y) and int((spread >= 0).sum()) == len(y)
-    values = on_residues(y[:, None].float(), graph, Target("x", "node", "regression", 1))
+    values = labels_on_nodes(y[:, None].float(), graph, Target("x", "node", "regression", 1))
     assert int(values.isnan().sum()) == graph.num_nodes - len(y)
-    assert torch.equal(on_residues(y[:1], graph, Target("z", "graph", "classification", 3)), y[:1])
+    assert torch.equal(labels_on_nodes(y[:1], graph, Target("z", "graph", "classification", 3)), y[:1])
     with pytest.raises(WiringError, match="pair"):
-        on_residues(y, graph, Target("c", "pair", "multilabel", 1))
+        labels_on_nodes(y, graph, Target("c", "pair", "multilabel", 1))
 
 
 def test_a_batch_counts_chains_and_residues(proteins):

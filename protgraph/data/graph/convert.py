@@ -1,6 +1,6 @@
-"""Graphs in the objects of other libraries and back: networkx, plain PyG ``Data``, pandas.
+"""Conversion of graphs to and from networkx, plain PyG ``Data`` and pandas.
 
-Every round trip is an equality: the same fields, bit for bit, the same edge order, name, identities and report.
+Round trips are exact: same fields, bit for bit, same edge order, name, residue identifiers and report.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["from_frames", "from_networkx", "from_pyg", "node_names", "to_frames", "to_networkx", "to_pyg"]
 
-_COPIES = ("x", "edge_attr")  # what to_pyg joins of fields
+_COPIES = ("x", "edge_attr")  # concatenated copies of fields, added by to_pyg
 
 
 def node_names(graph: ProteinGraph) -> list[str]:
-    """Readable names of the nodes: ``A:GLY:42``, with insertion code ``A:GLY:42A``.
+    """Return readable node names: ``A:GLY:42``, with insertion code ``A:GLY:42A``.
 
-    Residues are named by their type: a modified one by its parent's, one of unknown type UNK.
+    Modified residues have the name of their parent type, residues of unknown type UNK.
     """
     identities = [i.split(":", 1) for i in graph.residue_ids.tolist()]
     kinds = [THREE_LETTER[code] for code in graph.aatype.tolist()]
@@ -38,38 +38,45 @@ def node_names(graph: ProteinGraph) -> list[str]:
 
 
 def to_networkx(graph: ProteinGraph) -> nx.DiGraph:
-    """A directed graph with an edge j → i for each edge, fields as attributes, nodes named as :func:`node_names` says.
+    """Convert to a directed networkx graph with edges j → i and fields as attributes.
 
-    Attributes are numbers where a field has one value a row, else arrays of numpy. Fields of the whole protein, its
-    name and report are in ``.graph``.
-
-    Examples
-    --------
-    >>> g = to_networkx(graph)  # doctest: +SKIP
-    >>> g.nodes["A:GLY:42"]["dihedral"], g.edges["A:GLY:42", "A:SER:43"]["edge_dist"]  # doctest: +SKIP
-    """
-    names = node_names(graph)
-    found = nx.DiGraph(**_attributes(graph), fields={k: (v.dtype, v.shape[1:]) for k, v in _tensors(graph).items()})
-    rows = {key: _rows(value) for key, value in _tensors(graph).items() if graph.level(key) == "node"}
-    for i, name in enumerate(names):
-        found.add_node(name, residue_id=str(graph.residue_ids[i]), **{key: value[i] for key, value in rows.items()})
-    if "edge_index" in graph:
-        found.graph["degree"] = graph.degree if "degree" in graph else None
-        rows = {k: _rows(v) for k, v in _tensors(graph).items() if graph.level(k) == "edge" and k != "edge_index"}
-        for e, (j, i) in enumerate(graph.edge_index.T.tolist()):
-            found.add_edge(names[j], names[i], **{key: value[e] for key, value in rows.items()})
-    if found.number_of_nodes() != graph.num_nodes or found.number_of_edges() != graph.num_edges:
-        raise FieldError(f"{graph.name}: two nodes or edges of the graph have one name; networkx would merge them")
-    return found
-
-
-def from_networkx(g: nx.DiGraph) -> ProteinGraph:
-    """The graph that :func:`to_networkx` gave, or one changed since: edges are put in order again.
+    Nodes are named by :func:`node_names`. Attributes are numbers for fields with one value per row, NumPy arrays
+    otherwise. Fields per protein, the name and the report are in ``.graph``.
 
     Raises
     ------
     FieldError
-        Where an attribute is no field, or some nodes or edges lack one that others have.
+        If two nodes have the same name; networkx would merge them.
+
+    Examples
+    --------
+    >>> graph = ProteinGraph(aatype=torch.tensor([5, 15]), pos=torch.zeros(2, 3), edge_index=torch.tensor([[1], [0]]))
+    >>> graph.residue_ids = np.array(["A:42", "A:43"])
+    >>> list(to_networkx(graph).edges)
+    [('A:SER:43', 'A:GLY:42')]
+    """
+    names = node_names(graph)
+    g = nx.DiGraph(**_attributes(graph), fields={k: (v.dtype, v.shape[1:]) for k, v in _tensors(graph).items()})
+    rows = {key: _rows(value) for key, value in _tensors(graph).items() if graph.level(key) == "node"}
+    for i, name in enumerate(names):
+        g.add_node(name, residue_id=str(graph.residue_ids[i]), **{key: value[i] for key, value in rows.items()})
+    if "edge_index" in graph:
+        g.graph["degree"] = graph.degree if "degree" in graph else None
+        rows = {k: _rows(v) for k, v in _tensors(graph).items() if graph.level(k) == "edge" and k != "edge_index"}
+        for e, (j, i) in enumerate(graph.edge_index.T.tolist()):
+            g.add_edge(names[j], names[i], **{key: value[e] for key, value in rows.items()})
+    if g.number_of_nodes() != graph.num_nodes or g.number_of_edges() != graph.num_edges:
+        raise FieldError(f"{graph.name}: two nodes or edges have the same name; networkx would merge them")
+    return g
+
+
+def from_networkx(g: nx.DiGraph) -> ProteinGraph:
+    """Convert the result of :func:`to_networkx`, possibly modified, to a protein graph; edges are sorted again.
+
+    Raises
+    ------
+    FieldError
+        If an attribute is not a field, or only some nodes or edges have it.
     """
     nodes, edges = [d for _, d in g.nodes(data=True)], [d for _, _, d in g.edges(data=True)]
     number = {name: i for i, name in enumerate(g)}
@@ -94,36 +101,36 @@ def from_networkx(g: nx.DiGraph) -> ProteinGraph:
 
 
 def to_pyg(graph: ProteinGraph, *, x: Sequence[str] = (), edge_attr: Sequence[str] = ()) -> Data:
-    """A plain ``torch_geometric.data.Data`` of the same fields, for any PyG model.
+    """Convert to a plain ``torch_geometric.data.Data`` with the same fields, for any PyG model.
 
     Parameters
     ----------
     graph : ProteinGraph
     x, edge_attr : sequence of str
-        Fields to join to ``x`` ``(N, C)`` and ``edge_attr`` ``(E, C)``, each flattened to float.
+        Fields to concatenate to ``x`` ``(N, C)`` and ``edge_attr`` ``(E, C)``, flattened to float.
 
     Raises
     ------
     FieldError
-        Where the graph lacks one of them, or it is of another level.
+        If the graph does not have one of these fields, or it is of another level.
     """
     data = Data(**dict(graph.items()))
     for name, level, fields in (("x", "node", x), ("edge_attr", "edge", edge_attr)):
         wrong = [f for f in fields if f not in graph or graph.level(f) != level]
         if wrong:
-            raise FieldError(f"{graph.name} has no {level} field {wrong[0]!r} to make {name} of")
+            raise FieldError(f"{graph.name} has no {level} field {wrong[0]!r} (argument {name})")
         if fields:
             data[name] = torch.cat([graph[f].reshape(len(graph[f]), -1).to(graph.pos.dtype) for f in fields], 1)
     return data
 
 
 def from_pyg(data: Data) -> ProteinGraph:
-    """The graph of a ``Data`` whose tensors are fields of the table; ``x`` and ``edge_attr``, being copies, are left.
+    """Convert a ``Data`` whose tensors are fields of the table; ``x`` and ``edge_attr`` are ignored as copies.
 
     Raises
     ------
     FieldError
-        Where a tensor is no field, or does not fit the table.
+        If a tensor is not a field or does not fit the table.
     """
     graph = ProteinGraph(**{key: value for key, value in data.items() if key not in _COPIES})
     for key in _tensors(graph):
@@ -133,15 +140,15 @@ def from_pyg(data: Data) -> ProteinGraph:
 
 
 def to_frames(graph: ProteinGraph) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A table of nodes, by their names, and one of edges with columns ``source`` and ``target``.
+    """Convert to two pandas tables: nodes, indexed by name, and edges with columns ``source`` and ``target``.
 
-    A field of one value a row is a column of its name; others are columns ``name[0]``, ``name[1,2]``, …. What is of the
-    whole protein is in ``nodes.attrs``.
+    A field with one value per row is one column; others are columns ``name[0]``, ``name[1,2]``, …. Attributes of the
+    protein are in ``nodes.attrs``.
 
     Raises
     ------
     MissingExtraError
-        Where pandas is not installed.
+        If pandas is not installed.
     """
     pandas, names = _pandas(), node_names(graph)
     columns: dict[str, dict[str, Any]] = {"node": {"residue_id": graph.residue_ids}, "edge": {}}
@@ -158,12 +165,12 @@ def to_frames(graph: ProteinGraph) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def from_frames(nodes: pd.DataFrame, edges: pd.DataFrame) -> ProteinGraph:
-    """The graph of the tables that :func:`to_frames` gave; edges are put in order again.
+    """Convert the tables of :func:`to_frames` to a protein graph; edges are sorted again.
 
     Raises
     ------
     FieldError
-        Where a column is no field, or an edge names no node.
+        If a column is not a field, or an edge refers to a node that does not exist.
     """
     graph = _start(nodes.attrs, nodes["residue_id"].tolist())
     for key, value in _joined(nodes, skip=("residue_id",)).items():
@@ -172,7 +179,7 @@ def from_frames(nodes: pd.DataFrame, edges: pd.DataFrame) -> ProteinGraph:
         return graph
     ends = [nodes.index.get_indexer(edges[side]) for side in ("source", "target")]
     if min(len(edges), *(int(e.min(initial=0)) for e in ends)) < 0:
-        raise FieldError(f"{graph.name}: an edge names a node that the table of nodes lacks")
+        raise FieldError(f"{graph.name}: an edge refers to a node that is not in the table of nodes")
     source, target = (torch.from_numpy(e.astype(np.int64)) for e in ends)
     order = _order(graph.pos, source, target)
     graph.edge_index = torch.stack([source, target])[:, order]
@@ -189,10 +196,10 @@ def _tensors(graph: ProteinGraph) -> dict[str, Tensor]:
 
 
 def _attributes(graph: ProteinGraph) -> dict[str, Any]:
-    """What is of the whole protein: plain attributes, and fields as arrays."""
-    found = {k: v for k, v in graph.items() if not isinstance(v, Tensor) and k not in ("residue_ids", "degree")}
+    """Return the attributes of the protein: plain attributes, and fields per protein as arrays under "whole"."""
+    plain = {k: v for k, v in graph.items() if not isinstance(v, Tensor) and k not in ("residue_ids", "degree")}
     whole = {k: v.numpy() for k, v in _tensors(graph).items() if graph.level(k) not in ("node", "edge")}
-    return {**found, "whole": whole}
+    return {**plain, "whole": whole}
 
 
 def _start(attributes: Mapping[str, Any], identities: list[str]) -> ProteinGraph:
@@ -207,7 +214,7 @@ def _start(attributes: Mapping[str, Any], identities: list[str]) -> ProteinGraph
 
 
 def _rows(value: Tensor) -> list[Any]:
-    """One number or array a row."""
+    """Return one number or array per row."""
     return value.tolist() if value.dim() == 1 else list(value.numpy())
 
 
@@ -215,7 +222,7 @@ def _column(key: str, rows: Iterable[Mapping[str, Any]], level: str) -> list[Any
     values = [d.get(key) for d in rows]
     missing = sum(v is None for v in values)
     if missing:
-        raise FieldError(f"{missing} of {len(values)} {level}s have no attribute {key!r} and the others have")
+        raise FieldError(f"{missing} of {len(values)} {level}s have no attribute {key!r}. All or none must have it.")
     return values
 
 
@@ -227,11 +234,11 @@ def _tensor(key: str, values: list[Any], types: Mapping[str, Any]) -> Tensor:
 
 def _check_registered(key: str) -> None:
     if key != "y" and not is_registered(key):
-        raise FieldError(f"{key!r} is no field of the table; take it off, or add it with protgraph.register_field")
+        raise FieldError(f"{key!r} is not a field of the table. Remove it, or add it with protgraph.register_field.")
 
 
 def _order(pos: Tensor, source: Tensor, target: Tensor) -> Tensor:
-    """Edges by target, then distance, then source: the order of every edge featurizer."""
+    """Sort edges by target, then distance, then source, as edge featurizers do."""
     exact = pos.double().numpy()
     j, i = source.numpy(), target.numpy()
     return torch.from_numpy(np.lexsort((j, _squared(exact[j] - exact[i]), i)))
@@ -249,7 +256,7 @@ def _flat(key: str, value: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _joined(frame: pd.DataFrame, *, skip: Sequence[str]) -> dict[str, Tensor]:
-    """Columns ``name[1,2]`` as one tensor each."""
+    """Join columns ``name[1,2]`` to one tensor per field."""
     parts: dict[str, dict[tuple[int, ...], np.ndarray]] = {}
     for column in frame.columns:
         key, bracket, rest = str(column).partition("[")
@@ -257,19 +264,19 @@ def _joined(frame: pd.DataFrame, *, skip: Sequence[str]) -> dict[str, Tensor]:
             _check_registered(key)
             place = tuple(map(int, rest.rstrip("]").split(","))) if bracket else ()
             parts.setdefault(key, {})[place] = frame[column].to_numpy()
-    made = {}
+    tensors = {}
     for key, columns in parts.items():
         shape = tuple(1 + max(axis) for axis in zip(*columns, strict=True))
         joined = np.empty((len(frame), *shape), next(iter(columns.values())).dtype)
         for place, values in columns.items():
             joined[(slice(None), *place)] = values
-        made[key] = torch.from_numpy(joined)
-    return made
+        tensors[key] = torch.from_numpy(joined)
+    return tensors
 
 
 def _pandas() -> Any:
     try:
         import pandas
     except ImportError as e:
-        raise MissingExtraError('tables need pandas: pip install "protgraph-pyg[pandas]"') from e
+        raise MissingExtraError('to_frames and from_frames need pandas: pip install "protgraph-pyg[pandas]"') from e
     return pandas

@@ -1,7 +1,7 @@
-"""The field table: what every named tensor of a graph is, for batching, wiring, symmetry and documentation.
+"""Field table: specification of every named tensor of a graph, for batching, wiring, symmetry tests and documentation.
 
-Featurizers, layers and heads never import each other; they meet in the names of this table. A plugin adds
-its own names with :func:`register_field`.
+Featurizers, layers and heads do not import each other; they exchange tensors under the names of this table. Plugins add
+names with :func:`register_field`.
 """
 
 from __future__ import annotations
@@ -24,33 +24,37 @@ _TERM = re.compile(r"(?:(\d+)x)?(\d+)[eo]")
 
 @dataclass(frozen=True)
 class FieldSpec:
-    """What one named tensor is.
+    """Specification of a named tensor.
 
     Parameters
     ----------
     name : str
-        Registry name, snake_case. Contains neither "index" nor "batch" (PyG guesses from those), except the
-        PyG names ``edge_index`` and ``batch`` themselves.
+        Field name, snake_case. Must not contain "index" or "batch", since PyG shifts and concatenates such attributes
+        by name; exceptions are PyG's own ``edge_index`` and ``batch``.
     level : {"node", "edge", "graph", "pair"}
-        What the first dimension counts. Pairs are all ordered pairs of each protein's nodes, row-major, protein after
-        protein; layers make features of them, no graph stores any.
+        Meaning of the rows. Pairs are all ordered pairs of nodes of the same protein, row-major, protein by protein;
+        they exist only inside models.
     irreps : str
-        How the values transform under rotation: e3nn irreps (``"16x0e+8x1o"``), ``"point"`` (positions, which
-        also translate), ``"index"`` (numbers of nodes, shifted on batching) or ``"object"`` (no tensor: the
-        reduction objects ``edges`` and ``proteins``).
+        Transformation under rotation: e3nn irreps (``"16x0e+8x1o"``), ``"point"`` (positions, which also translate),
+        ``"index"`` (node numbers, shifted on batching) or ``"object"`` (not a tensor: ``edges`` and ``proteins``).
     dtype : str
-        torch dtype name. Floating fields follow the model's dtype.
+        Name of the torch dtype. Floating-point fields are converted to the dtype of the model.
     unit : str
         Å, radians, Da, elementary charges, or "dimensionless".
     shape : tuple of int or None, optional
-        Trailing shape where it is not ``(dim,)``: ``(4, 3)`` for the four backbone atoms, ``()`` for a vector of
-        one integer per node. In the table, None stands for a width that an option of the featurizer decides.
+        Trailing shape if it is not ``(dim,)``: e.g. ``(4, 3)`` for four backbone atoms, ``()`` for one integer per
+        node. None marks a width that depends on an option of the featurizer.
     classes : int, optional
-        Number of categories of an integer field (``aatype`` has 21); None where it is not a category.
+        Number of categories of an integer field (``aatype`` has 21); None if it is not categorical.
     chiral : bool
-        True where the values mix parities, so that only rotations, not reflections, act on them as declared.
+        True if the values mix parities: they transform as declared under rotations, not under reflections.
     doc : str
-        One line.
+        Description in one line.
+
+    Raises
+    ------
+    FieldError
+        If the level is unknown, or PyG would treat the name specially.
     """
 
     name: str
@@ -65,21 +69,21 @@ class FieldSpec:
 
     def __post_init__(self) -> None:
         if self.level not in get_args(Level):
-            known = ", ".join(map(repr, get_args(Level)))
-            raise FieldError(f"field {self.name!r}: level {self.level!r} is none of {known}")
-        guessed = [w for w in ("index", "batch") if w in self.name]
-        if guessed and self.name not in ("edge_index", "batch"):
+            levels = ", ".join(map(repr, get_args(Level)))
+            raise FieldError(f"field {self.name!r}: level {self.level!r} is not one of {levels}")
+        special = [w for w in ("index", "batch") if w in self.name]
+        if special and self.name not in ("edge_index", "batch"):
             raise FieldError(
-                f"field {self.name!r}: a name with {guessed[0]!r} in it is shifted or mistaken by PyG; rename it"
+                f"field {self.name!r}: PyG treats names that contain {special[0]!r} specially. Choose another name."
             )
 
     @cached_property
     def o3(self) -> Irreps:
-        """The e3nn irreps; raises :class:`FieldError` for points, indices and objects."""
+        """The e3nn irreps. Raises :class:`FieldError` for points, indices and objects."""
         from e3nn.o3 import Irreps
 
         if self.irreps in ("point", "index", "object"):
-            raise FieldError(f"field {self.name!r} is a {self.irreps}, it has no irreps")
+            raise FieldError(f"field {self.name!r} is of type {self.irreps!r} and has no irreps")
         return Irreps(self.irreps)
 
     @property
@@ -94,22 +98,25 @@ class FieldSpec:
 
     @property
     def is_scalar(self) -> bool:
-        """True where rotations leave every value as it is (only l = 0 irreps)."""
+        """True if all values are invariant under rotation (only l = 0 irreps)."""
         if self.irreps in ("point", "index", "object"):
             return False
         return all(degree == 0 for _, degree in self._terms)
 
     @cached_property
     def _terms(self) -> tuple[tuple[int, int], ...]:
-        """(multiplicity, l) of each term of the irreps, without e3nn, which takes a second to import."""
+        """(multiplicity, l) of each term of the irreps.
+
+        Not e3nn.o3.Irreps: e3nn takes a second to import (e3nn 0.5.8, 2026-11-22).
+        """
         terms = []
         for part in filter(None, self.irreps.replace(" ", "").split("+")):
-            found = _TERM.fullmatch(part)
-            if found is None:
+            match = _TERM.fullmatch(part)
+            if match is None:
                 raise FieldError(
-                    f"field {self.name!r}: irreps {self.irreps!r} are no sum of terms such as '16x0e' or '8x1o'"
+                    f"field {self.name!r}: irreps {self.irreps!r}. Allowed: a sum of terms such as '16x0e+8x1o'."
                 )
-            terms.append((int(found[1] or 1), int(found[2])))
+            terms.append((int(match[1] or 1), int(match[2])))
         return tuple(terms)
 
     @property
@@ -118,7 +125,7 @@ class FieldSpec:
 
     @property
     def dim(self) -> int:
-        """Width of the last dimension as a layer sees it; a category counts its classes."""
+        """Width of the last dimension as input of a layer; for a categorical field, the number of classes."""
         if self.classes is not None:
             return self.classes
         if self.shape is not None:
@@ -133,7 +140,7 @@ class FieldSpec:
         return (3,) if self.irreps == "point" else (self._width,)
 
     def as_(self, name: str, **changes: object) -> FieldSpec:
-        """This spec under another name, with other irreps, say."""
+        """Return a copy under another name, with other attributes changed, e.g. ``irreps``."""
         return replace(self, name=name, **changes)
 
 
@@ -141,33 +148,45 @@ _TABLE: dict[str, FieldSpec] = {}
 
 
 def register_field(spec: FieldSpec) -> FieldSpec:
-    """Add a field to the table; the same spec again is a no-op, another under its name an error."""
-    known = _TABLE.setdefault(spec.name, spec)
-    if known != spec:
+    """Add a field to the table and return it; adding an equal spec again has no effect.
+
+    Raises
+    ------
+    DuplicateNameError
+        If the name is registered with another spec.
+    """
+    registered = _TABLE.setdefault(spec.name, spec)
+    if registered != spec:
         raise DuplicateNameError(
-            f"field {spec.name!r} is registered as {known}; it cannot become {spec}. Choose another name."
+            f"field {spec.name!r} is already registered as {registered}, not as {spec}. Choose another name."
         )
-    return known
+    return registered
 
 
 def is_registered(name: str) -> bool:
-    """Whether the table holds a field of this name."""
+    """Check if the table has a field of this name."""
     return name in _TABLE
 
 
 def field(name: str) -> FieldSpec:
-    """The spec of a registered field; an unknown name raises with the nearest known ones."""
+    """Return the spec of a registered field.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such field; with similar names.
+    """
     try:
         return _TABLE[name]
     except KeyError:
         raise UnknownNameError(
-            f"no field {name!r}.{suggest(name, _TABLE)} Known fields: {', '.join(sorted(_TABLE))}. "
-            "A plugin adds one with protgraph.register_field(FieldSpec(...))."
+            f"no field {name!r}.{suggest(name, _TABLE)} Fields: {', '.join(sorted(_TABLE))}. "
+            "Plugins add one with protgraph.register_field(FieldSpec(...))."
         ) from None
 
 
 def fields() -> dict[str, FieldSpec]:
-    """A copy of the whole table, by name."""
+    """Return a copy of the field table, by name."""
     return dict(_TABLE)
 
 
@@ -180,7 +199,7 @@ _BUILT_IN = (
         "0e",
         "bool",
         shape=(),
-        doc="which residue types are kept from the model, which is to guess them; aatype is X there",
+        doc="True for residues whose type is hidden from the model and predicted; aatype is X there",
     ),
     FieldSpec("chain", "node", "0e", "int64", shape=(), doc="number of the chain, by order of appearance"),
     FieldSpec("res_id", "node", "0e", "int64", shape=(), doc="author residue number"),
@@ -194,7 +213,7 @@ _BUILT_IN = (
         "int64",
         shape=(),
         classes=22,
-        doc="type of the residue before, in the order of nodes; 21 at the start of a chain",
+        doc="type of the previous node; 21 at the start of a chain",
     ),
     FieldSpec(
         "decoding_rank",
@@ -202,30 +221,30 @@ _BUILT_IN = (
         "0e",
         "int64",
         shape=(),
-        doc="place in the order of decoding: a residue is shown the types of those of a lower place; all 0: of none",
+        doc="rank in the decoding order: a residue can read the types of residues of lower rank; all 0: of none",
     ),
     # identity of atoms, where they are the nodes
-    FieldSpec("atom_type", "node", "0e", "int64", shape=(), classes=38, doc="atom name, place in atom37; 37: another"),
+    FieldSpec("atom_type", "node", "0e", "int64", shape=(), classes=38, doc="index of the name in atom37; 37: other"),
     FieldSpec("element", "node", "0e", "int64", shape=(), classes=119, doc="atomic number; 0: unknown"),
     FieldSpec("residue", "node", "0e", "int64", shape=(), doc="number of the residue or ligand in its protein"),
-    FieldSpec("is_ligand", "node", "0e", "bool", shape=(), doc="which atoms are of a ligand or nucleotide, no protein"),
+    FieldSpec("is_ligand", "node", "0e", "bool", shape=(), doc="True for atoms of ligands and nucleotides"),
     # geometry of nodes
     FieldSpec("pos", "node", "point", unit="Å", doc="position of the node: CA of a residue"),
     FieldSpec("backbone", "node", "point", unit="Å", shape=(4, 3), doc="N, CA, C, O; NaN where missing"),
-    FieldSpec("backbone_mask", "node", "4x0e", "bool", doc="which of N, CA, C, O are there"),
+    FieldSpec("backbone_mask", "node", "4x0e", "bool", doc="True for those of N, CA, C, O that are present"),
     # node features
     FieldSpec("residue_one_hot", "node", "21x0e", doc="residue type, one-hot"),
-    FieldSpec("sequence_position", "node", "16x0e", doc="sinusoidal code of seq_pos, after Vaswani 2017"),
-    FieldSpec("dihedral", "node", "3x0e+3x0o", doc="cosines then sines of phi, psi, omega; 0 where an atom is missing"),
-    FieldSpec("dihedral_mask", "node", "3x0e", "bool", doc="which of phi, psi, omega are defined"),
+    FieldSpec("sequence_position", "node", "16x0e", doc="sinusoidal encoding of seq_pos (Vaswani et al. 2017)"),
+    FieldSpec("dihedral", "node", "3x0e+3x0o", doc="cosines, then sines of phi, psi, omega; 0 if an atom is missing"),
+    FieldSpec("dihedral_mask", "node", "3x0e", "bool", doc="True for those of phi, psi, omega that are defined"),
     FieldSpec(
-        "orientation", "node", "2x1o", shape=(2, 3), doc="unit vectors to the next and the previous CA; 0 at ends"
+        "orientation", "node", "2x1o", shape=(2, 3), doc="unit vectors to the next and the previous CA; 0 at chain ends"
     ),
     FieldSpec(
         "sidechain_direction",
         "node",
         "1x1o",
-        doc="unit vector from CA to the virtual CB (chiral by its formula)",
+        doc="unit vector from CA to the virtual CB (its formula is chiral)",
         chiral=True,
     ),
     FieldSpec(
@@ -233,7 +252,7 @@ _BUILT_IN = (
         "node",
         "2x1o+1x1e",
         shape=(3, 3),
-        doc="rows are the axes of the residue's frame from N, CA, C; 0 where one is missing",
+        doc="rows are the axes of the residue frame from N, CA, C; 0 if one is missing",
     ),
     FieldSpec("b_factor", "node", "1x0e", unit="Å²", doc="isotropic B factor of CA"),
     # edges
@@ -253,19 +272,19 @@ _BUILT_IN = (
         "edge_rotation",
         "edge",
         "2x0e+1x0o+2x0e+3x0o+1x0e",
-        doc="axes of j in the frame of i, row-major; odd where one of two is the third",
+        doc="axes of j in the frame of i, row-major; odd if exactly one of the two is the third axis",
     ),
     FieldSpec("edge_residue", "edge", "42x0e", doc="residue types of j and of i, one-hot"),
     FieldSpec("edge_rbf", "edge", "16x0e", doc="Gaussian radial basis of edge_dist"),
     FieldSpec(
         "edge_offset", "edge", "66x0e", doc="one-hot of seq_pos[j] - seq_pos[i] clipped to ±32; last: other chain"
     ),
-    FieldSpec("edge_kind", "edge", "1x0e", doc="which edge featurizers found the edge, one column each"),
-    # what training adds
+    FieldSpec("edge_kind", "edge", "1x0e", doc="edge featurizers that created the edge, one column each"),
+    # batching
     FieldSpec("batch", "node", "0e", "int64", shape=(), doc="number of the protein of each node"),
     # reduction objects
-    FieldSpec("edges", "edge", "object", doc="protgraph.data.Edges: reductions over neighbors"),
-    FieldSpec("proteins", "graph", "object", doc="protgraph.data.Proteins: reductions over each protein's nodes"),
+    FieldSpec("edges", "edge", "object", doc="protgraph.ops.Edges: reductions over neighbors"),
+    FieldSpec("proteins", "graph", "object", doc="protgraph.ops.Proteins: reductions over the nodes of each protein"),
 )
 for _spec in _BUILT_IN:
     register_field(_spec)

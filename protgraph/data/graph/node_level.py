@@ -1,4 +1,4 @@
-"""Graphs whose nodes are atoms: which node stands for a residue, and labels of residues on it."""
+"""Atom graphs: the node that represents each residue, and residue labels mapped to nodes."""
 
 from __future__ import annotations
 
@@ -9,42 +9,41 @@ from torch_geometric.data import Data
 from protgraph.data.datasets.target import Target
 from protgraph.errors import WiringError
 
-__all__ = ["CA", "on_residues", "residue_nodes"]
+__all__ = ["CA", "labels_on_nodes", "residue_nodes"]
 
 CA = 1
-"""``atom_type`` of a CA."""
+"""``atom_type`` of CA."""
 
 
 def residue_nodes(graph: Data) -> Tensor:
-    """The node of each residue, ``(L,)`` int64 in order, of a graph or batch: its CA, or itself in a residue graph."""
+    """Return the node of each residue, ``(L,)`` int64: the CA in an atom graph, the node itself in a residue graph."""
     if "atom_type" not in graph:
         return torch.arange(graph.num_nodes, device=graph.aatype.device)
     return torch.nonzero(graph.atom_type == CA).flatten()
 
 
-def on_residues(y: Tensor, graph: Data, target: Target) -> Tensor:
-    """Labels of residues as labels of nodes: known on the CA, unknown (−1 or NaN) on all other atoms.
+def labels_on_nodes(y: Tensor, graph: Data, target: Target) -> Tensor:
+    """Map residue labels to nodes: in an atom graph the CA has the label, other atoms are unknown (−1 or NaN).
 
     Parameters
     ----------
     y : Tensor
-        ``(L, …)`` for a target per residue; labels of the protein stay as they are.
+        ``(L, …)`` for a target per residue. Labels per protein are returned unchanged.
     graph : Data
-        The protein.
+        Graph of the protein.
     target : Target
-        What is asked for.
 
     Raises
     ------
     WiringError
-        It asks for pairs or edges.
+        If the target is per pair or per edge and the nodes are atoms.
     """
     if "atom_type" not in graph or target.level == "graph":
         return y
     if target.level != "node":
         raise WiringError(
-            f"{target.name!r} asks of every {target.level} of residues; models of atoms predict per residue or protein"
+            f"target {target.name!r} is per {target.level}. Atom graphs allow targets per residue and per protein."
         )
-    spread = y.new_full((graph.num_nodes, *y.shape[1:]), torch.nan if y.is_floating_point() else -1)
-    spread[residue_nodes(graph)] = y
-    return spread
+    node_labels = y.new_full((graph.num_nodes, *y.shape[1:]), torch.nan if y.is_floating_point() else -1)
+    node_labels[residue_nodes(graph)] = y
+    return node_labels

@@ -1,7 +1,7 @@
-"""One protein as a graph, and several as a batch: PyG's ``Data`` with the field table in place of its guesses.
+"""Protein graphs and batches: PyG's ``Data`` and ``Batch`` with the field table instead of naming heuristics.
 
-PyG decides from a tensor's *name* whether batching shifts it, and from its *length* whether it counts nodes.
-Both go wrong on proteins; here the field table answers.
+PyG infers from the *name* of a tensor whether batching shifts it, and from its *length* whether its rows are nodes.
+Both heuristics fail for proteins (e.g. a protein with as many edges as nodes); the field table has the exact answers.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from protgraph.data.graph.fields import field, is_registered
 from protgraph.errors import FieldError, UnknownNameError
 from protgraph.ops import check_edges
 
-__all__ = ["ProteinGraph", "collate", "fill", "make_batch", "shared_fields"]
+__all__ = ["ProteinGraph", "collate", "make_batch", "set_attributes", "shared_fields"]
 
 _NOT_FIELDS = ("y", "ptr", "batch")
 
 
 class ProteinGraph(Data):
-    """The graph of one protein: registered fields as tensors, and a few plain attributes.
+    """Graph of one protein: tensors, which are fields of the field table, and plain attributes.
 
     Attributes
     ----------
     pos : Tensor
-        ``(N, 3)`` float32, Å. Every other tensor is a field of the table, under its name.
+        ``(N, 3)`` float32, Å. All other tensors are fields of the table, under their names.
     y : Tensor, optional
-        Labels; what its rows count is ``y_level`` ("node", "edge", "graph" or "pair").
+        Labels, with rows per ``y_level`` ("node", "edge", "graph" or "pair").
     name : str
         Name of the protein.
     residue_ids : ndarray of str
-        ``(N,)`` identities such as ``"A:42"`` or ``"H:100B"`` (chain, number, insertion code).
-    degree : int, only where constant
-        K where every node has exactly K incoming edges.
+        ``(N,)`` residue identifiers such as ``"A:42"`` or ``"H:100B"`` (chain, number, insertion code).
+    degree : int
+        Incoming edges per node, K; only present if all nodes have the same number.
     report : dict
-        What was left out of the structure, as :meth:`protgraph.structure.LossReport.to_dict` gives it.
+        Loss report of the structure as plain data; see :meth:`protgraph.structure.LossReport.to_dict`.
     """
 
     def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> int:
@@ -54,7 +54,7 @@ class ProteinGraph(Data):
         return 1 if key == "edge_index" else 0
 
     def level(self, key: str) -> str | None:
-        """What the rows of a tensor count: "node", "edge", "graph", "pair", or None for a plain attribute."""
+        """Return the level of a tensor, "node", "edge", "graph" or "pair"; None for plain attributes."""
         if not isinstance(self[key], Tensor):
             return None
         if key == "y":
@@ -64,20 +64,22 @@ class ProteinGraph(Data):
         return field(key).level
 
     def is_node_attr(self, key: str) -> bool:
+        """Check if an attribute is a tensor with one row per node."""
         return key in self and self.level(key) == "node"
 
     def is_edge_attr(self, key: str) -> bool:
+        """Check if an attribute is a tensor with one row per edge."""
         return key in self and self.level(key) == "edge"
 
     def validate(self, raise_on_error: bool = True) -> bool:
-        """Check every tensor against the field table: name, rows, trailing shape, dtype, finiteness, edge order.
+        """Check all tensors against the field table: name, rows, trailing shape, dtype, finite values, edge order.
 
         Raises
         ------
         FieldError
-            Naming the field, the protein and the first row at fault.
+            If a check fails; with the field, the protein and the first invalid row.
         UnknownNameError
-            A tensor is no field of the table.
+            If a tensor is not a field of the table.
         """
         try:
             for key, value in self.items():
@@ -99,39 +101,42 @@ def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
     rows = {"node": graph.num_nodes, "edge": graph.num_edges, "graph": getattr(graph, "num_graphs", 1)}
     rows["pair"] = sum(n * n for n in (graph.sizes if "sizes" in graph else [graph.num_nodes]))
     if value.size(0) != rows[spec.level]:
-        raise FieldError(f"{where} has {value.size(0)} rows; a {spec.level} field here has {rows[spec.level]}")
+        raise FieldError(f"{where} has {value.size(0)} rows. {spec.level} fields of it have {rows[spec.level]}.")
     floating = value.is_floating_point()
     if floating != spec.dtype.startswith("float") or (not floating and value.dtype != getattr(torch, spec.dtype)):
-        raise FieldError(f"{where} is {value.dtype}; the field table says {spec.dtype}")
-    fixed = spec.shape if spec.irreps != "point" else spec.trailing_shape  # widths of plain irreps are options
+        raise FieldError(f"{where} is {value.dtype}. The field table has {spec.dtype}.")
+    fixed = spec.shape if spec.irreps != "point" else spec.trailing_shape  # plain irreps: width is an option
     if fixed is not None and not _fits(tuple(value.shape[1:]), fixed):
-        raise FieldError(f"{where} has trailing shape {tuple(value.shape[1:])}; the field table says {fixed}")
+        raise FieldError(f"{where} has trailing shape {tuple(value.shape[1:])}. The field table has {fixed}.")
     finite = torch.isfinite(value).flatten(1).all(1) if floating and key != "backbone" else None
     if key == "pos" and "backbone_mask" in graph:
-        finite |= ~graph.backbone_mask.any(1)  # a protein that is only a sequence
+        finite |= ~graph.backbone_mask.any(1)  # residues without coordinates
     if finite is not None and not bool(finite.all()):
         row = int((~finite).nonzero()[0])
-        raise FieldError(f"{where} is not finite in row {row}; mask what is missing instead")
+        raise FieldError(f"{where} is not finite in row {row}. Replace missing values by 0 and use a mask field.")
 
 
 def _fits(shape: tuple[int, ...], fixed: tuple[int | None, ...]) -> bool:
-    """Whether a trailing shape is the table's, where that says one."""
+    """Compare a trailing shape with the shape in the table, where None matches any width."""
     return len(shape) == len(fixed) and all(b in (None, a) for a, b in zip(shape, fixed, strict=True))
 
 
 def collate(graphs: Sequence[ProteinGraph]) -> Batch:
-    """Join proteins to one batch; same values as PyG's ``Batch.from_data_list``, without its guesses.
+    """Collate graphs to a batch.
 
-    Adds ``batch`` ``(N,)``, ``ptr`` ``(B + 1,)``, ``sizes`` (nodes of each protein, on the host) and ``degree``
-    (where all proteins share one) or ``max_degree`` (the largest there is).
+    Adds ``batch`` ``(N,)``, ``ptr`` ``(B + 1,)``, ``sizes`` (nodes per protein, on the host) and either ``degree`` (if
+    all proteins have the same) or ``max_degree``.
+
+    Not PyG's ``Batch.from_data_list``: same values, but shifts follow the field table and ``sizes`` and ``max_degree``
+    save synchronizations with the device (PyG 2.8.1, 2026-11-22).
 
     Raises
     ------
     FieldError
-        There is no graph, they differ in fields, or edges are not in the order of targets.
+        If the list is empty, the graphs differ in fields, or edges are not sorted by target.
     """
     if not graphs:
-        raise FieldError("an empty list of graphs makes no batch")
+        raise FieldError("cannot collate an empty list of graphs")
     sizes = tuple(g.num_nodes for g in graphs)
     starts = [*accumulate(sizes, initial=0)]
     tensors: dict[str, Tensor] = {}
@@ -154,18 +159,18 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
 
 
 def shared_fields(graphs: Sequence[ProteinGraph]) -> list[str]:
-    """What all these graphs hold, sorted; without ``degree``, which a graph has only where it is constant.
+    """Return the sorted attribute names of graphs, without ``degree``, which not every graph has.
 
     Raises
     ------
     FieldError
-        One graph holds something that another does not.
+        If the graphs differ in attributes.
     """
     first = set(graphs[0].keys()) - {"degree"}
     for g in graphs[1:]:
-        if odd := first ^ (set(g.keys()) - {"degree"}):
-            raise FieldError(f"graphs {graphs[0].name!r} and {g.name!r} differ in fields: {sorted(odd)}")
-    return sorted(first)  # PyG gives them in an order that changes from process to process
+        if different := first ^ (set(g.keys()) - {"degree"}):
+            raise FieldError(f"graphs {graphs[0].name!r} and {g.name!r} differ in fields: {sorted(different)}")
+    return sorted(first)  # PyG's order differs between processes
 
 
 def make_batch(
@@ -175,23 +180,23 @@ def make_batch(
     rows: Mapping[str, Sequence[int]],
     attributes: Mapping[str, Sequence[Any]],
 ) -> Batch:
-    """A batch from tensors that are already joined and shifted.
+    """Create a batch from concatenated tensors.
 
     Parameters
     ----------
     tensors : mapping of str to Tensor
-        Fields of all proteins, joined; node numbers already shifted.
+        Fields of all proteins, concatenated; node numbers already shifted.
     sizes : sequence of int
-        Nodes of each protein.
+        Nodes per protein.
     rows : mapping of str to sequence of int
-        For each tensor, how many of its rows each protein gave.
+        Rows per protein of each tensor.
     attributes : mapping of str to sequence
-        Plain attributes, one value a protein (``name``, ``residue_ids``, ``degree``, …).
+        Plain attributes, one value per protein (``name``, ``residue_ids``, ``degree``, …).
     """
     ptr = torch.tensor([*accumulate(sizes, initial=0)])
     starts, unshifted = ptr[:-1], torch.zeros(len(sizes), dtype=torch.long)
     one_each = torch.arange(len(sizes) + 1)
-    pointer: dict[tuple[int, ...], Tensor] = {}  # fields of one level share theirs
+    pointer: dict[tuple[int, ...], Tensor] = {}  # shared by fields of the same level
     slices: dict[str, Tensor] = {}
     shifts: dict[str, Tensor | None] = {}
     values: dict[str, Any] = dict(tensors)
@@ -201,26 +206,26 @@ def make_batch(
             pointer[counts] = torch.tensor([*accumulate(counts, initial=0)])
         slices[key] = pointer[counts]
         shifts[key] = starts if is_registered(key) and field(key).irreps == "index" else unshifted
-    for key, given in attributes.items():
+    for key, per_protein in attributes.items():
         if key not in ("degree", "y_level"):
-            values[key], slices[key], shifts[key] = list(given), one_each, None
-        elif given[0] is not None and all(v == given[0] for v in given):
-            values[key] = given[0]
+            values[key], slices[key], shifts[key] = list(per_protein), one_each, None
+        elif per_protein[0] is not None and all(v == per_protein[0] for v in per_protein):
+            values[key] = per_protein[0]
     values["sizes"] = tuple(int(s) for s in sizes)
     if "edge_index" in tensors and "degree" not in values:
         targets = tensors["edge_index"][1]
         values["max_degree"] = int(targets.bincount().max()) if len(targets) else 0
     values["batch"] = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
     values["ptr"] = ptr
-    batch = type.__call__(_BATCH)  # PyG's metaclass makes a class at every call, 50 µs
-    fill(batch, values)
+    batch = type.__call__(_BATCH)  # avoids PyG's metaclass, which creates a class per call (50 µs)
+    set_attributes(batch, values)
     batch._num_graphs = len(sizes)
     batch._slice_dict, batch._inc_dict = slices, shifts
     return batch
 
 
-def fill(graph: Data, values: Mapping[str, Any]) -> None:
-    """Set fields and attributes, none of them None, as ``graph[key] = value`` does in 3 µs a key."""
+def set_attributes(graph: Data, values: Mapping[str, Any]) -> None:
+    """Set fields and attributes, none of them None; equal to ``graph[key] = value``, which takes 3 µs per key."""
     graph._store._mapping.update(values)
 
 

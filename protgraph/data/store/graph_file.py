@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protgraph.data.graph.protein_graph import ProteinGraph, fill
+from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.data.store.residue_arrays import residues_from_arrays, residues_to_arrays
 from protgraph.errors import DatasetError, FieldError
 from protgraph.file_io import atomic_write
@@ -104,7 +104,7 @@ def read_graph_file(path: str | Path) -> GraphFile:
     arrays |= {key: arrays[key].view(dtype).reshape(-1) for key, dtype in meta["strings"].items()}
     own = {key.removeprefix(_RESIDUES): arrays.pop(key) for key in list(arrays) if key.startswith(_RESIDUES)}
     graph = ProteinGraph()
-    fill(graph, {key: a if a.dtype.kind == "U" else torch.from_numpy(a) for key, a in arrays.items()} | meta["plain"])
+    set_attributes(graph, {key: a if a.dtype.kind == "U" else torch.from_numpy(a) for key, a in arrays.items()} | meta["plain"])
     return GraphFile(graph, residues_from_arrays(own, meta["residues"]) if own else None, meta["info"])
 
 

@@ -25,7 +25,7 @@ from torch_geometric.data import Batch
 
 from protgraph.data.graph.fields import FieldSpec, field, is_registered, register_field
 from protgraph.data.graph.node_level import CA
-from protgraph.data.graph.protein_graph import ProteinGraph, fill, make_batch
+from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, set_attributes
 from protgraph.data.store.residue_store import slice_residues
 from protgraph.errors import DatasetError, FieldError
 from protgraph.structure.residues.residues import Residues
@@ -120,7 +120,7 @@ class GraphStore:
         if self._degree[i] is not None:
             values["degree"] = self._degree[i]
         graph = ProteinGraph()
-        fill(graph, values)
+        set_attributes(graph, values)
         return graph
 
     @property

@@ -1,4 +1,4 @@
-"""What a component may state about its own tests."""
+"""Settings of the conformity tests: validation, copies, immutability."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.errors import OptionError
 
 
-def test_an_expected_failure_needs_a_reason():
-    with pytest.raises(OptionError, match="'no_leak' has no reason"):
+def test_expected_failure_without_reason_raises():
+    with pytest.raises(OptionError, match="'no_leak'"):
         Conformity(expected_failures={"no_leak": " "})
 
 
-def test_instances_may_carry_it_through_copies():
-    stated = Conformity(inputs={"h": "8x0e"}, nonnegative=["w"], tolerance=1e-3, expected_failures={"seed": "noise"})
-    assert copy.deepcopy(stated) == stated == pickle.loads(pickle.dumps(stated))
+def test_settings_survive_copy_and_pickle():
+    settings = Conformity(inputs={"h": "8x0e"}, nonnegative=["w"], tolerance=1e-3, expected_failures={"seed": "noise"})
+    assert copy.deepcopy(settings) == settings == pickle.loads(pickle.dumps(settings))
 
 
-def test_it_cannot_be_changed():
+def test_settings_are_immutable():
     with pytest.raises(TypeError):
         Conformity().options["dim"] = 8
