@@ -22,17 +22,10 @@ _ALLOWED = {
     "tuple_type": "a list",
 }
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
-
-
 Keys = Collection[str] | Callable[[Sequence[int | str]], Collection[str]]
 
 
-Keys = Collection[str] | Callable[[Sequence[int | str]], Collection[str]]
-
-
-def describe_errors(
-    error: ValidationError, *, keys: Keys = (), paths: Mapping[str, str] | None = None
-) -> str:
+def describe_errors(error: ValidationError, *, keys: Keys = (), paths: Mapping[str, str] | None = None) -> str:
     """Return one line per wrong key: its path, its value, and the allowed values.
 
     Parameters
@@ -51,10 +44,10 @@ def describe_errors(
 
 
 def _line(loc: Sequence[int | str], items: Sequence[Any], keys: Keys, paths: Mapping[str, str]) -> str:
-    path = _path([paths.get(part, part) if i == 0 else part for i, part in enumerate(loc)])
+    parts = [paths.get(part, part) if i == 0 else part for i, part in enumerate(loc)]
+    path, parent = _path(parts), _path(parts[:-1])
     if items[0]["type"] in _UNKNOWN_KEY:
-        parent = _path(loc[:-1])
-        return (f"{parent}: " if parent else "") + unknown_name(str(loc[-1]), keys(loc) if callable(keys) else keys)
+        return (f"{parent}: " if parent else "") + unknown_name(str(parts[-1]), keys(loc) if callable(keys) else keys)
     if items[0]["type"] == "missing":
         return f"{path} is missing. Keys: {', '.join(keys(loc) if callable(keys) else keys)}."
     return _wrong_value(path, items)

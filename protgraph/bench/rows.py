@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from protgraph.bench.schema import describe_errors
 from protgraph.errors import DatasetError, OptionError
+from protgraph.validation import describe_errors
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset

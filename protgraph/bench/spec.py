@@ -23,8 +23,8 @@ from pydantic import (
 )
 
 from protgraph import registry
-from protgraph.bench.schema import check_value, describe_errors, unknown_name
 from protgraph.errors import OptionError, UnknownNameError
+from protgraph.validation import check_value, describe_errors, unknown_name
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset

@@ -76,7 +76,7 @@ def user_dataset(
     """
     read = read or ReadOptions()
     available = [] if labels is None else label_columns(read_label_table(labels))
-    common = {"seed": seed, "look": partial(FileCache(cache).fingerprint, read=read), "read_options": read}
+    common = {"seed": seed, "fingerprint": partial(FileCache(cache).fingerprint, read=read), "read_options": read}
     name = task.name if isinstance(task, Task) else task
     columns = [name] if columns is None and name in available else columns
     resolved = task if isinstance(task, Task) or task is None else _registered(task)

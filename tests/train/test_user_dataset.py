@@ -73,7 +73,7 @@ def test_labels_are_those_that_the_task_finds(folder):
 def test_a_label_column_is_a_task_and_all_together_are_one(folder, table):
     assert get(folder, table, "size").target("size") == Target("size", "graph", "regression", 1, ("size",))
     assert get(folder, table, "kind").target("kind") == Target("kind", "graph", "classification", 2, ("a", "b"))
-    with pytest.raises(LabelError, match="choose one column"):
+    with pytest.raises(LabelError, match="--column"):
         get(folder, table)
     table.write_text("file,ph,kd\n1crn,7,1\n1vii,8,2\n")
     assert get(folder, table).target("labels").names == ("ph", "kd")

@@ -1,34 +1,37 @@
-"""The card of a dataset, ``dataset.toml``: what it is, whose it is, what its labels mean, how it is split."""
+"""Dataset card, ``dataset.toml``: name, license, meaning of the labels, splits and expected counts."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
+from protgraph.validation import describe_errors
 
 __all__ = ["DatasetCard", "SplitCount", "TaskCard", "load_card", "parse_card"]
 
 
 @dataclass(frozen=True)
 class SplitCount:
-    """How much one split holds.
+    """Numbers of proteins, residues and labels of a split.
 
     Parameters
     ----------
     proteins : int
         Examples (one graph each).
     residues : int, optional
-        Their residues; None before the structures are read.
+        Residues; None if the structures have not been read.
     labeled : int, optional
-        Residues with a known label, or proteins for a label per protein.
+        Residues with a known label; for labels per protein, proteins with one.
     per_class : tuple of int
-        How many of each class, or how many positives of each label; empty for values.
+        Examples of each class, or positives of each label; empty for regression.
     """
 
     proteins: int
@@ -37,7 +40,7 @@ class SplitCount:
     per_class: tuple[int, ...] = ()
 
     def __add__(self, other: SplitCount) -> SplitCount:
-        """The counts of both; what one does not know, the sum does not."""
+        """Add counts; a count that is None in either is None in the sum."""
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("proteins", "residues", "labeled"))
         sums = (None if None in pair else sum(pair) for pair in pairs)
         return SplitCount(*sums, tuple(a + b for a, b in zip(self.per_class, other.per_class, strict=True)))
@@ -45,7 +48,18 @@ class SplitCount:
 
 @dataclass(frozen=True)
 class TaskCard:
-    """One task of a dataset: its target, the definition of its labels, and which proteins take part."""
+    """Task of a dataset.
+
+    Parameters
+    ----------
+    target : Target
+    labels : str
+        Definition and source of the labels.
+    examples : str
+        Which proteins take part.
+    counts : mapping of str to SplitCount
+        Expected counts of each split.
+    """
 
     target: Target
     labels: str
@@ -55,18 +69,16 @@ class TaskCard:
 
 @dataclass(frozen=True)
 class DatasetCard:
-    """A dataset's card.
+    """Description of a dataset.
 
     Parameters
     ----------
     name, version, license, citation, description : str
-        What to call it and what it is.
     split_rule : str
-        How proteins were divided and what no split shares with another.
+        How proteins were assigned to splits, and what no two splits share.
     splits : mapping of str to SplitCount
-        Its splits, in order.
+        Splits, in order.
     tasks : mapping of str to TaskCard
-        Its tasks.
     """
 
     name: str
@@ -79,106 +91,117 @@ class DatasetCard:
     tasks: Mapping[str, TaskCard]
 
 
+class _Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _CountSchema(_Schema):
+    proteins: int
+    residues: int
+    labeled: int | None = None
+    per_class: list[int] = []
+
+    def count(self) -> SplitCount:
+        return SplitCount(self.proteins, self.residues, self.labeled, tuple(self.per_class))
+
+
+class _SplitsSchema(_Schema):
+    model_config = ConfigDict(extra="allow", strict=True)
+    __pydantic_extra__: dict[str, _CountSchema]
+    rule: str
+
+
+class _TaskSchema(_Schema):
+    level: Literal["node", "edge", "graph", "pair"]
+    kind: Literal["classification", "multilabel", "regression", "vectors", "coordinates"]
+    size: int | None = None
+    names: list[str] = []
+    unit: str = "dimensionless"
+    head: str | None = None
+    separation: int = 0
+    labels: str
+    examples: str
+    splits: dict[str, _CountSchema]
+
+
+class _CardSchema(_Schema):
+    name: str
+    version: str
+    license: str
+    citation: str
+    description: str
+    splits: _SplitsSchema
+    tasks: dict[str, _TaskSchema]
+
+
 def load_card(path: str | Path) -> DatasetCard:
-    """Read ``dataset.toml``; a missing key or a wrong type is a :class:`DatasetError` that says where."""
+    """Read ``dataset.toml``.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read, a key is missing or unknown, or a value is invalid; with the path of the key.
+    """
     try:
         with open(path, "rb") as file:
             table = tomllib.load(file)
     except OSError as e:
         raise DatasetError(f"no dataset card at {str(path)!r}: {e.strerror}") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise DatasetError(f"{path} is not TOML: {e}") from e
+        raise DatasetError(f"{path} is not valid TOML: {e}") from e
     return parse_card(table, where=str(path))
 
 
 def parse_card(table: Mapping[str, Any], *, where: str = "card") -> DatasetCard:
-    """A card from plain data.
+    """Create a card from plain data; ``where`` is the file in error messages.
+
+    Raises
+    ------
+    DatasetError
+        If a key is missing or unknown, or a value is invalid; with the path of the key.
 
     Examples
     --------
-    >>> parse_card({"name": "mine"})
+    >>> parse_card({"name": 3})
     Traceback (most recent call last):
         ...
-    protgraph.errors.DatasetError: card: key 'version' is missing
+    protgraph.errors.DatasetError: card: name = 3. Allowed: a string.
+    version is missing. ...
     """
-    text = ("name", "version", "license", "citation", "description")
-    _known(table, {*text, "splits", "tasks"}, where)
-    given = {key: _get(table, key, str, where) for key in text}
-    splits = _get(table, "splits", dict, where)
-    rule = _get(splits, "rule", str, f"{where} [splits]")
-    counts = {name: _count(splits, name, f"{where} [splits]") for name in splits if name != "rule"}
-    tasks = _get(table, "tasks", dict, where)
-    if not counts or not tasks:
-        raise DatasetError(f"{where}: a card has at least one split and one task")
-    cards = {name: _task(tasks, name, set(counts), f"{where} [tasks.{name}]") for name in tasks}
-    return DatasetCard(**given, split_rule=rule, splits=MappingProxyType(counts), tasks=MappingProxyType(cards))
-
-
-def _task(tasks: Mapping[str, Any], name: str, splits: set[str], where: str) -> TaskCard:
-    table = _get(tasks, name, dict, where)
-    target_keys = {"level", "kind", "size", "names", "unit", "head", "separation"}
-    _known(table, {*target_keys, "labels", "examples", "splits"}, where)
-    names = _strings(table, "names", where)
     try:
-        target = Target(
-            name,
-            level=_get(table, "level", str, where),
-            kind=_get(table, "kind", str, where),
-            size=_get(table, "size", int, where, default=len(names)),
-            names=names,
-            unit=_get(table, "unit", str, where, default="dimensionless"),
-            head=_get(table, "head", str, where, default=None),
-            separation=_get(table, "separation", int, where, default=0),
-        )
+        card = _CardSchema.model_validate(dict(table))
+    except ValidationError as e:
+        raise DatasetError(f"{where}: {describe_errors(e, keys=_keys)}") from e
+    splits = {name: schema.count() for name, schema in (card.splits.__pydantic_extra__ or {}).items()}
+    if not splits or not card.tasks:
+        raise DatasetError(f"{where}: a card needs at least one split and one task")
+    tasks = {name: _task(name, schema, set(splits), where) for name, schema in card.tasks.items()}
+    texts = (card.name, card.version, card.license, card.citation, card.description, card.splits.rule)
+    return DatasetCard(*texts, splits=MappingProxyType(splits), tasks=MappingProxyType(tasks))
+
+
+def _task(name: str, task: _TaskSchema, splits: set[str], where: str) -> TaskCard:
+    names, size = tuple(task.names), len(task.names) if task.size is None else task.size
+    try:
+        target = Target(name, task.level, task.kind, size, names, task.unit, task.head, task.separation)
     except DatasetError as e:
-        raise e if str(e).startswith(where) else DatasetError(f"{where}: {e}") from e
-    held = _get(table, "splits", dict, where)
-    _known(held, splits, f"{where} splits")
-    counts = {split: _count(held, split, f"{where} splits") for split in held}
-    for split, count in counts.items():
+        raise DatasetError(f"{where}: tasks.{name}: {e}") from e
+    for split, count in task.splits.items():
+        path = f"{where}: tasks.{name}.splits.{split}"
+        if split not in splits:
+            raise DatasetError(f"{path}: unknown split. Splits of the card: {', '.join(sorted(splits))}.")
         if count.per_class and len(count.per_class) != target.size:
-            raise DatasetError(f"{where} splits.{split}: {len(count.per_class)} counts for {target.size} classes")
-    labels, examples = (_get(table, key, str, where) for key in ("labels", "examples"))
-    return TaskCard(target, labels, examples, MappingProxyType(counts))
+            raise DatasetError(f"{path}: per_class has {len(count.per_class)} counts for {target.size} classes")
+    counts = {split: count.count() for split, count in task.splits.items()}
+    return TaskCard(target, task.labels, task.examples, MappingProxyType(counts))
 
 
-def _count(table: Mapping[str, Any], key: str, where: str) -> SplitCount:
-    given = _get(table, key, dict, where)
-    where = f"{where} {key}"
-    _known(given, {"proteins", "residues", "labeled", "per_class"}, where)
-    per_class = _get(given, "per_class", list, where, default=[])
-    if not all(type(n) is int for n in per_class):
-        raise DatasetError(f"{where}: per_class must be a list of whole numbers, got {per_class!r}")
-    return SplitCount(
-        _get(given, "proteins", int, where),
-        _get(given, "residues", int, where),
-        _get(given, "labeled", int, where, default=None),
-        tuple(per_class),
-    )
-
-
-_REQUIRED = object()
-
-
-def _get(table: Mapping[str, Any], key: str, kind: type, where: str, *, default: Any = _REQUIRED) -> Any:
-    if key not in table:
-        if default is _REQUIRED:
-            raise DatasetError(f"{where}: key {key!r} is missing")
-        return default
-    if type(table[key]) is not kind:
-        word = {str: "a string", int: "a whole number", dict: "a table", list: "a list"}[kind]
-        raise DatasetError(f"{where}: {key} must be {word}, got {table[key]!r}")
-    return table[key]
-
-
-def _strings(table: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    given = _get(table, key, list, where, default=[])
-    if not all(isinstance(s, str) for s in given):
-        raise DatasetError(f"{where}: {key} must be a list of strings, got {given!r}")
-    return tuple(given)
-
-
-def _known(table: Mapping[str, Any], allowed: set[str], where: str) -> None:
-    unknown = sorted(set(table) - allowed)
-    if unknown:
-        raise DatasetError(f"{where}: unknown key {unknown[0]!r}; it takes {', '.join(sorted(allowed))}")
+def _keys(path: Sequence[int | str]) -> tuple[str, ...]:
+    """Return the allowed keys beside a key of a card."""
+    if len(path) > 2 and "splits" in path[:-1]:
+        schema: type[_Schema] = _CountSchema
+    elif len(path) == 3:
+        schema = _TaskSchema
+    else:
+        schema = _SplitsSchema if path[0] == "splits" and len(path) == 2 else _CardSchema
+    return tuple(schema.model_fields)

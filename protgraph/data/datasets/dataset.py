@@ -1,4 +1,4 @@
-"""Where proteins and their labels come from: :class:`Dataset`."""
+"""Datasets: proteins with labels for named tasks, in splits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
-from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, absent_residues, align, count_labels
+from protgraph.data.datasets.labels import (
+    Labels,
+    ProteinLabels,
+    ResidueLabels,
+    absent_residues_error,
+    align,
+    count_labels,
+)
 from protgraph.errors import UnknownNameError, suggest
 from protgraph.structure.io.read_options import ReadOptions
 
@@ -21,22 +28,20 @@ __all__ = ["Dataset", "Example", "Labels", "ProteinLabels", "ResidueLabels", "al
 
 @dataclass(frozen=True)
 class Example:
-    """One protein to be one graph: a structure file, the chains of it, and the split that they are in.
-
-    It may be a record of a FASTA file instead.
+    """One example of a dataset: chains of a structure file, or a record of a FASTA file. It becomes one graph.
 
     Parameters
     ----------
     id : str
-        Unique in the dataset: ``"1ubq_A"``.
+        Unique identifier in the dataset, e.g. ``"1ubq_A"``.
     path : Path
-        Structure file.
+        Structure or FASTA file.
     chains : tuple of str, optional
-        Author chain ids that make the protein; None takes every protein chain.
+        Author chain ids; None: all protein chains.
     split : str
-        Name of its split.
+        Name of the split.
     record : str, optional
-        Name of the record, where the file is FASTA; None where it is a structure.
+        Name of the record of a FASTA file; None for structure files.
     """
 
     id: str
@@ -47,7 +52,11 @@ class Example:
 
 
 class Dataset(ABC):
-    """Proteins with labels for named tasks, in splits; see :class:`~protgraph.data.datasets.card.DatasetCard`."""
+    """Base class of datasets: proteins with labels for named tasks, in splits.
+
+    Subclasses set ``card`` (:class:`~protgraph.data.datasets.card.DatasetCard`) and implement :meth:`examples` and
+    :meth:`labels`.
+    """
 
     card: DatasetCard
     read_options: ReadOptions = ReadOptions()
@@ -55,34 +64,34 @@ class Dataset(ABC):
 
     @property
     def name(self) -> str:
-        """Name on the card."""
+        """Name of the dataset, from the card."""
         return self.card.name
 
     @property
     def version(self) -> str:
-        """Version on the card; a change of proteins, labels or splits changes it."""
+        """Version from the card; changes with proteins, labels or splits."""
         return self.card.version
 
     def tasks(self) -> list[str]:
-        """Names of the tasks that it has labels for."""
+        """Return the names of the tasks."""
         return list(self.card.tasks)
 
     def target(self, task: str) -> Target:
-        """What the task's labels are."""
+        """Return the target of a task."""
         return self._task(task).target
 
     def splits(self, task: str) -> list[str]:
-        """The splits that hold examples of the task, in the card's order."""
-        held = {example.split for example in self.examples(task)}
-        return [split for split in self.card.splits if split in held]
+        """Return the splits that have examples of a task, in the order of the card."""
+        used = {example.split for example in self.examples(task)}
+        return [split for split in self.card.splits if split in used]
 
     @abstractmethod
     def examples(self, task: str, split: str | None = None) -> list[Example]:
-        """The task's proteins, all or those of one split, in a fixed order."""
+        """Return the examples of a task, of all splits or of one, in a fixed order."""
 
     @abstractmethod
     def labels(self, task: str, example: Example) -> Labels | None:
-        """The labels of one protein, to be joined with :func:`align`; None where the task derives them itself."""
+        """Return the labels of an example, to be joined with :func:`align`; None if the task computes them."""
 
     def read(self, example: Example) -> Residues:
         """Return the residues of one protein, nothing hidden."""
@@ -99,7 +108,7 @@ class Dataset(ABC):
         return residues if example.chains is None else residues.chains(example.chains)
 
     def check(self, task: str) -> dict[str, SplitCount]:
-        """Read every structure, join its labels, and count.
+        """Read all structures, align their labels and count.
 
         Returns
         -------
@@ -109,22 +118,22 @@ class Dataset(ABC):
         Raises
         ------
         LabelError
-            One for all labels of absent residues, in whichever files they are.
+            If labels refer to absent residues; one error for all files.
         """
-        target, found = self.target(task), []
+        target, errors = self.target(task), []
         counts: dict[str, SplitCount] = {}
         for example in self.examples(task):
             residues, labels = self.read(example), self.labels(task, example)
             if isinstance(labels, ResidueLabels) and (absent := labels.absent(residues)).any():
-                found.append((labels.name or residues.name, labels, absent))
+                errors.append((labels.name or residues.name, labels, absent))
             if labels is None:
-                one = SplitCount(1, len(residues))
+                count = SplitCount(1, len(residues))
             else:
-                one = count_labels(align(labels, residues, strict=False), target, len(residues))
-            before = counts.get(example.split)
-            counts[example.split] = one if before is None else before + one
-        if found:
-            raise absent_residues(found)
+                count = count_labels(align(labels, residues, strict=False), target, len(residues))
+            total = counts.get(example.split)
+            counts[example.split] = count if total is None else total + count
+        if errors:
+            raise absent_residues_error(errors)
         return {split: counts[split] for split in self.splits(task)}
 
     def _task(self, task: str) -> TaskCard:
@@ -133,5 +142,5 @@ class Dataset(ABC):
         except KeyError:
             raise UnknownNameError(
                 f"dataset {self.name!r} has no task {task!r}.{suggest(task, self.card.tasks)} "
-                f"It has {', '.join(sorted(self.card.tasks))}."
+                f"Tasks: {', '.join(sorted(self.card.tasks))}."
             ) from None

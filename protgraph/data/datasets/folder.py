@@ -1,9 +1,9 @@
-"""A user's own data: a folder of structure or FASTA files, with a table of labels or for a task that needs none.
+"""User data as a dataset: a folder of structure or FASTA files, with a label table or for a task without label table.
 
-The table has a header. Columns: ``file`` (or ``id``: the file's name, with or without its suffix; of a FASTA file of
-several records, a record's name, or the file's with "#" and that); ``chain``, ``res_id`` and, where there are any,
-``ins_code`` for labels per residue (``chain`` alone narrows a protein to one chain); ``split`` or ``cluster``, if
-wanted. Every other column is a label. Without any, the table says which files take part, and how they are divided.
+The table has a header. Key columns: ``file`` or ``id`` (file name, with or without suffix; for a FASTA file of several
+records, the name of a record, or ``file#record``); ``chain``, ``res_id`` and, if needed, ``ins_code`` for labels per
+residue (``chain`` without ``res_id`` selects one chain of a protein); optionally ``split`` or ``cluster``. Every other
+column is a label. A table without labels selects files and splits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder_index import FolderIndex, index_folder, index_table, label_columns
-from protgraph.data.datasets.label_table import LabelTable, read_label_table, read_values
+from protgraph.data.datasets.label_table import LabelTable, parse_labels, read_label_table
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
 from protgraph.data.datasets.protein_files import open_folder
 from protgraph.data.datasets.split_assignment import SplitAssignment, SplitUnit, assign_random_splits, splits_from_table
@@ -36,52 +36,54 @@ USUAL = ("train", "val", "test")
 
 
 class FolderDataset(Dataset):
-    """Structure or FASTA files of a folder for one task.
+    """Structure or FASTA files of a folder, for one task.
 
-    Labels per residue, and a task that finds its labels itself, make one graph a file, of all its protein chains;
-    labels per protein one graph a file. Where the table has a ``chain`` column (and no ``res_id``), it is one a file
-    and chain. A record of a FASTA file is as good as a file; its residues are numbered from 1, and its chain is "A"
-    unless its header names another.
+    Each file is one example with all its protein chains. If the table has a column ``chain`` and no ``res_id``, each
+    file and chain is one example. Each record of a FASTA file is one example; its residues are numbered from 1, and its
+    chain is "A" unless the header specifies another.
 
     Parameters
     ----------
     folder : str or Path
-        Structure and FASTA files, not searched below.
+        Folder of structure and FASTA files; subfolders are not searched.
     labels : str or Path, optional
-        The table; see the module for its columns. Files that it does not name take no part; without a table all do.
+        Label table; see the module docstring for its columns. Files that are not in the table are not used. Default:
+        all files.
     task : str
-        What to call the task.
+        Name of the task.
     columns : sequence of str, optional
-        Label columns; by default every column that is no key.
+        Label columns. Default: all columns that are not keys.
     kind : {"classification", "multilabel", "regression"}, optional
-        What the labels are. By default texts are classes in sorted order, numbers that are all 0 or 1 are yes/no
-        labels, and other numbers are values.
+        Kind of the labels. Default: classification for text (classes sorted), multilabel if all numbers are 0 or 1,
+        regression for other numbers.
     target : Target, optional
-        What a task that finds its labels in the structure or sequence asks for; label columns are left alone then.
-    fractions, seed
-        Of the random split, where there is no ``split`` column. It divides files; those that share a ``cluster`` or
-        the sequence of a chain stay together.
+        Target of a task that computes its labels from structure or sequence; label columns are ignored.
+    fractions : mapping of str to float
+        Fractions of the random split, if there is no ``split`` column. Files that share a ``cluster`` or the sequence
+        of a chain are assigned to the same split.
+    seed : int
+        Seed of the random split.
+    fingerprint : callable
+        Function of a path that returns its :class:`Fingerprint`, e.g. from a cache.
     read_options : ReadOptions, optional
-        Chains, model, alternate locations and assembly of every file.
-    look : callable
-        Gives what a file holds; one that remembers spares time.
+        Chains, model, alternate locations and assembly of all files.
 
     Attributes
     ----------
     unnamed_files : list of str
-        Files of the folder that the table does not name.
+        Files of the folder that are not in the table.
     unused_columns : list of str
-        Label columns of the table that this task leaves alone.
+        Label columns that the task does not use.
     notes : list of str
-        What whoever uses it should know: files that take no part, and sequences that proteins share.
+        Messages for the user: files that are not used, sequences shared between proteins or splits.
 
     Raises
     ------
     LabelError
-        The table cannot be understood, or names absent files, or one residue or protein twice.
+        If the table is invalid, refers to absent files, or lists a residue or protein twice.
     DatasetError
-        The folder holds nothing; there is neither a table of labels nor a ``target``; the ``split`` column is
-        incomplete or contradicts itself.
+        If the folder has no files, neither a label table nor a ``target`` is given, or the column ``split`` is
+        incomplete or contradictory.
     """
 
     def __init__(
@@ -95,46 +97,48 @@ class FolderDataset(Dataset):
         target: Target | None = None,
         fractions: Mapping[str, float] = FRACTIONS,
         seed: int = 0,
-        look: Callable[[Path], Fingerprint] = fingerprint_file,
+        fingerprint: Callable[[Path], Fingerprint] = fingerprint_file,
         read_options: ReadOptions | None = None,
     ) -> None:
         where = str(labels)
         self.read_options = read_options or ReadOptions()
         if labels is None and target is None:
-            raise DatasetError(f"folder {str(folder)!r}: give a table of labels, or a target that needs none")
-        proteins = open_folder(folder, look=look)
-        members = index_folder(proteins) if labels is None else index_table(proteins, read_label_table(labels), where)
-        given = [] if target is not None else _chosen(members.table, columns, where)
-        self._keys, self._values = members.keys, None
+            raise DatasetError(f"folder {str(folder)!r}: give a label table or the target of a task without one")
+        proteins = open_folder(folder, look=fingerprint)
+        index = index_folder(proteins) if labels is None else index_table(proteins, read_label_table(labels), where)
+        used = [] if target is not None else _select_columns(index.table, columns, where)
+        self._keys, self._values = index.keys, None
         if target is None:
-            self._values, made, classes = read_values(members.table, given, kind, where)
-            level = "node" if members.per_residue else "graph"
-            target = Target(task, level, made, len(classes or given), tuple(classes or given))
-        prints = {e.id: proteins.fingerprint(e) for e in members.examples}
-        division = _divide(members, prints, where, fractions, seed)
-        self._examples = [replace(e, split=s) for e, s in zip(members.examples, division.splits, strict=True)]
-        self._rows = {e.id: own for e, own in zip(members.examples, members.rows, strict=True)}
-        self.unnamed_files = proteins.unnamed(members.examples)
-        self.unused_columns = [c for c in label_columns(members.table) if c not in given]
-        out = [f"{len(self.unnamed_files)} files are not named in {where} and take no part"]
-        self.notes = [*(out if self.unnamed_files else ()), *division.notes]
-        version = _version(self._examples, prints, labels, self.read_options)
-        counts = _counts(self._examples)
-        source = f"from {where}" if given else "found in the structures or sequences themselves"
-        who = "every file of the folder" if labels is None else f"every file that {where} names"
-        tasks = {task: TaskCard(target, source, who, counts)}
-        self.card = DatasetCard(proteins.path.resolve().name, version, "", "", "files of a folder", division.rule, counts, tasks)
+            self._values, kind, classes = parse_labels(index.table, used, kind, where)
+            level = "node" if index.is_per_residue else "graph"
+            target = Target(task, level, kind, len(classes or used), tuple(classes or used))
+        fingerprints = {e.id: proteins.fingerprint(e) for e in index.examples}
+        assignment = _assign_splits(index, fingerprints, where, fractions, seed)
+        self._examples = [replace(e, split=s) for e, s in zip(index.examples, assignment.splits, strict=True)]
+        self._rows = {e.id: rows for e, rows in zip(index.examples, index.rows, strict=True)}
+        self.unnamed_files = proteins.unnamed(index.examples)
+        self.unused_columns = [c for c in label_columns(index.table) if c not in used]
+        unused = [f"{len(self.unnamed_files)} files are not in {where} and are not used"]
+        self.notes = [*(unused if self.unnamed_files else ()), *assignment.notes]
+        counts, name = _counts(self._examples), proteins.path.resolve().name
+        source = f"from {where}" if used else "computed from the structures or sequences"
+        files = "all files of the folder" if labels is None else f"all files in {where}"
+        version = _version(self._examples, fingerprints, labels, self.read_options)
+        tasks = {task: TaskCard(target, source, files, counts)}
+        self.card = DatasetCard(name, version, "", "", "files of a folder", assignment.rule, counts, tasks)
 
     @property
     def has_labels(self) -> bool:
-        """Whether labels are of the table."""
+        """Whether the labels are from the table."""
         return self._values is not None
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:
+        """Return the examples of a split, or all."""
         self._task(task)
         return [e for e in self._examples if split in (None, e.split)]
 
     def labels(self, task: str, example: Example) -> Labels | None:
+        """Return the labels of an example; None if the task computes them."""
         self._task(task)
         if self._values is None:
             return None
@@ -144,33 +148,33 @@ class FolderDataset(Dataset):
         return ResidueLabels(*(key[rows] for key in self._keys), self._values[rows], name=example.path.name)
 
 
-def _chosen(table: LabelTable, columns: Sequence[str] | None, where: str) -> list[str]:
-    free = label_columns(table)
-    missing = [c for c in columns or () if c not in free]
-    if missing or not free:
+def _select_columns(table: LabelTable, columns: Sequence[str] | None, where: str) -> list[str]:
+    available = label_columns(table)
+    missing = [c for c in columns or () if c not in available]
+    if missing or not available:
         what = f"no label column {missing[0]!r}" if missing else "no label column"
-        raise LabelError(f"{where}: {what}; its columns are {', '.join(table)}")
-    return free if columns is None else list(columns)
+        raise LabelError(f"{where}: {what}. Columns: {', '.join(table)}.")
+    return available if columns is None else list(columns)
 
 
-def _divide(
-    members: FolderIndex, prints: Mapping[str, Fingerprint], where: str, fractions: Mapping[str, float], seed: int
+def _assign_splits(
+    index: FolderIndex, fingerprints: Mapping[str, Fingerprint], where: str, fractions: Mapping[str, float], seed: int
 ) -> SplitAssignment:
-    """The split of each example. At random, all chains of a file or record go one way."""
-    table, tied = members.table, []
-    for example, own in zip(members.examples, members.rows, strict=True):
-        content = prints[example.id].of(_parts(example, prints[example.id]))
-        clusters = frozenset(table["cluster"][own].tolist() if "cluster" in table else ()) - {""}
-        tied.append(SplitUnit(example.id, content.known, clusters, bool(content.sequences)))
+    """Assign each example to a split. Random splits keep all chains of a file or record together."""
+    table, units = index.table, []
+    for example, rows in zip(index.examples, index.rows, strict=True):
+        content = fingerprints[example.id].of(_parts(example, fingerprints[example.id]))
+        clusters = frozenset(table["cluster"][rows].tolist() if "cluster" in table else ()) - {""}
+        units.append(SplitUnit(example.id, content.known, clusters, bool(content.sequences)))
     if "split" in table:
-        return splits_from_table(_given(table["split"], members.rows, where), tied, where)
-    places = [(example.path, example.record) for example in members.examples]
-    whole: dict[tuple[Path, str | None], SplitUnit] = {}
-    for place, one in zip(places, tied, strict=True):
-        whole[place] = one.joined(whole[place]) if place in whole else one
-    division = assign_random_splits(list(whole.values()), fractions=fractions, seed=seed)
-    split = dict(zip(whole, division.splits, strict=True))
-    return replace(division, splits=tuple(split[place] for place in places))
+        return splits_from_table(_splits_in_table(table["split"], index.rows, where), units, where)
+    sources = [(example.path, example.record) for example in index.examples]
+    merged: dict[tuple[Path, str | None], SplitUnit] = {}
+    for source, unit in zip(sources, units, strict=True):
+        merged[source] = unit.merge(merged[source]) if source in merged else unit
+    assignment = assign_random_splits(list(merged.values()), fractions=fractions, seed=seed)
+    split = dict(zip(merged, assignment.splits, strict=True))
+    return replace(assignment, splits=tuple(split[source] for source in sources))
 
 
 def _parts(example: Example, fingerprint: Fingerprint) -> tuple[str, ...] | None:
@@ -178,27 +182,28 @@ def _parts(example: Example, fingerprint: Fingerprint) -> tuple[str, ...] | None
     return example.chains if fingerprint.records is None else (example.record or "",)
 
 
-def _given(column: np.ndarray, rows: Sequence[np.ndarray], where: str) -> list[str]:
-    """The one split of each protein."""
-    found = [sorted(set(column[own].tolist())) for own in rows]
-    for own, names in zip(rows, found, strict=True):
+def _splits_in_table(column: np.ndarray, rows: Sequence[np.ndarray], where: str) -> list[str]:
+    """Return the split of each protein."""
+    splits = [sorted(set(column[own].tolist())) for own in rows]
+    for own, names in zip(rows, splits, strict=True):
         if names == [""] or len(names) > 1:
-            raise DatasetError(f"{where}: the protein of row {own[0] + 1} has the splits {names}; it needs exactly one")
-    return [names[0] for names in found]
+            raise DatasetError(f"{where}: the protein of row {own[0] + 1} has the splits {names}; allowed: one")
+    return [names[0] for names in splits]
 
 
 def _version(
-    examples: list[Example], prints: Mapping[str, Fingerprint], labels: str | Path | None, read: ReadOptions
+    examples: list[Example], fingerprints: Mapping[str, Fingerprint], labels: str | Path | None, read: ReadOptions
 ) -> str:
-    """12 hexadecimal digits that change with the bytes of the files, the splits, or the bytes of the table."""
-    told = [(e.id, e.chains, e.split, e.record, prints[e.id].digest) for e in sorted(examples, key=lambda e: e.id)]
+    """Return 12 hexadecimal digits that depend on the content of files and table, the splits and the read options."""
+    by_id = sorted(examples, key=lambda e: e.id)
+    parts = repr([(e.id, e.chains, e.split, e.record, fingerprints[e.id].digest) for e in by_id])
     table = b"" if labels is None else Path(labels).read_bytes()
-    chosen = repr(read.to_dict()) if read != ReadOptions() else ""
-    return hashlib.sha256((repr(told) + chosen).encode() + table).hexdigest()[:12]
+    options = repr(read.to_dict()) if read != ReadOptions() else ""
+    return hashlib.sha256((parts + options).encode() + table).hexdigest()[:12]
 
 
 def _counts(examples: list[Example]) -> dict[str, SplitCount]:
-    """How many proteins each split has, the usual splits first."""
-    held = [e.split for e in examples]
-    order = [s for s in USUAL if s in held] + sorted(set(held) - set(USUAL))
-    return {split: SplitCount(held.count(split)) for split in order}
+    """Count the proteins of each split; train, val and test come first."""
+    splits = [e.split for e in examples]
+    order = [s for s in USUAL if s in splits] + sorted(set(splits) - set(USUAL))
+    return {split: SplitCount(splits.count(split)) for split in order}

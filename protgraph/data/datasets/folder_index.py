@@ -1,4 +1,4 @@
-"""Which proteins of a folder take part in a dataset, as one table says, and which of its rows are of each."""
+"""Index of a folder and its label table: examples and the table rows of each."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from protgraph.data.datasets.dataset import Example
-from protgraph.data.datasets.label_table import LabelTable, residue_numbers
+from protgraph.data.datasets.label_table import LabelTable, parse_residue_numbers
 from protgraph.data.datasets.protein_files import ProteinFile, ProteinFolder, source_ids
 from protgraph.errors import LabelError
 
-__all__ = ["FolderIndex", "index_folder", "label_columns", "index_table"]
+__all__ = ["FolderIndex", "index_folder", "index_table", "label_columns"]
 
 IDENTITY = ("file", "id", "chain", "res_id", "ins_code")
 KEYS = (*IDENTITY, "split", "cluster")
@@ -19,17 +19,17 @@ KEYS = (*IDENTITY, "split", "cluster")
 
 @dataclass(frozen=True, eq=False)
 class FolderIndex:
-    """Proteins to be examples, their splits still open.
+    """Examples of a folder, before they are assigned to splits.
 
     Parameters
     ----------
     examples : tuple of Example
     rows : tuple of ndarray
-        ``(R,)`` int64 of each example: its rows in the table.
+        ``(R,)`` int64 for each example: its rows in the table.
     table : mapping of str to ndarray
-        Empty where there is none.
+        Columns of the label table; empty if there is none.
     keys : tuple of ndarray
-        Chain, number and insertion code of each row, where rows are of residues; else empty.
+        Chain, number and insertion code of each row if labels are per residue; else empty.
     """
 
     examples: tuple[Example, ...]
@@ -38,23 +38,23 @@ class FolderIndex:
     keys: tuple[np.ndarray, ...] = ()
 
     @property
-    def per_residue(self) -> bool:
-        """Whether rows are of residues."""
+    def is_per_residue(self) -> bool:
+        """Whether the labels are per residue."""
         return bool(self.keys)
 
 
 def label_columns(table: LabelTable) -> list[str]:
-    """The columns that are labels."""
+    """Return the columns that are labels."""
     return [column for column in table if column not in KEYS]
 
 
 def index_folder(folder: ProteinFolder) -> FolderIndex:
-    """Every structure file and FASTA record of a folder.
+    """Index all structure files and FASTA records of a folder.
 
     Raises
     ------
     DatasetError
-        There is none.
+        If there are none.
     """
     sources = folder.proteins()
     rows, examples = _examples(sources, list(range(len(sources))), [""] * len(sources))
@@ -62,21 +62,21 @@ def index_folder(folder: ProteinFolder) -> FolderIndex:
 
 
 def index_table(folder: ProteinFolder, table: LabelTable, where: str) -> FolderIndex:
-    """The files, records and chains that a table names.
+    """Index the files, records and chains that a table lists.
 
     Raises
     ------
     LabelError
-        It does not say which protein or residue, names absent files, or one protein or residue twice.
+        If key columns are missing, a file does not exist, or a protein or residue is listed twice.
     """
-    given = [c for c in ("file", "id") if c in table]
-    if len(given) != 1:
-        raise LabelError(f"{where}: one column 'file' or 'id' says which protein; its columns are {', '.join(table)}")
+    key = [c for c in ("file", "id") if c in table]
+    if len(key) != 1:
+        raise LabelError(f"{where}: needs one column 'file' or 'id', not both. Columns: {', '.join(table)}.")
     per_residue = "res_id" in table
     if per_residue and "chain" not in table:
-        raise LabelError(f"{where}: labels per residue need a 'chain' column beside 'res_id'")
-    sources, file = folder.named(table[given[0]].tolist(), where)
-    keys = (table["chain"], *residue_numbers(table, where)) if per_residue else ()
+        raise LabelError(f"{where}: labels per residue need the column 'chain' in addition to 'res_id'")
+    sources, file = folder.named(table[key[0]].tolist(), where)
+    keys = (table["chain"], *parse_residue_numbers(table, where)) if per_residue else ()
     chain = table["chain"].tolist() if "chain" in table and not per_residue else [""] * len(file)
     _no_duplicates(_row_names([sources[f].name for f in file], chain, keys), table, where)
     rows, examples = _examples(sources, file, chain)
@@ -84,7 +84,7 @@ def index_table(folder: ProteinFolder, table: LabelTable, where: str) -> FolderI
 
 
 def _row_names(files: list[str], chains: list[str], keys: tuple[np.ndarray, ...]) -> list[str]:
-    """What each row labels, readable: ``1ubq.pdb``, ``1ubq.pdb chain A``, ``1ubq.pdb A:42``."""
+    """Return a readable name per row: ``1ubq.pdb``, ``1ubq.pdb chain A``, ``1ubq.pdb A:42``."""
     if not keys:
         return [f"{file} chain {chain}" if chain else file for file, chain in zip(files, chains, strict=True)]
     residues = zip(*(key.tolist() for key in keys), strict=True)
@@ -92,20 +92,20 @@ def _row_names(files: list[str], chains: list[str], keys: tuple[np.ndarray, ...]
 
 
 def _no_duplicates(names: list[str], table: LabelTable, where: str) -> None:
-    told = [column for name, column in table.items() if name not in IDENTITY]
+    values = [column for name, column in table.items() if name not in IDENTITY]
     seen: dict[str, int] = {}
     for row, name in enumerate(names):
         first = seen.setdefault(name, row)
         if first != row:
-            same = all(column[first] == column[row] for column in told)
-            verdict = "say the same" if same else "contradict each other"
-            raise LabelError(f"{where}: rows {first + 1} and {row + 1} are both of {name} and {verdict}; keep one")
+            same = all(column[first] == column[row] for column in values)
+            how = "with the same" if same else "with different"
+            raise LabelError(f"{where}: rows {first + 1} and {row + 1} are both for {name}, {how} values. Keep one.")
 
 
 def _examples(
     sources: list[ProteinFile], file: list[int], chain: list[str]
 ) -> tuple[tuple[np.ndarray, ...], tuple[Example, ...]]:
-    """The rows of each file and chain, in order of appearance, and the example that it is."""
+    """Return the rows of each file and chain, in order of appearance, and its example."""
     ids = source_ids(sources)
     rows: dict[tuple[int, str], list[int]] = {}
     for row, key in enumerate(zip(file, chain, strict=True)):

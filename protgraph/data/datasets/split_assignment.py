@@ -1,4 +1,4 @@
-"""Which split each protein of one's own is in: as a table says, or at random with what belongs together in one."""
+"""Assignment of user proteins to splits, from a table or at random by group."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import NamedTuple
 from protgraph.data.datasets.splits import group_split, linked_groups
 from protgraph.errors import DatasetError
 
-__all__ = ["SplitAssignment", "SplitUnit", "splits_from_table", "assign_random_splits"]
+__all__ = ["SplitAssignment", "SplitUnit", "assign_random_splits", "splits_from_table"]
 
 
 class SplitUnit(NamedTuple):
-    """One protein, and what ties it to others.
+    """Protein to assign to a split, and its links to other proteins.
 
     Parameters
     ----------
     name : str
-        Unique.
+        Unique name.
     sequences : frozenset of str
         Digests of the sequences of its chains; see :class:`protgraph.data.datasets.fingerprint.Fingerprint`.
     clusters : frozenset of str
-        Clusters that a table puts it in.
+        Clusters from the table.
     is_readable : bool
-        Whether a protein can be read from its file at all.
+        False if no protein can be read from the file.
     """
 
     name: str
@@ -33,24 +33,24 @@ class SplitUnit(NamedTuple):
     clusters: frozenset[str] = frozenset()
     is_readable: bool = True
 
-    def joined(self, other: SplitUnit) -> SplitUnit:
-        """Both as one, which has the name that is first in order."""
-        ties = self.sequences | other.sequences, self.clusters | other.clusters
-        return SplitUnit(min(self.name, other.name), *ties, self.is_readable or other.is_readable)
+    def merge(self, other: SplitUnit) -> SplitUnit:
+        """Merge two units; the name is the first in sorted order."""
+        links = self.sequences | other.sequences, self.clusters | other.clusters
+        return SplitUnit(min(self.name, other.name), *links, self.is_readable or other.is_readable)
 
 
 @dataclass(frozen=True)
 class SplitAssignment:
-    """What :func:`assign_random_splits` and :func:`splits_from_table` come to.
+    """Result of :func:`assign_random_splits` and :func:`splits_from_table`.
 
     Parameters
     ----------
     splits : tuple of str
-        The split of each protein.
+        Split of each protein.
     rule : str
-        How they were divided, for the card.
+        Rule of the assignment, for the dataset card.
     notes : tuple of str
-        What whoever made the split should know.
+        Messages for the user, e.g. about shared sequences.
     """
 
     splits: tuple[str, ...]
@@ -58,11 +58,19 @@ class SplitAssignment:
     notes: tuple[str, ...] = ()
 
 
-def assign_random_splits(proteins: Sequence[SplitUnit], *, fractions: Mapping[str, float], seed: int) -> SplitAssignment:
-    """A random split in which proteins that share a cluster or a sequence, also by way of others, stay together.
+def assign_random_splits(
+    proteins: Sequence[SplitUnit], *, fractions: Mapping[str, float], seed: int
+) -> SplitAssignment:
+    """Assign proteins to random splits; proteins linked by clusters or equal sequences stay together.
 
-    The same proteins in another order get the same splits. What cannot be read goes to the training split, where it is
-    missed the least.
+    The result does not depend on the order of proteins. Unreadable proteins are assigned to the training split.
+
+    Parameters
+    ----------
+    proteins : sequence of SplitUnit
+    fractions : mapping of str to float
+        Fraction of each split; they sum to 1.
+    seed : int
     """
     links = [{("sequence", s) for s in p.sequences} | {("cluster", c) for c in p.clusters} for p in proteins]
     first: dict[int, str] = {}
@@ -70,47 +78,46 @@ def assign_random_splits(proteins: Sequence[SplitUnit], *, fractions: Mapping[st
     for g, protein in zip(group, proteins, strict=True):
         first[g] = min(first.get(g, protein.name), protein.name)
     readable = [i for i, protein in enumerate(proteins) if protein.is_readable]
-    drawn = group_split([first[group[i]] for i in readable], fractions=fractions, seed=seed)
-    where = dict(zip(readable, drawn, strict=True))
+    assigned = group_split([first[group[i]] for i in readable], fractions=fractions, seed=seed)
+    split_of = dict(zip(readable, assigned, strict=True))
     by = "a sequence or cluster" if any(p.clusters for p in proteins) else "a sequence"
-    rule = f"random, seed {seed}, {dict(fractions)}; proteins that share {by} are in one split"
-    often = Counter(sequence for protein in proteins for sequence in protein.sequences)
-    tied = sum(any(often[s] > 1 for s in protein.sequences) for protein in proteins)
-    shared = [f"{tied} of {len(proteins)} proteins share a sequence with another one and are in one split with it"]
-    empty = [name for name, share in fractions.items() if share > 0 and name not in drawn]
-    few = f"nothing is left for {' and '.join(empty)}: give more proteins, or a table with a column 'split'"
-    told = (*(shared if tied else ()), *([few] if empty else ()))
-    return SplitAssignment(tuple(where.get(i, "train") for i in range(len(proteins))), rule, told)
+    rule = f"random, seed {seed}, {dict(fractions)}; proteins that share {by} are in the same split"
+    frequency = Counter(sequence for protein in proteins for sequence in protein.sequences)
+    linked = sum(any(frequency[s] > 1 for s in protein.sequences) for protein in proteins)
+    shared = f"{linked} of {len(proteins)} proteins share a sequence with another protein and are in the same split"
+    empty = [name for name, share in fractions.items() if share > 0 and name not in assigned]
+    few = f"no proteins are left for {' and '.join(empty)}: add proteins, or a table with a column 'split'"
+    notes = (*([shared] if linked else ()), *([few] if empty else ()))
+    return SplitAssignment(tuple(split_of.get(i, "train") for i in range(len(proteins))), rule, notes)
 
 
-def splits_from_table(given: Sequence[str], proteins: Sequence[SplitUnit], where: str) -> SplitAssignment:
-    """The splits of a table; sequences that are in more than one are noted.
+def splits_from_table(splits: Sequence[str], proteins: Sequence[SplitUnit], where: str) -> SplitAssignment:
+    """Check the splits of a table, and note sequences that are in more than one split.
 
     Parameters
     ----------
-    given : sequence of str
-        The split of each protein.
+    splits : sequence of str
+        Split of each protein.
     proteins : sequence of SplitUnit
     where : str
-        What errors call the table.
+        Name of the table in messages.
 
     Raises
     ------
     DatasetError
-        Nothing is in the split "train".
+        If no protein is in the split "train".
     """
-    found = set(given)
-    if "train" not in found:
+    if "train" not in splits:
         raise DatasetError(
-            f"{where}: no protein is in split 'train', only in {sorted(found)}; call the usual ones train, val and test"
+            f"{where}: no protein is in split 'train', only in {sorted(set(splits))}. Use the names train, val, test."
         )
-    splits: dict[str, set[str]] = {}
-    for split, protein in zip(given, proteins, strict=True):
+    splits_of: dict[str, set[str]] = {}
+    for split, protein in zip(splits, proteins, strict=True):
         for sequence in protein.sequences:
-            splits.setdefault(sequence, set()).add(split)
-    crossing = [names for names in splits.values() if len(names) > 1]
+            splits_of.setdefault(sequence, set()).add(split)
+    crossing = [names for names in splits_of.values() if len(names) > 1]
     notes = ()
     if crossing:
         number = "1 sequence is" if len(crossing) == 1 else f"{len(crossing)} sequences are"
-        notes = (f"{number} in more than one split ({', '.join(sorted(set.union(*crossing)))}), as {where} has it",)
-    return SplitAssignment(tuple(given), f"as {where} says", notes)
+        notes = (f"{number} in more than one split ({', '.join(sorted(set.union(*crossing)))}) of {where}",)
+    return SplitAssignment(tuple(splits), f"column 'split' of {where}", notes)

@@ -1,10 +1,16 @@
-"""Splits of proteins into train, validation and test, so that what belongs together stays together."""
+"""Random splits into train, validation and test in which groups stay together, and the groups themselves.
+
+Not sklearn.model_selection.GroupShuffleSplit: its fractions count groups, not proteins, and it makes two splits
+(documentation of scikit-learn 1.7, 2026-11-22).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from protgraph.errors import DatasetError
 
@@ -14,30 +20,34 @@ FRACTIONS: Mapping[str, float] = {"train": 0.8, "val": 0.1, "test": 0.1}
 
 
 def random_split(ids: Sequence[str], *, fractions: Mapping[str, float] = FRACTIONS, seed: int = 0) -> list[str]:
-    """A random split of each protein; the same proteins in another order get the same splits.
+    """Assign each protein to a random split; the result does not depend on the order of proteins.
 
     Parameters
     ----------
     ids : sequence of str
-        What each protein is called; equal names go to one split.
+        Identifier of each protein; equal identifiers are assigned to the same split.
     fractions : mapping of str to float
-        Share of each split; they add up to 1.
+        Fraction of each split; they sum to 1.
     seed : int
-        Another seed, another split.
 
     Returns
     -------
     list of str
-        The split of each.
+        Split of each protein.
     """
     return group_split(ids, fractions=fractions, seed=seed)
 
 
 def group_split(groups: Sequence[Hashable], *, fractions: Mapping[str, float] = FRACTIONS, seed: int = 0) -> list[str]:
-    """A random split in which no group (a homology cluster, say) is divided.
+    """Assign each protein to a random split without dividing groups, e.g. homology clusters.
 
-    Groups are taken in random order; each goes to the split that is furthest below its share, and every split gets
-    one while there are groups enough.
+    Groups are processed in random order; each is assigned to the split that is furthest below its fraction, and every
+    split gets a group if there are enough.
+
+    Raises
+    ------
+    DatasetError
+        If the fractions are negative or do not sum to 1.
 
     Examples
     --------
@@ -46,33 +56,33 @@ def group_split(groups: Sequence[Hashable], *, fractions: Mapping[str, float] = 
     """
     names = [name for name, share in fractions.items() if share > 0]
     if not names or min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
-        raise DatasetError(f"fractions {dict(fractions)} are not shares that add up to 1")
+        raise DatasetError(f"fractions {dict(fractions)} must be non-negative and sum to 1")
     distinct = sorted(set(groups), key=str)
     size = dict.fromkeys(distinct, 0)
     for group in groups:
         size[group] += 1
-    wanted = np.array([fractions[name] for name in names]) * len(groups)
-    held = np.zeros(len(names))
-    where: dict[Hashable, str] = {}
+    goal = np.array([fractions[name] for name in names]) * len(groups)
+    assigned = np.zeros(len(names))
+    split_of: dict[Hashable, str] = {}
     for number, at in enumerate(np.random.default_rng(seed).permutation(len(distinct))):
         left = len(distinct) - number
-        empty = held == 0
-        missing = wanted - held
-        if left <= empty.sum():  # only just enough groups: the empty splits first
+        empty = assigned == 0
+        missing = goal - assigned
+        if left <= empty.sum():  # just enough groups: fill the empty splits first
             missing = np.where(empty, missing, -np.inf)
         best = int(np.argmax(missing))
-        held[best] += size[distinct[at]]
-        where[distinct[at]] = names[best]
-    return [where[group] for group in groups]
+        assigned[best] += size[distinct[at]]
+        split_of[distinct[at]] = names[best]
+    return [split_of[group] for group in groups]
 
 
 def connected_groups(*columns: Sequence[Hashable | None]) -> list[int]:
-    """Number the connected components of rows that share a value in any column.
+    """Return the connected component of each row, where rows are linked if they share a value in any column.
 
     Parameters
     ----------
     *columns : sequence of hashable
-        One value a row (its file, its cluster, …); None links to nothing.
+        One value per row (file, cluster, …); rows with None are not linked by this column.
 
     Returns
     -------
@@ -84,36 +94,37 @@ def connected_groups(*columns: Sequence[Hashable | None]) -> list[int]:
     >>> connected_groups(["1abc", "1abc", "2xyz", "3foo"], ["c1", "c2", "c2", None])
     [0, 0, 0, 1]
     """
-    parent = list(range(len(columns[0])))
-
-    def root(row: int) -> int:
-        while parent[row] != row:
-            parent[row] = row = parent[parent[row]]
-        return row
-
-    for column in columns:
-        first: dict[Hashable, int] = {}
-        for row, value in enumerate(column):
-            if value is not None:
-                parent[root(row)] = root(first.setdefault(value, row))
+    count = len(columns[0])
+    vertex: dict[tuple[int, Hashable], int] = {}  # each distinct value of a column is a vertex after the rows
+    links = [
+        (row, vertex.setdefault((number, value), count + len(vertex)))
+        for number, column in enumerate(columns)
+        for row, value in enumerate(column)
+        if value is not None
+    ]
+    row, value = np.array(links, dtype=np.int64).reshape(-1, 2).T
+    size = count + len(vertex)
+    graph = coo_array((np.ones(len(row), dtype=bool), (row, value)), shape=(size, size))
+    component = connected_components(graph, directed=False)[1][:count]
     number: dict[int, int] = {}
-    return [number.setdefault(root(row), len(number)) for row in range(len(parent))]
+    return [number.setdefault(c, len(number)) for c in component.tolist()]
 
 
 def linked_groups(links: Sequence[Collection[Hashable]]) -> list[int]:
-    """Number the connected components of things that share any link, from 0 in order of appearance.
+    """Return the connected component of each item, where items with a common link are connected.
 
     Parameters
     ----------
     links : sequence of collection of hashable
-        What may tie each thing to others: its cluster, the sequences of its chains. One without any is alone.
+        Links of each item, e.g. its cluster and the sequences of its chains. An item without links is its own
+        component.
 
     Examples
     --------
     >>> linked_groups([{"a"}, {"b"}, {"a", "c"}, (), {"c"}])
     [0, 1, 0, 2, 0]
     """
-    pairs = [(thing, link) for thing, own in enumerate(links) for link in (None, *own)]
+    pairs = [(item, link) for item, keys in enumerate(links) for link in (None, *keys)]
     group = connected_groups(*zip(*pairs, strict=True)) if pairs else []
-    first = {thing: g for (thing, _), g in zip(reversed(pairs), reversed(group), strict=True)}
-    return [first[thing] for thing in range(len(links))]
+    component = {item: g for (item, _), g in zip(reversed(pairs), reversed(group), strict=True)}
+    return [component[item] for item in range(len(links))]

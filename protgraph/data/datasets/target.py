@@ -1,4 +1,4 @@
-"""What is predicted: the shape and meaning of labels, which chooses the head, the loss and the metrics."""
+"""Prediction target: level, kind and size of the labels, which determine head, loss and metrics."""
 
 from __future__ import annotations
 
@@ -26,33 +26,43 @@ _HEADS = {
 
 @dataclass(frozen=True)
 class Target:
-    """What one task predicts.
+    """Target of a task: what a model predicts.
 
     Parameters
     ----------
     name : str
-        Name of the label: "secondary_structure".
+        Name of the label, e.g. "secondary_structure".
     level : {"node", "edge", "graph", "pair"}
-        Per residue, per edge, per protein or per pair of residues of a protein.
+        One prediction per node (residue or atom), edge, protein or pair of residues of a protein.
     kind : {"classification", "multilabel", "regression", "vectors", "coordinates"}
-        One of C classes; C independent yes/no labels (multi-label; binary is C = 1); C real values; C vectors, which
-        turn with the protein; C points, which turn and move with it.
+        One of C classes; C independent binary labels (binary classification is C = 1); C real values; C vectors,
+        equivariant under rotation; C points, equivariant under rotation and translation.
     size : int
-        C, how many of them; the width of the logits, or the number of vectors or points in them.
+        Number of classes, labels, values, vectors or points, C.
     names : tuple of str
-        Names of the C classes, labels, values, vectors or points; empty where they have none.
+        Names of the C classes, labels, values, vectors or points; may be empty.
     unit : str
         Unit of values, vectors and coordinates.
     head : str, optional
-        Registry name of the head; None takes the usual one of this level and kind.
+        Registry name of the head; default: the standard head of this level and kind.
     separation : int
-        Of pairs: how many positions apart two residues of one chain are at least, to be asked about.
+        For pairs: least distance in sequence of two residues of the same chain.
+
+    Raises
+    ------
+    DatasetError
+        If no head predicts this level and kind, or ``size`` and ``names`` contradict each other.
 
     Notes
     -----
-    Labels ``y`` are int64 ``(N,)`` for classes (−1: unknown), float32 ``(N, C)`` for labels and values, float32
-    ``(N, C, 3)`` for vectors and coordinates (NaN: unknown), with N counting nodes, edges, proteins or pairs. Unknown
-    entries take no part in loss or metrics.
+    Labels ``y`` are int64 ``(N,)`` for classification (−1: unknown), float32 ``(N, C)`` for multilabel and regression,
+    float32 ``(N, C, 3)`` for vectors and coordinates (NaN: unknown). N is the number of nodes, edges, proteins or
+    pairs. Unknown entries are ignored in loss and metrics.
+
+    Examples
+    --------
+    >>> Target("secondary_structure", "node", "classification", 3, ("H", "E", "C")).head_name
+    'node_classifier'
     """
 
     name: str
@@ -67,20 +77,20 @@ class Target:
     def __post_init__(self) -> None:
         if (self.level, self.kind) not in _HEADS and self.head is None:
             raise DatasetError(
-                f"target {self.name!r}: no head predicts {self.kind!r} per {self.level!r}; "
-                f"give head=, or one of {sorted(_HEADS)}"
+                f"target {self.name!r}: no head predicts {self.kind!r} per {self.level!r}. "
+                f"Give head=, or use one of {sorted(_HEADS)}."
             )
         if self.size < 1 or (self.names and len(self.names) != self.size):
-            raise DatasetError(f"target {self.name!r}: size {self.size} does not fit the names {self.names}")
+            raise DatasetError(f"target {self.name!r}: size {self.size} does not match the names {self.names}")
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """What follows N in the shape of the logits: ``(C,)``, or ``(C, 3)`` for vectors and coordinates."""
+        """Trailing shape of the logits: ``(C,)``, or ``(C, 3)`` for vectors and coordinates."""
         return (self.size, 3) if self.is_geometric else (self.size,)
 
     @property
     def is_geometric(self) -> bool:
-        """Whether what is predicted turns with the protein."""
+        """Whether predictions are vectors or points, equivariant under rotation."""
         return self.kind in ("vectors", "coordinates")
 
     @property

@@ -1,1 +1,38 @@
-"""Graph."""
+"""Protein graphs: the field table, graphs and batches, atom graphs, conversion to other libraries."""
+
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.convert import (
+    from_frames,
+    from_networkx,
+    from_pyg,
+    node_names,
+    to_frames,
+    to_networkx,
+    to_pyg,
+)
+from protgraph.data.graph.fields import FieldSpec, field, field_table, is_registered, register_field
+from protgraph.data.graph.node_level import labels_on_nodes, residue_nodes
+from protgraph.data.graph.protein_graph import ProteinGraph, collate, make_batch, set_attributes, shared_fields
+
+__all__ = [
+    "Conformity",
+    "FieldSpec",
+    "ProteinGraph",
+    "collate",
+    "field",
+    "field_table",
+    "from_frames",
+    "from_networkx",
+    "from_pyg",
+    "is_registered",
+    "labels_on_nodes",
+    "make_batch",
+    "node_names",
+    "register_field",
+    "residue_nodes",
+    "set_attributes",
+    "shared_fields",
+    "to_frames",
+    "to_networkx",
+    "to_pyg",
+]

@@ -16,7 +16,7 @@ from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError, s
 if TYPE_CHECKING:
     from e3nn.o3 import Irreps
 
-__all__ = ["FieldSpec", "field", "fields", "is_registered", "register_field"]
+__all__ = ["FieldSpec", "field", "field_table", "is_registered", "register_field"]
 
 Level = Literal["node", "edge", "graph", "pair"]
 _TERM = re.compile(r"(?:(\d+)x)?(\d+)[eo]")
@@ -185,7 +185,7 @@ def field(name: str) -> FieldSpec:
         ) from None
 
 
-def fields() -> dict[str, FieldSpec]:
+def field_table() -> dict[str, FieldSpec]:
     """Return a copy of the field table, by name."""
     return dict(_TABLE)
 

@@ -1,3 +1,5 @@
+"""Dataset cards: reading, validation with paths, addition of counts."""
+
 from __future__ import annotations
 
 import copy
@@ -28,7 +30,7 @@ TABLE = {
 }
 
 
-def test_a_card_says_what_its_toml_says(tmp_path):
+def test_card_is_read_from_toml(tmp_path):
     path = tmp_path / "dataset.toml"
     path.write_text(
         'name="toy"\nversion="1"\nlicense="CC0-1.0"\ncitation="nobody 2024"\ndescription="two proteins"\n'
@@ -43,7 +45,7 @@ def test_a_card_says_what_its_toml_says(tmp_path):
     assert list(card.splits) == ["train", "test"]
 
 
-def broken(path: str, value: object) -> dict:
+def changed(path: str, value: object) -> dict:
     table = copy.deepcopy(TABLE)
     *parents, last = path.split(".")
     at = table
@@ -57,34 +59,38 @@ def broken(path: str, value: object) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "message"),
+    ("path", "value", "parts"),
     [
-        ("license", None, "card: key 'license' is missing"),
-        ("name", 3, "card: name must be a string, got 3"),
-        ("color", "red", "card: unknown key 'color'"),
-        ("splits.rule", None, r"card \[splits\]: key 'rule' is missing"),
-        ("splits.train.proteins", "many", r"card \[splits\] train: proteins must be a whole number, got 'many'"),
-        ("splits.train.proteins", True, "must be a whole number, got True"),
-        ("tasks", {}, "at least one split and one task"),
-        ("tasks.state.kind", "colors", r"card \[tasks.state\]: .*no head predicts 'colors'"),
-        ("tasks.state.names", [1, 2], "names must be a list of strings"),
-        ("tasks.state.splits.train.per_class", [1, 2, 3], "3 counts for 2 classes"),
-        ("tasks.state.splits.valid", {"proteins": 1}, "unknown key 'valid'; it takes test, train"),
+        ("license", None, ["card: license"]),
+        ("name", 3, ["card: name = 3"]),
+        ("color", "red", ["card: ", "'color'", "citation, description"]),
+        ("splits.rule", None, ["card: splits.rule"]),
+        ("splits.train.proteins", "many", ["splits.train.proteins = 'many'", "integer"]),
+        ("splits.train.proteins", True, ["splits.train.proteins = True"]),
+        ("splits.train.protein", 1, ["splits.train: ", "'protein'", "'proteins'", "per_class"]),
+        ("tasks", {}, ["card: "]),
+        ("tasks.state.kind", "colors", ["tasks.state.kind = 'colors'", "'classification'"]),
+        ("tasks.state.kin", "colors", ["tasks.state: ", "'kin'", "'kind'"]),
+        ("tasks.state.size", 3, ["tasks.state: ", "'state'", "3"]),
+        ("tasks.state.names", [1, 2], ["tasks.state.names[0] = 1", "tasks.state.names[1] = 2"]),
+        ("tasks.state.splits.train.per_class", [1, 2, 3], ["tasks.state.splits.train: ", "3 counts for 2 classes"]),
+        ("tasks.state.splits.valid", {"proteins": 1, "residues": 2}, ["tasks.state.splits.valid", "test, train"]),
     ],
 )
-def test_each_fault_of_a_card_is_named_with_its_place(path, value, message):
-    with pytest.raises(DatasetError, match=message):
-        parse_card(broken(path, value))
+def test_invalid_card_raises_with_the_path_of_the_key(path, value, parts):
+    with pytest.raises(DatasetError) as e:
+        parse_card(changed(path, value))
+    assert all(part in str(e.value) for part in parts), str(e.value)
 
 
-def test_a_card_that_is_missing_or_no_toml_is_a_dataset_error(tmp_path):
-    with pytest.raises(DatasetError, match="no dataset card"):
+def test_missing_or_invalid_file_raises(tmp_path):
+    with pytest.raises(DatasetError, match="dataset.toml"):
         load_card(tmp_path / "dataset.toml")
     (tmp_path / "dataset.toml").write_text("name = ")
-    with pytest.raises(DatasetError, match="is not TOML"):
+    with pytest.raises(DatasetError, match="dataset.toml"):
         load_card(tmp_path / "dataset.toml")
 
 
-def test_the_sum_of_counts_knows_only_what_both_know():
+def test_sum_of_counts_is_none_where_either_is_none():
     assert SplitCount(1, 5, 4, (1, 3)) + SplitCount(2, 7, 7, (7, 0)) == SplitCount(3, 12, 11, (8, 3))
     assert SplitCount(1, 5) + SplitCount(1) == SplitCount(2)

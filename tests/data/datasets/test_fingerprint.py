@@ -27,7 +27,11 @@ def test_every_chain_of_a_structure_has_the_digest_of_its_sequence(structures_di
 def test_a_sequence_is_the_same_in_every_kind_of_file(structures_dir, tmp_path):
     sequence = clean(load_structure(structures_dir / "1ubq.bcif")).sequence
     (tmp_path / "made.fa").write_text(f">one\n{sequence}\n")
-    assert fingerprint_file(tmp_path / "made.fa").known == fingerprint_file(structures_dir / "1ubq.bcif").known == {sha(sequence)}
+    assert (
+        fingerprint_file(tmp_path / "made.fa").known
+        == fingerprint_file(structures_dir / "1ubq.bcif").known
+        == {sha(sequence)}
+    )
 
 
 def test_unknown_types_alone_are_no_sequence_to_be_known_by(tmp_path):

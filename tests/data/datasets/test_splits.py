@@ -1,3 +1,5 @@
+"""Random splits by group, and connected components against networkx."""
+
 from __future__ import annotations
 
 import networkx as nx
@@ -12,17 +14,17 @@ from protgraph.errors import DatasetError
 IDS = [f"p{i:04d}" for i in range(1000)]
 
 
-def test_shares_are_those_asked_for():
+def test_fractions_of_a_random_split_are_exact():
     splits = random_split(IDS, fractions={"train": 0.7, "val": 0.1, "test": 0.2}, seed=3)
     assert {s: splits.count(s) for s in set(splits)} == {"train": 700, "val": 100, "test": 200}
 
 
-def test_one_seed_gives_one_split_and_another_seed_another():
+def test_split_depends_on_the_seed_only():
     assert random_split(IDS, seed=1) == random_split(IDS, seed=1)
     assert random_split(IDS, seed=1) != random_split(IDS, seed=2)
 
 
-def test_order_of_the_proteins_does_not_change_their_splits():
+def test_order_of_proteins_does_not_change_their_splits():
     shuffled = [IDS[i] for i in np.random.default_rng(0).permutation(len(IDS))]
     assert dict(zip(IDS, random_split(IDS), strict=True)) == dict(zip(shuffled, random_split(shuffled), strict=True))
 
@@ -35,46 +37,46 @@ def test_no_group_is_divided(groups, seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_split_gets_a_group_while_there_are_enough(seed):
+def test_every_split_gets_a_group_if_there_are_enough(seed):
     assert set(group_split(["big"] * 50 + ["b", "c"], seed=seed)) == {"train", "val", "test"}
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.integers(0, 9))), min_size=1, max_size=30))
-def test_connected_groups_are_the_components_that_networkx_finds(rows):
+def test_connected_groups_equal_networkx_components(rows):
     graph = nx.Graph()
     graph.add_nodes_from(range(len(rows)))
     for i, (file, cluster) in enumerate(rows):
         graph.add_edge(i, f"file {file}")
         if cluster is not None:
             graph.add_edge(i, f"cluster {cluster}")
-    found = connected_groups(*zip(*rows, strict=True))
+    component = connected_groups(*zip(*rows, strict=True))
     expected = [{n for n in part if isinstance(n, int)} for part in nx.connected_components(graph)]
     assert sorted(map(sorted, expected)) == sorted(
-        [i for i, group in enumerate(found) if group == g] for g in set(found)
+        [i for i, group in enumerate(component) if group == g] for g in set(component)
     )
 
 
 @pytest.mark.parametrize("fractions", [{"train": 0.5, "test": 0.6}, {"train": 1.5, "test": -0.5}, {}])
-def test_fractions_that_are_no_shares_are_refused(fractions):
-    with pytest.raises(DatasetError, match="add up to 1"):
+def test_invalid_fractions_raise(fractions):
+    with pytest.raises(DatasetError):
         random_split(IDS, fractions=fractions)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sets(st.integers(0, 12), max_size=3), max_size=25))
-def test_linked_groups_are_the_connected_components_of_things_and_links(links):
+def test_linked_groups_equal_networkx_components(links):
     graph = nx.Graph()
-    graph.add_nodes_from(("thing", i) for i in range(len(links)))
-    graph.add_edges_from((("thing", i), ("link", link)) for i, own in enumerate(links) for link in own)
+    graph.add_nodes_from(("item", i) for i in range(len(links)))
+    graph.add_edges_from((("item", i), ("link", link)) for i, own in enumerate(links) for link in own)
     group = linked_groups(links)
     same = {
         (i, j)
         for part in nx.connected_components(graph)
         for k, i in part
-        if k == "thing"
+        if k == "item"
         for m, j in part
-        if m == "thing"
+        if m == "item"
     }
     assert {(i, j) for i in range(len(links)) for j in range(len(links)) if group[i] == group[j]} == same
     assert list(dict.fromkeys(group)) == list(range(len(set(group))))

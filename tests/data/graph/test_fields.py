@@ -8,7 +8,7 @@ import re
 import pytest
 from torch_geometric.data import Data
 
-from protgraph.data.graph.fields import FieldSpec, field, fields, register_field
+from protgraph.data.graph.fields import FieldSpec, field, field_table, register_field
 from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError
 
 
@@ -66,7 +66,7 @@ def test_only_l0_irreps_are_scalars():
 
 
 def test_every_registered_field_has_valid_irreps_and_doc():
-    for name, spec in fields().items():
+    for name, spec in field_table().items():
         assert spec.doc, name
         if spec.irreps not in ("point", "index", "object"):
             width = spec.o3.dim

@@ -1,0 +1,32 @@
+"""Datasets: cards, targets, user folders with label tables, alignment of labels, splits; NumPy only, no torch."""
+
+from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, load_card, parse_card
+from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.label_table import LabelTable, read_label_table
+from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, align
+from protgraph.data.datasets.splits import FRACTIONS, connected_groups, group_split, linked_groups, random_split
+from protgraph.data.datasets.target import Target
+
+__all__ = [
+    "FRACTIONS",
+    "Dataset",
+    "DatasetCard",
+    "Example",
+    "FolderDataset",
+    "LabelTable",
+    "Labels",
+    "ProteinLabels",
+    "ResidueLabels",
+    "SplitCount",
+    "Target",
+    "TaskCard",
+    "align",
+    "connected_groups",
+    "group_split",
+    "linked_groups",
+    "load_card",
+    "parse_card",
+    "random_split",
+    "read_label_table",
+]
