@@ -36,10 +36,10 @@ def fetch_command(
     """
     from rich.console import Console
 
-    from protgraph.structure.io.sources import expand_lists
     from protgraph.errors import ProtgraphError
     from protgraph.structure.io.fetch import fetch as run
     from protgraph.structure.io.fetch import is_offline
+    from protgraph.structure.io.sources import expand_lists
 
     names = expand_lists(ids)
     failed = 0

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from protgraph.data.graph.protein_graph import ProteinGraph, fill
+from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.errors import ProtgraphError
 from protgraph.structure.residues.residues import Residues
 
@@ -109,7 +109,7 @@ class GraphResult:
     def __setstate__(self, state: dict[str, Any]) -> None:
         arrays, tensors = state["graph"]
         graph = ProteinGraph()
-        fill(graph, arrays | {key: torch.from_numpy(arrays[key]) for key in tensors})
+        set_attributes(graph, arrays | {key: torch.from_numpy(arrays[key]) for key in tensors})
         vars(self).update(state | {"graph": graph})
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from protgraph.data.cache_key import code_digest, component_digest, digest
-from protgraph.data.graph.protein_graph import ProteinGraph, fill
+from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.data.store.graph_store import META, GraphStore
 from protgraph.errors import DatasetError, OptionError
 from protgraph.featurize.plan import FeaturePlan
@@ -68,7 +68,7 @@ class StoreEntry:
             return None
         stored, graph = store[self.number], ProteinGraph()
         keys = [key for key in stored.keys() if key in plan.precomputed or key in _ATTRIBUTES]  # noqa: SIM118
-        fill(graph, {key: stored[key] for key in keys})
+        set_attributes(graph, {key: stored[key] for key in keys})
         return graph
 
 

