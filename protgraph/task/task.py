@@ -111,8 +111,10 @@ class Task:
         return torch.stack([loss(*one) for one in zip(logits.split(sizes), y.split(sizes), strict=True)]).mean()
 
     def for_decoder(self) -> Task:
-        """This task as it is asked of a model that ends in a decoder."""
-        return self if self.decoder_inputs is None else replace(self, inputs=self.decoder_inputs, decoder_inputs=None)
+        """Return this task with the inputs for a model that ends in a decoder."""
+        if self.decoder_inputs is None or self.inputs is self.decoder_inputs:
+            return self
+        return replace(self, inputs=self.decoder_inputs)
 
     def labels(
         self,

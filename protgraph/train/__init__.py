@@ -4,11 +4,12 @@ from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpo
 from protgraph.train.config import FitConfig
 from protgraph.train.embed import Embeddings, embed
 from protgraph.train.evaluate import evaluate
-from protgraph.train.fit import FitResult, fit
+from protgraph.train.fit import fit
 from protgraph.train.generate import GeneratedSequence, generate
 from protgraph.train.predict import Predictions, predict
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset
+from protgraph.train.result import FitResult
 
 __all__ = [
     "Checkpoint",

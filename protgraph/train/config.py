@@ -1,115 +1,120 @@
-"""How a model is trained: all that decides a run besides the model, the dataset and the task."""
+"""Training options: everything that decides a run besides the model, the dataset and the task."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
 
 from protgraph.errors import OptionError
 
-__all__ = ["FitConfig"]
+__all__ = ["FitConfig", "find_device"]
 
-_CHOICES = {
-    "schedule": ("cosine", "constant"),
-    "precision": ("float32", "bfloat16"),
-}
-_POSITIVE = ("epochs", "lr", "batch_residues", "patience", "gradient_clip", "max_time")
+PositiveInt = Annotated[int, Field(gt=0)]
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(strict=True, extra="forbid"))
 class FitConfig:
     """Options of :func:`protgraph.train.fit`.
 
     Parameters
     ----------
     epochs : int
-        At most this many passes over the training proteins.
+        Largest number of passes over the training proteins.
     lr : float
         Largest learning rate of AdamW.
     weight_decay : float
-        Of AdamW.
+        Weight decay of AdamW.
     schedule : {"cosine", "constant"}
-        The learning rate after a warm-up over the first twentieth of all steps: down to 0 along half a cosine by the
-        last epoch, or as it is.
+        Learning rate after a linear warm-up over the first twentieth of all steps: half a cosine down to 0 at the last
+        epoch, or constant.
     batch_residues : int
-        Residues a training batch; a larger protein goes alone.
+        Largest number of residues in a training batch of all processes together. A larger protein is a batch of its
+        own.
     seed : int
-        Of the initial weights, the order of proteins, and dropout. On the CPU the same seed and number of threads
+        Seed of the initial weights, the order of proteins and dropout. On the CPU the same seed and number of threads
         give the same bits.
     patience : int, optional
-        Stop after this many epochs without a better monitored metric on validation; None goes on to the end.
+        Stop after this many epochs without an improvement of the monitored metric on validation. None never stops
+        early.
     gradient_clip : float, optional
-        Largest norm of all gradients together.
+        Largest norm of the gradient. None does not clip.
     pos_weight : float or "balanced", optional
-        Weight of positives in the loss of yes/no labels; "balanced" is negatives / positives of the training split.
+        Weight of positives in the loss of yes/no labels. "balanced" is negatives / positives in the training split.
     device : str
-        "auto" takes a GPU if there is one; or "cpu", "cuda", "cuda:1".
+        "cpu", "cuda", "cuda:1", or "auto" for a GPU if there is one.
     precision : {"float32", "bfloat16"}
-        Of the forward pass in training; weights and evaluation are float32.
+        Precision of the forward pass in training. Weights and evaluation are float32.
     deterministic : bool
-        On a GPU, use only operations that give the same bits every time.
+        On a GPU, use only operations with reproducible results.
     noise : float
-        Å, standard deviation of what is added to every coordinate of a training batch, anew each time. Edges stay those
-        of the exact structure; models with features that are worked out from it beforehand are refused.
+        Standard deviation of Gaussian noise on the coordinates of a training batch, Å, drawn for every batch. Edges are
+        those of the exact structure. Models with features computed from the exact coordinates raise.
     max_time : float, optional
-        Seconds after which training stops, in the middle of an epoch if need be; such a run does not repeat exactly.
+        Seconds after which training stops, within an epoch if necessary. Such a run is not reproducible.
+
+    Raises
+    ------
+    OptionError
+        A value has the wrong type or is out of range.
+
+    Examples
+    --------
+    >>> FitConfig(epochs=2.5)
+    Traceback (most recent call last):
+    protgraph.errors.OptionError: FitConfig: epochs = 2.5. Input should be a valid integer...
     """
 
-    epochs: int = 30
-    lr: float = 5e-3
-    weight_decay: float = 1e-2
+    epochs: PositiveInt = 30
+    lr: PositiveFloat = 5e-3
+    weight_decay: NonNegativeFloat = 1e-2
     schedule: Literal["cosine", "constant"] = "cosine"
-    batch_residues: int = 2048
-    seed: int = 0
-    patience: int | None = 10
-    gradient_clip: float | None = 1.0
-    pos_weight: float | Literal["balanced"] | None = None
+    batch_residues: PositiveInt = 2048
+    seed: Annotated[int, Field(ge=0)] = 0
+    patience: PositiveInt | None = 10
+    gradient_clip: PositiveFloat | None = 1.0
+    pos_weight: PositiveFloat | Literal["balanced"] | None = None
     device: str = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     deterministic: bool = True
-    noise: float = 0.0
-    max_time: float | None = None
+    noise: NonNegativeFloat = 0.0
+    max_time: PositiveFloat | None = None
 
-    def __post_init__(self) -> None:
-        for name in _POSITIVE:
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise OptionError(f"FitConfig: {name} = {value!r} must be greater than 0")
-        for name in ("weight_decay", "noise"):
-            if not getattr(self, name) >= 0:
-                raise OptionError(f"FitConfig: {name} = {getattr(self, name)!r} must not be negative")
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise OptionError(f"FitConfig: {name} = {getattr(self, name)!r} is none of {', '.join(allowed)}")
-        weight = self.pos_weight
-        if not (weight in (None, "balanced") or (isinstance(weight, int | float) and weight > 0)):
-            raise OptionError(f"FitConfig: pos_weight = {weight!r} is neither 'balanced' nor a number greater than 0")
+    @model_validator(mode="wrap")
+    @classmethod
+    def _validate(cls, values: Any, handler: ModelWrapValidatorHandler[FitConfig]) -> FitConfig:
+        """Raise our error in place of pydantic's."""
+        try:
+            return handler(values)
+        except ValidationError as e:
+            first = e.errors()[0]
+            key = first["loc"][0] if first["loc"] else ""
+            reasons = dict.fromkeys(error["msg"] for error in e.errors() if error["loc"][:1] == first["loc"][:1])
+            raise OptionError(f"FitConfig: {key} = {first['input']!r}. {'; or '.join(reasons)}.") from e
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the options as plain data."""
         return asdict(self)
 
     def torch_device(self) -> torch.device:
-        """The device to train on.
-
-        Raises
-        ------
-        OptionError
-            There is no such device here.
-        """
+        """Return the device to train on; raise :class:`OptionError` if it does not exist."""
         return find_device(self.device)
 
 
 def find_device(name: str) -> torch.device:
-    """The device of a name; "auto" is a GPU if there is one."""
+    """Return the device of a name; "auto" is a GPU if there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
     except RuntimeError as e:
-        raise OptionError(f"device {name!r} is none that torch knows; use 'auto', 'cpu', 'cuda' or 'cuda:1'") from e
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise OptionError(f"device {name!r}: {torch.cuda.device_count()} CUDA devices are here; use 'auto' or 'cpu'")
+        raise OptionError(f"Unknown device: {name!r}. Allowed: 'auto', 'cpu', 'cuda', 'cuda:1'.") from e
+    count = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= count:
+        raise OptionError(f"Device {name!r} does not exist: {count} CUDA devices found. Use 'auto' or 'cpu'.")
     return device

@@ -1,4 +1,4 @@
-"""A model over the proteins of a store: logits, labels and metrics of a whole split, made once, on the CPU."""
+"""Predictions and metrics of a model over a whole split, without gradients, gathered on the CPU."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -20,40 +20,53 @@ from protgraph.task.losses import known_labels
 from protgraph.task.metrics import OTHER_CHAIN, ResiduePairs, SplitPredictions, compute_metrics
 from protgraph.task.task import Task
 
-__all__ = ["Batches", "evaluate", "evaluation_mode", "evaluation_batch", "predict_split", "predict_pairs", "symmetrize_pairs"]
+__all__ = [
+    "BatchPredictions",
+    "evaluate",
+    "evaluation_batch",
+    "evaluation_batches",
+    "evaluation_mode",
+    "join_predictions",
+    "predict_batch",
+    "predict_split",
+    "symmetrize_pairs",
+]
 
-EVALUATION_RESIDUES = 8192  # a batch without gradients takes about a third of the memory
+EVALUATION_RESIDUES = 8192  # a batch without gradients needs about a third of the memory
 
 
-class Batches:
-    """The batches of a store, one epoch after the other; each pass over a shuffled one has another order.
-
-    A plain iterable: nothing that a training step does not need stands between the store and the model.
+@dataclass(frozen=True, eq=False)
+class BatchPredictions:
+    """Predictions of one evaluation batch, on the CPU.
 
     Parameters
     ----------
-    store : GraphStore
-    max_nodes : int
-        Residues a batch.
-    shuffle : bool
-        Another order every epoch; otherwise proteins of similar length are together.
-    seed : int
-        Of the order.
+    rows : SplitPredictions
+        Logits and labels. Chains and pairs count the proteins of this batch from 0.
+    proteins : int
+        Number of proteins.
+    loss, weight : float, optional
+        Mean loss and its weight in the mean over the split. None if the loss is computed from all rows together.
     """
 
-    def __init__(self, store: GraphStore, *, max_nodes: int, shuffle: bool = False, seed: int = 0) -> None:
-        self.store = store
-        self.batches = ProteinBatches(store.sizes, max_nodes=max_nodes, shuffle=shuffle, bucket=not shuffle, seed=seed)
+    rows: SplitPredictions
+    proteins: int
+    loss: float | None = None
+    weight: float | None = None
 
-    def __len__(self) -> int:
-        return len(self.batches)
 
-    def __iter__(self) -> Iterator[Batch]:
-        return map(self.store.collate, self.batches)
+def evaluate(model: ProteinModel, store: GraphStore, task: Task, *, threshold: Tensor | None = None) -> dict[str, float]:
+    """Compute every metric of a task over the proteins of a store.
 
-    def set_epoch(self, epoch: int) -> None:
-        """Which epoch's order comes next."""
-        self.batches.set_epoch(epoch)
+    Parameters
+    ----------
+    model : ProteinModel
+    store : GraphStore
+    task : Task
+    threshold : Tensor, optional
+        ``(C,)`` log-odds for yes/no labels, as :func:`protgraph.task.best_threshold` chose it on validation.
+    """
+    return compute_metrics(task.metrics, predict_split(model, store, task).with_threshold(threshold))
 
 
 def predict_split(
@@ -64,65 +77,41 @@ def predict_split(
     loss: Callable[[Tensor, Tensor], Tensor] | None = None,
     max_nodes: int = EVALUATION_RESIDUES,
 ) -> SplitPredictions:
-    """What a model says about every protein of a store, without gradients, on the device that it lies on.
+    """Predict every protein of a store, without gradients, on the device of the model.
 
     Parameters
     ----------
     model : ProteinModel
-        In any mode; it is in the same one afterwards.
+        Its training mode is restored afterwards.
     store : GraphStore
         Proteins with labels.
     task : Task
-        What is asked of each protein: the same every time, whatever the batch.
+        Defines inputs and labels. They do not depend on the batches.
     loss : callable, optional
-        ``(logits, y)`` to a scalar; by default the task's. It is worked out here only where rows are left out, or where
-        it is one of each protein.
+        ``(logits, y)`` to a scalar; default: the loss of the task. It is computed here only if the task drops rows or
+        has one loss per protein.
     max_nodes : int
-        Residues a batch; of a target per pair, proteins go one by one.
+        Residues per batch. For a target of pairs, each protein is a batch of its own.
     """
-    if task.target.level == "pair":
-        return predict_pairs(model, store, task, loss or task.loss)
-    logits, labels, chains, places, losses = [], [], [], [], []
-    proteins = 0
     with evaluation_mode(model) as device:
-        for members in Batches(store, max_nodes=max_nodes).batches:
-            batch = evaluation_batch(store, members, task)
-            logits.append(model(batch.to(device))["logits"].float().cpu())
-            labels.append(batch.y.cpu())
-            places.append(batch.pos.cpu())
-            if task.loss_per_protein:
-                lost = task.batch_loss(loss or task.loss, logits[-1], labels[-1], batch)
-                losses.append(float(lost) * batch.num_graphs)
-            chains.append(_chains(batch, proteins))
-            proteins += batch.num_graphs
-    per_residue = batch.y_level == "node"
-    return SplitPredictions(
-        torch.cat(logits),
-        torch.cat(labels),
-        torch.cat(chains) if per_residue else None,
-        pos=torch.cat(places) if per_residue and model.target.kind == "vectors" else None,
-        loss=sum(losses) / proteins if losses else None,
-    )
+        parts = [
+            predict_batch(model, evaluation_batch(store, members, task).to(device), task, loss=loss)
+            for members in evaluation_batches(store, task, max_nodes=max_nodes)
+        ]
+    return join_predictions(parts)
 
 
-def evaluate(model: ProteinModel, store: GraphStore, task: Task, *, threshold: Tensor | None = None) -> dict[str, float]:
-    """Every metric of a task over the proteins of a store.
-
-    Parameters
-    ----------
-    model : ProteinModel
-    store : GraphStore
-    task : Task
-    threshold : Tensor, optional
-        ``(C,)`` log-odds, as :func:`protgraph.task.best_threshold` chose it on validation; for yes/no labels.
-    """
-    return compute_metrics(task.metrics, predict_split(model, store, task).with_threshold(threshold))
+def evaluation_batches(store: GraphStore, task: Task, *, max_nodes: int = EVALUATION_RESIDUES) -> list[list[int]]:
+    """Return the protein numbers of each evaluation batch: similar lengths together, pairs one protein at a time."""
+    if task.target.level == "pair":
+        return [[i] for i in range(len(store))]
+    return list(ProteinBatches(store.sizes, max_nodes=max_nodes, bucket=True))
 
 
 def evaluation_batch(store: GraphStore, members: Sequence[int], task: Task) -> Batch:
-    """The batch of these proteins as the task shows them in an evaluation, what it asks for in ``y``.
+    """Collate these proteins as the task corrupts them in evaluation, with labels in ``y``.
 
-    Chance is a protein's own, by its name: no batch and no earlier evaluation changes what is asked of it.
+    The random generator is seeded by the name of each protein, so that labels do not depend on the batch.
     """
     if task.inputs.corrupt is None:
         return store.collate(members)
@@ -136,63 +125,87 @@ def evaluation_batch(store: GraphStore, members: Sequence[int], task: Task) -> B
     return collate(graphs)
 
 
-def predict_pairs(model: ProteinModel, store: GraphStore, task: Task, loss: Callable[[Tensor, Tensor], Tensor]) -> SplitPredictions:
-    """What a model says about the pairs of each protein, of which only those are kept that the metrics need.
+def predict_batch(
+    model: ProteinModel, batch: Batch, task: Task, *, loss: Callable[[Tensor, Tensor], Tensor] | None = None
+) -> BatchPredictions:
+    """Predict one batch of :func:`evaluation_batch`, on the device of the model."""
+    loss = loss or task.loss
+    logits = model(batch)["logits"].float()
+    if task.target.level == "pair":
+        rows = symmetrize_pairs(logits, batch)
+        weight = int(known_labels(rows.y).sum())
+        mean = float(loss(rows.logits, rows.y))
+        return BatchPredictions(rows if task.select_rows is None else _select(rows, task.select_rows(rows)), 1, mean, weight)
+    logits, y = logits.cpu(), batch.y.cpu()
+    mean = weight = None
+    if task.loss_per_protein:
+        mean, weight = float(task.batch_loss(loss, logits, y, batch)), batch.num_graphs
+    per_residue = batch.y_level == "node"
+    chain = batch.batch.cpu() * _CHAINS + batch.chain.cpu() if per_residue else None
+    pos = batch.pos.cpu() if per_residue and task.target.kind == "vectors" else None
+    return BatchPredictions(SplitPredictions(logits, y, chain, pos=pos), batch.num_graphs, mean, weight)
 
-    A pair is one row, i before j; its logits are the mean of both orders, its labels those of (i, j).
-    """
-    kept: list[SplitPredictions] = []
-    total = number = 0.0
-    with evaluation_mode(model) as device:
-        for i in range(len(store)):
-            graph = evaluation_batch(store, [i], task).to(device)
-            said = symmetrize_pairs(model(graph)["logits"].float(), graph)
-            one = replace(said, pairs=replace(said.pairs, protein=said.pairs.protein + i))
-            count = int(known_labels(one.y).sum())
-            total, number = total + float(loss(one.logits, one.y)) * count, number + count
-            kept.append(one if task.select_rows is None else _rows(one, task.select_rows(one)))
+
+_CHAINS = 1 << 32  # larger than the number of chains of a protein
+
+
+def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
+    """Concatenate the predictions of batches, and number proteins over all of them."""
+    rows, chains, proteins, first = [part.rows for part in parts], [], [], 0
+    for part in parts:
+        if part.rows.chain is not None:
+            chains.append(part.rows.chain + first * _CHAINS)
+        if part.rows.pairs is not None:
+            proteins.append(part.rows.pairs.protein + first)
+        first += part.proteins
+    pairs = None
+    if proteins:
+        separation, sizes = (torch.cat([getattr(r.pairs, name) for r in rows]) for name in ("separation", "sizes"))
+        pairs = ResiduePairs(torch.cat(proteins), separation, sizes)
+    loss = None
+    if parts[0].loss is not None:
+        loss = sum(part.loss * part.weight for part in parts) / max(sum(part.weight for part in parts), 1)
     return SplitPredictions(
-        torch.cat([o.logits for o in kept]),
-        torch.cat([o.y for o in kept]),
-        pairs=ResiduePairs(
-            torch.cat([o.pairs.protein for o in kept]),
-            torch.cat([o.pairs.separation for o in kept]),
-            torch.cat([o.pairs.sizes for o in kept]),
-        ),
-        loss=total / max(number, 1),
+        torch.cat([r.logits for r in rows]),
+        torch.cat([r.y for r in rows]),
+        torch.cat(chains) if chains else None,
+        pos=None if rows[0].pos is None else torch.cat([r.pos for r in rows]),
+        pairs=pairs,
+        loss=loss,
     )
 
 
 def symmetrize_pairs(logits: Tensor, graph: Data) -> SplitPredictions:
-    """Each pair i < j of one protein once, on the CPU.
+    """Average both orders of each pair i < j of one protein; return one row per pair, on the CPU.
 
     Parameters
     ----------
     logits : Tensor
         ``(L², C)``, all ordered pairs, row-major.
     graph : Data
-        The protein, with labels ``y`` ``(L², C)`` or without.
+        The protein, with labels ``y`` ``(L², C)`` of the ordered pairs (i, j) or without.
     """
     size = graph.num_nodes
     square = logits.view(size, size, -1)
     i, j = torch.triu_indices(size, size, 1, device=logits.device)
-    said = ((square[i, j] + square[j, i]) / 2).cpu()  # (M, C)
-    y = torch.full_like(said, torch.nan)
+    mean = ((square[i, j] + square[j, i]) / 2).cpu()  # (M, C)
+    y = torch.full_like(mean, torch.nan)
     if "y" in graph:
         y = graph.y.view(size, size, *graph.y.shape[1:])[i, j].cpu()
-    apart = (graph.seq_pos[i] - graph.seq_pos[j]).abs()
-    separation = torch.where(graph.chain[i] == graph.chain[j], apart, OTHER_CHAIN).cpu()
-    return SplitPredictions(said, y, pairs=ResiduePairs(torch.zeros(len(said), dtype=torch.long), separation, torch.tensor([size])))
+    distance = (graph.seq_pos[i] - graph.seq_pos[j]).abs()
+    separation = torch.where(graph.chain[i] == graph.chain[j], distance, OTHER_CHAIN).cpu()
+    protein = torch.zeros(len(mean), dtype=torch.long)
+    return SplitPredictions(mean, y, pairs=ResiduePairs(protein, separation, torch.tensor([size])))
 
 
-def _rows(o: SplitPredictions, rows: Tensor) -> SplitPredictions:
+def _select(o: SplitPredictions, rows: Tensor) -> SplitPredictions:
     pairs = replace(o.pairs, protein=o.pairs.protein[rows], separation=o.pairs.separation[rows])
     return replace(o, logits=o.logits[rows], y=o.y[rows], pairs=pairs)
 
 
 @contextmanager
 def evaluation_mode(model: ProteinModel) -> Iterator[torch.device]:
-    """The model in evaluation mode, without gradients; its device. Afterwards it is in the mode that it was in."""
+    """Switch to evaluation mode without gradients, yield the device, and restore the training mode."""
     before = model.training
     model.eval()
     try:
@@ -200,9 +213,3 @@ def evaluation_mode(model: ProteinModel) -> Iterator[torch.device]:
             yield next((p.device for p in model.parameters()), torch.device("cpu"))
     finally:
         model.train(before)
-
-
-def _chains(batch: Batch, first: int) -> Tensor:
-    """``(N,)`` int64 on the CPU, one number a chain of a protein; proteins are counted from ``first``."""
-    protein, chain = batch.batch.cpu() + first, batch.chain.cpu()
-    return protein * (1 << 32) + chain

@@ -1,151 +1,43 @@
-"""Train a model on a task of a dataset, choose the best epoch on validation, and test that one once."""
+"""Train a model on a task of a dataset: prepare data, run Lightning, load the best epoch, test it once."""
 
 from __future__ import annotations
 
-import logging
-import os
-import signal
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.errors import DatasetError, MissingCoordinatesError, ProtgraphError
-from protgraph.featurize.result import Failure
+from protgraph.errors import DatasetError, MissingCoordinatesError, OptionError, ProtgraphError
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
 from protgraph.task.metrics import compute_metrics, confusion_matrix
 from protgraph.task.task import Task
 from protgraph.train.causality_check import check_causal
-from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import check_noise_allowed
-from protgraph.train.evaluate import Batches, predict_split
-from protgraph.train.head_init import initialize_head
+from protgraph.train.evaluate import predict_split
+from protgraph.train.head_init import count_labels, initialize_head, positive_weight, training_loss
 from protgraph.train.peak_memory import peak_memory, reset_peak_memory
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
+from protgraph.train.result import FitResult
+from protgraph.train.session import keyboard_interrupt, quiet_lightning, reproducible
 
 if TYPE_CHECKING:
+    from lightning.pytorch.callbacks import Callback
+    from lightning.pytorch.loggers import Logger
+    from lightning.pytorch.strategies import Strategy
+
     from protgraph.train.module import FitModule
+    from protgraph.train.run_folder import RunFolder
 
-__all__ = ["FitResult", "fit"]
-
-
-@dataclass(frozen=True, eq=False)
-class FitResult:
-    """A trained model and how it came about.
-
-    Parameters
-    ----------
-    model : ProteinModel
-        On the CPU, in evaluation mode, with the weights of the best epoch.
-    task : Task
-    config : FitConfig
-    dataset, dataset_version : str
-    metrics : mapping of str to mapping
-        Split → metric → value: ``"val"``, and each split that is neither trained nor validated on (``"test"``),
-        looked at once.
-    threshold : Tensor, optional
-        ``(C,)`` log-odds from which a label is predicted, chosen on validation.
-    confusion : mapping of str to Tensor
-        Of classes: split that was tested → ``(C, C)`` int64, how often the class of the row was predicted as that of
-        the column.
-    history : sequence of mapping
-        One row an epoch: ``epoch`` from 1, ``train_loss``, ``val_loss`` and the metrics on validation.
-    best_epoch : int
-        The epoch that was kept, from 1.
-    sizes : mapping of str to (int, int)
-        Proteins and residues of each split.
-    failures : tuple of Failure
-        Proteins that could not be used.
-    one_chain : bool
-        Whether it was trained on single chains only.
-    residues_per_second : float
-        In training, validation left out.
-    peak_memory : float
-        MiB; see :func:`protgraph.train.peak_memory.peak_memory`.
-    seconds : float
-        The whole run, preparation included.
-    """
-
-    model: ProteinModel
-    task: Task
-    config: FitConfig
-    dataset: str
-    dataset_version: str
-    metrics: Mapping[str, Mapping[str, float]]
-    threshold: Tensor | None
-    confusion: Mapping[str, Tensor] = field(repr=False)
-    history: Sequence[Mapping[str, float]] = field(repr=False)
-    best_epoch: int
-    sizes: Mapping[str, tuple[int, int]]
-    failures: tuple[Failure, ...]
-    one_chain: bool
-    residues_per_second: float
-    peak_memory: float
-    seconds: float
-
-    @property
-    def test(self) -> Mapping[str, float]:
-        """Metrics on the test split; empty where the dataset has none."""
-        return self.metrics.get("test", {})
-
-    @property
-    def epochs(self) -> int:
-        """Epochs run."""
-        return len(self.history)
-
-    @property
-    def parameters(self) -> int:
-        """How many numbers the model learned."""
-        return self.model.num_parameters
-
-    def checkpoint(self) -> Checkpoint:
-        """The model with all that it needs to be used again."""
-        return Checkpoint(
-            model=self.model,
-            task=self.task.name,
-            hidden=self.task.inputs.hidden,
-            one_chain=self.one_chain,
-            visible_types=self.task.inputs.visible_types,
-            threshold=self.threshold,
-            metrics=self.metrics,
-            trained={
-                "dataset": self.dataset,
-                "dataset_version": self.dataset_version,
-                "config": self.config.to_dict(),
-                "best_epoch": self.best_epoch,
-                "epochs": self.epochs,
-                "sizes": {split: list(size) for split, size in self.sizes.items()},
-            },
-        )
-
-    def save(self, path: str | Path) -> Path:
-        """Write a checkpoint file; see :func:`protgraph.train.save_checkpoint`."""
-        return save_checkpoint(path, self.checkpoint())
-
-    def summary(self) -> str:
-        """A few lines to read: the model, the data, the metrics, the cost."""
-        lines = [
-            f"{self.model.spec.name} on {self.task.name} of {self.dataset} {self.dataset_version}".rstrip(),
-            "  ".join(f"{split} {p} proteins {n} residues" for split, (p, n) in self.sizes.items()),
-            f"best epoch {self.best_epoch} of {self.epochs}, {self.parameters} parameters, "
-            f"{self.residues_per_second:.0f} residues/s, {self.peak_memory:.0f} MiB, {self.seconds:.1f} s",
-        ]
-        lines += [
-            f"{split:5} " + "  ".join(f"{k} {v:.4f}" for k, v in found.items()) for split, found in self.metrics.items()
-        ]
-        if self.failures:
-            lines.append(f"{len(self.failures)} proteins could not be used; the first: {self.failures[0].reason}")
-        return "\n".join(lines)
+__all__ = ["fit"]
 
 
 def fit(
@@ -154,177 +46,251 @@ def fit(
     task: str | Task,
     *,
     config: FitConfig | None = None,
+    precision: str | None = None,
+    max_time: float | None = None,
     cache: str | Path | None = None,
     jobs: int = 1,
+    workers: int = 0,
+    devices: int | str | Sequence[int] = 1,
+    strategy: str | Strategy = "auto",
+    callbacks: Sequence[Callback] = (),
+    logger: Logger | Sequence[Logger] | None = None,
+    run_dir: str | Path | None = None,
+    resume: bool = False,
+    state_interval: float = 600.0,
     progress: bool = False,
     on_epoch: Callable[[Mapping[str, float]], None] | None = None,
 ) -> FitResult:
-    """Train a model; nothing is chosen on the test split, and nothing is written but prepared data in the cache.
+    """Train a model with Lightning, keep the best epoch on validation, and evaluate the other splits once.
+
+    Without ``run_dir`` and ``logger`` nothing is written but prepared data in the cache.
 
     Parameters
     ----------
     model : str, ModelSpec or dict
-        Registry name or the model graph itself.
+        Registry name or model graph.
     dataset : str, Path or Dataset
-        Registry name, a folder of files for a task that needs no labels, or the dataset itself
-        (:func:`protgraph.train.load_dataset` makes one of a folder and a table of labels). It needs the splits ``train``
+        Registry name, a folder of files for a task that derives its labels, or a dataset
+        (:func:`protgraph.train.load_dataset` makes one from a folder and a label table). It needs the splits ``train``
         and ``val``.
     task : str or Task
         A task of the dataset.
     config : FitConfig, optional
+    precision : {"float32", "bfloat16"}, optional
+        Replaces ``config.precision``.
+    max_time : float, optional
+        Replaces ``config.max_time``, seconds.
     cache : str or Path, optional
         Folder of prepared data; see :func:`protgraph.train.prepare`.
     jobs : int
         Processes that read structure files.
+    workers : int
+        Worker processes that collate batches, for each data loader; 0 collates in the training process.
+    devices, strategy
+        Of ``lightning.pytorch.Trainer``: number or list of devices of the type of ``config.device``, and
+        the way to distribute, e.g. 2 and ``"ddp"``. Each global batch is split over the processes.
+    callbacks : sequence of Callback
+        Further Lightning callbacks.
+    logger : Logger or sequence of Logger, optional
+        Lightning loggers. They receive ``train_loss``, ``val_loss``, all metrics and the learning rate of each epoch.
+    run_dir : str or Path, optional
+        Folder of the training state ``checkpoints/state.ckpt``, which is written at the end of each epoch and removed
+        at the end of training.
+    resume : bool
+        Continue from the state in ``run_dir``, if there is one. The weights are those of an uninterrupted run, bit for
+        bit on the CPU.
+    state_interval : float
+        Seconds after which the state is also written within an epoch.
     progress : bool
-        Show a progress bar.
+        Show a progress bar and Lightning's messages.
     on_epoch : callable, optional
-        Given each epoch's row of the history.
+        Called with each row of the history.
+
+    Raises
+    ------
+    OptionError, DatasetError, CheckpointError
+        An option, the dataset, or the state to resume from does not fit.
+    KeyboardInterrupt
+        On Ctrl-C.
 
     Examples
     --------
-    >>> result = fit("gcn", "pdb_core", "secondary_structure", config=FitConfig(epochs=2))  # doctest: +SKIP
-    >>> result.test["accuracy"]  # doctest: +SKIP
+    >>> config = FitConfig(epochs=1, batch_residues=8192, device="cpu")
+    >>> result = fit("majority", "pdb_core", "secondary_structure", config=config)
+    >>> round(result.test["accuracy"], 2)
+    0.42
     """
-    begun = time.perf_counter()
+    start = time.perf_counter()
     config = config or FitConfig()
+    changes = {"precision": precision, "max_time": max_time}
+    config = replace(config, **{key: value for key, value in changes.items() if value is not None})
+    if resume and run_dir is None:
+        raise OptionError("fit: resume=True needs run_dir, the folder of the interrupted run.")
     device = config.torch_device()
     reset_peak_memory(device)
     dataset = load_dataset(dataset, task=task, cache=cache)
     task = resolve_task(task, dataset)
-    built = build_model(model, task.target, seed=config.seed)
-    if config.noise:
-        check_noise_allowed(built.plan)
-    asked = task if built.decoder is None else task.for_decoder()
-    if "coordinates" in asked.inputs.hidden and built.needs_coordinates is not None:
-        raise MissingCoordinatesError(
-            f"task {task.name!r} shows the sequence alone, and {built.needs_coordinates} of model "
-            f"{built.spec.name!r} needs a structure.\nTake a model that reads sequences, such as 'sequence_mlp'."
-        )
-    prepared = prepare(dataset, asked, built.plan, cache=cache, jobs=jobs)
-    if "val" not in prepared.splits:
-        raise DatasetError(
-            f"dataset {dataset.name!r} has no protein in split 'val' for task {task.name!r}; "
-            f"it has {', '.join(prepared.splits)}.\nThe best epoch is chosen on validation: put some proteins there."
-        )
-    if asked.inputs.causal:
-        check_causal(built, prepared.splits["train"], asked)
-    module = _train(built, asked, config, prepared, device, progress=progress, on_epoch=on_epoch)
-    best = module.best
-    built.load_state_dict(best.weights)
-    built.to(device)
-    tests = [split for split in prepared.splits if split not in ("train", "val")]
-    said = {split: predict_split(built, prepared.splits[split], asked).with_threshold(best.threshold) for split in tests}
-    metrics = {"val": dict(best.metrics)} | {split: compute_metrics(task.metrics, o) for split, o in said.items()}
-    return FitResult(
-        model=built.cpu().eval(),
+    network = build_model(model, task.target, seed=config.seed)
+    task = task if network.decoder is None else task.for_decoder()
+    _check_inputs(network, task, config)
+    prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
+    _check_splits(prepared, dataset, task)
+    if task.inputs.causal:
+        check_causal(network, prepared.splits["train"], task)
+
+    from protgraph.train.run_folder import RunFolder  # Lightning loads with it, and only to train
+
+    folder = RunFolder(run_dir)
+    identity = _identity(network, dataset, task, config, prepared)
+    trainer = {"devices": devices, "strategy": strategy, "callbacks": callbacks, "logger": logger}
+    messages = nullcontext() if progress else quiet_lightning()
+    try:
+        with messages, reproducible(config, device), keyboard_interrupt():
+            module = _train(
+                network,
+                task,
+                config,
+                prepared,
+                folder,
+                device,
+                state=folder.start(identity, resume=resume),
+                state_interval=state_interval,
+                progress=progress,
+                on_epoch=on_epoch,
+                workers=workers,
+                **trainer,
+            )
+            best = _load_best(module, folder)
+    finally:
+        if folder.is_temporary:
+            folder.finish()
+    network.to(device)
+    splits = [split for split in prepared.splits if split not in ("train", "val")]
+    predictions = {s: predict_split(network, prepared.splits[s], task).with_threshold(best["threshold"]) for s in splits}
+    val = {metric.name: best["row"][metric.name] for metric in task.metrics}
+    is_classification = task.target.kind == "classification"
+    result = FitResult(
+        model=network.cpu().eval(),
         task=task,
         config=config,
         dataset=dataset.name,
         dataset_version=dataset.version,
-        metrics=metrics,
-        threshold=best.threshold,
-        confusion={split: confusion_matrix(o) for split, o in said.items()} if task.target.kind == "classification" else {},
+        metrics={"val": val} | {s: compute_metrics(task.metrics, rows) for s, rows in predictions.items()},
+        threshold=best["threshold"],
+        confusion={s: confusion_matrix(rows) for s, rows in predictions.items()} if is_classification else {},
         history=tuple(module.history),
-        best_epoch=best.epoch,
+        best_epoch=best["row"]["epoch"],
         sizes=prepared.sizes,
         failures=prepared.failures,
         one_chain=prepared.one_chain,
-        residues_per_second=module.residues / max(module.seconds, 1e-9),
+        residues_per_second=module.residues_per_second,
         peak_memory=peak_memory(device),
-        seconds=time.perf_counter() - begun,
+        seconds=time.perf_counter() - start,
     )
+    folder.finish()
+    return result
+
+
+def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:
+    if config.noise:
+        check_noise_allowed(network.plan)
+    if "coordinates" in task.inputs.hidden and network.needs_coordinates is not None:
+        raise MissingCoordinatesError(
+            f"Task {task.name!r} shows the sequence only, but {network.needs_coordinates} of model "
+            f"{network.spec.name!r} needs a structure. Use a model that reads sequences, e.g. 'sequence_mlp'."
+        )
+
+
+def _check_splits(prepared: Prepared, dataset: Dataset, task: Task) -> None:
+    if "val" not in prepared.splits:
+        raise DatasetError(
+            f"Dataset {dataset.name!r} has no protein in split 'val' for task {task.name!r}, only in "
+            f"{', '.join(prepared.splits)}. The best epoch is chosen on validation: assign proteins to 'val'."
+        )
+
+
+def _identity(
+    network: ProteinModel, dataset: Dataset, task: Task, config: FitConfig, prepared: Prepared
+) -> dict[str, Any]:
+    """Return what decides the result of a run, as plain data."""
+    sizes = {split: list(size) for split, size in prepared.sizes.items()}
+    options = config.to_dict() | {"max_time": None}
+    data = {"name": dataset.name, "version": dataset.version, "sizes": sizes}
+    return {"model": network.spec.to_dict(), "dataset": data, "task": task.name, "config": options}
 
 
 def _train(
-    model: ProteinModel,
+    network: ProteinModel,
     task: Task,
     config: FitConfig,
     prepared: Prepared,
+    folder: RunFolder,
     device: torch.device,
     *,
+    state: Path | None,
+    state_interval: float,
     progress: bool,
     on_epoch: Callable[[Mapping[str, float]], None] | None,
+    workers: int,
+    devices: int | str | Sequence[int],
+    strategy: str | Strategy,
+    callbacks: Sequence[Callback],
+    logger: Logger | Sequence[Logger] | None,
 ) -> FitModule:
-    """Run Lightning's loop; the module it comes back with has seen a best epoch."""
+    """Run Lightning's Trainer; return the module after the last epoch."""
     import lightning.pytorch as pl
 
-    from protgraph.train.module import FitModule  # Lightning loads with it, and only to train
+    from protgraph.train import callbacks as ours
+    from protgraph.train.data_module import FitData
+    from protgraph.train.module import FitModule
 
     train = prepared.splits["train"]
-    batches = Batches(train, max_nodes=config.batch_residues, shuffle=True, seed=config.seed)
-    loss = initialize_head(model.head, task, config, train)
-    module = FitModule(model, task, config, batches, prepared.splits["val"], loss, on_epoch=on_epoch)
-    with _quiet(), _reproducible(config, device), _interruptible():
-        pl.Trainer(
-            max_epochs=config.epochs,
-            accelerator="gpu" if device.type == "cuda" else "cpu",
-            devices=[device.index or 0] if device.type == "cuda" else 1,
-            precision="bf16-mixed" if config.precision == "bfloat16" else "32-true",
-            gradient_clip_val=config.gradient_clip,
-            callbacks=[pl.callbacks.RichProgressBar()] if progress else None,
-            enable_progress_bar=progress,
-            logger=False,
-            enable_checkpointing=False,
-            enable_model_summary=False,
-            use_distributed_sampler=False,
-            limit_val_batches=0,
-            num_sanity_val_steps=0,
-        ).fit(module, batches)
-    if module.best is None:
-        last = module.history[-1]
-        raise ProtgraphError(
-            f"training {model.spec.name!r} gave no usable epoch: train_loss {last['train_loss']}, {task.monitor} "
-            f"{last[task.monitor]} on validation.\n"
-            "A loss that is not finite asks for a smaller lr; an undefined metric, for labels of both kinds in 'val'."
-        )
+    counts = count_labels(task, train, seed=config.seed)
+    weight = positive_weight(task, config, counts)
+    initialize_head(network.head, task, counts, weight)
+    module = FitModule(network, task, config, loss=training_loss(task, weight))
+    data = FitData(train, prepared.splits["val"], task, config, workers=workers)
+    every = [*ours.early_stopping(task, config), *callbacks]
+    every += [ours.EpochCallback(on_epoch)] if on_epoch is not None else []
+    every += [pl.callbacks.RichProgressBar()] if progress else []
+    every += [pl.callbacks.LearningRateMonitor("epoch")] if logger else []
+    every += [ours.best_checkpoint(task, folder.checkpoints)]
+    every += [] if folder.is_temporary else ours.state_checkpoints(folder.checkpoints, state_interval)
+    is_gpu = device.type == "cuda"
+    pl.Trainer(
+        max_epochs=config.epochs,
+        max_time=None if config.max_time is None else timedelta(seconds=config.max_time),
+        accelerator="gpu" if is_gpu else "cpu",
+        devices=[device.index or 0] if is_gpu and devices == 1 else devices,
+        strategy=strategy,
+        precision="bf16-mixed" if config.precision == "bfloat16" else "32-true",
+        gradient_clip_val=config.gradient_clip,
+        callbacks=every,
+        logger=logger or False,
+        log_every_n_steps=min(50, len(data.batches)),
+        enable_progress_bar=progress,
+        enable_model_summary=progress,
+        use_distributed_sampler=False,  # FitData splits each global batch
+        num_sanity_val_steps=0,
+        inference_mode=False,
+    ).fit(module, datamodule=data, ckpt_path=state, weights_only=True)
     return module
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Lightning says what we say ourselves (the device, tips, why it stopped): its messages of level INFO are off."""
-    log = logging.getLogger("lightning.pytorch")
-    before = log.level
-    log.setLevel(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "GPU available but not used")  # the caller asked for the CPU
-            warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)  # Lightning 2.6's own call of torch's pytree
-            yield
-    finally:
-        log.setLevel(before)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C stays KeyboardInterrupt, and is heard the next time too.
-
-    Lightning makes it SystemExit, which ends a notebook's kernel, and switches the signal off for good.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    except SystemExit as e:
-        if not isinstance(e.__context__, KeyboardInterrupt):
-            raise
-        signal.signal(signal.SIGINT, before)
-        raise KeyboardInterrupt from e
-
-
-@contextmanager
-def _reproducible(config: FitConfig, device: torch.device) -> Iterator[None]:
-    """Random numbers from the seed, deterministic operations; both as they were before, afterwards."""
-    on_gpu = device.type == "cuda"
-    before = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark
-    with torch.random.fork_rng(devices=[device] if on_gpu else []):
-        torch.manual_seed(config.seed)
-        try:
-            if on_gpu and config.deterministic:
-                os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # or cuBLAS refuses
-                torch.use_deterministic_algorithms(True)
-                torch.backends.cudnn.benchmark = False
-            yield
-        finally:
-            torch.use_deterministic_algorithms(before[0])
-            torch.backends.cudnn.benchmark = before[1]
+def _load_best(module: FitModule, folder: RunFolder) -> dict[str, Any]:
+    """Load the weights of the best epoch into the model; return its row of the history and its threshold."""
+    task, last = module.task, module.history[-1]
+    checkpoint = folder.best()
+    row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
+    if not (torch.isfinite(torch.tensor([row[task.monitor], row["val_loss"]])).all()):
+        raise ProtgraphError(
+            f"Training of {module.model.spec.name!r} has no usable epoch: train_loss {last['train_loss']}, "
+            f"{task.monitor} {last[task.monitor]} on validation. If the loss is not finite, use a smaller lr. If the "
+            "metric is undefined, 'val' needs labels of both kinds."
+        )
+    module.model.load_state_dict(
+        {name.removeprefix("model."): value for name, value in checkpoint["state_dict"].items()}
+    )
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.barrier()  # the first process removes the file later
+    return {"row": row, "threshold": threshold}

@@ -1,4 +1,4 @@
-"""Where training begins: the loss, and a head that says what the labels' frequencies alone say."""
+"""Label statistics of the training split: weight of positives, loss, and initial bias and scale of the head."""
 
 from __future__ import annotations
 
@@ -15,45 +15,67 @@ from protgraph.task.losses import binary_cross_entropy, label_counts, label_prio
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 
-__all__ = ["initialize_head"]
+__all__ = ["count_labels", "initialize_head", "positive_weight", "training_loss"]
 
 
-def initialize_head(head: Head, task: Task, config: FitConfig, train: GraphStore) -> Callable[[Tensor, Tensor], Tensor]:
-    """Make a head begin at the constant of least loss, values in units of their standard deviation; give the loss.
+def count_labels(task: Task, store: GraphStore, *, seed: int) -> Tensor | None:
+    """Sum the label statistics of all proteins; see :func:`protgraph.task.losses.label_counts`.
+
+    Parameters
+    ----------
+    task : Task
+    store : GraphStore
+        The training split.
+    seed : int
+        Seed of the corruption, if labels depend on it.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    labels = (task.inputs.apply(protein, generator, training=True)[1] for protein in store)
+    return label_counts(labels, task.target.kind, task.target.size)
+
+
+def positive_weight(task: Task, config: FitConfig, counts: Tensor | None) -> Tensor | float | None:
+    """Return the weight of positives in the loss, one number or ``(C,)``; None for 1.
+
+    Raises
+    ------
+    OptionError
+        A weight is given, but labels are not yes/no labels with binary cross-entropy.
+    """
+    if config.pos_weight is None:
+        return None
+    kind = task.target.kind
+    if kind != "multilabel" or task.loss is not binary_cross_entropy:
+        raise OptionError(
+            f"FitConfig: pos_weight = {config.pos_weight!r}, but the labels of task {task.name!r} are {kind}. "
+            "It needs yes/no labels (multilabel) and binary cross-entropy."
+        )
+    if config.pos_weight == "balanced":
+        return (counts[1] / counts[0].clamp(min=1)).float()
+    return config.pos_weight
+
+
+def training_loss(task: Task, weight: Tensor | float | None) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the loss ``(logits, y)`` to a scalar, with this weight of positives."""
+    return task.loss if weight is None else partial(binary_cross_entropy, pos_weight=weight)
+
+
+def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tensor | float | None = None) -> None:
+    """Set the bias of a head to the constant with the least loss, and its scale to the spread of the labels.
 
     Parameters
     ----------
     head : Head
         Changed in place.
     task : Task
-    config : FitConfig
-        Its seed, and the weight of positives.
-    train : GraphStore
-        Whose labels count.
-
-    Returns
-    -------
-    callable
-        ``(logits, y)`` to a scalar.
-
-    Raises
-    ------
-    OptionError
-        A weight of positives where there are none.
+    counts : Tensor, optional
+        What :func:`count_labels` returns for the training split.
+    weight : Tensor or float, optional
+        Weight of positives.
     """
-    kind, generator, loss, weight = task.target.kind, torch.Generator().manual_seed(config.seed), task.loss, None
-    labels = (task.inputs.apply(protein, generator, training=True)[1] for protein in train)
-    found = label_counts(labels, kind, task.target.size)
-    if config.pos_weight is not None:
-        if kind != "multilabel" or task.loss is not binary_cross_entropy:
-            raise OptionError(f"FitConfig: pos_weight is for yes/no labels; task {task.name!r} has {kind}")
-        weight = config.pos_weight
-        if weight == "balanced":
-            weight = (found[1] / found[0].clamp(min=1)).float()
-        loss = partial(binary_cross_entropy, pos_weight=weight)
+    kind = task.target.kind
     if head.scale is not None and kind == "regression":
-        head.scale.copy_(label_std(found))
-    start = label_prior(found, kind, pos_weight=weight)
-    if start is not None:
-        head.initialize_logits(start)
-    return loss
+        head.scale.copy_(label_std(counts))
+    prior = label_prior(counts, kind, pos_weight=weight)
+    if prior is not None:
+        head.initialize_logits(prior)

@@ -1,168 +1,236 @@
-"""One training run as a Lightning module: steps, the schedule, validation once an epoch, and the best weights."""
+"""Lightning module of one training run: loss of global batches, validation metrics, optimizer and schedule."""
 
 from __future__ import annotations
 
 import math
+import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import lightning.pytorch as pl
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
-from protgraph.data.store.graph_store import GraphStore
 from protgraph.model.build import ProteinModel
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import best_threshold, compute_metrics
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
-from protgraph.train.evaluate import Batches, predict_split
+from protgraph.train.evaluate import BatchPredictions, join_predictions, predict_batch
 
-__all__ = ["Best", "FitModule"]
+__all__ = ["FitModule", "learning_rate_factor"]
 
 WARM_UP = 0.05  # of all steps
 
 
-@dataclass(frozen=True)
-class Best:
-    """The epoch that validation chose.
-
-    Parameters
-    ----------
-    epoch : int
-        From 1.
-    metrics : mapping of str to float
-        On validation.
-    threshold : Tensor, optional
-        ``(C,)`` log-odds at which Matthews' correlation on validation was largest; for yes/no labels.
-    weights : mapping of str to Tensor
-        A copy of the model's state.
-    """
-
-    epoch: int
-    metrics: Mapping[str, float]
-    threshold: Tensor | None
-    weights: Mapping[str, Tensor]
-
-
 class FitModule(pl.LightningModule):
-    """Trains one model on one task.
+    """Training of one model on one task; works with any ``lightning.pytorch.Trainer``.
 
     Parameters
     ----------
     model : ProteinModel
     task : Task
     config : FitConfig
-    batches : Batches
-        Of the training split.
-    validation : GraphStore
-        What chooses among epochs.
-    loss : callable
-        ``(logits, y)`` to a scalar.
-    on_epoch : callable, optional
-        Given each epoch's row of the history.
+        Its learning rate, schedule, noise and seed. Trainer options (epochs, devices, precision) belong to the Trainer.
+    loss : callable, optional
+        ``(logits, y)`` to a scalar; default: the loss of the task.
 
     Attributes
     ----------
     history : list of dict
-        One row an epoch: ``epoch`` from 1, ``train_loss`` (mean over known labels, as the weights went along),
-        ``val_loss`` and the metrics on validation.
-    best : Best, optional
-        None until an epoch had a defined monitored metric.
+        One row per validation: ``epoch`` from 1, ``train_loss`` (mean over known labels during the epoch), ``val_loss``
+        and the metrics of the task. The same values are logged.
+    thresholds : list of Tensor or None
+        ``(C,)`` log-odds chosen on validation at each row of the history, for yes/no labels.
     residues, seconds : int, float
-        What training took, validation left out.
+        Residues of this process and seconds of training, without validation.
+
+    Notes
+    -----
+    With W processes the loss of a global batch is the mean over its known labels (its proteins, if the task has one
+    loss per protein), not the mean of the W means: each process scales its mean by W · count / Σ count, and Lightning
+    averages the gradients.
+
+    Examples
+    --------
+    >>> import lightning.pytorch as pl
+    >>> trainer = pl.Trainer(max_epochs=30, gradient_clip_val=1.0, use_distributed_sampler=False)  # doctest: +SKIP
+    >>> trainer.fit(FitModule(model, task, config), FitData(train, val, task, config))  # doctest: +SKIP
     """
+
+    allow_zero_length_dataloader_with_multiple_devices = True
 
     def __init__(
         self,
         model: ProteinModel,
         task: Task,
         config: FitConfig,
-        batches: Batches,
-        validation: GraphStore,
-        loss: Callable[[Tensor, Tensor], Tensor],
         *,
-        on_epoch: Callable[[Mapping[str, float]], None] | None = None,
+        loss: Callable[[Tensor, Tensor], Tensor] | None = None,
     ) -> None:
         super().__init__()
-        self.model, self.task, self.config = model, task, config
-        self.batches, self.validation, self.loss, self.on_epoch = batches, validation, loss, on_epoch
+        self.model, self.task, self.config, self.loss = model, task, config, loss or task.loss
         self.history: list[dict[str, float]] = []
-        self.best: Best | None = None
+        self.thresholds: list[Tensor | None] = []
         self.residues, self.seconds = 0, 0.0
-        self._begun = time.perf_counter()
+        self._random: list[dict[str, Any]] | None = None
+        self._start: float | None = None  # of the training time that `seconds` does not have yet
+
+    @property
+    def residues_per_second(self) -> float:
+        """Training speed of all processes together."""
+        return self.residues / max(self.seconds, 1e-9)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Compute the logits of a batch."""
+        return self.model(batch)["logits"]
 
     def configure_optimizers(self) -> dict[str, Any]:
         c = self.config
-        fused = c.precision == "float32"  # Lightning cannot clip gradients of a fused one in mixed precision
+        fused = c.precision == "float32"  # Lightning cannot clip gradients of a fused optimizer in mixed precision
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=c.lr, weight_decay=c.weight_decay, fused=fused)
-        factor = partial(learning_rate_factor, steps=c.epochs * len(self.batches), schedule=c.schedule)
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+        steps = int(self.trainer.estimated_stepping_batches)
+        scheduler = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, partial(learning_rate_factor, steps=steps, schedule=c.schedule)
+        )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
-    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
-        return batch if device.type == "cpu" else batch.to(device, non_blocking=True)
-
     def on_train_start(self) -> None:
-        self._generator = torch.Generator(self.device).manual_seed(self.config.seed)
+        self._generator = torch.Generator(self.device).manual_seed(self.config.seed + self.global_rank)
+        if self._random is not None:
+            set_random_state(self._random[self.global_rank], self._generator)
+            self._random = None
+        elif self.global_rank:
+            torch.manual_seed(self.config.seed + self.global_rank)  # another dropout mask in each process
+        self._start = time.perf_counter()
 
     def on_train_epoch_start(self) -> None:
         self._loss = torch.zeros((), device=self.device)
-        self._known = torch.zeros((), device=self.device)
+        self._count = torch.zeros((), device=self.device)
         self._start = time.perf_counter()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        is_padding = "is_padding" in batch
         batch, y = self.task.inputs.apply(batch, self._generator, training=True)
         if self.config.noise:
             batch = add_noise(batch, self.config.noise, self._generator)
-        loss = self.task.batch_loss(self.loss, self.model(batch)["logits"].float(), y, batch)
+        loss = self.task.batch_loss(self.loss, self(batch).float(), y, batch)
         count = known_labels(y).sum()
-        self._loss += loss.detach() * count
-        self._known += count
-        self.residues += batch.num_nodes
-        return loss
+        if self.trainer.world_size == 1:
+            self.residues += batch.num_nodes
+            self._add(loss.detach() * count, count)
+            return loss
+        weight = torch.full_like(count, batch.num_graphs) if self.task.loss_per_protein else count
+        if is_padding:
+            weight, count = torch.zeros_like(weight), torch.zeros_like(count)
+        else:
+            self.residues += batch.num_nodes
+        total, labels = self._sum(torch.stack([weight, count]).to(loss)).unbind()
+        share = loss * weight / total.clamp(min=1)  # the shares of all processes add up to the global mean
+        self._add(share.detach() * labels, count)
+        return share * self.trainer.world_size  # Lightning averages gradients over processes
 
-    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
-        limit = self.config.max_time
-        if limit is not None and time.perf_counter() - self._begun > limit:
-            self.trainer.should_stop = True
+    def _add(self, loss: Tensor, count: Tensor) -> None:
+        """Add a batch to the training loss of the epoch."""
+        self._loss += loss
+        self._count += count
 
-    def on_train_epoch_end(self) -> None:
-        train_loss = float(self._loss / self._known.clamp(min=1))  # waits for the device
-        self.seconds += time.perf_counter() - self._start
-        said = predict_split(self.model, self.validation, self.task, loss=self.loss)
-        threshold = best_threshold(said) if self.task.has_threshold else None
-        metrics = compute_metrics(self.task.metrics, said.with_threshold(threshold))
-        val_loss = float(self.loss(said.logits, said.y)) if said.loss is None else said.loss
-        row = {"epoch": len(self.history) + 1, "train_loss": train_loss, "val_loss": val_loss, **metrics}
+    def on_validation_start(self) -> None:
+        if self._start is not None:
+            self._train_loss = float(self._sum(self._loss.clone()) / self._sum(self._count.clone()).clamp(min=1))
+            self.seconds += time.perf_counter() - self._start  # after the line that waits for the device
+            self._start = None
+
+    def on_validation_epoch_start(self) -> None:
+        self._parts: list[BatchPredictions] = []
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        with torch.autocast(self.device.type, enabled=False):  # evaluation is float32
+            self._parts.append(predict_batch(self.model, batch, self.task, loss=self.loss))
+
+    def on_validation_epoch_end(self) -> None:
+        rows = join_predictions(self._gather(self._parts))
+        self._parts = []
+        threshold = best_threshold(rows) if self.task.has_threshold else None
+        metrics = compute_metrics(self.task.metrics, rows.with_threshold(threshold))
+        val_loss = float(self.loss(rows.logits, rows.y)) if rows.loss is None else rows.loss
+        if self.trainer.sanity_checking:
+            return
+        row = {"epoch": self.current_epoch + 1, "train_loss": self._train_loss, "val_loss": val_loss, **metrics}
         self.history.append(row)
-        if math.isfinite(val_loss):  # a model of NaN predicts the first class, which a metric may call good
-            self._keep_best(metrics, threshold)
-        stale = len(self.history) - (self.best.epoch if self.best else 0)
-        if not math.isfinite(train_loss) or (self.config.patience is not None and stale >= self.config.patience):
-            self.trainer.should_stop = True
-        if self.trainer.progress_bar_callback is not None:
-            shown = {"train_loss": train_loss, self.task.monitor: metrics[self.task.monitor]}
-            self.log_dict(shown, prog_bar=True, batch_size=1)
-        if self.on_epoch is not None:
-            self.on_epoch(row)
+        self.thresholds.append(threshold)
+        # A model of NaN predicts the first class, which a metric may rate highly.
+        monitored = metrics[self.task.monitor] if math.isfinite(val_loss) else math.nan
+        values = {key: value for key, value in row.items() if key != "epoch"} | {self.task.monitor: monitored}
+        sync = self.trainer.world_size > 1  # equal in all processes
+        for key, value in values.items():
+            # float64: callbacks compare exactly what the history has
+            shown = key in ("train_loss", self.task.monitor)
+            self.log(key, torch.tensor(value, dtype=torch.float64), prog_bar=shown, batch_size=1, sync_dist=sync)
 
-    def _keep_best(self, metrics: Mapping[str, float], threshold: Tensor | None) -> None:
-        """Copy the weights if the monitored metric is the best so far; NaN never is."""
-        sign = 1 if self.task.mode == "max" else -1
-        now = sign * metrics[self.task.monitor]
-        if now > (-math.inf if self.best is None else sign * self.best.metrics[self.task.monitor]):
-            weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-            self.best = Best(len(self.history), metrics, threshold, weights)
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        state = random_state(getattr(self, "_generator", None))
+        checkpoint["protgraph"] = {
+            "random": self._gather([state]),
+            "history": [dict(row) for row in self.history],
+            "thresholds": list(self.thresholds),
+            "residues": self.residues,
+            "seconds": self.seconds + (0.0 if self._start is None else time.perf_counter() - self._start),
+            "loss": self._sum(self._loss.clone()) / self.trainer.world_size,
+            "count": self._sum(self._count.clone()) / self.trainer.world_size,
+        }
+
+    def on_load_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        state = checkpoint["protgraph"]
+        self._random = state["random"]
+        self.history, self.thresholds = list(state["history"]), list(state["thresholds"])
+        self.residues, self.seconds = state["residues"], state["seconds"]
+        self._loss, self._count = state["loss"].to(self.device), state["count"].to(self.device)
+
+    def _sum(self, value: Tensor) -> Tensor:
+        """Sum a tensor over all processes."""
+        return value if self.trainer.world_size == 1 else self.trainer.strategy.reduce(value, reduce_op="sum")
+
+    def _gather(self, items: list[Any]) -> list[Any]:
+        """Collect the items of all processes, item i of process r at place i · W + r."""
+        if self.trainer.world_size == 1:
+            return items
+        lists: list[list[Any]] = [[] for _ in range(self.trainer.world_size)]
+        torch.distributed.all_gather_object(lists, items)
+        return [one[i] for i in range(max(map(len, lists))) for one in lists if i < len(one)]
+
+
+def random_state(generator: torch.Generator | None = None) -> dict[str, Any]:
+    """Return the states of all random streams (torch, CUDA, NumPy, Python, a generator) as plain data and tensors."""
+    name, keys, *rest = np.random.get_state()
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
+        "numpy": [name, torch.from_numpy(keys.astype(np.int64)), *rest],
+        "python": random.getstate(),
+        "generator": None if generator is None else generator.get_state(),
+    }
+
+
+def set_random_state(state: Mapping[str, Any], generator: torch.Generator | None = None) -> None:
+    """Restore what :func:`random_state` returned."""
+    torch.set_rng_state(state["torch"].cpu())
+    if state["cuda"]:
+        torch.cuda.set_rng_state_all([s.cpu() for s in state["cuda"]])
+    name, keys, *rest = state["numpy"]
+    np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), *rest))
+    random.setstate(state["python"])
+    if generator is not None and state["generator"] is not None:
+        generator.set_state(state["generator"].cpu())
 
 
 def learning_rate_factor(step: int, *, steps: int, schedule: str) -> float:
-    """Learning rate of a step over the largest one: a linear warm-up, then half a cosine or 1."""
+    """Return the learning rate of a step over the largest: a linear warm-up, then half a cosine or 1."""
     warm = max(1, round(WARM_UP * steps))
     if step < warm:
         return (step + 1) / warm

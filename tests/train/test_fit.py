@@ -20,7 +20,7 @@ from protgraph.registry.component import component
 from protgraph.task import SplitPredictions, binary_cross_entropy, builtin, default_task
 from protgraph.train import FitConfig, evaluate, fit, prepare
 from protgraph.train.evaluate import predict_split
-from protgraph.train.head_init import initialize_head
+from protgraph.train.head_init import count_labels, initialize_head, positive_weight, training_loss
 from protgraph.train.module import learning_rate_factor
 from protgraph.train.resolve import resolve_task
 
@@ -173,13 +173,17 @@ def test_balanced_weights_are_negatives_over_positives(small, tiny):
     task = resolve_task("buried", small)
     store = prepare(small, task, build_model(tiny, task.target).plan).splits["train"]
     head = build_model(tiny, task.target).head
-    loss = initialize_head(head, task, FitConfig(pos_weight="balanced"), store)
+    counts = count_labels(task, store, seed=0)
+    weight = positive_weight(task, FitConfig(pos_weight="balanced"), counts)
+    loss = training_loss(task, weight)
+    initialize_head(head, task, counts, weight)
     y = torch.cat([g.y for g in store])
     logits = torch.randn_like(y)
-    weight = float((y == 0).sum() / (y == 1).sum())
-    torch.testing.assert_close(loss(logits, y), binary_cross_entropy(logits, y, pos_weight=weight))
+    expected = float((y == 0).sum() / (y == 1).sum())
+    torch.testing.assert_close(loss(logits, y), binary_cross_entropy(logits, y, pos_weight=expected))
     assert head.last_linear.bias.abs().max() < 0.01  # balanced: even odds
-    assert initialize_head(head, task, FitConfig(), store) is binary_cross_entropy
+    assert positive_weight(task, FitConfig(), counts) is None
+    assert training_loss(task, None) is binary_cross_entropy
 
 
 def test_weights_of_positives_are_for_yes_no_labels(small, tiny, quick):

@@ -118,7 +118,7 @@ def test_the_structure_is_out_of_sight_of_a_contact_model(derived, tiny):
         assert graph.backbone.isnan().all()
         assert not graph.backbone_mask.any()
         assert graph.y.shape == (graph.num_nodes, 1, 3)
-    with pytest.raises(MissingCoordinatesError, match=r"task 'contact' .*features\[0\] \(dihedral\) of model 'tiny'"):
+    with pytest.raises(MissingCoordinatesError, match=r"'contact' .*features\[0\] \(dihedral\) of model 'tiny'"):
         fit(tiny, derived, "contact", config=EPOCH)
     reads = ModelSpec("places", layers=[component("embed", reads=["aatype"]), component("backbone_update"), "place_backbone"])
     with pytest.raises(MissingCoordinatesError, match="of model 'places' needs a structure"):

@@ -1,0 +1,78 @@
+"""Lightning callbacks of a run: best epoch, training state, early stopping, one call per epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
+
+from protgraph.task.task import Task
+from protgraph.train.config import FitConfig
+
+__all__ = ["EpochCallback", "MidEpochCheckpoint", "best_checkpoint", "early_stopping", "state_checkpoints"]
+
+BEST, STATE = "best", "state"  # file names in the folder of a run
+_UNLIMITED = 10**9
+
+
+class EpochCallback(Callback):
+    """Call a function with each row of the history, in the first process only."""
+
+    def __init__(self, function: Callable[[Mapping[str, float]], None]) -> None:
+        self.function = function
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if trainer.is_global_zero and pl_module.history:
+            self.function(pl_module.history[-1])
+
+
+class MidEpochCheckpoint(ModelCheckpoint):
+    """Checkpoint at intervals of time, but not after the last batch of an epoch.
+
+    Lightning 2.6 skips the validation of an epoch that is resumed after its last batch (measured 2026-11-22); the
+    checkpoint at the end of the epoch follows anyway.
+    """
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch:
+            super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+
+
+def best_checkpoint(task: Task, folder: Path) -> ModelCheckpoint:
+    """Keep the weights of the epoch with the best monitored metric on validation; of equal epochs, the first."""
+    return ModelCheckpoint(
+        folder,
+        BEST,
+        monitor=task.monitor,
+        mode=task.mode,
+        save_weights_only=True,
+        enable_version_counter=False,
+    )
+
+
+def state_checkpoints(folder: Path, interval: float) -> list[ModelCheckpoint]:
+    """Write the training state at the end of each epoch, and within an epoch every ``interval`` seconds.
+
+    They must follow :func:`best_checkpoint` in the list of callbacks: the state refers to the best epoch so far.
+    """
+    options = {"dirpath": folder, "filename": STATE, "enable_version_counter": False}
+    every = timedelta(seconds=interval)
+    return [
+        ModelCheckpoint(**options, save_on_train_epoch_end=True),
+        MidEpochCheckpoint(**options, train_time_interval=every),
+    ]
+
+
+def early_stopping(task: Task, config: FitConfig) -> list[EarlyStopping]:
+    """Stop if the training loss is not finite, or after ``config.patience`` epochs without improvement."""
+    callbacks = [EarlyStopping("train_loss", patience=_UNLIMITED, check_finite=True)]
+    if config.patience is not None:
+        # An undefined metric counts as an epoch without improvement.
+        callbacks.append(EarlyStopping(task.monitor, mode=task.mode, patience=config.patience, check_finite=False))
+    return callbacks

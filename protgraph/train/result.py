@@ -1,0 +1,132 @@
+"""Result of a training run: the model of the best epoch, its metrics, history and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torch import Tensor
+
+from protgraph.model.build import ProteinModel
+from protgraph.task.task import Task
+from protgraph.train.checkpoint import Checkpoint, save_checkpoint
+from protgraph.train.config import FitConfig
+from protgraph.featurize.result import Failure
+
+__all__ = ["FitResult"]
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """A trained model with its metrics and training history.
+
+    Parameters
+    ----------
+    model : ProteinModel
+        On the CPU, in evaluation mode, with the weights of the best epoch.
+    task : Task
+        With the inputs that this model reads: those for a decoder, if it has one.
+    config : FitConfig
+    dataset, dataset_version : str
+    metrics : mapping of str to mapping
+        Split → metric → value: ``"val"``, and each split that is neither trained nor validated on (``"test"``),
+        evaluated once.
+    threshold : Tensor, optional
+        ``(C,)`` log-odds from which a label is predicted, chosen on validation.
+    confusion : mapping of str to Tensor
+        For classification: tested split → ``(C, C)`` int64, rows are true and columns predicted classes.
+    history : sequence of mapping
+        One row per epoch: ``epoch`` from 1, ``train_loss``, ``val_loss`` and the metrics on validation.
+    best_epoch : int
+        The selected epoch, from 1.
+    sizes : mapping of str to (int, int)
+        Proteins and residues of each split.
+    failures : tuple of Failure
+        Proteins that could not be used.
+    one_chain : bool
+        Whether every training example is a single chain.
+    residues_per_second : float
+        Training speed of all processes together, without validation.
+    peak_memory : float
+        MiB; see :func:`protgraph.train.peak_memory.peak_memory`.
+    seconds : float
+        Duration of the whole call, preparation included.
+    """
+
+    model: ProteinModel
+    task: Task
+    config: FitConfig
+    dataset: str
+    dataset_version: str
+    metrics: Mapping[str, Mapping[str, float]]
+    threshold: Tensor | None
+    confusion: Mapping[str, Tensor] = field(repr=False)
+    history: Sequence[Mapping[str, float]] = field(repr=False)
+    best_epoch: int
+    sizes: Mapping[str, tuple[int, int]]
+    failures: tuple[Failure, ...]
+    one_chain: bool
+    residues_per_second: float
+    peak_memory: float
+    seconds: float
+
+    @property
+    def test(self) -> Mapping[str, float]:
+        """Metrics on the test split; empty if the dataset has none."""
+        return self.metrics.get("test", {})
+
+    @property
+    def epochs(self) -> int:
+        """Number of epochs run."""
+        return len(self.history)
+
+    @property
+    def parameters(self) -> int:
+        """Number of trained parameters."""
+        return self.model.num_parameters
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the model with everything needed to use it again."""
+        return Checkpoint(
+            model=self.model,
+            task=self.task.name,
+            hidden=self.task.inputs.hidden,
+            one_chain=self.one_chain,
+            visible_types=self.task.inputs.visible_types and not self._is_decoding,
+            threshold=self.threshold,
+            metrics=self.metrics,
+            trained={
+                "dataset": self.dataset,
+                "dataset_version": self.dataset_version,
+                "config": self.config.to_dict(),
+                "best_epoch": self.best_epoch,
+                "epochs": self.epochs,
+                "sizes": {split: list(size) for split, size in self.sizes.items()},
+            },
+        )
+
+    @property
+    def _is_decoding(self) -> bool:
+        """Whether the program that runs the model gives residue types to its decoder, one after the other."""
+        return self.model.decoder is not None and self.task.decoder_inputs is not None
+
+    def save(self, path: str | Path) -> Path:
+        """Write a checkpoint file; see :func:`protgraph.train.save_checkpoint`."""
+        return save_checkpoint(path, self.checkpoint())
+
+    def summary(self) -> str:
+        """Return a few lines of text: model, data, metrics and cost."""
+        lines = [
+            f"{self.model.spec.name} on {self.task.name} of {self.dataset} {self.dataset_version}".rstrip(),
+            "  ".join(f"{split} {p} proteins {n} residues" for split, (p, n) in self.sizes.items()),
+            f"best epoch {self.best_epoch} of {self.epochs}, {self.parameters} parameters, "
+            f"{self.residues_per_second:.0f} residues/s, {self.peak_memory:.0f} MiB, {self.seconds:.1f} s",
+        ]
+        lines += [
+            f"{split:5} " + "  ".join(f"{name} {value:.4f}" for name, value in values.items())
+            for split, values in self.metrics.items()
+        ]
+        if self.failures:
+            lines.append(f"{len(self.failures)} proteins could not be used; the first: {self.failures[0].reason}")
+        return "\n".join(lines)

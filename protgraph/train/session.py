@@ -1,0 +1,80 @@
+"""Surroundings of a run: random seed, deterministic operations, console messages and interruption."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from protgraph.train.config import FitConfig
+
+__all__ = ["is_first_process", "keyboard_interrupt", "quiet_lightning", "reproducible"]
+
+
+def is_first_process() -> bool:
+    """Return whether this process writes files and messages; false in the other processes of a distributed run."""
+    from lightning.pytorch.utilities import rank_zero_only
+
+    return rank_zero_only.rank == 0
+
+
+@contextmanager
+def reproducible(config: FitConfig, device: torch.device) -> Iterator[None]:
+    """Seed torch and use deterministic operations, and restore both afterwards.
+
+    Not Lightning's ``seed_everything`` and ``Trainer(deterministic=True)``: they change the state of the process for
+    good (2.6, 2026-11-22).
+    """
+    is_gpu = device.type == "cuda"
+    before = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark
+    with torch.random.fork_rng(devices=[device] if is_gpu else []):
+        torch.manual_seed(config.seed)
+        try:
+            if is_gpu and config.deterministic:
+                os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # or cuBLAS raises
+                torch.use_deterministic_algorithms(True)
+                torch.backends.cudnn.benchmark = False
+            yield
+        finally:
+            torch.use_deterministic_algorithms(before[0])
+            torch.backends.cudnn.benchmark = before[1]
+
+
+@contextmanager
+def quiet_lightning() -> Iterator[None]:
+    """Hide Lightning's messages of level INFO and its hints about options that are chosen on purpose.
+
+    ``fit(progress=True)`` shows all of them.
+    """
+    log = logging.getLogger("lightning.pytorch")
+    before = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "GPU available but not used")  # the device is an option
+            warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # a resumed run
+            warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)  # Lightning 2.6's use of torch's pytree
+            yield
+    finally:
+        log.setLevel(before)
+
+
+@contextmanager
+def keyboard_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt on Ctrl-C, and keep the signal handler.
+
+    Lightning 2.6 raises SystemExit instead, which ends the kernel of a notebook, and ignores later interruptions.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    except SystemExit as e:
+        if not isinstance(e.__context__, KeyboardInterrupt):
+            raise
+        signal.signal(signal.SIGINT, before)
+        raise KeyboardInterrupt from e
