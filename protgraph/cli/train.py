@@ -1,4 +1,4 @@
-"""``protgraph train``: a model on a dataset, or on a folder of one's own files, with a table of labels or without."""
+"""Command ``protgraph train``: train a model on a dataset or on a folder of user files."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
+    from lightning.pytorch.loggers import Logger
+
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.structure import ReadOptions
 
@@ -22,12 +24,13 @@ def train_command(
     model: Annotated[str, typer.Argument(help="Model by name: 'gat', 'gat.v1'.")],
     data: Annotated[str, typer.Option(help="Dataset by name, a folder of structure or FASTA files, or a graph store.")],
     task: Annotated[
-        str | None, typer.Option(help="Task of the dataset, or label column of the table; needed unless there is one.")
+        str | None,
+        typer.Option(help="Task of the dataset, or label column of the table. Required if there are several."),
     ] = None,
-    labels: Annotated[Path | None, typer.Option(help="CSV of labels or splits, for a folder.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="CSV table of labels or splits, for a folder.")] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Label column of the table; again for more. All that are no keys by default."),
+        typer.Option(help="Label column of the table; repeat for more. Default: every non-key column."),
     ] = None,
     kind: Annotated[
         str | None,
@@ -36,31 +39,49 @@ def train_command(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
     ] = None,
-    epochs: Annotated[int, typer.Option(help="Passes over the training split.")] = 30,
+    epochs: Annotated[int, typer.Option(help="Largest number of passes over the training split.")] = 30,
     lr: Annotated[float, typer.Option(help="Largest learning rate.")] = 5e-3,
-    seed: Annotated[int, typer.Option(help="Of weights, order, dropout, and the split of a folder.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of weights, order of proteins, dropout, and the split of a folder.")
+    ] = 0,
     patience: Annotated[int, typer.Option(help="Epochs without improvement after which training stops.")] = 10,
-    batch_residues: Annotated[int, typer.Option(help="Residues in a batch.")] = 2048,
+    batch_residues: Annotated[int, typer.Option(help="Residues per batch, of all processes together.")] = 2048,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     pos_weight: Annotated[
         str | None, typer.Option(help="Weight of positives in the loss of yes/no labels: a number, or 'balanced'.")
     ] = None,
-    noise: Annotated[float, typer.Option(help="Å added to every coordinate of a batch, anew each time (s.d.).")] = 0.0,
+    noise: Annotated[
+        float, typer.Option(help="Gaussian noise on coordinates (standard deviation, Å), drawn for every batch.")
+    ] = 0.0,
     max_time: Annotated[float | None, typer.Option(help="Seconds after which training stops.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line per epoch.")] = False,
+    devices: Annotated[int, typer.Option(help="Number of GPUs, or of CPU processes. Batches are split over them.")] = 1,
+    strategy: Annotated[str, typer.Option(help="Lightning strategy for several devices: auto, ddp, fsdp.")] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="Precision of the forward pass in training: float32 or bfloat16.")
+    ] = "float32",
+    workers: Annotated[int, typer.Option(help="Worker processes that collate batches.")] = 0,
+    log: Annotated[str, typer.Option(help="Logger: csv, tensorboard, wandb, mlflow, trackio or none.")] = "csv",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted run with the same arguments, if there is one.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print a line per epoch.")] = False,
     *,
     read: ReadOptions,
 ) -> None:
-    """Train a model; the best epoch on validation is kept, tested once, and written as a checkpoint.
+    """Train a model, keep the best epoch on validation, evaluate it on the test split, and write a checkpoint.
 
-    On a folder of one's own files some tasks need no labels: they follow from the structures (inverse_folding,
+    On a folder of user files some tasks need no labels, because they derive them from the structures (inverse_folding,
     secondary_structure, contact, b_factor, structure_denoising, structure_prediction) or the sequences (masked_lm,
-    next_residue). For others, give a table with a header. One label a residue: columns file, chain, res_id (ins_code
-    where there are any) and a label. One a protein: file and a label. Texts are classes, 0/1 are yes/no labels, other
-    numbers are values; blank is unknown. A column 'split' (train, val, test) or 'cluster' is respected, also in a
-    table without labels; else files are divided at random, by --seed, and those that share a sequence stay together.
+    next_residue). Other tasks need a table with a header. One label per residue: columns file, chain, res_id (ins_code
+    if there are any) and a label. One label per protein: file and a label. Text columns are classes, 0/1 are yes/no
+    labels, other numbers are regression values; an empty cell is unknown. A column 'split' (train, val, test) or
+    'cluster' is used for the splits, also in a table without labels. Otherwise files are split at random by --seed, and
+    files with the same sequence are in the same split.
 
-    Files that cannot be used are listed in OUT.failures.csv; the exit code is 1 then.
+    Logs and the training state are in the folder OUT without its suffix, with '.run'. The state is written after every
+    epoch and every ten minutes, and removed at the end. After a crash or kill, add --resume to the same command.
+
+    Files that cannot be used are listed in OUT.failures.csv, and the exit code is 1.
 
     \b
     Examples:
@@ -69,10 +90,12 @@ def train_command(
       protgraph train proteinmpnn --data structures/ --task inverse_folding
       protgraph train gcn --data structures/ --labels labels.csv --column ph --column kd
       protgraph train proteinmpnn --data pdb_core --task inverse_folding --noise 0.02 -o mine.safetensors
+      protgraph train gat --data pdb_core --task interface --devices 2 --strategy ddp --log tensorboard
     """
     from protgraph.cli.failures import report_failures
     from protgraph.cli.output_path import check_output
     from protgraph.train import FitConfig, fit
+    from protgraph.train.session import is_first_process
 
     config = FitConfig(
         epochs=epochs,
@@ -84,18 +107,48 @@ def train_command(
         pos_weight=_weight(pos_weight),
         noise=noise,
         max_time=max_time,
+        precision=precision,
     )
     dataset = _dataset(data, labels, task, column, kind, seed, read)
     tasks = list(dataset.tasks())
     if task is None and len(tasks) > 1:
-        raise OptionError(f"dataset {data!r} has several tasks; give --task: {', '.join(tasks)}")
+        raise OptionError(f"Dataset {data!r} has several tasks. Select one with --task: {', '.join(tasks)}.")
     task = task or tasks[0]
     out = check_output(out or Path(f"{model}-{task}.safetensors"))
-    result = fit(model, dataset, task, config=config, on_epoch=None if quiet else _print_epoch)
+    run_dir = out.with_suffix(".run")
+    result = fit(
+        model,
+        dataset,
+        task,
+        config=config,
+        devices=devices,
+        strategy=strategy,
+        workers=workers,
+        run_dir=run_dir,
+        resume=resume,
+        logger=_logger(log, run_dir, out.stem, resume=resume),
+        on_epoch=None if quiet else _print_epoch,
+    )
+    if not is_first_process():
+        return
     typer.echo(result.summary())
     path = result.save(out)
     typer.echo(f"checkpoint: {path}")
     report_failures(result.failures, path, 1)
+
+
+def _logger(kind: str, folder: Path, run: str, *, resume: bool) -> Logger | None:
+    """Create the logger, and print where its values go."""
+    from protgraph.train.loggers import logger_by_name
+    from protgraph.train.run_folder import RunFolder
+    from protgraph.train.session import is_first_process
+
+    logger, place = (None, "none") if kind == "none" else logger_by_name(kind, folder, run=run)
+    if is_first_process():
+        typer.echo(f"logs: {place}")
+        if resume and not RunFolder(folder).state.is_file():
+            typer.echo(f"no interrupted run in {folder}: starting from the beginning", err=True)
+    return logger
 
 
 def _dataset(
@@ -106,7 +159,7 @@ def _dataset(
     from protgraph.train.user_dataset import check_labels_are_used
 
     if labels is None and (columns or kind):
-        raise OptionError("--column and --kind are of a table of labels; give it with --labels")
+        raise OptionError("--column and --kind select labels of a table. Add the table with --labels.")
     dataset = load_dataset(data, labels=labels, task=task, columns=columns or None, kind=kind, seed=seed, read=read)
     check_labels_are_used([dataset])
     for note in getattr(dataset, "notes", ()):
@@ -118,7 +171,7 @@ def _weight(text: str | None) -> float | str | None:
     try:
         return text if text in (None, "balanced") else float(text)
     except ValueError:
-        raise OptionError(f"--pos-weight {text!r} is neither 'balanced' nor a number") from None
+        raise OptionError(f"--pos-weight: {text!r}. Allowed: a positive number or 'balanced'.") from None
 
 
 def _print_epoch(row: dict[str, float]) -> None:

@@ -48,7 +48,7 @@ class FitModule(pl.LightningModule):
     thresholds : list of Tensor or None
         ``(C,)`` log-odds chosen on validation at each row of the history, for yes/no labels.
     residues, seconds : int, float
-        Residues of this process and seconds of training, without validation.
+        Residues and seconds of training, without validation.
 
     Notes
     -----
@@ -112,6 +112,7 @@ class FitModule(pl.LightningModule):
     def on_train_epoch_start(self) -> None:
         self._loss = torch.zeros((), device=self.device)
         self._count = torch.zeros((), device=self.device)
+        self._nodes = 0
         self._start = time.perf_counter()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -122,14 +123,14 @@ class FitModule(pl.LightningModule):
         loss = self.task.batch_loss(self.loss, self(batch).float(), y, batch)
         count = known_labels(y).sum()
         if self.trainer.world_size == 1:
-            self.residues += batch.num_nodes
+            self._nodes += batch.num_nodes
             self._add(loss.detach() * count, count)
             return loss
         weight = torch.full_like(count, batch.num_graphs) if self.task.loss_per_protein else count
         if is_padding:
             weight, count = torch.zeros_like(weight), torch.zeros_like(count)
         else:
-            self.residues += batch.num_nodes
+            self._nodes += batch.num_nodes
         total, labels = self._sum(torch.stack([weight, count]).to(loss)).unbind()
         share = loss * weight / total.clamp(min=1)  # the shares of all processes add up to the global mean
         self._add(share.detach() * labels, count)
@@ -143,6 +144,7 @@ class FitModule(pl.LightningModule):
     def on_validation_start(self) -> None:
         if self._start is not None:
             self._train_loss = float(self._sum(self._loss.clone()) / self._sum(self._count.clone()).clamp(min=1))
+            self.residues += int(self._sum(self._count.new_tensor(self._nodes, dtype=torch.float64)))
             self.seconds += time.perf_counter() - self._start  # after the line that waits for the device
             self._start = None
 
@@ -180,6 +182,7 @@ class FitModule(pl.LightningModule):
             "history": [dict(row) for row in self.history],
             "thresholds": list(self.thresholds),
             "residues": self.residues,
+            "nodes": self._nodes,
             "seconds": self.seconds + (0.0 if self._start is None else time.perf_counter() - self._start),
             "loss": self._sum(self._loss.clone()) / self.trainer.world_size,
             "count": self._sum(self._count.clone()) / self.trainer.world_size,
@@ -189,7 +192,7 @@ class FitModule(pl.LightningModule):
         state = checkpoint["protgraph"]
         self._random = state["random"]
         self.history, self.thresholds = list(state["history"]), list(state["thresholds"])
-        self.residues, self.seconds = state["residues"], state["seconds"]
+        self.residues, self.seconds, self._nodes = state["residues"], state["seconds"], state["nodes"]
         self._loss, self._count = state["loss"].to(self.device), state["count"].to(self.device)
 
     def _sum(self, value: Tensor) -> Tensor:

@@ -1,0 +1,104 @@
+"""A run that was killed continues to the weights of an uninterrupted run, bit by bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from protgraph.errors import CheckpointError, OptionError
+from protgraph.train import fit
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(structures_dir, out, options) -> subprocess.Popen:
+    command = [sys.executable, "-m", "tests.train.runs", out, structures_dir, json.dumps(options)]
+    return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interval", [600.0, 0.0], ids=["state of an epoch's end", "state within an epoch"])
+def test_a_killed_run_continues_to_the_same_bits(interval, structures_dir, tmp_path):
+    options = {"config": {"epochs": 6}, "dropout": 0.2, "state_interval": interval}
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    whole.mkdir(), parts.mkdir()
+    assert start(structures_dir, whole / "m.safetensors", options).wait(300) == 0
+    options |= {"run_dir": str(parts / "run")}
+    killed = start(structures_dir, parts / "m.safetensors", options | {"pause": 0.3})
+    while not (parts / "epochs.txt").exists() or len((parts / "epochs.txt").read_text().split()) < 2:
+        assert killed.poll() is None
+        time.sleep(0.05)
+    time.sleep(0.8)  # some batches into the third epoch
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait(60) == -signal.SIGKILL
+    assert (parts / "run" / "checkpoints" / "state.ckpt").is_file()
+    assert not (parts / "m.safetensors").exists()
+    assert start(structures_dir, parts / "m.safetensors", options | {"resume": True}).wait(300) == 0
+    expected, weights = load_file(whole / "m.safetensors"), load_file(parts / "m.safetensors")
+    assert expected.keys() == weights.keys()
+    assert all(torch.equal(expected[name], weights[name]) for name in expected)
+    assert (parts / "m.json").read_bytes() == (whole / "m.json").read_bytes()
+    assert not (parts / "run").exists()
+    assert len((parts / "epochs.txt").read_text().split()) < 12  # epochs were not repeated
+
+
+def interrupted(small, tiny, config, folder):
+    """Run two epochs of a run, and interrupt it."""
+
+    def stop(row):
+        if row["epoch"] == 2:
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fit(tiny, small, "helix", config=config, run_dir=folder, on_epoch=stop)
+
+
+def test_a_run_is_resumed_after_an_error(small, tiny, quick, trained, tmp_path):
+    interrupted(small, tiny, quick, tmp_path / "run")
+    rows = []
+    result = fit(tiny, small, "helix", config=quick, run_dir=tmp_path / "run", resume=True, on_epoch=rows.append)
+    assert result.history == trained.history
+    expected, weights = trained.model.state_dict(), result.model.state_dict()
+    assert all(torch.equal(expected[name], weights[name]) for name in expected)
+    assert [row["epoch"] for row in rows] == [2, 3]
+
+
+def test_the_state_holds_plain_data_and_tensors_only(small, tiny, quick, tmp_path):
+    interrupted(small, tiny, quick, tmp_path)
+    state = torch.load(tmp_path / "checkpoints" / "state.ckpt", weights_only=True)
+    assert {"loops", "optimizer_states", "lr_schedulers", "callbacks", "protgraph", "FitData"} <= state.keys()
+    assert {"torch", "cuda", "numpy", "python", "generator"} == state["protgraph"]["random"][0].keys()
+
+
+def test_another_run_is_not_resumed(small, tiny, quick, tmp_path):
+    interrupted(small, tiny, quick, tmp_path)
+    with pytest.raises(CheckpointError, match="config"):
+        fit(tiny, small, "helix", config=replace(quick, lr=1e-3), run_dir=tmp_path, resume=True)
+    with pytest.raises(CheckpointError, match="task"):
+        fit(tiny, small, "buried", config=quick, run_dir=tmp_path, resume=True)
+
+
+def test_without_a_state_a_run_starts_from_the_beginning(small, tiny, quick, trained, tmp_path):
+    result = fit(tiny, small, "helix", config=quick, run_dir=tmp_path / "run", resume=True)
+    assert result.history == trained.history
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_new_run_replaces_the_state_of_an_interrupted_one(small, tiny, quick, trained, tmp_path):
+    interrupted(small, tiny, replace(quick, seed=3), tmp_path)
+    assert fit(tiny, small, "helix", config=quick, run_dir=tmp_path).history == trained.history
+
+
+def test_resuming_needs_the_folder_of_the_run(small, tiny, quick):
+    with pytest.raises(OptionError, match="run_dir"):
+        fit(tiny, small, "helix", config=quick, resume=True)
