@@ -5,7 +5,7 @@ Every epoch uses the same order of proteins, drawn once from the seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,18 +24,14 @@ __all__ = ["FitData", "RankBatches", "StoreLoader"]
 
 
 class RankBatches(Sampler[list[int]]):
-    """Shares of one process in a list of global batches, from a position that can be set.
-
-    Process r of W receives the proteins r, r + W, r + 2 W, … of every global batch. The shares of all processes make
-    up the global batch, so the number of processes does not change the data of an optimizer step. A process without a
-    share receives the first protein, and :meth:`is_padding` is true for it.
+    """Protein numbers of the batches of one process, from a position that can be set.
 
     Parameters
     ----------
-    batches : sequence of sequence of int
-        Protein numbers of each global batch.
-    rank, world_size : int
-        This process and the number of processes.
+    shares : sequence of list of int
+        Protein numbers of each batch of this process.
+    padding : collection of int
+        Batches that only keep this process in step with the others; they do not count.
 
     Attributes
     ----------
@@ -43,21 +39,33 @@ class RankBatches(Sampler[list[int]]):
         Batch with which the next epoch begins. It is 0 again afterwards.
     """
 
-    def __init__(self, batches: Sequence[Sequence[int]], *, rank: int = 0, world_size: int = 1) -> None:
-        self.batches, self.rank, self.world_size = batches, rank, world_size
+    def __init__(self, shares: Sequence[list[int]], padding: Collection[int] = ()) -> None:
+        self.shares, self.padding = shares, frozenset(padding)
         self.start = 0
 
+    @classmethod
+    def split(cls, batches: Sequence[Sequence[int]], rank: int, world_size: int) -> RankBatches:
+        """Split each batch: process r of W receives its proteins r, r + W, r + 2 W, …
+
+        The shares of all processes make up the batch, so the number of processes does not change an optimizer step. A
+        process without a share receives the first protein as padding.
+        """
+        padding = [number for number, members in enumerate(batches) if rank >= len(members)]
+        return cls([list(members[rank::world_size] or members[:1]) for members in batches], padding)
+
+    @classmethod
+    def deal(cls, batches: Sequence[Sequence[int]], rank: int, world_size: int) -> RankBatches:
+        """Deal whole batches: process r of W receives the batches r, r + W, r + 2 W, …, and padding if one is missing."""
+        shares = [list(members) for members in batches[rank::world_size]]
+        missing = -(-len(batches) // world_size) - len(shares)
+        return cls(shares + missing * [list(batches[0][:1])], range(len(shares), len(shares) + missing))
+
     def __len__(self) -> int:
-        return len(self.batches)
+        return len(self.shares)
 
     def __iter__(self) -> Iterator[list[int]]:
         start, self.start = self.start, 0
-        for members in self.batches[start:]:
-            yield list(members[self.rank :: self.world_size] or members[:1])
-
-    def is_padding(self, number: int) -> bool:
-        """Return whether this process has no share in a batch."""
-        return self.rank >= len(self.batches[number])
+        return iter(self.shares[start:])
 
 
 class StoreLoader:
@@ -76,18 +84,18 @@ class StoreLoader:
     """
 
     def __init__(self, collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, *, workers: int = 0) -> None:
-        self.collate, self.shares, self.workers = collate, sampler, workers
+        self.collate, self.rank_batches = collate, sampler
         self._loader = _workers(collate, sampler, workers) if workers else None
 
     def __len__(self) -> int:
-        return len(self.shares)
+        return len(self.rank_batches)
 
     def __iter__(self) -> Iterator[Batch]:
-        number = self.shares.start
-        for batch in map(self.collate, self.shares) if self._loader is None else self._loader:
-            if self.shares.is_padding(number):
+        first = self.rank_batches.start
+        batches = map(self.collate, self.rank_batches) if self._loader is None else self._loader
+        for number, batch in enumerate(batches, first):
+            if number in self.rank_batches.padding:
                 batch.is_padding = True
-            number += 1
             yield batch
 
     def state_dict(self) -> dict[str, Any]:
@@ -134,20 +142,17 @@ class FitData(pl.LightningDataModule):
     def __init__(self, train: GraphStore, val: GraphStore, task: Task, config: FitConfig, *, workers: int = 0) -> None:
         super().__init__()
         self.train, self.val, self.task, self.workers = train, val, task, workers
-        self.allow_zero_length_dataloader_with_multiple_devices = True  # fewer validation batches than processes
         self.batches = list(ProteinBatches(train.sizes, max_nodes=config.batch_residues, shuffle=True, seed=config.seed))
         self._start = 0
 
     def train_dataloader(self) -> StoreLoader:
-        sampler = RankBatches(self.batches, rank=self._rank, world_size=self._world_size)
+        sampler = RankBatches.split(self.batches, self._rank, self._world_size)
         sampler.start, self._start = self._start, 0
         return StoreLoader(self.train.collate, sampler, workers=self.workers)
 
     def val_dataloader(self) -> StoreLoader:
-        """Return every W-th validation batch; the module joins the predictions of all W processes in order."""
-        batches = evaluation_batches(self.val, self.task)[self._rank :: self._world_size]
-        collate = partial(evaluation_batch, self.val, task=self.task)
-        return StoreLoader(collate, RankBatches(batches), workers=self.workers)
+        sampler = RankBatches.deal(evaluation_batches(self.val, self.task), self._rank, self._world_size)
+        return StoreLoader(partial(evaluation_batch, self.val, task=self.task), sampler, workers=self.workers)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the number of batches that this epoch has used; 0 at its end."""

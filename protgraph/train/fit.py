@@ -146,7 +146,7 @@ def fit(
     messages = nullcontext() if progress else quiet_lightning()
     try:
         with messages, reproducible(config, device), keyboard_interrupt():
-            module = _train(
+            module, best_path = _train(
                 network,
                 task,
                 config,
@@ -160,7 +160,7 @@ def fit(
                 workers=workers,
                 **trainer,
             )
-            best = _load_best(module, folder)
+            best = _load_best(module, best_path)
     finally:
         if folder.is_temporary:
             folder.finish()
@@ -236,8 +236,8 @@ def _train(
     strategy: str | Strategy,
     callbacks: Sequence[Callback],
     logger: Logger | Sequence[Logger] | None,
-) -> FitModule:
-    """Run Lightning's Trainer; return the module after the last epoch."""
+) -> tuple[FitModule, str]:
+    """Run Lightning's Trainer; return the module after the last epoch, and the checkpoint of the best one."""
     import lightning.pytorch as pl
 
     from protgraph.train import callbacks as ours
@@ -254,7 +254,7 @@ def _train(
     every += [ours.EpochCallback(on_epoch)] if on_epoch is not None else []
     every += [pl.callbacks.RichProgressBar()] if progress else []
     every += [pl.callbacks.LearningRateMonitor("epoch")] if logger else []
-    every += [ours.best_checkpoint(task, folder.checkpoints)]
+    every += [best := ours.best_checkpoint(task, folder.checkpoints)]
     every += [] if folder.is_temporary else ours.state_checkpoints(folder.checkpoints, state_interval)
     is_gpu = device.type == "cuda"
     pl.Trainer(
@@ -274,13 +274,13 @@ def _train(
         num_sanity_val_steps=0,
         inference_mode=False,
     ).fit(module, datamodule=data, ckpt_path=state, weights_only=True)
-    return module
+    return module, best.best_model_path
 
 
-def _load_best(module: FitModule, folder: RunFolder) -> dict[str, Any]:
+def _load_best(module: FitModule, path: str) -> dict[str, Any]:
     """Load the weights of the best epoch into the model; return its row of the history and its threshold."""
     task, last = module.task, module.history[-1]
-    checkpoint = folder.best()
+    checkpoint = torch.load(path, map_location="cpu", weights_only=True)
     row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
     if not (torch.isfinite(torch.tensor([row[task.monitor], row["val_loss"]])).all()):
         raise ProtgraphError(

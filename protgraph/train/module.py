@@ -63,8 +63,6 @@ class FitModule(pl.LightningModule):
     >>> trainer.fit(FitModule(model, task, config), FitData(train, val, task, config))  # doctest: +SKIP
     """
 
-    allow_zero_length_dataloader_with_multiple_devices = True
-
     def __init__(
         self,
         model: ProteinModel,
@@ -152,6 +150,8 @@ class FitModule(pl.LightningModule):
         self._parts: list[BatchPredictions] = []
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        if "is_padding" in batch:
+            return
         with torch.autocast(self.device.type, enabled=False):  # evaluation is float32
             self._parts.append(predict_batch(self.model, batch, self.task, loss=self.loss))
 
@@ -196,8 +196,10 @@ class FitModule(pl.LightningModule):
         self._loss, self._count = state["loss"].to(self.device), state["count"].to(self.device)
 
     def _sum(self, value: Tensor) -> Tensor:
-        """Sum a tensor over all processes."""
-        return value if self.trainer.world_size == 1 else self.trainer.strategy.reduce(value, reduce_op="sum")
+        """Sum a tensor over all processes, in place."""
+        if self.trainer.world_size > 1:
+            torch.distributed.all_reduce(value)
+        return value
 
     def _gather(self, items: list[Any]) -> list[Any]:
         """Collect the items of all processes, item i of process r at place i · W + r."""

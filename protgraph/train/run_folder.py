@@ -13,16 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from protgraph.errors import CheckpointError
-from protgraph.train.callbacks import BEST, STATE
+from protgraph.train.callbacks import STATE
+from protgraph.train.session import is_first_process
 
 __all__ = ["RunFolder"]
 
 
 class RunFolder:
-    """Files of one run.
+    """Files of one run. Only the first process of a distributed run writes and removes them.
 
     Parameters
     ----------
@@ -74,17 +73,17 @@ class RunFolder:
                     "Use the same arguments, or start again without resume."
                 )
             return self.state
+        if not is_first_process():
+            return None
         shutil.rmtree(self.checkpoints, ignore_errors=True)
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         record.write_text(json.dumps(identity), encoding="utf-8")
         return None
 
-    def best(self) -> dict[str, Any]:
-        """Load the checkpoint of the best epoch."""
-        return torch.load(self.checkpoints / f"{BEST}.ckpt", map_location="cpu", weights_only=True)
-
     def finish(self) -> None:
         """Remove state and best weights after a run, and the folder if nothing else is in it."""
+        if not (self.is_temporary or is_first_process()):
+            return
         shutil.rmtree(self.path if self.is_temporary else self.checkpoints, ignore_errors=True)
         if not self.is_temporary and self.path.is_dir() and not any(self.path.iterdir()):
             self.path.rmdir()

@@ -7,7 +7,7 @@ import torch
 
 from protgraph.task import METRICS
 from protgraph.train import evaluate, prepare
-from protgraph.train.evaluate import Batches, predict_split
+from protgraph.train.evaluate import predict_split
 
 
 @pytest.fixture
@@ -44,13 +44,3 @@ def test_the_model_is_in_the_mode_that_it_was_in(trained, store):
         evaluate(trained.model, store, trained.task)
         assert trained.model.training is mode
     assert torch.is_grad_enabled()
-
-
-def test_training_batches_hold_every_protein_once_in_another_order_each_epoch(store):
-    batches = Batches(store, max_nodes=200, shuffle=True, seed=3)
-    orders = []
-    for epoch in range(2):
-        batches.set_epoch(epoch)
-        orders.append([name for batch in batches for name in batch.name])
-    assert sorted(orders[0]) == sorted(orders[1]) == sorted(store.names)
-    assert orders[0] != orders[1]

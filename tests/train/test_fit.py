@@ -217,25 +217,6 @@ def test_an_interruption_stays_one_and_later_ones_are_heard(small, tiny, quick):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("epochs", 0),
-        ("lr", -1.0),
-        ("lr", math.nan),
-        ("patience", 0),
-        ("weight_decay", -0.1),
-        ("schedule", "linear"),
-        ("precision", "float16"),
-        ("pos_weight", "heavy"),
-        ("pos_weight", 0.0),
-    ],
-)
-def test_options_out_of_range_are_refused(option, value):
-    with pytest.raises(OptionError, match=f"FitConfig: {option} = "):
-        FitConfig(**{option: value})
-
-
 @pytest.mark.parametrize("device", ["gpu", "cuda:77"])
 def test_an_unknown_device_is_refused(device, small, tiny):
     with pytest.raises(OptionError, match=device):
