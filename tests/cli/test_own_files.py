@@ -198,7 +198,7 @@ def test_a_folder_without_labels_says_which_tasks_need_none(run, folder):
         result = run("train", "gcn", "--data", folder / "structures", *args)
         assert result.code == 2 and "Tasks that need none: b_factor, contact, inverse_folding" in result.err
     result = run("train", "gcn", "--data", folder / "structures", "--task", "contact", "--kind", "classification")
-    assert result.code == 2 and "give it with --labels" in result.err
+    assert result.code == 2 and "--labels" in result.err
 
 
 def test_labels_of_absent_residues_are_one_error_that_names_them(run, folder, tmp_path):
