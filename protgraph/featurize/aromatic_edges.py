@@ -35,7 +35,7 @@ class _RingPairs(EdgeFeaturizer):
 
     @abstractmethod
     def pairs(self, residues: Residues) -> np.ndarray:
-        """``(2, P)`` int64 residues; duplicates and pairs within one residue are allowed."""
+        """Return residue pairs, ``(2, P)`` int64; duplicates and pairs within one residue are allowed."""
 
     def __call__(self, residues: Residues) -> EdgeList:
         n, ends = len(residues), np.sort(self.pairs(residues), axis=0)
@@ -68,10 +68,10 @@ class Aromatic(_RingPairs):
         self.low, self.high = low, high
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        found = aromatic_rings(residues)
-        i, j = close_point_pairs(found.center, found.center, self.high)
-        far = squared(found.center[i] - found.center[j]) >= self.low * self.low
-        return found.residue[np.stack([i[far], j[far]])]
+        rings = aromatic_rings(residues)
+        i, j = close_point_pairs(rings.center, rings.center, self.high)
+        far = squared(rings.center[i] - rings.center[j]) >= self.low * self.low
+        return rings.residue[np.stack([i[far], j[far]])]
 
 
 class PiStacking(_RingPairs):
@@ -104,15 +104,15 @@ class PiStacking(_RingPairs):
         self.shape, self.cutoff = shape, _cutoff("pi_stacking", cutoff)
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        found = aromatic_rings(residues, _PI)
-        i, j = close_point_pairs(found.center, found.center, self.cutoff)
+        rings = aromatic_rings(residues, _PI)
+        i, j = close_point_pairs(rings.center, rings.center, self.cutoff)
         i, j = i[i < j], j[i < j]
-        line = unit(found.center[j] - found.center[i])
-        tilt = np.abs((found.normal[i] * found.normal[j]).sum(1))  # cosines; the sign of a normal is arbitrary
-        over = np.abs(np.stack([(found.normal[k] * line).sum(1) for k in (i, j)])) > _OVER
+        line = unit(rings.center[j] - rings.center[i])
+        tilt = np.abs((rings.normal[i] * rings.normal[j]).sum(1))  # cosines; the sign of a normal is arbitrary
+        over = np.abs(np.stack([(rings.normal[k] * line).sum(1) for k in (i, j)])) > _OVER
         parallel, upright = (tilt > _STACKED) & over.all(0), (tilt < _UPRIGHT) & over.any(0)
-        kept = {"any": parallel | upright, "parallel": parallel, "t_shaped": upright}[self.shape]
-        return found.residue[np.stack([i[kept], j[kept]])]
+        is_stacked = {"any": parallel | upright, "parallel": parallel, "t_shaped": upright}[self.shape]
+        return rings.residue[np.stack([i[is_stacked], j[is_stacked]])]
 
 
 class CationPi(_RingPairs):
@@ -163,10 +163,10 @@ class AromaticSulfur(_RingPairs):
 
 
 def _to_rings(residues: Residues, names: dict[str, tuple[str, ...]], cutoff: float) -> np.ndarray:
-    """``(2, P)`` residues of atoms and of rings with centers within the cutoff."""
-    found, atoms = aromatic_rings(residues, _PI), np.flatnonzero(atom_mask(residues, names))
-    i, j = close_point_pairs(residues.atom_pos[atoms], found.center, cutoff)
-    return np.stack([residues.atom_residue[atoms[i]], found.residue[j]])
+    """Return residues of atoms and of rings with centers within the cutoff, ``(2, P)``."""
+    rings, atoms = aromatic_rings(residues, _PI), np.flatnonzero(atom_mask(residues, names))
+    i, j = close_point_pairs(residues.atom_pos[atoms], rings.center, cutoff)
+    return np.stack([residues.atom_residue[atoms[i]], rings.residue[j]])
 
 
 def _cutoff(name: str, cutoff: float) -> float:

@@ -39,7 +39,7 @@ class AtomPairs(EdgeFeaturizer):
 
     @abstractmethod
     def pairs(self, residues: Residues) -> np.ndarray:
-        """``(2, P)`` int64 atoms, each pair once or in both orders; pairs within a residue are allowed."""
+        """Return atom pairs, ``(2, P)`` int64, each once or in both orders; pairs within a residue are allowed."""
 
     def __call__(self, residues: Residues) -> EdgeList:
         n, ends = len(residues), np.sort(residues.atom_residue[self.pairs(residues)], axis=0)
@@ -51,7 +51,7 @@ class AtomPairs(EdgeFeaturizer):
         return EdgeList(*neighbors.to_undirected(nodes.pos, pairs))
 
     def _ends(self, residues: Residues, nodes: NodeAtoms) -> np.ndarray:
-        """``(2, P)`` int64 nodes of the pairs whose atoms are both nodes."""
+        """Return the pairs whose atoms are both nodes, as nodes, ``(2, P)`` int64."""
         ends = nodes.of_atoms(self.pairs(residues))
         return ends[:, (ends >= 0).all(0)]
 
@@ -90,9 +90,9 @@ class CovalentBond(AtomPairs):
         ends, ligands = super()._ends(residues, nodes), residues.ligands
         if ligands is None or not nodes.is_ligand.any():
             return ends
-        own = np.flatnonzero(nodes.is_ligand)
-        everyone = np.concatenate([nodes.of_atoms(np.arange(len(residues.atom_name))), own])
-        return np.concatenate([ends, own[ligand_bonds(ligands)], everyone[ligand_links(residues)]], axis=1)
+        ligand_nodes = np.flatnonzero(nodes.is_ligand)
+        all_nodes = np.concatenate([nodes.of_atoms(np.arange(len(residues.atom_name))), ligand_nodes])
+        return np.concatenate([ends, ligand_nodes[ligand_bonds(ligands)], all_nodes[ligand_links(residues)]], axis=1)
 
 
 class Disulfide(AtomPairs):

@@ -107,13 +107,13 @@ class HalfSphereExposure(StructureFeaturizer):
         self.radius = _radius("half_sphere_exposure", radius)
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        made = {}
+        written = {}
         sides = {"half_sphere_ca": sidechain_direction(residues), "half_sphere_cb": cb_direction(residues)}
         for name, side in sides.items():
             mask = side.any(1, keepdims=True)
-            made[name] = (half_sphere_exposure(residues, side, radius=self.radius) * mask).astype(np.float32)
-            made[f"{name}_mask"] = mask
-        return made
+            written[name] = (half_sphere_exposure(residues, side, radius=self.radius) * mask).astype(np.float32)
+            written[f"{name}_mask"] = mask
+        return written
 
 
 class Protrusion(StructureFeaturizer):

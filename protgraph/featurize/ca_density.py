@@ -92,7 +92,7 @@ class CaDensity(StructureFeaturizer):
         return {"ca_density": np.stack(around + along, 1).astype(np.float32)}
 
     def _basis(self, distance: np.ndarray) -> Iterator[np.ndarray]:
-        """b_1 … b_B, each ``(P,)``, with sin(n θ) = 2 cos θ sin((n−1) θ) − sin((n−2) θ)."""
+        """Yield b_1 … b_B, each ``(P,)``, with sin(n θ) = 2 cos θ sin((n−1) θ) − sin((n−2) θ)."""
         theta = distance * (np.pi / self.cutoff)
         envelope = (1 - (distance / self.cutoff) ** 2) / distance
         before, sine, twice = np.zeros_like(theta), np.sin(theta), 2 * np.cos(theta)
@@ -102,7 +102,7 @@ class CaDensity(StructureFeaturizer):
 
 
 def _side_chain_axis(residues: Residues) -> np.ndarray:
-    """``(N, 3)`` unit vectors away from the neighbors along the chain; 0 without neighbors."""
+    """Return unit vectors away from the neighbors along the chain, ``(N, 3)``; 0 without neighbors."""
     step = np.diff(residues.pos.astype(np.float64), axis=0)  # (N - 1, 3)
     step = unit(step) * linked_to_next(residues)[:-1, None]
     axis = np.zeros((len(residues), 3))

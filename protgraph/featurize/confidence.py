@@ -15,7 +15,9 @@ ENTRY_POINTS = {"protgraph.featurizers": {"occupancy": "Occupancy", "plddt": "Pl
 
 _FULL = 100.0  # pLDDT is written as a percentage
 
-register_field(FieldSpec("plddt", "node", "1x0e", doc="confidence of a prediction, pLDDT / 100; 0 for other structures"))
+register_field(
+    FieldSpec("plddt", "node", "1x0e", doc="confidence of a prediction, pLDDT / 100; 0 for other structures")
+)
 register_field(FieldSpec("plddt_mask", "node", "1x0e", "bool", doc="whether the file is a prediction with its pLDDT"))
 register_field(FieldSpec("occupancy", "node", "1x0e", doc="occupancy of CA"))
 
@@ -50,8 +52,8 @@ class Plddt(StructureFeaturizer):
         self.always = always
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        there = np.full((len(residues), 1), self.always or residues.predicted)
-        return {"plddt": (residues.b_factor[:, None] / _FULL * there).astype(np.float32), "plddt_mask": there}
+        mask = np.full((len(residues), 1), self.always or residues.predicted)
+        return {"plddt": (residues.b_factor[:, None] / _FULL * mask).astype(np.float32), "plddt_mask": mask}
 
 
 class Occupancy(StructureFeaturizer):
@@ -60,7 +62,7 @@ class Occupancy(StructureFeaturizer):
     Writes
     ------
     occupancy : (N, 1) float32, 1x0e, dimensionless
-        Value of the file; 1 where the file has none or B factors are hidden.
+        Value of the file; 1 if the file has none or B factors are hidden.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("occupancy",)

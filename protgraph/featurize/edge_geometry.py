@@ -149,7 +149,7 @@ class EdgeOffset(TensorFeaturizer):
     Parameters
     ----------
     clip : int
-        Largest offset with a column of its own.
+        Largest offset with a separate column.
 
     Reads
     -----
@@ -216,7 +216,7 @@ def _vector(pos: Tensor, edges: Edges) -> Tensor:
 
 
 def _length(vector: Tensor) -> tuple[Tensor, Tensor]:
-    """``(E, 1)`` lengths, with 0 replaced by 1 for finite derivatives, and the mask of replaced rows."""
+    """Return lengths ``(E, 1)``, with 0 replaced by 1 for finite derivatives, and the mask of replaced rows."""
     squared = vector.square().sum(-1, keepdim=True)
     coincident = squared == 0
     return squared.masked_fill(coincident, 1.0).sqrt(), coincident

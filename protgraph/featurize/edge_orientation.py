@@ -74,9 +74,11 @@ class EdgeQuaternion(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("edge_quaternion",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        own, other = f["edges"].target(f["frame"]), f["edges"].source(f["frame"])  # (E, 3, 3)
-        framed = own.flatten(1).any(1) & other.flatten(1).any(1)
-        return {"edge_quaternion": _quaternion(torch.einsum("ekx,elx->ekl", own, other)) * framed[:, None]}
+        target_frame, source_frame = f["edges"].target(f["frame"]), f["edges"].source(f["frame"])  # (E, 3, 3)
+        framed = target_frame.flatten(1).any(1) & source_frame.flatten(1).any(1)
+        return {
+            "edge_quaternion": _quaternion(torch.einsum("ekx,elx->ekl", target_frame, source_frame)) * framed[:, None]
+        }
 
 
 class EdgeTrRosetta(TensorFeaturizer):
@@ -114,8 +116,8 @@ class EdgeTrRosetta(TensorFeaturizer):
     conformity = Conformity(tolerance=3e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        edges, there = f["edges"], f["backbone_mask"][:, :3].all(1)
-        n, ca, c = f["backbone"][:, :3].masked_fill(~there[:, None, None], 0.0).unbind(1)  # NaN would propagate
+        edges, is_complete = f["edges"], f["backbone_mask"][:, :3].all(1)
+        n, ca, c = f["backbone"][:, :3].masked_fill(~is_complete[:, None, None], 0.0).unbind(1)  # NaN would propagate
         b, a = ca - n, c - ca
         cb = ca - 0.58273431 * cross(b, a, dim=-1) + 0.56802827 * b - 0.54067466 * a  # as in virtual_cb
         (n_i, ca_i, cb_i), (n_j, ca_j, cb_j) = ([end(x) for x in (n, ca, cb)] for end in (edges.target, edges.source))
@@ -125,10 +127,10 @@ class EdgeTrRosetta(TensorFeaturizer):
             _dihedral(n_j, ca_j, cb_j, cb_i),
         )
         phi, phi_j = _angle(ca_i, cb_i, cb_j), _angle(ca_j, cb_j, cb_i)
-        mask = torch.stack([found[2] for found in (omega, theta, theta_j, phi, phi_j)], 1)
-        mask = mask & (edges.source(there) & edges.target(there))[:, None]
-        cosines = torch.stack([found[0] for found in (omega, theta, theta_j, phi, phi_j)], 1) * mask
-        sines = torch.stack([found[1] for found in (phi, phi_j, omega, theta, theta_j)], 1)
+        mask = torch.stack([angle[2] for angle in (omega, theta, theta_j, phi, phi_j)], 1)
+        mask = mask & (edges.source(is_complete) & edges.target(is_complete))[:, None]
+        cosines = torch.stack([angle[0] for angle in (omega, theta, theta_j, phi, phi_j)], 1) * mask
+        sines = torch.stack([angle[1] for angle in (phi, phi_j, omega, theta, theta_j)], 1)
         sines = sines * mask[:, [3, 4, 0, 1, 2]]
         return {"edge_trrosetta": torch.cat([cosines, sines], 1), "edge_trrosetta_mask": mask}
 
@@ -150,7 +152,7 @@ def _quaternion(m: Tensor) -> Tensor:
 
 
 def _dihedral(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return cosine and sine ``(E,)`` of the dihedral angle of four points, and the mask of rows where it is defined."""
+    """Return cosine and sine ``(E,)`` of the dihedral angle of four points, and the mask of defined rows."""
     b1, b2, b3 = b - a, c - b, d - c
     n1, n2 = cross(b1, b2, dim=-1), cross(b2, b3, dim=-1)
     l1, l2, l3 = (_length(v) for v in (b1, b2, b3))
@@ -174,5 +176,5 @@ def _length(v: Tensor) -> Tensor:
 
 
 def _safe(v: Tensor, defined: Tensor) -> Tensor:
-    """Lengths ``(E,)`` where ``defined``, else 1 with gradient 0."""
+    """Return lengths ``(E,)`` of defined rows, else 1 with gradient 0."""
     return torch.where(defined, v.square().sum(-1), torch.ones_like(v[:, 0])).sqrt()

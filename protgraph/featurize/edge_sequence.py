@@ -76,13 +76,13 @@ class EdgeSinusoid(TensorFeaturizer):
         self.declare(edge_sinusoid=f"{dim}x0e")
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        edges, place = f["edges"], f["seq_pos"]
-        offset = (edges.source(place) - edges.target(place)).to(torch.get_default_dtype())
+        edges, seq_pos = f["edges"], f["seq_pos"]
+        offset = (edges.source(seq_pos) - edges.target(seq_pos)).to(torch.get_default_dtype())
         step = torch.arange(0, self.dim, 2, dtype=offset.dtype, device=offset.device)
         angle = offset[:, None] * torch.exp(step * (-math.log(10000.0) / self.dim))  # (E, dim / 2)
         return {"edge_sinusoid": torch.cat([angle.cos(), angle.sin()], 1) * _same_chain(f)}
 
 
 def _same_chain(f: Mapping[str, Any]) -> Tensor:
-    """``(E, 1)`` bool."""
+    """Return True for edges within one chain, ``(E, 1)`` bool."""
     return (f["edges"].source(f["chain"]) == f["edges"].target(f["chain"]))[:, None]

@@ -29,7 +29,7 @@ class ResidueFrame(TensorFeaturizer):
     ------
     frame : (N, 3, 3), 2x1o+1x1e, dimensionless
         Row k is the axis e_k: ``frame[i] @ v`` are the components of a vector v in the frame of residue i, and the rows
-        rotate with the protein. 0 where N, CA or C is missing, or the three are collinear or coincide.
+        rotate with the protein. 0 if N, CA or C is missing, or the three are collinear or coincide.
 
     Notes
     -----
@@ -45,8 +45,8 @@ class ResidueFrame(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("frame",)
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        there = f["backbone_mask"][:, :3].all(1)[:, None, None]
-        n, ca, c = f["backbone"][:, :3].masked_fill(~there, 0.0).unbind(1)  # NaN would propagate in gradients
+        is_complete = f["backbone_mask"][:, :3].all(1)[:, None, None]
+        n, ca, c = f["backbone"][:, :3].masked_fill(~is_complete, 0.0).unbind(1)  # NaN would propagate in gradients
         return {"frame": axes(c - ca, n - ca)}
 
 
@@ -77,11 +77,11 @@ class EdgeFrame(TensorFeaturizer):
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         frame, pos, edges = f["frame"], f["pos"], f["edges"]
-        own, other = edges.target(frame), edges.source(frame)  # (E, 3, 3)
+        target_frame, source_frame = edges.target(frame), edges.source(frame)  # (E, 3, 3)
         direction = _unit(edges.source(pos) - edges.target(pos))
         return {
-            "edge_local": torch.einsum("ekx,ex->ek", own, direction),
-            "edge_rotation": torch.einsum("ekx,elx->ekl", own, other).flatten(1),  # (E, 9)
+            "edge_local": torch.einsum("ekx,ex->ek", target_frame, direction),
+            "edge_rotation": torch.einsum("ekx,elx->ekl", target_frame, source_frame).flatten(1),  # (E, 9)
         }
 
 
@@ -96,7 +96,7 @@ def axes(first: Tensor, second: Tensor) -> Tensor:
     Returns
     -------
     Tensor
-        ``(N, 3, 3)``, rows e₁, e₂, e₃; all 0, with gradient 0, where the two lie in a line.
+        ``(N, 3, 3)``, rows e₁, e₂, e₃; all 0, with gradient 0, if the two are parallel.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def axes(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _unit(v: Tensor) -> Tensor:
-    """``v / |v|`` along the last axis; 0, with gradient 0, where v is 0."""
+    """Return ``v / |v|`` along the last axis; 0, with gradient 0, where v is 0."""
     squared = v.square().sum(-1, keepdim=True)
-    none = squared == 0
-    return (v / squared.masked_fill(none, 1.0).sqrt()).masked_fill(none, 0.0)
+    is_zero = squared == 0
+    return (v / squared.masked_fill(is_zero, 1.0).sqrt()).masked_fill(is_zero, 0.0)

@@ -68,11 +68,11 @@ class RandomWalkEncoding(TensorFeaturizer):
         self.declare(random_walk=f"{steps}x0e")
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        made = [self._returns(adjacent) for adjacent in _adjacency(f["edges"], f["proteins"])]
-        return {"random_walk": torch.cat(made).to(torch.get_default_dtype())}
+        encodings = [self._returns(adjacent) for adjacent in _adjacency(f["edges"], f["proteins"])]
+        return {"random_walk": torch.cat(encodings).to(torch.get_default_dtype())}
 
     def _returns(self, adjacent: Tensor) -> Tensor:
-        """``(L, steps)`` of one protein: the diagonal of P^(a + b) is the row sum of P^a ∘ (P^b)ᵀ."""
+        """Return ``(L, steps)`` for one protein; the diagonal of P^(a + b) is the row sum of P^a ∘ (P^b)ᵀ."""
         walk = adjacent / adjacent.sum(1, keepdim=True).clamp(min=1)
         power, columns = walk, []
         while len(columns) < self.steps:
@@ -104,7 +104,7 @@ class LaplacianEncoding(TensorFeaturizer):
     Writes
     ------
     laplacian : (N, size), 0e, dimensionless, torch's default floating type
-        About 1 where an eigenvector is evenly spread; columns beyond L − 1 are 0.
+        About 1 for an evenly spread eigenvector; columns beyond L − 1 are 0.
 
     Notes
     -----
@@ -131,27 +131,27 @@ class LaplacianEncoding(TensorFeaturizer):
         self.declare(laplacian=f"{size}x0e")
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        made = [self._frequencies(adjacent) for adjacent in _adjacency(f["edges"], f["proteins"])]
-        return {"laplacian": torch.cat(made).to(torch.get_default_dtype())}
+        encodings = [self._frequencies(adjacent) for adjacent in _adjacency(f["edges"], f["proteins"])]
+        return {"laplacian": torch.cat(encodings).to(torch.get_default_dtype())}
 
     def _frequencies(self, adjacent: Tensor) -> Tensor:
-        """``(L, size)`` of one protein."""
+        """Return ``(L, size)`` for one protein."""
         adjacent = torch.maximum(adjacent, adjacent.T)
         scale = adjacent.sum(1).clamp(min=1).rsqrt()
         one = torch.eye(len(adjacent), dtype=adjacent.dtype, device=adjacent.device)
         value, vector = torch.linalg.eigh(one - scale[:, None] * adjacent * scale)
         near = torch.exp(-((value[:, None] - value[1 : self.size + 1]) / self.width).square())  # (L, ≤ size)
-        made = len(value) * vector.square() @ near
-        return torch.nn.functional.pad(made, (0, self.size - made.size(1)))
+        encodings = len(value) * vector.square() @ near
+        return torch.nn.functional.pad(encodings, (0, self.size - encodings.size(1)))
 
 
 def _adjacency(edges: Edges, proteins: Proteins) -> Iterator[Tensor]:
-    """``(L, L)`` float64 of each protein, row i is 1 at the sources j of the edges j → i."""
-    place = torch.arange(proteins.batch.numel(), device=proteins.batch.device)
-    place = place - proteins.ptr[:-1].index_select(0, proteins.batch)
+    """Yield ``(L, L)`` float64 for each protein; row i is 1 at the sources j of the edges j → i."""
+    position = torch.arange(proteins.batch.numel(), device=proteins.batch.device)
+    position = position - proteins.ptr[:-1].index_select(0, proteins.batch)
     longest = max(proteins.sizes, default=0)
-    code = (edges.target(proteins.batch) * longest + edges.target(place)) * longest + edges.source(place)
-    flat = torch.zeros(len(proteins) * longest**2, dtype=torch.float64, device=place.device)
+    code = (edges.target(proteins.batch) * longest + edges.target(position)) * longest + edges.source(position)
+    flat = torch.zeros(len(proteins) * longest**2, dtype=torch.float64, device=position.device)
     flat.index_fill_(0, code, 1.0)
     for one, size in zip(flat.view(-1, longest, longest), proteins.sizes, strict=True):
         yield one[:size, :size]

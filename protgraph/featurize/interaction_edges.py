@@ -189,8 +189,8 @@ class Hydrophobic(AtomPairs):
         self.cutoff = _cutoff("hydrophobic", cutoff)
 
     def pairs(self, residues: Residues) -> np.ndarray:
-        own = sidechain_mask(residues, HYDROPHOBIC)
-        return close_atom_pairs(residues, own, own, self.cutoff)
+        hydrophobic = sidechain_mask(residues, HYDROPHOBIC)
+        return close_atom_pairs(residues, hydrophobic, hydrophobic, self.cutoff)
 
 
 class VanDerWaals(AtomPairs):

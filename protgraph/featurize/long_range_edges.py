@@ -134,10 +134,10 @@ class RandomLongRange(EdgeFeaturizer):
         self.exponent, self.seed = float(exponent), seed
 
     def __call__(self, residues: Residues) -> EdgeList:
-        found = random_neighbors(
+        edges = random_neighbors(
             residues, self.k, separation=self.separation, exponent=self.exponent, seed=self.seed
         )
-        return EdgeList(*found)
+        return EdgeList(*edges)
 
 
 def _complete(pos: np.ndarray) -> EdgeList:

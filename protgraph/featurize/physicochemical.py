@@ -97,8 +97,8 @@ class Physicochemical(TensorFeaturizer):
         if isinstance(scales, str) or unknown or not scales:
             raise OptionError(f"physicochemical: invalid scales={scales!r}. Use a list of {', '.join(SCALES)}.")
         rows = {line[0]: [float(word) for word in line[1:].split()] for line in _TABLE.split("\n") if line}
-        whole = torch.tensor([rows[letter] for letter in ALPHABET[:UNKNOWN]], dtype=torch.float64)  # (20, 11)
-        table = torch.cat([whole[:, SCALES[name]] for name in scales], 1)
+        values = torch.tensor([rows[letter] for letter in ALPHABET[:UNKNOWN]], dtype=torch.float64)  # (20, 11)
+        table = torch.cat([values[:, SCALES[name]] for name in scales], 1)
         table = torch.cat([table, table.mean(0, keepdim=True)])  # (21, S)
         if standardize:
             table = (table - table[-1]) / table[:-1].std(0, correction=0)

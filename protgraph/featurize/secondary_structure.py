@@ -81,10 +81,10 @@ class Dssp(StructureFeaturizer):
         self.out["dssp"] = self.out["dssp"].as_("dssp", classes=states + 1)
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        found = dssp(residues, prefer_pi=self.prefer_pi)
+        assigned = dssp(residues, prefer_pi=self.prefer_pi)
         if len(self.letters) == 4:
-            found = three_states(found)
-        return {"dssp": (found[:, None] == self.letters).argmax(1)}
+            assigned = three_states(assigned)
+        return {"dssp": (assigned[:, None] == self.letters).argmax(1)}
 
 
 class PSea(StructureFeaturizer):

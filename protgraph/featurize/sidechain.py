@@ -15,7 +15,7 @@ ENTRY_POINTS = {"protgraph.featurizers": {"sidechain_centroid": "SidechainCentro
 
 register_field(FieldSpec("sidechain_centroid", "node", "1x1o", unit="Å", doc="from CA to the side chain's centroid"))
 register_field(
-    FieldSpec("sidechain_centroid_mask", "node", "1x0e", "bool", doc="whether the side chain has an atom")
+    FieldSpec("sidechain_centroid_mask", "node", "1x0e", "bool", doc="True if the side chain has an atom")
 )
 
 
@@ -34,9 +34,9 @@ class SidechainCentroid(StructureFeaturizer):
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         side = ~np.isin(residues.atom_name, (*BACKBONE, "OXT"))
         owner, n = residues.atom_residue[side], len(residues)
-        away = residues.atom_pos[side].astype(np.float64) - residues.pos[owner]
+        offset = residues.atom_pos[side].astype(np.float64) - residues.pos[owner]
         count = np.bincount(owner, minlength=n)[:, None]
-        total = np.stack([np.bincount(owner, away[:, k], minlength=n) for k in range(3)], 1)
+        total = np.stack([np.bincount(owner, offset[:, k], minlength=n) for k in range(3)], 1)
         return {
             "sidechain_centroid": (total / np.maximum(count, 1)).astype(residues.pos.dtype),
             "sidechain_centroid_mask": count > 0,

@@ -62,19 +62,19 @@ class Knn(EdgeFeaturizer):
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
             raise OptionError(f"knn: invalid k={k!r}. Use an integer of at least 1.")
-        self.k, self.of, self.separation = k, _measure("knn", of), _whole("knn", separation)
+        self.k, self.of, self.separation = k, _check_points("knn", of), _check_separation("knn", separation)
 
     def __call__(self, residues: Residues) -> EdgeList:
         if self.of == "any_atom":
-            found = knn_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, self.k)
+            edges = knn_by_atoms(residues.pos, residues.atom_pos, residues.atom_residue, self.k)
         else:
-            found = _found(residues, self.of, partial(neighbors.knn, k=self.k))
+            edges = _edges_between(residues, self.of, partial(neighbors.knn, k=self.k))
         if self.separation > 1:
-            return EdgeList(*_apart(residues, found, self.separation))
-        return EdgeList(*found, degree=max(min(self.k, len(residues) - 1), 0))
+            return EdgeList(*_select_separated(residues, edges, self.separation))
+        return EdgeList(*edges, degree=max(min(self.k, len(residues) - 1), 0))
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
-        _of_nodes("knn", self.of, self.separation)
+        _require_residue_nodes("knn", self.of, self.separation)
         return EdgeList(*neighbors.knn(nodes.pos, self.k), degree=max(min(self.k, len(nodes) - 1), 0))
 
 
@@ -95,18 +95,22 @@ class Radius(EdgeFeaturizer):
         super().__init__()
         if not (isinstance(radius, int | float) and radius > 0):
             raise OptionError(f"radius: invalid radius={radius!r}. Use a number above 0 Å.")
-        self.radius, self.of, self.separation = radius, _measure("radius", of), _whole("radius", separation)
+        self.radius, self.of, self.separation = (
+            radius,
+            _check_points("radius", of),
+            _check_separation("radius", separation),
+        )
 
     def __call__(self, residues: Residues) -> EdgeList:
         pos, atoms = residues.pos, residues.atom_pos
         if self.of == "any_atom":
-            found = neighbors.contact(pos, atoms, residues.atom_residue, self.radius)
+            edges = neighbors.contact(pos, atoms, residues.atom_residue, self.radius)
         else:
-            found = _found(residues, self.of, partial(neighbors.radius, cutoff=self.radius))
-        return EdgeList(*_apart(residues, found, self.separation))
+            edges = _edges_between(residues, self.of, partial(neighbors.radius, cutoff=self.radius))
+        return EdgeList(*_select_separated(residues, edges, self.separation))
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
-        _of_nodes("radius", self.of, self.separation)
+        _require_residue_nodes("radius", self.of, self.separation)
         return EdgeList(*neighbors.radius(nodes.pos, self.radius))
 
 
@@ -131,8 +135,8 @@ class Contact(EdgeFeaturizer):
         self.cutoff = cutoff
 
     def __call__(self, residues: Residues) -> EdgeList:
-        found = neighbors.contact(residues.pos, residues.atom_pos, residues.atom_residue, self.cutoff)
-        return EdgeList(*found)
+        edges = neighbors.contact(residues.pos, residues.atom_pos, residues.atom_residue, self.cutoff)
+        return EdgeList(*edges)
 
 
 class Sequence(EdgeFeaturizer):
@@ -177,8 +181,8 @@ class SequenceOffset(EdgeFeaturizer):
 
     def __call__(self, residues: Residues) -> EdgeList:
         seq_pos = residues.seq_pos
-        found = neighbors.sequence(residues.pos, residues.chain_number, seq_pos, abs(self.offset))
-        return EdgeList(*found[:, seq_pos[found[1]] - seq_pos[found[0]] == self.offset])
+        edges = neighbors.sequence(residues.pos, residues.chain_number, seq_pos, abs(self.offset))
+        return EdgeList(*edges[:, seq_pos[edges[1]] - seq_pos[edges[0]] == self.offset])
 
 
 _POINTS: dict[str, Callable[[Residues], np.ndarray]] = {
@@ -188,32 +192,32 @@ _POINTS: dict[str, Callable[[Residues], np.ndarray]] = {
 }
 
 
-def _measure(name: str, of: str) -> str:
+def _check_points(name: str, of: str) -> str:
     if of not in (*_POINTS, "any_atom"):
         raise OptionError(f"{name}: invalid of={of!r}. Use one of {', '.join(map(repr, (*_POINTS, 'any_atom')))}.")
     return of
 
 
-def _found(residues: Residues, of: str, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Edges ``(2, E)`` between one point per residue, sorted by the distance of the nodes."""
-    found = find(_POINTS[of](residues))
-    return found if of == "node" else neighbors.sort_edges(residues.pos, found)
+def _edges_between(residues: Residues, of: str, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return edges ``(2, E)`` between one point per residue, sorted by the distance of the nodes."""
+    edges = find(_POINTS[of](residues))
+    return edges if of == "node" else neighbors.sort_edges(residues.pos, edges)
 
 
-def _of_nodes(name: str, of: str, separation: int) -> None:
+def _require_residue_nodes(name: str, of: str, separation: int) -> None:
     if of != "node":
         raise WiringError(f"{name}: of={of!r} joins residues, but nodes are atoms. Omit of=.")
     if separation:
         raise WiringError(f"{name}: separation={separation} counts residues, but nodes are atoms. Omit separation=.")
 
 
-def _whole(name: str, separation: int) -> int:
+def _check_separation(name: str, separation: int) -> int:
     if not (isinstance(separation, int) and separation >= 0):
         raise OptionError(f"{name}: invalid separation={separation!r}. Use an integer of at least 0.")
     return separation
 
 
-def _apart(residues: Residues, found: np.ndarray, separation: int) -> np.ndarray:
+def _select_separated(residues: Residues, edges: np.ndarray, separation: int) -> np.ndarray:
     """Keep ``(2, E)`` edges between chains or with at least this sequence separation."""
-    chain, seq_pos = residues.chain_number[found], residues.seq_pos[found]
-    return found[:, (chain[0] != chain[1]) | (abs(seq_pos[0] - seq_pos[1]) >= separation)]
+    chain, seq_pos = residues.chain_number[edges], residues.seq_pos[edges]
+    return edges[:, (chain[0] != chain[1]) | (abs(seq_pos[0] - seq_pos[1]) >= separation)]

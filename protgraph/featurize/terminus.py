@@ -41,11 +41,11 @@ class TerminusDistance(StructureFeaturizer):
         self.relative = relative
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        place, chain = residues.seq_pos, residues.chain_number
-        first, last = np.full(chain.max() + 1, place.max()), np.full(chain.max() + 1, place.min())
-        np.minimum.at(first, chain, place)
-        np.maximum.at(last, chain, place)
-        distance = np.stack([place - first[chain], last[chain] - place], 1).astype(np.float32)
+        position, chain = residues.seq_pos, residues.chain_number
+        first, last = np.full(chain.max() + 1, position.max()), np.full(chain.max() + 1, position.min())
+        np.minimum.at(first, chain, position)
+        np.maximum.at(last, chain, position)
+        distance = np.stack([position - first[chain], last[chain] - position], 1).astype(np.float32)
         if self.relative:
             distance /= np.maximum(last - first, 1)[chain, None]
         return {"terminus_distance": distance}

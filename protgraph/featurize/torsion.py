@@ -114,11 +114,11 @@ class BondGeometry(StructureFeaturizer):
     conformity = Conformity(tolerance=1e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        made = {}
+        written = {}
         for name, values in (("bond_length", bond_lengths(residues)), ("bond_angle", bond_angles(residues))):
-            made[name] = np.nan_to_num(values).astype(residues.pos.dtype)
-            made[f"{name}_mask"] = ~np.isnan(values)
-        return made
+            written[name] = np.nan_to_num(values).astype(residues.pos.dtype)
+            written[f"{name}_mask"] = ~np.isnan(values)
+        return written
 
 
 def _on_circle(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

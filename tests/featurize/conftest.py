@@ -1,4 +1,4 @@
-"""Real proteins, and what every test of featurizers does with them."""
+"""Real proteins and common operations of featurizer tests."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from protgraph.structure import Residues, clean, load_structure
 
 @pytest.fixture(scope="session")
 def proteins(structures_dir) -> list[Residues]:
-    """Twelve committed entries, of one chain and of several."""
+    """Return twelve committed entries with one or several chains."""
     return [clean(load_structure(path)) for path in sorted(structures_dir.glob("*.bcif"))[::22]]
 
 
 @pytest.fixture(scope="session")
 def move() -> Callable[..., Residues]:
-    """``move(residues, q, shift)``: every coordinate as ``x @ q + shift``, in float64."""
+    """Return ``move(residues, q, shift)``, which maps every coordinate to ``x @ q + shift`` in float64."""
 
     def moved(residues: Residues, q: np.ndarray, shift: float = 0.0) -> Residues:
         coordinates = ("pos", "backbone", "atom_pos")
@@ -39,7 +39,7 @@ def move() -> Callable[..., Residues]:
 
 @pytest.fixture(scope="session")
 def plan_of() -> Callable[[str], FeaturePlan]:
-    """``plan_of(name)``: one featurizer and whatever writes what it reads, with options by default, offline."""
+    """Return ``plan_of(name)``: a plan with one featurizer and those that write its inputs, offline."""
     writers = {"edges": "knn"}
     for other in featurizers.names():
         writers |= {field: other for field in featurizers.get(other).writes if field != "edge_index"}

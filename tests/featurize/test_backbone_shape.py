@@ -1,4 +1,4 @@
-"""Backbone features: values, what is missing, and how they turn with the protein."""
+"""Backbone features: values, masks and behavior under rotation and reflection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_dihedrals_lie_on_circles_or_are_masked(proteins):
         assert np.allclose(np.exp(1j * angles)[mask], (cos + 1j * sin)[mask], atol=1e-6)
 
 
-def test_dihedrals_keep_under_rotation_and_sines_turn_in_a_mirror(proteins, move):
+def test_dihedrals_are_rotation_invariant_and_sines_odd_under_reflection(proteins, move):
     q = Rotation.random(random_state=0).as_matrix()
     for residues in proteins:
         before = Dihedral()(residues)["dihedral"]
@@ -37,7 +37,7 @@ def test_dihedrals_keep_under_rotation_and_sines_turn_in_a_mirror(proteins, move
 
 
 @pytest.mark.parametrize("featurizer", [Orientation, SidechainDirection])
-def test_directions_turn_with_the_protein(proteins, move, featurizer):
+def test_directions_rotate_with_the_protein(proteins, move, featurizer):
     q = Rotation.random(random_state=1).as_matrix()
     for residues in proteins:
         (name,) = featurizer.writes
@@ -47,7 +47,7 @@ def test_directions_turn_with_the_protein(proteins, move, featurizer):
         assert ((np.abs(length - 1) < 1e-6) | (length == 0)).all()
 
 
-def test_orientation_turns_in_a_mirror_but_the_side_chain_does_not(proteins, move):
+def test_orientation_is_equivariant_under_reflection_but_the_side_chain_is_not(proteins, move):
     residues = proteins[0]
     before, after = Orientation()(residues)["orientation"], Orientation()(move(residues, -np.eye(3)))["orientation"]
     assert np.abs(after + before).max() < 1e-6

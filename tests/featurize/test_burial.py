@@ -1,4 +1,4 @@
-"""Counts as fields: masks at chain ends, means and maxima over atoms."""
+"""Neighbor counts: masks at chain ends, means and maxima over atoms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protgraph.structure.descriptors.ca_trace import sidechain_direction
 from protgraph.structure.descriptors.solvent_exposure import cb_direction, half_sphere_exposure, protrusion
 
 
-def test_halves_are_those_of_the_structure_or_masked(proteins):
+def test_half_spheres_equal_the_descriptor_or_are_masked(proteins):
     for residues in proteins[:6]:
         made = HalfSphereExposure(radius=11)(residues)
         for name, side in (("half_sphere_ca", sidechain_direction(residues)), ("half_sphere_cb", cb_direction(residues))):
@@ -22,13 +22,13 @@ def test_halves_are_those_of_the_structure_or_masked(proteins):
         assert not made["half_sphere_ca_mask"][[0, -1]].any()
 
 
-def test_halves_make_the_contact_number(proteins):
+def test_half_spheres_add_up_to_the_contact_number(proteins):
     residues = proteins[0]
     made = HalfSphereExposure(radius=10)(residues)
     assert (made["half_sphere_cb"].sum(1, keepdims=True) == ContactNumber(radius=10)(residues)["contact_number"]).all()
 
 
-def test_protrusion_is_mean_and_greatest_of_the_atoms(proteins):
+def test_protrusion_is_mean_and_maximum_over_atoms(proteins):
     residues = proteins[0]
     made, index = Protrusion()(residues)["protrusion"], protrusion(residues)
     for row in range(0, len(residues), 7):
@@ -36,7 +36,7 @@ def test_protrusion_is_mean_and_greatest_of_the_atoms(proteins):
         assert made[row] == pytest.approx([own.mean(), own.max()], rel=1e-5)
 
 
-def test_loops_and_ends_stick_out(proteins):
+def test_loops_and_ends_protrude(proteins):
     for residues in proteins:
         exposed = ContactNumber()(residues)["contact_number"][:, 0]
         stick = Protrusion()(residues)["protrusion"][:, 0]
@@ -44,6 +44,6 @@ def test_loops_and_ends_stick_out(proteins):
 
 
 @pytest.mark.parametrize("featurizer", [ContactNumber, HalfSphereExposure, Protrusion])
-def test_radii_are_checked(featurizer):
+def test_invalid_radii_raise(featurizer):
     with pytest.raises(OptionError, match="radius="):
         featurizer(radius=0)

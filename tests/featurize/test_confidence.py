@@ -1,4 +1,4 @@
-"""Tests of pLDDT and occupancy: which files declare a prediction, and the values read from them."""
+"""pLDDT and occupancy: files that declare a prediction, and their values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def atom(serial: int, name: str, x: float, b: float, *, occupancy: float = 1.0, 
 
 @pytest.fixture
 def residue(tmp_path):
-    """Residues of a PDB file of one alanine, after the given header."""
+    """Return the residues of a PDB file with this header and one alanine."""
 
     def read(*header: str):
         path = tmp_path / "made.pdb"
@@ -32,13 +32,13 @@ def residue(tmp_path):
     return read
 
 
-def test_files_of_the_alphafold_database_say_what_they_are(residue):
+def test_files_of_the_alphafold_database_are_predictions(residue):
     made = Plddt()(residue(ALPHAFOLD))
     assert made["plddt"].item() == pytest.approx(0.915)
     assert made["plddt_mask"].all()
 
 
-def test_b_factors_are_no_confidence_unless_one_insists(residue):
+def test_b_factors_are_not_a_confidence_unless_requested(residue):
     for header in ((), ("TITLE     AN ALPHAFOLD MODEL SOLVED THIS CRYSTAL",)):
         made = Plddt()(residue(*header))
         assert not made["plddt"].any() and not made["plddt_mask"].any()
@@ -53,7 +53,7 @@ def test_model_cif_declares_a_prediction_by_its_metric(shared_data):
     assert not Plddt()(predicted.hide("b_factor"))["plddt_mask"].any()
 
 
-def test_occupancy_is_that_of_the_chosen_conformation(residue):
+def test_occupancy_belongs_to_the_selected_conformation(residue):
     one = residue()
     assert Occupancy()(one)["occupancy"].item() == pytest.approx(0.7)
     assert Occupancy()(replace(one, occupancy=None))["occupancy"].item() == 1

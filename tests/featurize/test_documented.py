@@ -1,4 +1,4 @@
-"""The page of descriptors names featurizers and fields that are there."""
+"""The descriptor page names existing featurizers and fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS = re.findall(r"^\| (`[^|]+`) \| (`[^|]+) \| (?:category|[^|]*0e|[^|]*1o)", 
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0].strip("`"))
-def test_a_row_names_what_is_there(row):
+def test_a_row_names_existing_featurizers_and_fields(row):
     names, fields = (re.findall(r"`([a-z_0-9]+)`", cell) for cell in row)
     written = {field for name in names for field in featurizers.get(name).writes}
     named = {f for f in fields if not f.startswith("_")}

@@ -1,4 +1,4 @@
-"""The Bessel basis: its formula, its end, its limit."""
+"""Bessel basis: formula, cutoff and limit at zero distance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_waves_are_spherical_bessel_functions(float64):
 
 
 @pytest.mark.parametrize("envelope", [2, 5, 6])
-def test_value_and_two_derivatives_end_at_the_cutoff(float64, envelope):
+def test_value_and_two_derivatives_are_zero_at_the_cutoff(float64, envelope):
     d = torch.tensor([8.0 - 1e-4], requires_grad=True)
     value = basis(d, bins=3, cutoff=8.0, envelope=envelope).sum()
     (first,) = torch.autograd.grad(value, d, create_graph=True)
@@ -44,7 +44,7 @@ def test_coincident_nodes_have_the_limit_and_a_gradient(float64):
     assert gradient.item() == 0
 
 
-def test_options_are_checked():
+def test_invalid_options_raise():
     assert EdgeBessel(bins=8).out["edge_bessel"].irreps == "8x0e"
     for options in ({"bins": 0}, {"cutoff": 0}, {"envelope": 1}):
         with pytest.raises(OptionError, match=next(iter(options))):

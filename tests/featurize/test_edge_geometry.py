@@ -1,4 +1,4 @@
-"""Edge features equal their formulas, have gradients where nodes coincide, and turn with the protein."""
+"""Edge features: formulas, gradients for coincident nodes, and equivariance."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_distance_times_direction_is_the_vector(f):
     assert distance.shape == (5, 1)
 
 
-def test_vectors_turn_and_distances_keep(f):
+def test_vectors_rotate_and_distances_are_invariant(f):
     q = rand_matrix()
     for sign in (1.0, -1.0):
         moved = {**f, "pos": f["pos"] @ (sign * q.T) + 100}
@@ -79,7 +79,7 @@ def test_radial_basis_equals_the_formula(float64, bins, cutoff):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_radial_basis_has_no_number_below_the_smallest_normal_one(dtype):
+def test_radial_basis_has_no_denormal_numbers(dtype):
     distance = torch.linspace(0.0, 200.0, 4001, dtype=dtype)[:, None].requires_grad_()
     basis = EdgeRbf()({"edge_dist": distance})["edge_rbf"]
     tiny, center = torch.finfo(dtype).tiny, torch.linspace(0.0, 20.0, 16, dtype=torch.float64)
@@ -107,7 +107,7 @@ def test_offset_columns_count_along_the_sequence_not_the_nodes():
     ("featurizer", "options"),
     [(EdgeRbf, {"bins": 0}), (EdgeRbf, {"cutoff": 0}), (EdgeRbf, {"cutoff": None}), (EdgeOffset, {"clip": 0})],
 )
-def test_options_without_meaning_are_refused(featurizer, options):
+def test_invalid_options_raise(featurizer, options):
     with pytest.raises(OptionError, match=next(iter(options))):
         featurizer(**options)
 

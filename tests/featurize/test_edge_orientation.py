@@ -1,4 +1,4 @@
-"""Quaternions agree with scipy, trRosetta's angles with biotite, on real proteins."""
+"""Quaternions against scipy and trRosetta angles against biotite, on real proteins."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_angles_equal_biotite(graph):
     assert np.abs(graph.edge_trrosetta.numpy() - values).max() < 1e-3  # float32, three atoms nearly in a line
 
 
-def test_both_directions_see_the_same(proteins):
+def test_both_directions_have_the_same_angles(proteins):
     graph = build_graph(proteins[1], [component("radius", radius=9.0), "edge_trrosetta"])
     place = {pair: e for e, pair in enumerate(map(tuple, graph.edge_index.T.tolist()))}
     back = torch.tensor([place[i, j] for j, i in graph.edge_index.T.tolist()])

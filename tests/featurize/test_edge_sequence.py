@@ -1,4 +1,4 @@
-"""Codes of two residues' places in the sequence, by chain and numbering."""
+"""Codes of the relative sequence position of two residues."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def test_the_order_of_nodes_does_not_matter(f):
         assert torch.equal(featurizer(other)[name], featurizer(f)[name][by_target])
 
 
-def test_widths_are_even():
+def test_odd_widths_raise():
     with pytest.raises(OptionError, match="dim="):
         EdgeSinusoid(dim=7)

@@ -1,4 +1,4 @@
-"""What every registered featurizer must do: registering is being tested."""
+"""Requirements of every registered featurizer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHIFT = 100.0
 
 @pytest.fixture(scope="module")
 def proteins(proteins):
-    """The committed entries, with made-up molecules about them for what looks at ligands."""
+    """Return the committed entries, with artificial molecules for featurizers that read ligands."""
     return [with_ligands(residues, 30, seed=0) for residues in proteins]
 
 
@@ -45,7 +45,7 @@ def test_writes_exactly_its_fields_in_their_declared_form(proteins, plan_of, nam
 
 @pytest.mark.parametrize("name", [n for n in NAMES if not issubclass(featurizers.get(n), EdgeFeaturizer)])
 @pytest.mark.parametrize("mirror", [False, True])
-def test_transforms_as_its_irreps_say(float64, proteins, move, plan_of, name, mirror):
+def test_transforms_by_its_irreps(float64, proteins, move, plan_of, name, mirror):
     stated = getattr(featurizers.get(name), "conformity", Conformity())
     if known := stated.expected_failures.get("rotation"):
         pytest.skip(f"a strict expected failure of its conformity check: {known}")
@@ -92,7 +92,7 @@ def test_degenerate_proteins_stay_finite(proteins, plan_of, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_inputs_stay_as_they_are(proteins, plan_of, name):
+def test_inputs_are_not_changed(proteins, plan_of, name):
     residues = proteins[1]
     before = {k: getattr(residues, k).copy() for k in ("aatype", "pos", "backbone", "b_factor", "seq_pos", "atom_pos")}
     graph = plan_of(name).precompute(residues)

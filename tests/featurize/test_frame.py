@@ -1,4 +1,4 @@
-"""Frames against OpenFold's of 6MRR and their definition; what mirror images do to them; neighbors seen in them."""
+"""Frames against OpenFold (6MRR) and their definition, reflections, and neighbors in local frames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_axes_equal_openfold(shared_reference):
     assert (ours.mT - expected).abs().max() < 1e-7
 
 
-def test_frames_are_those_of_algorithm_21(proteins):
+def test_frames_equal_algorithm_21(proteins):
     graph = build_graph(proteins[0], ["residue_frame"])
     there = graph.backbone_mask[:, :3].all(1)
     n, ca, c = graph.backbone[there, :3].double().unbind(1)
@@ -40,7 +40,7 @@ def test_the_third_axis_of_a_mirror_image_is_not_the_mirrored_one():
     assert torch.allclose(torch.linalg.det(mirrored), torch.ones(20, dtype=F64))
 
 
-def test_edges_see_their_neighbor_in_the_frame_of_the_target(proteins):
+def test_neighbors_are_in_the_frame_of_the_target(proteins):
     graph = build_graph(proteins[0], ["residue_frame", component("knn", k=8), "edge_direction", "edge_frame"])
     j, i = graph.edge_index
     frame = graph.frame
@@ -55,7 +55,7 @@ def test_edges_see_their_neighbor_in_the_frame_of_the_target(proteins):
 
 
 @pytest.mark.parametrize("second", [(2.0, 0, 0), (-1.0, 0, 0), (0.0, 0, 0)], ids=["along", "against", "coincident"])
-def test_three_atoms_in_a_line_have_no_frame_and_no_gradient(second):
+def test_collinear_atoms_have_no_frame_and_no_gradient(second):
     first = torch.tensor([[1.0, 0, 0]]).requires_grad_()
     other = torch.tensor([second]).requires_grad_()
     frame = axes(first, other)

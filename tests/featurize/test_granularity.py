@@ -41,7 +41,7 @@ def test_edges_join_atoms(proteins):
     assert kinds[2] == {(a, b) for a, b in bonds} | {(b, a) for a, b in bonds}
 
 
-def test_between_backbone_atoms_are_the_bonds_of_which_both_ends_are_there(proteins):
+def test_backbone_nodes_have_the_bonds_with_both_atoms_present(proteins):
     residues = proteins[0]
     graph = build_graph(residues, ["covalent_bond"], node_type="backbone")
     # N–CA, CA–C and C–O of each residue, C–N to the next
@@ -51,7 +51,7 @@ def test_between_backbone_atoms_are_the_bonds_of_which_both_ends_are_there(prote
 
 
 @pytest.mark.parametrize("name", ["hydrogen_bond", "dssp_hydrogen_bond", "salt_bridge", "hydrophobic", "disulfide"])
-def test_interactions_of_atoms_are_those_of_their_residues(proteins, name):
+def test_interactions_of_atoms_equal_those_of_their_residues(proteins, name):
     residues = proteins[1]
     atoms, whole = build_graph(residues, [name], node_type="atom"), build_graph(residues, [name])
     assert set(map(tuple, atoms.residue[atoms.edge_index].T.tolist())) == set(map(tuple, whole.edge_index.T.tolist()))
@@ -63,7 +63,7 @@ def test_directed_bonds_of_atoms_run_from_donor_to_acceptor(proteins):
     assert (source == 0).all() and (target == 4).all()  # N, O
 
 
-def test_labels_are_known_on_the_ca_alone(proteins):
+def test_labels_are_on_ca_only(proteins):
     graph = build_graph(proteins[0], node_type="atom")
     y = torch.arange(len(proteins[0])) % 3
     spread = labels_on_nodes(y, graph, PER_RESIDUE)
@@ -104,7 +104,7 @@ def test_the_same_layers_run_on_atoms(proteins, kind):
     assert model(batch)["logits"].shape == (batch.num_nodes, 3)
 
 
-def test_what_joins_residues_only_is_refused_when_built():
+def test_featurizers_between_residues_only_raise_when_built():
     for name in ("sequence", "contact", "aromatic"):
         with pytest.raises(WiringError, match=rf"features\[0\] \({name}\)"):
             FeaturePlan([name], node_type="atom")
@@ -112,7 +112,7 @@ def test_what_joins_residues_only_is_refused_when_built():
         FeaturePlan(["knn"], node_type="atoms")
 
 
-def test_kinds_of_points_are_refused_between_atoms(proteins):
+def test_points_of_residues_raise_for_atom_nodes(proteins):
     for name in ("knn", "radius"):
         with pytest.raises(WiringError, match="of='cb'"):
             build_graph(proteins[0], [component(name, of="cb")], node_type="atom")

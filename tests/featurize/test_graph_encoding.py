@@ -1,4 +1,4 @@
-"""Encodings of the graph: walks counted with networkx, frequencies of graphs whose Laplacian is known."""
+"""Graph encodings: random walks against networkx, and graphs with a known Laplacian."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protgraph.ops import Edges, Proteins
 
 
 def inputs(*graphs: nx.Graph | nx.DiGraph) -> dict:
-    """Graphs as one batch, both ways unless directed."""
+    """Return graphs as one batch, with both directions of each edge unless directed."""
     sizes = tuple(len(g) for g in graphs)
     starts = np.cumsum([0, *sizes])
     pairs = [(a + s, b + s) for g, s in zip(graphs, starts, strict=False) for a, b in nx.DiGraph(g).edges]
@@ -31,12 +31,12 @@ def test_returns_equal_powers_of_the_transition_matrix(float64):
         assert np.allclose(made[:, k - 2], np.diag(np.linalg.matrix_power(walk, k)))
 
 
-def test_a_walk_on_a_ring_is_back_by_binomials(float64):
+def test_returns_on_a_ring_are_binomial(float64):
     made = RandomWalkEncoding(steps=5)(inputs(nx.cycle_graph(20)))["random_walk"]
     assert made[0].tolist() == pytest.approx([2 / 4, 0, 6 / 16, 0, 20 / 64])
 
 
-def test_frequencies_do_not_depend_on_the_solvers_basis(float64):
+def test_frequencies_do_not_depend_on_the_basis_of_the_solver(float64):
     ring = LaplacianEncoding(size=6)(inputs(nx.cycle_graph(12)))["laplacian"]
     assert torch.allclose(ring, torch.tensor([2.0] * 6).expand(12, 6), atol=1e-8)  # pairs of waves, spread evenly
     whole = LaplacianEncoding(size=3)(inputs(nx.complete_graph(5)))["laplacian"]
@@ -69,7 +69,7 @@ def test_batches_and_small_graphs(float64):
     assert LaplacianEncoding()(inputs(nx.path_graph(3)))["laplacian"].shape == (3, 8)
 
 
-def test_options_are_checked():
+def test_invalid_options_raise():
     for make in (lambda: RandomWalkEncoding(steps=0), lambda: LaplacianEncoding(size=0)):
         with pytest.raises(OptionError, match="steps=0|size=0"):
             make()

@@ -1,4 +1,4 @@
-"""GVP's node features equal those of its program, and stop at gaps, which the program does not know."""
+"""GVP node features against the published program, and their masks at gaps, which the program ignores."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def test_features_equal_gvp_pytorch(shared_reference, proteins):
     assert np.abs(made["gvp_vectors"] - directions).max() < 1e-5
 
 
-def test_gaps_end_angles_and_directions(proteins):
+def test_features_are_undefined_at_gaps(proteins):
     for residues in proteins:
         made, linked = GvpFeatures()(residues), linked_to_next(residues)
         assert not made["gvp_vectors"][~linked, 0].any()
         assert (made["gvp_scalars"][~linked][:, [1, 2, 4, 5]] == [1, 1, 0, 0]).all()
 
 
-def test_their_side_chain_is_near_the_virtual_cb(proteins):
+def test_the_side_chain_direction_is_close_to_the_virtual_cb(proteins):
     for residues in proteins:
         theirs, ours = (
             GvpFeatures()(residues)["gvp_vectors"][:, 2],

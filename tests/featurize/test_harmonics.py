@@ -30,7 +30,7 @@ def test_low_degrees_in_closed_form(f):
 
 
 @pytest.mark.parametrize("featurizer", [EdgeHarmonics, NeighborHarmonics])
-def test_they_turn_as_declared(f, featurizer):
+def test_harmonics_are_equivariant(f, featurizer):
     (name,) = featurizer.writes
     q, made = rand_matrix(), featurizer(degree=4)
     turn = Irreps(made.out[name].irreps).D_from_matrix(-q)
@@ -44,7 +44,7 @@ def test_neighbors_are_averaged(f):
     assert torch.allclose(made[0], edges[:2].mean(0)) and torch.allclose(made[1:], edges[2:])
 
 
-def test_neighbors_all_around_cancel(float64):
+def test_isotropic_neighbors_cancel(float64):
     pos = torch.cat([torch.zeros(1, 3), torch.eye(3), -torch.eye(3)])
     edges = Edges(torch.stack([torch.arange(1, 7), torch.zeros(6, dtype=torch.long)]), 7)
     made = NeighborHarmonics()({"pos": pos, "edges": edges})["neighbor_harmonics"]

@@ -1,4 +1,4 @@
-"""Interactions equal their definitions, pair by pair and atom by atom, and hydrogen bonds those that biotite finds."""
+"""Interactions against their definitions, pair by pair, and hydrogen bonds against biotite."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Pairs = set[tuple[int, int]]
 
 
 class Protein:
-    """What the definitions speak of, residue by residue."""
+    """Quantities of the definitions, per residue."""
 
     def __init__(self, residues: Residues) -> None:
         owners = [np.flatnonzero(residues.atom_residue == i) for i in range(len(residues))]
@@ -56,7 +56,7 @@ def within(a: Atoms, b: Atoms, cutoff: float) -> bool:
 
 
 def opposite(p: Protein, find, cutoff: float) -> Pairs:
-    """Pairs (acid, base) in either order."""
+    """Return pairs (acid, base) in either order."""
     both = [(i, j) if p.kind[i] in ACIDS else (j, i) for i, j in p.near()]
     both = [(i, j) for i, j in both if p.kind[i] in ACIDS and p.kind[j] in BASES]
     return {(min(i, j), max(i, j)) for i, j in both if within(find(i, ACIDS), find(j, BASES), cutoff)}
@@ -112,7 +112,7 @@ BRUTE = {
 
 
 def found(residues: Residues, name: str, **options: object) -> Pairs:
-    """Pairs i < j of a symmetric kind."""
+    """Return pairs i < j of a symmetric kind."""
     index = build_graph(residues, [component(name, **options)]).edge_index.T.tolist()
     assert {(j, i) for i, j in index} == set(map(tuple, index))
     return {(i, j) for i, j in index if i < j}
@@ -120,12 +120,12 @@ def found(residues: Residues, name: str, **options: object) -> Pairs:
 
 @pytest.fixture(scope="module")
 def many(structures_dir) -> list[Residues]:
-    """52 committed entries."""
+    """Return 52 committed entries."""
     return [clean(load_structure(path)) for path in sorted(structures_dir.glob("*.bcif"))[::5]][:52]
 
 
 def agreement(proteins: list[Residues], name: str) -> int:
-    """Edges found, all of them and no others those of the definition."""
+    """Assert that the edges equal those of the definition; return their number."""
     total = 0
     for residues in proteins:
         ours = found(residues, name)
@@ -157,7 +157,7 @@ def test_shapes_of_stacking_equal_their_definitions(proteins, shape):
 
 
 def with_hydrogens(residues: Residues) -> tuple[struc.AtomArray, np.ndarray]:
-    """Heavy atoms and those hydrogens that have one place only, for biotite; and which atom each one is or is on."""
+    """Return heavy atoms and fixed hydrogens for biotite, and the heavy atom of each."""
     donor, hydrogen = fixed_hydrogens(residues)
     heavy = len(residues.atom_name)
     atoms = struc.AtomArray(heavy + len(donor))
@@ -172,7 +172,7 @@ def with_hydrogens(residues: Residues) -> tuple[struc.AtomArray, np.ndarray]:
     return atoms, owner
 
 
-def test_bonds_of_fixed_hydrogens_equal_biotites(proteins):
+def test_bonds_of_fixed_hydrogens_equal_those_of_biotite(proteins):
     for residues in proteins[:6]:
         atoms, owner = with_hydrogens(residues)
         theirs = owner[struc.hbond(atoms)][:, [0, 2]]
@@ -185,7 +185,7 @@ def test_bonds_of_fixed_hydrogens_equal_biotites(proteins):
         assert set(map(tuple, ours.T.tolist())) == set(map(tuple, theirs[kept].tolist())), residues.name
 
 
-def test_turning_hydrogens_bond_where_some_rotation_does(proteins):
+def test_rotating_hydrogens_bond_if_some_rotation_does(proteins):
     residues = proteins[6]
     pos, names = residues.atom_pos.astype(np.float64), residues.atom_name
     axis = {("SER", "OG"): "CB", ("THR", "OG1"): "CB", ("TYR", "OH"): "CZ", ("LYS", "NZ"): "CE"}
@@ -220,7 +220,7 @@ def test_directed_bonds_run_from_donor_to_acceptor(proteins):
         assert not one_way <= {(i, j) for j, i in one_way}
 
 
-def test_touching_and_clashing_atoms_are_more_than_three_bonds_apart(proteins):
+def test_contacts_and_clashes_are_more_than_three_bonds_apart(proteins):
     residues = proteins[6]
     p, bonded = Protein(residues), struc.BondList(len(residues.atom_name))
     from protgraph.structure.chemistry.bonds import covalent_bonds
@@ -257,6 +257,6 @@ def test_touching_and_clashing_atoms_are_more_than_three_bonds_apart(proteins):
         ("aromatic_sulfur", {"cutoff": None}),
     ],
 )
-def test_odd_options_are_refused(proteins, name, options):
+def test_invalid_options_raise(proteins, name, options):
     with pytest.raises(OptionError, match=name):
         build_graph(proteins[0], [component(name, **options)])

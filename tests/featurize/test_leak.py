@@ -1,4 +1,4 @@
-"""What a task hides from a structure, no featurizer can see."""
+"""Featurizers do not depend on information that a task hides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = sorted(featurizers.names())
 
 
 def altered(residues: Residues) -> Residues:
-    """The same backbone; other residue types and B factors; side chains moved, with half of their atoms gone."""
+    """Return the same backbone with other residue types, B factors and side chains."""
     rng = np.random.default_rng(0)
     sidechain = ~np.isin(residues.atom_name, BACKBONE)
     keep = ~(sidechain & (rng.random(len(sidechain)) < 0.5))
@@ -45,14 +45,14 @@ def differing(plan, a: Residues, b: Residues) -> set[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_hidden_shows(proteins, plan_of, name):
+def test_features_do_not_depend_on_hidden_information(proteins, plan_of, name):
     for residues in proteins[:6]:
         hidden = HIDEABLE - {"coordinates"}
         assert differing(plan_of(name), residues.hide(hidden), altered(residues).hide(hidden)) == set()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_hidden_coordinates_are_gone_or_asked_for_in_vain(proteins, plan_of, name):
+def test_hidden_coordinates_have_no_effect_or_raise(proteins, plan_of, name):
     plan, residues = plan_of(name), proteins[0]
     moved = replace(
         residues,
@@ -71,11 +71,11 @@ def test_hidden_coordinates_are_gone_or_asked_for_in_vain(proteins, plan_of, nam
 @pytest.mark.parametrize(
     ("name", "field"), [("residue_one_hot", "residue_one_hot"), ("b_factor", "b_factor"), ("contact", "edge_index")]
 )
-def test_the_alteration_shows_where_nothing_is_hidden(proteins, plan_of, name, field):
+def test_the_alteration_changes_features_if_nothing_is_hidden(proteins, plan_of, name, field):
     assert field in differing(plan_of(name), proteins[0], altered(proteins[0]))
 
 
 @pytest.mark.parametrize(("what", "field"), [("residue_type", "aatype"), ("b_factor", "b_factor")])
-def test_hiding_one_thing_leaves_the_others(proteins, plan_of, what, field):
+def test_hiding_one_field_leaves_the_others(proteins, plan_of, what, field):
     shown, hidden = proteins[0], proteins[0].hide({what})
     assert differing(plan_of("b_factor"), shown, hidden) == {field}

@@ -1,4 +1,4 @@
-"""Edges besides the nearest: as many as asked for, symmetric where they should be, odd options refused."""
+"""Long-range edges: numbers, symmetry, order and invalid options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SYMMETRIC = ["radius", "delaunay", "complete", "peptide_bond", "covalent_bond", 
 
 
 @pytest.mark.parametrize(("of", "points"), [("cb", cb_or_ca), ("centroid", sidechain_centroid)])
-def test_knn_and_radius_measure_between_the_points_asked_for(proteins, of, points):
+def test_knn_and_radius_measure_between_the_selected_points(proteins, of, points):
     for residues in proteins[:4]:
         graph = build_graph(residues, [component("knn", k=7, of=of)])
         assert graph.degree == 7
@@ -34,7 +34,7 @@ def test_any_atom_within_a_radius_is_a_contact(proteins):
 
 
 @pytest.mark.parametrize("of", ["node", "cb", "any_atom"])
-def test_a_separation_leaves_out_near_places(proteins, of):
+def test_a_separation_removes_close_positions(proteins, of):
     for name in ("knn", "radius"):
         every = build_graph(proteins[1], [component(name, of=of)])
         apart = build_graph(proteins[1], [component(name, of=of, separation=4)])
@@ -45,20 +45,20 @@ def test_a_separation_leaves_out_near_places(proteins, of):
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)
-def test_symmetric_kinds_are_symmetric_and_ordered_as_all_are(proteins, name):
+def test_symmetric_kinds_are_symmetric_and_sorted(proteins, name):
     for residues in proteins[:3]:
         index = build_graph(residues, [name]).edge_index.numpy()
         assert set(map(tuple, index.T)) == set(map(tuple, index[::-1].T))
         assert np.array_equal(neighbors.sort_edges(residues.pos, index), index)
 
 
-def test_complete_joins_everything(proteins):
+def test_complete_joins_all_pairs(proteins):
     short = proteins[0].select(np.arange(len(proteins[0])) < 30)
     graph = build_graph(short, ["complete"])
     assert graph.degree == 29 and graph.num_edges == 30 * 29
 
 
-def test_delaunay_leaves_out_what_is_longer_than_its_cutoff(proteins):
+def test_delaunay_removes_edges_longer_than_the_cutoff(proteins):
     whole, cut = (build_graph(proteins[0], [n, "edge_distance"]) for n in ("delaunay", component("delaunay", cutoff=9.0)))
     assert whole.edge_dist.max() > 9 and cut.edge_dist.max() <= 9
     assert cut.num_edges == int((whole.edge_dist <= 9).sum())
@@ -80,6 +80,6 @@ def test_delaunay_leaves_out_what_is_longer_than_its_cutoff(proteins):
         ("disulfide", {"cutoff": 0}),
     ],
 )
-def test_odd_options_are_refused(proteins, name, options):
+def test_invalid_options_raise(proteins, name, options):
     with pytest.raises(OptionError, match=name):
         build_graph(proteins[0], [component(name, **options)])

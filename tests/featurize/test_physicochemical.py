@@ -1,4 +1,4 @@
-"""Published scales: landmarks of each table, what they imply for each other, X, standardization."""
+"""Published scales: values of each table, correlations, X and standardization."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def table(*scales: str, **options) -> dict[str, list[float]]:
     return dict(zip(ALPHABET, rows.tolist(), strict=True))
 
 
-def test_landmarks_of_the_published_tables():
+def test_values_of_the_published_tables():
     raw = table(standardize=False)
     assert raw["A"] == pytest.approx([1.28, 0.05, 1.00, 0.31, 6.11, 0.42, 0.23, 1.8, 0, 88.6, 8.1])
     assert raw["W"] == pytest.approx([3.21, 0.41, 8.08, 2.25, 5.94, 0.32, 0.42, -0.9, 0, 227.8, 5.4])
@@ -27,7 +27,7 @@ def test_landmarks_of_the_published_tables():
     assert {a: q[0] for a, q in charge.items() if q[0] and a != "X"} == {"D": -1, "E": -1, "K": 1, "R": 1}
 
 
-def test_scales_that_measure_alike_agree():
+def test_similar_scales_correlate():
     raw = torch.tensor([row for a, row in table(standardize=False).items() if a != "X"])
     correlation = torch.corrcoef(raw.T)
     assert correlation[2, 9] > 0.95  # Meiler's volume and Zamyatnin's
@@ -46,7 +46,7 @@ def test_standardized_columns_have_mean_0_and_deviation_1():
     assert raw["X"][0] == pytest.approx(sum(v[0] for a, v in raw.items() if a != "X") / 20)
 
 
-def test_columns_follow_the_order_asked_for():
+def test_columns_follow_the_requested_order():
     assert table("volume", "charge", standardize=False)["K"] == pytest.approx([168.6, 1])
     assert Physicochemical(scales=["meiler"]).out["physicochemical"].irreps == "7x0e"
     for wrong in (["size"], [], "meiler"):

@@ -1,4 +1,4 @@
-"""The residue before each one: shifted within chains, and never from a later node."""
+"""Type of the previous residue: shifted within chains, and independent of later nodes."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def test_types_are_shifted_by_one_within_each_chain_of_each_protein():
     assert found == [START, 3, START, 5, START, 1]
 
 
-def test_one_residue_and_none():
+def test_one_residue_and_no_residues():
     assert previous([4], [0], [0], (1,)) == [START]
     assert previous([], [], [], ()) == []
 
 
-def test_the_field_has_a_class_more_than_residue_types():
+def test_the_field_has_one_class_more_than_residue_types():
     assert pg.field("previous").classes == pg.field("aatype").classes + 1
 
 
-def test_no_node_sees_its_own_type_or_a_later_one():
+def test_no_node_depends_on_its_own_or_a_later_type():
     aatype = torch.randint(0, 21, (30,), generator=torch.Generator().manual_seed(0)).tolist()
     chain, batch = 12 * [0] + 18 * [1], 30 * [0]
     usual = previous(aatype, chain, batch, (30,))

@@ -1,4 +1,4 @@
-"""Features of one real protein (6MRR) equal those that the programs of two papers compute."""
+"""Features of one protein (6MRR) against the programs of two papers."""
 
 from __future__ import annotations
 

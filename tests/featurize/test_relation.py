@@ -1,4 +1,4 @@
-"""The relations of GearNet on 6MRR, and what the options behind them leave out."""
+"""GearNet relations on 6MRR against torchdrug, and their options."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_relations_equal_torchdrug(shared_reference, proteins):
 
 
 @pytest.mark.parametrize("name", ["knn", "radius"])
-def test_a_separation_leaves_out_what_is_near_in_the_same_chain_only(proteins, name):
+def test_a_separation_removes_close_positions_of_the_same_chain_only(proteins, name):
     residues = next(p for p in proteins if len(p.chain_names) > 1)
     everything, apart = build_graph(residues, [name]), build_graph(residues, [component(name, separation=5)])
     chain, seq_pos = residues.chain_number, residues.seq_pos
@@ -45,7 +45,7 @@ def test_a_separation_leaves_out_what_is_near_in_the_same_chain_only(proteins, n
 
 
 @pytest.mark.parametrize("offset", [-3, 1])
-def test_an_offset_has_one_edge_a_residue_at_most_and_runs_from_j_to_j_plus_offset(proteins, offset):
+def test_an_offset_has_at_most_one_edge_per_residue_from_j_to_j_plus_offset(proteins, offset):
     residues = proteins[3]
     j, i = build_graph(residues, [component("sequence_offset", offset=offset)]).edge_index.numpy()
     assert len(i) > 0 and len(set(i)) == len(i)
@@ -57,6 +57,6 @@ def test_an_offset_has_one_edge_a_residue_at_most_and_runs_from_j_to_j_plus_offs
     ("name", "options"),
     [("sequence_offset", {"offset": 0}), ("knn", {"separation": -1}), ("radius", {"separation": 0.5})],
 )
-def test_odd_options_are_refused(proteins, name, options):
+def test_invalid_options_raise(proteins, name, options):
     with pytest.raises(OptionError, match=f"{name}"):
         build_graph(proteins[0], [component(name, **options)])

@@ -1,4 +1,4 @@
-"""Residue features equal their formulas."""
+"""Residue features against their formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protgraph.errors import OptionError
 from protgraph.featurize.residue_identity import BFactor, ResidueOneHot, SequencePosition
 
 
-def test_one_hot_has_its_one_at_the_type():
+def test_one_hot_is_one_at_the_type():
     one_hot = ResidueOneHot()({"aatype": torch.tensor([0, 20, 7])})["residue_one_hot"]
     assert one_hot.shape == (3, 21)
     assert one_hot.argmax(1).tolist() == [0, 20, 7]
@@ -39,12 +39,12 @@ def test_sequence_position_is_exact_in_float64(float64):
 
 
 @pytest.mark.parametrize("dim", [0, 3, -2, 4.0, "16"])
-def test_sequence_position_refuses_a_width_without_pairs(dim):
+def test_odd_widths_of_sequence_position_raise(dim):
     with pytest.raises(OptionError, match="dim="):
         SequencePosition(dim=dim)
 
 
-def test_b_factor_is_the_one_of_each_ca(proteins):
+def test_b_factor_is_that_of_ca(proteins):
     for residues in proteins:
         b = BFactor()(residues)["b_factor"]
         assert b.shape == (len(residues), 1)

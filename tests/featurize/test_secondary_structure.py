@@ -1,4 +1,4 @@
-"""Secondary structure as categories: places of letters, missing backbones, three states."""
+"""Secondary structure as categories: indices of letters, missing backbones, three states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protgraph.structure.descriptors.ca_trace import p_sea
 from protgraph.structure.descriptors.dssp import DSSP_STATES, dssp, three_states
 
 
-def test_categories_are_places_of_the_letters(proteins):
+def test_categories_are_indices_of_the_letters(proteins):
     for residues in proteins:
         letters = dssp(residues)
         assert (np.array(list(DSSP_STATES + "-"))[Dssp()(residues)["dssp"]] == letters).all()
@@ -22,7 +22,7 @@ def test_categories_are_places_of_the_letters(proteins):
         assert (PSea()(residues)["p_sea"] == p_sea(residues)).all()
 
 
-def test_a_trace_has_only_p_sea(proteins):
+def test_a_ca_trace_has_p_sea_only(proteins):
     backbone = np.full_like(proteins[0].backbone, np.nan)
     backbone[:, 1] = proteins[0].pos
     trace = replace(proteins[0], backbone=backbone)
@@ -33,7 +33,7 @@ def test_a_trace_has_only_p_sea(proteins):
 
 def test_the_number_of_classes_follows_the_states():
     assert (Dssp().out["dssp"].classes, Dssp(states=3).out["dssp"].classes, field("dssp").classes) == (9, 4, 9)
-    with pytest.raises(OptionError, match="3 or 8"):
+    with pytest.raises(OptionError, match="states="):
         Dssp(states=4)
 
 

@@ -1,4 +1,4 @@
-"""The centroid of a side chain, one residue at a time."""
+"""Side-chain centroids against loops over residues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_centroids_equal_loops(proteins):
             assert np.allclose(made["sidechain_centroid"][row], expected, atol=1e-5)
 
 
-def test_glycine_and_hidden_side_chains_have_none(proteins):
+def test_glycine_and_hidden_side_chains_have_no_centroid(proteins):
     for residues in proteins[:4]:
         glycine = residues.res_name == "GLY"
         assert not SidechainCentroid()(residues)["sidechain_centroid_mask"][glycine].any()

@@ -1,4 +1,4 @@
-"""Edge featurizers pass on what the neighbor search finds, in a form that graphs take."""
+"""Edge featurizers return the edges of the neighbor search and give valid graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protgraph.structure.neighbors import search as neighbors
 ALL = [Knn, Radius, Contact, Sequence]
 
 
-def test_edges_are_those_of_the_search(proteins):
+def test_edges_equal_those_of_the_search(proteins):
     for residues in proteins:
         pos, atoms, owner = residues.pos, residues.atom_pos, residues.atom_residue
         for featurizer, expected in (
@@ -28,7 +28,7 @@ def test_edges_are_those_of_the_search(proteins):
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_short_chains_have_as_many_neighbors_as_there_are(proteins, n):
+def test_short_chains_have_all_other_residues_as_neighbors(proteins, n):
     short = proteins[0].select(np.arange(len(proteins[0])) < n)
     assert Knn()(short).degree == n - 1
     for featurizer in ALL:
@@ -39,7 +39,7 @@ def test_short_chains_have_as_many_neighbors_as_there_are(proteins, n):
 
 
 @pytest.mark.parametrize("name", ["knn", "radius", "contact", "sequence"])
-def test_every_kind_makes_a_valid_graph(proteins, name):
+def test_every_kind_gives_a_valid_graph(proteins, name):
     for residues in proteins:
         graph = FeaturePlan([name]).precompute(residues)
         assert graph.validate()
@@ -58,6 +58,6 @@ def test_every_kind_makes_a_valid_graph(proteins, name):
         (Sequence, {"k": 0}),
     ],
 )
-def test_options_without_meaning_are_refused(featurizer, options):
+def test_invalid_options_raise(featurizer, options):
     with pytest.raises(OptionError, match=next(iter(options))):
         featurizer(**options)

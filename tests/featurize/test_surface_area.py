@@ -1,4 +1,4 @@
-"""Areas of residues and what they are relative to."""
+"""Absolute and relative surface areas of residues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protgraph.structure import clean, load_structure
 from protgraph.structure.descriptors.sasa import MAX_SASA, residue_sasa
 
 
-def test_areas_are_those_of_the_structure(proteins):
+def test_areas_equal_the_descriptor(proteins):
     residues = min(proteins, key=len)
     made = Sasa(points=200)(residues)
     area = residue_sasa(residues, points=200)
@@ -19,7 +19,7 @@ def test_areas_are_those_of_the_structure(proteins):
     assert np.allclose(made["relative_sasa"][:, 0], area / MAX_SASA[residues.aatype])
 
 
-def test_chains_shield_each_other(structures_dir):
+def test_chains_bury_each_other(structures_dir):
     dimer = clean(load_structure(structures_dir / "1hvr.bcif"))
     own = dimer.chain == "A"
     together, alone = Sasa()(dimer)["sasa"][own], Sasa()(dimer.select(own))["sasa"]
@@ -27,7 +27,7 @@ def test_chains_shield_each_other(structures_dir):
     assert together.sum() < alone.sum() - 500  # Å²
 
 
-def test_options_are_checked():
+def test_invalid_options_raise():
     for options in ({"points": 0}, {"points": 1.5}, {"probe": -1}):
         with pytest.raises(OptionError, match=next(iter(options))):
             Sasa(**options)

@@ -1,4 +1,4 @@
-"""Distances from chain ends, by numbering."""
+"""Sequence distances from the chain termini."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_distances_equal_loops_over_chains(proteins):
                 assert np.allclose(part[own].sum(1), 1) and part[own].min() == 0
 
 
-def test_gaps_count_and_sequences_have_ends_too(proteins):
+def test_gaps_are_included_and_sequences_have_termini(proteins):
     residues = replace(proteins[0].select(np.arange(len(proteins[0])) < 3), seq_pos=np.array([0, 1, 11]))
     assert TerminusDistance(relative=False)(residues)["terminus_distance"].tolist() == [[0, 11], [1, 10], [11, 0]]
     assert not TerminusDistance.needs_coordinates

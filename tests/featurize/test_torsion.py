@@ -1,4 +1,4 @@
-"""Angles on the circle, with masks; symmetric side chains whatever their atoms are called."""
+"""Angles as cosine and sine with masks; symmetric side chains independent of atom names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_angles_lie_on_circles_or_are_masked(proteins):
         assert np.abs(found - np.exp(1j * np.nan_to_num(angles)) * made["trace_angle_mask"]).max() < 1e-6
 
 
-def test_names_of_two_atoms_alike_do_not_matter(proteins):
+def test_names_of_equivalent_atoms_do_not_matter(proteins):
     for residues in proteins[:6]:
         names, letters = residues.atom_name.copy(), np.array(list(residues.sequence))[residues.atom_residue]
         for letter, (one, two) in PAIRS.items():
@@ -49,7 +49,7 @@ def test_names_of_two_atoms_alike_do_not_matter(proteins):
         )  # the angles themselves are off by half a turn
 
 
-def test_bonds_are_those_of_the_structure(proteins):
+def test_bonds_equal_the_descriptor(proteins):
     for residues in proteins[:6]:
         made = BondGeometry()(residues)
         for name, values in (("bond_length", bond_lengths(residues)), ("bond_angle", bond_angles(residues))):
