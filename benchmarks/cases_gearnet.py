@@ -41,8 +41,8 @@ def _kinds(edges: Edges) -> Tensor:
 def gearnet(s: LayerInputs) -> SpeedCase:
     """Compare GearNet with six kinds of edges."""
     width, kind = s.h.size(1), _kinds(s.edges)
-    given = {"h": FieldSpec("h", "node", f"{width}x0e"), "edges": field("edges")}
-    ours = GearNet(given | {"edge_kind": FieldSpec("edge_kind", "edge", f"{KINDS}x0e")}, dim=width)
+    fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "edges": field("edges")}
+    ours = GearNet(fields | {"edge_kind": FieldSpec("edge_kind", "edge", f"{KINDS}x0e")}, dim=width)
     plain, (source, target), ones = SparseConv(ours.conv), s.edges.index, torch.ones(s.edges.num_edges)
     relation = kind.argmax(1)
     return SpeedCase(
@@ -59,8 +59,8 @@ def gearnet(s: LayerInputs) -> SpeedCase:
 
 def gearnet_edge(s: LayerInputs) -> SpeedCase:
     """Compare GearNetEdge with eight bins of angles, on edges that follow 30 edges each."""
-    given = {"edge_h": FieldSpec("edge_h", "edge", f"{EDGE_WIDTH}x0e")} | {n: field(n) for n in ("edge_vec", "edges")}
-    ours, vec = GearNetEdge(given, dim=EDGE_WIDTH, bins=BINS), s.vec
+    fields = {"edge_h": FieldSpec("edge_h", "edge", f"{EDGE_WIDTH}x0e")} | {n: field(n) for n in ("edge_vec", "edges")}
+    ours, vec = GearNetEdge(fields, dim=EDGE_WIDTH, bins=BINS), s.vec
     plain = SparseConv(ours.conv)
 
     after, slot, relation = angle_bins(s.edges, vec, BINS).nonzero().unbind(1)  # line graph

@@ -37,8 +37,8 @@ def _leaf(*parts: Tensor) -> Tensor:
 
 def egnn(s: LayerInputs) -> SpeedCase:
     """Compare EGNN with its equations on every edge; x is h and positions."""
-    width, given = s.h.size(1), {"h": scalars("h", s.h.size(1)), "pos": field("pos"), "edges": field("edges")}
-    ours = EGNN(given | {"edge_attr": scalars("edge_attr", s.e.size(1))}, dim=width, scale=10.0)
+    width, fields = s.h.size(1), {"h": scalars("h", s.h.size(1)), "pos": field("pos"), "edges": field("edges")}
+    ours = EGNN(fields | {"edge_attr": scalars("edge_attr", s.e.size(1))}, dim=width, scale=10.0)
     plain = PlainEGCL(ours)
 
     def run(x: Tensor) -> Tensor:
@@ -60,8 +60,8 @@ def egnn(s: LayerInputs) -> SpeedCase:
 def gvp_conv(s: LayerInputs) -> SpeedCase:
     """Compare GVPConv, gate "scalar", with its equations on every edge."""
     node, edge = ScalarVectorWidths(s.h.size(1), VECTORS), ScalarVectorWidths(EDGE_SCALARS, 1)
-    given = {"h": FieldSpec("h", "node", node.irreps), "edge_attr": FieldSpec("edge_attr", "edge", edge.irreps)}
-    ours = GVPConv(given | {"edges": field("edges")})
+    fields = {"h": FieldSpec("h", "node", node.irreps), "edge_attr": FieldSpec("edge_attr", "edge", edge.irreps)}
+    ours = GVPConv(fields | {"edges": field("edges")})
     plain = PlainGVPConv(ours)
     e = torch.randn(s.edges.num_edges, EDGE_SCALARS + 3)
     es, ev = e[:, :EDGE_SCALARS], e[:, EDGE_SCALARS:, None].mT
@@ -105,15 +105,15 @@ def schnet(s: LayerInputs) -> SpeedCase:
 
 
 def _steerable(s: LayerInputs) -> tuple[dict[str, FieldSpec], Tensor]:
-    given = {"h": FieldSpec("h", "node", STEERABLE), "edge_vec": field("edge_vec"), "edges": field("edges")}
+    fields = {"h": FieldSpec("h", "node", STEERABLE), "edge_vec": field("edge_vec"), "edges": field("edges")}
     x = torch.randn(len(s.h), o3.Irreps(STEERABLE).dim).requires_grad_()
-    return given | {"edge_attr": scalars("edge_attr", s.e.size(1))}, x
+    return fields | {"edge_attr": scalars("edge_attr", s.e.size(1))}, x
 
 
 def tfn(s: LayerInputs) -> SpeedCase:
     """Compare TFN, mode "channelwise", with e3nn's product and linear map."""
-    given, x = _steerable(s)
-    ours = TFN(given, irreps=STEERABLE)
+    fields, x = _steerable(s)
+    ours = TFN(fields, irreps=STEERABLE)
     plain, vec, mid = PlainTFN(ours), s.vec, ours.irreps_mid
     nodes = sum(p.channels * mid[p.o].dim for p in ours.product.paths)
     edges = sum(ours.fc[2].weight.shape) * ours.fc[2].in_features
@@ -131,8 +131,8 @@ def tfn(s: LayerInputs) -> SpeedCase:
 
 def se3_transformer(s: LayerInputs) -> SpeedCase:
     """Compare SE3Transformer, mode "channelwise", with keys and values of e3nn's product on every edge."""
-    given, x = _steerable(s)
-    ours = SE3Transformer(given, irreps=STEERABLE)
+    fields, x = _steerable(s)
+    ours = SE3Transformer(fields, irreps=STEERABLE)
     plain, vec, attention = PlainSE3Transformer(ours), s.vec, ours.attention
     values, paths = attention.values, attention.product.paths
     nodes = sum(p.channels * values[p.o].dim for p in paths)
@@ -151,8 +151,8 @@ def se3_transformer(s: LayerInputs) -> SpeedCase:
 
 def se3_conv(s: LayerInputs) -> SpeedCase:
     """Compare SE3Conv, a radial function per pair of channels, with the paper's kernel matrices of every edge."""
-    given = {"h": FieldSpec("h", "node", PAIRWISE), "edge_vec": field("edge_vec"), "edges": field("edges")}
-    ours = SE3Conv(given | {"edge_attr": scalars("edge_attr", s.e.size(1))}, irreps=PAIRWISE)
+    fields = {"h": FieldSpec("h", "node", PAIRWISE), "edge_vec": field("edge_vec"), "edges": field("edges")}
+    ours = SE3Conv(fields | {"edge_attr": scalars("edge_attr", s.e.size(1))}, irreps=PAIRWISE)
     plain, vec, paths = PlainSE3Conv(ours), s.vec, ours.kernel.product.paths
     edges = sum(
         w.numel() + w[0].numel() * ours.irreps_out[p.o].ir.dim for w, p in zip(ours.kernel.weights, paths, strict=True)
@@ -188,9 +188,9 @@ def product_basis(s: LayerInputs) -> SpeedCase:
 def ipa(s: LayerInputs) -> SpeedCase:
     """Compare IPA, pair features on edges, with algorithm 22 with tensors over all pairs."""
     width = s.h.size(1)
-    given = {name: field(name) for name in ("frame", "pos", "proteins", "edges")}
-    given |= {"h": scalars("h", width), "edge_attr": scalars("edge_attr", s.e.size(1))}
-    ours = IPA(given, dim=width, heads=HEADS)
+    fields = {name: field(name) for name in ("frame", "pos", "proteins", "edges")}
+    fields |= {"h": scalars("h", width), "edge_attr": scalars("edge_attr", s.e.size(1))}
+    ours = IPA(fields, dim=width, heads=HEADS)
     frame = random_rotations(len(s.h)).to(s.h)
     f = {"frame": frame, "pos": s.pos, "proteins": s.proteins, "edges": s.edges, "edge_attr": s.e}
     plain, sizes = PlainIPA(ours), s.proteins.sizes

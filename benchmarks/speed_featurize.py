@@ -61,8 +61,8 @@ def _measure(suffix: str, files: Sequence[Path], seconds: float) -> Measurement:
     plan = FeaturePlan(FEATURES)
 
     def graph(path: Path) -> np.ndarray:
-        whole = plan.featurize(plan.precompute(clean(load_structure(path))))
-        return whole.edge_dist.numpy()
+        protein_graph = plan.featurize(plan.precompute(clean(load_structure(path))))
+        return protein_graph.edge_dist.numpy()
 
     ways: dict[str, Function] = {
         "protgraph": graph,

@@ -29,8 +29,8 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
 
 
 def _whole(model: ProteinModel, seconds: float) -> Measurement:
-    given = NEXT_RESIDUE.inputs
-    checkpoint = Checkpoint(model, NEXT_RESIDUE.name, hidden=given.hidden, visible_types=given.visible_types)
+    masking = NEXT_RESIDUE.inputs
+    checkpoint = Checkpoint(model, NEXT_RESIDUE.name, hidden=masking.hidden, visible_types=masking.visible_types)
 
     def sample(cache: bool) -> tuple[torch.Tensor]:
         samples = generate(checkpoint, n=SEQUENCES, length=LENGTH, cache=cache, device="cpu")

@@ -91,8 +91,8 @@ def _gcn(s: LayerInputs) -> SpeedCase:
 
 
 def _gat(s: LayerInputs) -> SpeedCase:
-    given = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
-    ours = GAT(given, dim=WIDTH, heads=HEADS, version=2)
+    fields = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
+    ours = GAT(fields, dim=WIDTH, heads=HEADS, version=2)
     theirs = GATv2Conv(WIDTH, WIDTH // HEADS, heads=HEADS, edge_dim=EDGE_WIDTH, fill_value="mean")
     with torch.no_grad():
         theirs.lin_l.load_state_dict(ours.score.source.state_dict())
@@ -131,8 +131,8 @@ class _ConcatMPNN(MessagePassing):
 
 
 def _mpnn(s: LayerInputs) -> SpeedCase:
-    given = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
-    ours = MPNN(given, dim=WIDTH, aggregate="sum", update="mlp", act="silu")
+    fields = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
+    ours = MPNN(fields, dim=WIDTH, aggregate="sum", update="mlp", act="silu")
     theirs = _ConcatMPNN(ours)
     return SpeedCase(
         lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],

@@ -65,15 +65,15 @@ def _cell_list(pos: np.ndarray, k: int) -> np.ndarray:
 
     radius = 1.3 * (3 * (k + 1) / (4 * np.pi * DENSITY)) ** (1 / 3)
     while True:
-        found = CellList(pos, radius).get_atoms(pos, radius)  # (N, M), padded with −1
-        if ((found >= 0).sum(1) > k).all():
+        near = CellList(pos, radius).get_atoms(pos, radius)  # (N, M), padded with −1
+        if ((near >= 0).sum(1) > k).all():
             break
         radius *= 1.5
-    d2 = ((pos[found] - pos[:, None]) ** 2).sum(-1)
-    d2[(found < 0) | (found == np.arange(len(pos))[:, None])] = np.inf
+    d2 = ((pos[near] - pos[:, None]) ** 2).sum(-1)
+    d2[(near < 0) | (near == np.arange(len(pos))[:, None])] = np.inf
     order = np.argpartition(d2, k - 1, axis=1)[:, :k]
     order = np.take_along_axis(order, np.take_along_axis(d2, order, 1).argsort(1), 1)
-    return np.take_along_axis(found, order, 1)
+    return np.take_along_axis(near, order, 1)
 
 
 def _disagreement(a: np.ndarray, b: np.ndarray) -> float:

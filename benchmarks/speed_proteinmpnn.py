@@ -78,9 +78,9 @@ def _compare(
 
 def _proteins() -> list[Residues]:
     examples = registry.datasets.get("pdb_core")().examples("inverse_folding")
-    chosen = [example for example in examples if example.id in ENTRIES]
-    whole = [clean(load_structure(example.path, chains=list(example.chains))) for example in chosen]
-    return [residues.select(residues.backbone_mask.all(1)) for residues in whole]
+    selected = [example for example in examples if example.id in ENTRIES]
+    proteins = [clean(load_structure(example.path, chains=list(example.chains))) for example in selected]
+    return [residues.select(residues.backbone_mask.all(1)) for residues in proteins]
 
 
 @torch.no_grad()
@@ -93,9 +93,9 @@ def _score(
 ) -> Callable[[], Tensor]:
     @torch.no_grad()
     def run() -> Tensor:
-        found = _encoded(model, proteins)
-        order = random_decoding_order(found.decodable, found.proteins, torch.cat([n[:orders] for n in noise], 1))
-        return teacher_forced_log_probs(found, decoding_ranks(order, found.proteins))  # (orders, N, types)
+        encoded = _encoded(model, proteins)
+        order = random_decoding_order(encoded.decodable, encoded.proteins, torch.cat([n[:orders] for n in noise], 1))
+        return teacher_forced_log_probs(encoded, decoding_ranks(order, encoded.proteins))  # (orders, N, types)
 
     return run
 
@@ -103,10 +103,10 @@ def _score(
 def _design(model: ProteinModel, proteins: Sequence[Residues], noise: Sequence[Tensor]) -> Callable[[], Tensor]:
     @torch.no_grad()
     def run() -> Tensor:
-        found = _encoded(model, proteins)
-        order = random_decoding_order(found.decodable, found.proteins, torch.cat(list(noise), 1))
-        constraints = Constraints(found.decodable, omit=torch.arange(21) == 20)
-        return sample_sequences(found, constraints, copies=COPIES, temperature=COLD, order=order).aatype.float()
+        encoded = _encoded(model, proteins)
+        order = random_decoding_order(encoded.decodable, encoded.proteins, torch.cat(list(noise), 1))
+        constraints = Constraints(encoded.decodable, omit=torch.arange(21) == 20)
+        return sample_sequences(encoded, constraints, copies=COPIES, temperature=COLD, order=order).aatype.float()
 
     return run
 
@@ -144,12 +144,12 @@ def _score_original(
 
     @torch.no_grad()
     def run() -> Tensor:
-        found = []
+        results = []
         for residues, deviates in zip(proteins, noise, strict=True):
             a = _arrays(residues, 1)
-            given = (a["X"], a["S"], a["mask"], a["mask"], a["place"], a["chain"])
-            found.append(torch.cat([network(*given, n[None]) for n in deviates[:orders]]))
-        return torch.cat(found, 1)
+            inputs = (a["X"], a["S"], a["mask"], a["mask"], a["place"], a["chain"])
+            results.append(torch.cat([network(*inputs, n[None]) for n in deviates[:orders]]))
+        return torch.cat(results, 1)
 
     return None if network is None else run
 
@@ -161,7 +161,7 @@ def _design_original(
 
     @torch.no_grad()
     def run() -> Tensor:
-        found = []
+        results = []
         for residues, deviates in zip(proteins, noise, strict=True):
             a, shape = _arrays(residues, COPIES), (COPIES, len(residues))
             sampled = network.sample(
@@ -178,9 +178,9 @@ def _design_original(
                 chain_M_pos=a["mask"],
                 bias_by_res=torch.zeros(*shape, 21),
             )
-            given = (a["X"], sampled["S"], a["mask"], a["mask"], a["place"], a["chain"], deviates)
-            network(*given, use_input_decoding_order=True, decoding_order=sampled["decoding_order"])
-            found.append(sampled["S"])
-        return torch.cat(found, 1).float()
+            inputs = (a["X"], sampled["S"], a["mask"], a["mask"], a["place"], a["chain"], deviates)
+            network(*inputs, use_input_decoding_order=True, decoding_order=sampled["decoding_order"])
+            results.append(sampled["S"])
+        return torch.cat(results, 1).float()
 
     return None if network is None else run

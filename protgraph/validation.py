@@ -62,7 +62,8 @@ def _path(parts: Sequence[int | str]) -> str:
 
 
 def _wrong_value(path: str, items: Sequence[Any]) -> str:
-    allowed = dict.fromkeys(_ALLOWED.get(e["type"], e["msg"].removeprefix("Input should be ")) for e in items)
+    texts = [e["msg"].removeprefix("Value error, ").removeprefix("Input should be ") for e in items]
+    allowed = dict.fromkeys(_ALLOWED.get(e["type"], text) for e, text in zip(items, texts, strict=True))
     return f"{path} = {items[0]['input']!r}. Allowed: {' or '.join(allowed)}."
 
 
@@ -93,4 +94,5 @@ def check_value(value: object, annotation: Any, *, path: str, error: type[Protgr
         TypeAdapter(annotation).validate_python(value, strict=True)
     except ValidationError as e:
         items = e.errors(include_url=False)
-        raise error(_wrong_value(_path([path, *items[0]["loc"]]), items)) from e
+        loc = items[0]["loc"] if len({item["loc"] for item in items}) == 1 else ()  # several: members of a union
+        raise error(_wrong_value(_path([path, *loc]), items)) from e

@@ -25,13 +25,13 @@ def package_digest(*packages: str) -> str:
     str
         24 hexadecimal digits of a SHA-256.
     """
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in packages:
         folder = Path(next(iter(importlib.import_module(name).__path__)))
         for path in sorted(folder.rglob("*.py")):
-            whole.update(f"{name}/{path.relative_to(folder).as_posix()}\0".encode())
-            whole.update(source_digest(path.read_text(encoding="utf-8")).encode())
-    return whole.hexdigest()[:24]
+            digest.update(f"{name}/{path.relative_to(folder).as_posix()}\0".encode())
+            digest.update(source_digest(path.read_text(encoding="utf-8")).encode())
+    return digest.hexdigest()[:24]
 
 
 def source_digest(source: str) -> str:

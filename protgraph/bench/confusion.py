@@ -55,8 +55,8 @@ def confusion_table(counts: np.ndarray) -> str:
     lines = ["| type | residues | recovery | most frequent confusion |", "| --- | ---: | ---: | --- |"]
     for letter in _ORDER:
         row = counts[ALPHABET.index(letter)].copy()
-        total, own = row.sum(), row[ALPHABET.index(letter)]
+        total, correct = row.sum(), row[ALPHABET.index(letter)]
         row[ALPHABET.index(letter)] = 0
         other = f"{ALPHABET[int(row.argmax())]} ({row.max() / total:.2f})" if row.any() else ""
-        lines.append(f"| {letter} | {total} | {own / total if total else float('nan'):.3f} | {other} |")
+        lines.append(f"| {letter} | {total} | {correct / total if total else float('nan'):.3f} | {other} |")
     return "\n".join(lines)

@@ -41,17 +41,17 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     table = markdown_table(summaries, spec.baselines)
     (folder / "table.md").write_text(table + "\n", encoding="utf-8")
     (folder / "table.csv").write_text(csv_table(summaries, spec.baselines), encoding="utf-8")
-    around = environment()
-    (folder / "environment.json").write_text(json.dumps(around, indent=2) + "\n", encoding="utf-8")
+    versions = environment()
+    (folder / "environment.json").write_text(json.dumps(versions, indent=2) + "\n", encoding="utf-8")
     figures: dict[str, list[Path]] = {}
     for task in spec.tasks:
-        some = [row for row in rows if row.task == task]
-        drawn = (
-            plot_comparison(some, folder / f"comparison_{task}.png", baselines=spec.baselines),
-            plot_curves(some, folder / f"curves_{task}.png", baselines=spec.baselines),
+        task_rows = [row for row in rows if row.task == task]
+        paths = (
+            plot_comparison(task_rows, folder / f"comparison_{task}.png", baselines=spec.baselines),
+            plot_curves(task_rows, folder / f"curves_{task}.png", baselines=spec.baselines),
         )
-        figures[task] = [path for path in drawn if path] + _confusions(some, folder)
-    page = _page(spec, rows, summaries, table, figures, around)
+        figures[task] = [path for path in paths if path] + _confusions(task_rows, folder)
+    page = _page(spec, rows, summaries, table, figures, versions)
     path = folder / "report.md"
     path.write_text(page, encoding="utf-8")
     return path
@@ -63,7 +63,7 @@ def _page(
     summaries: Sequence[Summary],
     table: str,
     figures: dict[str, list[Path]],
-    around: dict[str, Any],
+    versions: dict[str, Any],
 ) -> str:
     failed = [row for row in rows if row.error]
     parts = [f"# Benchmark {spec.name}", _intro(spec, rows)]
@@ -84,18 +84,18 @@ def _page(
     if failed:
         lines = (f"- {row.model}, {row.task}, seed {row.seed}: `{_line(row.error)}`" for row in failed)
         parts += ["## Failed runs", "\n".join(lines)]
-    parts += ["## Environment", _environment(around), "## Spec", _spec(spec)]
+    parts += ["## Environment", _environment(versions), "## Spec", _spec(spec)]
     return "\n\n".join(parts) + "\n"
 
 
 def _confusions(rows: Sequence[BenchRow], folder: Path) -> list[Path]:
     """Plot the confusion of residue types of each model, for its first seed and last split."""
-    drawn = []
+    paths = []
     for row in _first_seeds(rows):
         split, counts = list(row.confusion.items())[-1]
         path = folder / f"confusion_{row.model}_{row.task}.png"
-        drawn.append(plot_confusion(np.array(counts), path, title=f"{row.model} on {row.dataset}, {split}"))
-    return drawn
+        paths.append(plot_confusion(np.array(counts), path, title=f"{row.model} on {row.dataset}, {split}"))
+    return paths
 
 
 def _types(rows: Sequence[BenchRow]) -> list[str]:
@@ -153,9 +153,10 @@ def _left_out(rows: Sequence[BenchRow]) -> str:
     )
 
 
-def _environment(around: dict[str, Any]) -> str:
-    packages = ", ".join(f"{name} {version}" for name, version in around["packages"].items())
-    return f"{around['processor']}, {around['cores']} cores, {around['system']}; Python {around['python']}; {packages}."
+def _environment(versions: dict[str, Any]) -> str:
+    packages = ", ".join(f"{name} {version}" for name, version in versions["packages"].items())
+    machine = f"{versions['processor']}, {versions['cores']} cores, {versions['system']}"
+    return f"{machine}; Python {versions['python']}; {packages}."
 
 
 def _spec(spec: BenchSpec) -> str:

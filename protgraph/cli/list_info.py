@@ -28,8 +28,8 @@ def list_command(
       protgraph list
       protgraph list layers
     """
-    chosen = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
-    for plural, registry in chosen.items():
+    selected = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
+    for plural, registry in selected.items():
         names = registry.names()
         typer.secho(f"{plural} ({len(names)})", bold=True)
         conflicts = {problem.name for problem in registry.problems()}
@@ -50,10 +50,10 @@ def info_command(
       protgraph info knn
       protgraph info gcn --kind layers
     """
-    chosen = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
-    matches = [registry for registry in chosen.values() if name in registry]
+    selected = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
+    matches = [registry for registry in selected.values() if name in registry]
     if not matches:
-        raise _unknown(name, chosen)
+        raise _unknown(name, selected)
     for i, registry in enumerate(matches):
         typer.echo("\n" * (i > 0) + _describe(registry, name))
 
@@ -74,9 +74,9 @@ def _row(registry: Registry, name: str, conflict: bool) -> tuple[str, str, str]:
     return name, entry.source, entry.object
 
 
-def _unknown(name: str, chosen: dict[str, Registry]) -> UnknownNameError:
-    hint = suggest(name, {component for registry in chosen.values() for component in registry})
-    kinds = " or ".join(registry.kind for registry in chosen.values())
+def _unknown(name: str, selected: dict[str, Registry]) -> UnknownNameError:
+    hint = suggest(name, {component for registry in selected.values() for component in registry})
+    kinds = " or ".join(registry.kind for registry in selected.values())
     return UnknownNameError(f"{kinds} {name!r} not found.{hint} 'protgraph list' prints all names.")
 
 

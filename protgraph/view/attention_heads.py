@@ -91,9 +91,9 @@ def apc(maps: np.ndarray) -> np.ndarray:
     >>> apc(np.outer([1.0, 2.0], [3.0, 4.0])).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    whole = maps.sum((-1, -2), keepdims=True)
+    total = maps.sum((-1, -2), keepdims=True)
     expected = maps.sum(-1, keepdims=True) * maps.sum(-2, keepdims=True)
-    return maps - np.divide(expected, whole, out=np.zeros_like(maps), where=whole != 0)
+    return maps - np.divide(expected, total, out=np.zeros_like(maps), where=total != 0)
 
 
 def contact_map(residues: Residues, *, cutoff: float = CONTACT) -> np.ndarray:
@@ -149,7 +149,7 @@ def report_heads(
     upper = np.triu(np.ones_like(same), 1)
     has_position = ~np.isnan(residues.pos).any(1)
     far = upper & (~same | (apart >= separation)) & has_position[:, None] & has_position
-    touching = contact_map(residues, cutoff=cutoff)
+    in_contact = contact_map(residues, cutoff=cutoff)
     reports = []
     for layer, attention in maps.items():
         weights = attention.weights.double().cpu().numpy()
@@ -157,7 +157,7 @@ def report_heads(
         pairs, near = far & seen, upper & same & seen
         for head, a in enumerate(weights):
             s = symmetrized(a)
-            f, contact = apc(s)[pairs], touching[pairs]
+            f, contact = apc(s)[pairs], in_contact[pairs]
             reports.append(HeadReport(
                 layer=layer,
                 head=head,
@@ -201,5 +201,5 @@ def _precision(score: np.ndarray, contact: np.ndarray, top: int) -> float:
 
 
 def _mean(weights: np.ndarray, value: np.ndarray) -> float:
-    whole = weights.sum()
-    return float((weights * value).sum() / whole) if whole > 0 else np.nan
+    total = weights.sum()
+    return float((weights * value).sum() / total) if total > 0 else np.nan

@@ -33,11 +33,11 @@ _PER_INCH, _SMALLEST, _LARGEST = 85, 2.6, 4.6
 def draw_heads(
     path: str | Path,
     layer: str,
-    found: AttentionMap,
+    attention: AttentionMap,
     residues: Residues,
     reports: Sequence[HeadReport],
     *,
-    touching: np.ndarray | None = None,
+    in_contact: np.ndarray | None = None,
     title: str = "",
 ) -> Path:
     """Plot the weights of every head of one layer, relative to uniform weights, on one logarithmic scale.
@@ -48,19 +48,19 @@ def draw_heads(
         Output file, PNG.
     layer : str
         Path of the layer in the model.
-    found : AttentionMap
+    attention : AttentionMap
     residues : Residues
     reports : sequence of HeadReport
         Numbers of these heads, for the titles.
-    touching : ndarray, optional
+    in_contact : ndarray, optional
         ``(L, L)`` bool, pairs to mark in the upper triangle.
     title : str
         Title of the figure.
     """
     from matplotlib.colors import LogNorm
 
-    weights = found.weights.double().cpu().numpy()  # (H, L, L)
-    visible = np.ones(weights.shape[1:], bool) if found.visible is None else found.visible.cpu().numpy()
+    weights = attention.weights.double().cpu().numpy()  # (H, L, L)
+    visible = np.ones(weights.shape[1:], bool) if attention.visible is None else attention.visible.cpu().numpy()
     shown = np.where(visible & (weights > 0), weights * visible.sum(1, keepdims=True), np.nan)
     columns, rows = _grid(len(shown))
     side = min(max(len(residues) / _PER_INCH, _SMALLEST), _LARGEST)
@@ -73,7 +73,7 @@ def draw_heads(
             continue
         panel.set_facecolor(_UNSEEN)
         image = panel.imshow(shown[number], norm=LogNorm(low, high), cmap="Blues", interpolation="nearest")
-        _mark(panel, touching, side)
+        _mark(panel, in_contact, side)
         panel.set_title(_headline(number, reports), fontsize=9)
     for panel in (*axes[:, 0], *axes[-1]):
         residue_ticks(panel, residues)
@@ -87,7 +87,7 @@ def draw_heads(
     bar.set_label("weight × number of visible residues (1: uniform)", fontsize=9)
     figure.suptitle(f"{title}\n{layer}" if title else layer, fontsize=11, x=0.01, ha="left")
     figure.supxlabel("key residue", fontsize=9)
-    _legend(figure, touching, found)
+    _legend(figure, in_contact, attention)
     figure.supylabel("query residue", fontsize=9)
     return save(figure, path)
 
@@ -168,16 +168,16 @@ def _grid(count: int) -> tuple[int, int]:
 
 def _range(shown: np.ndarray) -> tuple[float, float]:
     """Return the bounds of the scale: nearly all values and 1 inside, and a factor of 4 or more."""
-    known = shown[np.isfinite(shown)]
-    low, high = np.percentile(known, [2, 99.5]) if known.size else (1.0, 1.0)
+    finite = shown[np.isfinite(shown)]
+    low, high = np.percentile(finite, [2, 99.5]) if finite.size else (1.0, 1.0)
     return min(low, 0.5), max(high, 2.0)
 
 
-def _mark(panel: Axes, touching: np.ndarray | None, side: float) -> None:
-    if touching is None or not touching.any():
+def _mark(panel: Axes, in_contact: np.ndarray | None, side: float) -> None:
+    if in_contact is None or not in_contact.any():
         return
-    i, j = np.nonzero(np.triu(touching, 1))
-    width = 72 * side / len(touching)  # points of one residue
+    i, j = np.nonzero(np.triu(in_contact, 1))
+    width = 72 * side / len(in_contact)  # points of one residue
     size = max(1.1, 0.85 * width) ** 2
     if width > 1.6:
         panel.scatter(j, i, s=size, marker="s", facecolors="none", edgecolors=_CONTACT, linewidths=0.6)
@@ -192,13 +192,13 @@ def _headline(number: int, reports: Sequence[HeadReport]) -> str:
     return f"head {number}: r = {report.r_contact:z.2f}, P@L = {report.p_at_l:.2f}"
 
 
-def _legend(figure: Figure, touching: np.ndarray | None, found: AttentionMap) -> None:
+def _legend(figure: Figure, in_contact: np.ndarray | None, attention: AttentionMap) -> None:
     from matplotlib.patches import Patch
 
     shown = []
-    if touching is not None:
+    if in_contact is not None:
         shown.append(Patch(facecolor="none", edgecolor=_CONTACT, label="upper right: contacts, CB within 8 Å"))
-    if found.visible is not None:
+    if attention.visible is not None:
         shown.append(Patch(facecolor=_UNSEEN, edgecolor="none", label="not visible"))
     if shown:
         figure.legend(handles=shown, loc="outside lower left", ncols=2, fontsize=8, frameon=False, handlelength=1.0)

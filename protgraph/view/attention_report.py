@@ -69,17 +69,17 @@ def write_attention(
         The model has no attention layer.
     """
     out, model = Path(out), model.eval()
-    maps = {layer: found[0] for layer, found in model.attention(graph).items()}
+    maps = {layer: attention[0] for layer, attention in model.attention(graph).items()}
     if "residue" in graph:  # nodes are atoms
-        maps = {layer: residue_attention(found, graph.residue, len(residues)) for layer, found in maps.items()}
+        maps = {layer: residue_attention(attention, graph.residue, len(residues)) for layer, attention in maps.items()}
     heads = report_heads(maps, residues, separation=separation)
-    touching = _far_contacts(residues, separation)
+    in_contact = _far_contacts(residues, separation)
     files = []
     _remove_pictures(out)
-    for layer, found in maps.items():
+    for layer, attention in maps.items():
         reports = [r for r in heads if r.layer == layer]
         files.append(
-            draw_heads(out / file_name(layer), layer, found, residues, reports, touching=touching, title=title)
+            draw_heads(out / file_name(layer), layer, attention, residues, reports, in_contact=in_contact, title=title)
         )
     files.append(draw_overview(out / "heads.png", heads, title=title))
     codes = position_codes(model, max(_MIN_POSITIONS, int(residues.seq_pos.max()) + 1))
@@ -98,7 +98,7 @@ def _remove_pictures(out: Path) -> None:
 
 def _far_contacts(residues: Residues, separation: int) -> np.ndarray | None:
     """Return the ``(L, L)`` bool map of contacts at the minimum separation; None without coordinates."""
-    touching = contact_map(residues)
+    in_contact = contact_map(residues)
     chain, place = residues.chain_number, residues.seq_pos
-    touching &= (chain[:, None] != chain) | (np.abs(place[:, None] - place) >= separation)
-    return None if np.isnan(residues.pos).all() else touching
+    in_contact &= (chain[:, None] != chain) | (np.abs(place[:, None] - place) >= separation)
+    return None if np.isnan(residues.pos).all() else in_contact

@@ -33,15 +33,15 @@ def prediction_colors(
     SelectionError
         The file cannot be featurized for the model.
     """
-    found = predict(checkpoint, path, read=read)
-    if found.failures and not found.rows:
-        raise SelectionError(f"{path}: {found.failures[0].reason}")
-    if found.columns[: len(_KEYS)] != _KEYS:
-        raise OptionError(f"{checkpoint}: predictions are not per residue; columns: {', '.join(found.columns)}")
-    place = {row[1:4]: row[len(_KEYS) :] for row in found.rows}
+    predictions = predict(checkpoint, path, read=read)
+    if predictions.failures and not predictions.rows:
+        raise SelectionError(f"{path}: {predictions.failures[0].reason}")
+    if predictions.columns[: len(_KEYS)] != _KEYS:
+        raise OptionError(f"{checkpoint}: predictions are not per residue; columns: {', '.join(predictions.columns)}")
+    place = {row[1:4]: row[len(_KEYS) :] for row in predictions.rows}
     keys = zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True)
     rows = [place.get(key) for key in keys]
-    return {name: _color(name, [r and r[i] for r in rows]) for i, name in enumerate(found.columns[len(_KEYS) :])}
+    return {name: _color(name, [r and r[i] for r in rows]) for i, name in enumerate(predictions.columns[len(_KEYS) :])}
 
 
 def _color(name: str, values: list[object]) -> Color:

@@ -48,8 +48,8 @@ def _all_codes(model: ProteinModel, length: int) -> Iterator[tuple[str, Position
     place = torch.arange(length)
     for n, featurizer in model.plan.tensor:
         if isinstance(featurizer, SequencePosition):
-            made = featurizer({"seq_pos": place})["sequence_position"]
-            yield f"features[{model.plan.components.index(n)}] ({n.name})", PositionCode("sinusoidal", made)
+            encoding = featurizer({"seq_pos": place})["sequence_position"]
+            yield f"features[{model.plan.components.index(n)}] ({n.name})", PositionCode("sinusoidal", encoding)
     for w, layer in zip(model.wires, model.layers, strict=True):
         for path, part in layer.named_modules():
             method = getattr(part, "position_code", None)

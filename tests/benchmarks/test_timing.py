@@ -11,12 +11,32 @@ from benchmarks.timing import interleave
 from protgraph.errors import UnknownNameError
 
 
-def test_ratio_of_known_times() -> None:
-    ways = {"one": lambda: time.sleep(0.004), "three": lambda: time.sleep(0.012)}
-    one, three = interleave(ways, reference="one", seconds=0.1)
-    assert (one.name, one.ratio) == ("one", 1.0)
-    assert 4 <= one.median_ms < 8
-    assert 2 < three.ratio < 4
+class Clock:
+    """Clock that runs on ``wait`` only."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def perf_counter(self) -> float:
+        return self.seconds
+
+    def wait(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def test_median_and_ratio_of_known_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("benchmarks.timing.time", clock)
+    functions = {"one": lambda: clock.wait(0.004), "three": lambda: clock.wait(0.012)}
+    one, three = interleave(functions, reference="one", seconds=0.1)
+    assert (one.name, one.ratio) == ("one", 1.0) and one.median_ms == pytest.approx(4)
+    assert three.median_ms == pytest.approx(12) and three.ratio == pytest.approx(3)
+    assert clock.seconds == pytest.approx(0.016 * 8)  # a warm-up, and rounds of 16 ms up to 100 ms
+
+
+def test_interleave_measures_the_time_of_this_machine() -> None:
+    one, three = interleave({"one": lambda: time.sleep(0.004), "three": lambda: time.sleep(0.012)}, reference="one", seconds=0)
+    assert one.median_ms >= 4 and three.median_ms >= 12
 
 
 def test_every_function_runs_equally_often_and_first_in_turn() -> None:
