@@ -35,7 +35,9 @@ def test_median_and_ratio_of_known_times(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_interleave_measures_the_time_of_this_machine() -> None:
-    one, three = interleave({"one": lambda: time.sleep(0.004), "three": lambda: time.sleep(0.012)}, reference="one", seconds=0)
+    one, three = interleave(
+        {"one": lambda: time.sleep(0.004), "three": lambda: time.sleep(0.012)}, reference="one", seconds=0
+    )
     assert one.median_ms >= 4 and three.median_ms >= 12
 
 
