@@ -1,4 +1,4 @@
-"""FASTA files go where structure files go: featurize, train on a folder, predict, embed."""
+"""FASTA files as input of featurize, train, predict and embed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protgraph.data.store.graph_store import GraphStore
 
 @pytest.fixture
 def folder(tmp_path):
-    """Ten made-up records, gzipped, and a label for each."""
+    """Write ten synthetic records, gzipped, with a label for each, and return the folder."""
     rng = np.random.default_rng(1)
     names = [f"seq{i}" for i in range(10)]
     letters = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
@@ -25,7 +25,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_sequences_become_graphs_and_what_needs_a_structure_says_so(run, folder):
+def test_sequences_are_featurized_and_featurizers_of_structures_fail(run, folder):
     done = run("featurize", folder / "own", "-f", "sequence:k=2", "-f", "edge_offset", "-o", folder / "graphs")
     assert done.code == 0, done.err
     store = GraphStore(folder / "graphs")
@@ -37,10 +37,10 @@ def test_sequences_become_graphs_and_what_needs_a_structure_says_so(run, folder)
     assert rows[3]["source"].endswith("made.fasta.gz#seq3")
     failed = run("featurize", folder / "own", "-f", "knn", "-o", folder / "none")
     assert failed.code == 2
-    assert "needs coordinates" in (folder / "none.manifest.tsv").read_text()
+    assert "coordinates" in (folder / "none.manifest.tsv").read_text()
 
 
-def test_a_model_of_sequences_is_trained_predicts_and_embeds(run, folder):
+def test_a_sequence_model_trains_predicts_and_embeds(run, folder):
     checkpoint = folder / "m.safetensors"
     options = ("--labels", folder / "labels.csv", "--task", "active", "--epochs", "1", "-q", "-o", checkpoint)
     done = run("train", "sequence_mlp", "--data", folder / "own", *options)

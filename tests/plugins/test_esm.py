@@ -1,4 +1,4 @@
-"""ESM-2 in protgraph equals transformers' own output, token by token, on real and made proteins."""
+"""ESM-2 in protgraph against transformers, residue by residue, on real and synthetic proteins."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def letters(residues, rows):
 
 @pytest.fixture(scope="module")
 def theirs(esm_folder):
-    """Sequence, which may hold ``<mask>``, to hidden states ``(T, D)`` by transformers' own model and tokenizer."""
+    """Compute hidden states ``(T, D)`` of a sequence, possibly with ``<mask>``, with transformers."""
     model = transformers.EsmModel.from_pretrained(esm_folder, add_pooling_layer=False).eval()
     tokenizer = transformers.EsmTokenizer(str(esm_folder / "vocab.txt"))
 
@@ -64,8 +64,8 @@ def embedding(esm_folder, tmp_path, monkeypatch):
 
 def test_tokens_equal_the_tokenizer(esm_folder):
     tokenizer = transformers.EsmTokenizer(str(esm_folder / "vocab.txt"))
-    made = chain_tokens(np.arange(21), np.arange(21), gaps="join")
-    assert tokenizer(ALPHABET)["input_ids"][1:-1] == made.tolist()
+    result = chain_tokens(np.arange(21), np.arange(21), gaps="join")
+    assert tokenizer(ALPHABET)["input_ids"][1:-1] == result.tolist()
     assert chain_tokens(np.array([0, UNRESOLVED]), np.array([3]), gaps="mask").tolist() == [TOKENS.index("E"), MASK]
 
 
@@ -73,11 +73,11 @@ def test_tokens_equal_the_tokenizer(esm_folder):
 def test_embeddings_equal_transformers(embedding, theirs, structures_dir, layer):
     for name in ("1ubq", "1bfr"):
         residues = pg.clean(pg.load_structure(structures_dir / f"{name}.bcif"))
-        made = embedding(residues, layer=layer)
-        assert made.dtype == np.float32 and len(made) == len(residues)
+        result = embedding(residues, layer=layer)
+        assert result.dtype == np.float32 and len(result) == len(residues)
         for chain in residues.chain_names:
             rows = np.flatnonzero(residues.chain == chain)
-            assert relative(made[rows], theirs(letters(residues, rows), layer)) < 1e-5
+            assert relative(result[rows], theirs(letters(residues, rows), layer)) < 1e-5
 
 
 @pytest.fixture
@@ -106,11 +106,11 @@ def load(request, structures_dir):
 def test_modified_and_unknown_residues_have_the_tokens_of_their_letters(load, embedding, theirs, file, chains):
     residues = load(file)
     assert len(residues.chain_names) == chains
-    made = embedding(residues)
+    result = embedding(residues)
     for chain in residues.chain_names:
         rows = np.flatnonzero(residues.chain == chain)
         sequence = "".join(ALPHABET[aatype(str(name))] for name in residues.res_name[rows])
-        assert relative(made[rows], theirs(sequence)) < 1e-5
+        assert relative(result[rows], theirs(sequence)) < 1e-5
     if "4oz7" in file:
         assert letters(residues, slice(None)).count("X") == 4
 
@@ -151,8 +151,8 @@ def test_filled_gaps_match_the_full_sequence(request, load, embedding, theirs, f
         sequence = seqres(request.getfixturevalue("shared_data") / file)[str(residues.chain[0])]
     assert re.search(whole, sequence)
     for gaps, token in (("mask", "<mask>"), ("unknown", "X")):
-        made, want = embedding(residues, gaps=gaps), theirs(whole.replace(".", token))
-        assert relative(made, want[rows != UNRESOLVED]) < 1e-5
+        result, expected = embedding(residues, gaps=gaps), theirs(whole.replace(".", token))
+        assert relative(result, expected[rows != UNRESOLVED]) < 1e-5
     assert relative(embedding(residues), theirs(whole.replace(".", ""))) < 1e-5
 
 
@@ -169,22 +169,22 @@ def test_the_layer_equals_transformers_in_float64_in_any_batch(esm_folder, their
     some = [make_protein((40, 31), seed=1), make_protein((7,), seed=2), make_protein((1, 40), seed=3)]
     f = batch_of(*some)
     f["masked"] = torch.arange(len(f["aatype"])) % 6 == 2
-    made = layer_of(esm_folder)(f)["h"].detach().numpy()
+    result = layer_of(esm_folder)(f)["h"].detach().numpy()
     start = 0
     for residues in some:
         hidden = f["masked"][start : start + len(residues)].numpy()
         for chain in residues.chain_names:
             rows = np.flatnonzero(residues.chain == chain)
             sequence = "".join("<mask>" if hidden[i] else ALPHABET[residues.aatype[i]] for i in rows)
-            assert relative(made[start + rows], theirs(sequence, dtype=torch.float64)) < 1e-12
+            assert relative(result[start + rows], theirs(sequence, dtype=torch.float64)) < 1e-12
         start += len(residues)
 
 
 def test_the_layer_fills_gaps_as_the_featurizer_does(esm_folder, embedding, load):
     residues = load("1bhl")
     for gaps in ("join", "mask", "unknown"):
-        made = layer_of(esm_folder, gaps=gaps)(batch_of(residues))["h"].detach().numpy()
-        assert relative(embedding(residues, gaps=gaps), made) < 1e-5
+        result = layer_of(esm_folder, gaps=gaps)(batch_of(residues))["h"].detach().numpy()
+        assert relative(embedding(residues, gaps=gaps), result) < 1e-5
 
 
 def test_the_encoder_with_converted_weights_equals_transformers(esm_folder, theirs):
@@ -192,10 +192,13 @@ def test_the_encoder_with_converted_weights_equals_transformers(esm_folder, thei
     sequence = "MKTAYIAKQRQISFVKSHFSRQDILDLWQYFSYGRALN"
     token = torch.tensor([TOKENS.index(letter) for letter in sequence])
     place, proteins = torch.arange(len(token)), Proteins(torch.zeros_like(token), (len(token),))
-    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-6)):  # rotary frequencies are float32 there
+    for dtype, tolerance in (
+        (torch.float32, 1e-5),
+        (torch.float64, 1e-6),
+    ):  # transformers has float32 rotary frequencies
         with torch.no_grad():
-            made = encoder.to(dtype)({"aatype": token, "seq_pos": place, "proteins": proteins})["h"].numpy()
-        assert relative(made, theirs(sequence, dtype=dtype)) < tolerance
+            result = encoder.to(dtype)({"aatype": token, "seq_pos": place, "proteins": proteins})["h"].numpy()
+        assert relative(result, theirs(sequence, dtype=dtype)) < tolerance
 
 
 def test_long_chains_are_an_error_or_windows(esm_folder, embedding, theirs):
@@ -206,10 +209,10 @@ def test_long_chains_are_an_error_or_windows(esm_folder, embedding, theirs):
     with pytest.raises(FieldError, match="protein 1 .* 50 residues"):
         layer_of(esm_folder, max_len=20)(batch_of(make_protein((5,), seed=1), residues))
     parts = ((0, 20, 0, 15), (10, 30, 15, 25), (20, 40, 25, 35), (30, 50, 35, 50))
-    want = np.concatenate([theirs(sequence[a:b])[i - a : j - a] for a, b, i, j in parts])
-    assert relative(embedding(residues, max_len=20, long="chunk"), want) < 1e-5
-    made = layer_of(esm_folder, max_len=20, long="chunk")(batch_of(residues))["h"].detach().numpy()
-    assert relative(made, want) < 1e-5
+    expected = np.concatenate([theirs(sequence[a:b])[i - a : j - a] for a, b, i, j in parts])
+    assert relative(embedding(residues, max_len=20, long="chunk"), expected) < 1e-5
+    result = layer_of(esm_folder, max_len=20, long="chunk")(batch_of(residues))["h"].detach().numpy()
+    assert relative(result, expected) < 1e-5
     assert relative(embedding(residues, max_len=50), theirs(sequence)) < 1e-5
 
 
@@ -262,8 +265,8 @@ def test_another_alphabet_is_an_error():
 
 def test_sequences_of_a_dataset_are_embedded_in_batches(esm_folder, theirs, tmp_path):
     sequences = ["MKV", "ACDEFGHIKLMNPQRSTVWYX", "MKV", "mBZ"]
-    made = embed_sequences(sequences, checkpoint=str(esm_folder), folder=tmp_path)
-    for sequence, states in zip(["MKV", sequences[1], "MKV", "XXX"], made, strict=True):
+    result = embed_sequences(sequences, checkpoint=str(esm_folder), folder=tmp_path)
+    for sequence, states in zip(["MKV", sequences[1], "MKV", "XXX"], result, strict=True):
         assert relative(states, theirs(sequence)) < 1e-5
     with pytest.raises(OptionError, match="index 1"):
         embed_sequences(["A", ""], checkpoint=str(esm_folder), folder=tmp_path)

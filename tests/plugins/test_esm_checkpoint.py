@@ -1,4 +1,4 @@
-"""ESM checkpoints: found or refused with reasons; kept embeddings; weights that learn or stay; attention told."""
+"""ESM checkpoints: loading and errors, cached embeddings, frozen and trained weights, recorded attention."""
 
 from __future__ import annotations
 
@@ -43,33 +43,33 @@ def edited(folder, **changes):
 
 
 def counting(monkeypatch):
-    """Sequences that go through a network from now on."""
-    seen, usual = [], embedding.hidden_states
+    """Record the sequences that a network computes."""
+    computed, usual = [], embedding.hidden_states
 
     def count(model, sequences, **options):
-        seen.extend(sequences)
+        computed.extend(sequences)
         return usual(model, sequences, **options)
 
     monkeypatch.setattr(embedding, "hidden_states", count)
-    return seen
+    return computed
 
 
 def test_each_sequence_is_computed_once_and_cached(esm_folder, tmp_path, monkeypatch):
-    seen = counting(monkeypatch)
+    computed = counting(monkeypatch)
     embedder = Embedder(checkpoint=str(esm_folder), folder=tmp_path)
     one, other = np.array([5, 6, 7]), np.array([8, 9, 10, 11])
     first = embedder([one, other, one])
-    assert [len(s) for s in seen] == [5, 6]
+    assert [len(s) for s in computed] == [5, 6]
     again = Embedder(checkpoint=str(esm_folder), folder=tmp_path)([other, one])
-    assert len(seen) == 2
+    assert len(computed) == 2
     assert np.array_equal(again[1], first[0]) and np.array_equal(again[0], first[1]) and again[0].dtype == np.float32
     Embedder(checkpoint=str(esm_folder), folder=tmp_path, layer=1)([one])
-    assert len(seen) == 3
+    assert len(computed) == 3
     files = sorted(tmp_path.rglob("*.safetensors"))
     assert len(files) == 3 and not list(tmp_path.rglob("*.tmp"))
     for file in files:
         file.write_bytes(b"damaged")
-    assert np.array_equal(embedder([one])[0], first[0]) and len(seen) == 4
+    assert np.array_equal(embedder([one])[0], first[0]) and len(computed) == 4
 
 
 def test_the_cache_key_of_a_long_chain_includes_its_windows(esm_folder, tmp_path):
@@ -83,11 +83,11 @@ def test_the_cache_key_of_a_long_chain_includes_its_windows(esm_folder, tmp_path
 
 def test_equal_chains_are_computed_once(esm_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
-    seen = counting(monkeypatch)
+    computed = counting(monkeypatch)
     residues = make_protein((6, 6), seed=1)
     residues = replace(residues, aatype=np.concatenate([residues.aatype[:6]] * 2))
-    made = EsmEmbedding(checkpoint=str(esm_folder))(residues)["esm_embedding"]
-    assert len(seen) == 1 and np.array_equal(made[:6], made[6:])
+    result = EsmEmbedding(checkpoint=str(esm_folder))(residues)["esm_embedding"]
+    assert len(computed) == 1 and np.array_equal(result[:6], result[6:])
 
 
 def test_another_checkpoint_invalidates_prepared_graphs(esm_folder, copied):
@@ -139,7 +139,7 @@ def test_other_checkpoints_are_errors(copied, tmp_path):
 
 
 def test_files_of_older_versions_give_the_same(esm_folder, copied):
-    # As the published ones: frequencies in every block, a table of positions that rotary ones do not use.
+    # As in published files: frequencies in every block, and a table of positions that rotary models do not use.
     state = load_file(copied / "model.safetensors")
     frequencies = state.pop("esm.rotary_embeddings.inv_freq", 1 / 10000 ** (torch.arange(0, 6, 2) / 6))
     state = {n: x for n, x in state.items() if not n.endswith("inv_freq")}
@@ -150,8 +150,8 @@ def test_files_of_older_versions_give_the_same(esm_folder, copied):
     save_file(state, copied / "model.safetensors", metadata={"format": "pt"})
     token = torch.tensor([[0, 5, 6, 7, 8, 2]])
     with torch.no_grad():
-        made, want = (load_esm(str(f))(token).last_hidden_state for f in (copied, esm_folder))
-    assert torch.equal(made, want)
+        result, expected = (load_esm(str(f))(token).last_hidden_state for f in (copied, esm_folder))
+    assert torch.equal(result, expected)
 
 
 def test_layer_indices_are_those_of_transformers(esm_folder, tmp_path):
@@ -227,13 +227,13 @@ def test_attention_equals_transformers_and_stays_within_chains(esm_folder):
         letters = "".join("ACDEFGHIKLMNPQRSTVWYX"[t] for t in residues.aatype[rows])
         token = torch.tensor([[0, *(TOKENS.index(letter) for letter in letters), 2]])
         with torch.no_grad():
-            want = reference.eval()(token, output_attentions=True).attentions
-        for found, weights in zip(maps.values(), want, strict=True):
+            expected = reference.eval()(token, output_attentions=True).attentions
+        for found, weights in zip(maps.values(), expected, strict=True):
             assert torch.allclose(found.weights[:, rows, rows], weights[0, :, 1:-1, 1:-1], atol=1e-12)
             assert found.visible[rows, rows].all() and int(found.visible.sum()) == 81 + 36
             assert not found.weights[:, :9, 9:].any()
     out = model(graph)["logits"]
-    assert torch.equal(out, model(graph)["logits"])  # back on the fast formula
+    assert torch.equal(out, model(graph)["logits"])  # the fast implementation is restored
     assert model.layers[0].esm.config._attn_implementation == "sdpa"
 
 
@@ -248,15 +248,15 @@ def test_attention_of_long_chains_is_recorded_per_window(esm_folder):
 
 def test_contacts_equal_transformers(esm_folder, copied):
     residues = make_protein((14, 9), seed=1)
-    made = predict_contacts(residues, checkpoint=str(esm_folder))
+    result = predict_contacts(residues, checkpoint=str(esm_folder))
     model = transformers.EsmForMaskedLM.from_pretrained(esm_folder, attn_implementation="eager").eval()
     for rows in (slice(0, 14), slice(14, 23)):
         letters = "".join("ACDEFGHIKLMNPQRSTVWYX"[t] for t in residues.aatype[rows])
         token = torch.tensor([[0, *(TOKENS.index(letter) for letter in letters), 2]])
         with torch.no_grad():
-            want = model.predict_contacts(token, torch.ones_like(token))[0].numpy()
-        assert np.abs(made[rows, rows] - want).max() < 1e-5 and want.std() > 0.01
-    assert np.isnan(made[:14, 14:]).all() and np.allclose(made, made.T, equal_nan=True, atol=1e-6)
+            expected = model.predict_contacts(token, torch.ones_like(token))[0].numpy()
+        assert np.abs(result[rows, rows] - expected).max() < 1e-5 and expected.std() > 0.01
+    assert np.isnan(result[:14, 14:]).all() and np.allclose(result, result.T, equal_nan=True, atol=1e-6)
     state = {n: x for n, x in load_file(copied / "model.safetensors").items() if "contact_head" not in n}
     save_file(state, copied / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(CheckpointError, match="contact regression"):

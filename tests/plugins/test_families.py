@@ -1,4 +1,4 @@
-"""The model families that come along: every one for every target, on real chains, invariant from the file on."""
+"""All model families, for every target, on real chains: training, invariance, batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SEES_STRUCTURE = [name for name in FAMILIES if name not in ("majority", "sequenc
 
 @pytest.fixture(scope="module")
 def chains(structures_dir) -> list[pg.Residues]:
-    """Three real entries of 30 to 150 residues."""
+    """Return three real entries of 30 to 150 residues."""
     found = []
     for path in sorted(structures_dir.glob("*.bcif")):
         residues = pg.clean(pg.load_structure(path))

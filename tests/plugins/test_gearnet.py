@@ -1,4 +1,4 @@
-"""GearNet against TorchDrug's numbers, the sums written out, and what edges may hear."""
+"""GearNet against values of TorchDrug and against explicit sums."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
 
 def specs(**widths):
     levels = {"h": "node", "edge_h": "edge", "edge_kind": "edge"}
-    made = {n: FieldSpec(n, levels[n], f"{w}x0e") for n, w in widths.items()}
-    return made | {"edges": field("edges"), "edge_vec": field("edge_vec")}
+    pairs = {n: FieldSpec(n, levels[n], f"{w}x0e") for n, w in widths.items()}
+    return pairs | {"edges": field("edges"), "edge_vec": field("edge_vec")}
 
 
 @pytest.fixture
 def vectors(shared_reference):
-    """``vectors(name, dtype)``: arrays of a file, edges sorted by target."""
+    """``vectors(name, dtype)``: arrays of a reference file, with edges sorted by target."""
 
     def load(name, dtype=F64):
         with np.load(shared_reference / "gearnet" / f"{name}.npz") as z:
@@ -65,7 +65,7 @@ def test_a_convolution_equals_torchdrug_in_value_and_gradients(vectors, dtype, n
 
 
 def pairs_of(edges, vec, bins):
-    """Edge before, edge after, and bin of each turn: ``(P, 3)``."""
+    """Return sending edge, receiving edge and bin of each pair of edges, ``(P, 3)``."""
     after, slot, number = angle_bins(edges, vec, bins).nonzero().unbind(1)
     return torch.stack([edges.ptr[edges.index[0][after]] + slot, after, number], 1)
 
@@ -138,8 +138,8 @@ def test_angles_cover_all_pairs_of_adjacent_edges(degree):
     edges = some_edges(degree=degree)
     j, i = edges.index.tolist()
     expected = {(a, b) for a in range(len(j)) for b in range(len(j)) if i[a] == j[b]}
-    made = pairs_of(edges, torch.randn(len(j), 3, dtype=F64), 8)
-    assert set(map(tuple, made[:, :2].tolist())) == expected and len(made) == len(expected)
+    pairs = pairs_of(edges, torch.randn(len(j), 3, dtype=F64), 8)
+    assert set(map(tuple, pairs[:, :2].tolist())) == expected and len(pairs) == len(expected)
 
 
 @pytest.mark.parametrize("degree", [None, 3])
@@ -162,7 +162,7 @@ def test_an_edge_receives_messages_by_angle(degree, monkeypatch):
     f = {"edge_h": x, "edge_vec": vec, "edges": edges}
     assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12
     monkeypatch.setattr(line_graph, "_CHUNK", 40)
-    assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12  # a few edges at a time
+    assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12  # in blocks of edges
     turns = angle_bins(edges, vec, 6)
 
     def run(x, weight):
@@ -195,7 +195,7 @@ def test_the_code_path_of_devices_gives_the_same(monkeypatch):
     before = layer(f)["h"]
     every = torch.arange(kind.numel())
     monkeypatch.setattr(layers, "_entries", lambda k: (every // 3, every % 3, k.flatten()))
-    again = layer(f | {"edge_kind": kind.clone()})["h"]  # another tensor: nothing is remembered
+    again = layer(f | {"edge_kind": kind.clone()})["h"]  # another tensor: nothing is cached
     torch.testing.assert_close(again, before, rtol=1e-12, atol=1e-12)
 
 

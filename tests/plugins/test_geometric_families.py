@@ -1,4 +1,4 @@
-"""``egnn``, ``gvp`` and ``schnet`` from a structure file to a prediction: how it turns, moves, learns and is wired."""
+"""``egnn``, ``gvp`` and ``schnet`` from a structure file to predictions: equivariance and gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protgraph.symmetry import random_rotations, relative_error
 VARIANTS = ["egnn", "egnn.satorras2021", "gvp", "gvp.jing2021", "gvp.jing2021_gated", "schnet", "schnet.schutt2018"]
 CLASSES = pg.Target("state", "node", "classification", 3)
 VECTORS = pg.Target("shift", "node", "vectors", 1, unit="Å")
-PLACES = pg.Target("place", "node", "coordinates", 1, unit="Å")
+COORDINATES = pg.Target("place", "node", "coordinates", 1, unit="Å")
 SHIFT = torch.tensor([100.0, -80.0, 60.0], dtype=torch.float64)
 
 
@@ -30,21 +30,21 @@ def test_predictions_are_invariant(residues, moved, float64, name):
 
 
 @pytest.mark.parametrize("name", ["egnn", "gvp"])
-@pytest.mark.parametrize("target", [VECTORS, PLACES], ids=["vectors", "coordinates"])
+@pytest.mark.parametrize("target", [VECTORS, COORDINATES], ids=["vectors", "coordinates"])
 def test_predictions_are_equivariant(residues, moved, float64, name, target):
     model = pg.build_model(name, target, seed=0).double().eval()
     for layer in model.layers:
         if hasattr(layer, "coord_mlp"):
-            layer.coord_mlp[2].weight.data *= 300  # motions that can be seen
+            layer.coord_mlp[2].weight.data *= 300  # larger displacements
     there = logits(model, moved(residues, torch.eye(3), 0 * SHIFT))
     assert there.shape == (76, 1, 3)
     for q in random_rotations(2):
-        shift = SHIFT if target is PLACES else 0 * SHIFT
+        shift = SHIFT if target is COORDINATES else 0 * SHIFT
         assert relative_error(logits(model, moved(residues, q, SHIFT)) - shift, there @ q.T) < 1e-10
 
 
 def test_egnn_gives_the_moved_positions(residues):
-    model = pg.build_model("egnn", PLACES, seed=0)
+    model = pg.build_model("egnn", COORDINATES, seed=0)
     f = model.embed(model.plan.precompute(residues))
     assert model.fields["moved"].irreps == "point"
     torch.testing.assert_close(f["motion"], f["moved"] - f["pos"], rtol=0, atol=1e-4)

@@ -1,4 +1,4 @@
-"""Models of invariant point attention end to end: moved backbones and vectors that turn with the protein."""
+"""Models of invariant point attention: equivariant backbones and vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gpt.radford2019`` and ``bert.devlin2019``, made small, are GPT-2 and BERT: from the same weights, the same."""
+"""Small versions of ``gpt.radford2019`` and ``bert.devlin2019`` against GPT-2 and BERT of transformers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDTH, HEADS, DEPTH, TARGET = 16, 2, 2, language.NEXT_RESIDUE.target
 
 
 def small(name):
-    """The variant's own graph, of less width and depth."""
+    """Return the model spec of a variant with smaller width and depth."""
     graph, layers = pg.models.get(name), []
     options = {"dim": WIDTH, "heads": HEADS, "depth": DEPTH, "max_len": 40}
     for n in graph.layers:
@@ -47,7 +47,7 @@ def gpt2(float64):
     embed.tables["previous"].weight.data.copy_(theirs.wte.weight)
     position.table.weight.data.copy_(theirs.wpe.weight)
     for block, other in zip(blocks, theirs.h, strict=True):
-        weight, bias = other.attn.c_attn.weight.t(), other.attn.c_attn.bias  # its linear maps are x W
+        weight, bias = other.attn.c_attn.weight.t(), other.attn.c_attn.bias  # linear maps of GPT-2 are x W
         copy_(block.attention.query, weight[:WIDTH], bias[:WIDTH])
         copy_(block.attention.key_value, weight[WIDTH:], bias[WIDTH:])
         copy_(block.attention.out, other.attn.c_proj.weight.t(), other.attn.c_proj.bias)

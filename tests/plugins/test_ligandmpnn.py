@@ -1,4 +1,4 @@
-"""Context atoms and what is made of them, against slow loops; files with ligands; weights that are not here."""
+"""Context atoms, features and layers of LigandMPNN against explicit loops; files with ligands; missing weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONTEXT = [pg.component(f"context_{name}", k=K) for name in ("rbf", "pair_rbf", 
 
 @pytest.fixture(scope="module")
 def bound(structures_dir):
-    """A repressor on DNA, whose chains are B and C, with an ion of sodium."""
+    """Return a repressor bound to DNA (chains B and C), with a sodium ion."""
     return pg.clean(pg.load_structure(structures_dir / "1lcd.bcif"), ligands=True, nucleic=True)
 
 
@@ -79,7 +79,7 @@ def test_missing_context_atoms_are_at_ca(bound):
 def test_a_protein_without_heavy_atoms_of_ligands_has_no_context(bound, change):
     if change == "none":
         change = {"ligands": bound.ligands.select(np.zeros(len(bound.ligands), bool))}
-    if change == "hydrogens":  # and what is no element
+    if change == "hydrogens":  # and an unknown element
         change = {"ligands": replace(bound.ligands, atom_element=np.full(len(bound.ligands.atom_pos), "X"))}
     graph = FeaturePlan(["context_atoms"]).precompute(replace(bound, **change))
     assert not graph.context_mask.any() and not graph.context_element.any() and graph.validate()
@@ -113,7 +113,7 @@ def test_known_side_chains_of_the_nearest_residues_are_context_too(bound):
         order = np.argsort([math.dist(virtual_cb(n, ca, c), atom) for atom in atoms])[:8]
         assert np.array_equal(graph.context_pos[i].numpy(), np.array([atoms[a] for a in order]))
         own += (order >= len(bound.ligands.atom_pos)).sum()
-    assert 50 < own < 8 * len(bound)  # both are among them
+    assert 50 < own < 8 * len(bound)  # both kinds of atoms
 
 
 def test_side_chains_of_fixed_residues_are_used_only_if_requested(bound):
@@ -122,11 +122,11 @@ def test_side_chains_of_fixed_residues_are_used_only_if_requested(bound):
     model = build_model(pg.ModelSpec.from_dict(like), TARGET, seed=0).eval()
     scores = {}
     for fixed in ("", "A:10-30"):
-        for told in (False, True):
-            (made,) = design_sequences(
-                model, [bound], DesignSpec(fixed=fixed), temperature=0.0, sidechains=told, noise=0.01
+        for sidechains in (False, True):
+            (design,) = design_sequences(
+                model, [bound], DesignSpec(fixed=fixed), temperature=0.0, sidechains=sidechains, noise=0.01
             )
-            scores[fixed, told] = made.native_score
+            scores[fixed, sidechains] = design.native_score
     assert scores["", False] == scores["", True] and scores["A:10-30", False] != scores["A:10-30", True]
 
 
@@ -134,7 +134,7 @@ def test_nearest_points_are_those_of_a_full_sort_with_ties_by_number():
     rng = np.random.default_rng(0)
     pos, points = rng.integers(0, 4, (900, 3)).astype(float), rng.integers(0, 4, (4000, 3)).astype(float)
     order = np.argsort(((pos[:, None] - points) ** 2).sum(-1), axis=1, kind="stable")
-    assert len(pos) * len(points) > 2**21  # the way of large proteins
+    assert len(pos) * len(points) > 2**21  # the code path of large proteins
     assert np.array_equal(nearest_points(pos, points, 25), order[:, :25])
     assert np.array_equal(nearest_points(pos[:9], points, 25), order[:9, :25])
     assert nearest_points(pos, points[:3], 25).shape == (900, 3) and nearest_points(pos, points[:0], 5).shape == (
@@ -159,7 +159,7 @@ def test_radial_bases_are_those_of_the_formula(expanded, bound):
 
 
 def test_directions_equal_a_frame_computed_by_hand():
-    """N, CA and C in the plane z = 0, CA at the origin, N along x: the frame is the coordinate system."""
+    """Check N, CA and C in the plane z = 0, CA at the origin, N along x: the frame is the identity."""
     read = {
         "backbone": torch.tensor([[[1.5, 0, 0], [0, 0, 0], [-0.5, 1.4, 0], [-1, 2, 0]]]).double(),
         "backbone_mask": torch.ones(1, 4, dtype=torch.bool),
@@ -190,7 +190,7 @@ def drawn(seed=0, n=7, k=K, dim=8):
     }
     f["context_pair_rbf"] = torch.rand(n, k * (k + 1) // 2, 4, generator=g).double()
     f["context_mask"] = torch.rand(n, k, generator=g) < 0.6
-    f["context_mask"][2], f["context_mask"][:, 4] = False, False  # a residue and a column without any
+    f["context_mask"][2], f["context_mask"][:, 4] = False, False  # a residue and a column without atoms
     f["h"] = torch.randn(n, dim, generator=g).double()
     return f
 
@@ -284,27 +284,27 @@ def test_files_are_read_with_ligands_if_a_featurizer_uses_them(structures_dir):
 def test_predictions_depend_on_the_ligand_and_its_position(bound):
     model = build_model("ligandmpnn.small", TARGET, seed=0).eval()
 
-    def told(residues):
+    def log_probs(residues):
         with torch.no_grad():
             return unconditional_log_probs(Decoding.of(model, model.plan.precompute(residues)))
 
     moved = [replace(bound, ligands=replace(bound.ligands, atom_pos=bound.ligands.atom_pos + s)) for s in (0.0, 0.5)]
-    assert (told(moved[0]) - told(moved[1])).abs().max() > 1e-3
-    assert (told(moved[0]) - told(replace(bound, ligands=None))).abs().max() > 1e-3
+    assert (log_probs(moved[0]) - log_probs(moved[1])).abs().max() > 1e-3
+    assert (log_probs(moved[0]) - log_probs(replace(bound, ligands=None))).abs().max() > 1e-3
 
 
 def test_ligand_confidence_is_that_of_designed_residues_within_8_angstroms(bound):
     model = build_model("ligandmpnn.small", TARGET, seed=0).eval()
-    (made,) = design_sequences(model, [bound], DesignSpec(fixed="A:10-30"), copies=2, temperature=1.0, details=True)
+    (design,) = design_sequences(model, [bound], DesignSpec(fixed="A:10-30"), copies=2, temperature=1.0, details=True)
     cb = [virtual_cb(*atoms[:3]) for atoms in bound.backbone.astype("f8")]
     near = [min(math.dist(p, atom) for atom in bound.ligands.atom_pos) < 8.0 for p in cb]
-    chosen = np.flatnonzero(near & made.designed)
-    assert 0 < len(chosen) < made.designed.sum()
-    for copy, types in enumerate(made.aatype):
-        p = [math.exp(made.log_probs[copy, i, types[i]]) for i in chosen]
-        assert abs(made.ligand_confidence[copy] - np.prod(p) ** (1 / len(p))) < 1e-6
-    headers = [header for header, _ in design_records(made, model="x", seed=0)]
-    assert [f"ligand_confidence={c:.4f}" in h for c, h in zip(made.ligand_confidence, headers[1:], strict=True)]
+    near_designed = np.flatnonzero(near & design.designed)
+    assert 0 < len(near_designed) < design.designed.sum()
+    for copy, types in enumerate(design.aatype):
+        p = [math.exp(design.log_probs[copy, i, types[i]]) for i in near_designed]
+        assert abs(design.ligand_confidence[copy] - np.prod(p) ** (1 / len(p))) < 1e-6
+    headers = [header for header, _ in design_records(design, model="x", seed=0)]
+    assert [f"ligand_confidence={c:.4f}" in h for c, h in zip(design.ligand_confidence, headers[1:], strict=True)]
     (alone,) = design_sequences(model, [replace(bound, ligands=None)], copies=1)
     assert not any("ligand" in header for header, _ in design_records(alone, model="x", seed=0))
 

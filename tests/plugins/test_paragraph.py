@@ -1,4 +1,4 @@
-"""Paragraph's published weights give its published predictions."""
+"""Predictions of Paragraph's published weights against the published example."""
 
 from __future__ import annotations
 

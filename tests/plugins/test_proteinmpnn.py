@@ -1,4 +1,4 @@
-"""ProteinMPNN with published weights against the numbers of the published program."""
+"""ProteinMPNN with published weights against reference vectors of the published program."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from protgraph.model import ModelSpec, build_model, pretrained
 from protgraph.structure import ALPHABET, LossReport, Residues
 
 TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
-#: Full backbone; the vectors call the first ones vanilla.
+#: Variants on complete backbones; the first ones are named vanilla in the vectors.
 FULL = [variant for variant in VARIANTS if not variant.startswith("ca_")]
 LIMIT = {torch.float64: 1e-10, torch.float32: 1e-4}
 
 
 def residues_of(z, item=0) -> Residues:
-    """A protein of the vectors: chains by number, places by residue_idx, NaN where the mask is 0."""
+    """Return a protein of the vectors: chains by number, positions from residue_idx, NaN where the mask is 0."""
     there = z["in/residue_idx"][item] > -100
     x, types, mask, chain, place = (
         z[f"in/{key}"][item][there] for key in ("X", "S", "mask", "chain_encoding", "residue_idx")
@@ -84,18 +84,18 @@ def rank_of(order) -> torch.Tensor:
 @torch.no_grad()
 def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_weights, variant, entry, dtype):
     z = load(shared_reference, f"pub_{entry}")
-    found = decoding(z, proteinmpnn_weights(variant), dtype)
+    encoded = decoding(z, proteinmpnn_weights(variant), dtype)
     mask, rank = z["in/mask"][0] > 0, rank_of(z["in/decoding_order"][0])
     theirs = f"out/{variant if variant.startswith('soluble') else 'vanilla_' + variant}"
     for ours, key in (
-        (teacher_forced_log_probs(found, rank), "log_probs_f64"),
-        (unconditional_log_probs(found), "uncond_log_probs_f64"),
+        (teacher_forced_log_probs(encoded, rank), "log_probs_f64"),
+        (unconditional_log_probs(encoded), "uncond_log_probs_f64"),
     ):
         assert ours.dtype == dtype
         assert np.abs(ours.double().numpy() - z[f"{theirs}/{key}"])[mask].max() <= LIMIT[dtype]
     if dtype == torch.float32:
         assert (
-            np.abs(teacher_forced_log_probs(found, rank).numpy() - z[f"{theirs}/log_probs_f32"])[mask].max()
+            np.abs(teacher_forced_log_probs(encoded, rank).numpy() - z[f"{theirs}/log_probs_f32"])[mask].max()
             <= LIMIT[dtype]
         )
 
@@ -103,20 +103,20 @@ def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_wei
 @torch.no_grad()
 def test_conditional_and_partial_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_weights):
     z = load(shared_reference, "mid_6MRR_vanilla_v_48_020")
-    found = decoding(z, proteinmpnn_weights("v_48_020"))
+    encoded = decoding(z, proteinmpnn_weights("v_48_020"))
     noise, everything = torch.from_numpy(z["in/randn"][0]), torch.ones(68, dtype=torch.bool)
-    rank = decoding_ranks(random_decoding_order(everything, found.proteins, noise), found.proteins)
-    ours = conditional_log_probs(found, rank, rows=torch.arange(10, 20))
+    rank = decoding_ranks(random_decoding_order(everything, encoded.proteins, noise), encoded.proteins)
+    ours = conditional_log_probs(encoded, rank, rows=torch.arange(10, 20))
     assert np.abs(ours.numpy() - z["conditional_log_probs_10_20"]).max() <= 1e-10
     designed = torch.from_numpy(z["partial_chain_M"] > 0)
-    order = random_decoding_order(designed, found.proteins, noise)
+    order = random_decoding_order(designed, encoded.proteins, noise)
     assert (order.numpy() == z["partial_decoding_order"]).all()
-    partial = teacher_forced_log_probs(found, decoding_ranks(order, found.proteins))
+    partial = teacher_forced_log_probs(encoded, decoding_ranks(order, encoded.proteins))
     assert np.abs(partial.numpy() - z["partial_log_probs"]).max() <= 1e-10
 
 
 def small() -> ModelSpec:
-    """The reference's tiny network: 16 channels, 8 neighbors, 2 + 2 layers."""
+    """Return the tiny network of the reference: 16 channels, 8 neighbors, 2 + 2 layers."""
     like = build_model("proteinmpnn.small", TARGET, seed=0).spec.to_dict()
     like["features"][0] = {"name": "backbone_knn", "options": {"k": 8}}
     for n in like["layers"]:
@@ -134,15 +134,15 @@ def test_values_and_every_gradient_equal_the_reference(shared_reference):
     batch = collate([model.plan.precompute(r) for r in items])
     backbone = batch.backbone.nan_to_num().requires_grad_()
     batch.backbone, batch.pos = backbone, backbone[:, 1]
-    found = Decoding.of(model, batch)
+    encoded = Decoding.of(model, batch)
     orders = [o[o < len(r)] for o, r in zip(z["in/decoding_order"], items, strict=True)]
-    log_probs = teacher_forced_log_probs(found, torch.cat([rank_of(o) for o in orders]))
+    log_probs = teacher_forced_log_probs(encoded, torch.cat([rank_of(o) for o in orders]))
     flat = {k: np.concatenate([z[k][b][: len(r)] for b, r in enumerate(items)]) for k in z if z[k].shape[:2] == (3, 24)}
     mask = flat["in/mask"] > 0
     assert np.abs(log_probs.detach().numpy() - flat["out/log_probs"])[mask].max() <= 1e-12
-    smooth = torch.nn.functional.one_hot(found.aatype, 21).double() + 0.1 / 21
-    wanted = torch.from_numpy(flat["in/mask"] * flat["in/chain_M"])
-    loss = -((smooth / smooth.sum(1, keepdim=True) * log_probs).sum(1) * wanted).sum() / 2000
+    smooth = torch.nn.functional.one_hot(encoded.aatype, 21).double() + 0.1 / 21
+    constraints = torch.from_numpy(flat["in/mask"] * flat["in/chain_M"])
+    loss = -((smooth / smooth.sum(1, keepdim=True) * log_probs).sum(1) * constraints).sum() / 2000
     assert abs(loss.item() - z["out/loss_smoothed"]) <= 1e-12
     loss.backward()
     state = dict(model.named_parameters())
@@ -156,16 +156,16 @@ def test_values_and_every_gradient_equal_the_reference(shared_reference):
 
 def test_sampling_has_the_probabilities_of_the_reference(shared_reference, proteinmpnn_weights):
     z = load(shared_reference, "sample_6MRR_T0.1")
-    found = decoding(z, proteinmpnn_weights("v_48_020"), torch.float32)
+    encoded = decoding(z, proteinmpnn_weights("v_48_020"), torch.float32)
     types, p = torch.from_numpy(z["out/S"].astype(np.int64)), torch.from_numpy(z["out/probs_f32"]).double()
     chosen = p.gather(2, types[..., None])[..., 0]
-    middle = p.cumsum(2).gather(2, types[..., None])[..., 0] - chosen / 2  # of each chosen type's share
-    wanted = Constraints(torch.ones(68) > 0, omit=torch.arange(21) == 20)
+    middle = p.cumsum(2).gather(2, types[..., None])[..., 0] - chosen / 2  # center of the interval of the sampled type
+    constraints = Constraints(torch.ones(68) > 0, omit=torch.arange(21) == 20)
     order = torch.from_numpy(z["out/decoding_order"].astype(np.int64))
-    made = sample_sequences(found, wanted, copies=8, temperature=0.1, order=order, uniform=middle)
-    assert torch.equal(made.aatype, types)
-    assert (made.probabilities.double() - p).abs().max() <= 1e-4
-    drawn = random_decoding_order(wanted.designed, found.proteins, torch.from_numpy(z["in/randn"]))
+    sampled = sample_sequences(encoded, constraints, copies=8, temperature=0.1, order=order, uniform=middle)
+    assert torch.equal(sampled.aatype, types)
+    assert (sampled.probabilities.double() - p).abs().max() <= 1e-4
+    drawn = random_decoding_order(constraints.designed, encoded.proteins, torch.from_numpy(z["in/randn"]))
     assert torch.equal(drawn, order)
 
 
@@ -213,15 +213,15 @@ def test_an_incomplete_residue_keeps_its_position_and_is_not_a_neighbor(structur
     backbone = whole.backbone.copy()
     backbone[40, atom] = np.nan
     partial = replace(whole, backbone=backbone)
-    found = Decoding.of(model, collate([model.plan.precompute(partial)]))
-    index = found.fields["edges"].index
+    encoded = Decoding.of(model, collate([model.plan.precompute(partial)]))
+    index = encoded.fields["edges"].index
     assert not (index == 40).any()
-    assert found.decodable.tolist() == [n != 40 for n in range(76)]
-    without = whole.select(np.arange(76) != 40)  # the numbers of seq_pos stay
+    assert encoded.decodable.tolist() == [n != 40 for n in range(76)]
+    without = whole.select(np.arange(76) != 40)  # seq_pos is unchanged
     rest = torch.arange(76) != 40
-    torch.testing.assert_close(unconditional_log_probs(found)[rest], unconditional_of(model, without))
-    made = sample_sequences(found, Constraints(torch.ones(76) > 0), copies=2, temperature=1.0)
-    assert (made.aatype[:, 40] == int(whole.aatype[40])).all()
+    torch.testing.assert_close(unconditional_log_probs(encoded)[rest], unconditional_of(model, without))
+    sampled = sample_sequences(encoded, Constraints(torch.ones(76) > 0), copies=2, temperature=1.0)
+    assert (sampled.aatype[:, 40] == int(whole.aatype[40])).all()
 
 
 def test_a_modified_residue_has_the_type_of_its_parent(structures_dir):

@@ -1,4 +1,4 @@
-"""Edges block by block in memory that is used again, against all edges at once."""
+"""Blocks of edges with reused buffers against all edges at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def model():
 
 
 def batch(model, residues, kind):
-    """One protein whose residues all have K neighbors; one with a residue that has none; two, one of them tiny."""
+    """Return graphs: all residues with K neighbors; one residue without neighbors; two proteins, one tiny."""
     backbone = residues.backbone.copy()
     backbone[[3, 40], 2] = np.nan
     proteins = {
@@ -38,7 +38,7 @@ def batch(model, residues, kind):
     return collate([model.plan.precompute(r) for r in proteins])
 
 
-def told(model, graphs):
+def outputs_of(model, graphs):
     found = Decoding.of(model, graphs)
     return teacher_forced_log_probs(found, torch.arange(len(found.aatype)).flip(0)), found.fields["edge_attr"]
 
@@ -47,12 +47,12 @@ def told(model, graphs):
 @pytest.mark.parametrize("kind", ["regular", "missing atoms", "tiny", "no edges"])
 def test_blocks_equal_all_edges_at_once(model, residues, monkeypatch, kind, size):
     graphs = batch(model, residues, kind)
-    whole = told(model, graphs)  # with gradients: one block, nothing overwritten
+    whole = outputs_of(model, graphs)  # with gradients: one block, no reused buffers
     assert all(x.requires_grad or not x.numel() for x in whole)
     monkeypatch.setattr(blocks, "EDGES_PER_THREAD", size)
     monkeypatch.setattr(featurizers, "EDGES", size)
     with torch.no_grad():
-        pieces = told(model, graphs)
+        pieces = outputs_of(model, graphs)
     for a, b in zip(pieces, whole, strict=True):
         torch.testing.assert_close(a, b.detach(), rtol=0, atol=1e-12)
 
@@ -64,9 +64,9 @@ def test_input_fields_are_not_modified(model, residues, monkeypatch):
         for w, layer in zip(model.wires, model.layers, strict=True):
             given = {here: f[field] for here, field in w.reads.items()}
             before = {k: v.clone() for k, v in given.items() if isinstance(v, torch.Tensor)}
-            made = layer(given)
+            out = layer(given)
             assert all(torch.equal(given[k], v) for k, v in before.items())
-            f |= {field: made[here] for here, field in w.writes.items()}
+            f |= {field: out[here] for here, field in w.writes.items()}
 
 
 @pytest.mark.parametrize("degree", [3, None])

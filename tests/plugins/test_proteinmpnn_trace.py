@@ -1,4 +1,4 @@
-"""The CA-only weights give the published program's numbers, defects included, and what is corrected has none."""
+"""CA-only weights against reference vectors, including the defects of their features, and corrected features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 
 
 def residues_of(z) -> Residues:
-    """A trace as the vectors have it."""
+    """Return the CA trace of the vectors."""
     pos, types = z["in/X_ca"][0], z["in/S_ca"][0].astype(np.int64)
     n = len(types)
     backbone = np.full((n, 4, 3), np.nan, pos.dtype)
@@ -83,7 +83,7 @@ def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_wei
 def test_published_features_are_not_invariant_and_corrected_ones_are(state, structures_dir):
     residues = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
     names = ("pos", "backbone")
-    center = residues.pos.astype("f8").mean(0)  # the origin shows what stands in for missing neighbors
+    center = residues.pos.astype("f8").mean(0)  # centered: the origin replaces missing neighbors
     residues = replace(residues, **{n: getattr(residues, n).astype("f8") - center for n in names})
     turn, shift = random_rotations(4)[3].double().numpy(), np.array([30.0, -20.0, 50.0])
     for moved, least in (({"q": turn, "shift": 0.0}, 1e-2), ({"q": np.eye(3), "shift": shift}, 1e-3)):

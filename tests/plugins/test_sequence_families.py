@@ -1,4 +1,4 @@
-"""``bert`` and ``gpt``: sequences alone, masks that hide, the order of chains and nodes, the sizes of the papers."""
+"""``bert`` and ``gpt``: FASTA input, masking, the order of chains and nodes, sizes of the papers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPES = language.MASKED_LM.target
 
 
 def block_parameters(width):
-    """Attention, feed-forward network of 4 × the width, two normalizations."""
+    """Return the parameters of a block: attention, feed-forward network of 4 × the width, two normalizations."""
     return 4 * (width**2 + width) + 2 * 4 * width**2 + 5 * width + 4 * width
 
 
@@ -31,7 +31,7 @@ def test_paper_sizes(name, width, depth, others):
         model = pg.build_model(name, TYPES)
     layers = sum(p.numel() for p in model.layers.parameters())
     assert layers == depth * block_parameters(width) + others
-    assert depth * block_parameters(width) in (7_397_760, 85_054_464)  # of ESM-2 8M; of BERT base and GPT-2 small
+    assert depth * block_parameters(width) in (7_397_760, 85_054_464)  # ESM-2 8M; BERT base and GPT-2 small
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt"])
@@ -78,7 +78,7 @@ def test_without_an_order_of_chains_their_order_does_not_matter():
 
 @pytest.mark.parametrize("name", ["bert", "gpt"])
 def test_training_lowers_the_training_loss(name):
-    """A protein of two alternating types is learned in a few steps."""
+    """Train on a protein of two alternating types for a few steps."""
     model = pg.build_model(name, TYPES, seed=0).train()
     graph = model.plan.precompute(make_protein((40,), seed=1))
     graph.aatype = torch.arange(40) % 2
