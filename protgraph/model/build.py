@@ -176,7 +176,7 @@ class ProteinModel(nn.Module):
 
 
 def _fits(shape: tuple[int, ...], declared: tuple[int | None, ...]) -> bool:
-    """Return whether a shape is the declared one; None stands for any width."""
+    """Return whether a shape is the declared one; None matches any width."""
     return len(shape) == len(declared) and all(b in (None, a) for a, b in zip(shape, declared, strict=True))
 
 

@@ -143,7 +143,7 @@ class GraphLayer(nn.Module, ABC):
 class Head(GraphLayer):
     """A layer that predicts a :class:`Target`: it writes ``logits``.
 
-    ``logits`` are ``(N, C)`` floats, where N counts nodes, edges, proteins or pairs, as the target's level says, and C
+    ``logits`` are ``(N, C)`` floats, where N counts nodes, edges, proteins or pairs, by the target's level, and C
     is the target's size. They are unnormalized log-probabilities (classification), log-odds (multilabel) or values in
     the target's unit (regression). For vectors and coordinates they are ``(N, C, 3)`` in the target's unit and rotate
     with the protein.
