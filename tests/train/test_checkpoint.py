@@ -1,4 +1,4 @@
-"""A checkpoint is one file without pickle; loaded anywhere it predicts the same bits, or says what is missing."""
+"""A checkpoint is one file without pickle. Loaded elsewhere it predicts the same bits, or the error names what is missing."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def saved(trained, tmp_path):
     return trained.save(tmp_path / "model.safetensors")
 
 
-def told(path) -> dict:
+def header_of(path) -> dict:
     with safe_open(path, framework="pt") as file:
         return json.loads(file.metadata()[KEY])
 
 
 def edited(path, **changes):
-    """A copy of a checkpoint that says something else of itself, without the checksum."""
+    """Copy a checkpoint with other values in the header, and without the checksum."""
     other = path.with_name("edited.safetensors")
-    description = {key: value for key, value in told(path).items() if key != "sha256"}
+    description = {key: value for key, value in header_of(path).items() if key != "sha256"}
     save_file(load_file(path), other, metadata={KEY: json.dumps(description | changes)})
     return other
 
@@ -103,36 +103,36 @@ def test_saving_again_replaces_the_file_and_leaves_no_other(trained, saved):
 
 def test_a_missing_plugin_is_named_with_the_way_to_get_it(saved):
     component = {"kind": "layer", "name": "wonder", "source": "wonder-nets 1.2", "object": "wonder_nets:Wonder"}
-    with pytest.raises(CheckpointError, match="layer 'wonder' of wonder-nets 1.2: pip install wonder-nets") as e:
+    with pytest.raises(CheckpointError, match="wonder-nets 1.2: pip install wonder-nets") as e:
         load_checkpoint(edited(saved, components=[component]))
     assert len(str(e.value).splitlines()) <= 3
 
 
 def test_a_component_of_a_session_is_named_with_its_module(saved):
     component = {"kind": "layer", "name": "wonder", "source": "session", "object": "my.notebook:Wonder"}
-    with pytest.raises(CheckpointError, match="my.notebook:Wonder; import that module first"):
+    with pytest.raises(CheckpointError, match="my.notebook:Wonder"):
         load_checkpoint(edited(saved, components=[component]))
 
 
-def test_another_distribution_under_the_same_name_is_refused(saved):
+def test_another_distribution_with_the_same_name_is_an_error(saved):
     component = {"kind": "layer", "name": "gcn", "source": "other-nets 3.0", "object": "other_nets:GCN"}
-    with pytest.raises(CheckpointError, match="layer 'gcn' of other-nets 3.0; here that name is one of"):
+    with pytest.raises(CheckpointError, match="other-nets 3.0"):
         load_checkpoint(edited(saved, components=[component]))
 
 
-def test_a_field_that_means_something_else_now_is_refused(saved):
-    fields = told(saved)["fields"]
+def test_a_field_with_another_meaning_is_an_error(saved):
+    fields = header_of(saved)["fields"]
     fields["dihedral"]["irreps"] = "6x0e"
-    with pytest.raises(CheckpointError, match="field 'dihedral' of irreps '6x0e'"):
+    with pytest.raises(CheckpointError, match="irreps '6x0e' of field 'dihedral'"):
         load_checkpoint(edited(saved, fields=fields))
-    fields = {"unheard_of": told(saved)["fields"]["pos"] | {"name": "unheard_of"}}
-    with pytest.raises(CheckpointError, match="'unheard_of', which no component here registers"):
+    fields = {"unheard_of": header_of(saved)["fields"]["pos"] | {"name": "unheard_of"}}
+    with pytest.raises(CheckpointError, match="'unheard_of'"):
         load_checkpoint(edited(saved, fields=fields))
 
 
 @pytest.mark.parametrize("change", ["wider", "fewer", "option"])
-def test_weights_that_do_not_fit_are_refused(change, saved):
-    weights, description = load_file(saved), told(edited(saved))
+def test_weights_that_do_not_fit_are_errors(change, saved):
+    weights, description = load_file(saved), header_of(edited(saved))
     first = next(iter(weights))
     if change == "wider":
         weights[first] = torch.zeros(3, 3)
@@ -142,12 +142,12 @@ def test_weights_that_do_not_fit_are_refused(change, saved):
         description["graph"]["layers"][0]["options"] = {"width": 16}
     path = saved.with_name("other.safetensors")
     save_file(weights, path, metadata={KEY: json.dumps(description)})
-    with pytest.raises(CheckpointError, match="does not fit the components .* trained with protgraph"):
+    with pytest.raises(CheckpointError, match="protgraph-pyg"):
         load_checkpoint(path)
 
 
-def test_what_is_no_checkpoint_says_so(saved, tmp_path):
-    with pytest.raises(CheckpointError, match="cannot be read"):
+def test_other_files_are_errors(saved, tmp_path):
+    with pytest.raises(CheckpointError, match="missing.safetensors"):
         load_checkpoint(tmp_path / "missing.safetensors")
     text = tmp_path / "text.safetensors"
     text.write_text("hello")
@@ -156,48 +156,48 @@ def test_what_is_no_checkpoint_says_so(saved, tmp_path):
     half = tmp_path / "half.safetensors"
     half.write_bytes(saved.read_bytes()[:500])
     for path in (text, foreign, half):
-        with pytest.raises(CheckpointError, match="is no protgraph checkpoint, or one that was cut off"):
+        with pytest.raises(CheckpointError, match=path.name):
             load_checkpoint(path)
-    with pytest.raises(CheckpointError, match="cannot be read: it is a folder"):
+    with pytest.raises(CheckpointError, match="folder"):
         load_checkpoint(tmp_path)
 
 
-def test_a_model_by_name_is_no_checkpoint_yet():
-    with pytest.raises(CheckpointError, match="'gat' is a model: 'protgraph train' makes"):
+def test_a_model_name_is_not_a_checkpoint():
+    with pytest.raises(CheckpointError, match="'gat' is a model"):
         load_checkpoint("gat")
 
 
 @pytest.mark.parametrize("part", ["description", "weights"])
-def test_one_changed_bit_is_seen(saved, part):
+def test_one_changed_bit_is_detected(saved, part):
     whole = bytearray(saved.read_bytes())
     place = len(whole) - 3 if part == "weights" else whole.index(b"helix")
     whole[place] ^= 1
     damaged = saved.with_name("damaged.safetensors")
     damaged.write_bytes(whole)
-    with pytest.raises(CheckpointError, match="damaged: it does not hold what was written"):
+    with pytest.raises(CheckpointError, match="damaged.safetensors.*checksum"):
         load_checkpoint(damaged)
 
 
 def test_a_file_of_before_checksums_is_read(saved):
-    assert "sha256" in told(saved)
+    assert "sha256" in header_of(saved)
     older = edited(saved)
-    assert "sha256" not in told(older)
+    assert "sha256" not in header_of(older)
     load_checkpoint(older)
 
 
-def test_everybody_reads_it_who_may_read_other_files(trained, tmp_path):
+def test_the_file_has_the_mode_of_other_files(trained, tmp_path):
     (tmp_path / "other.txt").write_text("")
     trained.save(tmp_path / "m.safetensors")
     assert (tmp_path / "m.safetensors").stat().st_mode == (tmp_path / "other.txt").stat().st_mode
 
 
 def test_one_of_a_later_format_asks_for_an_upgrade(saved):
-    with pytest.raises(CheckpointError, match="Upgrade protgraph"):
+    with pytest.raises(CheckpointError, match="99"):
         load_checkpoint(edited(saved, format_version=99))
 
 
-def test_a_damaged_description_says_so(saved):
-    with pytest.raises(CheckpointError, match="incomplete or damaged"):
+def test_a_damaged_header_is_named(saved):
+    with pytest.raises(CheckpointError, match="target.level"):
         load_checkpoint(edited(saved, target={"name": "helix"}))
 
 

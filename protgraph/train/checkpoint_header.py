@@ -1,0 +1,47 @@
+"""Schema of the JSON header of a checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import FieldSpec
+
+__all__ = ["FORMAT", "FORMAT_VERSION", "CheckpointHeader", "ComponentSource"]
+
+FORMAT, FORMAT_VERSION = "protgraph-checkpoint", 2
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ComponentSource(_Strict):
+    """Registry name of a component, and the distribution and object behind it."""
+
+    kind: Literal["featurizer", "layer", "head"]
+    name: str
+    source: str
+    object: str
+
+
+class CheckpointHeader(_Strict):
+    """Everything but the weights of a checkpoint, as plain data."""
+
+    format: str
+    format_version: int
+    version: str
+    graph: dict[str, Any]
+    target: Target
+    task: str
+    hidden: list[str]
+    one_chain: bool
+    visible_types: bool
+    threshold: list[float] | None
+    fields: dict[str, FieldSpec]
+    components: list[ComponentSource]
+    metrics: dict[str, dict[str, float | None]]
+    trained: dict[str, Any]
+    sha256: str | None = None
