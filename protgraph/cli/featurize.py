@@ -148,7 +148,7 @@ def _tracked(results: Iterator[GraphResult | Failure], total: int) -> list[Graph
 
 
 def _features(model: str | None, feature: list[str] | None, node_type: str | None) -> tuple[list[ComponentSpec], str]:
-    """The featurizers and the node type: those of the model, else those asked for."""
+    """Return the featurizers and the node type: those of the model, else the chosen ones."""
     if model is None:
         kind = node_type or "residue"
         usual = DEFAULT if kind == "residue" else BETWEEN_ATOMS

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["embed_command", "predict_command"]
 
 Checkpoint = Annotated[Path, typer.Argument(help="Checkpoint of 'protgraph train'.")]
-Files = Annotated[list[Path], typer.Argument(help="Structure or FASTA files (PDB, mmCIF, BinaryCIF, .gz), folders, pdb:1ubq, or graph stores.")]
+Files = Annotated[
+    list[Path],
+    typer.Argument(help="Structure or FASTA files (PDB, mmCIF, BinaryCIF, .gz), folders, pdb:1ubq, or graph stores."),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 
 

@@ -13,7 +13,7 @@ from protgraph.design.autoregressive import SampledSequences, random_deviates, s
 from protgraph.design.constraint import Constraints
 from protgraph.design.decode import Decoding, teacher_forced_log_probs
 from protgraph.design.decoding_order import decoding_ranks, random_decoding_order
-from protgraph.design.encode import encode, merge_constraints, noisy
+from protgraph.design.encode import encode, merge_constraints, noisy_copies
 from protgraph.design.ligand_contacts import near_ligands
 from protgraph.design.result import Design
 from protgraph.model.build import ProteinModel
@@ -54,7 +54,7 @@ def sample_designs(
     near = torch.from_numpy(np.concatenate([near_ligands(r) for r in proteins])).to(device)
     for chunk in request.chunks(n):
         if request.noise:
-            noised = [r for copy in chunk for r in noisy(proteins, request.noise, request.seed, copy)]
+            noised = [r for copy in chunk for r in noisy_copies(proteins, request.noise, request.seed, copy)]
             decoding = encode(model, noised, known=fixed * len(chunk))
             merged = merge_constraints([*constraints] * len(chunk), device)
         elif decoding is None:

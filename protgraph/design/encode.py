@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from itertools import accumulate
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -18,9 +17,7 @@ from protgraph.model.build import ProteinModel
 from protgraph.structure import Residues
 from protgraph.task.builtin import BACKBONE_ALONE
 
-__all__ = ["encode", "grouped", "merge_constraints", "noisy"]
-
-T = TypeVar("T")
+__all__ = ["encode", "merge_constraints", "noisy_copies"]
 
 
 @torch.no_grad()
@@ -38,21 +35,11 @@ def encode(model: ProteinModel, some: Sequence[Residues], *, known: Sequence[np.
     return Decoding.of(model, collate(graphs).to(device))
 
 
-def noisy(some: Sequence[Residues], noise: float, seed: int, copy: int = 0) -> list[Residues]:
-    """Proteins with noise of so many Å on every coordinate; each seed and each copy has its own."""
-    return [r.with_noise(noise, seed=seed * 1_000_003 + copy) for r in some] if noise else list(some)
-
-
-def grouped(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
-    """In groups of at most so many residues, in order; a larger one goes alone."""
-    held: list[T] = []
-    for item in items:
-        if held and sum(map(size, held)) + size(item) > most:
-            yield held
-            held = []
-        held.append(item)
-    if held:
-        yield held
+def noisy_copies(proteins: Sequence[Residues], noise: float, seed: int, copy: int = 0) -> list[Residues]:
+    """Return proteins with Gaussian noise (Å) on every coordinate; each seed and each copy has its own."""
+    if not noise:
+        return list(proteins)
+    return [r.with_noise(noise, seed=seed * 1_000_003 + copy) for r in proteins]
 
 
 def merge_constraints(each: Sequence[Constraints], device: torch.device) -> Constraints:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from protgraph.data.store.loader import pack
 from protgraph.design.autoregressive import check_temperature, random_deviates
 from protgraph.design.batched_sampling import SamplingRequest, sample_designs
 from protgraph.design.constraint import Constraints
@@ -23,7 +24,7 @@ from protgraph.design.decode import (
 )
 from protgraph.design.decoding_order import decoding_ranks, random_decoding_order
 from protgraph.design.design_fasta import parse_sequence
-from protgraph.design.encode import encode, grouped, noisy
+from protgraph.design.encode import encode, noisy_copies
 from protgraph.design.result import Design, Scores
 from protgraph.design.spec import DesignSpec
 from protgraph.errors import OptionError, ProtgraphError
@@ -114,7 +115,7 @@ def design_sequences(
         return residues, spec.constraints(residues, model.target.size)
 
     pairs = _accepted(proteins, with_constraints, refused)
-    for batch in grouped(pairs, batch_residues, lambda pair: len(pair[0])):
+    for batch in pack(pairs, lambda pair: len(pair[0]), max_size=batch_residues):
         designs = sample_designs(model, [residues for residues, _ in batch], [c for _, c in batch], request)
         for design in designs:
             if design.designed.any():
@@ -177,10 +178,9 @@ def score_sequences(
     _check_seed_and_noise(seed, noise)
     check_design_model(model)
 
-    for batch in grouped(
-        _accepted(proteins, lambda r: _Scored.of(r, chains, sequences), refused), batch_residues, lambda s: len(s.whole)
-    ):
-        decoding = encode(model, noisy([item.whole for item in batch], noise, seed))
+    accepted = _accepted(proteins, lambda r: _Scored.of(r, chains, sequences), refused)
+    for batch in pack(accepted, lambda s: len(s.whole), max_size=batch_residues):
+        decoding = encode(model, noisy_copies([item.whole for item in batch], noise, seed))
         mask = torch.cat([torch.from_numpy(np.isin(i.whole.chain, i.residues.chain_names)) for i in batch])
         mask = mask.to(decoding.aatype.device)
         noise_of_orders = random_deviates(decoding.proteins.sizes, range(orders), seed=seed)[0].to(mask.device)

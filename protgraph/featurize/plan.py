@@ -1,4 +1,4 @@
-"""From residues to a :class:`ProteinGraph` by featurizer names, in the stages of :mod:`protgraph.featurize.base`."""
+"""Feature plan: featurizer names to the fields of a :class:`ProteinGraph`, in the stages precompute and expand."""
 
 from __future__ import annotations
 
@@ -25,43 +25,45 @@ from protgraph.structure.residues.ligands import Ligands
 
 __all__ = ["ALWAYS", "ATOM_FIELDS", "COORDINATES", "FeaturePlan", "build_graph"]
 
-#: Fields that a protein has only if its structure is known.
+#: Fields of proteins with a structure.
 COORDINATES = frozenset({"pos", "backbone"})
-#: Fields that every protein graph has, straight from the residues.
+#: Fields of every protein graph, copied from the residues.
 ALWAYS = ("aatype", "masked", "chain", "res_id", "seq_pos", "pos", "backbone", "backbone_mask")
-#: Fields that the graph has besides where its nodes are atoms.
+#: Further fields of graphs whose nodes are atoms.
 ATOM_FIELDS = ("atom_type", "element", "residue", "is_ligand")
 
 
 class FeaturePlan:
-    """A list of featurizer names, checked and sorted into its two stages.
+    """Ordered featurizers, checked and divided into the two stages.
 
     Parameters
     ----------
     features : sequence of ComponentSpec, str or dict
-        Featurizers in order; a tensor featurizer comes after those that write what it reads.
+        Featurizers in order; a tensor featurizer follows those that write its inputs.
     node_type : {"residue", "backbone", "atom"}
-        What the nodes are. Features of residues are repeated for their atoms; edge featurizers join the atoms.
+        Nodes of the graph. Features of residues are repeated for their atoms; edges are between atoms.
 
     Attributes
     ----------
     fields : dict of str to FieldSpec
-        Every field that a graph has after both stages, ``edges`` and ``proteins`` included.
+        Every field after both stages, including ``edges`` and ``proteins``.
     needs_coordinates : str, optional
-        Where the first featurizer stands that needs a structure, ``features[0] (knn)``; None without one.
+        First featurizer that requires a structure, e.g. ``features[0] (knn)``; None without one.
     needs_ligands : bool
-        Whether a featurizer looks at ligands, so that residues are to be read with them.
+        True if a featurizer reads ligands, so that files must be read with them.
 
     Raises
     ------
     WiringError
-        Where a featurizer reads a field that nothing before it writes, two write the same field, or an edge featurizer
-        has no meaning between atoms.
+        A featurizer reads a field that none before it writes, two write the same field, or an edge featurizer is not
+        defined between atoms.
     """
 
-    def __init__(self, features: Sequence[ComponentSpec | str | Mapping[str, Any]], *, node_type: str = "residue") -> None:
+    def __init__(
+        self, features: Sequence[ComponentSpec | str | Mapping[str, Any]], *, node_type: str = "residue"
+    ) -> None:
         if node_type not in NODE_TYPES:
-            raise OptionError(f"node_type is one of {', '.join(map(repr, NODE_TYPES))}, got {node_type!r}")
+            raise OptionError(f"node_type {node_type!r}. Allowed: {', '.join(map(repr, NODE_TYPES))}.")
         self.node_type = node_type
         self.components: tuple[ComponentSpec, ...] = as_components(features, "features")
         self.structure: list[tuple[ComponentSpec, StructureFeaturizer]] = []
@@ -69,8 +71,8 @@ class FeaturePlan:
         self.tensor: list[tuple[ComponentSpec, TensorFeaturizer]] = []
         always = (*ALWAYS, "proteins", *(ATOM_FIELDS if node_type != "residue" else ()))
         self.fields: dict[str, FieldSpec] = {name: field(name) for name in always}
-        made = [self._create(i, n) for i, n in enumerate(self.components)]
-        for n, featurizer in made:
+        featurizers = [self._create(i, n) for i, n in enumerate(self.components)]
+        for n, featurizer in featurizers:
             if isinstance(featurizer, EdgeFeaturizer):
                 self.edges.append((n, featurizer))
         if self.edges:
@@ -78,8 +80,8 @@ class FeaturePlan:
         if len(self.edges) > 1:
             self.fields["edge_kind"] = field("edge_kind").as_("edge_kind", irreps=f"{len(self.edges)}x0e")
         self.needs_coordinates: str | None = None
-        self.needs_ligands = any(featurizer.needs_ligands for _, featurizer in made)
-        for i, (n, featurizer) in enumerate(made):
+        self.needs_ligands = any(featurizer.needs_ligands for _, featurizer in featurizers)
+        for i, (n, featurizer) in enumerate(featurizers):
             path = f"features[{i}] ({n.name})"
             self._place(path, n, featurizer)
             reads = {n.reads.get(local, local) for local in featurizer.reads}
@@ -100,20 +102,20 @@ class FeaturePlan:
         if isinstance(featurizer, EdgeFeaturizer):
             if self.node_type != "residue" and type(featurizer).among is EdgeFeaturizer.among:
                 raise WiringError(
-                    f"{path} joins residues; node_type is {self.node_type!r}.\n"
-                    "Between atoms there are 'radius', 'knn', 'covalent_bond', 'hydrogen_bond', …"
+                    f"{path} is defined between residues; node_type is {self.node_type!r}.\n"
+                    "Between atoms, use e.g. 'radius', 'knn', 'covalent_bond' or 'hydrogen_bond'."
                 )
             return
         for local in featurizer.reads:
             if n.reads.get(local, local) not in self.fields:
                 raise WiringError(
                     f"{path} reads {n.reads.get(local, local)!r}, which no featurizer before it writes.\n"
-                    f"There so far: {', '.join(sorted(self.fields))}. Add the featurizer that writes it first."
+                    f"Available: {', '.join(sorted(self.fields))}. Add the featurizer that writes it before this one."
                 )
         for local, spec in featurizer.out.items():
             name = n.writes.get(local, local)
             if name in self.fields:
-                raise WiringError(f"{path} writes {name!r}, which is there already; name its output: writes={{...}}")
+                raise WiringError(f"{path} writes {name!r}, which exists already. Rename the output: writes={{...}}.")
             self.fields[name] = spec.as_(name)
         if isinstance(featurizer, StructureFeaturizer):
             self.structure.append((n, featurizer))
@@ -123,38 +125,38 @@ class FeaturePlan:
     @property
     def precomputed(self) -> frozenset[str]:
         """Names of the fields that :meth:`precompute` makes."""
-        made = {n.writes.get(local, local) for n, featurizer in self.structure for local in featurizer.out}
+        own = {n.writes.get(local, local) for n, featurizer in self.structure for local in featurizer.out}
         always = ALWAYS if self.node_type == "residue" else (*ALWAYS, *ATOM_FIELDS)
-        return frozenset({*always, *made, "edge_index", "edge_kind"} & self.fields.keys())
+        return frozenset({*always, *own, "edge_index", "edge_kind"} & self.fields.keys())
 
     def key(self) -> str:
-        """Canonical text of what the *stored* stage depends on: equal keys give equal stored graphs."""
+        """Return canonical text of everything besides code that :meth:`precompute` depends on, for cache keys."""
         stored = [(n.to_dict(), featurizer.depends_on()) for n, featurizer in (*self.structure, *self.edges)]
         return json.dumps([self.node_type, *stored], sort_keys=True)
 
     def precompute(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:
-        """Stage one: what is found once a protein and kept.
+        """Compute the features that are stored, once per protein.
 
         Parameters
         ----------
         residues : Residues
-            What featurizers may see of the protein.
+            The protein, without hidden information.
         aatype : ndarray, optional
-            ``(N,)`` int64, the residue types that the graph shows; None shows those that featurizers see.
+            ``(N,)`` int64, residue types of the graph; by default those of ``residues``.
 
         Raises
         ------
         EmptyStructureError
-            There is no residue.
+            There are no residues.
         MissingCoordinatesError
-            The protein is only a sequence, and a featurizer needs its structure.
+            The protein has no coordinates, and a featurizer requires them.
         """
         if len(residues) == 0:
-            raise EmptyStructureError(f"{residues.name}: no protein residue is left to make a graph of")
+            raise EmptyStructureError(f"{residues.name}: no protein residues, hence no graph")
         if self.needs_coordinates is not None and not residues.has_coordinates:
             raise MissingCoordinatesError(
-                f"{self.needs_coordinates} needs coordinates, and of {residues.name!r} there is only the sequence.\n"
-                "Give a structure file, or take a model that reads sequences alone."
+                f"{self.needs_coordinates} needs coordinates, and {residues.name!r} is a sequence without them.\n"
+                "Give a structure file, or use a model that reads sequences alone."
             )
         arrays = {
             "aatype": residues.aatype if aatype is None else aatype,
@@ -184,22 +186,21 @@ class FeaturePlan:
         return graph
 
     def expand(self, f: Mapping[str, Any]) -> dict[str, Any]:
-        """Stage two: the stored fields and all that tensor featurizers make of them, on the device they lie on.
+        """Compute the fields of the tensor stage from stored fields, on their device; return both.
 
-        Floating fields follow the type of ``pos``.
+        Floating-point fields have the dtype of ``pos``.
         """
         f = dict(f)
         dtype = f["pos"].dtype
         for n, featurizer in self.tensor:
-            given = {local: f[n.reads.get(local, local)] for local in featurizer.reads}
-            given |= {local: f[local] for local in featurizer.optional if local in f}
-            made = featurizer(given)
-            for local, value in made.items():
+            own = {local: f[n.reads.get(local, local)] for local in featurizer.reads}
+            own |= {local: f[local] for local in featurizer.optional if local in f}
+            for local, value in featurizer(own).items():
                 f[n.writes.get(local, local)] = value.to(dtype) if value.is_floating_point() else value
         return f
 
     def featurize(self, graph: ProteinGraph) -> ProteinGraph:
-        """The graph (or batch) with the fields of both stages as tensors; the given one stays as it is."""
+        """Return a copy of a graph or batch with the fields of both stages as tensors."""
         f = self.expand(inputs(graph))
         whole = copy(graph)
         set_attributes(whole, {name: f[name] for name in self.fields if isinstance(f.get(name), Tensor)})
@@ -207,7 +208,7 @@ class FeaturePlan:
 
 
 def inputs(graph: ProteinGraph) -> dict[str, Any]:
-    """Fields of a graph or batch by name, with the reduction objects ``edges`` and ``proteins``."""
+    """Return the fields of a graph or batch by name, with the reduction objects ``edges`` and ``proteins``."""
     f: dict[str, Any] = {k: v for k, v in graph.items() if isinstance(v, Tensor) and k not in ("y", "ptr", "batch")}
     f["proteins"] = Proteins.from_graph(graph)
     if "edge_index" in graph:
@@ -221,16 +222,16 @@ def build_graph(
     *,
     node_type: str = "residue",
 ) -> ProteinGraph:
-    """A protein graph with all fields of the named featurizers.
+    """Build a protein graph with all fields of the named featurizers.
 
     Parameters
     ----------
     protein : Structure or Residues
-        As :func:`protgraph.load_structure` or :func:`protgraph.clean` gives it.
+        Result of :func:`protgraph.load_structure` or :func:`protgraph.clean`.
     features : sequence of ComponentSpec, str or dict
-        Featurizers, by name or as ``node("knn", k=16)``.
+        Featurizers, by name or as ``pg.component("knn", k=16)``.
     node_type : {"residue", "backbone", "atom"}
-        What the nodes are: residues, their atoms N, CA, C, O, or all heavy atoms.
+        Nodes of the graph: residues, their atoms N, CA, C, O, or all heavy atoms.
 
     Returns
     -------
@@ -238,15 +239,15 @@ def build_graph(
         Validated.
     """
     plan = FeaturePlan(features, node_type=node_type)
-    whole = {"ligands": plan.needs_ligands, "nucleic": plan.needs_ligands}
-    residues = clean(protein, **whole) if isinstance(protein, Structure) else protein
+    ligands = plan.needs_ligands
+    residues = clean(protein, ligands=ligands, nucleic=ligands) if isinstance(protein, Structure) else protein
     graph = plan.featurize(plan.precompute(residues))
     graph.validate()
     return graph
 
 
 def _with_ligands(arrays: Mapping[str, np.ndarray], residues: Residues, ligands: Ligands) -> dict[str, np.ndarray]:
-    """What residues have, with a row for each ligand: of type X, behind the end of its chain, 0 in all else."""
+    """Append a row for each ligand to the arrays of residues: type X, after the end of its chain, 0 elsewhere."""
     rows = {name: np.zeros((len(ligands), *value.shape[1:]), value.dtype) for name, value in arrays.items()}
     names = list(dict.fromkeys([*residues.chain_names, *ligands.chain.tolist()]))
     rows["chain"] = np.array([names.index(name) for name in ligands.chain], np.int64)
@@ -259,41 +260,41 @@ def _with_ligands(arrays: Mapping[str, np.ndarray], residues: Residues, ligands:
 
 
 def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: NodeAtoms) -> dict[str, np.ndarray]:
-    """What residues have, on each of their atoms, and what only atoms have."""
-    given = {name: value[nodes.residue] for name, value in arrays.items()}
+    """Repeat the arrays of residues for their atoms, and add those of atoms."""
+    repeated = {name: value[nodes.residue] for name, value in arrays.items()}
     own = {"pos": nodes.pos, "atom_type": nodes.atom_type, "element": nodes.atomic_number, "residue": nodes.residue}
-    return {**given, **own, "is_ligand": nodes.is_ligand}
+    return {**repeated, **own, "is_ligand": nodes.is_ligand}
 
 
 def _edges(featurizer: EdgeFeaturizer, residues: Residues, nodes: NodeAtoms) -> EdgeList:
     return featurizer(residues) if nodes.node_type == "residue" else featurizer.among(residues, nodes)
 
 
-def _add_edges(graph: ProteinGraph, found: list[EdgeList]) -> None:
-    """Set ``edge_index`` and ``degree``; several kinds are joined, and ``edge_kind`` says which found each edge."""
-    if len(found) == 1:
-        source, target = found[0].source, found[0].target
-        if found[0].degree is not None:
-            graph.degree = found[0].degree
+def _add_edges(graph: ProteinGraph, kinds: list[EdgeList]) -> None:
+    """Set ``edge_index`` and ``degree``; with several kinds, join them and set ``edge_kind``."""
+    if len(kinds) == 1:
+        source, target = kinds[0].source, kinds[0].target
+        if kinds[0].degree is not None:
+            graph.degree = kinds[0].degree
     else:
-        source, target, kinds = _join(graph.pos.numpy(), found)
-        graph.edge_kind = torch.from_numpy(kinds)
+        source, target, edge_kind = _join(graph.pos.numpy(), kinds)
+        graph.edge_kind = torch.from_numpy(edge_kind)
     graph.edge_index = torch.from_numpy(np.stack([source, target]).astype(np.int64))
 
 
-def _join(pos: np.ndarray, found: list[EdgeList]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The union of edge lists, ascending by target, then distance, then source, and its ``(E, R)`` kinds."""
+def _join(pos: np.ndarray, kinds: list[EdgeList]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the union of edge lists, ascending by target, distance and source, and its ``(E, R)`` kinds."""
     n = len(pos)
-    codes = [e.target.astype(np.int64) * n + e.source for e in found]
-    for e, code in zip(found, codes, strict=True):
+    codes = [e.target.astype(np.int64) * n + e.source for e in kinds]
+    for e, code in zip(kinds, codes, strict=True):
         if len(np.unique(code)) != len(code):
             raise FieldError(
-                f"an edge featurizer gave {len(code) - len(np.unique(code))} edges twice ({len(e.source)} in all)"
+                f"an edge featurizer returned {len(code) - len(np.unique(code))} duplicates among {len(e.source)} edges"
             )
     union = np.unique(np.concatenate(codes))
     target, source = np.divmod(union, n)
     exact = pos.astype(np.float64)
     squared = ((exact[source] - exact[target]) ** 2).sum(1)
     order = np.lexsort((source, squared, target))
-    kinds = np.stack([np.isin(union, code) for code in codes], 1)[order]
-    return source[order], target[order], kinds.astype(np.float32)
+    edge_kind = np.stack([np.isin(union, code) for code in codes], 1)[order]
+    return source[order], target[order], edge_kind.astype(np.float32)

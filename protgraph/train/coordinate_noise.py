@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 
 from protgraph.errors import OptionError
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.structure.residues.noise import displace_backbone
 
 __all__ = ["add_noise", "check_noise_allowed"]
 
@@ -32,8 +33,7 @@ def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
     """
     moved = copy.copy(graph)
     step = torch.randn(graph.backbone.shape, generator=generator, dtype=graph.backbone.dtype, device=graph.pos.device)
-    moved.backbone = graph.backbone + noise * step
-    moved.pos = graph.pos + noise * step[:, 1]
+    moved.pos, moved.backbone = displace_backbone(graph.pos, graph.backbone, noise * step)
     return moved
 
 

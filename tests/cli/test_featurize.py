@@ -1,4 +1,4 @@
-"""Folders, patterns and lists to one folder of graphs and a manifest."""
+"""Folders, patterns and lists to one graph store and a manifest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def tree(tmp_path, structures_dir):
 
 
 @pytest.mark.parametrize("given", ["{0}", "{0}/**/*.bcif", "@{0}/list.txt"])
-def test_folders_are_searched_to_the_bottom_patterns_and_lists_read(run, tree, tmp_path, given):
+def test_folders_are_searched_recursively_and_patterns_and_lists_expanded(run, tree, tmp_path, given):
     (tree / "list.txt").write_text(f"# all\n{tree}/a\n\n{tree}/1crn.bcif\n{tree}/*.bcif\n")
     result = run("featurize", given.format(tree), "-o", tmp_path / "out", "-f", "dihedral")
     assert result.code == 0, result.err
@@ -32,7 +32,7 @@ def test_folders_are_searched_to_the_bottom_patterns_and_lists_read(run, tree, t
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "csv", "json"])
-def test_the_manifest_counts_what_was_lost(run, tree, tmp_path, suffix):
+def test_the_manifest_counts_losses(run, tree, tmp_path, suffix):
     table = tmp_path / f"m.{suffix}"
     assert run("featurize", tree, "-o", tmp_path / "out", "--manifest", table).code == 0
     report = clean(load_structure(tree / "a" / "b" / "1jk9.bcif")).report
@@ -64,14 +64,14 @@ def test_alternate_locations_are_chosen_by_option(run, shared_data, tmp_path):
         (["{0}", "--altloc", "best"], "'best'"),
     ],
 )
-def test_wrong_requests_are_said(run, tree, tmp_path, args, words):
+def test_wrong_requests_are_errors_with_the_value(run, tree, tmp_path, args, words):
     result = run("featurize", *(a.format(tree) for a in args), "-o", tmp_path / "out")
     assert result.code == 2, result
     assert words in result.err and "Traceback" not in result.err
 
 
 @pytest.mark.slow
-def test_every_awkward_file_ends_in_a_graph_or_a_reason(run, shared_data, tmp_path):
+def test_every_awkward_file_gives_a_graph_or_an_error(run, shared_data, tmp_path):
     table = tmp_path / "m.json"
     result = run("featurize", shared_data / "robustness", "-o", tmp_path / "out", "--manifest", table, "--jobs", 1)
     assert result.code == 1 and "Traceback" not in result.err

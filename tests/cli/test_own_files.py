@@ -20,7 +20,7 @@ SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8")
 
 @pytest.fixture(scope="module")
 def folder(structures_dir, tmp_path_factory) -> Path:
-    """Six small structures, and two tables: helix-like residues by number parity, and one label a protein."""
+    """Six small structures, and two tables: helix-like residues by number parity, and one label per protein."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "structures").mkdir()
     rows, whole = [("file", "chain", "res_id", "ins_code", "kind")], [("file", "size")]
@@ -75,7 +75,7 @@ def test_train_on_a_folder_predict_and_read_the_table(run, folder, checkpoint, t
         assert float(r["p_odd"]) + float(r["p_even"]) == pytest.approx(1, abs=1e-6)
 
 
-def test_predict_goes_on_past_broken_files_and_lists_them(run, folder, checkpoint, tmp_path):
+def test_predict_lists_broken_files_and_continues(run, folder, checkpoint, tmp_path):
     (tmp_path / "broken.cif").write_text("data_x\n_cell.length_a 1\n")
     out = tmp_path / "predicted.csv"
     files = [tmp_path / "broken.cif", folder / "structures" / "1crn.bcif", tmp_path / "missing.pdb"]
@@ -97,7 +97,7 @@ def test_predict_with_nothing_but_failures_is_exit_code_2(run, checkpoint, tmp_p
     assert result.code == 2 and not (tmp_path / "out.csv").exists()
 
 
-def test_embed_writes_a_vector_a_residue_and_a_protein(run, folder, checkpoint, tmp_path):
+def test_embed_writes_a_vector_per_residue_and_per_protein(run, folder, checkpoint, tmp_path):
     result = run("embed", checkpoint, folder / "structures", "-o", tmp_path / "vectors.npz")
     assert result.code == 0, result.err
     found = np.load(tmp_path / "vectors.npz")
@@ -121,7 +121,7 @@ def test_labels_per_protein_make_a_regression(run, folder, tmp_path):
     assert next(csv.DictReader((tmp_path / "p.csv").open()))["residues"] == "46"
 
 
-def test_columns_of_a_table_are_chosen_and_their_kind_is_said(run, folder, tmp_path):
+def test_columns_of_a_table_and_their_kind_are_options(run, folder, tmp_path):
     rows = [("file", "note", "group", "ph")]
     rows += [(f"{name}.bcif", f"note {i}", i % 2 + 1, 6.5 + i) for i, name in enumerate(SMALL)]
     _write(tmp_path / "table.csv", rows)
@@ -159,7 +159,7 @@ def test_sequences_alone_are_enough_for_language_models(run, tmp_path):
         assert "train 10 proteins 400 residues  val 1 proteins 40 residues  test 1 proteins" in result.out
 
 
-def test_training_goes_on_past_broken_files_and_lists_them(run, folder, tmp_path):
+def test_training_lists_broken_files_and_continues(run, folder, tmp_path):
     shutil.copytree(folder / "structures", tmp_path / "mixed")
     (tmp_path / "mixed" / "broken.cif").write_text("data_x\n_cell.length_a 1\n")
     (tmp_path / "mixed" / "water.pdb").write_text(
@@ -187,13 +187,13 @@ def test_a_table_of_splits_divides_a_folder(run, folder, tmp_path):
     assert "1 sequence is in more than one split (test, train)" in result.err
 
 
-def test_labels_that_are_not_asked_for_are_an_error(run, folder):
+def test_unused_label_columns_are_an_error(run, folder):
     args = ["--data", folder / "structures", "--labels", folder / "residues.csv"]
     result = run("train", "gcn", *args, "--task", "secondary_structure")
     assert result.code == 2 and "no task asks for the labels of the table (kind)" in result.err
 
 
-def test_a_folder_without_labels_says_which_tasks_need_none(run, folder):
+def test_missing_labels_are_an_error_with_the_tasks_that_need_none(run, folder):
     for args in ([], ["--task", "ligand_binding"]):
         result = run("train", "gcn", "--data", folder / "structures", *args)
         assert result.code == 2 and "Tasks that need none: b_factor, contact, inverse_folding" in result.err
@@ -201,7 +201,7 @@ def test_a_folder_without_labels_says_which_tasks_need_none(run, folder):
     assert result.code == 2 and "--labels" in result.err
 
 
-def test_labels_of_absent_residues_are_one_error_that_names_them(run, folder, tmp_path):
+def test_labels_of_absent_residues_are_one_error_with_their_names(run, folder, tmp_path):
     text = (folder / "residues.csv").read_text() + "1crn.bcif,A,999,,odd\n"
     (tmp_path / "wrong.csv").write_text(text)
     result = run("train", "gcn", "--data", folder / "structures", "--labels", tmp_path / "wrong.csv", "--epochs", 1)
@@ -233,14 +233,14 @@ def test_labels_of_absent_residues_are_one_error_that_names_them(run, folder, tm
         (["speed", "atention"], "attention"),
     ],
 )
-def test_wrong_requests_say_what_to_do(run, args, words, tmp_path, monkeypatch):
+def test_wrong_requests_are_errors_with_a_hint(run, args, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run(*args)
     assert result.code == 2, result
     assert words in result.err and "Traceback" not in result.err
 
 
-def test_featurize_keeps_every_graph_and_a_manifest_of_every_file(run, folder, tmp_path):
+def test_featurize_writes_every_graph_and_a_manifest_row_per_file(run, folder, tmp_path):
     (tmp_path / "empty.pdb").write_text("")
     out = tmp_path / "graphs"
     files = [folder / "structures", tmp_path / "empty.pdb"]
@@ -252,7 +252,7 @@ def test_featurize_keeps_every_graph_and_a_manifest_of_every_file(run, folder, t
     assert [m["status"] for m in manifest] == ["done"] * 6 + ["failed"] and "empty" in manifest[-1]["message"]
 
 
-def test_featurize_replaces_graphs_only_when_told(run, folder, tmp_path):
+def test_featurize_replaces_a_store_only_with_overwrite(run, folder, tmp_path):
     args = ["featurize", folder / "structures" / "1crn.bcif", "-o", tmp_path / "graphs"]
     assert run(*args).code == 0
     again = run(*args)

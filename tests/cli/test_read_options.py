@@ -1,4 +1,4 @@
-"""Every command that reads structure files reads them as it is told, in the same words."""
+"""Every command that reads structure files has the same reading options, and uses them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COPIES = "REMARK 350\nREMARK 350 BIOMOLECULE: 1\nREMARK 350 APPLY THE FOLLOWING 
 
 
 @pytest.fixture(scope="module")
-def odd(structures_dir, tmp_path_factory):
+def small_file(structures_dir, tmp_path_factory):
     """Twelve residues of 1crn: Ile 7 is Val in location B; a second model has ten; the assembly has two copies."""
     atoms = load_structure(structures_dir / "1crn.bcif").atoms
     written = pdb.PDBFile()
@@ -80,20 +80,20 @@ def test_the_options_have_one_name_default_and_help_in_all_commands(command):
     params = {p.name: p for p in _load(command).params}
     usual = {p.name: p for p in _load("featurize").params}
     for name in OPTIONS:
-        told, expected = ((p.opts, p.help, p.default) for p in (params[name], usual[name]))
-        assert told == expected
+        own, expected = ((p.opts, p.help, p.default) for p in (params[name], usual[name]))
+        assert own == expected
     assert ("chain" in params) == (command not in ("design", "score"))
     assert "read" not in params
 
 
 @pytest.mark.parametrize(("options", "residues", "chains", "seventh"), WAYS)
-def test_predict_and_embed_read_as_told(run, odd, checkpoint, tmp_path, options, residues, chains, seventh):
-    result = run("predict", checkpoint, odd, *options, "-o", tmp_path / "out.csv")
+def test_predict_and_embed_use_the_options(run, small_file, checkpoint, tmp_path, options, residues, chains, seventh):
+    result = run("predict", checkpoint, small_file, *options, "-o", tmp_path / "out.csv")
     assert result.code == 0, result.err
     rows = list(csv.DictReader((tmp_path / "out.csv").open()))  # one a chain: so the model was trained
     assert sum(int(row["residues"]) for row in rows) == residues
     assert [row["chains"] for row in rows] == chains.split(",")
-    result = run("embed", checkpoint, odd, *options, "-o", tmp_path / "out.npz")
+    result = run("embed", checkpoint, small_file, *options, "-o", tmp_path / "out.npz")
     assert result.code == 0, result.err
     found = np.load(tmp_path / "out.npz")
     assert len(found["node"]) == residues
@@ -101,25 +101,25 @@ def test_predict_and_embed_read_as_told(run, odd, checkpoint, tmp_path, options,
 
 
 @pytest.mark.parametrize(("options", "residues", "chains", "seventh"), WAYS)
-def test_featurize_and_view_read_as_told(run, odd, tmp_path, options, residues, chains, seventh):
-    result = run("featurize", odd, *options, "-o", tmp_path / "graphs")
+def test_featurize_and_view_use_the_options(run, small_file, tmp_path, options, residues, chains, seventh):
+    result = run("featurize", small_file, *options, "-o", tmp_path / "graphs")
     assert result.code == 0, result.err
     graph = GraphStore(tmp_path / "graphs")[0]
     assert len(graph.residue_ids) == residues
     assert THREE_LETTER[graph.aatype[6]] == seventh
-    result = run("view", odd, *options, "-o", tmp_path / "out.html")
+    result = run("view", small_file, *options, "-o", tmp_path / "out.html")
     assert result.code == 0, result.err
     assert f"odd: {residues} residues" in result.out
 
 
-def test_attention_reads_as_told(run, odd, tmp_path):
-    result = run("attention", "transformer", odd, "--assembly", "1", "--model-number", "2", "-o", tmp_path / "out")
+def test_attention_uses_the_options(run, small_file, tmp_path):
+    result = run("attention", "transformer", small_file, "--assembly", "1", "--model-number", "2", "-o", tmp_path / "out")
     assert result.code == 0, result.err
     assert "odd, 20 residues" in result.out
 
 
 @pytest.mark.parametrize("command", ["design", "score"])
-def test_design_and_score_hand_on_how_to_read(run, odd, tmp_path, monkeypatch, command):
+def test_design_and_score_use_the_options(run, small_file, tmp_path, monkeypatch, command):
     given = {}
 
     def graphs(sources, plan, *, read, **options):
@@ -129,7 +129,7 @@ def test_design_and_score_hand_on_how_to_read(run, odd, tmp_path, monkeypatch, c
     monkeypatch.setattr(f"protgraph.cli.{command}.load_model", lambda *_: SimpleNamespace(plan=None))
     monkeypatch.setattr("protgraph.featurize.iter_graphs", graphs)
     options = ["--altloc", "B", "--assembly", "1", "--model-number", 2]
-    result = run(command, odd, *options, "-o", tmp_path / f"out.{'csv' if command == 'score' else 'fasta'}")
+    result = run(command, small_file, *options, "-o", tmp_path / f"out.{'csv' if command == 'score' else 'fasta'}")
     assert (result.code, "enough" in result.err) == (2, True)
     assert given["read"] == ReadOptions(altloc="B", assembly="1", model_number=2)
 
@@ -138,21 +138,21 @@ def test_design_and_score_hand_on_how_to_read(run, odd, tmp_path, monkeypatch, c
     ("options", "message"),
     [(["--altloc", "best"], "'best'"), (["--model-number", "0"], "model_number 0")],
 )
-def test_what_has_no_meaning_is_refused_before_anything_is_read(run, odd, tmp_path, options, message):
-    result = run("featurize", odd, *options, "-o", tmp_path / "graphs")
+def test_invalid_options_are_errors_before_any_file_is_read(run, small_file, tmp_path, options, message):
+    result = run("featurize", small_file, *options, "-o", tmp_path / "graphs")
     assert result.code == 2
     assert message in result.err
     assert not (tmp_path / "graphs.manifest.tsv").exists()
 
 
-def test_a_model_that_the_file_lacks_is_a_failure_of_the_file(run, odd, checkpoint, tmp_path):
-    result = run("predict", checkpoint, odd, "--model-number", "3", "-o", tmp_path / "out.csv")
+def test_a_model_that_the_file_lacks_is_a_failure_of_the_file(run, small_file, checkpoint, tmp_path):
+    result = run("predict", checkpoint, small_file, "--model-number", "3", "-o", tmp_path / "out.csv")
     assert result.code == 2
     [row] = csv.DictReader((tmp_path / "out.csv.failures.csv").open())
     assert row["error_type"] == "SelectionError" and "model 3" in row["message"]
 
 
-def test_molviewspec_refers_to_the_file_as_it_is(run, odd, tmp_path):
-    result = run("view", odd, "--assembly", "1", "--format", "molviewspec", "-o", tmp_path / "out.mvsj")
+def test_molviewspec_supports_neither_assembly_nor_model(run, small_file, tmp_path):
+    result = run("view", small_file, "--assembly", "1", "--format", "molviewspec", "-o", tmp_path / "out.mvsj")
     assert result.code == 2
     assert "--assembly" in result.err

@@ -295,7 +295,7 @@ def test_a_layer_without_effect_on_the_head_is_dead():
         ([LIFT, component("model_test_mx")], {}, UnknownNameError, "model_test_mix"),
         ([component("model_test_lift", reads=["pos"])], {}, WiringError, "pos"),
         ([LIFT, component("model_test_undeclared")], {}, WiringError, r"model_test_undeclared.*\['h'\]"),
-        ([LIFT], {"features": ["model_test_height", "model_test_height"]}, WiringError, "there already"),
+        ([LIFT], {"features": ["model_test_height", "model_test_height"]}, WiringError, "exists already"),
         (
             [LIFT],
             {"heads": {"model_test_head": {"biass": True}}},

@@ -1,4 +1,4 @@
-"""Predictions and vectors are the model's own, row for row, and a broken file spoils only itself."""
+"""Predictions and embeddings are those of the model, row by row; a broken file fails alone."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def one(structures_dir):
     return structures_dir / "1orc.bcif"
 
 
-def test_rows_are_residues_and_probabilities_the_models_own(trained, one):
-    said = predict(trained.checkpoint(), [one], device="cpu")
+def test_rows_have_the_probabilities_of_the_model(trained, one):
+    result = predict(trained.checkpoint(), [one], device="cpu")
     residues = clean(load_structure(one))
     with torch.no_grad():
         p = trained.model(trained.model.plan.precompute(residues))["logits"].softmax(1)
-    assert said.columns == ("file", "chain", "res_id", "ins_code", "res_name", "predicted", "p_no", "p_yes")
-    assert said.failures == []
-    assert said.exit_code == 0
-    assert predict(trained.checkpoint(), str(one), device="cpu").rows == said.rows  # a path, not its letters
-    assert len(said.rows) == len(residues)
-    for i, row in enumerate(said.rows):
+    assert result.columns == ("file", "chain", "res_id", "ins_code", "res_name", "predicted", "p_no", "p_yes")
+    assert result.failures == []
+    assert result.exit_code == 0
+    assert predict(trained.checkpoint(), str(one), device="cpu").rows == result.rows  # a path, not its letters
+    assert len(result.rows) == len(residues)
+    for i, row in enumerate(result.rows):
         assert row[:5] == (str(one), residues.chain[i], residues.res_id[i], residues.ins_code[i], residues.res_name[i])
         assert row[5] == ("no", "yes")[int(p[i].argmax())]
         assert row[6:] == pytest.approx(tuple(p[i].tolist()), abs=1e-6)
@@ -53,12 +53,12 @@ def test_yes_no_labels_are_cut_at_the_threshold_of_training(small, tiny, quick, 
 def test_values_of_a_protein_are_one_row(small, tiny, quick, structures_dir):
     result = fit(tiny, small, "size", config=replace(quick, epochs=1))
     files = [structures_dir / "1ubq.bcif", structures_dir / "1hf9.bcif"]
-    said = predict(result.checkpoint(), files, device="cpu")
-    assert said.columns == ("file", "protein", "chains", "residues", "size")
-    assert [row[1:4] for row in said.rows] == [("1ubq", "A", 76), ("1hf9", "A", 41), ("1hf9", "B", 41)]
+    result = predict(result.checkpoint(), files, device="cpu")
+    assert result.columns == ("file", "protein", "chains", "residues", "size")
+    assert [row[1:4] for row in result.rows] == [("1ubq", "A", 76), ("1hf9", "A", 41), ("1hf9", "B", 41)]
 
 
-def test_a_model_of_single_chains_sees_single_chains(trained, structures_dir):
+def test_a_model_of_single_chains_gets_single_chains(trained, structures_dir):
     file = structures_dir / "1hf9.bcif"
     together = predict(trained.checkpoint(), [file], device="cpu").rows
     options = [ReadOptions(chains=[chain]) for chain in "AB"]
@@ -77,7 +77,7 @@ def test_batches_do_not_change_predictions(trained, structures_dir):
     np.testing.assert_allclose([r[6] for r in a.rows], [r[6] for r in b.rows], atol=1e-5)
 
 
-def test_inverse_folding_does_not_depend_on_what_it_must_not_see(small, tiny, quick, one, tmp_path):
+def test_inverse_folding_does_not_depend_on_hidden_information(small, tiny, quick, one, tmp_path):
     # The same backbone as poly-glycine without side chains: another sequence, the same prediction.
     checkpoint = fit(tiny, small, "inverse_folding", config=replace(quick, epochs=1)).checkpoint()
     atoms = load_structure(one).atoms
@@ -90,72 +90,72 @@ def test_inverse_folding_does_not_depend_on_what_it_must_not_see(small, tiny, qu
     assert [r[5:] for r in real] == [r[5:] for r in bare]
 
 
-def test_broken_files_are_listed_and_the_others_go_on(trained, one, tmp_path):
+def test_broken_files_are_listed_and_the_others_continue(trained, one, tmp_path):
     (tmp_path / "text.pdb").write_text("nothing here\n")
     files = [tmp_path / "gone.cif", one, tmp_path / "text.pdb"]
-    said = predict(trained.checkpoint(), files, device="cpu")
-    assert [f.source for f in said.failures] == [str(files[0]), str(files[2])]
-    assert len(said.rows) == 64
-    assert said.exit_code == 1
+    result = predict(trained.checkpoint(), files, device="cpu")
+    assert [f.source for f in result.failures] == [str(files[0]), str(files[2])]
+    assert len(result.rows) == 64
+    assert result.exit_code == 1
     assert predict(trained.checkpoint(), files[:1], device="cpu").exit_code == 2
-    write_failures(tmp_path / "failed.csv", said.failures)
+    write_failures(tmp_path / "failed.csv", result.failures)
     with open(tmp_path / "failed.csv", newline="") as file:
         assert [row["source"] for row in csv.DictReader(file)] == [str(files[0]), str(files[2])]
 
 
 def test_an_unknown_chain_is_a_failure_of_that_file(trained, one):
-    said = predict(trained.checkpoint(), [one], read=ReadOptions(chains=["Q"]), device="cpu")
-    assert said.rows == []
-    assert "'Q'" in said.failures[0].reason
+    result = predict(trained.checkpoint(), [one], read=ReadOptions(chains=["Q"]), device="cpu")
+    assert result.rows == []
+    assert "'Q'" in result.failures[0].reason
 
 
 def test_a_table_comes_back_from_csv_to_the_last_bit(trained, one, tmp_path):
-    said = predict(trained.checkpoint(), [one], device="cpu")
-    said.write_csv(tmp_path / "out.csv")
+    result = predict(trained.checkpoint(), [one], device="cpu")
+    result.write_csv(tmp_path / "out.csv")
     with open(tmp_path / "out.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert tuple(rows[0]) == said.columns
-    assert [np.float32(r["p_yes"]) for r in rows] == [np.float32(r[-1]) for r in said.rows]
+    assert tuple(rows[0]) == result.columns
+    assert [np.float32(r["p_yes"]) for r in rows] == [np.float32(r[-1]) for r in result.rows]
 
 
 def test_node_vectors_are_what_the_head_reads_and_protein_vectors_their_means(trained, structures_dir):
     files = [structures_dir / "1ubq.bcif", structures_dir / "1hf9.bcif"]
-    made = embed(trained.checkpoint(), files, device="cpu")
-    assert (made.names, made.chains) == (("1ubq", "1hf9", "1hf9"), ("A", "A", "B"))
-    assert made.ptr.tolist() == [0, 76, 117, 158]
+    embeddings = embed(trained.checkpoint(), files, device="cpu")
+    assert (embeddings.names, embeddings.chains) == (("1ubq", "1hf9", "1hf9"), ("A", "A", "B"))
+    assert embeddings.ptr.tolist() == [0, 76, 117, 158]
     residues = clean(load_structure(files[0]))
     with torch.no_grad():
         h = trained.model.embed(trained.model.plan.precompute(residues))["h"]
-    np.testing.assert_allclose(made.node[:76], h.numpy(), atol=1e-5)
-    np.testing.assert_allclose(made.protein[0], h.mean(0).numpy(), atol=1e-5)
-    assert made.residues[:76].tolist() == residues.ids
-    assert made.residues[117] == "B:1"
+    np.testing.assert_allclose(embeddings.node[:76], h.numpy(), atol=1e-5)
+    np.testing.assert_allclose(embeddings.protein[0], h.mean(0).numpy(), atol=1e-5)
+    assert embeddings.residues[:76].tolist() == residues.ids
+    assert embeddings.residues[117] == "B:1"
 
 
 def test_vectors_are_written_and_come_back(trained, structures_dir, tmp_path):
-    made = embed(trained.checkpoint(), [structures_dir / "1hf9.bcif", tmp_path / "gone.cif"], device="cpu")
-    assert made.exit_code == 1
-    assert made.write(tmp_path / "v.npz") == [tmp_path / "v.npz"]
+    embeddings = embed(trained.checkpoint(), [structures_dir / "1hf9.bcif", tmp_path / "gone.cif"], device="cpu")
+    assert embeddings.exit_code == 1
+    assert embeddings.write(tmp_path / "v.npz") == [tmp_path / "v.npz"]
     with np.load(tmp_path / "v.npz", allow_pickle=False) as file:
         for name in ("ptr", "node", "protein", "residues", "names", "chains", "files"):
-            np.testing.assert_array_equal(file[name], getattr(made, name))
-    nodes, proteins = made.write(tmp_path / "v.parquet")
+            np.testing.assert_array_equal(file[name], getattr(embeddings, name))
+    nodes, proteins = embeddings.write(tmp_path / "v.parquet")
     table = pq.read_table(nodes)
-    np.testing.assert_array_equal(np.stack(table["vector"].to_pylist()).astype(np.float32), made.node)
-    assert table["residue"].to_pylist() == made.residues.tolist()
+    np.testing.assert_array_equal(np.stack(table["vector"].to_pylist()).astype(np.float32), embeddings.node)
+    assert table["residue"].to_pylist() == embeddings.residues.tolist()
     assert table["chains"].to_pylist() == ["A"] * 41 + ["B"] * 41
     table = pq.read_table(proteins)
-    np.testing.assert_array_equal(np.stack(table["vector"].to_pylist()).astype(np.float32), made.protein)
+    np.testing.assert_array_equal(np.stack(table["vector"].to_pylist()).astype(np.float32), embeddings.protein)
     assert table["residues"].to_pylist() == [41, 41]
     with pytest.raises(OptionError, match="v.txt"):
-        made.write(tmp_path / "v.txt")
+        embeddings.write(tmp_path / "v.txt")
 
 
 def test_vectors_of_no_file_are_none(trained, tmp_path):
-    made = embed(trained.checkpoint(), [tmp_path / "gone.cif"], device="cpu")
-    assert made.exit_code == 2
-    assert made.node.shape == (0, 16)
-    assert made.write(tmp_path / "v.parquet")
+    embeddings = embed(trained.checkpoint(), [tmp_path / "gone.cif"], device="cpu")
+    assert embeddings.exit_code == 2
+    assert embeddings.node.shape == (0, 16)
+    assert embeddings.write(tmp_path / "v.parquet")
 
 
 def test_who_only_predicts_waits_for_neither_lightning_nor_torchmetrics():

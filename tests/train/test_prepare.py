@@ -1,4 +1,4 @@
-"""Prepared graphs are what featurizers make of what the task lets be seen, and what fails is told."""
+"""Prepared graphs are the features of the visible part of each protein, with labels; failures are listed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_prepared_graphs_are_those_of_the_files_with_their_labels(small, plan, s
     assert prepared.sizes["test"] == (2, 64 + 58)
 
 
-def test_the_second_time_nothing_is_read_or_made(small, plan, tmp_path, monkeypatch):
+def test_a_second_preparation_reads_and_computes_nothing(small, plan, tmp_path, monkeypatch):
     task = resolve_task("helix", small)
     first = prepare(small, task, plan, cache=tmp_path)
 
@@ -75,7 +75,7 @@ def test_a_file_is_read_once_for_all_its_chains_tasks_and_features(small, plan, 
 
 
 @pytest.mark.parametrize("what", ["options", "task", "labels", "split"])
-def test_anything_that_changes_the_graphs_makes_others(what, small, plan, structures_dir, tmp_path):
+def test_a_change_of_any_input_gives_other_graphs(what, small, plan, structures_dir, tmp_path):
     task = resolve_task("helix", small)
     first = prepare(small, task, plan, cache=tmp_path).splits["train"]
     other = small
@@ -100,7 +100,7 @@ def test_anything_that_changes_the_graphs_makes_others(what, small, plan, struct
         assert not torch.equal(second[0].y, first[0].y)
 
 
-def test_an_edited_featurizer_makes_its_graphs_again(small, tmp_path, monkeypatch):
+def test_graphs_of_an_edited_featurizer_are_computed_again(small, tmp_path, monkeypatch):
     plan = FeaturePlan(FEATURES)
     first = prepare(small, resolve_task("helix", small), plan, cache=tmp_path)
     monkeypatch.setattr(sys.modules["protgraph.train.prepare"], "component_digest", lambda component: "edited")
@@ -112,7 +112,7 @@ SEEN: dict[str, list] = {}
 
 
 class SpyForPrepare(StructureFeaturizer):
-    """Keeps what it was shown."""
+    """Record the residues that it gets."""
 
     writes = ("b_factor",)
 
@@ -125,12 +125,12 @@ class SpyForPrepare(StructureFeaturizer):
 
 
 @pytest.mark.parametrize("feature", ["dssp", "dssp_hydrogen_bond"])
-def test_a_feature_that_is_the_answer_is_refused(small, tmp_path, feature):
+def test_a_featurizer_that_computes_the_label_is_an_error(small, tmp_path, feature):
     with pytest.raises(LeakError, match=rf"'secondary_structure'.*'{feature}'"):
         prepare(small, builtin.SECONDARY_STRUCTURE, FeaturePlan(["dihedral", feature]), cache=tmp_path)
 
 
-def test_a_foreign_featurizer_never_sees_what_the_task_hides(small, tmp_path):
+def test_featurizers_of_plugins_get_no_hidden_information(small, tmp_path):
     SEEN.clear()
     registry.featurizers.register("spy_for_prepare", SpyForPrepare)
     task = resolve_task("inverse_folding", small)
@@ -146,7 +146,7 @@ def test_a_foreign_featurizer_never_sees_what_the_task_hides(small, tmp_path):
     assert len(set(graph.y.tolist())) > 5
 
 
-def test_a_featurizer_without_source_is_never_kept(small, tmp_path):
+def test_graphs_of_a_featurizer_without_source_are_not_cached(small, tmp_path):
     space: dict = {"__name__": "__main__", "StructureFeaturizer": StructureFeaturizer}
     code = """
 class Typed(StructureFeaturizer):
@@ -161,7 +161,7 @@ class Typed(StructureFeaturizer):
     assert not (tmp_path / "graphs").exists()
 
 
-def test_broken_files_are_listed_and_the_rest_goes_on(small, structures_dir, plan, tmp_path):
+def test_broken_files_are_listed_and_the_others_continue(small, structures_dir, plan, tmp_path):
     folder = tmp_path / "files"
     folder.mkdir()
     for name in ("1crn", "1ubq", "2erl"):
@@ -172,12 +172,12 @@ def test_broken_files_are_listed_and_the_rest_goes_on(small, structures_dir, pla
     prepared = prepare(mixed, builtin.INVERSE_FOLDING, plan, cache=tmp_path / "kept")
     assert {split: store.names for split, store in prepared.splits.items()} == {"train": ["1crn_A"], "val": ["1ubq_A"]}
     assert [f.protein for f in prepared.failures] == ["text_A", "gone_A", "2erl_Z"]
-    assert "no chain 'Z'" in prepared.failures[2].reason
+    assert "'Z'" in prepared.failures[2].reason
     again = prepare(mixed, builtin.INVERSE_FOLDING, plan, cache=tmp_path / "kept")
     assert again.failures == prepared.failures
 
 
-def test_a_featurizer_that_raises_spoils_only_the_protein(small, tmp_path):
+def test_an_error_of_a_featurizer_fails_one_protein(small, tmp_path):
     class Picky(StructureFeaturizer):
         writes = ("b_factor",)
 
@@ -191,7 +191,7 @@ def test_a_featurizer_that_raises_spoils_only_the_protein(small, tmp_path):
     assert [(f.protein, f.reason) for f in prepared.failures] == [("2erl_A", "ZeroDivisionError: too short for me")]
 
 
-def test_labels_of_absent_residues_stop_everything_and_are_named(small, plan, tmp_path):
+def test_labels_of_absent_residues_are_an_error_with_their_names(small, plan, tmp_path):
     broken = type(small)(small.examples("helix")[0].path.parent)
     chain, number, code = np.array(["A", "A"]), np.array([1, 900]), np.array(["", "B"])
     broken.labels = lambda task, example: ResidueLabels(chain, number, code, np.array([0, 1]), example.id)
@@ -199,13 +199,13 @@ def test_labels_of_absent_residues_stop_everything_and_are_named(small, plan, tm
         prepare(broken, resolve_task("helix", small), plan, cache=tmp_path)
 
 
-def test_without_a_training_protein_the_first_reason_is_told(small, plan, tmp_path):
+def test_no_training_protein_is_an_error_with_the_first_failure(small, plan, tmp_path):
     empty = type(small)(tmp_path, {"train": ("aaaa_A", "bbbb_A")})
     with pytest.raises(DatasetError, match="'inverse_folding'.*2 failures.*aaaa"):
         prepare(empty, builtin.INVERSE_FOLDING, plan, cache=tmp_path)
 
 
-def test_damaged_prepared_data_are_made_again(small, plan, tmp_path):
+def test_damaged_prepared_data_are_computed_again(small, plan, tmp_path):
     task = resolve_task("helix", small)
     store = prepare(small, task, plan, cache=tmp_path).splits["train"]
     expected = store[0].y.clone()
@@ -213,7 +213,7 @@ def test_damaged_prepared_data_are_made_again(small, plan, tmp_path):
     assert torch.equal(prepare(small, task, plan, cache=tmp_path).splits["train"][0].y, expected)
 
 
-def test_of_two_that_prepare_the_same_the_first_wins(small, plan, tmp_path, monkeypatch):
+def test_of_two_concurrent_writers_the_first_wins(small, plan, tmp_path, monkeypatch):
     task, replace_file = resolve_task("helix", small), os.replace
 
     def overtaken(source, target):
@@ -227,7 +227,7 @@ def test_of_two_that_prepare_the_same_the_first_wins(small, plan, tmp_path, monk
     assert len(list((tmp_path / "graphs").iterdir())) == 1
 
 
-def test_a_dataset_with_its_own_way_to_proteins_is_asked_for_them(small, plan, structures_dir, tmp_path):
+def test_a_dataset_may_read_its_proteins_itself(small, plan, structures_dir, tmp_path):
     class OwnWay(type(small)):
         def read(self, example: Example):
             return clean(load_structure(structures_dir / f"{example.path.stem}.bcif"), chains=example.chains)
@@ -241,12 +241,12 @@ def test_a_dataset_with_its_own_way_to_proteins_is_asked_for_them(small, plan, s
 
 
 def test_progress_counts_every_protein(small, plan, tmp_path):
-    told = []
-    prepare(small, resolve_task("helix", small), plan, cache=tmp_path, progress=lambda done, of: told.append((done, of)))
-    assert told == [(i, 12) for i in range(1, 13)]
+    calls = []
+    prepare(small, resolve_task("helix", small), plan, cache=tmp_path, progress=lambda done, of: calls.append((done, of)))
+    assert calls == [(i, 12) for i in range(1, 13)]
 
 
-def test_names_stand_for_datasets_and_tasks(small):
+def test_names_resolve_to_datasets_and_tasks(small):
     registry.datasets.register("small_for_prepare", small)
     assert load_dataset("small_for_prepare") is small
     assert load_dataset(small) is small
@@ -254,10 +254,10 @@ def test_names_stand_for_datasets_and_tasks(small):
     assert resolve_task("size", small).monitor == "rmse"
 
 
-def test_a_registered_name_with_another_meaning_is_refused(small):
+def test_another_target_under_a_registered_name_is_an_error(small):
     other = type(small)(small.examples("helix")[0].path.parent)
     other.target = lambda task: small.target("helix")
-    with pytest.raises(DatasetError, match="Call the dataset's task something else"):
+    with pytest.raises(DatasetError, match="'inverse_folding'"):
         resolve_task("inverse_folding", other)
 
 
@@ -272,7 +272,7 @@ def test_several_processes_read_the_same_residues(small, plan, tmp_path, monkeyp
         assert torch.equal(a.y, b.y)
 
 
-def test_a_task_whose_labels_are_derived_otherwise_is_prepared_anew(small, tiny, tmp_path):
+def test_another_derivation_of_labels_is_prepared_again(small, tiny, tmp_path):
     def counting(by):
         def derive(residues):
             return np.full((len(residues), 1), by, np.float32)

@@ -189,7 +189,7 @@ def test_a_model_of_structures_refuses_sequences_by_name(trained, tmp_path):
     (tmp_path / "made.fa").write_text(">first\nMKTAYIAKQR\n")
     said = predict(trained.checkpoint(), [tmp_path / "made.fa"], device="cpu")
     assert said.exit_code == 2
-    assert "needs coordinates, and of 'first' there is only the sequence" in said.failures[0].reason
+    assert said.failures[0].error_type == "MissingCoordinatesError" and "'first'" in said.failures[0].message
 
 
 def test_labels_of_fasta_records_train_a_model(window, tmp_path):

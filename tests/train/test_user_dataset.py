@@ -1,4 +1,4 @@
-"""A folder of one's own files is a dataset for the task that is asked, with a table and without."""
+"""A folder of user files is a dataset for a task, with a label table and without."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_tasks_without_labels_are_those_that_derive_or_restore():
 
 
 @pytest.mark.parametrize("name", WITHOUT)
-def test_a_task_that_finds_its_labels_needs_a_folder_alone(folder, name):
+def test_a_task_that_derives_labels_needs_only_a_folder(folder, name):
     data = get(folder, task=name)
     task = resolve_task(name, data)
     assert data.tasks() == [name] and task is registry.tasks.get(name)
@@ -61,7 +61,7 @@ def test_a_task_that_finds_its_labels_needs_a_folder_alone(folder, name):
     assert prepared.failures == () and set(prepared.splits) == {"train", "val", "test"}
 
 
-def test_labels_are_those_that_the_task_finds(folder):
+def test_labels_are_those_that_the_task_derives(folder):
     data = get(folder, task="secondary_structure")
     prepared = prepare(data, builtin.SECONDARY_STRUCTURE, FeaturePlan([]), cache=folder.parent / "cache")
     example = data.examples("secondary_structure", "val")[0]
@@ -82,7 +82,7 @@ def test_a_label_column_is_a_task_and_all_together_are_one(folder, table):
     assert get(folder, table, "kd", kind="classification").target("kd").kind == "classification"
 
 
-def test_a_column_comes_before_a_task_of_its_name(folder, table):
+def test_a_label_column_has_priority_over_a_task_of_its_name(folder, table):
     table.write_text(table.read_text().replace("size", "b_factor"))
     data = get(folder, table, "b_factor")
     assert data.has_labels and data.target("b_factor").level == "graph"
@@ -111,7 +111,7 @@ def test_a_label_table_that_no_task_uses_is_an_error(folder, table):
     own.check_labels_are_used([get(folder, table, "secondary_structure")])
 
 
-def test_a_task_that_needs_labels_says_what_to_give(folder, table):
+def test_missing_labels_are_an_error_with_the_tasks_that_need_none(folder, table):
     with pytest.raises(DatasetError, match="'ligand_binding'") as error:
         get(folder, task="ligand_binding")
     assert f"Tasks that need none: {', '.join(WITHOUT)}." in str(error.value)
@@ -122,7 +122,7 @@ def test_a_task_that_needs_labels_says_what_to_give(folder, table):
         get(folder, table, "mine")
 
 
-def test_names_are_datasets_before_they_are_folders(folder, table, monkeypatch):
+def test_registered_datasets_have_priority_over_folders(folder, table, monkeypatch):
     monkeypatch.chdir(folder.parent)
     folder.rename("pdb_core")
     assert load_dataset("pdb_core").version == "1.0"
@@ -144,7 +144,7 @@ def test_a_protein_without_a_label_is_listed(folder):
     assert [failure.protein for failure in prepared.failures] == ["broken"]
 
 
-def test_a_constant_b_factor_is_no_label(folder):
+def test_a_constant_b_factor_is_not_a_label(folder):
     lines = []
     for i in range(1, 9):
         atoms = ((" N  ", 0.0, "N"), (" CA ", 1.5, "C"), (" C  ", 2.5, "C"))

@@ -77,7 +77,7 @@ def write_graph_file(
         meta = {"info": dict(info), "strings": strings, "plain": plain, "residues": described}
         metadata = {key: json.dumps(value) for key, value in meta.items()}
     except (TypeError, ValueError) as e:
-        raise FieldError(f"graph {graph.name!r} cannot be written: {e}. Attributes must be arrays or plain data.") from e
+        raise FieldError(f"graph {graph.name!r} cannot be written: {e}. Allowed: arrays and plain data.") from e
     codes = {key: _codes(a) if key in strings else np.ascontiguousarray(a) for key, a in arrays.items()}
     with atomic_write(path) as temporary:
         save_file(codes, temporary, metadata=metadata)

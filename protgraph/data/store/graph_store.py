@@ -253,7 +253,8 @@ def _open(path: Path, name: str, known: Mapping[str, Any]) -> np.ndarray:
         raise DatasetError(f"{file} is missing or incomplete. Write the store again.") from e
     if array.dtype.str != known["dtype"] or list(array.shape) != known["shape"]:
         raise DatasetError(
-            f"{file} holds {array.dtype} {array.shape}, not {known['dtype']} {tuple(known['shape'])}. Write the store again."
+            f"{file} holds {array.dtype} {array.shape}, not {known['dtype']} {tuple(known['shape'])}. "
+            "Write the store again."
         )
     return np.asarray(array)  # slices of a plain array are cheaper than of np.memmap
 

@@ -1,4 +1,8 @@
-"""Batches of proteins: which proteins go together in an epoch, and torch's ``DataLoader`` over them."""
+"""Batching: proteins packed into batches by residues, and torch's ``DataLoader`` over them.
+
+Not PyG's DynamicBatchSampler: it has no order by seed and epoch, no buckets of similar length, and cannot be resumed
+(2.8, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from protgraph.errors import OptionError
 
 __all__ = ["ProteinBatches", "loader", "pack"]
 
-WINDOW = 32  # bucketing sorts this many batches' worth of proteins by length at a time
+WINDOW = 32  # batches whose proteins are sorted by length together
 
 
 T = TypeVar("T")
@@ -62,24 +66,24 @@ class _Source(Protocol):
 
 
 class ProteinBatches(Sampler[list[int]]):
-    """Which proteins make each batch of an epoch; the same seed and epoch give the same batches.
+    """Sampler of batches of proteins; the same seed and epoch give the same batches.
 
     Parameters
     ----------
     sizes : sequence of int
-        Nodes of every protein of the source.
+        Number of nodes of every protein of the source.
     indices : sequence of int, optional
-        The proteins to take; all by default.
+        Proteins to use; all by default.
     batch_size : int, optional
-        Proteins a batch.
+        Proteins per batch.
     max_nodes : int, optional
-        Instead of ``batch_size``: as many proteins as fit into this many nodes. A larger protein goes alone.
+        Largest number of nodes per batch, instead of ``batch_size``. A larger protein is a batch of its own.
     shuffle : bool
-        Another order every epoch.
+        Use another order in every epoch.
     bucket : bool
-        Put proteins of similar length together (padded layers waste less), in random order of batches if shuffled.
+        Batch proteins of similar length (less padding); the order of batches is random if ``shuffle``.
     seed, epoch : int
-        Of the shuffling; :meth:`set_epoch` changes the latter.
+        Seed and epoch of the order; :meth:`set_epoch` changes the epoch.
     """
 
     def __init__(
@@ -95,23 +99,23 @@ class ProteinBatches(Sampler[list[int]]):
         epoch: int = 0,
     ) -> None:
         if (batch_size is None) == (max_nodes is None):
-            raise OptionError(f"give batch_size or max_nodes, one of them; got {batch_size=}, {max_nodes=}")
+            raise OptionError(f"ProteinBatches: {batch_size=}, {max_nodes=}. Give exactly one of them.")
         if (max_nodes if batch_size is None else batch_size) < 1:
-            raise OptionError(f"a batch holds at least 1; got {batch_size=}, {max_nodes=}")
+            raise OptionError(f"ProteinBatches: {batch_size=}, {max_nodes=}. Allowed: 1 or more.")
         self.sizes = np.asarray(sizes, dtype=np.int64)
         self.indices = np.arange(len(self.sizes)) if indices is None else np.asarray(indices, dtype=np.int64)
         self.batch_size, self.max_nodes = batch_size, max_nodes
         self.shuffle, self.bucket = shuffle, bucket
         self.seed, self.epoch = seed, epoch
-        self._made: tuple[int, list[list[int]]] | None = None
+        self._cached: tuple[int, list[list[int]]] | None = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Which epoch's order comes next."""
+        """Set the epoch whose order comes next."""
         self.epoch = epoch
 
     @property
     def sampler(self) -> ProteinBatches:
-        """Itself: where Lightning looks for the ``set_epoch`` that it calls before every epoch."""
+        """This sampler; Lightning calls ``set_epoch`` of a loader's ``batch_sampler.sampler`` before every epoch."""
         return self
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -121,9 +125,9 @@ class ProteinBatches(Sampler[list[int]]):
         return len(self._batches())
 
     def _batches(self) -> list[list[int]]:
-        if self._made is None or self._made[0] != self.epoch:
-            self._made = self.epoch, self._make()
-        return self._made[1]
+        if self._cached is None or self._cached[0] != self.epoch:
+            self._cached = self.epoch, self._make()
+        return self._cached[1]
 
     def _make(self) -> list[list[int]]:
         rng = np.random.default_rng([self.seed, self.epoch])
@@ -140,8 +144,8 @@ class ProteinBatches(Sampler[list[int]]):
         return batches
 
     def _window(self, order: np.ndarray) -> int:
-        a_batch = self.batch_size or max(1, round(self.max_nodes / max(self.sizes[order].mean(), 1)))
-        return WINDOW * a_batch
+        per_batch = self.batch_size or max(1, round(self.max_nodes / max(self.sizes[order].mean(), 1)))
+        return WINDOW * per_batch
 
 
 def loader(
@@ -157,25 +161,24 @@ def loader(
     num_workers: int = 0,
     pin_memory: bool = False,
 ) -> DataLoader:
-    """Batches of a :class:`~protgraph.data.store.graph_store.GraphStore` or of a list of graphs.
+    """Return a ``DataLoader`` over a :class:`~protgraph.data.store.GraphStore` or a list of graphs.
 
     Parameters
     ----------
-    source : Store or sequence of ProteinGraph
-        The proteins.
+    source : GraphStore or sequence of ProteinGraph
     indices, batch_size, max_nodes, shuffle, bucket, seed, epoch
         See :class:`ProteinBatches`.
     num_workers : int
-        Processes that make batches ahead; a store is read from shared memory by each.
+        Processes that prefetch batches; each reads a store from shared memory.
     pin_memory : bool
-        Page-locked batches, which copy to a GPU while it computes.
+        Use page-locked batches, which are copied to a GPU while it computes.
 
     Returns
     -------
     DataLoader
-        Each item a batch; the global random state is left alone.
+        Each item is a batch. The global random state is not used.
     """
-    sizes, joined = _opened(source)
+    sizes, collate_fn = _sizes_and_collate(source)
     batches = ProteinBatches(
         sizes,
         indices=indices,
@@ -189,22 +192,24 @@ def loader(
     return DataLoader(
         range(len(sizes)),
         batch_sampler=batches,
-        collate_fn=joined,
+        collate_fn=collate_fn,
         num_workers=num_workers,
         pin_memory=pin_memory,
         persistent_workers=num_workers > 0,
-        generator=torch.Generator(),  # else torch draws from the global one at the start of every epoch
+        generator=torch.Generator(),  # by default torch uses the global one at the start of every epoch
     )
 
 
-def _opened(source: _Source | Sequence[ProteinGraph]) -> tuple[Sequence[int], Callable[[Sequence[int]], Batch]]:
+def _sizes_and_collate(
+    source: _Source | Sequence[ProteinGraph],
+) -> tuple[Sequence[int], Callable[[Sequence[int]], Batch]]:
     if hasattr(source, "collate"):
         return source.sizes, source.collate
     return [graph.num_nodes for graph in source], _Listed(source)
 
 
 class _Listed:
-    """Collates from a list; a class, so that worker processes can be given it."""
+    """Collate from a list; a class, so that it can be pickled for worker processes."""
 
     def __init__(self, graphs: Sequence[ProteinGraph]) -> None:
         self.graphs = graphs

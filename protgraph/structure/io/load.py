@@ -86,7 +86,8 @@ def load_structure(
     parsed = read_atoms(file, model=model_number, assembly=assembly)
     report = LossReport(models=parsed.models - 1, warnings=parsed.warnings)
     name = Path(Path(file.path).name.removesuffix(".gz")).stem
-    structure = resolve_atoms(parsed.atoms, name=name, source=file.path, form=parsed.format, altloc=altloc, report=report)
+    origin = {"name": name, "source": file.path, "form": parsed.format}
+    structure = resolve_atoms(parsed.atoms, **origin, altloc=altloc, report=report)
     structure = replace(structure, predicted=parsed.predicted)
     return structure if chains is None else select_chains(structure, chains)
 

@@ -12,6 +12,7 @@ from protgraph.errors import OptionError, SelectionError
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.residues.ligands import Ligands
 from protgraph.structure.residues.loss_report import LossReport
+from protgraph.structure.residues.noise import displace_backbone
 
 __all__ = ["BACKBONE", "HIDEABLE", "Residues"]
 
@@ -216,11 +217,12 @@ class Residues:
         if ligands is not None:
             step = sigma * rng.standard_normal(ligands.atom_pos.shape)
             ligands = replace(ligands, atom_pos=(ligands.atom_pos + step).astype(ligands.atom_pos.dtype))
+        pos, moved = displace_backbone(self.pos, self.backbone, backbone)
         return replace(
             self,
             ligands=ligands,
-            pos=(self.pos + backbone[:, 1]).astype(self.pos.dtype),
-            backbone=(self.backbone + backbone).astype(self.backbone.dtype),
+            pos=pos.astype(self.pos.dtype),
+            backbone=moved.astype(self.backbone.dtype),
             atom_pos=(self.atom_pos + atoms).astype(self.atom_pos.dtype),
         )
 
