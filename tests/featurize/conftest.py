@@ -46,7 +46,7 @@ def plan_of() -> Callable[[str], FeaturePlan]:
 
     def needed(name: str) -> list[str]:
         before = [writers[field] for field in featurizers.get(name).reads if field not in (*ALWAYS, "proteins")]
-        return [*(found for other in before for found in needed(other)), name]
+        return [*(writer for other in before for writer in needed(other)), name]
 
     def by_default(name: str) -> ComponentSpec:
         stated = getattr(featurizers.get(name), "conformity", None) or Conformity()

@@ -1,6 +1,6 @@
-"""The kinds of edges that `test_interaction.py` does not compare equal their definitions, pair by pair.
+"""Edges against their definitions, pair by pair, for the kinds that are not in `test_interaction_edges.py`.
 
-Definitions are written out over all pairs: no search tree, none of the functions that the kinds are made of.
+Definitions are loops over all pairs, without search trees and without functions of protgraph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.residues.alphabet import THREE_LETTER
 
 RADII = {"C": 1.7, "N": 1.55, "O": 1.52, "S": 1.8, "SE": 1.9, "P": 1.8, "AS": 1.85}  # Bondi 1964
-# donor and its two neighbors; donor, its neighbor X and a neighbor Y of X; donor that turns, its neighbor, D–H
+# donor and its two neighbors; donor, its neighbor X and a neighbor Y of X; rotating donor, its neighbor, length D–H
 OPPOSITE = {
     "HIS": [("ND1", "CG", "CE1"), ("NE2", "CD2", "CE1")],
     "TRP": [("NE1", "CD1", "CE2")],
@@ -29,17 +29,17 @@ PLANAR = {
     "GLN": [("NE2", "CD", "OE1"), ("NE2", "CD", "CG")],
     "ARG": [("NH1", "CZ", "NE"), ("NH1", "CZ", "NH2"), ("NH2", "CZ", "NE"), ("NH2", "CZ", "NH1")],
 }
-TURNING = {
+ROTATING = {
     "SER": ("OG", "CB", 0.96),
     "THR": ("OG1", "CB", 0.96),
     "TYR": ("OH", "CZ", 0.96),
     "LYS": ("NZ", "CE", 1.01),
 }
-TURN = np.radians(np.arange(0, 360, 0.5))
+ROTATIONS = np.radians(np.arange(0, 360, 0.5))
 
 
 def between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Distances ``(n, m)``; NaN where a point is missing."""
+    """Return distances ``(n, m)``; NaN for missing points."""
     return np.sqrt(((a[:, None].astype(np.float64) - b[None].astype(np.float64)) ** 2).sum(-1))
 
 
@@ -48,7 +48,7 @@ def along(v: np.ndarray) -> np.ndarray:
 
 
 class Protein:
-    """A structure as the definitions speak of it; kinds are ``(N, N)`` bool, from row to column."""
+    """Quantities of the definitions; kinds of edges are ``(N, N)`` bool, from row to column."""
 
     def __init__(self, residues: Residues) -> None:
         self.residues, self.n = residues, len(residues)
@@ -61,7 +61,7 @@ class Protein:
         self.offset = residues.seq_pos[None] - residues.seq_pos[:, None]  # column minus row
 
     def at(self, i: int, name: str) -> np.ndarray:
-        """Position of an atom, NaN where the residue lacks it."""
+        """Return the position of an atom; NaN if it is missing."""
         return self.xyz[self.number[i][name]] if name in self.number[i] else np.full(3, np.nan)
 
     def atoms(self, name: str) -> np.ndarray:
@@ -69,7 +69,7 @@ class Protein:
 
     @cached_property
     def measures(self) -> dict[str, np.ndarray]:
-        """Distances ``(N, N)`` between residues, infinite to themselves."""
+        """Distances ``(N, N)`` between residues, infinite on the diagonal."""
         n, ca, c = (self.atoms(name) for name in ("N", "CA", "C"))
         cb, centroid, nearest = self.atoms("CB"), ca.copy(), np.full((self.n, self.n), np.inf)
         for i in range(self.n):
@@ -81,15 +81,15 @@ class Protein:
             side = [a for name, a in self.number[i].items() if name not in ("N", "CA", "C", "O", "OXT")]
             centroid[i] = self.xyz[side].mean(0) if side else ca[i]
             np.minimum.at(nearest[i], self.owner, between(self.xyz[self.owner == i], self.xyz).min(0))
-        found = {"node": between(ca, ca), "cb": between(cb, cb), "centroid": between(centroid, centroid)}
-        found["any_atom"] = nearest
-        for d in found.values():
+        distances = {"node": between(ca, ca), "cb": between(cb, cb), "centroid": between(centroid, centroid)}
+        distances["any_atom"] = nearest
+        for d in distances.values():
             np.fill_diagonal(d, np.inf)
-        return found
+        return distances
 
     @cached_property
     def linked(self) -> np.ndarray:
-        """Whether the column follows the row in its chain, and the row's C is bound to its N."""
+        """True if the column is bonded to the row by a peptide bond."""
         bond = between(self.atoms("C"), self.atoms("N"))
         ca = between(self.atoms("CA"), self.atoms("CA"))
         near = np.where(np.isnan(bond), ca <= 4.3, bond <= 2.5)
@@ -97,16 +97,16 @@ class Protein:
 
     @cached_property
     def amides(self) -> np.ndarray:
-        """Hydrogens ``(N, 3)`` on backbone N, 1 Å away, antiparallel to the C=O before; NaN where there is none."""
-        found = np.full((self.n, 3), np.nan)
+        """Hydrogens ``(N, 3)`` 1 Å from backbone N, antiparallel to the previous C=O; NaN without one."""
+        hydrogens = np.full((self.n, 3), np.nan)
         for i, j in np.argwhere(self.linked):
             if self.kind[j] != "PRO":
-                found[j] = self.at(j, "N") + along(self.at(i, "C") - self.at(i, "O"))
-        return found
+                hydrogens[j] = self.at(j, "N") + along(self.at(i, "C") - self.at(i, "O"))
+        return hydrogens
 
 
 def nearest(distance: np.ndarray, k: int) -> np.ndarray:
-    """To each column from the k rows with the least distance; of equal ones, those with lower numbers."""
+    """Join each column with the k rows of least distance; ties go to lower indices."""
     joined = np.zeros(distance.shape, bool)
     for i, column in enumerate(distance.T):
         best = sorted((d, j) for j, d in enumerate(column.tolist()) if np.isfinite(d))[:k]
@@ -128,7 +128,7 @@ def disulfides(p: Protein) -> np.ndarray:
 
 
 def electrostatic(p: Protein) -> np.ndarray:
-    """Kabsch & Sander 1983: from donor to acceptor, with their program's limits."""
+    """Return bonds from donor to acceptor by Kabsch & Sander 1983, with the limits of the program."""
     n, c, o = (p.atoms(name) for name in ("N", "C", "O"))
     on, ch, oh, cn = between(n, o), between(p.amides, c), between(p.amides, o), between(n, c)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -137,11 +137,11 @@ def electrostatic(p: Protein) -> np.ndarray:
     energy = np.where(shortest < 0.5, -9.9, np.maximum(energy, -9.9))
     energy[(p.measures["node"] >= 9) | p.linked.T] = np.nan
     energy[~(energy < -0.5)] = np.inf
-    return nearest(energy.T, 2).T  # the two least of each donor
+    return nearest(energy.T, 2).T  # the two strongest bonds of each donor
 
 
-def placed(p: Protein, i: int) -> list[tuple[int, np.ndarray]]:
-    """Donors of a residue and hydrogens ``(H, 3)`` on them, of those that turn one for each half degree."""
+def fixed_hydrogens(p: Protein, i: int) -> list[tuple[int, np.ndarray]]:
+    """Return donors of a residue and their fixed hydrogens ``(H, 3)``."""
     hydrogens = [("N", p.amides[i][None])]
     for d, x, y in OPPOSITE.get(p.kind[i], ()):
         away = along(p.at(i, x) - p.at(i, d)) + along(p.at(i, y) - p.at(i, d))
@@ -151,24 +151,24 @@ def placed(p: Protein, i: int) -> list[tuple[int, np.ndarray]]:
     return [(p.number[i][d], h) for d, h in hydrogens if not np.isnan(h).any()]
 
 
-def turned(p: Protein, d: np.ndarray, x: np.ndarray, length: float, acceptor: np.ndarray) -> np.ndarray:
-    """Hydrogens ``(720, 3)`` about X–D, the first one in the acceptor's half-plane."""
+def rotating_hydrogens(p: Protein, d: np.ndarray, x: np.ndarray, length: float, acceptor: np.ndarray) -> np.ndarray:
+    """Return hydrogens ``(720, 3)`` rotated about X–D, the first one in the half-plane of the acceptor."""
     axis = along(d - x)
     u = along(acceptor - d - ((acceptor - d) @ axis) * axis)
-    ring = np.cos(TURN)[:, None] * u + np.sin(TURN)[:, None] * np.cross(axis, u)
+    ring = np.cos(ROTATIONS)[:, None] * u + np.sin(ROTATIONS)[:, None] * np.cross(axis, u)
     bend = np.radians(109.5)
     return d + length * (-np.cos(bend) * axis + np.sin(bend) * ring)
 
 
 def is_bond(d: np.ndarray, h: np.ndarray, a: np.ndarray) -> bool:
-    """Whether H…A < 2.5 Å and D–H…A > 120° for any of the hydrogens ``(H, 3)``."""
+    """Return True if H…A < 2.5 Å and D–H…A > 120° for any of the hydrogens ``(H, 3)``."""
     r = np.sqrt(((a - h) ** 2).sum(1))
     cosine = ((d - h) * (a - h)).sum(1) / (r * np.sqrt(((d - h) ** 2).sum(1)))
     return bool(((r < 2.5) & (np.degrees(np.arccos(cosine.clip(-1, 1))) > 120)).any())
 
 
 def geometric(p: Protein) -> np.ndarray:
-    """Baker & Hubbard 1984: from donor to acceptor."""
+    """Return bonds from donor to acceptor by Baker & Hubbard 1984."""
     joined = np.zeros((p.n, p.n), bool)
     accepts = p.residues.atom_element == "O"
     for i in range(p.n):
@@ -176,19 +176,19 @@ def geometric(p: Protein) -> np.ndarray:
     accepts = np.flatnonzero(accepts)
     for i in range(p.n):
         others = accepts[p.owner[accepts] != i]
-        for d, h in placed(p, i):
+        for d, h in fixed_hydrogens(p, i):
             for a in others[between(p.xyz[d][None], p.xyz[others])[0] < 3.6]:
                 joined[i, p.owner[a]] |= is_bond(p.xyz[d], h, p.xyz[a])
-        name, x, length = TURNING.get(p.kind[i], ("", "", 0.0))
+        name, x, length = ROTATING.get(p.kind[i], ("", "", 0.0))
         if {name, x} <= set(p.number[i]):
             d = p.at(i, name)
             for a in others[between(d[None], p.xyz[others])[0] < 3.6]:
-                joined[i, p.owner[a]] |= is_bond(d, turned(p, d, p.at(i, x), length, p.xyz[a]), p.xyz[a])
+                joined[i, p.owner[a]] |= is_bond(d, rotating_hydrogens(p, d, p.at(i, x), length, p.xyz[a]), p.xyz[a])
     return joined
 
 
 def within_three_bonds(p: Protein) -> list[set[int]]:
-    """Atoms that at most three bonds part from each: biotite's bonds of residues, peptide bonds and disulfides."""
+    """Return the atoms at most three bonds from each, with bonds of biotite, peptide bonds and disulfides."""
     atoms = struc.AtomArray(len(p.xyz))
     atoms.coord, atoms.res_id = p.residues.atom_pos, p.owner
     atoms.atom_name, atoms.res_name = p.residues.atom_name, p.residues.res_name[p.owner]
@@ -200,12 +200,12 @@ def within_three_bonds(p: Protein) -> list[set[int]]:
     for a, b in bonds:
         neighbors[a].add(b)
         neighbors[b].add(a)
-    twice = [set().union(*(neighbors[b] for b in own)) for own in neighbors]
-    return [set().union(*(neighbors[b] for b in own)) for own in twice]
+    twice = [set().union(*(neighbors[b] for b in bonded)) for bonded in neighbors]
+    return [set().union(*(neighbors[b] for b in bonded)) for bonded in twice]
 
 
 def spheres(p: Protein, low: float, high: float) -> np.ndarray:
-    """Atoms with a gap above ``low``, up to ``high``, between their spheres."""
+    """Join residues with a gap ``low < gap ≤ high`` between atom spheres."""
     joined, reach = np.zeros((p.n, p.n), bool), within_three_bonds(p)
     radius = np.array([RADII[e] for e in p.residues.atom_element])
     for a in range(len(p.xyz)):
@@ -216,7 +216,7 @@ def spheres(p: Protein, low: float, high: float) -> np.ndarray:
 
 
 def wrapped(p: Protein) -> np.ndarray:
-    """Delaunay's triangulation: from a face on, the next point is that whose sphere through the face holds no other."""
+    """Return the Delaunay triangulation by gift wrapping: from each face, add the point with an empty sphere."""
     x = p.atoms("CA")
     x -= x.mean(0)
     joined, done = np.zeros((p.n, p.n), bool), set()
@@ -247,13 +247,13 @@ def wrapped(p: Protein) -> np.ndarray:
 
 
 def least(face: tuple[int, ...]) -> tuple[int, ...]:
-    """A face by the same name wherever it begins; its two sides keep two names."""
+    """Rotate the indices of a face to begin with the smallest; its two sides stay distinct."""
     start = face.index(min(face))
     return face[start:] + face[:start]
 
 
 def circle(corner: np.ndarray) -> tuple[np.ndarray, float]:
-    """Center and radius of the circle through three points ``(3, 3)``."""
+    """Return center and radius of the circle through three points ``(3, 3)``."""
     u, v = corner[1] - corner[0], corner[2] - corner[0]
     w = np.cross(u, v)
     to = (np.cross(w, u) * (v @ v) + np.cross(v, w) * (u @ u)) / (2 * (w @ w))
@@ -283,12 +283,12 @@ KINDS: list[Kind] = [
 
 
 def differing(p: Protein, kind: Kind) -> tuple[int, list[tuple[int, int]]]:
-    """How many edges there are, and those that only one of the two has."""
+    """Return the number of edges, and the edges in only one of code and definition."""
     name, options, definition = kind
     edges = build_graph(p.residues, [component(name, **options)]).edge_index.numpy()
     ours = np.zeros((p.n, p.n), bool)
     ours[edges[0], edges[1]] = True
-    assert ours.sum() == edges.shape[1], f"{p.residues.name}: an edge twice"
+    assert ours.sum() == edges.shape[1], f"{p.residues.name}: duplicate edges"
     return edges.shape[1], list(map(tuple, np.argwhere(ours != definition(p)).tolist()))
 
 
@@ -298,7 +298,7 @@ def written(kind: Kind) -> str:
 
 @pytest.fixture(scope="module")
 def many(structures_dir) -> list[Protein]:
-    """56 committed entries of at most 250 residues."""
+    """Return 56 committed entries of at most 250 residues."""
     every_other = (clean(load_structure(path)) for path in sorted(structures_dir.glob("*.bcif"))[::2])
     return [Protein(residues) for residues in every_other if len(residues) <= 250][:56]
 
@@ -316,14 +316,14 @@ def test_oxygens_of_modified_residues_accept(structures_dir):
     threonine = int(np.flatnonzero(p.residues.res_name == "TPO")[0])
     edges = build_graph(p.residues, [component("hydrogen_bond", is_directed=True)]).edge_index.numpy()
     donors = edges[0, edges[1] == threonine]
-    assert {"ARG", "LYS", "HIS"} <= {p.kind[i] for i in donors}  # they hold the phosphate
+    assert {"ARG", "LYS", "HIS"} <= {p.kind[i] for i in donors}  # they bind the phosphate
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=written)
 def test_kinds_equal_their_definitions_on_56_structures(many, kind):
-    found = [differing(p, kind) for p in many]
-    total, differ = sum(count for count, _ in found), sum(len(pairs) for _, pairs in found)
+    results = [differing(p, kind) for p in many]
+    total, differ = sum(count for count, _ in results), sum(len(pairs) for _, pairs in results)
     print(f"| `{written(kind)}` | {len(many)} | {total} | {differ} |")
-    assert {p.residues.name: pairs for p, (_, pairs) in zip(many, found, strict=True) if pairs} == {}
+    assert {p.residues.name: pairs for p, (_, pairs) in zip(many, results, strict=True) if pairs} == {}
     assert len(many) == 56 and total > 30

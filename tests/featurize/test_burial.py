@@ -13,27 +13,32 @@ from protgraph.structure.descriptors.solvent_exposure import cb_direction, half_
 
 def test_half_spheres_equal_the_descriptor_or_are_masked(proteins):
     for residues in proteins[:6]:
-        made = HalfSphereExposure(radius=11)(residues)
-        for name, side in (("half_sphere_ca", sidechain_direction(residues)), ("half_sphere_cb", cb_direction(residues))):
+        features = HalfSphereExposure(radius=11)(residues)
+        for name, side in (
+            ("half_sphere_ca", sidechain_direction(residues)),
+            ("half_sphere_cb", cb_direction(residues)),
+        ):
             there = side.any(1)
-            assert (made[f"{name}_mask"][:, 0] == there).all()
+            assert (features[f"{name}_mask"][:, 0] == there).all()
             expected = half_sphere_exposure(residues, side, radius=11)
-            assert (made[name][there] == expected[there]).all() and not made[name][~there].any()
-        assert not made["half_sphere_ca_mask"][[0, -1]].any()
+            assert (features[name][there] == expected[there]).all() and not features[name][~there].any()
+        assert not features["half_sphere_ca_mask"][[0, -1]].any()
 
 
 def test_half_spheres_add_up_to_the_contact_number(proteins):
     residues = proteins[0]
-    made = HalfSphereExposure(radius=10)(residues)
-    assert (made["half_sphere_cb"].sum(1, keepdims=True) == ContactNumber(radius=10)(residues)["contact_number"]).all()
+    features = HalfSphereExposure(radius=10)(residues)
+    assert (
+        features["half_sphere_cb"].sum(1, keepdims=True) == ContactNumber(radius=10)(residues)["contact_number"]
+    ).all()
 
 
 def test_protrusion_is_mean_and_maximum_over_atoms(proteins):
     residues = proteins[0]
-    made, index = Protrusion()(residues)["protrusion"], protrusion(residues)
+    features, index = Protrusion()(residues)["protrusion"], protrusion(residues)
     for row in range(0, len(residues), 7):
         own = index[residues.atom_residue == row]
-        assert made[row] == pytest.approx([own.mean(), own.max()], rel=1e-5)
+        assert features[row] == pytest.approx([own.mean(), own.max()], rel=1e-5)
 
 
 def test_loops_and_ends_protrude(proteins):

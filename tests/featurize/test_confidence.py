@@ -33,22 +33,22 @@ def residue(tmp_path):
 
 
 def test_files_of_the_alphafold_database_are_predictions(residue):
-    made = Plddt()(residue(ALPHAFOLD))
-    assert made["plddt"].item() == pytest.approx(0.915)
-    assert made["plddt_mask"].all()
+    features = Plddt()(residue(ALPHAFOLD))
+    assert features["plddt"].item() == pytest.approx(0.915)
+    assert features["plddt_mask"].all()
 
 
 def test_b_factors_are_not_a_confidence_unless_requested(residue):
     for header in ((), ("TITLE     AN ALPHAFOLD MODEL SOLVED THIS CRYSTAL",)):
-        made = Plddt()(residue(*header))
-        assert not made["plddt"].any() and not made["plddt_mask"].any()
+        features = Plddt()(residue(*header))
+        assert not features["plddt"].any() and not features["plddt_mask"].any()
     assert Plddt(always=True)(residue())["plddt"].item() == pytest.approx(0.915)
 
 
 def test_model_cif_declares_a_prediction_by_its_metric(shared_data):
     predicted = clean(load_structure(shared_data / "robustness" / "predicted__7ubd_from_af3.cif"))
-    made = Plddt()(predicted)
-    assert made["plddt_mask"].all() and 0.2 < made["plddt"].min() <= made["plddt"].max() <= 1
+    features = Plddt()(predicted)
+    assert features["plddt_mask"].all() and 0.2 < features["plddt"].min() <= features["plddt"].max() <= 1
     assert not clean(load_structure(shared_data / "formats" / "1aki.cif")).predicted
     assert not Plddt()(predicted.hide("b_factor"))["plddt_mask"].any()
 

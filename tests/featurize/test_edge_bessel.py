@@ -18,12 +18,12 @@ def basis(distance: torch.Tensor, **options) -> torch.Tensor:
 
 def test_waves_are_spherical_bessel_functions(float64):
     d = torch.linspace(0.1, 9.9, 50)
-    made = basis(d, bins=4, cutoff=10.0)
+    features = basis(d, bins=4, cutoff=10.0)
     u = 1 - 28 * (d / 10) ** 6 + 48 * (d / 10) ** 7 - 21 * (d / 10) ** 8
     for n in range(1, 5):
         k = n * math.pi / 10
         expected = math.sqrt(2 / 10) * k * torch.from_numpy(spherical_jn(0, k * d.numpy())) * u
-        assert torch.allclose(made[:, n - 1], expected, rtol=1e-10, atol=1e-14)
+        assert torch.allclose(features[:, n - 1], expected, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("envelope", [2, 5, 6])
@@ -38,9 +38,9 @@ def test_value_and_two_derivatives_are_zero_at_the_cutoff(float64, envelope):
 
 def test_coincident_nodes_have_the_limit_and_a_gradient(float64):
     d = torch.zeros(1, requires_grad=True)
-    made = basis(d, bins=5, cutoff=10.0)
-    assert made[0].tolist() == pytest.approx([math.sqrt(0.2) * n * math.pi / 10 for n in range(1, 6)])
-    (gradient,) = torch.autograd.grad(made.sum(), d)
+    features = basis(d, bins=5, cutoff=10.0)
+    assert features[0].tolist() == pytest.approx([math.sqrt(0.2) * n * math.pi / 10 for n in range(1, 6)])
+    (gradient,) = torch.autograd.grad(features.sum(), d)
     assert gradient.item() == 0
 
 

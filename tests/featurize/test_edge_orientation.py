@@ -38,9 +38,9 @@ def test_half_turns_and_the_identity_are_unit_quaternions(float64):
     turns = [np.eye(3), *(Rotation.from_rotvec(np.pi * np.eye(3)[k]).as_matrix() for k in range(3))]
     frame = torch.from_numpy(np.stack(turns)).requires_grad_()
     edges = Edges(torch.tensor([[1, 2, 3, 0], [0, 0, 0, 1]]), 4)
-    made = EdgeQuaternion()({"frame": frame, "edges": edges})["edge_quaternion"]
-    assert torch.allclose(made.abs(), torch.eye(4)[[1, 2, 3, 1]], atol=1e-12)
-    (gradient,) = torch.autograd.grad(made.square().sum() + made.sum(), frame)
+    features = EdgeQuaternion()({"frame": frame, "edges": edges})["edge_quaternion"]
+    assert torch.allclose(features.abs(), torch.eye(4)[[1, 2, 3, 1]], atol=1e-12)
+    (gradient,) = torch.autograd.grad(features.square().sum() + features.sum(), frame)
     assert torch.isfinite(gradient).all()
 
 
@@ -55,7 +55,11 @@ def test_angles_equal_biotite(graph):
     )
     angles = (struc.angle(ca[i], cb[i], cb[j]), struc.angle(ca[j], cb[j], cb[i]))
     expected = np.stack([np.cos(a) for a in (*dihedrals, *angles)] + [np.sin(a) for a in (*angles, *dihedrals)], 1)
-    exact = {"backbone": graph.backbone.double(), "backbone_mask": graph.backbone_mask, "edges": Edges.from_graph(graph)}
+    exact = {
+        "backbone": graph.backbone.double(),
+        "backbone_mask": graph.backbone_mask,
+        "edges": Edges.from_graph(graph),
+    }
     ours = EdgeTrRosetta()(exact)
     values, mask = (ours[name].numpy() for name in EdgeTrRosetta.writes)
     assert mask.mean() > 0.99
@@ -84,6 +88,6 @@ def test_missing_atoms_mask_their_edges_and_gradients_stay_finite(proteins):
     there = torch.ones(12, 4, dtype=torch.bool)
     point = torch.ones(12, 4, 3, requires_grad=True)
     f = {"backbone": point, "backbone_mask": there, "edges": Edges.from_graph(graph)}
-    made = EdgeTrRosetta()(f)
-    (gradient,) = torch.autograd.grad(made["edge_trrosetta"].sum(), point)
-    assert not made["edge_trrosetta_mask"].any() and torch.isfinite(gradient).all()
+    features = EdgeTrRosetta()(f)
+    (gradient,) = torch.autograd.grad(features["edge_trrosetta"].sum(), point)
+    assert not features["edge_trrosetta_mask"].any() and torch.isfinite(gradient).all()

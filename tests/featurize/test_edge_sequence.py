@@ -23,11 +23,11 @@ def test_chains_are_distinguished(f):
 
 
 def test_codes_equal_the_formula_and_count_gaps(f):
-    made = EdgeSinusoid(dim=6)(f)["edge_sinusoid"]
-    for row, offset in zip(made, (1, 9, -1), strict=False):
+    features = EdgeSinusoid(dim=6)(f)["edge_sinusoid"]
+    for row, offset in zip(features, (1, 9, -1), strict=False):
         angles = [offset * 10000 ** (-2 * c / 6) for c in range(3)]
         assert row.tolist() == pytest.approx([*map(math.cos, angles), *map(math.sin, angles)])
-    assert not made[3:].any()  # other chain
+    assert not features[3:].any()  # other chain
 
 
 def test_the_order_of_nodes_does_not_matter(f):

@@ -1,4 +1,4 @@
-"""Graphs of atoms: residue features repeated, edges between atoms, labels on the CA, the same layers."""
+"""Graphs of atoms: repeated residue features, edges between atoms, labels on CA, and layers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def test_residue_features_are_repeated_for_their_atoms(proteins, kind):
 
 def test_edges_join_atoms(proteins):
     residues = proteins[1]
-    graph = build_graph(residues, ["knn", component("radius", radius=3.0), "covalent_bond", "complete"][:3], node_type="atom")
+    graph = build_graph(
+        residues, ["knn", component("radius", radius=3.0), "covalent_bond", "complete"][:3], node_type="atom"
+    )
     kinds = [set(map(tuple, graph.edge_index[:, graph.edge_kind[:, c] == 1].T.tolist())) for c in range(3)]
     assert kinds[0] == set(map(tuple, neighbors.knn(residues.atom_pos, 16).T.tolist()))
     assert kinds[1] == set(map(tuple, neighbors.radius(residues.atom_pos, 3.0).T.tolist()))
@@ -95,7 +97,11 @@ def test_the_same_layers_run_on_atoms(proteins, kind):
     graph = ModelSpec(
         "atoms",
         features=["dihedral", component("knn", k=8), "edge_distance", "edge_rbf", "edge_direction"],
-        layers=[component("embed", reads=["aatype", "element", "atom_type"], dim=8), component("gat", dim=8, heads=2), "egnn"],
+        layers=[
+            component("embed", reads=["aatype", "element", "atom_type"], dim=8),
+            component("gat", dim=8, heads=2),
+            "egnn",
+        ],
         node_type=kind,
     )
     assert ModelSpec.from_dict(graph.to_dict()) == graph

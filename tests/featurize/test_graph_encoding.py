@@ -24,16 +24,16 @@ def inputs(*graphs: nx.Graph | nx.DiGraph) -> dict:
 
 def test_returns_equal_powers_of_the_transition_matrix(float64):
     graph = nx.gnp_random_graph(15, 0.25, seed=2, directed=True)
-    made = RandomWalkEncoding(steps=7)(inputs(graph))["random_walk"].numpy()
+    features = RandomWalkEncoding(steps=7)(inputs(graph))["random_walk"].numpy()
     adjacent = nx.to_numpy_array(graph).T  # row i: sources of the edges to i
     walk = adjacent / np.maximum(adjacent.sum(1, keepdims=True), 1)
     for k in range(2, 9):
-        assert np.allclose(made[:, k - 2], np.diag(np.linalg.matrix_power(walk, k)))
+        assert np.allclose(features[:, k - 2], np.diag(np.linalg.matrix_power(walk, k)))
 
 
 def test_returns_on_a_ring_are_binomial(float64):
-    made = RandomWalkEncoding(steps=5)(inputs(nx.cycle_graph(20)))["random_walk"]
-    assert made[0].tolist() == pytest.approx([2 / 4, 0, 6 / 16, 0, 20 / 64])
+    features = RandomWalkEncoding(steps=5)(inputs(nx.cycle_graph(20)))["random_walk"]
+    assert features[0].tolist() == pytest.approx([2 / 4, 0, 6 / 16, 0, 20 / 64])
 
 
 def test_frequencies_do_not_depend_on_the_basis_of_the_solver(float64):
@@ -45,9 +45,9 @@ def test_frequencies_do_not_depend_on_the_basis_of_the_solver(float64):
 
 def test_single_frequencies_are_squared_eigenvectors(float64):
     graph = nx.path_graph(9)
-    made = LaplacianEncoding(size=4)(inputs(graph))["laplacian"].numpy()
+    features = LaplacianEncoding(size=4)(inputs(graph))["laplacian"].numpy()
     _, vector = np.linalg.eigh(nx.normalized_laplacian_matrix(graph).toarray())
-    assert np.allclose(made, 9 * vector[:, 1:5] ** 2, atol=1e-6)
+    assert np.allclose(features, 9 * vector[:, 1:5] ** 2, atol=1e-6)
 
 
 def test_a_nearly_split_pair_is_continuous(float64):

@@ -1,4 +1,4 @@
-"""Kinds of edges beside Graphein's (1.7) of the same name, on 60 structures; every difference has its reason.
+"""Edges against those of Graphein 1.7 on 60 structures; every difference is explained.
 
 ``PROTGRAPH_GRAPHEIN=/path/to/python pytest -m slow -s tests/featurize/test_graphein.py`` with an interpreter that has
 Graphein prints the table of ``docs/edges.md``.
@@ -39,15 +39,15 @@ from graphein.protein.graphs import construct_graph
 kinds = [d.add_disulfide_interactions, d.add_hydrophobic_interactions, d.add_ionic_interactions, d.add_salt_bridges,
          d.add_aromatic_interactions, d.add_pi_stacking_interactions, d.add_t_stacking, d.add_cation_pi_interactions,
          d.add_aromatic_sulphur_interactions, d.add_vdw_interactions, d.add_delaunay_triangulation]
-config, found = ProteinGraphConfig(edge_construction_functions=kinds, verbose=False), {}
+config, edges = ProteinGraphConfig(edge_construction_functions=kinds, verbose=False), {}
 for path in sorted(Path(sys.argv[1]).glob("*.pdb")):
     g = construct_graph(config=config, path=str(path), verbose=False)
     number, own = {n: int(n.split(":")[2]) - 1 for n in g}, {}
     for a, b, kind in g.edges(data="kind"):
         for k in kind:
             own.setdefault(k, []).append(sorted((number[a], number[b])))
-    found[path.stem] = own
-print(json.dumps(found))
+    edges[path.stem] = own
+print(json.dumps(edges))
 """
 
 Pairs = set[tuple[int, int]]
@@ -55,7 +55,7 @@ Pairs = set[tuple[int, int]]
 
 @pytest.fixture(scope="module")
 def proteins(structures_dir) -> dict[str, Residues]:
-    """Entries of standard residues, numbered from 1 in one chain, with coordinates as PDB files have them."""
+    """Return entries of standard residues, numbered from 1 in one chain, with coordinates rounded as in PDB files."""
     chosen = {}
     for path in sorted(structures_dir.glob("*.bcif")):
         residues = clean(load_structure(path))
@@ -81,8 +81,8 @@ def theirs(proteins, tmp_path_factory) -> dict[str, dict[str, Pairs]]:
         file.set_structure(atoms)
         file.write(folder / f"{name}.pdb")
     done = subprocess.run([python, "-c", PROGRAM, str(folder)], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout.splitlines()[-1])
-    return {name: {k: set(map(tuple, pairs)) for k, pairs in own.items()} for name, own in found.items()}
+    edges = json.loads(done.stdout.splitlines()[-1])
+    return {name: {k: set(map(tuple, pairs)) for k, pairs in kinds.items()} for name, kinds in edges.items()}
 
 
 def ours(residues: Residues, name: str, **options: object) -> Pairs:
@@ -93,30 +93,28 @@ def unordered(residue: np.ndarray) -> Pairs:
     return {(min(p), max(p)) for p in residue.T.tolist()}
 
 
-
-
 def by_oxt(residues: Residues, types: tuple[str, ...], others: tuple[str, ...], cutoff: float) -> Pairs:
-    """Pairs that are there only if the last residue's OXT counts as side chain, as it does in Graphein."""
+    """Return pairs that exist only if OXT of the last residue is a side-chain atom, as in Graphein."""
     last = residues.atom_name == "OXT"
     kind = residues.res_name[residues.atom_residue]
-    own = [sidechain_mask(residues, t) | (last & np.isin(kind, t)) for t in (types, others)]
-    return unordered(residues.atom_residue[close_atom_pairs(residues, *own, cutoff)])
+    masks = [sidechain_mask(residues, t) | (last & np.isin(kind, t)) for t in (types, others)]
+    return unordered(residues.atom_residue[close_atom_pairs(residues, *masks, cutoff)])
 
 
 def compare(proteins, theirs, kind, name, options=None, *, only_ours=None, only_theirs=None) -> None:
-    """Count, and have every difference explained: a function of the residues gives the pairs that may differ."""
-    both = mine = other = 0
+    """Compare the pairs; functions of the residues return the pairs that may differ."""
+    both = extra = other = 0
     for label, residues in proteins.items():
         a, b = ours(residues, name, **(options or {})), theirs[label].get(kind, set())
-        both, mine, other = both + len(a & b), mine + len(a - b), other + len(b - a)
+        both, extra, other = both + len(a & b), extra + len(a - b), other + len(b - a)
         assert a - b <= (only_ours(residues) if only_ours else set()), label
         assert b - a <= (only_theirs(residues) if only_theirs else set()), label
-    print(f"| {name} | {kind} | {both} | {mine} | {other} |")
-    assert both + mine > 0
+    print(f"| {name} | {kind} | {both} | {extra} | {other} |")
+    assert both + extra > 0
 
 
 ACIDS, BASES = ("ASP", "GLU"), ("LYS", "ARG", "HIS")
-GREASY = ("ALA", "VAL", "LEU", "ILE", "MET", "PHE", "TRP", "PRO", "TYR")
+HYDROPHOBIC_TYPES = ("ALA", "VAL", "LEU", "ILE", "MET", "PHE", "TRP", "PRO", "TYR")
 
 
 def test_equal_kinds(proteins, theirs):
@@ -126,7 +124,13 @@ def test_equal_kinds(proteins, theirs):
 
 def test_charged_and_hydrophobic_kinds_differ_by_the_last_oxygen(proteins, theirs):
     compare(proteins, theirs, "ionic", "ionic", only_theirs=lambda r: by_oxt(r, ACIDS, BASES, 6.0))
-    compare(proteins, theirs, "hydrophobic", "hydrophobic", only_theirs=lambda r: by_oxt(r, GREASY, GREASY, 5.0))
+    compare(
+        proteins,
+        theirs,
+        "hydrophobic",
+        "hydrophobic",
+        only_theirs=lambda r: by_oxt(r, HYDROPHOBIC_TYPES, HYDROPHOBIC_TYPES, 5.0),
+    )
 
 
 def test_salt_bridges_differ_by_one_nitrogen_of_arginine(proteins, theirs):
@@ -138,30 +142,30 @@ def test_salt_bridges_differ_by_one_nitrogen_of_arginine(proteins, theirs):
 
 def test_rings_differ_by_the_second_ring_of_tryptophan(proteins, theirs):
     def with_tryptophan(r: Residues) -> Pairs:
-        found = aromatic_rings(r)
-        near = found.residue[close_pairs(found.center, 12.0)]
+        rings = aromatic_rings(r)
+        near = rings.residue[close_pairs(rings.center, 12.0)]
         return {p for p in unordered(near) if "TRP" in r.res_name[list(p)]}
 
     compare(proteins, theirs, "aromatic", "aromatic", only_ours=with_tryptophan)
 
 
-def test_stacks_differ_by_the_sign_of_normals_and_what_a_t_is(proteins, theirs):
-    def anything(r: Residues) -> Pairs:
+def test_stacking_differs_by_the_sign_of_normals_and_the_definition_of_t(proteins, theirs):
+    def all_stacking(r: Residues) -> Pairs:
         return ours(r, "pi_stacking")
 
-    compare(proteins, theirs, "pi_stacking", "pi_stacking", {"shape": "parallel"}, only_ours=anything)
-    compare(proteins, theirs, "t_stacking", "pi_stacking", {"shape": "t_shaped"}, only_ours=anything)
+    compare(proteins, theirs, "pi_stacking", "pi_stacking", {"shape": "parallel"}, only_ours=all_stacking)
+    compare(proteins, theirs, "t_stacking", "pi_stacking", {"shape": "t_shaped"}, only_ours=all_stacking)
 
 
 def test_graphein_has_no_cation_pi_nor_sulfur_edges(proteins, theirs):
     for kind in ("cation_pi", "aromatic_sulfur"):
         compare(proteins, theirs, kind, kind, only_ours=lambda r, kind=kind: ours(r, kind))
-        assert not any(own.get(kind) for own in theirs.values())
+        assert not any(edges.get(kind) for edges in theirs.values())
 
 
 def test_van_der_waals_pairs_differ_by_bonded_and_clashing_atoms(proteins, theirs):
     def touching(r: Residues) -> Pairs:
-        """All atoms of two residues, bonded or not."""
+        """Return pairs with touching atoms, bonded or not."""
         pos, radius = r.atom_pos, vdw_radii(r)
         a, b = close_pairs(pos, 4.3)
         near = np.linalg.norm(pos[a] - pos[b], axis=1) - radius[a] - radius[b] <= 0.5

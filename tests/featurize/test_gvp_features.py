@@ -18,16 +18,16 @@ def test_features_equal_gvp_pytorch(shared_reference, proteins):
     residues = next(r for r in proteins if len(r) >= n)
     residues = residues.select(np.arange(len(residues)) < n)
     residues = replace(residues, pos=backbone[:, 1], backbone=backbone, chain=np.full(n, "A"))
-    made = GvpFeatures()(residues)
-    assert np.abs(made["gvp_scalars"] - scalars).max() < 1e-5
-    assert np.abs(made["gvp_vectors"] - directions).max() < 1e-5
+    features = GvpFeatures()(residues)
+    assert np.abs(features["gvp_scalars"] - scalars).max() < 1e-5
+    assert np.abs(features["gvp_vectors"] - directions).max() < 1e-5
 
 
 def test_features_are_undefined_at_gaps(proteins):
     for residues in proteins:
-        made, linked = GvpFeatures()(residues), linked_to_next(residues)
-        assert not made["gvp_vectors"][~linked, 0].any()
-        assert (made["gvp_scalars"][~linked][:, [1, 2, 4, 5]] == [1, 1, 0, 0]).all()
+        features, linked = GvpFeatures()(residues), linked_to_next(residues)
+        assert not features["gvp_vectors"][~linked, 0].any()
+        assert (features["gvp_scalars"][~linked][:, [1, 2, 4, 5]] == [1, 1, 0, 0]).all()
 
 
 def test_the_side_chain_direction_is_close_to_the_virtual_cb(proteins):

@@ -72,8 +72,8 @@ def stacked(a: np.ndarray, b: np.ndarray, shape: str) -> bool:
     folded = [np.degrees(np.arccos(min(1.0, abs(float(u @ v))))) for u, v in (
         (plane(a), plane(b)), (plane(a), line / d), (plane(b), line / d))]  # fmt: skip
     flat, tilt = folded[0], folded[1:]
-    found = {"parallel": flat < 30 and max(tilt) < 45, "t_shaped": flat > 60 and min(tilt) < 45}
-    return d <= 7 and (any(found.values()) if shape == "any" else found[shape])
+    shapes = {"parallel": flat < 30 and max(tilt) < 45, "t_shaped": flat > 60 and min(tilt) < 45}
+    return d <= 7 and (any(shapes.values()) if shape == "any" else shapes[shape])
 
 
 def ring_to(p: Protein, names: dict[str, tuple[str, ...]], cutoff: float) -> Pairs:
@@ -111,7 +111,7 @@ BRUTE = {
 }  # fmt: skip
 
 
-def found(residues: Residues, name: str, **options: object) -> Pairs:
+def edge_pairs(residues: Residues, name: str, **options: object) -> Pairs:
     """Return pairs i < j of a symmetric kind."""
     index = build_graph(residues, [component(name, **options)]).edge_index.T.tolist()
     assert {(j, i) for i, j in index} == set(map(tuple, index))
@@ -128,7 +128,7 @@ def agreement(proteins: list[Residues], name: str) -> int:
     """Assert that the edges equal those of the definition; return their number."""
     total = 0
     for residues in proteins:
-        ours = found(residues, name)
+        ours = edge_pairs(residues, name)
         assert ours == BRUTE[name](Protein(residues)), residues.name
         total += len(ours)
     return total
@@ -153,7 +153,7 @@ def test_shapes_of_stacking_equal_their_definitions(proteins, shape):
         p = Protein(residues)
         expected = {pair for pair in p.near(20.0) if any(
             stacked(a, b, shape) for a in p.rings(pair[0], PI) for b in p.rings(pair[1], PI))}  # fmt: skip
-        assert found(residues, "pi_stacking", shape=shape) == expected
+        assert edge_pairs(residues, "pi_stacking", shape=shape) == expected
 
 
 def with_hydrogens(residues: Residues) -> tuple[struc.AtomArray, np.ndarray]:
@@ -215,8 +215,10 @@ def test_rotating_hydrogens_bond_if_some_rotation_does(proteins):
 
 def test_directed_bonds_run_from_donor_to_acceptor(proteins):
     for name in ("hydrogen_bond", "dssp_hydrogen_bond"):
-        one_way = {tuple(e) for e in build_graph(proteins[0], [component(name, is_directed=True)]).edge_index.T.tolist()}
-        assert found(proteins[0], name) == {(min(e), max(e)) for e in one_way}
+        one_way = {
+            tuple(e) for e in build_graph(proteins[0], [component(name, is_directed=True)]).edge_index.T.tolist()
+        }
+        assert edge_pairs(proteins[0], name) == {(min(e), max(e)) for e in one_way}
         assert not one_way <= {(i, j) for j, i in one_way}
 
 
@@ -239,7 +241,7 @@ def test_contacts_and_clashes_are_more_than_three_bonds_apart(proteins):
             if owner[a] != owner[b] and b not in reach.get(a, ()):
                 (clashing if gap[b - a - 1] <= -0.4 else touching).add((int(owner[a]), int(owner[b])))
     assert len(p.atoms) == len(residues)
-    assert found(residues, "van_der_waals") == touching and found(residues, "clash") == clashing
+    assert edge_pairs(residues, "van_der_waals") == touching and edge_pairs(residues, "clash") == clashing
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ def test_knn_and_radius_measure_between_the_selected_points(proteins, of, points
 
 def test_any_atom_within_a_radius_is_a_contact(proteins):
     near, contact = (
-        build_graph(proteins[1], [n]) for n in (component("radius", radius=4.5, of="any_atom"), component("contact", cutoff=4.5))
+        build_graph(proteins[1], [n])
+        for n in (component("radius", radius=4.5, of="any_atom"), component("contact", cutoff=4.5))
     )
     assert np.array_equal(near.edge_index, contact.edge_index)
 
@@ -59,7 +60,9 @@ def test_complete_joins_all_pairs(proteins):
 
 
 def test_delaunay_removes_edges_longer_than_the_cutoff(proteins):
-    whole, cut = (build_graph(proteins[0], [n, "edge_distance"]) for n in ("delaunay", component("delaunay", cutoff=9.0)))
+    whole, cut = (
+        build_graph(proteins[0], [n, "edge_distance"]) for n in ("delaunay", component("delaunay", cutoff=9.0))
+    )
     assert whole.edge_dist.max() > 9 and cut.edge_dist.max() <= 9
     assert cut.num_edges == int((whole.edge_dist <= 9).sum())
 

@@ -37,11 +37,11 @@ def test_similar_scales_correlate():
 
 
 def test_standardized_columns_have_mean_0_and_deviation_1():
-    made = table()
-    rows = torch.tensor([row for a, row in made.items() if a != "X"])
+    features = table()
+    rows = torch.tensor([row for a, row in features.items() if a != "X"])
     assert rows.mean(0).abs().max() < 1e-6
     assert (rows.std(0, correction=0) - 1).abs().max() < 1e-6
-    assert made["X"] == pytest.approx([0.0] * 11)
+    assert features["X"] == pytest.approx([0.0] * 11)
     raw = table("volume", standardize=False)
     assert raw["X"][0] == pytest.approx(sum(v[0] for a, v in raw.items() if a != "X") / 20)
 

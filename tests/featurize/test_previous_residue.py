@@ -17,8 +17,8 @@ def previous(aatype, chain, batch, sizes):
 
 
 def test_types_are_shifted_by_one_within_each_chain_of_each_protein():
-    found = previous([3, 20, 5, 7, 1, 2], [0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1], (4, 2))
-    assert found == [START, 3, START, 5, START, 1]
+    result = previous([3, 20, 5, 7, 1, 2], [0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1], (4, 2))
+    assert result == [START, 3, START, 5, START, 1]
 
 
 def test_one_residue_and_no_residues():

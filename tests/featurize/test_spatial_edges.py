@@ -22,9 +22,9 @@ def test_edges_equal_those_of_the_search(proteins):
             (Contact(cutoff=4.0), neighbors.contact(pos, atoms, owner, 4.0)),
             (Sequence(k=2), neighbors.sequence(pos, residues.chain_number, residues.seq_pos, 2)),
         ):
-            found = featurizer(residues)
-            assert np.array_equal([found.source, found.target], expected)
-            assert found.degree == (9 if isinstance(featurizer, Knn) else None)
+            result = featurizer(residues)
+            assert np.array_equal([result.source, result.target], expected)
+            assert result.degree == (9 if isinstance(featurizer, Knn) else None)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -32,8 +32,8 @@ def test_short_chains_have_all_other_residues_as_neighbors(proteins, n):
     short = proteins[0].select(np.arange(len(proteins[0])) < n)
     assert Knn()(short).degree == n - 1
     for featurizer in ALL:
-        found = featurizer()(short)
-        assert len(found.source) == len(found.target) <= n * (n - 1)
+        result = featurizer()(short)
+        assert len(result.source) == len(result.target) <= n * (n - 1)
     graph = build_graph(short, ["knn", "edge_distance", "edge_direction", "edge_rbf", "edge_offset"])
     assert graph.num_edges == n * (n - 1)
 

@@ -13,10 +13,10 @@ from protgraph.structure.descriptors.sasa import MAX_SASA, residue_sasa
 
 def test_areas_equal_the_descriptor(proteins):
     residues = min(proteins, key=len)
-    made = Sasa(points=200)(residues)
+    features = Sasa(points=200)(residues)
     area = residue_sasa(residues, points=200)
-    assert np.allclose(made["sasa"][:, 0], area)
-    assert np.allclose(made["relative_sasa"][:, 0], area / MAX_SASA[residues.aatype])
+    assert np.allclose(features["sasa"][:, 0], area)
+    assert np.allclose(features["relative_sasa"][:, 0], area / MAX_SASA[residues.aatype])
 
 
 def test_chains_bury_each_other(structures_dir):

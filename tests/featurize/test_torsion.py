@@ -22,13 +22,13 @@ def test_angles_lie_on_circles_or_are_masked(proteins):
     for residues in proteins:
         angles = sidechain_dihedrals(residues)
         angles = np.where(SYMMETRIC_CHI[residues.aatype], 2 * angles, angles)
-        made = SidechainDihedral()(residues)
-        found = made["chi"][:, :4] + 1j * made["chi"][:, 4:]
-        assert (made["chi_mask"] == np.isfinite(angles)).all()
-        assert np.abs(found - np.exp(1j * np.nan_to_num(angles)) * made["chi_mask"]).max() < 1e-6
-        made, angles = TraceAngle()(residues), trace_angles(residues)
-        found = made["trace_angle"][:, ::2] + 1j * made["trace_angle"][:, 1::2]
-        assert np.abs(found - np.exp(1j * np.nan_to_num(angles)) * made["trace_angle_mask"]).max() < 1e-6
+        features = SidechainDihedral()(residues)
+        result = features["chi"][:, :4] + 1j * features["chi"][:, 4:]
+        assert (features["chi_mask"] == np.isfinite(angles)).all()
+        assert np.abs(result - np.exp(1j * np.nan_to_num(angles)) * features["chi_mask"]).max() < 1e-6
+        features, angles = TraceAngle()(residues), trace_angles(residues)
+        result = features["trace_angle"][:, ::2] + 1j * features["trace_angle"][:, 1::2]
+        assert np.abs(result - np.exp(1j * np.nan_to_num(angles)) * features["trace_angle_mask"]).max() < 1e-6
 
 
 def test_names_of_equivalent_atoms_do_not_matter(proteins):
@@ -51,7 +51,7 @@ def test_names_of_equivalent_atoms_do_not_matter(proteins):
 
 def test_bonds_equal_the_descriptor(proteins):
     for residues in proteins[:6]:
-        made = BondGeometry()(residues)
+        features = BondGeometry()(residues)
         for name, values in (("bond_length", bond_lengths(residues)), ("bond_angle", bond_angles(residues))):
-            assert (made[f"{name}_mask"] == np.isfinite(values)).all()
-            assert np.allclose(made[name], np.nan_to_num(values), atol=1e-6)
+            assert (features[f"{name}_mask"] == np.isfinite(values)).all()
+            assert np.allclose(features[name], np.nan_to_num(values), atol=1e-6)
