@@ -1,7 +1,7 @@
-"""protgraph: structure files → graphs → models made of names → a table that says which is better.
+"""Plugin-based graph learning on protein structures: featurization, equivariant layers, benchmarks.
 
-Every public name is imported on first use (PEP 562), so that ``import protgraph`` costs next to nothing and
-listing components loads neither torch nor a plugin.
+Public names are imported on first use (PEP 562): ``import protgraph`` takes milliseconds, and listing components imports
+neither torch nor plugins.
 
 Examples
 --------
@@ -14,9 +14,9 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-# Public name → module that has it, with ":name" where it is called otherwise there.
+# Public name → module that exports it.
 _HOME = {
-    # components by name
+    # registries
     "Family": "protgraph.registry",
     "datasets": "protgraph.registry",
     "featurizers": "protgraph.registry",
@@ -24,63 +24,69 @@ _HOME = {
     "layers": "protgraph.registry",
     "models": "protgraph.registry",
     "tasks": "protgraph.registry",
-    # what a component is made of
-    "Conformity": "protgraph.data.graph.conformity",
-    "Dataset": "protgraph.data.datasets.dataset",
-    "EdgeFeaturizer": "protgraph.featurize",
-    "EdgeList": "protgraph.featurize",
-    "Edges": "protgraph.ops",
-    "Example": "protgraph.data.datasets.dataset",
-    "FieldSpec": "protgraph.data.graph.fields",
-    "GraphLayer": "protgraph.nn",
-    "Head": "protgraph.nn",
-    "InputMasking": "protgraph.task",
-    "ModelSpec": "protgraph.model",
-    "ComponentSpec": "protgraph.model",
-    "Proteins": "protgraph.ops",
-    "ProtgraphError": "protgraph.errors",
-    "StructureFeaturizer": "protgraph.featurize",
-    "Target": "protgraph.data.datasets.target",
-    "Task": "protgraph.task",
-    "TensorFeaturizer": "protgraph.featurize",
-    "field": "protgraph.data.graph.fields",
-    "component": "protgraph.model",
-    "register_field": "protgraph.data.graph.fields",
-    # from files to graphs
-    "GraphStore": "protgraph.data.store",
-    "ProteinGraph": "protgraph.data.graph.protein_graph",
-    "ReadOptions": "protgraph.structure",
+    # structures
     "Residues": "protgraph.structure",
     "Structure": "protgraph.structure",
-    "build_graph": "protgraph.featurize",
     "clean": "protgraph.structure",
-    "collate": "protgraph.data.graph.protein_graph",
+    "fetch": "protgraph.structure",
     "from_atom_array": "protgraph.structure",
-    "from_frames": "protgraph.data.graph.convert",
-    "from_networkx": "protgraph.data.graph.convert",
-    "from_pyg": "protgraph.data.graph.convert",
     "load_fasta": "protgraph.structure",
     "load_structure": "protgraph.structure",
     "to_atom_array": "protgraph.structure",
-    "to_frames": "protgraph.data.graph.convert",
-    "to_networkx": "protgraph.data.graph.convert",
-    "to_pyg": "protgraph.data.graph.convert",
-    # from graphs to models, predictions and a comparison
-    "BenchSpec": "protgraph.bench",
-    "FitConfig": "protgraph.train",
-    "ProteinModel": "protgraph.model",
+    # graphs and datasets
+    "Dataset": "protgraph.data",
+    "Example": "protgraph.data",
+    "FolderDataset": "protgraph.data",
+    "GraphStore": "protgraph.data",
+    "ProteinGraph": "protgraph.data",
+    "Target": "protgraph.data",
+    "build_graph": "protgraph.featurize",
+    "collate": "protgraph.data",
+    "from_networkx": "protgraph.data",
+    "from_pyg": "protgraph.data",
+    "iter_graphs": "protgraph.featurize",
     "load_dataset": "protgraph.train",
+    "to_networkx": "protgraph.data",
+    "to_pyg": "protgraph.data",
+    # models and tasks
+    "ComponentSpec": "protgraph.model",
+    "InputMasking": "protgraph.task",
+    "ModelSpec": "protgraph.model",
+    "ProteinModel": "protgraph.model",
+    "Task": "protgraph.task",
     "build_model": "protgraph.model",
+    "component": "protgraph.model",
+    "load_checkpoint": "protgraph.train",
+    "pretrained": "protgraph.model",
+    # training, prediction, design, comparison
+    "BenchSpec": "protgraph.bench",
+    "DesignSpec": "protgraph.design",
+    "FitConfig": "protgraph.train",
+    "design_sequences": "protgraph.design",
+    "embed": "protgraph.train",
+    "evaluate": "protgraph.train",
     "fit": "protgraph.train",
     "generate": "protgraph.train",
-    "load_checkpoint": "protgraph.train",
     "predict": "protgraph.train",
-    "pretrained": "protgraph.model",
     "run_bench": "protgraph.bench",
+    "score_sequences": "protgraph.design",
     "write_report": "protgraph.bench",
+    # writing components
+    "EdgeFeaturizer": "protgraph.featurize",
+    "EdgeList": "protgraph.featurize",
+    "Edges": "protgraph.ops",
+    "FieldSpec": "protgraph.data",
+    "GraphLayer": "protgraph.nn",
+    "Head": "protgraph.nn",
+    "Proteins": "protgraph.ops",
+    "ProtgraphError": "protgraph.errors",
+    "StructureFeaturizer": "protgraph.featurize",
+    "TensorFeaturizer": "protgraph.featurize",
+    "field": "protgraph.data",
+    "register_field": "protgraph.data",
 }
-# Packages of protgraph: ``pg.structure`` imports ``protgraph.structure``.
-_ROOMS = (
+# Packages that are attributes: ``pg.structure`` imports ``protgraph.structure``.
+_PACKAGES = (
     "bench",
     "data",
     "design",
@@ -88,26 +94,27 @@ _ROOMS = (
     "featurize",
     "model",
     "nn",
+    "ops",
     "registry",
     "structure",
     "symmetry",
     "task",
     "testing",
     "train",
+    "view",
 )
 
-__all__ = ["__version__", *_HOME, *_ROOMS]
+__all__ = ["__version__", *_HOME, *_PACKAGES]
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name in _HOME:
-        module, _, attribute = _HOME[name].partition(":")
-        value: object = getattr(import_module(module), attribute or name)
-        globals()[name] = value  # the next access does not come here
+        value: object = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value  # __getattr__ is not called again for this name
         return value
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f"protgraph.{name}")
     from protgraph.errors import suggest
 

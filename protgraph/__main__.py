@@ -1,4 +1,4 @@
-"""``python -m protgraph`` is the command ``protgraph``."""
+"""Entry point of ``python -m protgraph``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public names of ``import protgraph as pg``."""
+"""Public names of ``import protgraph as pg``."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ import protgraph as pg
 
 
 @pytest.mark.parametrize("name", pg._HOME)
-def test_every_public_name_resolves_and_is_public_at_home(name: str) -> None:
-    module, _, attribute = pg._HOME[name].partition(":")
-    assert getattr(pg, name) is getattr(import_module(module), attribute or name)
-    assert (attribute or name) in import_module(module).__all__
+def test_public_name_is_exported_by_its_package(name: str) -> None:
+    home = import_module(pg._HOME[name])
+    assert getattr(pg, name) is getattr(home, name)
+    assert name in home.__all__
 
 
-@pytest.mark.parametrize("name", pg._ROOMS)
-def test_every_room_is_an_attribute(name: str) -> None:
-    assert isinstance(getattr(pg, name), ModuleType)
+@pytest.mark.parametrize("name", pg._PACKAGES)
+def test_package_is_an_attribute_and_exports_names_that_exist(name: str) -> None:
+    package = getattr(pg, name)
+    assert isinstance(package, ModuleType)
+    assert package.__all__ and all(hasattr(package, exported) for exported in package.__all__)
 
 
-def test_dir_is_what_star_import_gives() -> None:
+def test_dir_lists_all_public_names_once() -> None:
     assert dir(pg) == sorted(pg.__all__)
     assert len(set(pg.__all__)) == len(pg.__all__)
 
 
-def test_a_public_name_stays_itself_whatever_was_imported_before() -> None:
-    assert not set(pg._HOME) & set(pg._ROOMS)
+def test_names_of_functions_and_packages_differ() -> None:
+    assert not set(pg._HOME) & set(pg._PACKAGES)
     import_module("protgraph.featurize.plan")
     assert callable(pg.build_graph) and isinstance(pg.featurize, ModuleType)
 
 
-def test_unknown_name_is_an_attribute_error_with_a_hint() -> None:
+def test_unknown_name_raises_with_a_suggestion() -> None:
     with pytest.raises(AttributeError, match="'layer'.*'layers'") as e:
         pg.layer  # noqa: B018
     assert e.value.name == "layer"

@@ -9,7 +9,8 @@ from protgraph_plugins.esm.alignment import UNRESOLVED, chain_rows, chain_tokens
 from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width
 from protgraph_plugins.esm.embedding import Embedder
 
-from protgraph import Conformity, FieldSpec, Residues, StructureFeaturizer, register_field
+from protgraph import FieldSpec, Residues, StructureFeaturizer, register_field
+from protgraph.data import Conformity
 
 __all__ = ["EsmEmbedding"]
 ENTRY_POINTS = {"protgraph.featurizers": {"esm_embedding": "EsmEmbedding"}}

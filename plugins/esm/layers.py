@@ -13,7 +13,8 @@ from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
 from protgraph_plugins.esm.states import attention_weights, hidden_states
 from torch import Tensor, nn
 
-from protgraph import Conformity, FieldSpec, GraphLayer, Proteins
+from protgraph import FieldSpec, GraphLayer, Proteins
+from protgraph.data import Conformity
 from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS
 from protgraph.errors import WiringError
 from protgraph.nn import AttentionMixin, PairWeights

@@ -10,7 +10,8 @@ from protgraph_plugins.gearnet.line_graph import angle_bin_sum, angle_bins
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, linear
 
-from protgraph import Conformity, Edges, FieldSpec, GraphLayer
+from protgraph import Edges, FieldSpec, GraphLayer
+from protgraph.data import Conformity
 from protgraph.errors import WiringError
 from protgraph.nn import activation, check_choice
 

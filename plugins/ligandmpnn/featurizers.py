@@ -16,7 +16,8 @@ from protgraph_plugins.ligandmpnn.fields import (
 )
 from torch import Tensor
 
-from protgraph import Conformity, TensorFeaturizer
+from protgraph import TensorFeaturizer
+from protgraph.data import Conformity
 from protgraph.errors import OptionError
 from protgraph.featurize.frame import axes
 from protgraph.featurize.gaussian import SOFTEN, gaussians

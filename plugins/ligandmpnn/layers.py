@@ -10,7 +10,8 @@ from protgraph_plugins.ligandmpnn.fields import CONTEXT_GROUP, CONTEXT_RBF, num_
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
-from protgraph import Conformity, FieldSpec, GraphLayer
+from protgraph import FieldSpec, GraphLayer
+from protgraph.data import Conformity
 from protgraph.errors import WiringError
 from protgraph.nn import NodeUpdate
 

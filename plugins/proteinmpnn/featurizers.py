@@ -10,7 +10,8 @@ import torch
 from protgraph_plugins.proteinmpnn.fields import ATOM_PAIR_RBF, CB, RELATIVE_POSITION
 from torch import Tensor
 
-from protgraph import Conformity, EdgeFeaturizer, EdgeList, Residues, TensorFeaturizer
+from protgraph import EdgeFeaturizer, EdgeList, Residues, TensorFeaturizer
+from protgraph.data import Conformity
 from protgraph.errors import OptionError
 from protgraph.featurize.gaussian import SOFTEN, gaussians
 from protgraph.structure.neighbors import knn

@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.linalg import cross
 from torch.nn.functional import normalize
 
-from protgraph import Conformity, TensorFeaturizer
+from protgraph import TensorFeaturizer
+from protgraph.data import Conformity
 from protgraph.featurize.gaussian import SOFTEN, gaussians
 
 __all__ = ["PUBLISHED_DEFECTS", "QUATERNION_TOLERANCE", "CaOrientation", "CaPairRbf"]

@@ -105,7 +105,7 @@ def test_corrected_features_pass_the_conformity_suite():
     for name in ("ca_pair_rbf", "ca_orientation"):
 
         class Corrected(pg.featurizers.get(name)):
-            conformity = pg.Conformity(tolerance=QUATERNION_TOLERANCE)
+            conformity = pg.data.Conformity(tolerance=QUATERNION_TOLERANCE)
 
             def __init__(self) -> None:
                 super().__init__(corrected=True)

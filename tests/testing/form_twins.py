@@ -127,7 +127,7 @@ class PositionalOption(HonestScalars):
 
 @twin("builds")
 class OptionWithoutDefault(HonestScalars):
-    conformity = pg.Conformity(options={"dim": 8})
+    conformity = pg.data.Conformity(options={"dim": 8})
 
     def __init__(self, fields, *, dim: int):
         super().__init__(fields, dim=dim)

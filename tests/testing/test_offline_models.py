@@ -15,7 +15,7 @@ class Downloading(pg.GraphLayer):
 
     reads: ClassVar[tuple[str, ...]] = ("h",)
     writes: ClassVar[tuple[str, ...]] = ("h",)
-    conformity = pg.Conformity(offline={"weights": "none"})
+    conformity = pg.data.Conformity(offline={"weights": "none"})
 
     def __init__(self, fields, *, weights: str = "far", scale: float = 2.0):
         super().__init__(fields)

@@ -42,7 +42,7 @@ class Random(ThirdParty):
 
 
 class Excused(Random):
-    conformity = pg.Conformity(expected_failures={
+    conformity = pg.data.Conformity(expected_failures={
         "rotation": "it is random", "node_order": "it is random", "edge_order": "it is random",
         "batch_equals_singles": "it is random", "state_dict": "it is random", "seed": "it is random",
         "float32": "it is random", "reflection": "it is random",
@@ -50,7 +50,7 @@ class Excused(Random):
 
 
 class Pessimist(ThirdParty):
-    conformity = pg.Conformity(expected_failures={"finite": "it may overflow"})
+    conformity = pg.data.Conformity(expected_failures={"finite": "it may overflow"})
 
 
 @pg.testing.parametrize_with_checks(%s)
