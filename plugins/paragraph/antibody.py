@@ -9,7 +9,6 @@ import numpy as np
 from torch import Tensor
 
 from protgraph import (
-    Conformity,
     EdgeFeaturizer,
     EdgeList,
     FieldSpec,
@@ -18,6 +17,7 @@ from protgraph import (
     TensorFeaturizer,
     register_field,
 )
+from protgraph.data import Conformity
 from protgraph.errors import OptionError, SelectionError
 
 __all__ = ["AntibodyResidue", "EdgeNear", "EveryPair", "binding_loops"]

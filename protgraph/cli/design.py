@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from protgraph.model import ProteinModel
     from protgraph.structure import ReadOptions, Residues
 
-__all__ = ["Proteins", "design_command", "load_model", "names", "writable"]
+__all__ = ["ProteinReader", "design_command", "load_model", "names", "writable"]
 
 Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
 Model = Annotated[str, typer.Option(help="A model with published weights, or a checkpoint of 'protgraph train'.")]
@@ -101,7 +101,7 @@ def design_command(
     )
     options = {"copies": n, "temperature": _temperatures(temperature), "seed": seed, "noise": noise}
     network = load_model(model, weights, device)
-    proteins, refused = Proteins(files, network, read), []
+    proteins, refused = ProteinReader(files, network, read), []
     saved: list[Design] = []
     designs = run(
         network, proteins.residues, spec, **options, details=save is not None, sidechains=side_chains, refused=refused
@@ -220,7 +220,7 @@ def _with_weights() -> list[str]:
     return names
 
 
-class Proteins:
+class ProteinReader:
     """Proteins of files, and the files that failed.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.design import Device, Files, Model, Proteins, Weights, load_model, names, writable
+from protgraph.cli.design import Device, Files, Model, ProteinReader, Weights, load_model, names, writable
 from protgraph.cli.read_options import reads_structures
 from protgraph.file_io import atomic_write
 
@@ -69,7 +69,7 @@ def score_command(
     writable(out, ".csv", ".npz")
     records = read_design_sequences(sequences) if sequences else ()
     network = load_model(model, weights, device)
-    proteins, refused = Proteins(files, network, read), []
+    proteins, refused = ProteinReader(files, network, read), []
     given = sequences_by_protein(records, [r.name for r in proteins.residues])
     how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise, "sequences": given}
     scores = _print_scores(run(network, proteins.residues, **how, refused=refused))

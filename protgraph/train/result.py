@@ -8,11 +8,11 @@ from pathlib import Path
 
 from torch import Tensor
 
+from protgraph.featurize.result import Failure
 from protgraph.model.build import ProteinModel
 from protgraph.task.task import Task
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
-from protgraph.featurize.result import Failure
 
 __all__ = ["FitResult"]
 

@@ -14,7 +14,7 @@ from protgraph.data.datasets.labels import (
     ResidueLabels,
     absent_residues_error,
     align,
-    count_labels,
+    count_example,
 )
 from protgraph.errors import UnknownNameError, suggest
 from protgraph.structure.io.read_options import ReadOptions
@@ -129,7 +129,7 @@ class Dataset(ABC):
             if labels is None:
                 count = SplitCount(1, len(residues))
             else:
-                count = count_labels(align(labels, residues, strict=False), target, len(residues))
+                count = count_example(align(labels, residues, strict=False), target, len(residues))
             total = counts.get(example.split)
             counts[example.split] = count if total is None else total + count
         if errors:

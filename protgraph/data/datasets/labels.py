@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from protgraph.data.datasets.target import Target
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Labels", "ProteinLabels", "ResidueLabels", "absent_residues_error", "align", "count_labels"]
+__all__ = ["Labels", "ProteinLabels", "ResidueLabels", "absent_residues_error", "align", "count_example"]
 
 SHOWN = 5  # number of absent residues listed in an error
 
@@ -159,7 +159,7 @@ def absent_residues_error(faults: Sequence[tuple[str, ResidueLabels, np.ndarray]
     )
 
 
-def count_labels(y: np.ndarray, target: Target, residues: int) -> SplitCount:
+def count_example(y: np.ndarray, target: Target, residues: int) -> SplitCount:
     """Count the known labels of a protein, ``y`` as returned by :func:`align`, in total and per class."""
     if target.kind == "classification":
         per_class = np.bincount(y[y >= 0], minlength=target.size)

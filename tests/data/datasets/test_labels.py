@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protgraph.data.datasets.card import SplitCount
-from protgraph.data.datasets.labels import ProteinLabels, ResidueLabels, absent_residues_error, align, count_labels
+from protgraph.data.datasets.labels import ProteinLabels, ResidueLabels, absent_residues_error, align, count_example
 from protgraph.data.datasets.target import Target
 from protgraph.errors import LabelError
 
@@ -108,8 +108,8 @@ def test_all_labels_are_absent_in_a_protein_without_residues(make_residues):
 
 def test_count_labels_ignores_unknown_labels():
     classes = Target("t", "node", "classification", 3)
-    assert count_labels(np.array([0, 2, 2, -1]), classes, 4) == SplitCount(1, 4, 3, (1, 0, 2))
+    assert count_example(np.array([0, 2, 2, -1]), classes, 4) == SplitCount(1, 4, 3, (1, 0, 2))
     several = Target("t", "node", "multilabel", 2)
     y = np.array([[1, 0], [np.nan, 1], [np.nan, np.nan]], dtype=np.float32)
-    assert count_labels(y, several, 3) == SplitCount(1, 3, 2, (1, 1))
-    assert count_labels(y, Target("t", "node", "regression", 2), 3) == SplitCount(1, 3, 2)
+    assert count_example(y, several, 3) == SplitCount(1, 3, 2, (1, 1))
+    assert count_example(y, Target("t", "node", "regression", 2), 3) == SplitCount(1, 3, 2)
