@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 from protgraph.registry import registries
+
+# The same examples in every run; `--hypothesis-profile default` draws new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -106,5 +111,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Seed torch before the fixtures of each test, so that no test depends on the order of tests or on luck."""
+    torch.manual_seed(0)
     if item.get_closest_marker("cuda") and not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
