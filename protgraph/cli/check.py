@@ -48,7 +48,9 @@ def check_command(
     """
     from protgraph.testing import release_modules
     from protgraph.testing.equivariance_table import measure_equivariance
+    from protgraph.testing.memory import return_freed_memory
 
+    return_freed_memory()
     components = deque(_select(names or [], everything, kind))
     _require_device(device)
     total, rows, statuses = len(components), [], []
@@ -128,22 +130,12 @@ def _print(report: Report) -> None:
 
 def _summarize(statuses: Sequence[str]) -> None:
     """Print how many components pass, fail and are skipped, and the peak memory of this process."""
+    from protgraph.testing.memory import peak_memory
+
     parts = [f"{statuses.count('passed')} of {len(statuses)} components pass"]
     parts += [f"{n} {status}" for status in ("failed", "skipped") if (n := statuses.count(status))]
-    parts += [f"peak memory {peak:.2f} GB"] if (peak := _peak_memory()) is not None else []
+    parts += [f"peak memory {peak:.2f} GB"] if (peak := peak_memory()) is not None else []
     typer.secho(", ".join(parts), fg="red" if "failed" in statuses else "green", bold=True)
-
-
-def _peak_memory() -> float | None:
-    """Return the largest resident memory of this process in GB; None on Windows."""
-    import sys
-
-    try:
-        from resource import RUSAGE_SELF, getrusage
-    except ImportError:
-        return None
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, kB on Linux
-    return getrusage(RUSAGE_SELF).ru_maxrss * unit / 1e9
 
 
 def _write_table(rows: Sequence[object], path: Path) -> None:

@@ -105,7 +105,7 @@ class _Search:
                 with torch.random.fork_rng(devices=[]):
                     self._create({**specs, **added})
             except Exception as e:  # noqa: BLE001 -- a component may refuse an input with any error
-                errors.append(e)
+                errors.append(e.with_traceback(None))  # its frames hold the layer
             else:
                 return {**specs, **added}
         return errors[0]

@@ -79,7 +79,7 @@ def _fitting_targets(spec: ModelSpec) -> tuple[Target, ...]:
             with torch.random.fork_rng(devices=[]):
                 build_model(spec, target)
         except ProtgraphError as e:
-            errors.append(e)
+            errors.append(e.with_traceback(None))  # its frames hold the whole model
         else:
             fitting.append(target)
     if not fitting:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -87,11 +88,9 @@ class Runner:
         module = self.module(wiring, dtype=dtype)
         return copy.deepcopy(module, {id(p): p for p in module.parameters()})
 
-    def release_if_large(self, wiring: Wiring) -> None:
-        """Free the shared instance before a check builds others of more than 100 MB."""
-        size = sum(p.numel() * p.element_size() for p in self.module(wiring).parameters())
-        if size > _LARGE:
-            release_modules()
+    def is_large(self, wiring: Wiring) -> bool:
+        """Return True if the parameters take more than 100 MB, so that checks keep few copies of them."""
+        return sum(p.numel() * p.element_size() for p in self.module(wiring).parameters()) > _LARGE
 
     def run(self, wiring: Wiring, inputs: Inputs | None = None) -> dict[str, Tensor]:
         """Run the shared instance on some inputs, by default the wiring's."""
@@ -169,6 +168,7 @@ def _shared_module(wiring: Wiring, dtype: torch.dtype) -> nn.Module:
 def release_modules() -> None:
     """Free the shared instances of all components."""
     _shared_module.cache_clear()
+    gc.collect()
 
 
 def difference(got: Mapping[str, Tensor], expected: Mapping[str, Tensor], outputs: Mapping[str, FieldSpec]) -> float:

@@ -15,6 +15,7 @@ from protgraph.testing.runner import (
     NotApplicable,
     Runner,
     difference,
+    release_modules,
     require_at_most,
 )
 from protgraph.testing.wiring import Wiring
@@ -109,9 +110,7 @@ def _backward(out: dict[str, Tensor]) -> None:
 def state_dict(runner: Runner) -> None:
     """Check that ``state_dict`` saves everything that the output depends on."""
     for wiring in runner.wirings:
-        expected = runner.run(wiring)
-        saved = runner.module(wiring).state_dict()
-        runner.release_if_large(wiring)
+        expected, saved = _output_and_state(runner, wiring)
         other = wiring.build(seed=1, dtype=runner.dtype).to(runner.device)
         _run(runner, wiring, other)  # values that are cached in the forward pass belong to the old weights
         with runner.errors_as_failures("state_dict"):
@@ -120,10 +119,29 @@ def state_dict(runner: Runner) -> None:
         require_at_most(error, 1e-12, f"{runner.component}: loaded from its state_dict ({wiring.label})")
 
 
+def _output_and_state(runner: Runner, wiring: Wiring) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Return the output of the shared instance and its state; that of a large one in half the memory.
+
+    The parameters of a large one are rounded to float32 first, so that a float32 copy has them exactly.
+    """
+    module = runner.module(wiring)
+    if not runner.is_large(wiring):
+        return runner.run(wiring), module.state_dict()
+    with torch.no_grad():
+        for p in module.parameters():
+            p.copy_(p.float())
+    expected, parameters = runner.run(wiring), dict(module.named_parameters(remove_duplicate=False))
+    saved = {n: x.float() if n in parameters else x.clone() for n, x in module.state_dict().items()}
+    del module, parameters
+    release_modules()
+    return expected, saved
+
+
 def seed(runner: Runner) -> None:
     """Check that a seed gives the same weights, and that evaluation gives the same output each time."""
     for wiring in runner.wirings:
-        runner.release_if_large(wiring)
+        if runner.is_large(wiring):
+            release_modules()
         module = wiring.build(seed=7, dtype=runner.dtype).to(runner.device)
         outputs = wiring.outputs(module)
         first, second = (_run_with_seed(runner, wiring, module, number) for number in (0, 1))

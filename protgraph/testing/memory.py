@@ -1,0 +1,31 @@
+"""Peak memory of this process, and the return of freed memory to the operating system."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+__all__ = ["peak_memory", "return_freed_memory"]
+
+_M_MMAP_THRESHOLD, _MEGABYTE = -3, 1_000_000  # of mallopt(3)
+
+
+def return_freed_memory() -> bool:
+    """Let glibc return every freed block above 1 MB to the system at once; return False on other C libraries.
+
+    By default glibc keeps freed tensors of up to 32 MB in its heap, where they are reused only by others that fit.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    return mallopt is not None and mallopt(_M_MMAP_THRESHOLD, _MEGABYTE) == 1
+
+
+def peak_memory() -> float | None:
+    """Return the largest resident memory of this process so far in GB; None on Windows."""
+    try:
+        from resource import RUSAGE_SELF, getrusage
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, kB on Linux
+    return getrusage(RUSAGE_SELF).ru_maxrss * unit / 1e9
