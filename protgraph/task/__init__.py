@@ -2,15 +2,8 @@
 
 from protgraph.task.input_masking import InputMasking, with_random_order
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
-from protgraph.task.metrics import (
-    METRICS,
-    Metric,
-    ResiduePairs,
-    SplitPredictions,
-    as_metric,
-    best_threshold,
-    compute_metrics,
-)
+from protgraph.task.metrics import METRICS, Metric, as_metric, best_threshold, compute_metrics
+from protgraph.task.predictions import ResiduePairs, SplitPredictions
 from protgraph.task.task import Task, default_task
 
 __all__ = [

@@ -19,7 +19,8 @@ from protgraph.structure.descriptors.representative_atoms import beta_carbon
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import binary_cross_entropy, known_labels
-from protgraph.task.metrics import METRICS, Metric, SplitPredictions
+from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 
 __all__ = ["CONTACT", "beta_carbons", "contact_labels", "precision", "top_rows"]

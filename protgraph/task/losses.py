@@ -1,4 +1,4 @@
-"""Losses over known labels: what is unknown (−1 or NaN) takes no part, and a batch without any known label gives 0."""
+"""Losses and label statistics over known labels. Unknown labels are −1 or NaN; without known labels a loss is 0."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ UNKNOWN = -1  # class number of an entry without a label
 
 
 def known_labels(y: Tensor) -> Tensor:
-    """Which labels are known, bool of the shape of ``y``: not −1 among classes, not NaN among floats."""
+    """Return a mask of known labels, bool of the shape of ``y``: not −1 for classes, not NaN for floats."""
     return ~y.isnan() if y.is_floating_point() else y != UNKNOWN
 
 
 def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
-    """Mean of ``-log softmax(logits)[y]`` over known entries.
+    """Compute the mean of ``-log softmax(logits)[y]`` over known entries.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def binary_cross_entropy(logits: Tensor, y: Tensor, *, pos_weight: Tensor | float | None = None) -> Tensor:
-    """Mean of ``-w y log σ(logits) - (1 - y) log(1 - σ(logits))`` over known entries.
+    """Compute the mean of ``-w y log σ(logits) - (1 - y) log(1 - σ(logits))`` over known entries.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def binary_cross_entropy(logits: Tensor, y: Tensor, *, pos_weight: Tensor | floa
     y : Tensor
         ``(N, C)`` float, 0 or 1; NaN is unknown.
     pos_weight : Tensor or float, optional
-        w, one for all labels or ``(C,)``; None is 1.
+        w, one number or ``(C,)``; None is 1.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def binary_cross_entropy(logits: Tensor, y: Tensor, *, pos_weight: Tensor | floa
 
 
 def squared_error(logits: Tensor, y: Tensor) -> Tensor:
-    """Mean of ``(logits - y)²`` over known entries.
+    """Compute the mean of ``(logits - y)²`` over known entries.
 
     Parameters
     ----------
@@ -82,22 +82,22 @@ def squared_error(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def label_counts(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | None:
-    """What :func:`label_prior` has to know of labels, summed over the labels of one protein after the other.
+    """Sum the label statistics that :func:`label_prior` and :func:`label_std` need, over proteins.
 
     Parameters
     ----------
     labels : iterable of Tensor
         Labels of proteins.
     kind : str
-        Of the target.
+        Kind of the target.
     size : int
-        C.
+        Number of labels C.
 
     Returns
     -------
     Tensor, optional
-        float64. Of classes how many there are of each, ``(C,)``; of yes/no labels how many are 1 and how many 0, of
-        values their sum, their number and the sum of their squares, ``(3, C)``; None for any other kind.
+        float64. Classification: count of each class, ``(C,)``. Multilabel: counts of 1 and of 0, ``(2, C)``.
+        Regression: sum, number and sum of squares, ``(3, C)``. None for other kinds.
     """
     if kind not in ("classification", "multilabel", "regression"):
         return None

@@ -1,6 +1,13 @@
-"""Metrics over the known labels of a whole split, each a number that is NaN where it is undefined.
+"""Metrics over the known labels of a whole split: each is a number, NaN if it is undefined.
 
-torchmetrics takes a second to import: those who score pay for it, a command that only predicts does not.
+torchmetrics is imported inside the functions, because it takes a second.
+
+Not torchmetrics for the Pearson correlation: torchmetrics 1.9 gives 0 for constant float32 values, where it is
+undefined, and takes 2.2 ms for a chain of 200 residues, this 0.2 ms (2026-11-22).
+Not torchmetrics for ``rmse`` and ``mae``: torchmetrics 1.9 sums in float32, this in float64; values differ by 2e-8
+(2026-11-22).
+Not torchmetrics for Matthews' correlation: torchmetrics 1.9 gives 1 or -1 if only one class occurs, this 0; and
+:func:`best_threshold` needs it at all thresholds at once (2026-11-22).
 """
 
 from __future__ import annotations
@@ -8,7 +15,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import Literal
 
@@ -16,94 +23,23 @@ import torch
 from torch import Tensor
 
 from protgraph.task.losses import cross_entropy, known_labels
+from protgraph.task.predictions import SplitPredictions
 
-__all__ = ["METRICS", "OTHER_CHAIN", "Metric", "SplitPredictions", "ResiduePairs", "as_metric", "best_threshold", "confusion_matrix", "compute_metrics"]
-
-
-@dataclass(frozen=True, eq=False)
-class ResiduePairs:
-    """Which pairs of residues the M rows of an outcome are; each pair is one row.
-
-    Parameters
-    ----------
-    protein : Tensor
-        ``(M,)`` int64, number of the protein, ascending.
-    separation : Tensor
-        ``(M,)`` int64, how many positions along the chain the two are apart; :data:`OTHER_CHAIN` in different chains.
-    sizes : Tensor
-        ``(P,)`` int64, residues of each protein.
-    """
-
-    protein: Tensor
-    separation: Tensor
-    sizes: Tensor
-
-
-OTHER_CHAIN = 1 << 40
-"""Separation of residues of different chains: beyond every bound."""
-
-
-@dataclass(frozen=True, eq=False)
-class SplitPredictions:
-    """What a model said about a split, and the truth; all on the CPU.
-
-    Parameters
-    ----------
-    logits : Tensor
-        ``(N, C)`` float, ``(N, C, 3)`` for vectors and coordinates.
-    y : Tensor
-        ``(N,)`` int64 classes or float32 of the logits' shape; unknown entries are −1 or NaN.
-    chain : Tensor, optional
-        ``(N,)`` int64, equal for the residues of one chain of one protein; None where rows are no residues.
-    threshold : Tensor, optional
-        ``(C,)`` log-odds from which a label counts as predicted; None is 0, a probability of one half.
-    pos : Tensor, optional
-        ``(N, 3)`` Å, where the model saw the residues: where predicted vectors begin.
-    pairs : ResiduePairs, optional
-        Where rows are pairs of residues, which.
-    loss : float, optional
-        Mean loss over all known labels, where rows were left out.
-    """
-
-    logits: Tensor
-    y: Tensor
-    chain: Tensor | None = None
-    threshold: Tensor | None = None
-    pos: Tensor | None = None
-    pairs: ResiduePairs | None = None
-    loss: float | None = None
-
-    def with_threshold(self, threshold: Tensor | None) -> SplitPredictions:
-        """The same outcome, cut elsewhere."""
-        return replace(self, threshold=threshold)
-
-    def columns(self) -> Iterable[tuple[Tensor, Tensor]]:
-        """Known log-odds and int64 labels of each of the C labels."""
-        for c in range(self.y.size(1)):
-            there = known_labels(self.y[:, c])
-            yield self.logits[there, c], self.y[there, c].long()
-
-    def chains(self) -> Iterable[Tensor]:
-        """Rows with a known label of each chain that has one."""
-        there = known_labels(self.y if self.y.dim() == 1 else self.y[:, 0].reshape(len(self.y), -1)[:, 0]).nonzero().flatten()
-        chain = torch.zeros_like(there) if self.chain is None else self.chain[there]
-        order = chain.argsort(stable=True)
-        count = torch.unique_consecutive(chain[order], return_counts=True)[1]
-        return there[order].split(count.tolist())
+__all__ = ["METRICS", "Metric", "as_metric", "best_threshold", "compute_metrics", "confusion_matrix"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A named function of an :class:`SplitPredictions`.
+    """A named function of :class:`~protgraph.task.SplitPredictions`.
 
     Parameters
     ----------
     name : str
-        What tables call it.
+        Name in tables.
     mode : {"max", "min"}
-        Which way is better.
+        Direction of improvement.
     function : callable
-        SplitPredictions to float.
+        From predictions to a float.
     """
 
     name: str
@@ -111,18 +47,19 @@ class Metric:
     function: Callable[[SplitPredictions], float] = field(repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """By its place in its module, where :func:`as_metric` has put it for the function."""
-        of = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
-        found = getattr(sys.modules.get(of[0]), of[1], None) is self
-        return (resolve_name, (":".join(of),)) if found else (Metric, (self.name, self.mode, self.function))
+        """Pickle a metric of a module by its name there, since :func:`as_metric` replaces the function."""
+        place = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
+        if getattr(sys.modules.get(place[0]), place[1], None) is self:
+            return resolve_name, (":".join(place),)
+        return Metric, (self.name, self.mode, self.function)
 
     @property
     def doc(self) -> str:
-        """First line of what the function says of itself."""
+        """First line of the docstring of the function."""
         return (self.function.__doc__ or "").partition("\n")[0]
 
-    def __call__(self, outcome: SplitPredictions) -> float:
-        return float(self.function(outcome))
+    def __call__(self, predictions: SplitPredictions) -> float:
+        return float(self.function(predictions))
 
 
 #: The metrics of this module, by name.
@@ -130,7 +67,7 @@ METRICS: dict[str, Metric] = {}
 
 
 def as_metric(mode: Literal["max", "min"]) -> Callable[[Callable[[SplitPredictions], float]], Metric]:
-    """Turn a function of an outcome into a :class:`Metric` of its name.
+    """Return a decorator that makes a function of predictions a :class:`Metric` with its name.
 
     Examples
     --------
@@ -144,54 +81,54 @@ def as_metric(mode: Literal["max", "min"]) -> Callable[[Callable[[SplitPredictio
     return lambda function: Metric(function.__name__, mode, function)
 
 
-def compute_metrics(metrics: Iterable[Metric], outcome: SplitPredictions) -> dict[str, float]:
-    """Every metric of an outcome, by name; NaN where no label is known."""
-    empty = not bool(known_labels(outcome.y).any())
-    return {m.name: math.nan if empty else m(outcome) for m in metrics}
+def compute_metrics(metrics: Iterable[Metric], predictions: SplitPredictions) -> dict[str, float]:
+    """Compute metrics by name; NaN if no label is known."""
+    is_empty = not bool(known_labels(predictions.y).any())
+    return {m.name: math.nan if is_empty else m(predictions) for m in metrics}
 
 
 def confusion_matrix(o: SplitPredictions) -> Tensor:
-    """``(C, C)`` int64: how often the class of the row is predicted as that of the column, over known classes."""
+    """Count known classes by true (row) and predicted class (column), ``(C, C)`` int64."""
     from torchmetrics.functional.classification import multiclass_confusion_matrix
 
     return multiclass_confusion_matrix(o.logits, o.y, num_classes=o.logits.size(1), ignore_index=-1)
 
 
-def best_threshold(outcome: SplitPredictions) -> Tensor:
-    """The log-odds at which Matthews' correlation is largest, ``(C,)`` float32; to be chosen on validation.
+def best_threshold(predictions: SplitPredictions) -> Tensor:
+    """Find the log-odds with the largest Matthews correlation, ``(C,)`` float32; for the validation split.
 
-    Every way to cut the sorted predictions is tried; the cut lies midway between the two predictions that it parts.
+    All thresholds midway between two different sorted predictions are compared.
     """
     best = []
-    for logits, y in outcome.columns():
+    for logits, y in predictions.columns():
         order = logits.argsort(descending=True, stable=True)
         value, label = logits[order].double(), y[order].double()
-        found = label.cumsum(0)
-        cut = torch.arange(1, len(label) + 1, dtype=torch.float64)  # how many are called positive
-        mcc = _matthews(found, cut - found, label.sum() - found, len(label) - cut - (label.sum() - found))
-        parts = value.diff() != 0  # (n - 1,) no cut between equals
-        if not bool(parts.any()):
+        true = label.cumsum(0)
+        cut = torch.arange(1, len(label) + 1, dtype=torch.float64)  # predicted positives
+        mcc = _matthews(true, cut - true, label.sum() - true, len(label) - cut - (label.sum() - true))
+        differs = value.diff() != 0  # (n - 1,) no cut between equals
+        if not bool(differs.any()):
             best.append(0.0)
             continue
-        at = int(torch.where(parts, mcc[:-1], -torch.inf).argmax())
-        better = mcc[at] >= 0  # else no positive at all is the better answer
+        at = int(torch.where(differs, mcc[:-1], -torch.inf).argmax())
+        better = mcc[at] >= 0  # otherwise no predicted positive is best
         best.append(float((value[at] + value[at + 1]) / 2 if better else value[0] + 1))
     return torch.tensor(best, dtype=torch.float32)
 
 
 def _matthews(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
-    """``(TP·TN - FP·FN) / sqrt((TP+FP)(TP+FN)(TN+FP)(TN+FN))``; 0 where a factor is 0 (Matthews 1975)."""
+    """Compute ``(TP·TN - FP·FN) / sqrt((TP+FP)(TP+FN)(TN+FP)(TN+FN))``, 0 if a factor is 0 (Matthews 1975)."""
     under = ((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)).sqrt()
     return torch.where(under > 0, (tp * tn - fp * fn) / under.clamp(min=1e-300), torch.zeros_like(under))
 
 
 def _mean(values: list[float]) -> float:
-    there = [v for v in values if not math.isnan(v)]
-    return sum(there) / len(there) if there else math.nan
+    defined = [v for v in values if not math.isnan(v)]
+    return sum(defined) / len(defined) if defined else math.nan
 
 
-def _both(y: Tensor) -> bool:
-    """Whether positives and negatives are there; ranking metrics are undefined otherwise."""
+def _has_both(y: Tensor) -> bool:
+    """Return whether positives and negatives occur; ranking metrics are undefined otherwise."""
     return bool((y == 1).any()) and bool((y == 0).any())
 
 
@@ -251,7 +188,7 @@ def auprc(o: SplitPredictions) -> float:
     """Average precision: area under the precision–recall curve, mean over labels."""
     from torchmetrics.functional.classification import binary_average_precision
 
-    return _mean([float(binary_average_precision(x, y)) if _both(y) else math.nan for x, y in o.columns()])
+    return _mean([float(binary_average_precision(x, y)) if _has_both(y) else math.nan for x, y in o.columns()])
 
 
 @as_metric("max")
@@ -259,17 +196,17 @@ def auroc(o: SplitPredictions) -> float:
     """Area under the receiver operating characteristic, mean over labels."""
     from torchmetrics.functional.classification import binary_auroc
 
-    return _mean([float(binary_auroc(x, y)) if _both(y) else math.nan for x, y in o.columns()])
+    return _mean([float(binary_auroc(x, y)) if _has_both(y) else math.nan for x, y in o.columns()])
 
 
 @as_metric("max")
 def mcc(o: SplitPredictions) -> float:
-    """Matthews' correlation at the outcome's threshold, mean over labels."""
+    """Matthews correlation at the threshold, mean over labels."""
     cuts = o.logits.new_zeros(o.y.size(1)) if o.threshold is None else o.threshold
     values = []
     for (logits, y), cut in zip(o.columns(), cuts, strict=True):
-        said, true = logits >= cut, y == 1
-        counts = [(said & true), (said & ~true), (~said & true), (~said & ~true)]
+        predicted, true = logits >= cut, y == 1
+        counts = [(predicted & true), (predicted & ~true), (~predicted & true), (~predicted & ~true)]
         values.append(float(_matthews(*(c.sum().double() for c in counts))) if len(y) else math.nan)
     return _mean(values)
 
@@ -277,44 +214,44 @@ def mcc(o: SplitPredictions) -> float:
 @as_metric("min")
 def rmse(o: SplitPredictions) -> float:
     """Root of the mean squared error."""
-    there = known_labels(o.y)
-    return (o.logits - o.y)[there].double().square().mean().sqrt()
+    mask = known_labels(o.y)
+    return (o.logits - o.y)[mask].double().square().mean().sqrt()
 
 
 @as_metric("min")
 def mae(o: SplitPredictions) -> float:
     """Mean absolute error."""
-    there = known_labels(o.y)
-    return (o.logits - o.y)[there].double().abs().mean()
+    mask = known_labels(o.y)
+    return (o.logits - o.y)[mask].double().abs().mean()
 
 
 @as_metric("min")
 def rmsd(o: SplitPredictions) -> float:
-    """Root of the mean squared distance from the truth within each chain, without superposition, mean over chains."""
-    far = (o.logits - o.y).double().square().sum(-1)  # (N, C)
-    return _mean([float(far[rows].nanmean().sqrt()) for rows in o.chains()])
+    """Root-mean-square deviation within each chain, without superposition, mean over chains."""
+    distance = (o.logits - o.y).double().square().sum(-1)  # (N, C)
+    return _mean([float(distance[rows].nanmean().sqrt()) for rows in o.chains()])
 
 
 @as_metric("max")
 def lddt(o: SplitPredictions) -> float:
-    """Local distance difference test (15 Å) of the residues' positions within each chain, mean over chains."""
+    """Local distance difference test (15 Å) of residue positions within each chain, mean over chains."""
     from biotite.structure import AtomArray
     from biotite.structure import lddt as lddt_of
 
     start = 0.0 if o.pos is None else o.pos.double()
-    truth, said = ((start + x[:, 0].double()) for x in (o.y, o.logits))  # (N, 3)
+    truth, predicted = ((start + x[:, 0].double()) for x in (o.y, o.logits))  # (N, 3)
     values = []
     for rows in o.chains():
         origin = truth[rows].mean(0)  # coordinates of an AtomArray are float32
         reference = AtomArray(len(rows))
         reference.res_id[:], reference.coord = rows, (truth[rows] - origin).numpy()
-        values.append(float(lddt_of(reference, (said[rows] - origin).float().numpy())))
+        values.append(float(lddt_of(reference, (predicted[rows] - origin).float().numpy())))
     return _mean(values)
 
 
 @as_metric("max")
 def pearson(o: SplitPredictions) -> float:
-    """Pearson correlation within each chain, mean over the chains where it is defined."""
+    """Pearson correlation within each chain, mean over the chains for which it is defined."""
     return _mean(_per_chain(o))
 
 
@@ -327,7 +264,8 @@ def pearson_undefined(o: SplitPredictions) -> float:
 @as_metric("max")
 def pearson_overall(o: SplitPredictions) -> float:
     """Pearson correlation over all entries, mean over values."""
-    return _mean([_pearson(o.logits[t, c], o.y[t, c]) for c in range(o.y.size(1)) for t in [known_labels(o.y[:, c])]])
+    masks = known_labels(o.y).unbind(1)
+    return _mean([_pearson(o.logits[mask, c], o.y[mask, c]) for c, mask in enumerate(masks)])
 
 
 def _per_chain(o: SplitPredictions) -> list[float]:
@@ -335,7 +273,7 @@ def _per_chain(o: SplitPredictions) -> list[float]:
 
 
 def _pearson(x: Tensor, y: Tensor) -> float:
-    """``Σ (x - x̄)(y - ȳ) / sqrt(Σ (x - x̄)² Σ (y - ȳ)²)``; NaN where a variance is nil to float32 precision."""
+    """Compute ``Σ (x - x̄)(y - ȳ) / sqrt(Σ (x - x̄)² Σ (y - ȳ)²)``; NaN if a variance is 0 to float32 precision."""
     x, y = x.double(), y.double()
     if len(x) < 2 or _constant(x) or _constant(y):
         return math.nan

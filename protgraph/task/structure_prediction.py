@@ -11,7 +11,8 @@ from torch import Tensor
 from protgraph.data.datasets.target import Target
 from protgraph.featurize.frame import axes
 from protgraph.task.input_masking import InputMasking
-from protgraph.task.metrics import METRICS, SplitPredictions, as_metric
+from protgraph.task.metrics import METRICS, as_metric
+from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from protgraph.ops import Proteins
 from protgraph.task import metrics as m
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
-from protgraph.task.metrics import Metric, SplitPredictions
+from protgraph.task.metrics import Metric
+from protgraph.task.predictions import SplitPredictions
 
 if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues

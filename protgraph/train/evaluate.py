@@ -17,7 +17,8 @@ from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
 from protgraph.model.build import ProteinModel
 from protgraph.task.losses import known_labels
-from protgraph.task.metrics import OTHER_CHAIN, ResiduePairs, SplitPredictions, compute_metrics
+from protgraph.task.metrics import compute_metrics
+from protgraph.task.predictions import OTHER_CHAIN, ResiduePairs, SplitPredictions
 from protgraph.task.task import Task
 
 __all__ = [

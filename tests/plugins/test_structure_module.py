@@ -12,7 +12,7 @@ from protgraph.model import ProteinModel
 from protgraph.nn.layers.backbone_frames import BackboneUpdate, PlaceBackbone
 from protgraph.nn.layers.ipa import IPA
 from protgraph.ops import Proteins
-from protgraph.task.metrics import SplitPredictions
+from protgraph.task.predictions import SplitPredictions
 from protgraph.task.structure_prediction import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed
 from protgraph.testing import make_protein
 

@@ -13,7 +13,7 @@ from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
 from protgraph.task import METRICS, ResiduePairs, SplitPredictions
 from protgraph.task.contact_prediction import CONTACT, PRECISIONS, beta_carbons, contact_labels, precision, top_rows
-from protgraph.task.metrics import OTHER_CHAIN
+from protgraph.task.predictions import OTHER_CHAIN
 from protgraph.testing.protein_fixtures import make_protein
 
 PROTEINS = (make_protein((40, 12), seed=3), make_protein((30,), seed=4))

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protgraph import registry
-from protgraph.task.metrics import METRICS, Metric, SplitPredictions, as_metric, best_threshold, compute_metrics
+from protgraph.task.metrics import METRICS, Metric, as_metric, best_threshold, compute_metrics
+from protgraph.task.predictions import SplitPredictions
 
 
 def _of(name: str, *args, **kwargs) -> float:

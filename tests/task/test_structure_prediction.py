@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
 from protgraph.symmetry import random_rotations
-from protgraph.task.metrics import SplitPredictions
+from protgraph.task.predictions import SplitPredictions
 from protgraph.task.structure_prediction import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed, tm_score
 from protgraph.testing import make_protein
 
