@@ -1,4 +1,7 @@
-"""Random elements of O(3) in float64: rotations and reflections under the Haar measure."""
+"""Random elements of O(3) in float64: rotations and reflections under the Haar measure.
+
+Not e3nn: ``o3.rand_matrix`` takes no seed and advances the global generator (e3nn 0.6.0, 2026-11-22).
+"""
 
 from __future__ import annotations
 
