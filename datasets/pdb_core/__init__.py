@@ -1,4 +1,4 @@
-"""pdb_core: 259 real PDB entries with homology-aware splits and labels for nine tasks; see README.md."""
+"""pdb_core: 259 real PDB entries with homology-aware splits and labels for ten tasks; see README.md."""
 
 from protgraph_datasets.pdb_core.dataset import PdbCore
 

@@ -1,4 +1,4 @@
-"""The embedded dataset as a :class:`~protgraph.data.datasets.dataset.Dataset`: one chain is one protein."""
+"""Dataset ``pdb_core``: single chains of 259 PDB entries."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["PdbCore"]
 ENTRY_POINTS = {"protgraph.datasets": {"pdb_core": "PdbCore"}}
 
 FOLDER = Path(__file__).resolve().parent
-DSSP3 = {"H": 0, "G": 0, "I": 0, "E": 1, "B": 1, "C": 2, "T": 2, "S": 2}  # to H, E, C
-#: In whose training split the first of an entry's copies of a chain stands for all.
-ONE_OF_COPIES = (
+DSSP3 = {"H": 0, "G": 0, "I": 0, "E": 1, "B": 1, "C": 2, "T": 2, "S": 2}  # to H, E, C as 0, 1, 2
+#: Tasks whose training split has only the first of several copies of a chain in an entry.
+FIRST_COPY_TASKS = (
     *("secondary_structure", "inverse_folding", "b_factor", "structure_denoising"),
     "structure_prediction",
     *("masked_lm", "next_residue", "contact"),
@@ -28,11 +28,11 @@ COLUMN = {"secondary_structure": "dssp8", "ligand_binding": "ligand_contact", "i
 
 
 class PdbCore(Dataset):
-    """Chains of 259 PDB entries; tasks secondary_structure, ligand_binding, interface, inverse_folding, b_factor,
-    structure_denoising, structure_prediction, masked_lm, next_residue and contact.
+    """Single chains of 259 PDB entries with homology-aware splits.
 
-    Every example is one chain alone, so an interface is predicted without its partner, and a ligand's site without
-    the ligand. Which chains take part in a task is written on the card.
+    Tasks: secondary_structure, ligand_binding, interface, inverse_folding, b_factor, structure_denoising,
+    structure_prediction, masked_lm, next_residue and contact. Each example is a single chain: interfaces are predicted
+    without the partner, ligand sites without the ligand. The card defines the chains of each task.
 
     Examples
     --------
@@ -45,21 +45,23 @@ class PdbCore(Dataset):
         self.card = load_card(FOLDER / "dataset.toml")
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:
+        """Return the chains of a task, of all splits or of one."""
         self._task(task)
-        found, seen = [], set()
+        examples, copies = [], set()
         for row in self._chains:
-            if split not in (None, row["split"]) or not _takes_part(task, row):
+            if split not in (None, row["split"]) or not _is_included(task, row):
                 continue
             copy = row["entry"], row["sequence"]
-            if row["split"] == "train" and task in ONE_OF_COPIES:
-                if copy in seen:
+            if row["split"] == "train" and task in FIRST_COPY_TASKS:
+                if copy in copies:
                     continue
-                seen.add(copy)
+                copies.add(copy)
             path = FOLDER / "structures" / f"{row['entry']}.bcif"
-            found.append(Example(f"{row['entry']}_{row['chain']}", path, (row["chain"],), row["split"]))
-        return found
+            examples.append(Example(f"{row['entry']}_{row['chain']}", path, (row["chain"],), row["split"]))
+        return examples
 
     def labels(self, task: str, example: Example) -> Labels | None:
+        """Return the labels of a chain; None if the task computes them."""
         self._task(task)
         if task not in COLUMN:
             return None
@@ -92,7 +94,7 @@ class PdbCore(Dataset):
         return {(str(entry[a]), str(chain[a])): (a, b) for a, b in zip(first.tolist(), ends, strict=True)}
 
 
-def _takes_part(task: str, row: dict[str, str]) -> bool:
+def _is_included(task: str, row: dict[str, str]) -> bool:
     if task == "ligand_binding":
         return row["ligand_complete"] == "1" and row["n_ligand_residues_contact"] != "0"
     if task == "interface":

@@ -1,7 +1,8 @@
-"""Make ``labels.parquet`` from the structures and tables of this folder: ``python -m protgraph_datasets.pdb_core.prepare``.
+"""Create ``labels.parquet`` from the structures and tables of this folder.
 
-One row a residue of the 420 chains. Contacts are found anew in the coordinates and must give, chain by chain, the
-counts that ``chains.tsv`` states; DSSP letters are joined by sequence.
+Run ``python -m protgraph_datasets.pdb_core.prepare``. The table has one row per residue of the 420 chains. Contacts are
+computed from the coordinates; their number per chain must equal that in ``chains.tsv``. DSSP letters are joined by
+sequence.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Row = Mapping[str, str]  # of chains.tsv or dssp.tsv
 FOLDER = Path(__file__).resolve().parent
 LIGAND_CUTOFF = 4.5  # Å between heavy atoms
 INTERFACE_CUTOFF = 5.0  # Å between heavy atoms
-SMALLEST_PARTNER = 10  # residues of a chain that can be an interface's other side
+SMALLEST_PARTNER = 10  # residues of the smallest chain that counts as partner of an interface
 
 SCHEMA = pa.schema(
     {
@@ -42,77 +43,77 @@ SCHEMA = pa.schema(
 
 
 def contacts(residues: Residues, other: np.ndarray, cutoff: float) -> np.ndarray:
-    """``(N,)`` bool, which residues have a heavy atom within ``cutoff`` Å of any of the points ``other`` ``(M, 3)``."""
-    touched = np.zeros(len(residues), dtype=bool)
+    """Return ``(N,)`` bool, residues with a heavy atom within ``cutoff`` Å of a point of ``other`` ``(M, 3)``."""
+    in_contact = np.zeros(len(residues), dtype=bool)
     if len(other):
         distance, _ = cKDTree(other.astype(np.float64)).query(residues.atom_pos.astype(np.float64))
-        touched[residues.atom_residue[distance <= cutoff]] = True
-    return touched
+        in_contact[residues.atom_residue[distance <= cutoff]] = True
+    return in_contact
 
 
 def chain_labels(structure: Structure, protein: Residues, row: Row, dssp8: str) -> dict[str, list]:
-    """The columns of one chain.
+    """Compute the columns of one chain.
 
     Parameters
     ----------
     structure : Structure
-        The whole entry.
+        Complete entry.
     protein : Residues
-        Its protein chains.
+        Protein chains of the entry.
     row : dict
-        The chain's row of chains.tsv.
+        Row of the chain in chains.tsv.
     dssp8 : str
-        One DSSP letter a residue of the row's sequence; "-" for none.
+        One DSSP letter per residue of the sequence; "-" for none.
 
     Raises
     ------
     DatasetError
-        The structure does not hold the sequence, or has not the counts of contacts that the row states.
+        If the sequence or the numbers of contacts differ from the row.
     """
     own = protein.chains([row["chain"]])
     where = f"{row['entry']} chain {row['chain']}"
     if own.sequence != row["sequence"] or len(dssp8) != len(own):
-        raise DatasetError(f"{where}: the {len(own)} residues of the structure are not the sequence in chains.tsv")
+        raise DatasetError(f"{where}: the {len(own)} residues of the structure differ from the sequence in chains.tsv")
     ligand = contacts(own, _ligand_atoms(structure, own, row["ligands"]), LIGAND_CUTOFF)
     interface = contacts(own, _partner_atoms(protein, row["chain"]), INTERFACE_CUTOFF)
-    for found, column in ((ligand, "n_ligand_residues_contact"), (interface, "n_interface_residues")):
-        if int(found.sum()) != int(row[column]):
-            raise DatasetError(f"{where}: {column} is {row[column]} in chains.tsv, {int(found.sum())} in the structure")
-    known = row["ligand_complete"] == "1", row["interface_complete"] in ("1", "pair")
+    for mask, column in ((ligand, "n_ligand_residues_contact"), (interface, "n_interface_residues")):
+        if int(mask.sum()) != int(row[column]):
+            raise DatasetError(f"{where}: {column} is {row[column]} in chains.tsv, {int(mask.sum())} in the structure")
+    is_complete = row["ligand_complete"] == "1", row["interface_complete"] in ("1", "pair")
     return {
         "entry": [row["entry"]] * len(own),
         "chain": own.chain.tolist(),
         "res_id": own.res_id.tolist(),
         "ins_code": own.ins_code.tolist(),
         "dssp8": [None if letter == "-" else letter for letter in dssp8],
-        "ligand_contact": ligand.tolist() if known[0] else [None] * len(own),
-        "interface": interface.tolist() if known[1] else [None] * len(own),
+        "ligand_contact": ligand.tolist() if is_complete[0] else [None] * len(own),
+        "interface": interface.tolist() if is_complete[1] else [None] * len(own),
     }
 
 
 def entry_labels(rows: Sequence[Row], dssp: Mapping[tuple[str, str], Row]) -> list[dict[str, list]]:
-    """The columns of each chain of one entry.
+    """Compute the columns of each chain of one entry.
 
     Parameters
     ----------
     rows : sequence of dict
-        The entry's rows of chains.tsv.
+        Rows of the entry in chains.tsv.
     dssp : mapping
         Rows of dssp.tsv by entry and chain.
     """
     structure = load_structure(FOLDER / "structures" / f"{rows[0]['entry']}.bcif")
     protein = clean(structure)
-    found = []
+    chains = []
     for row in rows:
         letters = dssp[row["entry"], row["chain"]]
         if letters["sequence"] != row["sequence"]:
             raise DatasetError(f"{row['entry']} chain {row['chain']}: chains.tsv and dssp.tsv differ in sequence")
-        found.append(chain_labels(structure, protein, row, letters["dssp8"]))
-    return found
+        chains.append(chain_labels(structure, protein, row, letters["dssp8"]))
+    return chains
 
 
 def read_tables() -> tuple[dict[str, list[Row]], dict[tuple[str, str], Row]]:
-    """The rows of chains.tsv by entry, and of dssp.tsv by entry and chain."""
+    """Read the rows of chains.tsv by entry, and of dssp.tsv by entry and chain."""
     entries: dict[str, list[Row]] = {}
     for row in _rows("chains.tsv"):
         entries.setdefault(row["entry"], []).append(row)
@@ -120,7 +121,7 @@ def read_tables() -> tuple[dict[str, list[Row]], dict[tuple[str, str], Row]]:
 
 
 def write_labels(path: Path) -> pa.Table:
-    """Label every chain, write the table, and return it; the same structures give the same bytes."""
+    """Compute the labels of all chains, write the table and return it; the output is reproducible byte for byte."""
     entries, dssp = read_tables()
     columns: dict[str, list] = {name: [] for name in SCHEMA.names}
     for rows in entries.values():
@@ -133,8 +134,9 @@ def write_labels(path: Path) -> pa.Table:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m protgraph_datasets.pdb_core.prepare", description=__doc__.split("\n")[0])
+    """Run the command line."""
+    program = "python -m protgraph_datasets.pdb_core.prepare"
+    parser = argparse.ArgumentParser(prog=program, description=__doc__.split("\n")[0])
     parser.add_argument("-o", "--out", type=Path, default=FOLDER / "labels.parquet", help="file to write")
     path = parser.parse_args(argv).out
     table = write_labels(path)
@@ -148,14 +150,14 @@ def _rows(name: str) -> Iterator[Row]:
 
 
 def _partner_atoms(protein: Residues, chain: str) -> np.ndarray:
-    """``(M, 3)`` Å, heavy atoms of the other protein chains that are long enough."""
+    """Return ``(M, 3)`` Å, heavy atoms of the other protein chains of sufficient length."""
     names, lengths = np.unique(protein.chain, return_counts=True)
     partners = names[(lengths >= SMALLEST_PARTNER) & (names != chain)]
     return protein.atom_pos[np.isin(protein.chain, partners)[protein.atom_residue]]
 
 
 def _ligand_atoms(structure: Structure, own: Residues, ligands: str) -> np.ndarray:
-    """``(M, 3)`` Å, heavy atoms of the named groups anywhere in the entry, but for residues of the chain itself."""
+    """Return ``(M, 3)`` Å, heavy atoms of the named groups in the entry, without residues of the chain."""
     atoms = structure.atoms
     atoms = atoms[np.isin(atoms.res_name, ligands.split(","))]
     polymer = set(zip(own.chain.tolist(), own.res_id.tolist(), own.ins_code.tolist(), strict=True))

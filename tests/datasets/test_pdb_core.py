@@ -1,4 +1,4 @@
-"""pdb_core against its own tables and against contacts found another way."""
+"""Dataset pdb_core against its tables and against independently computed contacts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from protgraph.data.datasets.card import SplitCount
 from protgraph.data.datasets.dataset import align
 from protgraph.errors import DatasetError, UnknownNameError
 
-LABELLED = ("secondary_structure", "ligand_binding", "interface")
+LABELED = ("secondary_structure", "ligand_binding", "interface")
 DERIVED = (
     *("inverse_folding", "b_factor", "structure_denoising", "structure_prediction"),
     *("masked_lm", "next_residue", "contact"),
 )
-SOME = ("1ubq", "3psg", "6lu7", "1bgs", "5cq2", "2bm2", "1huy")
+SOME_ENTRIES = ("1ubq", "3psg", "6lu7", "1bgs", "5cq2", "2bm2", "1huy")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def table() -> dict[str, list]:
     return pq.read_table(FOLDER / "labels.parquet").to_pydict()
 
 
-def test_counts_of_every_chain_are_those_of_the_table_of_chains(table, chains):
+def test_counts_per_chain_equal_chains_tsv(table, chains):
     keys = list(zip(table["entry"], table["chain"], strict=True))
     residues = Counter(keys)
     ligand = Counter(k for k, yes in zip(keys, table["ligand_contact"], strict=True) if yes)
@@ -58,67 +58,67 @@ def test_counts_of_every_chain_are_those_of_the_table_of_chains(table, chains):
             assert interface[key] == int(row["n_interface_residues"])
 
 
-def test_labels_are_null_exactly_where_the_entry_is_incomplete(table, chains):
+def test_labels_are_null_for_incomplete_entries_only(table, chains):
     for i, key in enumerate(zip(table["entry"], table["chain"], strict=True)):
         assert (table["ligand_contact"][i] is None) == (chains[key]["ligand_complete"] == "0")
         assert (table["interface"][i] is None) == (chains[key]["interface_complete"] == "0")
 
 
-def test_dssp_and_positives_are_those_of_the_baselines(table, chains):
+def test_dssp_and_positives_equal_the_baselines(table, chains):
     baselines = json.loads((FOLDER / "baselines.json").read_text())
     split = [chains[key]["split"] for key in zip(table["entry"], table["chain"], strict=True)]
     letters = Counter(zip(split, table["dssp8"], strict=True))
-    for name, known in baselines.items():
+    for name, expected in baselines.items():
         hec = [sum(letters[name, x] for x in group) for group in ("HGI", "EB", "CTSP")]
-        assert [*hec, letters[name, None]] == known["dssp3_hec"]
+        assert [*hec, letters[name, None]] == expected["dssp3_hec"]
         for column, count in (("interface", "itf_pos"), ("ligand_contact", "lig_pos")):
-            assert sum(bool(x) for s, x in zip(split, table[column], strict=True) if s == name) == known[count]
+            assert sum(bool(x) for s, x in zip(split, table[column], strict=True) if s == name) == expected[count]
 
 
-@pytest.mark.parametrize("task", LABELLED)
-def test_the_card_counts_what_the_labels_hold(pdb_core, task):
+@pytest.mark.parametrize("task", LABELED)
+def test_counts_of_the_card_equal_the_labels(pdb_core, task):
     card = pdb_core.card.tasks[task]
-    found: dict[str, SplitCount] = {}
+    counts: dict[str, SplitCount] = {}
     for example in pdb_core.examples(task):
         y = pdb_core.labels(task, example).values
         known = y >= 0 if y.ndim == 1 else ~np.isnan(y[:, 0])
         per_class = np.bincount(y[known], minlength=3) if y.ndim == 1 else [np.nansum(y)]
-        one = SplitCount(1, len(y), int(known.sum()), tuple(int(n) for n in per_class))
-        found[example.split] = found[example.split] + one if example.split in found else one
-    assert found == dict(card.counts)
+        count = SplitCount(1, len(y), int(known.sum()), tuple(int(n) for n in per_class))
+        counts[example.split] = counts[example.split] + count if example.split in counts else count
+    assert counts == dict(card.counts)
 
 
 @pytest.mark.parametrize("task", DERIVED)
-def test_the_card_counts_the_chains_of_derived_tasks(pdb_core, chains, task):
-    found: dict[str, SplitCount] = {}
+def test_counts_of_the_card_for_tasks_without_table_labels(pdb_core, chains, task):
+    counts: dict[str, SplitCount] = {}
     for example in pdb_core.examples(task):
         assert pdb_core.labels(task, example) is None
-        one = SplitCount(1, int(chains[example.path.stem, example.chains[0]]["n_residues"]))
-        found[example.split] = found[example.split] + one if example.split in found else one
-    assert found == dict(pdb_core.card.tasks[task].counts)
+        count = SplitCount(1, int(chains[example.path.stem, example.chains[0]]["n_residues"]))
+        counts[example.split] = counts[example.split] + count if example.split in counts else count
+    assert counts == dict(pdb_core.card.tasks[task].counts)
 
 
-def test_the_card_counts_all_chains_of_each_split(pdb_core, chains):
+def test_counts_of_the_card_for_each_split(pdb_core, chains):
     for split, count in pdb_core.card.splits.items():
         rows = [row for row in chains.values() if row["split"] == split]
         assert count == SplitCount(len(rows), sum(int(row["n_residues"]) for row in rows))
 
 
-def test_targets_are_those_of_the_tasks(pdb_core):
+def test_targets_equal_those_of_the_registered_tasks(pdb_core):
     tasks = [registered.get(name) for name in pdb_core.tasks()]
     assert [pdb_core.target(task.name) for task in tasks] == [task.target for task in tasks]
 
 
-def test_no_cluster_component_or_entry_crosses_a_split(chains):
+def test_no_cluster_component_or_entry_is_in_two_splits(chains):
     for column in ("cluster30", "component", "entry"):
         splits: dict[str, set[str]] = {}
         for row in chains.values():
             splits.setdefault(row[column], set()).add(row["split"])
-        assert all(len(found) == 1 for found in splits.values())
+        assert all(len(names) == 1 for names in splits.values())
 
 
 @pytest.mark.parametrize("task", ["secondary_structure", "inverse_folding", "b_factor", "structure_denoising"])
-def test_train_has_each_sequence_of_an_entry_once_and_the_rest_keeps_all(pdb_core, chains, task):
+def test_only_train_has_each_sequence_of_an_entry_once(pdb_core, chains, task):
     rows = [chains[e.path.stem, e.chains[0]] for e in pdb_core.examples(task)]
     train = [(r["entry"], r["sequence"]) for r in rows if r["split"] == "train"]
     assert len(set(train)) == len(train)
@@ -126,36 +126,36 @@ def test_train_has_each_sequence_of_an_entry_once_and_the_rest_keeps_all(pdb_cor
         assert sum(r["split"] != "train" for r in rows) == sum(r["split"] != "train" for r in chains.values())
 
 
-def test_b_factors_come_from_x_ray_entries_only(pdb_core, chains):
+def test_b_factors_are_from_x_ray_entries_only(pdb_core, chains):
     for example in pdb_core.examples("b_factor"):
         row = chains[example.path.stem, example.chains[0]]
         assert row["has_bfactor"] == "1" and row["method"] == "X-RAY DIFFRACTION"
 
 
-@pytest.mark.parametrize("entry", SOME)
-def test_prepare_makes_the_committed_labels_again(table, entry):
+@pytest.mark.parametrize("entry", SOME_ENTRIES)
+def test_prepare_reproduces_the_labels_of_an_entry(table, entry):
     entries, dssp = read_tables()
-    made = entry_labels(entries[entry], dssp)
+    computed = entry_labels(entries[entry], dssp)
     committed = [i for i, e in enumerate(table["entry"]) if e == entry]
     for name in table:
-        assert [value for part in made for value in part[name]] == [table[name][i] for i in committed], name
+        assert [value for part in computed for value in part[name]] == [table[name][i] for i in committed], name
 
 
-def test_prepare_makes_the_committed_file_again(tmp_path):
+def test_prepare_reproduces_the_file(tmp_path):
     write_labels(tmp_path / "labels.parquet")
     assert (tmp_path / "labels.parquet").read_bytes() == (FOLDER / "labels.parquet").read_bytes()
 
 
-def test_a_count_that_the_structure_does_not_have_stops_prepare():
+def test_prepare_raises_if_a_count_differs():
     entries, dssp = read_tables()
     row = {**entries["6lu7"][0], "n_ligand_residues_contact": "99"}
-    with pytest.raises(DatasetError, match="6lu7 chain A: n_ligand_residues_contact is 99 in chains.tsv, 18 in the"):
+    with pytest.raises(DatasetError, match="6lu7 chain A: n_ligand_residues_contact.*99.*18"):
         entry_labels([row], dssp)
 
 
 @pytest.mark.parametrize(("entry", "chain"), [("2d7t", "H"), ("1fni", "A"), ("19hc", "A"), ("6lu7", "A")])
-def test_contacts_are_those_of_a_dense_distance_matrix(pdb_core, chains, entry, chain):
-    """Straight from the file with biotite, without protgraph's reader and without a tree."""
+def test_contacts_equal_a_dense_distance_matrix(pdb_core, chains, entry, chain):
+    """Contacts from the file with biotite only, without a k-d tree."""
     file = pdbx.BinaryCIFFile.read(Path(FOLDER) / "structures" / f"{entry}.bcif")
     atoms = pdbx.get_structure(file, model=1, use_author_fields=True)
     peptide = struc.filter_amino_acids(atoms)
@@ -166,7 +166,7 @@ def test_contacts_are_those_of_a_dense_distance_matrix(pdb_core, chains, entry, 
     partners = [c for c, n in lengths.items() if n >= 10 and c != chain]
     others = atoms[peptide & np.isin(atoms.chain_id, partners)]
 
-    def touched(points: np.ndarray, cutoff: float) -> set[tuple[int, str]]:
+    def residues_near(points: np.ndarray, cutoff: float) -> set[tuple[int, str]]:
         if len(points) == 0:
             return set()
         near = np.linalg.norm(own.coord[:, None].astype(float) - points[None].astype(float), axis=-1).min(1) <= cutoff
@@ -175,16 +175,16 @@ def test_contacts_are_those_of_a_dense_distance_matrix(pdb_core, chains, entry, 
     for task, points, cutoff in (("ligand_binding", ligands.coord, 4.5), ("interface", others.coord, 5.0)):
         example = next((e for e in pdb_core.examples(task) if e.id == f"{entry}_{chain}"), None)
         if example is None:
-            assert not touched(points, cutoff)
+            assert not residues_near(points, cutoff)
             continue
         labels = pdb_core.labels(task, example)
         yes = labels.values[:, 0] == 1
         positive = set(zip(labels.res_id[yes].tolist(), labels.ins_code[yes].tolist(), strict=True))
-        assert touched(points, cutoff) == positive
+        assert residues_near(points, cutoff) == positive
 
 
-@pytest.mark.parametrize("task", LABELLED)
-def test_every_label_finds_its_residue(pdb_core, task):
+@pytest.mark.parametrize("task", LABELED)
+def test_every_label_is_aligned_to_a_residue(pdb_core, task):
     for example in pdb_core.examples(task)[::12]:
         residues = pdb_core.read(example)
         labels = pdb_core.labels(task, example)
@@ -193,8 +193,8 @@ def test_every_label_finds_its_residue(pdb_core, task):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", [*LABELLED, *DERIVED])
-def test_check_reads_all_structures_and_counts_what_the_card_says(pdb_core, task):
+@pytest.mark.parametrize("task", [*LABELED, *DERIVED])
+def test_check_equals_the_counts_of_the_card(pdb_core, task):
     assert pdb_core.check(task) == dict(pdb_core.card.tasks[task].counts)
 
 
@@ -207,11 +207,11 @@ def test_examples_are_one_chain_each_with_unique_ids(pdb_core):
         assert sorted(by_split, key=lambda e: e.id) == sorted(examples, key=lambda e: e.id)
 
 
-def test_ts50_has_the_tasks_that_single_chains_allow(pdb_core):
+def test_tasks_of_ts50(pdb_core):
     with_ts50 = [t for t in pdb_core.tasks() if "ts50" in pdb_core.splits(t)]
     assert with_ts50 == ["secondary_structure", *(t for t in DERIVED if t != "b_factor")]
 
 
-def test_an_unknown_task_is_told_the_nearest(pdb_core):
+def test_unknown_task_raises_with_a_suggestion(pdb_core):
     with pytest.raises(UnknownNameError, match="'interfaces'.*'interface'"):
         pdb_core.examples("interfaces")
