@@ -1,4 +1,4 @@
-"""``protgraph fetch``: structures of the PDB and of AlphaFold DB, by identifier."""
+"""``protgraph fetch``: download structures of the PDB and AlphaFold DB by identifier."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ __all__ = ["fetch_command"]
 
 def fetch_command(
     ids: Annotated[
-        list[str], typer.Argument(help="1ubq or pdb:1ubq; af:P69905 or AF-P69905-F1; @ids.txt for one a line.")
+        list[str], typer.Argument(help="1ubq or pdb:1ubq; af:P69905 or AF-P69905-F1; @ids.txt with one per line.")
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder to put the files in; they stay in the cache as well.")
+        Path | None, typer.Option("--out", "-o", help="Folder for copies of the files; the cache keeps its own.")
     ] = None,
     form: Annotated[str, typer.Option("--format", help="bcif (BinaryCIF) or cif (mmCIF).")] = "bcif",
-    offline: Annotated[bool, typer.Option("--offline", help="Take what the cache has, fetch nothing.")] = False,
-    retries: Annotated[int, typer.Option(help="Attempts after the first, where a server or the network fails.")] = 4,
+    offline: Annotated[bool, typer.Option("--offline", help="Use the cache only, download nothing.")] = False,
+    retries: Annotated[int, typer.Option(help="Attempts after the first if a server or the network fails.")] = 4,
 ) -> None:
-    """Fetch structures from the Protein Data Bank and AlphaFold DB, once each: what is there and whole is not fetched
-    again, and what was cut off goes on where it stopped.
+    """Download structures from the Protein Data Bank and AlphaFold DB to the cache.
 
-    The same identifiers, written pdb:1ubq and af:P69905, stand for files in the other commands. Environment:
-    PROTGRAPH_CACHE is where files are kept, PROTGRAPH_OFFLINE=1 forbids fetching; other servers' addresses are
-    PROTGRAPH_PDB_URL and PROTGRAPH_AF_URL (mmCIF), PROTGRAPH_PDB_BCIF_URL and PROTGRAPH_AF_BCIF_URL: "…/{id}.cif.gz".
+    Complete files are not downloaded again, and interrupted downloads continue. Other commands accept the same
+    identifiers, written pdb:1ubq and af:P69905, in place of files.
+
+    Environment: PROTGRAPH_CACHE is the folder of the cache, PROTGRAPH_OFFLINE=1 forbids downloads. Addresses of other
+    servers, as "…/{id}.cif.gz": PROTGRAPH_PDB_URL and PROTGRAPH_AF_URL (mmCIF), PROTGRAPH_PDB_BCIF_URL and
+    PROTGRAPH_AF_BCIF_URL.
 
     \b
     Examples:

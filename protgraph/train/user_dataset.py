@@ -57,7 +57,7 @@ def user_dataset(
         Table of labels, of splits, or both; see :mod:`protgraph.data.datasets.folder`.
     task : str or Task, optional
         A label column of the table, or a task that derives its labels from structures or sequences. Any other name
-        stands for all label columns together; "labels" by default.
+        means all label columns together; "labels" by default.
     columns : sequence of str, optional
         Label columns; the task then consists of these, whatever its name is.
     kind : str, optional

@@ -187,3 +187,21 @@ def test_train_predict_and_embed_accept_a_store(run_command, store, tmp_path):
     rows = list(csv.DictReader((tmp_path / "out.csv").open()))
     assert {Path(row["file"]).stem for row in rows} == set(NAMES)
     assert run_command("embed", model, store, "-o", tmp_path / "out.npz").exit_code == 0
+
+
+def test_the_call_chain_of_fit_passes_at_most_12_modules(folder, tiny, quick, tmp_path, monkeypatch):
+    import inspect
+
+    from protgraph.structure.io import readers
+
+    chains = []
+    read_bytes = readers.unpack_categories
+
+    def record(*arguments, **options):
+        modules = [frame.frame.f_globals.get("__name__", "") for frame in inspect.stack()]
+        chains.append([m for m in dict.fromkeys(modules) if m.startswith("protgraph.")])
+        return read_bytes(*arguments, **options)
+
+    monkeypatch.setattr(readers, "unpack_categories", record)
+    pg.fit(tiny, folder / "files", "secondary_structure", config=replace(quick, epochs=1), cache=tmp_path)
+    assert chains and max(map(len, chains)) <= 12, chains

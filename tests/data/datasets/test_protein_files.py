@@ -28,7 +28,7 @@ def test_examples_are_called_by_the_shortest_name_that_is_unique(tmp_path):
 
 
 def test_two_files_of_one_stem_need_their_whole_names(folder, table):
-    shutil.copy(folder / "1ubq.bcif", folder / "1ubq.cif")  # formats are told by content
+    shutil.copy(folder / "1ubq.bcif", folder / "1ubq.cif")  # formats are recognized by content
     with pytest.raises(LabelError, match="'1ubq' is ambiguous: 1ubq.bcif, 1ubq.cif"):
         FolderDataset(folder, table("file,x", ["1ubq,1"]))
     data = FolderDataset(folder, table("file,x", ["1ubq.cif,1", "1ubq.bcif,2"]))
