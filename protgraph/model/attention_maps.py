@@ -65,14 +65,14 @@ def attention_maps(
         wire, layer = wires[int(number)], layers[int(number)]
         where = ".".join([wire.path, *(part for part in inside if part != "attention")])
         for call, weights in enumerate(calls, 1):
-            found = [_of_residues(w, visible, layer.special_tokens) for w, visible in weights.dense(proteins)]
-            if [m.weights.shape[1:] for m in found] == [(n, n) for n in proteins.sizes]:
+            layer_maps = [_of_residues(w, visible, layer.special_tokens) for w, visible in weights.dense(proteins)]
+            if [m.weights.shape[1:] for m in layer_maps] == [(n, n) for n in proteins.sizes]:
                 again = f", call {call}" if len(calls) > 1 else ""
-                maps[f"{where} ({wire.component.name}{again})"] = found
+                maps[f"{where} ({wire.component.name}{again})"] = layer_maps
     if not maps:
-        there = ", ".join(w.component.name for w in wires) or "none"
+        names = ", ".join(w.component.name for w in wires) or "none"
         raise WiringError(
-            f"model {name!r} has no layer with attention between residues; its layers: {there}. "
+            f"model {name!r} has no layer with attention between residues; its layers: {names}. "
             "Models with attention: transformer, graph_transformer, gat, ipa, se3_transformer."
         )
     return maps

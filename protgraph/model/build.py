@@ -45,8 +45,8 @@ class ProteinModel(nn.Module):
         self.layers = nn.ModuleList()
         for w in self.wires:
             path = f"{w.path} ({w.component.name})"
-            given = {local: self.fields[name] for local, name in w.reads.items()}
-            layer = registry.layers.create(w.component.name, given, path=path, options=w.component.options)
+            specs = {local: self.fields[name] for local, name in w.reads.items()}
+            layer = registry.layers.create(w.component.name, specs, path=path, options=w.component.options)
             if set(layer.out) != set(layer.writes):
                 raise WiringError(
                     f"{path} must declare {sorted(layer.writes)} in __init__, but declared {sorted(layer.out)}."
@@ -64,9 +64,9 @@ class ProteinModel(nn.Module):
         missing = [f for f in reads.values() if f not in self.fields]
         if missing:
             raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.spec.name!r} does not have.")
-        given = {local: self.fields[f] for local, f in reads.items()}
+        specs = {local: self.fields[f] for local, f in reads.items()}
         options = self.spec.heads.get(name, {})
-        return registry.heads.create(name, given, self.target, path=f"head ({name})", options=options), reads
+        return registry.heads.create(name, specs, self.target, path=f"head ({name})", options=options), reads
 
     def _fields_needed(self) -> tuple[str, ...]:
         """Return the fields that an input graph must have."""
@@ -74,10 +74,10 @@ class ProteinModel(nn.Module):
         parts = [({n.reads.get(r, r) for r in t.reads}, {n.writes.get(w, w) for w in t.out}) for n, t in tensor]
         parts += [(set(w.reads.values()), set(w.writes.values())) for w in self.wires]
         parts.append((set(self.head_reads.values()), set()))
-        needed, made = {"pos"}, set()
+        needed, written = {"pos"}, set()
         for reads, writes in parts:
-            needed |= reads - made
-            made |= writes
+            needed |= reads - written
+            written |= writes
         return tuple(sorted(needed))
 
     @property
@@ -134,22 +134,22 @@ class ProteinModel(nn.Module):
         """Run one layer and return its outputs by their names in the model; errors name the layer."""
         path = f"{w.path} ({w.component.name}) of model {self.spec.name!r}"
         try:
-            made = layer({local: f[name] for local, name in w.reads.items()})
+            outputs = layer({local: f[name] for local, name in w.reads.items()})
         except Exception as e:
             e.add_note(f"in {path}, with inputs {', '.join(w.reads)}")
             raise
-        if not isinstance(made, Mapping) or set(w.writes) - set(made):
-            got = sorted(made) if isinstance(made, Mapping) else f"a {type(made).__name__}"
+        if not isinstance(outputs, Mapping) or set(w.writes) - set(outputs):
+            got = sorted(outputs) if isinstance(outputs, Mapping) else f"a {type(outputs).__name__}"
             raise WiringError(f"{path} returns {got}, but its writes are {sorted(w.writes)}.")
         nodes = f["proteins"].batch.numel()
-        for local, value in made.items():
+        for local, value in outputs.items():
             spec = layer.out.get(local)
             if spec is None or spec.level != "node":
                 continue
             shape, trailing = tuple(value.shape), spec.trailing_shape
             if shape[:1] != (nodes,) or not _fits(shape[1:], trailing):
                 raise WiringError(f"{path} returns {local!r} of shape {shape}, but declares {(nodes, *trailing)}.")
-        return {name: made[local] for local, name in w.writes.items()}
+        return {name: outputs[local] for local, name in w.writes.items()}
 
     def attention(self, batch: Data) -> dict[str, list[AttentionMap]]:
         """Compute the attention weights of all layers for a graph or batch.

@@ -79,16 +79,16 @@ def incremental_step(
     progress = progress or IncrementalState()
     f = _unseen(model, model.fields_of(batch), progress.seen)
     caches = progress.caches or (KVCache(),) * (len(model.wires) + 1)
-    kept: list[KVCache] = []
+    new_caches: list[KVCache] = []
     for w, layer, cache in zip(model.wires, model.layers, caches, strict=False):
-        given = {local: f[name] for local, name in w.reads.items()}
-        made, cache = _step(layer, given, cache, f"{w.path} ({w.component.name}) of {model.spec.name!r}")
-        f |= {name: made[local] for local, name in w.writes.items()}
-        kept.append(cache)
-    given = {local: f[name] for local, name in model.head_reads.items()}
-    made, cache = _step(model.head, given, caches[-1], f"the head of {model.spec.name!r}")
+        inputs = {local: f[name] for local, name in w.reads.items()}
+        outputs, cache = _step(layer, inputs, cache, f"{w.path} ({w.component.name}) of {model.spec.name!r}")
+        f |= {name: outputs[local] for local, name in w.writes.items()}
+        new_caches.append(cache)
+    inputs = {local: f[name] for local, name in model.head_reads.items()}
+    outputs, cache = _step(model.head, inputs, caches[-1], f"the head of {model.spec.name!r}")
     new = f["proteins"].sizes[0]
-    return made["logits"], IncrementalState(progress.seen + new, (*kept, cache))
+    return outputs["logits"], IncrementalState(progress.seen + new, (*new_caches, cache))
 
 
 def _step(layer: GraphLayer, f: Mapping[str, Any], cache: KVCache, path: str) -> tuple[Any, KVCache]:

@@ -54,13 +54,13 @@ def pretrained(model: str | ModelSpec | Mapping[str, Any], *, file: str | Path |
     CheckpointError
         If they do not fit the model.
     """
-    graph = as_model_spec(model)
-    if not graph.weights:
-        raise WiringError(f"model {graph.name!r} has no published weights: train it, or name a variant that has them")
-    found = pkgutil.resolve_name(graph.weights)(graph.name, file)
-    built = build_model(graph, found.target, seed=0)
+    spec = as_model_spec(model)
+    if not spec.weights:
+        raise WiringError(f"model {spec.name!r} has no published weights. Train it, or use a variant that has them.")
+    weights = pkgutil.resolve_name(spec.weights)(spec.name, file)
+    built = build_model(spec, weights.target, seed=0)
     try:
-        built.load_state_dict(found.state, strict=True)
+        built.load_state_dict(weights.state, strict=True)
     except RuntimeError as e:
-        raise CheckpointError(f"published weights do not fit model {graph.name!r}: {' '.join(str(e).split())}") from e
+        raise CheckpointError(f"published weights do not fit model {spec.name!r}: {' '.join(str(e).split())}") from e
     return built.eval()

@@ -111,10 +111,12 @@ class DotProductAttention(AttentionMixin):
         if not layout.blocks:
             return q.new_zeros(q.size(0), q.size(1), v.size(2)) + 0 * (q.sum() + k.sum() + v.sum())
         p = self.dropout if self.training else 0.0
-        seen = (terms, mask, key_mask)
-        parts = [self._attend(block, _heads(block.rows, q), _heads(block.columns, k), _heads(block.columns, v), seen, p)
-                 for block in layout.blocks]  # fmt: skip
-        return layout.join([part.transpose(1, 2) for part in parts])
+        visibility = (terms, mask, key_mask)
+        parts = []
+        for block in layout.blocks:
+            of_block = _heads(block.rows, q), _heads(block.columns, k), _heads(block.columns, v)
+            parts.append(self._attend(block, *of_block, visibility, p).transpose(1, 2))
+        return layout.join(parts)
 
     def weights(
         self,
@@ -129,10 +131,10 @@ class DotProductAttention(AttentionMixin):
     ) -> list[Tensor]:
         """Compute the attention weights of :meth:`forward`, ``(H, L, M)`` per protein."""
         sizes = (keys or proteins).sizes
-        made = [q.new_zeros(q.size(1), n, m) for n, m in zip(proteins.sizes, sizes, strict=True)]
+        weights = [q.new_zeros(q.size(1), n, m) for n, m in zip(proteins.sizes, sizes, strict=True)]
         # One protein per block, so that no padding has to be removed.
         layout = PaddedLayout(proteins.sizes, sizes, q.device, padded=False)
-        nonempty = iter([b for b, w in enumerate(made) if w.numel()])
+        nonempty = iter([b for b, w in enumerate(weights) if w.numel()])
         for block in layout.blocks:
             scaled = _heads(block.rows, q) / q.size(-1) ** 0.5
             logits = scaled @ _heads(block.columns, k).mT  # (b, H, L, M)
@@ -140,13 +142,13 @@ class DotProductAttention(AttentionMixin):
             if extra is not None:
                 logits = logits.masked_fill(~extra, -torch.inf) if extra.dtype == torch.bool else logits + extra
             for weight in logits.softmax(-1).nan_to_num(0.0):  # NaN: no visible node
-                made[next(nonempty)] = weight
-        self.record_attention(PairWeights(made))
-        return made
+                weights[next(nonempty)] = weight
+        self.record_attention(PairWeights(weights))
+        return weights
 
-    def _attend(self, block: PaddedBlock, q: Tensor, k: Tensor, v: Tensor, seen: _Visibility, p: float) -> Tensor:
+    def _attend(self, block: PaddedBlock, q: Tensor, k: Tensor, v: Tensor, visibility: _Visibility, p: float) -> Tensor:
         """Attend within a block: ``(b, H, L, D)``, ``(b, H, M, D)`` and ``(b, H, M, C)`` to ``(b, H, L, C)``."""
-        terms, mask, key_mask = seen
+        terms, mask, key_mask = visibility
         # In a causal block padding is never visible: it comes after all nodes.
         padded = block.columns.mask is not None and not self.causal
         causal = self.causal and not _is_last_row(block)
@@ -155,15 +157,15 @@ class DotProductAttention(AttentionMixin):
             return scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=causal)
 
         def some(q: Tensor, k: Tensor, v: Tensor, rows: slice) -> Tensor:
-            extra = self._extra(block, rows, seen, q)
+            extra = self._extra(block, rows, visibility, q)
             return scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=extra, dropout_p=p)
 
         each = k.size(0) * k.size(1) * k.size(2)
         return torch.cat(run_in_chunks(some, (q, k, v), q.size(2), each, self.entries), 2)
 
-    def _extra(self, block: PaddedBlock, rows: slice, seen: _Visibility, like: Tensor) -> Tensor | None:
+    def _extra(self, block: PaddedBlock, rows: slice, visibility: _Visibility, like: Tensor) -> Tensor | None:
         """Return the sum of the terms or, without terms, the bool mask, ``(b, 1 or H, 1 or l, M)``."""
-        terms, mask, key_mask = seen
+        terms, mask, key_mask = visibility
         allowed = []
         if self.causal:
             i, earlier = torch.arange(block.rows.length, device=like.device)[rows, None], _earlier(block)

@@ -56,16 +56,16 @@ class PairwiseAttention(AttentionMixin):
             ``(N, values)``.
         """
         queries = _by_irrep(q, self.keys)
-        made, logits = [], 0
+        values, logits = [], 0
         for (mul, ir), both in zip(self.values, self.kernel(h, direction, attr, edges), strict=True):
-            made.append(both[:, :, :mul].unflatten(2, (self.heads, -1)))  # (E, 2l+1, H, W / H)
+            values.append(both[:, :, :mul].unflatten(2, (self.heads, -1)))  # (E, 2l+1, H, W / H)
             if ir in queries:
                 dots = (both[:, :, mul:] * edges.target(queries[ir])).unflatten(2, (self.heads, -1))
                 logits = logits + dots.sum((1, 3))  # (E, H)
         weight = edges.softmax(logits / math.sqrt(self.keys.dim))
         self.record_attention(EdgeWeights(edges.index, weight))
         weight = weight[:, None, :, None]
-        return torch.cat([edges.sum((weight * v).flatten(2)).mT.flatten(1) for v in made], 1)  # (N, irreps)
+        return torch.cat([edges.sum((weight * v).flatten(2)).mT.flatten(1) for v in values], 1)  # (N, irreps)
 
 
 class ChannelwiseAttention(AttentionMixin):

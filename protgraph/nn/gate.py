@@ -47,9 +47,9 @@ class Gate(nn.Module):
 
     def __init__(self, irreps: str) -> None:
         super().__init__()
-        given = o3.Irreps(irreps)
-        scalars = o3.Irreps([(mul, ir) for mul, ir in given if ir == o3.Irrep("0e")])
-        gated = o3.Irreps([(mul, ir) for mul, ir in given if ir != o3.Irrep("0e")])
+        blocks = o3.Irreps(irreps)
+        scalars = o3.Irreps([(mul, ir) for mul, ir in blocks if ir == o3.Irrep("0e")])
+        gated = o3.Irreps([(mul, ir) for mul, ir in blocks if ir != o3.Irrep("0e")])
         gates = o3.Irreps([(gated.num_irreps, "0e")])
         self.irreps_out = (scalars + gated).simplify()
         self.irreps_in = (scalars + gates + gated).simplify()

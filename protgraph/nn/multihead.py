@@ -117,8 +117,8 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, h: Tensor, f: Mapping[str, Any]) -> Tensor:
         """Attend: ``(N, width)`` to ``(N, dim)``; ``f`` holds ``proteins`` and the optional fields."""
-        q, k, v, given = self._project(h, f)
-        return self._result(h, self.attention(q, k, v, f["proteins"], **given))
+        q, k, v, options = self._project(h, f)
+        return self._result(h, self.attention(q, k, v, f["proteins"], **options))
 
     def step(self, h: Tensor, f: Mapping[str, Any], cache: KVCache) -> tuple[Tensor, KVCache]:
         """Attend from the next l nodes of each protein to all nodes so far.
@@ -150,21 +150,21 @@ class MultiHeadAttention(nn.Module):
         if self.rotary:
             place, cache = next_position_index(f, cache)
             q, k = rotate(q, place), rotate(k, place)
-        kept = {"mask": f["mask"]} if self.mask_level else {}
+        located = {"mask": f["mask"]} if self.mask_level else {}
         if self.offset is not None:
-            kept |= {name: f[name] for name in ("seq_pos", "chain") if name in f}
-        cache = cache.append(f["proteins"], k=k, v=v, **kept)
-        given: dict[str, Any] = {"key_mask": cache["mask"].flatten()} if self.mask_level else {}
+            located |= {name: f[name] for name in ("seq_pos", "chain") if name in f}
+        cache = cache.append(f["proteins"], k=k, v=v, **located)
+        options: dict[str, Any] = {"key_mask": cache["mask"].flatten()} if self.mask_level else {}
         if self.offset is not None:
             pos, chain = (cache[name].flatten() if name in cache else None for name in ("seq_pos", "chain"))
-            given["terms"] = [self.offset(f["seq_pos"], f.get("chain"), key_pos=pos, key_chain=chain)]
+            options["terms"] = [self.offset(f["seq_pos"], f.get("chain"), key_pos=pos, key_chain=chain)]
         k, v = cache["k"].flatten(0, 1), cache["v"].flatten(0, 1)
-        return self._result(h, self.attention(q, k, v, f["proteins"], keys=cache.proteins(), **given)), cache
+        return self._result(h, self.attention(q, k, v, f["proteins"], keys=cache.proteins(), **options)), cache
 
     def weights(self, h: Tensor, f: Mapping[str, Any]) -> list[Tensor]:
         """Compute the attention weights, ``(H, L, L)`` per protein; row i, column j."""
-        q, k, _, given = self._project(h, f)
-        return self.attention.weights(q, k, f["proteins"], **given)
+        q, k, _, options = self._project(h, f)
+        return self.attention.weights(q, k, f["proteins"], **options)
 
     def _heads(self, h: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
         """Compute queries, keys and values, ``(N, H, D)`` each."""
@@ -185,10 +185,10 @@ class MultiHeadAttention(nn.Module):
         if self.rotary:
             place = position_index(f["seq_pos"], f["proteins"], f.get("chain"))
             q, k = rotate(q, place), rotate(k, place)
-        given: dict[str, Any] = {"terms": self._terms(f)}
+        options: dict[str, Any] = {"terms": self._terms(f)}
         if self.mask_level is not None:
-            given["key_mask" if self.mask_level == "node" else "mask"] = f["mask"]
-        return q, k, v, given
+            options["key_mask" if self.mask_level == "node" else "mask"] = f["mask"]
+        return q, k, v, options
 
     def _terms(self, f: Mapping[str, Any]) -> list[PairTerm]:
         terms = []

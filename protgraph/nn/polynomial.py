@@ -31,11 +31,13 @@ def num_monomials(variables: int, degree: int) -> int:
 
 def monomials(x: Tensor, degree: int) -> list[Tensor]:
     """Compute all monomials of degrees 1 … degree, ``(C, D, N)`` to one ``(C, num_monomials(D, d), N)`` each."""
-    made = [x] if degree else []
+    powers = [x] if degree else []
     for d in range(2, degree + 1):
-        last = made[-1]
-        made.append(torch.cat([x[:, c : c + 1] * last[:, : num_monomials(c + 1, d - 1)] for c in range(x.size(1))], 1))
-    return made
+        last = powers[-1]
+        powers.append(
+            torch.cat([x[:, c : c + 1] * last[:, : num_monomials(c + 1, d - 1)] for c in range(x.size(1))], 1)
+        )
+    return powers
 
 
 @lru_cache(maxsize=64)
@@ -69,17 +71,17 @@ def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, 
     keep = o3.Irreps(wanted)
     size = num_monomials(x.dim, degree)
     if degree == 1:
-        made: dict[str, list[Tensor]] = {str(ir): [] for _, ir in keep}
+        blocks: dict[str, list[Tensor]] = {str(ir): [] for _, ir in keep}
         for (_, ir), where in zip(x, x.slices(), strict=True):
-            if str(ir) in made:
-                made[str(ir)].append(torch.eye(x.dim, dtype=torch.float64)[:, where])
-        return {ir: torch.stack(found) if found else _none(ir, size) for ir, found in made.items()}
+            if str(ir) in blocks:
+                blocks[str(ir)].append(torch.eye(x.dim, dtype=torch.float64)[:, where])
+        return {ir: torch.stack(basis) if basis else _none(ir, size) for ir, basis in blocks.items()}
     lower = sorted({str(c) for _, a in keep for _, b in x for c in a * b})
     table = equivariant_polynomials(irreps, degree - 1, "+".join(lower))
     place, weight = _places(x.dim, degree), bombieri_weights(x.dim, degree)
     out = {}
     for _, ir in keep:
-        found: list[Tensor] = []
+        basis: list[Tensor] = []
         for name in lower:
             for (_, b), where in zip(x, x.slices(), strict=True):
                 if ir not in o3.Irrep(name) * b:
@@ -88,8 +90,8 @@ def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, 
                 for polynomial in table[name]:
                     terms = torch.einsum("pi,ijk->pjk", polynomial, w3j).flatten(0, 1)  # (lower · (2l_b+1), 2l+1)
                     raised = torch.zeros(size, ir.dim, dtype=torch.float64)
-                    _add_independent(found, raised.index_add_(0, place[:, where].flatten(), terms), weight)
-        out[str(ir)] = torch.stack(found) if found else _none(str(ir), size)
+                    _add_independent(basis, raised.index_add_(0, place[:, where].flatten(), terms), weight)
+        out[str(ir)] = torch.stack(basis) if basis else _none(str(ir), size)
     return out
 
 
@@ -97,15 +99,15 @@ def _none(ir: str, size: int) -> Tensor:
     return torch.zeros(0, size, o3.Irrep(ir).dim, dtype=torch.float64)
 
 
-def _add_independent(found: list[Tensor], new: Tensor, weight: Tensor) -> None:
-    """Gram–Schmidt: append the part of ``new`` that is orthogonal to all found, if above rounding error."""
+def _add_independent(basis: list[Tensor], new: Tensor, weight: Tensor) -> None:
+    """Gram–Schmidt: append the part of ``new`` that is orthogonal to the basis, if above rounding error."""
     before = (weight * new.square()).sum().sqrt()
     for _ in range(2):  # twice is enough (Kahan)
-        for old in found:
+        for old in basis:
             new = new - old * (weight * old * new).sum() / new.size(1)
     after = (weight * new.square()).sum().sqrt()
     if after > _DEPENDENT * max(before.item(), _DEPENDENT):
-        found.append(new * math.sqrt(new.size(1)) / after)
+        basis.append(new * math.sqrt(new.size(1)) / after)
 
 
 def monomial_variables(variables: int, degree: int) -> list[tuple[int, ...]]:

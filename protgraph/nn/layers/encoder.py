@@ -98,11 +98,11 @@ class Encoder(GraphLayer):
         self.embed = nn.Embedding(len(TOKENS), dim)
         self.place = LearnedPositions(max_len, dim, ends=1) if position == "learned" else None
         inside = position in ("rotary", "offset")
-        given = {"h": FieldSpec("h", "node", f"{dim}x0e"), "proteins": field("proteins")}
-        given |= {"seq_pos": field("seq_pos")} if inside else {}
+        inputs = {"h": FieldSpec("h", "node", f"{dim}x0e"), "proteins": field("proteins")}
+        inputs |= {"seq_pos": field("seq_pos")} if inside else {}
         kind = position if inside else None
         block = PostNormBlock if post else PreNormBlock
-        self.blocks = nn.ModuleList(block(given, heads=heads, position=kind, dropout=dropout) for _ in range(depth))
+        self.blocks = nn.ModuleList(block(inputs, heads=heads, position=kind, dropout=dropout) for _ in range(depth))
         self.norm = nn.LayerNorm(dim)
         self.declare(h=f"{dim}x0e")
         if "chain" in fields and position != "none":
@@ -127,12 +127,12 @@ class Encoder(GraphLayer):
 
     def states(self, f: Mapping[str, Any]) -> list[Tensor]:
         """Return ``(N, dim)`` before the first block and after each block; the last one is normalized."""
-        token, given, rows = self._read(f)
-        h = self._embed(token, given)
+        token, inputs, rows = self._read(f)
+        h = self._embed(token, inputs)
         h = self.norm(h) if self.post else h
         states = [h.index_select(0, rows)]
         for number, block in enumerate(self.blocks, 1):
-            h = block({"h": h, **given})["h"]
+            h = block({"h": h, **inputs})["h"]
             last = self.norm(h) if number == len(self.blocks) and not self.post else h
             states.append(last.index_select(0, rows))
         return states
@@ -151,15 +151,15 @@ class Encoder(GraphLayer):
             inside = inside.masked_fill(f["masked"], MASK)
         return _with_ends(inside, position_index(f["seq_pos"], f["proteins"], f.get("chain")), f["proteins"])
 
-    def _embed(self, token: Tensor, given: Mapping[str, Any]) -> Tensor:
+    def _embed(self, token: Tensor, inputs: Mapping[str, Any]) -> Tensor:
         h = self.embed(token)
         if self.token_dropout:
-            masked, proteins = (token == MASK).unsqueeze(1), given["proteins"]
+            masked, proteins = (token == MASK).unsqueeze(1), inputs["proteins"]
             h = h.masked_fill(masked, 0.0)
             h = h * proteins.expand((1 - _MASKED) / (1 - proteins.mean(masked.to(h.dtype))))
         if self.position == "sinusoidal":
-            h = h + sinusoid(given["seq_pos"], h.size(1), h.dtype)
-        return h if self.place is None else h + self.place(given["seq_pos"])
+            h = h + sinusoid(inputs["seq_pos"], h.size(1), h.dtype)
+        return h if self.place is None else h + self.place(inputs["seq_pos"])
 
     def _check(self, proteins: Proteins) -> None:
         longest = max(proteins.sizes, default=0)

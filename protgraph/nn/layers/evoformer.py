@@ -82,8 +82,8 @@ class EvoformerPair(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         h, z, proteins = f["h"], f["pair"], f["proteins"]
-        given = {"pair": self.pair_norm(z), "proteins": proteins}
-        h = h + self.dropout(self.attention(self.norm(h), given))  # line 2
+        inputs = {"pair": self.pair_norm(z), "proteins": proteins}
+        h = h + self.dropout(self.attention(self.norm(h), inputs))  # line 2
         h = h + self.transition(h)  # line 4
         z = z + self.outer({"h": h, "proteins": proteins})["pair"]  # line 5
         for triangle in self.triangles:  # lines 6–9

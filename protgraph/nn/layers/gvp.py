@@ -77,14 +77,16 @@ class GVPLayer(GraphLayer):
             if any(str(ir) not in ("0e", "0o", "1o") for _, ir in spec.o3):
                 raise WiringError(f"gvp reads {name!r} as scalars and vectors, but it is {spec.irreps}.")
         of = [block for spec in fields.values() for block in spec.o3]
-        given = ScalarVectorWidths(sum(b.mul for b in of if b.ir.l == 0), sum(b.mul for b in of if b.ir.l == 1))
+        widths_in = ScalarVectorWidths(sum(b.mul for b in of if b.ir.l == 0), sum(b.mul for b in of if b.ir.l == 1))
         out = FieldSpec("h", levels.pop(), irreps, chiral=any(str(b.ir) == "0o" for b in of))
-        made = ScalarVectorWidths.of(out, "gvp")
-        if not (given.scalars and given.vectors and made.vectors):
-            raise WiringError(f"gvp cannot map {given.irreps} to {made.irreps}: both need scalars and vectors.")
-        self.gvp = GVP(given, made, act=act, gate=gate)
-        self.norm = ScalarVectorNorm(made.scalars, vectors=made.vectors > 1) if norm else nn.Identity()
-        self.declare(h=out.as_("h", irreps=made.irreps))
+        widths_out = ScalarVectorWidths.of(out, "gvp")
+        if not (widths_in.scalars and widths_in.vectors and widths_out.vectors):
+            raise WiringError(
+                f"gvp cannot map {widths_in.irreps} to {widths_out.irreps}: both need scalars and vectors."
+            )
+        self.gvp = GVP(widths_in, widths_out, act=act, gate=gate)
+        self.norm = ScalarVectorNorm(widths_out.scalars, vectors=widths_out.vectors > 1) if norm else nn.Identity()
+        self.declare(h=out.as_("h", irreps=widths_out.irreps))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """``h`` (N, irreps)."""

@@ -72,11 +72,11 @@ class IrrepsLinear(GraphLayer):
         """``h`` (N, irreps)."""
         x = torch.cat([f[name].flatten(1).to(self.maps[0].weight.dtype) for name in self.fields], 1)
         parts = list(zip(x.split([block.dim for block in self.irreps_in], 1), self.irreps_in, strict=True))
-        made = []
+        out = []
         for linear, (_, ir) in zip(self.maps, self.irreps_out, strict=True):
             same = [part.unflatten(1, (mul, ir.dim)) for part, (mul, of) in parts if of == ir]  # (N, mul, 2l+1)
-            made.append(linear(torch.cat(same, 1).mT).mT.flatten(1))
-        return {"h": torch.cat(made, 1)}
+            out.append(linear(torch.cat(same, 1).mT).mT.flatten(1))
+        return {"h": torch.cat(out, 1)}
 
 
 class IrrepsNorm(GraphLayer):

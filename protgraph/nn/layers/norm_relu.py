@@ -48,9 +48,9 @@ class NormReLU(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """``h`` (N, irreps)."""
-        parts, made = f["h"].flatten(1).split([block.dim for block in self.irreps], 1), []
+        parts, out = f["h"].flatten(1).split([block.dim for block in self.irreps], 1), []
         for norm, part, (mul, ir) in zip(self.norms, parts, self.irreps, strict=True):
             v = part.unflatten(1, (mul, ir.dim))
             size = v.square().sum(2).clamp(min=self.eps**2).sqrt()  # (N, mul); no gradient below eps
-            made.append((v * (norm(size).relu() / size).unsqueeze(2)).flatten(1))
-        return {"h": torch.cat(made, 1)}
+            out.append((v * (norm(size).relu() / size).unsqueeze(2)).flatten(1))
+        return {"h": torch.cat(out, 1)}

@@ -96,9 +96,9 @@ class PygConv(GraphLayer):
 def _conv_class(name: str) -> type[nn.Module]:
     from torch_geometric.nn import conv as package
 
-    known = [n for n in package.__all__ if inspect.isclass(getattr(package, n))]
-    if name not in known:
-        raise UnknownNameError(f"pyg_conv: torch_geometric.nn.conv has no class {name!r}.{suggest(name, known)}")
+    classes = [n for n in package.__all__ if inspect.isclass(getattr(package, n))]
+    if name not in classes:
+        raise UnknownNameError(f"pyg_conv: torch_geometric.nn.conv has no class {name!r}.{suggest(name, classes)}")
     return getattr(package, name)
 
 
@@ -113,10 +113,10 @@ def _make(kind: type[nn.Module], widths: Mapping[str, int], dim: int, options: d
         raise OptionError(
             f"pyg_conv: {kind.__name__} has no option {unknown[0]!r}. Options: {', '.join(accepted)}.{hint}"
         )
-    given = {"in_channels": widths["h"], "out_channels": dim, "channels": widths["h"]}
+    widths_by_name = {"in_channels": widths["h"], "out_channels": dim, "channels": widths["h"]}
     if "edge_attr" in widths:
-        given["edge_dim"] = widths["edge_attr"]
-    arguments = {n: v for n, v in given.items() if n in takes} | options
+        widths_by_name["edge_dim"] = widths["edge_attr"]
+    arguments = {n: v for n, v in widths_by_name.items() if n in takes} | options
     missing = [n for n, p in allowed.items() if p.default is p.empty and n not in options]
     if missing:
         how = "the widths of a network" if any(n.endswith("nn") for n in missing) else "a value"

@@ -84,11 +84,11 @@ class SE3Conv(GraphLayer):
         self.reduce = check_choice("reduce", reduce, ("mean", "sum"))
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") if "edge_attr" in fields else basis
-        self.irreps_out, given = o3.Irreps(irreps).simplify(), {ir for _, ir in fields["h"].o3}
-        kept = [block.ir in given for block in self.irreps_out]
-        shared = o3.Irreps([block for block, keep in zip(self.irreps_out, kept, strict=True) if keep])
-        self.own = IrrepsLinear({"h": fields["h"]}, irreps=str(shared)) if any(kept) else None
-        columns = [k for k, block in zip(kept, self.irreps_out, strict=True) for _ in range(block.dim)]
+        self.irreps_out, irreps_h = o3.Irreps(irreps).simplify(), {ir for _, ir in fields["h"].o3}
+        is_shared = [block.ir in irreps_h for block in self.irreps_out]
+        shared = o3.Irreps([block for block, keep in zip(self.irreps_out, is_shared, strict=True) if keep])
+        self.own = IrrepsLinear({"h": fields["h"]}, irreps=str(shared)) if any(is_shared) else None
+        columns = [k for k, block in zip(is_shared, self.irreps_out, strict=True) for _ in range(block.dim)]
         self.register_buffer("_own_columns", torch.tensor(columns).nonzero().squeeze(1), persistent=False)
         self.kernel = PairwiseKernel(
             fields["h"].o3,
