@@ -1,48 +1,51 @@
-"""Graphs, graph stores and datasets: the field table, batching, storage, labels and splits."""
+"""Graphs, graph stores and datasets: the field table, batching, storage, labels and splits.
 
-from protgraph.data.datasets import Dataset, DatasetCard, Example, FolderDataset, Target, align, load_card
-from protgraph.data.graph import (
-    Conformity,
-    FieldSpec,
-    ProteinGraph,
-    collate,
-    field,
-    field_table,
-    from_frames,
-    from_networkx,
-    from_pyg,
-    register_field,
-    to_frames,
-    to_networkx,
-    to_pyg,
-)
-from protgraph.data.store import GraphStore, ProteinBatches, write_store
-from protgraph.ops import Edges, Proteins
+Names are imported on first use (PEP 562): datasets import biotite, which layers do not need.
+"""
 
-__all__ = [
-    "Conformity",
-    "Dataset",
-    "DatasetCard",
-    "Edges",
-    "Example",
-    "FieldSpec",
-    "FolderDataset",
-    "GraphStore",
-    "ProteinBatches",
-    "ProteinGraph",
-    "Proteins",
-    "Target",
-    "align",
-    "collate",
-    "field",
-    "field_table",
-    "from_frames",
-    "from_networkx",
-    "from_pyg",
-    "load_card",
-    "register_field",
-    "to_frames",
-    "to_networkx",
-    "to_pyg",
-    "write_store",
-]
+from __future__ import annotations
+
+from importlib import import_module
+
+# Public name → module.
+_HOME = {
+    "Conformity": "protgraph.data.graph",
+    "Dataset": "protgraph.data.datasets",
+    "DatasetCard": "protgraph.data.datasets",
+    "Edges": "protgraph.ops",
+    "Example": "protgraph.data.datasets",
+    "FieldSpec": "protgraph.data.graph",
+    "FolderDataset": "protgraph.data.datasets",
+    "GraphStore": "protgraph.data.store",
+    "ProteinBatches": "protgraph.data.store",
+    "ProteinGraph": "protgraph.data.graph",
+    "Proteins": "protgraph.ops",
+    "Target": "protgraph.data.datasets",
+    "align": "protgraph.data.datasets",
+    "collate": "protgraph.data.graph",
+    "field": "protgraph.data.graph",
+    "field_table": "protgraph.data.graph",
+    "from_frames": "protgraph.data.graph",
+    "from_networkx": "protgraph.data.graph",
+    "from_pyg": "protgraph.data.graph",
+    "load_card": "protgraph.data.datasets",
+    "register_field": "protgraph.data.graph",
+    "to_frames": "protgraph.data.graph",
+    "to_networkx": "protgraph.data.graph",
+    "to_pyg": "protgraph.data.graph",
+    "write_store": "protgraph.data.store",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value  # later accesses skip this function
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec, field, is_registered
 from protgraph.errors import WiringError
 from protgraph.nn.kv_cache import KVCache
+
+if TYPE_CHECKING:
+    from protgraph.data.datasets.target import Target
 
 __all__ = ["GraphLayer", "Head"]
 

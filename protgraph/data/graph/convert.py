@@ -17,7 +17,6 @@ from torch_geometric.data import Data
 from protgraph.data.graph.fields import field, is_registered
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import FieldError, MissingExtraError
-from protgraph.structure.residues.alphabet import THREE_LETTER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +31,8 @@ def node_names(graph: ProteinGraph) -> list[str]:
 
     Modified residues have the name of their parent type, residues of unknown type UNK.
     """
+    from protgraph.structure.residues.alphabet import THREE_LETTER  # the package imports biotite
+
     identities = [i.split(":", 1) for i in graph.residue_ids.tolist()]
     kinds = [THREE_LETTER[code] for code in graph.aatype.tolist()]
     return [f"{chain}:{kind}:{rest}" for (chain, rest), kind in zip(identities, kinds, strict=True)]

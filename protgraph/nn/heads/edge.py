@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from torch import Tensor, nn
 
-from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 from protgraph.nn.mlp import activation
 from protgraph.nn.module import Head
+
+if TYPE_CHECKING:
+    from protgraph.data.datasets.target import Target
 
 __all__ = ["EdgeHead"]
 ENTRY_POINTS = {"protgraph.heads": {"edge_classifier": "EdgeHead"}}
