@@ -1,4 +1,9 @@
-"""Write designs as FASTA in the layout of ProteinMPNN, and read sequences to score."""
+"""Write designs as FASTA in the layout of ProteinMPNN, and read sequences to score.
+
+Not biotite: ``FastaFile`` keeps only the last of several records with the same header, and the headers of designs of
+several proteins are equal (biotite 1.6.0, 2026-11-22). Not :func:`protgraph.structure.io.read_fasta`, which requires
+unique names.
+"""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def test_names_are_sorted_and_modules_are_not_imported(tool, tmp_path) -> None:
         z='raise SystemExit\nENTRY_POINTS = {"protgraph.layers": {"b": "B", "a": "A"}}\nclass A: ...\nB = A',
         y='ENTRY_POINTS = {"protgraph.heads": {"c": "C"}}\nclass C: ...',
     )
-    groups = {"protgraph.heads": {"c": "protgraph.y:C"}, "protgraph.layers": {"a": "protgraph.z:A", "b": "protgraph.z:B"}}
-    assert tool.declared(root) == groups
+    layers = {"a": "protgraph.z:A", "b": "protgraph.z:B"}
+    assert tool.declared(root) == {"protgraph.heads": {"c": "protgraph.y:C"}, "protgraph.layers": layers}
     assert [list(names) for names in tool.declared(root).values()] == [["c"], ["a", "b"]]
 
 
