@@ -12,7 +12,6 @@ import pytest
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.descriptors import backbone_geometry as geometry
 from protgraph.structure.residues.chain_breaks import linked_to_next
-from protgraph.structure.vectors import unit
 
 
 @pytest.fixture(scope="module")
@@ -112,31 +111,10 @@ def test_angles_are_undefined_beside_a_gap(unbroken):
     assert undefined.sum() == 6
 
 
-def test_chains_in_contact_are_not_linked(unbroken):
-    chain = np.array(["A"] * 7 + ["B"] * (len(unbroken) - 7))
-    split = replace(unbroken, chain=chain)
-    assert np.flatnonzero(~linked_to_next(split)).tolist() == [6, len(chain) - 1]
-
-
-def test_links_of_a_ca_trace_come_from_ca_distances(unbroken):
+def test_a_ca_trace_has_no_dihedrals(unbroken):
     backbone = unbroken.backbone.copy()
     backbone[:, [0, 2, 3]] = np.nan
-    trace = replace(unbroken, backbone=backbone)
-    assert np.array_equal(linked_to_next(trace), linked_to_next(unbroken))
-    assert np.isnan(geometry.backbone_dihedrals(trace)).all()
-
-
-@pytest.mark.parametrize("suffix", ["pdb", "cif", "bcif"])
-def test_links_cross_insertion_codes_and_stop_at_gaps(shared_data, suffix):
-    residues = clean(load_structure(shared_data / "formats" / f"1igy.{suffix}"))
-    linked = linked_to_next(residues)
-    inserted = np.flatnonzero(residues.ins_code[1:] != "")  # i, with an inserted residue i + 1
-    assert len(inserted) == 8  # 52A, 82A, 82B, 82C in both heavy chains
-    for i in range(len(residues) - 1):
-        bond = np.linalg.norm(residues.backbone[i + 1, 0] - residues.backbone[i, 2])
-        assert linked[i] == (residues.chain[i] == residues.chain[i + 1] and bond <= 2.5), residues.ids[i]
-    assert linked[inserted].mean() > 0.9
-    assert np.array_equal(linked[:-1], np.diff(residues.seq_pos) == 1)
+    assert np.isnan(geometry.backbone_dihedrals(replace(unbroken, backbone=backbone))).all()
 
 
 def test_virtual_cb_is_close_to_the_real_one(proteins):
@@ -149,8 +127,3 @@ def test_virtual_cb_is_close_to_the_real_one(proteins):
     assert len(miss) > 5000
     assert np.nanmedian(miss) < 0.1
     assert np.nanmean(miss < 0.3) > 0.98
-
-
-def test_unit_vectors_have_length_one_or_zero():
-    v = np.array([[3.0, 4.0, 0.0], [0, 0, 0], [np.nan, 1, 1], [1e-30, 0, 0]])
-    assert unit(v).tolist() == [[0.6, 0.8, 0.0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]

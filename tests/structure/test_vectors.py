@@ -1,0 +1,18 @@
+"""Lengths and directions of vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protgraph.structure.vectors import length, squared, unit
+
+
+def test_unit_vectors_have_length_one_or_zero():
+    v = np.array([[3.0, 4.0, 0.0], [0, 0, 0], [np.nan, 1, 1], [1e-30, 0, 0]])
+    assert unit(v).tolist() == [[0.6, 0.8, 0.0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]
+
+
+def test_lengths_equal_the_norm_of_numpy():
+    v = np.random.default_rng(0).normal(size=(50, 4, 3))
+    np.testing.assert_allclose(length(v), np.linalg.norm(v, axis=-1), rtol=1e-15)
+    assert np.array_equal(squared(v), v[..., 0] ** 2 + v[..., 1] ** 2 + v[..., 2] ** 2)
