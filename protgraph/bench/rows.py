@@ -78,8 +78,6 @@ class BenchJob:
         A finished row with this key is not run again.
         """
         content = {name: value for name, value in asdict(self).items() if name not in ("folder", "labels")}
-        if not self.read:  # the key of runs that read files by default options
-            del content["read"]
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
