@@ -1,7 +1,7 @@
 """Plugin-based graph learning on protein structures: featurization, equivariant layers, benchmarks.
 
-Public names are imported on first use (PEP 562): ``import protgraph`` takes milliseconds, and listing components imports
-neither torch nor plugins.
+Public names are imported on first use (PEP 562): ``import protgraph`` takes milliseconds, and listing components
+imports neither torch nor plugins.
 
 Examples
 --------

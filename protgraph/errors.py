@@ -39,9 +39,9 @@ def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cuto
     Parameters
     ----------
     name : str
-        The name that was given.
+        The misspelled name.
     choices : iterable of str
-        The names that are allowed.
+        Allowed names.
     also : iterable of str
         Further suggestions to append.
     cutoff : float
@@ -64,7 +64,7 @@ class ProtgraphError(Exception):
     """Base class of the exceptions that protgraph raises."""
 
     def __str__(self) -> str:
-        # LookupError subclasses would print the repr of their message.
+        # subclasses of KeyError would print the repr of the message
         return str(self.args[0]) if self.args else ""
 
 
@@ -85,7 +85,7 @@ class OptionError(ProtgraphError, TypeError):
 
 
 class FieldError(ProtgraphError, ValueError):
-    """A graph field is unregistered or has the wrong shape, dtype or level."""
+    """A graph field is not registered, or has the wrong shape, dtype or level."""
 
 
 class WiringError(ProtgraphError, ValueError):
@@ -121,7 +121,7 @@ class OfflineError(FetchError):
 
 
 class DatasetError(ProtgraphError, ValueError):
-    """A dataset card, folder or split is incomplete or contradicts itself."""
+    """A dataset card, folder or split is incomplete or contradictory."""
 
 
 class LabelError(ProtgraphError, ValueError):
@@ -129,7 +129,7 @@ class LabelError(ProtgraphError, ValueError):
 
 
 class CheckpointError(ProtgraphError, ValueError):
-    """A checkpoint cannot be read or does not fit the installed components."""
+    """A checkpoint cannot be read, or does not match the installed components."""
 
 
 class LeakError(ProtgraphError, ValueError):

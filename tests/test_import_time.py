@@ -1,4 +1,4 @@
-"""What it costs to import protgraph, to list components and to ask for help."""
+"""Cost of importing protgraph, listing components and printing help."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 from protgraph.cli.app import COMMANDS
 
 HEAVY = ("torch", "numpy", "e3nn", "biotite", "torch_geometric", "lightning", "pandas", "matplotlib")
-IMPORT_SECONDS = 0.01  # of processor time; measured 0.001 to 0.003
+IMPORT_SECONDS = 0.01  # processor time; measured 0.001 to 0.003
 LIST_SECONDS = 0.5
 
 
 def python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return result.stdout.strip()
 
 
 def heavy_after(code: str) -> str:
@@ -52,11 +52,11 @@ def test_help_of_every_command_loads_nothing_heavy(command: str) -> None:
     assert after_command(command, "--help") == "loaded []"
 
 
-def test_list_takes_at_most_half_a_second() -> None:
-    def once() -> float:  # of processor time, which other processes on the machine leave alone
+def test_list_takes_less_than_half_a_second() -> None:
+    def seconds() -> float:  # processor time does not depend on other processes
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         python("from protgraph.cli.app import main; main(['list'])")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert min(once() for _ in range(5)) < LIST_SECONDS
+    assert min(seconds() for _ in range(5)) < LIST_SECONDS

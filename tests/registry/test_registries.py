@@ -22,11 +22,11 @@ def test_listing_loads_neither_torch_nor_plugins() -> None:
         for r in (pg.featurizers, pg.layers, pg.heads, pg.models, pg.tasks, pg.datasets):
             [r.entry(n) for n in r.names()], r.problems(), 'gcn' in r
         light = {'protgraph.registry', 'protgraph.errors', 'protgraph'}
-        ours = {'.'.join(m.split('.')[:2]) for m in sys.modules if m.startswith('protgraph')}
-        print(ours - light, {'torch', 'numpy', 'e3nn', 'biotite'} & set(sys.modules))
+        loaded = {'.'.join(m.split('.')[:2]) for m in sys.modules if m.startswith('protgraph')}
+        print(loaded - light, {'torch', 'numpy', 'e3nn', 'biotite'} & set(sys.modules))
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set() set()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set() set()"
 
 
 @pytest.mark.parametrize("plural", registries)

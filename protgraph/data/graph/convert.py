@@ -197,18 +197,18 @@ def _tensors(graph: ProteinGraph) -> dict[str, Tensor]:
 
 
 def _attributes(graph: ProteinGraph) -> dict[str, Any]:
-    """Return the attributes of the protein: plain attributes, and fields per protein as arrays under "whole"."""
+    """Return the attributes of the protein: plain attributes, and fields per protein as arrays under "protein"."""
     plain = {k: v for k, v in graph.items() if not isinstance(v, Tensor) and k not in ("residue_ids", "degree")}
-    whole = {k: v.numpy() for k, v in _tensors(graph).items() if graph.level(k) not in ("node", "edge")}
-    return {**plain, "whole": whole}
+    per_protein = {k: v.numpy() for k, v in _tensors(graph).items() if graph.level(k) not in ("node", "edge")}
+    return {**plain, "protein": per_protein}
 
 
 def _start(attributes: Mapping[str, Any], identities: list[str]) -> ProteinGraph:
     graph = ProteinGraph()
     for key, value in attributes.items():
-        if key not in ("whole", "fields", "degree"):
+        if key not in ("protein", "fields", "degree"):
             graph[key] = value
-    for key, value in attributes.get("whole", {}).items():
+    for key, value in attributes.get("protein", {}).items():
         graph[key] = torch.from_numpy(value)
     graph.residue_ids = np.array(identities)
     return graph
