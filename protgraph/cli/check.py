@@ -130,11 +130,11 @@ def _print(report: Report) -> None:
 
 def _summarize(statuses: Sequence[str]) -> None:
     """Print how many components pass, fail and are skipped, and the peak memory of this process."""
-    from protgraph.testing.memory import peak_memory
+    from protgraph.testing.memory import process_peak_memory
 
     parts = [f"{statuses.count('passed')} of {len(statuses)} components pass"]
     parts += [f"{n} {status}" for status in ("failed", "skipped") if (n := statuses.count(status))]
-    parts += [f"peak memory {peak:.2f} GB"] if (peak := peak_memory()) is not None else []
+    parts += [f"peak memory {peak:.2f} GB"] if (peak := process_peak_memory()) is not None else []
     typer.secho(", ".join(parts), fg="red" if "failed" in statuses else "green", bold=True)
 
 

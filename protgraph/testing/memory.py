@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
-__all__ = ["peak_memory", "return_freed_memory"]
+__all__ = ["process_peak_memory", "return_freed_memory"]
 
 _M_MMAP_THRESHOLD, _MEGABYTE = -3, 1_000_000  # of mallopt(3)
 
@@ -21,7 +21,7 @@ def return_freed_memory() -> bool:
     return mallopt is not None and mallopt(_M_MMAP_THRESHOLD, _MEGABYTE) == 1
 
 
-def peak_memory() -> float | None:
+def process_peak_memory() -> float | None:
     """Return the largest resident memory of this process so far in GB; None on Windows."""
     try:
         from resource import RUSAGE_SELF, getrusage

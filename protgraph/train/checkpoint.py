@@ -27,7 +27,7 @@ from protgraph.errors import CheckpointError, ProtgraphError
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
 from protgraph.train.checkpoint_header import FORMAT, FORMAT_VERSION, CheckpointHeader
-from protgraph.train.component_source import check_component, check_field, components_of
+from protgraph.train.component_source import check_field, check_installed_component, components_of
 
 __all__ = ["Checkpoint", "as_checkpoint", "load_checkpoint", "save_checkpoint"]
 
@@ -130,7 +130,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     path = Path(path)
     header, weights = _read(path)
     for component in header.components:
-        check_component(path, component)
+        check_installed_component(path, component)
     for spec in header.fields.values():
         check_field(path, spec)
     return Checkpoint(

@@ -12,7 +12,7 @@ from protgraph.errors import CheckpointError, ProtgraphError
 from protgraph.model.build import ProteinModel
 from protgraph.train.checkpoint_header import ComponentSource
 
-__all__ = ["check_component", "check_field", "components_of"]
+__all__ = ["check_installed_component", "check_field", "components_of"]
 
 SESSION = "session"  # source of a component that was registered in the running process
 
@@ -27,7 +27,7 @@ def components_of(model: ProteinModel) -> Iterable[ComponentSource]:
         yield ComponentSource(kind=kind, name=name, source=entry.source, object=entry.object)
 
 
-def check_component(path: Path, component: ComponentSource) -> None:
+def check_installed_component(path: Path, component: ComponentSource) -> None:
     """Import one component; raise :class:`CheckpointError` if it is missing or of another distribution."""
     kind, name, source = component.kind, component.name, component.source
     names = {"featurizer": registry.featurizers, "layer": registry.layers, "head": registry.heads}[kind]
