@@ -72,13 +72,11 @@ def featurize_command(
       python -c "import protgraph as pg; print(pg.GraphStore('graphs')[0])"
     """
     import os
-    import shutil
     from dataclasses import replace
 
-    from protgraph.cli.wording import count_noun
     from protgraph.data.store import is_store
     from protgraph.errors import DatasetError
-    from protgraph.featurize import Failure, FeaturePlan, expand_sources, iter_graphs, write_manifest
+    from protgraph.featurize import FeaturePlan, expand_sources
 
     if model is not None and feature:
         raise OptionError("give --feature or --model, not both")
@@ -92,10 +90,23 @@ def featurize_command(
         raise OptionError("--ligands and --nucleic require --node-type atom")
     plan = FeaturePlan(features, node_type=chosen)
     read = replace(read, ligands=ligands, nucleic=nucleic).with_ligands(plan.needs_ligands)
-    parts = out.parent / f".{out.name}.parts"
     processes = jobs or max(1, min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS))
-    results = _tracked(iter_graphs(sources, plan, read=read, jobs=processes, resume=parts), len(sources))
-    table = write_manifest(manifest or out.parent / f"{out.name}.manifest.tsv", results)
+    manifest = manifest or out.parent / f"{out.name}.manifest.tsv"
+    _featurize(sources, plan, read, out, manifest, jobs=processes, overwrite=overwrite)
+
+
+def _featurize(
+    sources: list[str], plan: FeaturePlan, read: ReadOptions, out: Path, manifest: Path, *, jobs: int, overwrite: bool
+) -> None:
+    """Write the store and the manifest, and exit with a code other than 0 if files failed."""
+    import shutil
+
+    from protgraph.cli.wording import count_noun
+    from protgraph.featurize import Failure, iter_graphs, write_manifest
+
+    parts = out.parent / f".{out.name}.parts"
+    results = _tracked(iter_graphs(sources, plan, read=read, jobs=jobs, resume=parts), len(sources))
+    table = write_manifest(manifest, results)
     done = [r for r in results if not isinstance(r, Failure)]
     if done:
         _write(out, done, plan, read, overwrite=overwrite)
