@@ -1,4 +1,4 @@
-"""The README tells the truth: its Python blocks run, those of some pages too, and its commands exist."""
+"""Tests of the README and the documentation pages: Python blocks run, commands and their options exist."""
 
 from __future__ import annotations
 
