@@ -1,4 +1,4 @@
-"""``protgraph generate``: new sequences from a causal model."""
+"""Command ``protgraph generate``: sample sequences from a causal model."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["generate_command"]
 
 
 def generate_command(
-    checkpoint: Annotated[Path, typer.Argument(help="What 'protgraph train' wrote, of a causal model.")],
+    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint of a causal model, written by 'protgraph train'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="FASTA file to write.")],
-    n: Annotated[int, typer.Option("--n", "-n", help="Sequences.")] = 8,
-    length: Annotated[int, typer.Option(help="Residues of each, the prompt included.")] = 120,
-    prompt: Annotated[str, typer.Option(help="One-letter codes that every sequence begins with.")] = "",
-    temperature: Annotated[float, typer.Option(help="Below 1 sharpens probabilities, above 1 flattens them.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(help="Only this many most probable residues stay possible.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Only the fewest most probable ones that add up to this.")] = None,
-    seed: Annotated[int, typer.Option(help="The same one gives the same sequences.")] = 0,
-    cache: Annotated[bool, typer.Option(help="Keep keys and values of the residues so far.")] = True,
+    n: Annotated[int, typer.Option("--n", "-n", help="Number of sequences.")] = 8,
+    length: Annotated[int, typer.Option(help="Residues per sequence, the prompt included.")] = 120,
+    prompt: Annotated[str, typer.Option(help="One-letter codes at the start of every sequence.")] = "",
+    temperature: Annotated[float, typer.Option(help="Divides the logits: below 1 sharpens, above 1 flattens probabilities.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(help="Sample from this many most probable residues only.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Sample from the fewest most probable residues whose probabilities add up to this.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
+    cache: Annotated[bool, typer.Option(help="Use a key–value cache.")] = True,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
 ) -> None:
-    """Draw sequences from a model that was trained on 'next_residue', and write them as FASTA.
+    """Sample sequences from a model trained on 'next_residue', and write them as FASTA.
 
-    Headers give the mean log-probability (nats a residue) and the perplexity of what was generated, both under the
-    model itself, whatever temperature it was drawn at.
+    FASTA headers have the mean log-probability (nats per residue) and the perplexity of the generated residues, both at
+    temperature 1.
 
     \b
     Examples:
@@ -38,15 +38,14 @@ def generate_command(
     from rich.progress import Progress
 
     from protgraph.train import load_checkpoint
-    from protgraph.train.generate import generate as draw
-    from protgraph.train.generate import write_generated
+    from protgraph.train.generate import generate, write_generated
 
     loaded = load_checkpoint(checkpoint)
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    begun = time.perf_counter()
+    start = time.perf_counter()
     with Progress(console=Console(stderr=True), transient=True) as progress:
         shown = progress.add_task("residues", total=length)
-        made = draw(
+        sequences = generate(
             loaded,
             n=n,
             length=length,
@@ -56,8 +55,8 @@ def generate_command(
             on_residue=lambda done: progress.update(shown, completed=done),
             **options,
         )
-    seconds = time.perf_counter() - begun
-    write_generated(out, made, name=loaded.model.spec.name, settings=options)
-    perplexity = sum(s.perplexity for s in made) / n
+    seconds = time.perf_counter() - start
+    write_generated(out, sequences, name=loaded.model.spec.name, settings=options)
+    perplexity = sum(s.perplexity for s in sequences) / n
     rate = n * (length - len(prompt)) / seconds
     typer.echo(f"{n} sequences of {length} residues, mean perplexity {perplexity:.2f}, {rate:.0f} residues/s → {out}")

@@ -1,4 +1,4 @@
-"""What is asked of a model: the target, the loss, the metrics, and what the inputs must not show."""
+"""Tasks: target, input masking, loss and metrics."""
 
 from protgraph.task.input_masking import InputMasking, with_random_order
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error

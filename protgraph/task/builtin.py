@@ -1,4 +1,4 @@
-"""The tasks that come with protgraph."""
+"""Built-in tasks of structures: secondary structure, binding, interface, inverse folding, B factor, denoising."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ ENTRY_POINTS = {
 }
 
 AMINO_ACIDS = ALPHABET[:UNKNOWN]
-#: What is hidden so that nothing but N, CA, C and O is left.
+#: Hidden parts that leave only N, CA, C and O.
 BACKBONE_ALONE = frozenset({"residue_type", "sidechain", "b_factor"})
 
 
 def residue_type(residues: Residues) -> np.ndarray:
-    """Which of the 20 amino acids each residue is, ``(N,)`` int64; −1 for X."""
+    """Return the amino acid type of each residue, ``(N,)`` int64 of 20 classes; −1 for X."""
     return np.where(residues.aatype == UNKNOWN, -1, residues.aatype)
 
 
 def secondary_structure(residues: Residues) -> np.ndarray:
-    """Helix 0, strand 1 or coil 2 by DSSP of all chains that are there, ``(N,)`` int64.
+    """Assign helix 0, strand 1 or coil 2 with DSSP over all chains present, ``(N,)`` int64.
 
     −1 where N, CA, C or O is missing.
     """
@@ -61,18 +61,18 @@ def secondary_structure(residues: Residues) -> np.ndarray:
 
 
 def displacement(residues: Residues, seen: Residues) -> np.ndarray:
-    """From where each CA is seen to where it is, ``(N, 1, 3)`` float32, Å."""
+    """Compute the vector from the visible to the true position of each CA, ``(N, 1, 3)`` float32, Å."""
     return (residues.pos.astype(np.float64) - seen.pos)[:, None].astype(np.float32)
 
 
 def standard_b_factor(residues: Residues) -> np.ndarray:
-    """``(B - mean) / s.d.`` over the CA of each chain, ``(N, 1)`` float32, dimensionless; NaN where B is constant."""
+    """Compute ``(B - mean) / s.d.`` over the CA of each chain, ``(N, 1)`` float32; NaN if B is constant."""
     z = np.full((len(residues), 1), np.nan, np.float32)
     for chain in residues.chain_names:
-        own = residues.chain == chain
-        b = residues.b_factor[own].astype(np.float64)
+        rows = residues.chain == chain
+        b = residues.b_factor[rows].astype(np.float64)
         if b.std() > 1e-3:  # files give B with two decimals
-            z[own, 0] = (b - b.mean()) / b.std()
+            z[rows, 0] = (b - b.mean()) / b.std()
     return z
 
 
@@ -84,7 +84,7 @@ SECONDARY_STRUCTURE = Task(
     "accuracy",
     InputMasking(label_featurizers={"dssp", "dssp_hydrogen_bond"}),
     derive=secondary_structure,
-    doc="Helix (DSSP H, G, I), strand (E, B) or coil of each residue, as DSSP sees it.",
+    doc="Helix (DSSP H, G, I), strand (E, B) or coil of each residue, assigned by DSSP.",
 )
 
 LIGAND_BINDING = Task(
@@ -94,7 +94,7 @@ LIGAND_BINDING = Task(
     (m.auprc, m.auroc, m.mcc),
     "auprc",
     InputMasking(hidden={"ligands"}),
-    doc="Whether a heavy atom of the residue lies within 4.5 Å of a ligand's.",
+    doc="Residues with a heavy atom within 4.5 Å of a heavy atom of a ligand.",
 )
 
 INTERFACE = Task(
@@ -103,7 +103,7 @@ INTERFACE = Task(
     binary_cross_entropy,
     (m.auprc, m.auroc, m.mcc),
     "auprc",
-    doc="Whether a heavy atom of the residue lies within 5 Å of another protein chain, told from its own chain alone.",
+    doc="Residues with a heavy atom within 5 Å of another protein chain, predicted from the residue's chain alone.",
 )
 
 INVERSE_FOLDING = Task(
@@ -115,8 +115,8 @@ INVERSE_FOLDING = Task(
     InputMasking(hidden=BACKBONE_ALONE),
     InputMasking(hidden=BACKBONE_ALONE, visible_types=True, corrupt=with_random_order, causal=True),
     derive=residue_type,
-    doc="The type of each residue, from the backbone alone. A model with a decoder is told the types before it "
-    "besides, in a random order; its recovery is then the share of likeliest types that are right.",
+    doc="Amino acid type of each residue, from the backbone alone. A model with a decoder also reads the types of the "
+    "residues before it in a random order (teacher forcing); recovery is then the fraction of correct most probable types.",
 )
 
 B_FACTOR = Task(
@@ -127,7 +127,7 @@ B_FACTOR = Task(
     "pearson",
     InputMasking(hidden={"b_factor"}),
     derive=standard_b_factor,
-    doc="The B factor of each CA, in standard deviations from the mean of its chain.",
+    doc="B factor of each CA, in standard deviations from the mean of its chain.",
 )
 
 STRUCTURE_DENOISING = Task(
@@ -138,6 +138,6 @@ STRUCTURE_DENOISING = Task(
     "rmsd",
     InputMasking(noise=0.5),
     restore=displacement,
-    doc="Where each CA was before every atom was moved by noise of 0.5 Å in x, y and z, the same for a protein each "
-    "time: the vector back.",
+    doc="Vector from the noisy to the true position of each CA. Every atom has Gaussian noise of 0.5 Å in x, y and z, "
+    "with a fixed seed per protein.",
 )

@@ -1,7 +1,7 @@
-"""Contacts of residues, told from the sequence alone: labels, and precision of the most probable ones.
+"""Contact prediction from the sequence: labels, and precision of the most probable contacts.
 
 P@L, P@L/2 and P@L/5 are those of Rao et al. 2019 (TAPE, arXiv:1906.08230) and 2021 (doi:10.1101/2020.12.15.422761):
-contacts are CB atoms nearer than 8 Å, pairs fewer than 6 positions apart do not count. L is the number of residues with
+contacts are CB atoms closer than 8 Å, pairs fewer than 6 positions apart do not count. L is the number of residues with
 coordinates. Ranges have no upper bound here: 12 means 12 positions or more, where papers often mean 12 to 23.
 """
 
@@ -27,88 +27,88 @@ __all__ = ["CONTACT", "beta_carbons", "contact_labels", "precision", "top_rows"]
 ENTRY_POINTS = {"protgraph.tasks": {"contact": "CONTACT"}}
 
 CUTOFF = 8.0
-"""Å between CB atoms, exclusive: what CASP calls a contact."""
+"""Largest CB distance of a contact (CASP), exclusive, Å."""
 
 SEPARATIONS = (6, 12, 24)
-"""Positions along the chain from which on pairs count, each without upper bound."""
+"""Smallest sequence separations of the metrics, each without upper bound."""
 
 PARTS = (1, 2, 5)
-"""Of a protein of L residues the L, L/2 and L/5 most probable pairs are looked at."""
+"""Divisors p of P@L/p for a protein of L residues."""
 
 
 def beta_carbons(residues: Residues) -> np.ndarray:
-    """CB of each residue, ``(N, 1, 3)`` float32, Å.
+    """Return CB of each residue, ``(N, 1, 3)`` float32, Å.
 
-    Where a residue has no CB (glycine, or it is missing in the file) it is where ideal geometry puts it; see
-    :func:`protgraph.structure.descriptors.backbone_geometry.virtual_cb`. NaN where N, CA or C is missing too.
+    A missing CB (glycine, or missing in the file) is placed by ideal geometry; see
+    :func:`protgraph.structure.descriptors.backbone_geometry.virtual_cb`. NaN if N, CA or C is missing too.
     """
     return beta_carbon(residues)[:, None].astype(np.float32)
 
 
 def contact_labels(graph: Data, generator: Generator | None = None) -> tuple[Data, Tensor]:
-    """The graph or batch as it is, and for all ordered pairs of each protein whether they are in contact.
+    """Return the graph or batch unchanged, and the contact labels of all ordered pairs of each protein.
 
     Parameters
     ----------
     graph : Data
-        With CB of each residue in ``y``, as :func:`beta_carbons` gives it, and ``chain`` and ``seq_pos``.
+        With CB of each residue in ``y`` (:func:`beta_carbons`), ``chain`` and ``seq_pos``.
     generator : Generator, optional
-        Nothing here is left to chance.
+        Not used: the labels are deterministic.
 
     Returns
     -------
     Data, Tensor
-        ``(Σ_b L_b², 1)`` float32, row-major, protein after protein: 1 where two CB are nearer than 8 Å. NaN where one
-        of them is unknown, and for residues of one chain fewer than 6 positions apart.
+        ``(Σ_b L_b², 1)`` float32, row-major, protein after protein: 1 if two CB are closer than 8 Å; NaN if one of
+        them is unknown, and for residues of one chain fewer than 6 positions apart.
     """
     sizes = graph.sizes if "sizes" in graph else (graph.num_nodes,)
     parts = (graph.y[:, 0].double().split(sizes), graph.chain.split(sizes), graph.seq_pos.split(sizes))
     labels = []
-    for place, chain, seq_pos in zip(*parts, strict=True):
-        place = place - place.nanmean(0)
-        far = torch.cdist(place, place, compute_mode="donot_use_mm_for_euclid_dist")  # (L, L)
+    for pos, chain, seq_pos in zip(*parts, strict=True):
+        pos = pos - pos.nanmean(0)
+        distance = torch.cdist(pos, pos, compute_mode="donot_use_mm_for_euclid_dist")  # (L, L)
         near_in_chain = (chain[:, None] == chain) & ((seq_pos[:, None] - seq_pos).abs() < SEPARATIONS[0])
-        label = (far < CUTOFF).float().masked_fill(far.isnan() | near_in_chain, torch.nan)
+        label = (distance < CUTOFF).float().masked_fill(distance.isnan() | near_in_chain, torch.nan)
         labels.append(label.view(-1, 1))
     return graph, torch.cat(labels)
 
 
 def top_rows(o: SplitPredictions) -> Tensor:
-    """Which rows of one protein :func:`precision` looks at: of each separation the L most probable and their equals."""
+    """Select the rows of one protein that :func:`precision` needs: for each separation the L most probable, with ties."""
     size, kept = int(o.pairs.sizes[0]), torch.zeros(len(o.y), dtype=torch.bool)
     for separation in SEPARATIONS:
         rows = ((o.pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
         if len(rows):
-            said = o.logits[rows, 0]
-            kept[rows[said >= said.topk(min(size, len(rows))).values[-1]]] = True
+            logits = o.logits[rows, 0]
+            kept[rows[logits >= logits.topk(min(size, len(rows))).values[-1]]] = True
     return kept.nonzero().flatten()
 
 
 def precision(o: SplitPredictions, *, part: int, separation: int) -> float:
-    """Of the ``max(L // part, 1)`` most probable pairs at least ``separation`` apart, the fraction in contact.
+    """Compute the fraction of contacts among the ``max(L // part, 1)`` most probable pairs, mean over proteins.
 
-    The mean over proteins of L residues; one without any such pair of known label has none. Where a protein has fewer
-    such pairs, all of them count. Of equally probable pairs that do not all fit in, the expected number of contacts
-    counts, so that a constant prediction is as precise as contacts are frequent.
+    Only pairs of known label at least ``separation`` apart count. Proteins without such a pair are left out. If there
+    are fewer pairs than ``L // part``, all of them count. Ties at the cut count with their expected number of contacts,
+    so that the precision of a constant prediction is the frequency of contacts.
 
     Parameters
     ----------
     o : SplitPredictions
-        Of pairs.
+        Rows are pairs.
     part : int
         1 for P@L, 5 for P@L/5.
     separation : int
-        Positions along the chain; there is no upper bound. Pairs of two chains are beyond every bound.
+        Smallest distance in positions along the chain. Pairs of two chains are beyond every bound.
     """
-    there = ((o.pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
-    count = torch.bincount(o.pairs.protein[there], minlength=len(o.pairs.sizes)).tolist()
+    mask = ((o.pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
+    count = torch.bincount(o.pairs.protein[mask], minlength=len(o.pairs.sizes)).tolist()
     values = []
-    for rows, size in zip(there.split(count), o.pairs.sizes.tolist(), strict=True):
+    for rows, size in zip(mask.split(count), o.pairs.sizes.tolist(), strict=True):
         if len(rows):
             most = min(max(size // part, 1), len(rows))
-            said, true = o.logits[rows, 0], o.y[rows, 0].double()
-            cut = said.topk(most).values[-1]
-            above, equal = said > cut, said == cut
+            logits, true = o.logits[rows, 0], o.y[rows, 0].double()
+            cut = logits.topk(most).values[-1]
+            above, equal = logits > cut, logits == cut
             values.append((true[above].sum() + (most - above.sum()) * true[equal].mean()) / most)
     return float(torch.stack(values).mean()) if values else float("nan")
 
@@ -135,6 +135,6 @@ CONTACT = Task(
     derive=beta_carbons,
     stored_target=Target("beta_carbon", "node", "coordinates", 1, ("CB",), unit="Å"),
     select_rows=top_rows,
-    doc="Whether CB of two residues at least 6 positions apart are nearer than 8 Å (of glycine, where CB would be), "
-    "from the sequence alone.",
+    doc="Pairs of residues at least 6 positions apart with CB closer than 8 Å (ideal CB for glycine), from the "
+    "sequence alone.",
 )

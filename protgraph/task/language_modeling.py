@@ -1,4 +1,4 @@
-"""Questions about the sequence itself: residues that are masked, and the residue that comes next."""
+"""Language modeling tasks: masked residues and the next residue."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ AMINO_ACIDS = tuple(ALPHABET[:UNKNOWN])
 
 @dataclass(frozen=True)
 class Masking:
-    """Choose some residues at random; hide most of them, swap some, leave the others; ask for the types of all of them.
+    """BERT masking: residues chosen at random are masked, replaced or left; labels are their types.
 
     Parameters
     ----------
     fraction : float
-        Of the residues of known type, how many are chosen, each by itself.
-    hidden : float
-        Of the chosen, how many are shown as X with ``masked`` True.
-    swapped : float
-        Of the chosen, how many are shown as one of the 20 types at random, which may be their own, and unmasked; the
-        rest is shown as it is.
+        Probability that a residue of known type is chosen.
+    masked : float
+        Fraction of the chosen residues that become X with ``masked`` True.
+    replaced : float
+        Fraction of the chosen residues that get a random type of the 20, with ``masked`` False. The others keep their
+        type.
 
     References
     ----------
@@ -46,28 +46,28 @@ class Masking:
     Examples
     --------
     >>> graph = Data(aatype=torch.arange(20), masked=torch.zeros(20, dtype=torch.bool), y=torch.arange(20))
-    >>> shown, y = Masking(hidden=1.0, swapped=0.0)(graph, torch.Generator().manual_seed(0))
+    >>> shown, y = Masking(masked=1.0, replaced=0.0)(graph, torch.Generator().manual_seed(0))
     >>> bool((shown.aatype[y >= 0] == 20).all()), bool((shown.aatype[y < 0] == graph.aatype[y < 0]).all())
     (True, True)
     """
 
     fraction: float = 0.15
-    hidden: float = 0.8
-    swapped: float = 0.1
+    masked: float = 0.8
+    replaced: float = 0.1
 
     def __post_init__(self) -> None:
-        given = (self.fraction, self.hidden, self.swapped)
-        if min(given) < 0 or max(self.fraction, self.hidden + self.swapped) > 1:
-            raise OptionError(f"Masking: fraction, hidden and swapped are {given}; they are parts of a whole")
+        values = (self.fraction, self.masked, self.replaced)
+        if min(values) < 0 or max(self.fraction, self.masked + self.replaced) > 1:
+            raise OptionError(f"Masking: (fraction, masked, replaced) = {values}. Fractions are between 0 and 1.")
 
     def __call__(self, graph: Data, generator: Generator) -> tuple[Data, Tensor]:
-        """The graph or batch as it is shown, and the types asked for, ``(N,)`` int64 with −1 where none is.
+        """Return the masked graph or batch, and the labels ``(N,)`` int64, −1 for residues that are not chosen.
 
         Parameters
         ----------
         graph : Data
-            With ``aatype``, ``masked``, and the true types in ``y`` ``(N,)``, −1 for X. Where nodes are atoms and
-            ``residue`` says of which residue, all atoms of a residue fare alike.
+            With ``aatype``, ``masked``, and the true types in ``y`` ``(N,)``, −1 for X. If nodes are atoms with their
+            residue in ``residue``, all atoms of a residue are treated alike.
         generator : Generator
             On the graph's device.
         """
@@ -77,16 +77,16 @@ class Masking:
         chance = torch.rand(2, size, generator=generator, device=truth.device)[:, residue]
         other = torch.randint(UNKNOWN, (size,), generator=generator, device=truth.device)[residue]
         chosen = (chance[0] < self.fraction) & known[residue]
-        hidden = chosen & (chance[1] < self.hidden)
-        swapped = chosen & ~hidden & (chance[1] < self.hidden + self.swapped)
+        masked = chosen & (chance[1] < self.masked)
+        replaced = chosen & ~masked & (chance[1] < self.masked + self.replaced)
         shown = copy.copy(graph)
-        shown.aatype = torch.where(swapped, other, graph.aatype).masked_fill(hidden, UNKNOWN)
-        shown.masked = graph.masked | hidden
+        shown.aatype = torch.where(replaced, other, graph.aatype).masked_fill(masked, UNKNOWN)
+        shown.masked = graph.masked | masked
         return shown, truth.masked_fill(~chosen, -1)
 
 
 def _residues(graph: Data) -> tuple[Tensor, int]:
-    """``(N,)`` int64, number of each node's residue, and how many residues there are."""
+    """Return the residue number of each node, ``(N,)`` int64, and the number of residues."""
     if "residue" not in graph:
         return torch.arange(len(graph.y), device=graph.y.device), len(graph.y)
     protein = graph.batch if "batch" in graph else torch.zeros_like(graph.residue)
@@ -100,10 +100,12 @@ MASKED_LM = Task(
     cross_entropy,
     (m.perplexity, m.accuracy),
     "perplexity",
-    InputMasking(hidden=BACKBONE_ALONE, visible_types=True, corrupt=Masking(), corrupt_eval=Masking(hidden=1.0, swapped=0.0)),
+    InputMasking(
+        hidden=BACKBONE_ALONE, visible_types=True, corrupt=Masking(), corrupt_eval=Masking(masked=1.0, replaced=0.0)
+    ),
     derive=residue_type,
-    doc="The types of 15 % of the residues, from the others. In training 8 of 10 of them are hidden, 1 is swapped, 1 "
-    "shown; in an evaluation all are hidden.",
+    doc="Types of 15 % of the residues, from the others. In training 8 of 10 of them are masked, 1 is replaced and 1 "
+    "unchanged; in evaluation all are masked.",
 )
 
 NEXT_RESIDUE = Task(
@@ -114,5 +116,5 @@ NEXT_RESIDUE = Task(
     "perplexity",
     InputMasking(hidden=BACKBONE_ALONE, visible_types=True, causal=True),
     derive=residue_type,
-    doc="The type of each residue from the types before it, for models in which no later one has a say.",
+    doc="Type of each residue from the types before it, for causal models.",
 )

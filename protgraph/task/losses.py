@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["binary_cross_entropy", "cross_entropy", "known_labels", "label_prior", "label_std", "squared_error", "label_counts"]
+__all__ = [
+    "binary_cross_entropy",
+    "cross_entropy",
+    "known_labels",
+    "label_prior",
+    "label_std",
+    "squared_error",
+    "label_counts",
+]
 
 UNKNOWN = -1  # class number of an entry without a label
 
@@ -113,37 +121,37 @@ def label_counts(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | Non
     return total
 
 
-def label_std(found: Tensor) -> Tensor:
-    """``(C,)`` standard deviations of values, of what :func:`label_counts` gives; 1 of those that are all the same."""
-    count = found[1].clamp(min=1)
-    mean = found[0] / count
-    variance = found[2] / count - mean.square()
+def label_std(counts: Tensor) -> Tensor:
+    """Compute the standard deviations ``(C,)`` of regression labels from :func:`label_counts`; 1 if they are constant."""
+    number = counts[1].clamp(min=1)
+    mean = counts[0] / number
+    variance = counts[2] / number - mean.square()
     return variance.where(variance > 1e-12 * mean.square(), 1.0).sqrt().float()
 
 
-def label_prior(found: Tensor | None, kind: str, *, pos_weight: Tensor | float | None = None) -> Tensor | None:
-    """The constant logits ``(C,)`` of least loss: what labels' frequencies alone give.
+def label_prior(counts: Tensor | None, kind: str, *, pos_weight: Tensor | float | None = None) -> Tensor | None:
+    """Compute the constant logits ``(C,)`` with the least loss, from label statistics.
 
     Parameters
     ----------
-    found : Tensor, optional
-        What :func:`label_counts` gives of the training split.
+    counts : Tensor, optional
+        Result of :func:`label_counts` for the training split.
     kind : str
-        Target kind: "classification" (log-frequencies), "multilabel" (log-odds) or "regression" (means); None for
-        any other.
+        Target kind: "classification" (log-frequencies), "multilabel" (log-odds) or "regression" (means). None for other
+        kinds.
     pos_weight : float or Tensor, optional
         Weight of positives in the loss.
 
     Notes
     -----
-    Every class and answer counts half an observation more than it has (Krichevsky & Trofimov 1981), so that none is
-    impossible.
+    Half an observation is added to every class and to both answers (Krichevsky & Trofimov 1981), so that none has
+    probability 0.
     """
-    if found is None:
+    if counts is None:
         return None
     if kind == "classification":
-        return ((found + 0.5) / (found + 0.5).sum()).log().float()
+        return ((counts + 0.5) / (counts + 0.5).sum()).log().float()
     if kind == "multilabel":
         weight = torch.as_tensor(1.0 if pos_weight is None else pos_weight)
-        return (weight * (found[0] + 0.5) / (found[1] + 0.5)).log().float()
-    return (found[0] / found[1].clamp(min=1)).float()
+        return (weight * (counts[0] + 0.5) / (counts[1] + 0.5)).log().float()
+    return (counts[0] / counts[1].clamp(min=1)).float()

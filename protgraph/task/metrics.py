@@ -150,7 +150,7 @@ def macro_f1(o: SplitPredictions) -> float:
 
 @as_metric("min")
 def perplexity(o: SplitPredictions) -> float:
-    """exp of the mean negative log-likelihood per entry; the number of classes for a uniform guess."""
+    """Exponential of the mean negative log-likelihood per entry; the number of classes for a uniform guess."""
     return cross_entropy(o.logits.double(), o.y).exp()
 
 

@@ -1,4 +1,4 @@
-"""What a task is: its target, what a model sees, how labels are had, the loss and the metrics."""
+"""Task definition: target, input masking, source of labels, loss and metrics."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ __all__ = ["Task", "default_task"]
 
 @dataclass(frozen=True)
 class Task:
-    """A question asked of a model.
+    """A prediction problem: target, inputs, labels, loss and metrics.
 
     Parameters
     ----------
     name : str
         Registry name.
     target : Target
-        What is predicted; it chooses the head.
+        Quantity to predict; it selects the head.
     loss : callable
-        ``(logits, y)`` to a scalar, over known labels.
+        ``(logits, y)`` to a scalar, a mean over known labels.
     metrics : tuple of Metric
-        What tables show.
+        Metrics in tables.
     monitor : str
-        Name of the metric that chooses among epochs, on validation.
+        Name of the metric that selects the best epoch on validation.
     inputs : InputMasking
-        What a model may see of a protein.
+        Parts of a protein that a model may read.
     decoder_inputs : InputMasking, optional
-        What a model that ends in a decoder is given in place of that; None gives it the same.
+        Replaces ``inputs`` for a model that ends in a decoder.
     derive : callable, optional
-        Residues, nothing hidden, to their labels, for datasets that give none of their own.
+        From complete residues to their labels, for datasets without labels.
     restore : callable, optional
-        In place of ``derive``: residues as they are, and as a model sees them, to labels.
+        Replaces ``derive``: from complete residues and from what the model reads of them, to labels.
     stored_target : Target, optional
-        What is prepared of each protein in place of labels, where ``inputs.corrupt`` makes those of it.
+        Target that is prepared for each protein if ``inputs.corrupt`` computes the labels from it.
     loss_per_protein : bool
-        Whether the loss is one of the rows of one protein; a batch's is then the mean over its proteins.
+        Compute the loss protein by protein; the loss of a batch is their mean.
     select_rows : callable, optional
-        Which rows of one protein's :class:`~protgraph.task.SplitPredictions` its metrics need, ``(K,)`` int64, where there are
-        too many to keep all.
+        Returns the rows ``(K,)`` int64 of one protein's :class:`~protgraph.task.SplitPredictions` that its metrics need,
+        if there are too many to keep all.
     doc : str
-        What is asked, and where the labels come from.
+        Description: what is predicted, and where labels come from.
     """
 
     name: str
@@ -80,32 +80,34 @@ class Task:
         object.__setattr__(self, "metrics", tuple(self.metrics))
         names = [metric.name for metric in self.metrics]
         if self.monitor not in names:
-            raise DatasetError(f"task {self.name!r}: monitor {self.monitor!r} is none of its metrics {names}")
+            raise DatasetError(f"task {self.name!r}: monitor {self.monitor!r} is not one of its metrics {names}")
         if self.stored_target is not None and self.inputs.corrupt is None:
-            raise DatasetError(f"task {self.name!r}: stored_target {self.stored_target.name!r} and has no inputs.corrupt for labels")
+            raise DatasetError(
+                f"task {self.name!r}: stored_target {self.stored_target.name!r} and has no inputs.corrupt for labels"
+            )
 
     @property
     def mode(self) -> Literal["max", "min"]:
-        """Which way of the monitored metric is better."""
+        """Direction in which the monitored metric improves."""
         return next(metric.mode for metric in self.metrics if metric.name == self.monitor)
 
     @property
     def has_threshold(self) -> bool:
-        """Whether labels are yes or no, so that a threshold has to be chosen on validation; a pair's is one half."""
+        """Whether a threshold is chosen on validation: for yes/no labels, except those of pairs (probability 0.5)."""
         return self.target.kind == "multilabel" and self.target.level != "pair"
 
     @property
     def derives_labels(self) -> bool:
-        """Whether labels follow from the structure or sequence, where a dataset gives none."""
+        """Whether labels can be derived from the structure or sequence."""
         return self.derive is not None or self.restore is not None
 
     @property
     def stored(self) -> Target:
-        """What the labels of a prepared protein are."""
+        """Target of the prepared labels."""
         return self.stored_target or self.target
 
     def batch_loss(self, loss: Callable[[Tensor, Tensor], Tensor], logits: Tensor, y: Tensor, batch: Data) -> Tensor:
-        """A loss of this task's kind over a graph or batch."""
+        """Compute the loss of a graph or batch, protein by protein if the task requires it."""
         if not self.loss_per_protein:
             return loss(logits, y)
         sizes = Proteins.from_graph(batch).sizes
@@ -125,18 +127,18 @@ class Task:
         seen: Residues | None = None,
         strict: bool = True,
     ) -> np.ndarray:
-        """The labels of one protein as its target defines them, or what is kept to make them of.
+        """Return the labels of one protein, or the data from which ``inputs.corrupt`` computes them.
 
         Parameters
         ----------
         residues : Residues
-            The protein as it was read: nothing hidden yet.
+            The complete protein.
         given : Labels, optional
-            The dataset's labels; None derives them from the structure.
+            Labels of the dataset; None derives them from the structure.
         seen : Residues, optional
-            The same protein as a model sees it, where the task restores what it was.
+            The same protein after input masking, if the task has ``restore``.
         strict : bool
-            Whether a label of a residue that is not there is an error.
+            Whether a label of an absent residue raises.
 
         Returns
         -------
@@ -156,7 +158,9 @@ class Task:
         elif self.derive is not None:
             y = self.derive(residues)
         else:
-            raise LabelError(f"task {self.name!r} needs labels of {residues.name!r}; it derives none from a structure")
+            raise LabelError(
+                f"task {self.name!r} needs labels of {residues.name!r}, and cannot derive them from a structure."
+            )
         self._check(y, residues.name)
         return y
 
@@ -176,14 +180,14 @@ class Task:
 
 
 def default_task(target: Target, *, hidden: Collection[str] = ()) -> Task:
-    """The usual task of a target, for labels of one's own: loss and metrics follow from its kind.
+    """Create a task for user labels, with loss and metrics of the kind of the target.
 
     Parameters
     ----------
     target : Target
-        What is predicted.
+        Quantity to predict.
     hidden : collection of str
-        What the inputs must not show.
+        Parts of a structure to remove from the inputs; see :class:`InputMasking`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From a dataset to a trained model and its use: preparation, training, checkpoints, predictions, vectors."""
+"""Training and use of models: preparation, training, checkpoints, predictions, embeddings, generation."""
 
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig

@@ -1,4 +1,4 @@
-"""Noise on the coordinates of training batches, so that a model does not learn the last hundredth of an Å by heart."""
+"""Gaussian noise on the coordinates of training batches, against overfitting to exact positions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["add_noise", "check_noise_allowed"]
 
 
 def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
-    """A graph or batch of residues whose atoms are moved; the given one stays as it is.
+    """Return a copy of a graph or batch of residues with noise on the atoms.
 
     Parameters
     ----------
     graph : Data
-        With ``backbone`` ``(N, 4, 3)`` and ``pos`` ``(N, 3)``, its CA.
+        With ``backbone`` ``(N, 4, 3)`` and its CA, ``pos`` ``(N, 3)``.
     noise : float
-        Å, standard deviation in x, y and z.
+        Standard deviation in x, y and z, Å.
     generator : Generator
         On the graph's device.
 
@@ -38,18 +38,18 @@ def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
 
 
 def check_noise_allowed(plan: FeaturePlan) -> None:
-    """Raise where features show what noise is to blur.
+    """Raise if features contain the exact coordinates that noise would blur.
 
     Raises
     ------
     OptionError
-        Nodes are atoms, or a featurizer works something out from the exact structure once.
+        Nodes are atoms, or a precomputed featurizer reads coordinates.
     """
     if plan.node_type != "residue":
-        raise OptionError(f"FitConfig: noise is for graphs of residues; node_type is {plan.node_type!r}")
+        raise OptionError(f"FitConfig: noise needs nodes that are residues; node_type is {plan.node_type!r}.")
     exact = [node.name for node, featurizer in plan.structure if featurizer.needs_coordinates]
     if exact:
         raise OptionError(
-            f"FitConfig: noise is added to batches, and featurizer {exact[0]!r} works on the exact structure, once.\n"
-            "Take it out of the model, or train without noise."
+            f"FitConfig: noise is added to batches, but featurizer {exact[0]!r} is precomputed from the exact structure. "
+            "Remove the featurizer from the model, or train without noise."
         )

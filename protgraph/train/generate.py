@@ -1,4 +1,4 @@
-"""Sequences from a causal model, residue after residue, each drawn with the probabilities that the model gives it."""
+"""Autoregressive generation of sequences with a causal model."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from protgraph.train.evaluate import evaluation_mode
 
 __all__ = ["GeneratedSequence", "generate", "write_generated"]
 
-_TRIED = 24  # residues on which causality is tried
+_CHECKED = 24  # residues of the causality check
 _LINE = 80  # letters a line of FASTA
 
 
 @dataclass(frozen=True)
 class GeneratedSequence:
-    """One sequence that a model made.
+    """A generated sequence.
 
     Parameters
     ----------
     sequence : str
         One-letter codes, the prompt included.
     prompt : int
-        How many of its residues were given.
+        Number of residues from the prompt.
     log_prob : float
-        Mean over the generated residues of ``log p(residue | those before)``, nats: the model's own probability,
-        whatever temperature and cuts it was drawn with.
+        Mean over the generated residues of ``log p(residue | earlier residues)``, nats, at temperature 1 without
+        truncation.
     """
 
     sequence: str
@@ -52,7 +52,7 @@ class GeneratedSequence:
 
     @property
     def perplexity(self) -> float:
-        """``exp(-log_prob)``: among how many residues, equally probable, the model chose."""
+        """``exp(-log_prob)``: the equivalent number of equally probable residues."""
         return math.exp(-self.log_prob)
 
 
@@ -70,38 +70,38 @@ def generate(
     device: str = "auto",
     on_residue: Callable[[int], None] | None = None,
 ) -> list[GeneratedSequence]:
-    """Draw sequences from a causal model.
+    """Sample sequences from a causal model.
 
     Parameters
     ----------
     checkpoint : str, Path or Checkpoint
-        Of a model trained on ``next_residue``.
+        A model trained on ``next_residue``.
     n : int
-        Sequences.
+        Number of sequences.
     length : int
-        Residues of each, the prompt included: one chain.
+        Residues per sequence, the prompt included: one chain.
     prompt : str
-        One-letter codes that every sequence begins with.
+        One-letter codes at the start of every sequence.
     temperature, top_k, top_p
         See :func:`protgraph.nn.sampling.sampling_probabilities`.
     seed : int
-        The same one gives the same sequences.
+        Seed of the sampling.
     cache : bool
-        Keep keys and values of the residues so far, so that a step costs as much as there are; else all is worked out
-        again at each. The logits are the same: in float64 to 1e-12, in float32 to 1e-5.
+        Use a key–value cache, so that a step is linear in the number of residues. The logits are the same as without:
+        to 1e-12 in float64, to 1e-5 in float32.
     device : str
-        "auto" takes a GPU if there is one.
+        "auto" uses a GPU if there is one.
     on_residue : callable, optional
-        Given the number of residues of each sequence so far, after each step.
+        Called with the number of residues after each step.
 
     Raises
     ------
     OptionError
-        An option is impossible, or the prompt holds what is no residue.
+        An option is out of range, or the prompt has an unknown letter.
     CheckpointError, MissingCoordinatesError, LeakError
-        The model tells no residue types, needs a structure, or sees later residues.
+        The model does not predict residue types, needs a structure, or is not causal.
     WiringError
-        The model reads edges; or a layer cannot go on from earlier residues, and ``cache=False`` does without.
+        The model reads edges, or a layer has no key–value cache (use ``cache=False``).
     """
     types = _prompt(prompt, n, length)
     check_sampling(temperature=temperature, top_k=top_k, top_p=top_p, classes=UNKNOWN)
@@ -126,51 +126,51 @@ def generate(
 def write_generated(
     path: str | Path, samples: Sequence[GeneratedSequence], *, name: str, settings: Mapping[str, object] = MappingProxyType({})
 ) -> Path:
-    """Write samples as FASTA, each headed by its number, length, prompt, log-probability, perplexity and settings."""
+    """Write sequences as FASTA with number, length, prompt, log-probability, perplexity and settings in the header."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = "".join(f" {key}={value}" for key, value in settings.items() if value is not None)
+    options = "".join(f" {key}={value}" for key, value in settings.items() if value is not None)
     with path.open("w", encoding="utf-8") as file:
         for number, s in enumerate(samples, 1):
             figures = f"log_prob={s.log_prob:.6f} perplexity={s.perplexity:.6f}"
-            file.write(f">{name}_{number} length={len(s.sequence)} prompt={s.prompt} {figures}{told}\n")
+            file.write(f">{name}_{number} length={len(s.sequence)} prompt={s.prompt} {figures}{options}\n")
             file.writelines(f"{s.sequence[i : i + _LINE]}\n" for i in range(0, len(s.sequence), _LINE))
     return path
 
 
 def _prompt(prompt: str, n: int, length: int) -> Tensor:
-    """``(n, length)`` int64: the prompt's types, then unknown ones."""
+    """Encode the prompt followed by unknown residues, ``(n, length)`` int64."""
     if n < 1:
-        raise OptionError(f"n={n}: how many sequences to make is 1 or more")
-    odd = next((i for i, letter in enumerate(prompt.upper()) if letter not in ALPHABET), None)
-    if odd is not None:
-        raise OptionError(f"prompt: letter {odd + 1}, {prompt[odd]!r}, is no residue; those are {ALPHABET}")
+        raise OptionError(f"generate: n = {n}. It must be 1 or larger.")
+    wrong = next((i for i, letter in enumerate(prompt.upper()) if letter not in ALPHABET), None)
+    if wrong is not None:
+        raise OptionError(f"generate: letter {wrong + 1} of the prompt is {prompt[wrong]!r}. Allowed: {ALPHABET}.")
     if length <= len(prompt):
-        raise OptionError(f"length={length}: it counts the prompt's {len(prompt)} residues, and one has to be made")
-    given = [ALPHABET.index(letter) for letter in prompt.upper()]
-    return torch.tensor([given + (length - len(given)) * [UNKNOWN]]).repeat(n, 1)
+        raise OptionError(f"generate: length = {length}. It must exceed the {len(prompt)} residues of the prompt.")
+    codes = [ALPHABET.index(letter) for letter in prompt.upper()]
+    return torch.tensor([codes + (length - len(codes)) * [UNKNOWN]]).repeat(n, 1)
 
 
 def _check(checkpoint: Checkpoint, length: int) -> None:
-    """That the model tells residues from those before."""
+    """Raise unless the model predicts residue types from earlier residues only."""
     model = checkpoint.model
     if model.target.level != "node" or model.target.names != tuple(ALPHABET[:UNKNOWN]):
         raise CheckpointError(
-            f"the checkpoint was trained on {checkpoint.task!r}, which does not ask for residue types.\n"
+            f"The checkpoint was trained on {checkpoint.task!r}, which does not predict residue types.\n"
             "Train a causal model: protgraph train gpt --data pdb_core --task next_residue"
         )
     if model.needs_coordinates is not None:
         raise MissingCoordinatesError(
-            f"{model.needs_coordinates} of model {model.spec.name!r} needs a structure, which new sequences have not"
+            f"{model.needs_coordinates} of model {model.spec.name!r} needs a structure, but new sequences have none."
         )
     generator = torch.Generator().manual_seed(0)
-    tried = torch.randint(0, UNKNOWN, (1, min(length, _TRIED)), generator=generator)
-    batch = _shown(checkpoint, _proteins(checkpoint, tried), tried)
-    raise_on_leak(model, batch, why="going from residue to residue asks")
+    types = torch.randint(0, UNKNOWN, (1, min(length, _CHECKED)), generator=generator)
+    batch = _shown(checkpoint, _proteins(checkpoint, types), types)
+    raise_on_leak(model, batch, why="generation requires")
 
 
 def _next(model: ProteinModel, batch: Batch, progress: IncrementalState | None, *, cache: bool) -> tuple[Tensor, IncrementalState | None]:
-    """Logits ``(n, C)`` of the last residue of each sequence."""
+    """Compute the logits ``(n, C)`` of the last residue of each sequence."""
     if cache:
         logits, progress = incremental_step(model, batch, progress)
     else:
@@ -179,14 +179,14 @@ def _next(model: ProteinModel, batch: Batch, progress: IncrementalState | None, 
 
 
 def _proteins(checkpoint: Checkpoint, types: Tensor) -> Batch:
-    """As many chains of unknown residues, and as long, as types ``(n, L)`` has."""
+    """Create n chains of L unknown residues for types ``(n, L)``."""
     n, length = types.shape
     residues = FastaRecord("", "generated", 1, 1, ((1, ALPHABET[UNKNOWN] * length),)).residues()
     return collate([checkpoint.model.plan.precompute(residues.hide(checkpoint.hidden))] * n)
 
 
 def _shown(checkpoint: Checkpoint, proteins: Batch, types: Tensor) -> Batch:
-    """The proteins with their types ``(n, L)``, if the model saw types in training."""
+    """Add the types ``(n, L)`` to the proteins, if the model was trained with visible types."""
     if not checkpoint.visible_types and "residue_type" in checkpoint.hidden:
         return proteins
     shown = copy.copy(proteins)

@@ -1,4 +1,4 @@
-"""Peak memory of one stretch of work inside a process that does many."""
+"""Peak memory of one part of the work of a process."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["peak_memory", "reset_peak_memory"]
 
 
 def reset_peak_memory(device: torch.device) -> None:
-    """Start a new measurement; where the system cannot, peaks of the CPU count from the start of the process."""
+    """Start a new measurement. Without Linux's /proc, CPU peaks count from the start of the process."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         return
     try:
-        # proc(5): "5" sets the high water mark of the resident set back to what is resident now.
+        # proc(5): "5" resets the peak of the resident set to its present size
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
         return
 
 
 def peak_memory(device: torch.device) -> float:
-    """Largest memory since :func:`reset_peak_memory`, MiB.
+    """Return the largest memory since :func:`reset_peak_memory`, MiB.
 
-    What tensors took of a GPU; on the CPU, what is resident of the whole process, its libraries included.
+    On a GPU the memory of tensors; on the CPU the resident set of the whole process with its libraries.
     """
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20

@@ -37,15 +37,15 @@ def test_sequences_with_their_figures_in_the_headers(run, saved, tmp_path):
     assert [r.sequence for r in load_fasta(tmp_path / "plain.fasta")] == made
 
 
-def test_what_cannot_be_is_one_message(run, saved, tmp_path):
+def test_errors_are_one_message(run, saved, tmp_path):
     out = tmp_path / "new.fasta"
     gpt, bert = saved("gpt", language.NEXT_RESIDUE), saved("bert", language.MASKED_LM)
-    for wish, words in (
-        ((bert,), "model 'bert' is not causal"),
-        ((gpt, "--prompt", "MKB"), "letter 3, 'B', is no residue"),
+    for args, words in (
+        ((bert,), "'bert'"),
+        ((gpt, "--prompt", "MKB"), "'B'"),
         ((gpt, "--top-p", 2), "top_p=2.0"),
-        ((tmp_path / "none.safetensors",), "cannot be read"),
+        ((tmp_path / "none.safetensors",), "none.safetensors"),
     ):
-        result = run("generate", *wish, "-o", out)
+        result = run("generate", *args, "-o", out)
         assert result.code == 2 and words in " ".join(result.err.split())
     assert not out.exists()

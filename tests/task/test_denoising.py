@@ -75,7 +75,7 @@ def test_edges_and_features_are_those_of_the_noisy_structure(residues):
 
 
 def test_labels_without_what_was_seen_are_refused(residues):
-    with pytest.raises(LabelError, match="derives none"):
+    with pytest.raises(LabelError, match="structure_denoising"):
         DENOISING.labels(residues)
 
 

@@ -103,8 +103,8 @@ def test_a_copy_of_what_is_seen_is_no_better_than_chance(many):
 
 
 def test_parts_of_a_whole_are_parts():
-    with pytest.raises(OptionError, match="parts of a whole"):
-        Masking(hidden=0.8, swapped=0.3)
+    with pytest.raises(OptionError, match="Masking"):
+        Masking(masked=0.8, replaced=0.3)
 
 
 @pytest.mark.parametrize("task", [MASKED_LM, NEXT_RESIDUE], ids=lambda t: t.name)

@@ -88,7 +88,7 @@ def test_a_decoder_model_that_shows_types_elsewhere_is_refused(small):
     layers[1] = pg.component("embed", reads=["edge_position", "atom_pair_rbf"], dim=64, writes={"h": "edge_attr"})
     leaky = [pg.component("embed", reads=["aatype"], dim=64), *layers[:4]]
     leaky += [replace(layers[4], reads={"h": "h"}), *layers[5:]]
-    with pytest.raises(LeakError, match="that layer alone may read 'aatype'"):
+    with pytest.raises(LeakError, match="aatype"):
         fit(replace(SMALL, name="leaky", layers=leaky), small, "inverse_folding", config=CONFIG)
 
 
@@ -121,7 +121,7 @@ def test_noise_in_training_changes_the_weights_and_repeats(small):
 
 
 def test_features_that_show_the_exact_structure_refuse_noise(small, tiny):
-    with pytest.raises(OptionError, match="featurizer 'dihedral' works on the exact structure"):
+    with pytest.raises(OptionError, match="'dihedral'"):
         fit(tiny, small, "helix", config=replace(CONFIG, noise=0.1))
     with pytest.raises(OptionError, match="noise = -1"):
         FitConfig(noise=-1.0)

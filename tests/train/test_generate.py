@@ -124,29 +124,29 @@ def test_a_model_that_sees_nothing_generates_too():
 @pytest.mark.parametrize(
     "options, match",
     [
-        ({"prompt": "MK1"}, "letter 3, '1', is no residue"),
-        ({"prompt": "MKT", "length": 3}, "length=3: it counts the prompt's 3 residues"),
-        ({"length": 0}, "length=0"),
-        ({"n": 0}, "n=0"),
+        ({"prompt": "MK1"}, "'1'"),
+        ({"prompt": "MKT", "length": 3}, "length = 3"),
+        ({"length": 0}, "length = 0"),
+        ({"n": 0}, "n = 0"),
         ({"temperature": 0}, "temperature=0"),
         ({"top_k": 21}, "top_k=21"),
         ({"top_p": 1.1}, "top_p=1.1"),
-        ({"device": "abacus"}, "device 'abacus'"),
+        ({"device": "abacus"}, "abacus"),
     ],
 )
-def test_impossible_wishes_are_refused(causal, options, match):
+def test_options_out_of_range_are_errors(causal, options, match):
     with pytest.raises(OptionError, match=match):
         generate(causal, **options)
 
 
-def test_models_that_cannot_generate_are_refused():
+def test_models_that_cannot_generate_are_errors():
     encoder = pg.component("encoder", dim=8, heads=2)
-    with pytest.raises(LeakError, match="model 'both ways' is not causal, as going from residue to residue asks"):
+    with pytest.raises(LeakError, match="'both ways'"):
         generate(checkpoint(encoder, name="both ways"))
     states = pg.Task("states", pg.Target("states", "node", "classification", 3), TASK.loss, TASK.metrics, TASK.monitor)
-    with pytest.raises(CheckpointError, match="trained on 'states', which does not ask for residue types"):
+    with pytest.raises(CheckpointError, match="'states'"):
         generate(checkpoint(EMBED, task=states))
-    with pytest.raises(MissingCoordinatesError, match=r"features\[1\] \(dihedral\) of model 'small' needs a structure"):
+    with pytest.raises(MissingCoordinatesError, match=r"features\[1\] \(dihedral\) of model 'small'"):
         generate(checkpoint(EMBED, features=("previous_residue", "dihedral")))
     pairs = [EMBED, pg.component("position", reads={"seq_pos": "seq_pos"}), pg.component("window", size=0), pg.component("linear")]
     with pytest.raises(WiringError, match=r"layers\[2\] \(window\) of 'small'"):

@@ -129,9 +129,9 @@ def test_metrics_of_contacts_are_those_of_each_protein_by_itself(contacts, deriv
     test, values = store_of(derived, CONTACT, "test"), []
     for graph in test:
         with torch.no_grad():
-            said = contacts.model(graph)["logits"].view(graph.num_nodes, -1)
+            predicted = contacts.model(graph)["logits"].view(graph.num_nodes, -1)
         label = contact_labels(graph)[1].view(graph.num_nodes, -1)
-        rows = [(-float(said[i, j]), float(label[i, j])) for i in range(len(said)) for j in range(i + 6, len(said))]
+        rows = [(-float(predicted[i, j]), float(label[i, j])) for i in range(len(predicted)) for j in range(i + 6, len(predicted))]
         top = sorted(r for r in rows if r[1] == r[1])[: graph.num_nodes // 5]
         values.append(sum(y for _, y in top) / len(top))
     assert contacts.test["precision_l5_6"] == pytest.approx(np.mean(values), abs=1e-6)
@@ -139,12 +139,12 @@ def test_metrics_of_contacts_are_those_of_each_protein_by_itself(contacts, deriv
 
 def test_the_loss_of_contacts_is_that_of_all_known_pairs(contacts, derived):
     store = store_of(derived, CONTACT)
-    said = predict_split(contacts.model, store, CONTACT)
+    predicted = predict_split(contacts.model, store, CONTACT)
     with torch.no_grad():
         logits = torch.cat([contacts.model(graph)["logits"] for graph in store])
     y = torch.cat([contact_labels(graph)[1] for graph in store])
-    assert said.loss == pytest.approx(float(binary_cross_entropy(logits, y)), rel=1e-5)
-    assert len(said.y) < 0.5 * len(y)
+    assert predicted.loss == pytest.approx(float(binary_cross_entropy(logits, y)), rel=1e-5)
+    assert len(predicted.y) < 0.5 * len(y)
     assert contacts.threshold is None
 
 
@@ -152,34 +152,34 @@ def test_a_pair_is_the_mean_of_both_orders(derived):
     graph = store_of(derived, CONTACT)[0]
     n = graph.num_nodes
     logits = torch.arange(float(n * n)).view(n * n, 1)
-    said = symmetrize_pairs(logits, graph.clone().update({"y": logits}))
+    predicted = symmetrize_pairs(logits, graph.clone().update({"y": logits}))
     expected = [(i * n + j + j * n + i) / 2 for i in range(n) for j in range(i + 1, n)]
-    assert said.logits[:, 0].tolist() == expected
-    assert said.y[:, 0].tolist() == [i * n + j for i in range(n) for j in range(i + 1, n)]
+    assert predicted.logits[:, 0].tolist() == expected
+    assert predicted.y[:, 0].tolist() == [i * n + j for i in range(n) for j in range(i + 1, n)]
 
 
 def test_pairs_are_predicted_from_a_structure_as_from_its_sequence(contacts, structures_dir, tmp_path):
     file = structures_dir / "5pti.bcif"
     residues = clean(load_structure(file))
     (tmp_path / "made.fasta").write_text(f">5pti_A\n{residues.sequence}\n")
-    said = predict(contacts.checkpoint(), [file], device="cpu")
+    predicted = predict(contacts.checkpoint(), [file], device="cpu")
     names = [f"{key}_{side}" for side in (1, 2) for key in ("chain", "res_id", "ins_code", "res_name")]
-    assert said.columns == ("file", *names, "p_contact", "predicted_contact")
+    assert predicted.columns == ("file", *names, "p_contact", "predicted_contact")
     n = len(residues)
-    assert len(said.rows) == sum(1 for i in range(n) for j in range(i + 6, n))
-    assert said.rows[0][1:9] == ("A", 1, "", "ARG", "A", 7, "", "GLU")
+    assert len(predicted.rows) == sum(1 for i in range(n) for j in range(i + 6, n))
+    assert predicted.rows[0][1:9] == ("A", 1, "", "ARG", "A", 7, "", "GLU")
     with torch.no_grad():
         p = contacts.model(contacts.model.plan.precompute(residues))["logits"].sigmoid().view(n, n)
-    np.testing.assert_allclose([r[9] for r in said.rows], [p[r[2] - 1, r[6] - 1] for r in said.rows], atol=1e-6)
+    np.testing.assert_allclose([r[9] for r in predicted.rows], [p[r[2] - 1, r[6] - 1] for r in predicted.rows], atol=1e-6)
     same = predict(contacts.checkpoint(), [tmp_path / "made.fasta"], device="cpu")
-    assert [r[1:] for r in same.rows] == [r[1:] for r in said.rows]
+    assert [r[1:] for r in same.rows] == [r[1:] for r in predicted.rows]
 
 
 def test_records_are_proteins_of_their_own_and_a_broken_one_spoils_only_itself(contacts, tmp_path):
     (tmp_path / "made.fa").write_text(">a\nMKTAYIAKQR\n>b\n12\n>c\nGGGGGGGG\n")
-    said = predict(contacts.checkpoint(), [tmp_path / "made.fa"], device="cpu")
-    assert {row[0] for row in said.rows} == {f"{tmp_path / 'made.fa'}#a", f"{tmp_path / 'made.fa'}#c"}
-    assert [f.source for f in said.failures] == [f"{tmp_path / 'made.fa'}#b"]
+    predicted = predict(contacts.checkpoint(), [tmp_path / "made.fa"], device="cpu")
+    assert {row[0] for row in predicted.rows} == {f"{tmp_path / 'made.fa'}#a", f"{tmp_path / 'made.fa'}#c"}
+    assert [f.source for f in predicted.failures] == [f"{tmp_path / 'made.fa'}#b"]
     vectors = embed(contacts.checkpoint(), [tmp_path / "made.fa"], device="cpu")
     assert vectors.names == ("a", "c")
     assert vectors.node.shape == (18, 16)
@@ -187,9 +187,9 @@ def test_records_are_proteins_of_their_own_and_a_broken_one_spoils_only_itself(c
 
 def test_a_model_of_structures_refuses_sequences_by_name(trained, tmp_path):
     (tmp_path / "made.fa").write_text(">first\nMKTAYIAKQR\n")
-    said = predict(trained.checkpoint(), [tmp_path / "made.fa"], device="cpu")
-    assert said.exit_code == 2
-    assert said.failures[0].error_type == "MissingCoordinatesError" and "'first'" in said.failures[0].message
+    predicted = predict(trained.checkpoint(), [tmp_path / "made.fa"], device="cpu")
+    assert predicted.exit_code == 2
+    assert predicted.failures[0].error_type == "MissingCoordinatesError" and "'first'" in predicted.failures[0].message
 
 
 def test_labels_of_fasta_records_train_a_model(window, tmp_path):
