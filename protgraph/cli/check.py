@@ -48,7 +48,7 @@ def check_command(
     """
     from protgraph.testing import release_modules
     from protgraph.testing.equivariance_table import measure_equivariance
-    from protgraph.testing.memory import return_freed_memory
+    from protgraph.testing.memory import release_component_dictionary, return_freed_memory
 
     return_freed_memory()
     components = deque(_select(names or [], everything, kind))
@@ -60,6 +60,7 @@ def check_command(
         if table is not None:
             rows.append(measure_equivariance(component))
         release_modules()
+        release_component_dictionary()
     if table is not None:
         _write_table(rows, table)
     _summarize(statuses)

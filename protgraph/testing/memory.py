@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
-__all__ = ["process_peak_memory", "return_freed_memory"]
+__all__ = ["process_peak_memory", "release_component_dictionary", "return_freed_memory"]
 
 _M_MMAP_THRESHOLD, _MEGABYTE = -3, 1_000_000  # of mallopt(3)
 
@@ -19,6 +19,15 @@ def return_freed_memory() -> bool:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and mallopt(_M_MMAP_THRESHOLD, _MEGABYTE) == 1
+
+
+def release_component_dictionary() -> None:
+    """Free biotite's copy of the Chemical Component Dictionary, 250 MB; it is read again if it is needed."""
+    info = sys.modules.get("biotite.structure.info")
+    for name in ("get_ccd", "get_from_ccd"):
+        cached = getattr(info, name, None)
+        if hasattr(cached, "cache_clear"):
+            cached.cache_clear()
 
 
 def process_peak_memory() -> float | None:
