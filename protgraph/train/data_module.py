@@ -142,7 +142,9 @@ class FitData(pl.LightningDataModule):
     def __init__(self, train: GraphStore, val: GraphStore, task: Task, config: FitConfig, *, workers: int = 0) -> None:
         super().__init__()
         self.train, self.val, self.task, self.workers = train, val, task, workers
-        self.batches = list(ProteinBatches(train.sizes, max_nodes=config.batch_residues, shuffle=True, seed=config.seed))
+        self.batches = list(
+            ProteinBatches(train.sizes, max_nodes=config.batch_residues, shuffle=True, seed=config.seed)
+        )
         self._start = 0
 
     def train_dataloader(self) -> StoreLoader:

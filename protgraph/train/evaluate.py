@@ -56,7 +56,9 @@ class BatchPredictions:
     weight: float | None = None
 
 
-def evaluate(model: ProteinModel, store: GraphStore, task: Task, *, threshold: Tensor | None = None) -> dict[str, float]:
+def evaluate(
+    model: ProteinModel, store: GraphStore, task: Task, *, threshold: Tensor | None = None
+) -> dict[str, float]:
     """Compute every metric of a task over the proteins of a store.
 
     Parameters
@@ -136,7 +138,9 @@ def predict_batch(
         rows = symmetrize_pairs(logits, batch)
         weight = int(known_labels(rows.y).sum())
         mean = float(loss(rows.logits, rows.y))
-        return BatchPredictions(rows if task.select_rows is None else _select(rows, task.select_rows(rows)), 1, mean, weight)
+        return BatchPredictions(
+            rows if task.select_rows is None else _select(rows, task.select_rows(rows)), 1, mean, weight
+        )
     logits, y = logits.cpu(), batch.y.cpu()
     mean = weight = None
     if task.loss_per_protein:

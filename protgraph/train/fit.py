@@ -166,7 +166,9 @@ def fit(
             folder.finish()
     network.to(device)
     splits = [split for split in prepared.splits if split not in ("train", "val")]
-    predictions = {s: predict_split(network, prepared.splits[s], task).with_threshold(best["threshold"]) for s in splits}
+    predictions = {
+        s: predict_split(network, prepared.splits[s], task).with_threshold(best["threshold"]) for s in splits
+    }
     val = {metric.name: best["row"][metric.name] for metric in task.metrics}
     is_classification = task.target.kind == "classification"
     result = FitResult(

@@ -120,11 +120,18 @@ def generate(
             if on_residue is not None:
                 on_residue(place + 1)
     sequences = ["".join(ALPHABET[t] for t in row) for row in types.tolist()]
-    return [GeneratedSequence(s, len(prompt), p / (length - len(prompt))) for s, p in zip(sequences, total.tolist(), strict=True)]
+    return [
+        GeneratedSequence(s, len(prompt), p / (length - len(prompt)))
+        for s, p in zip(sequences, total.tolist(), strict=True)
+    ]
 
 
 def write_generated(
-    path: str | Path, samples: Sequence[GeneratedSequence], *, name: str, settings: Mapping[str, object] = MappingProxyType({})
+    path: str | Path,
+    samples: Sequence[GeneratedSequence],
+    *,
+    name: str,
+    settings: Mapping[str, object] = MappingProxyType({}),
 ) -> Path:
     """Write sequences as FASTA with number, length, prompt, log-probability, perplexity and settings in the header."""
     path = Path(path)
@@ -169,7 +176,9 @@ def _check(checkpoint: Checkpoint, length: int) -> None:
     raise_on_leak(model, batch, why="generation requires")
 
 
-def _next(model: ProteinModel, batch: Batch, progress: IncrementalState | None, *, cache: bool) -> tuple[Tensor, IncrementalState | None]:
+def _next(
+    model: ProteinModel, batch: Batch, progress: IncrementalState | None, *, cache: bool
+) -> tuple[Tensor, IncrementalState | None]:
     """Compute the logits ``(n, C)`` of the last residue of each sequence."""
     if cache:
         logits, progress = incremental_step(model, batch, progress)

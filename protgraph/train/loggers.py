@@ -61,10 +61,14 @@ def logger_by_name(kind: str, folder: str | Path, *, run: str) -> tuple[Logger, 
         return logger, f"{logger.log_dir} (show it with: tensorboard --logdir {folder})"
     if kind == "wandb":
         folder.mkdir(parents=True, exist_ok=True)
-        return WandbLogger(name=run, save_dir=folder, project=PROJECT), f"Weights & Biases, project {PROJECT!r}, and {folder / 'wandb'}"
+        return WandbLogger(
+            name=run, save_dir=folder, project=PROJECT
+        ), f"Weights & Biases, project {PROJECT!r}, and {folder / 'wandb'}"
     if kind == "mlflow":
         uri = f"file:{folder.resolve() / 'mlruns'}"
-        return MLFlowLogger(PROJECT, run_name=run, tracking_uri=uri), f"{folder / 'mlruns'} (show it with: mlflow ui --backend-store-uri {uri})"
+        return MLFlowLogger(
+            PROJECT, run_name=run, tracking_uri=uri
+        ), f"{folder / 'mlruns'} (show it with: mlflow ui --backend-store-uri {uri})"
     return TrackioLogger(run), f"Trackio, project {PROJECT!r} (show it with: trackio show)"
 
 

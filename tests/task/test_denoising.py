@@ -129,7 +129,7 @@ def test_vectors_of_ones_own_have_a_task():
     assert task.monitor == "rmsd" and task.mode == "min"
 
 
-def test_a_model_without_vectors_is_told_so():
+def test_a_model_without_vectors_is_an_error():
     scalars = ModelSpec("scalars", layers=[component("embed", reads=["aatype"])])
     with pytest.raises(WiringError, match="reads vectors"):
         build_model(scalars, DENOISING.target)

@@ -59,7 +59,7 @@ def test_the_rest_is_shown_as_it_is_and_unknown_types_are_never_asked_for(many):
     assert (y[types == 20] == -1).all()
 
 
-def test_training_asks_anew_every_time_and_leaves_its_input_alone():
+def test_training_masks_are_drawn_at_every_use_and_keep_the_input():
     graph, generator = graph_of(torch.arange(20).repeat(10)), torch.Generator().manual_seed(0)
     before = graph.clone()
     a, b = (MASKED_LM.inputs.apply(graph, generator, training=True)[1] for _ in range(2))

@@ -94,7 +94,7 @@ def test_one_label_a_protein_has_one_row(residues):
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "says"),
+    ("kind", "value", "words"),
     [
         ("classification", 5, "classes are 0…1"),
         ("classification", 0.5, "classes are integers"),
@@ -102,8 +102,8 @@ def test_one_label_a_protein_has_one_row(residues):
         ("regression", [1.0], "2 columns"),
     ],
 )
-def test_labels_that_do_not_fit_the_target_say_so(residues, kind, value, says):
-    with pytest.raises(LabelError, match=says) as e:
+def test_labels_that_do_not_fit_the_target_say_so(residues, kind, value, words):
+    with pytest.raises(LabelError, match=words) as e:
         default_task(Target("mine", "graph", kind, 2)).labels(residues, ProteinLabels(value))
     assert "'mine'" in str(e.value)
     assert "'made'" in str(e.value)

@@ -137,15 +137,15 @@ def test_the_progress_bar_shows_the_monitored_metric(small, tiny, quick, capsys)
     assert "accuracy" in capsys.readouterr().out
 
 
-def test_each_epoch_is_told(small, tiny, quick):
-    told = []
-    result = fit(tiny, small, "helix", config=quick, on_epoch=told.append)
-    assert tuple(told) == result.history
-    assert [row["epoch"] for row in told] == [1, 2, 3]
-    assert set(told[0]) == {"epoch", "train_loss", "val_loss", "accuracy", "macro_f1"}
+def test_on_epoch_receives_every_row(small, tiny, quick):
+    rows = []
+    result = fit(tiny, small, "helix", config=quick, on_epoch=rows.append)
+    assert tuple(rows) == result.history
+    assert [row["epoch"] for row in rows] == [1, 2, 3]
+    assert set(rows[0]) == {"epoch", "train_loss", "val_loss", "accuracy", "macro_f1"}
 
 
-def test_a_result_tells_what_it_cost(trained):
+def test_a_result_has_its_cost(trained):
     assert trained.parameters == sum(p.numel() for p in trained.model.parameters())
     assert trained.residues_per_second > 0
     assert trained.peak_memory > 10
@@ -198,14 +198,14 @@ def test_a_dataset_without_validation_is_refused(small, tiny, quick):
 
 
 @pytest.mark.parametrize("task", ["size", "helix"])  # of classes, NaN is the first one, which has an accuracy
-def test_training_that_diverges_says_so(small, quick, task):
+def test_training_that_diverges_is_an_error(small, quick, task):
     wild = ModelSpec("wild", layers=[component("embed", reads=["aatype"], dim=8), component("linear", dim=8)])
     config = replace(quick, lr=1e38, gradient_clip=None, epochs=4, schedule="constant")
     with pytest.raises(ProtgraphError, match="smaller lr"):
         fit(wild, small, task, config=config)
 
 
-def test_an_interruption_stays_one_and_later_ones_are_heard(small, tiny, quick):
+def test_an_interruption_stays_one_and_the_handler_is_kept(small, tiny, quick):
     """Lightning would leave with SystemExit, which kills a notebook's kernel, and switch Ctrl-C off."""
     before = signal.getsignal(signal.SIGINT)
 
@@ -267,5 +267,5 @@ def test_values_are_learned_whatever_their_unit(small, tiny, quick):
     config = replace(quick, epochs=20, lr=0.02)
     usual, large = (fit(tiny, small, crowding(unit), config=config) for unit in (1.0, 4096.0))
     assert large.test["rmse"] == pytest.approx(4096 * usual.test["rmse"], rel=1e-3)
-    for told in (usual, large):
-        assert told.history[-1]["train_loss"] < 0.7 * told.history[0]["train_loss"]
+    for rows in (usual, large):
+        assert rows.history[-1]["train_loss"] < 0.7 * rows.history[0]["train_loss"]
