@@ -13,7 +13,13 @@ from protgraph.errors import WiringError, suggest
 __all__ = ["ComponentSpec", "as_component", "as_components", "component"]
 
 _EMPTY: Mapping[str, str] = MappingProxyType({})
-_KEYS = ("name", "options", "reads", "inputs", "writes")
+_TYPES = {
+    "name": str,
+    "options": dict[str, Any],
+    "reads": dict[str, str],
+    "inputs": Sequence[str],
+    "writes": dict[str, str],
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class ComponentSpec:
     Raises
     ------
     WiringError
-        If the options are not plain data, or reads and writes do not map names to names.
+        If the options are not plain data, or a value has the wrong type; with the path of the key.
     """
 
     name: str
@@ -46,6 +52,7 @@ class ComponentSpec:
     writes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._check_types()
         try:
             options = json.loads(json.dumps(dict(self.options)))
         except (TypeError, ValueError) as e:
@@ -56,6 +63,15 @@ class ComponentSpec:
         object.__setattr__(self, "reads", MappingProxyType(dict(self.reads)))
         object.__setattr__(self, "writes", MappingProxyType(dict(self.writes)))
         object.__setattr__(self, "inputs", tuple(self.inputs))
+
+    def _check_types(self) -> None:
+        from protgraph.validation import check_value  # pydantic takes 50 ms to import
+
+        label = f"component {self.name!r}" if isinstance(self.name, str) else "component"
+        for key, annotation in _TYPES.items():
+            value = getattr(self, key)
+            value = dict(value) if isinstance(value, Mapping) else value
+            check_value(value, annotation, path=f"{label}.{key}", error=WiringError)
 
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_dict(), sort_keys=True))
@@ -83,21 +99,15 @@ class ComponentSpec:
         WiringError
             If a key is unknown or missing, or a value has the wrong type; with the path of the key.
         """
-        from protgraph.validation import check_value  # pydantic takes 50 ms to import
-
         name = data.get("name")
         label = f"component {name!r}" if isinstance(name, str) else "component"
         for key in data:
-            if key not in _KEYS:
-                hint = suggest(key, _KEYS) if isinstance(key, str) else ""
-                raise WiringError(f"{label}: unknown key {key!r}.{hint} Allowed: {', '.join(_KEYS)}.")
+            if key not in _TYPES:
+                hint = suggest(key, _TYPES) if isinstance(key, str) else ""
+                raise WiringError(f"{label}: unknown key {key!r}.{hint} Allowed: {', '.join(_TYPES)}.")
         if name is None:
             raise WiringError(f"{label}: key 'name' is missing in {dict(data)!r}.")
-        types = {"name": str, "options": dict[str, Any], "reads": dict[str, str], "writes": dict[str, str]}
-        for key, annotation in (types | {"inputs": Sequence[str]}).items():
-            if key in data:
-                check_value(data[key], annotation, path=f"{label}.{key}", error=WiringError)
-        return cls(**{k: v for k, v in data.items() if k != "inputs"}, inputs=tuple(data.get("inputs", ())))
+        return cls(**data)
 
 
 def component(

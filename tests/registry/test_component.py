@@ -55,3 +55,20 @@ def test_invalid_data_raise_with_the_path_of_the_key(data, part):
     with pytest.raises(WiringError) as e:
         as_component(data)
     assert part in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"reads": {"h": 1}}, "component 'gat'.reads.h = 1"),
+        ({"reads": ["h"]}, "component 'gat'.reads = ['h']"),
+        ({"writes": {1: "h"}}, "component 'gat'.writes"),
+        ({"inputs": "aatype"}, "component 'gat'.inputs = 'aatype'"),
+        ({"options": [1]}, "component 'gat'.options = [1]"),
+    ],
+    ids=["reads_value", "reads_list", "writes_key", "inputs", "options"],
+)
+def test_the_constructor_checks_types_as_from_dict_does(options, part):
+    with pytest.raises(WiringError) as e:
+        ComponentSpec("gat", **options)
+    assert part in str(e.value)
