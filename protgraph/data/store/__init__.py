@@ -1,7 +1,7 @@
 """Graph stores: many proteins in flat memory-mapped arrays, and batches of them."""
 
 from protgraph.data.store.graph_store import GraphStore, is_store
-from protgraph.data.store.loader import ProteinBatches, loader, pack
+from protgraph.data.store.loader import ProteinBatches, pack
 from protgraph.data.store.store_writer import write_store
 
-__all__ = ["GraphStore", "ProteinBatches", "is_store", "loader", "pack", "write_store"]
+__all__ = ["GraphStore", "ProteinBatches", "is_store", "pack", "write_store"]

@@ -104,7 +104,8 @@ def read_graph_file(path: str | Path) -> GraphFile:
     arrays |= {key: arrays[key].view(dtype).reshape(-1) for key, dtype in meta["strings"].items()}
     own = {key.removeprefix(_RESIDUES): arrays.pop(key) for key in list(arrays) if key.startswith(_RESIDUES)}
     graph = ProteinGraph()
-    set_attributes(graph, {key: a if a.dtype.kind == "U" else torch.from_numpy(a) for key, a in arrays.items()} | meta["plain"])
+    tensors = {key: a if a.dtype.kind == "U" else torch.from_numpy(a) for key, a in arrays.items()}
+    set_attributes(graph, tensors | meta["plain"])
     return GraphFile(graph, residues_from_arrays(own, meta["residues"]) if own else None, meta["info"])
 
 

@@ -1,4 +1,4 @@
-"""Batching: proteins packed into batches by residues, and torch's ``DataLoader`` over them.
+"""Batching: proteins packed into batches by residues.
 
 Not PyG's DynamicBatchSampler: it has no order by seed and epoch, no buckets of similar length, and cannot be resumed
 (2.8, 2026-11-22).
@@ -7,20 +7,17 @@ Not PyG's DynamicBatchSampler: it has no order by seed and epoch, no buckets of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
-import torch
-from torch.utils.data import DataLoader, Sampler
-from torch_geometric.data import Batch
+from torch.utils.data import Sampler
 
-from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import OptionError
 
-__all__ = ["ProteinBatches", "loader", "pack"]
+__all__ = ["ProteinBatches", "pack"]
 
 WINDOW = 32  # batches whose proteins are sorted by length together
-
 
 T = TypeVar("T")
 
@@ -59,12 +56,6 @@ def pack(
         yield batch
 
 
-class _Source(Protocol):
-    sizes: Sequence[int]
-
-    def collate(self, indices: Sequence[int]) -> Batch: ...
-
-
 class ProteinBatches(Sampler[list[int]]):
     """Sampler of batches of proteins; the same seed and epoch give the same batches.
 
@@ -79,11 +70,11 @@ class ProteinBatches(Sampler[list[int]]):
     max_nodes : int, optional
         Largest number of nodes per batch, instead of ``batch_size``. A larger protein is a batch of its own.
     shuffle : bool
-        Use another order in every epoch.
+        Random order, by seed and epoch.
     bucket : bool
         Batch proteins of similar length (less padding); the order of batches is random if ``shuffle``.
     seed, epoch : int
-        Seed and epoch of the order; :meth:`set_epoch` changes the epoch.
+        Seed and epoch of the order.
     """
 
     def __init__(
@@ -107,29 +98,15 @@ class ProteinBatches(Sampler[list[int]]):
         self.batch_size, self.max_nodes = batch_size, max_nodes
         self.shuffle, self.bucket = shuffle, bucket
         self.seed, self.epoch = seed, epoch
-        self._cached: tuple[int, list[list[int]]] | None = None
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the epoch whose order comes next."""
-        self.epoch = epoch
-
-    @property
-    def sampler(self) -> ProteinBatches:
-        """This sampler; Lightning calls ``set_epoch`` of a loader's ``batch_sampler.sampler`` before every epoch."""
-        return self
 
     def __iter__(self) -> Iterator[list[int]]:
-        return iter(self._batches())
+        return iter(self._batches)
 
     def __len__(self) -> int:
-        return len(self._batches())
+        return len(self._batches)
 
+    @cached_property
     def _batches(self) -> list[list[int]]:
-        if self._cached is None or self._cached[0] != self.epoch:
-            self._cached = self.epoch, self._make()
-        return self._cached[1]
-
-    def _make(self) -> list[list[int]]:
         rng = np.random.default_rng([self.seed, self.epoch])
         order = rng.permutation(self.indices) if self.shuffle else self.indices
         if self.bucket and len(order):
@@ -146,73 +123,3 @@ class ProteinBatches(Sampler[list[int]]):
     def _window(self, order: np.ndarray) -> int:
         per_batch = self.batch_size or max(1, round(self.max_nodes / max(self.sizes[order].mean(), 1)))
         return WINDOW * per_batch
-
-
-def loader(
-    source: _Source | Sequence[ProteinGraph],
-    *,
-    indices: Sequence[int] | None = None,
-    batch_size: int | None = None,
-    max_nodes: int | None = None,
-    shuffle: bool = False,
-    bucket: bool = False,
-    seed: int = 0,
-    epoch: int = 0,
-    num_workers: int = 0,
-    pin_memory: bool = False,
-) -> DataLoader:
-    """Return a ``DataLoader`` over a :class:`~protgraph.data.store.GraphStore` or a list of graphs.
-
-    Parameters
-    ----------
-    source : GraphStore or sequence of ProteinGraph
-    indices, batch_size, max_nodes, shuffle, bucket, seed, epoch
-        See :class:`ProteinBatches`.
-    num_workers : int
-        Processes that prefetch batches; each reads a store from shared memory.
-    pin_memory : bool
-        Use page-locked batches, which are copied to a GPU while it computes.
-
-    Returns
-    -------
-    DataLoader
-        Each item is a batch. The global random state is not used.
-    """
-    sizes, collate_fn = _sizes_and_collate(source)
-    batches = ProteinBatches(
-        sizes,
-        indices=indices,
-        batch_size=batch_size,
-        max_nodes=max_nodes,
-        shuffle=shuffle,
-        bucket=bucket,
-        seed=seed,
-        epoch=epoch,
-    )
-    return DataLoader(
-        range(len(sizes)),
-        batch_sampler=batches,
-        collate_fn=collate_fn,
-        num_workers=num_workers,
-        pin_memory=pin_memory,
-        persistent_workers=num_workers > 0,
-        generator=torch.Generator(),  # by default torch uses the global one at the start of every epoch
-    )
-
-
-def _sizes_and_collate(
-    source: _Source | Sequence[ProteinGraph],
-) -> tuple[Sequence[int], Callable[[Sequence[int]], Batch]]:
-    if hasattr(source, "collate"):
-        return source.sizes, source.collate
-    return [graph.num_nodes for graph in source], _Listed(source)
-
-
-class _Listed:
-    """Collate from a list; a class, so that it can be pickled for worker processes."""
-
-    def __init__(self, graphs: Sequence[ProteinGraph]) -> None:
-        self.graphs = graphs
-
-    def __call__(self, indices: Sequence[int]) -> Batch:
-        return collate([self.graphs[i] for i in indices])

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protgraph.data.store.loader import ProteinBatches, loader
-from protgraph.data.store.store_writer import write_store
+from protgraph.data.store.loader import ProteinBatches
 from protgraph.errors import OptionError
 
 SIZES = st.lists(st.integers(1, 50), max_size=60)
@@ -43,9 +41,6 @@ def test_seed_and_epoch_decide_the_order():
 
     assert order(seed=1, epoch=2) == order(seed=1, epoch=2)
     assert len({str(order(seed=s, epoch=e)) for s in (0, 1) for e in (0, 1)}) == 4
-    again = ProteinBatches(sizes, batch_size=4, shuffle=True, seed=1)
-    again.set_epoch(2)
-    assert list(again) == order(seed=1, epoch=2)
 
 
 def test_without_shuffling_the_order_is_the_given_one():
@@ -71,58 +66,4 @@ def test_bucketed_batches_come_in_random_order_of_length():
 @pytest.mark.parametrize("options", [{}, {"batch_size": 4, "max_nodes": 100}, {"batch_size": 0}, {"max_nodes": 0}])
 def test_a_batch_has_one_limit_of_at_least_one(options):
     with pytest.raises(OptionError, match="batch_size"):
-        loader([], **options)
-
-
-def test_a_store_and_a_list_give_the_same_batches(make_graph, tmp_path):
-    graphs = [make_graph(n, degree=5) for n in (4, 9, 17, 6, 30)]
-    store = write_store(tmp_path / "s", graphs)
-    options = {"max_nodes": 30, "shuffle": True, "seed": 3, "indices": [0, 1, 2, 4]}
-    pairs = list(zip(loader(store, **options), loader(graphs, **options), strict=True))
-    assert len(pairs) == len(loader(store, **options)) > 1
-    for a, b in pairs:
-        assert a.sizes == b.sizes and a.name == b.name
-        for key in ("pos", "edge_index", "y", "batch"):
-            assert torch.equal(a[key], b[key])
-
-
-def test_worker_processes_make_the_same_batches(make_graph, tmp_path):
-    store = write_store(tmp_path / "s", [make_graph(n) for n in (4, 9, 17, 6)])
-    alone, helped = (loader(store, batch_size=2, shuffle=True, num_workers=n) for n in (0, 2))
-    assert [b.name for b in alone] == [b.name for b in helped]
-
-
-def test_the_global_random_state_is_left_alone(make_graph):
-    graphs = [make_graph(n) for n in (4, 9, 17)]
-    before = torch.get_rng_state(), np.random.get_state()[1].copy()
-    list(loader(graphs, batch_size=2, shuffle=True))
-    assert torch.equal(before[0], torch.get_rng_state()) and (before[1] == np.random.get_state()[1]).all()
-
-
-def test_lightning_moves_the_epoch_on(make_graph):
-    import lightning as L
-
-    seen = []
-
-    class Watch(L.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.zeros(1))
-
-        def training_step(self, batch, _):
-            seen.append((self.current_epoch, batch.name))
-            return self.weight.sum()
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
-
-    graphs = [make_graph(n) for n in range(2, 12)]
-    off = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
-    trainer = L.Trainer(max_epochs=2, accelerator="cpu", **dict.fromkeys(off, False))
-    trainer.fit(Watch(), loader(graphs, batch_size=5, shuffle=True, seed=1))
-    expected = [
-        (epoch, [graphs[i].name for i in batch])
-        for epoch in (0, 1)
-        for batch in ProteinBatches(range(2, 12), batch_size=5, shuffle=True, seed=1, epoch=epoch)
-    ]
-    assert seen == expected
+        ProteinBatches([], **options)
