@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tomllib
 from collections import Counter
 from importlib.util import find_spec
@@ -19,6 +20,23 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parents[1]
+_OPENED: list[list[str]] = []
+
+
+def _record_open(event: str, arguments: tuple) -> None:
+    if event == "open" and _OPENED and isinstance(arguments[0], str):
+        _OPENED[-1].append(arguments[0])
+
+
+sys.addaudithook(_record_open)  # cannot be removed; does nothing outside of the fixture
+
+
+@pytest.fixture
+def opened_files() -> list[str]:
+    """Paths of the files that this process opens during the test, one for each time."""
+    _OPENED.append([])
+    yield _OPENED[-1]
+    _OPENED.pop()
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +55,7 @@ def view_command(
       protgraph view 1ubq.cif --color b_factor --format molviewspec -o 1ubq.mvsj
     """
     from protgraph.structure.io import open_source, read_residues
+    from protgraph.train import load_checkpoint
     from protgraph.view.model_colors import attention_edges, prediction_colors
     from protgraph.view.molviewspec import write_molviewspec
     from protgraph.view.page import write_page
@@ -67,10 +69,11 @@ def view_command(
         raise OptionError(
             "--format molviewspec shows the file unmodified. Remove --assembly and --model-number, or use html."
         )
+    trained = None if checkpoint is None else load_checkpoint(checkpoint)
     content = open_source(file)
-    path = Path(content.path)
-    residues = read_residues(content, read)
-    columns: dict[str, Color] = {} if checkpoint is None else prediction_colors(checkpoint, path, residues, read=read)
+    protein = read_residues(content, read if trained is None else read.with_ligands(trained.model.plan.needs_ligands))
+    residues = replace(protein, ligands=None)
+    columns: dict[str, Color] = {} if trained is None else prediction_colors(trained, protein)
     chosen = color or next(iter(columns), "chain")
     if columns and chosen not in columns and not is_color(chosen):
         raise OptionError(f"--color {chosen!r}. Allowed: a featurizer, or a predicted column: {', '.join(columns)}.")
@@ -79,12 +82,12 @@ def view_command(
     )
     edge_sets: tuple[EdgeSet, ...] = scene.edges
     if attention:
-        edge_sets = (*edge_sets, attention_edges(checkpoint, path, residues, read=read))
+        edge_sets = (*edge_sets, attention_edges(trained, protein))
     scene = Scene(residues, scene.color, scene.shown, edge_sets)
     if form == "html":
         write_page(scene, out)
     else:
-        write_molviewspec(scene, out, source=path, form=content.format)
+        write_molviewspec(scene, out, source=content)
     counts = "".join(f", {len(e.pairs)} {e.name}" for e in edge_sets)
     typer.echo(f"{_summary(residues)}{counts}, colored by {scene.color.name} → {out}")
 

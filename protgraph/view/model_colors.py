@@ -8,9 +8,10 @@ import numpy as np
 import torch
 
 from protgraph.errors import OptionError, SelectionError
-from protgraph.featurize import Failure, ModelInputs, iter_graphs, successes
-from protgraph.structure import ReadOptions, Residues
-from protgraph.train import load_checkpoint, predict
+from protgraph.featurize import Failure, ModelInputs, ProteinRequest, iter_graphs, successes
+from protgraph.structure import Residues
+from protgraph.train import predict
+from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.view.scene import Color, EdgeSet, edge_set
 
 __all__ = ["attention_edges", "prediction_colors"]
@@ -19,29 +20,37 @@ _KEYS = ("file", "chain", "res_id", "ins_code", "res_name")
 _SEPARATION = 3  # residues; edges between closer ones are hidden by the backbone
 
 
-def prediction_colors(
-    checkpoint: str | Path, path: str | Path, residues: Residues, *, read: ReadOptions | None = None
-) -> dict[str, Color]:
+def prediction_colors(checkpoint: str | Path | Checkpoint, residues: Residues) -> dict[str, Color]:
     """Return every column that a model predicts per residue, by name; NaN for residues without a prediction.
 
-    ``read`` are the options with which the residues were read.
+    Parameters
+    ----------
+    checkpoint : str, Path or Checkpoint
+        Trained model.
+    residues : Residues
+        Protein; with ligands if the model reads them.
 
     Raises
     ------
     OptionError
         The predictions are not per residue.
     SelectionError
-        The file cannot be featurized for the model.
+        The protein cannot be featurized for the model.
     """
-    predictions = predict(checkpoint, path, read=read)
+    predictions = predict(checkpoint, _request(residues))
     if predictions.failures and not predictions.rows:
-        raise SelectionError(f"{path}: {predictions.failures[0].reason}")
+        raise SelectionError(f"{residues.name}: {predictions.failures[0].reason}")
     if predictions.columns[: len(_KEYS)] != _KEYS:
-        raise OptionError(f"{checkpoint}: predictions are not per residue; columns: {', '.join(predictions.columns)}")
+        columns = ", ".join(predictions.columns)
+        raise OptionError(f"predictions of the model are not per residue. Columns: {columns}.")
     place = {row[1:4]: row[len(_KEYS) :] for row in predictions.rows}
     keys = zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True)
     rows = [place.get(key) for key in keys]
     return {name: _color(name, [r and r[i] for r in rows]) for i, name in enumerate(predictions.columns[len(_KEYS) :])}
+
+
+def _request(residues: Residues) -> ProteinRequest:
+    return ProteinRequest(residues.name, read=lambda: residues)
 
 
 def _color(name: str, values: list[object]) -> Color:
@@ -50,24 +59,25 @@ def _color(name: str, values: list[object]) -> Color:
     return Color(name, np.array(number), labels)
 
 
-def attention_edges(
-    checkpoint: str | Path, path: str | Path, residues: Residues, *, read: ReadOptions | None = None
-) -> EdgeSet:
+def attention_edges(checkpoint: str | Path | Checkpoint, residues: Residues) -> EdgeSet:
     """Return the L pairs with the largest attention, the mean of A + Aᵀ over layers and heads, for L residues.
 
-    ``read`` is as in :func:`prediction_colors`.
+    Parameters
+    ----------
+    checkpoint, residues
+        See :func:`prediction_colors`.
 
     Raises
     ------
     WiringError
         The model has no attention between residues.
     SelectionError
-        The file cannot be featurized for the model.
+        The protein cannot be featurized for the model.
     """
-    trained = load_checkpoint(checkpoint)
+    trained = as_checkpoint(checkpoint)
     failures: list[Failure] = []
     step = ModelInputs(frozenset(trained.hidden))
-    results = iter_graphs(path, trained.model.plan, read=read, step=step, split_chains=trained.one_chain)
+    results = iter_graphs(_request(residues), trained.model.plan, step=step, split_chains=trained.one_chain)
     proteins = list(successes(results, failures))
     if failures:
         raise SelectionError(str(failures[0]))

@@ -23,6 +23,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
 from protgraph.errors import OptionError
+from protgraph.structure.io import FileContent
 from protgraph.view.scene import Color, EdgeSet, Scene
 
 __all__ = ["write_molviewspec"]
@@ -32,7 +33,7 @@ _NONE = "#cccccc"
 _THICKEST = 0.3  # Å, radius of the thickest edge
 
 
-def write_molviewspec(scene: Scene, path: str | Path, *, source: str | Path, form: str) -> Path:
+def write_molviewspec(scene: Scene, path: str | Path, *, source: FileContent) -> Path:
     """Write the state, a JSON file with suffix ``.mvsj``, with the relative path of the structure file.
 
     Parameters
@@ -40,26 +41,24 @@ def write_molviewspec(scene: Scene, path: str | Path, *, source: str | Path, for
     scene : Scene
     path : str or Path
         Output file.
-    source : str or Path
+    source : FileContent
         Structure file, not gzipped; Mol* reads it with the state.
-    form : str
-        Format of the structure file, "pdb", "mmcif" or "bcif".
 
     Raises
     ------
     OptionError
         The structure file is gzipped.
     """
-    if Path(source).read_bytes()[:2] == b"\x1f\x8b":
-        raise OptionError(f"{source} is gzipped, which Mol* cannot read. Run: gunzip {source}")
+    if source.stored.startswith(b"\x1f\x8b"):
+        raise OptionError(f"{source.path} is gzipped, which Mol* cannot read. Run: gunzip {source.path}")
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    url = Path(os.path.relpath(source, path.parent)).as_posix()
+    url = Path(os.path.relpath(source.path, path.parent)).as_posix()
     cartoon = _node("representation", {"type": "cartoon"}, _colors(scene))
     polymer = _node("component", {"selector": "polymer"}, [cartoon])
     ligand = _node("component", {"selector": "ligand"}, [_node("representation", {"type": "ball_and_stick"})])
     structure = _node("structure", {"type": "model"}, [polymer, ligand, *map(_tubes(scene), scene.edges)])
-    parsed = _node("parse", {"format": _FORMATS[form]}, [structure])
+    parsed = _node("parse", {"format": _FORMATS[source.format]}, [structure])
     tree = _node("root", None, [_node("download", {"url": url}, [parsed])])
     state = {
         "kind": "single",

@@ -51,6 +51,14 @@ def test_a_model_gives_colors_and_attention_edges(run, structures_dir, tmp_path,
     assert result.code == 2 and "predicted, p_even, p_odd" in result.err
 
 
+@pytest.mark.parametrize("form", ["html", "molviewspec"])
+def test_the_file_is_opened_once(run, structures_dir, tmp_path, checkpoint, opened_files, form):
+    path = structures_dir / "1crn.bcif"
+    args = ["--checkpoint", checkpoint, "--attention", "--format", form, "-o", tmp_path / "out"]
+    assert run("view", path, *args).code == 0
+    assert opened_files.count(str(path)) == 1
+
+
 def test_molviewspec_is_written(run, structures_dir, tmp_path):
     out = tmp_path / "1crn.mvsj"
     args = ["--format", "molviewspec", "--color", "b_factor", "-o", out]

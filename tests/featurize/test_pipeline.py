@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -21,26 +19,6 @@ from protgraph.registry.component import component
 from protgraph.structure import ReadOptions, clean, load_structure
 
 FEATURES = ["dihedral", component("knn", k=8), "edge_distance"]
-_OPENED: list[str] | None = None
-
-
-def _hook(event: str, arguments: tuple) -> None:
-    if event == "open" and _OPENED is not None and isinstance(arguments[0], str):
-        _OPENED.append(arguments[0])
-
-
-sys.addaudithook(_hook)  # cannot be removed; does nothing outside of the block below
-
-
-@contextmanager
-def opened():
-    """Paths of all files that are opened."""
-    global _OPENED
-    _OPENED = []
-    try:
-        yield _OPENED
-    finally:
-        _OPENED = None
 
 
 @pytest.fixture
@@ -73,7 +51,7 @@ def test_every_file_gives_a_graph_or_a_failure(files):
 
 
 @pytest.mark.parametrize("name", ["x.bcif", "x.cif.gz", "x.pdb", "x.fasta"])
-def test_each_file_is_opened_once(structures_dir, tmp_path, name):
+def test_each_file_is_opened_once(structures_dir, tmp_path, name, opened_files):
     import gzip
 
     from biotite.structure.io import pdb, pdbx
@@ -93,18 +71,17 @@ def test_each_file_is_opened_once(structures_dir, tmp_path, name):
         pdbx.set_structure(file, atoms)
         path.write_bytes(gzip.compress(file.serialize().encode()))
     plan = FeaturePlan(["residue_one_hot"])
-    with opened() as paths:
-        results = list(iter_graphs([path], plan))
-    assert paths.count(str(path)) == 1
+    opened_files.clear()
+    results = list(iter_graphs([path], plan))
+    assert opened_files.count(str(path)) == 1
     assert [type(r).__name__ for r in results] == ["GraphResult"] * (2 if name == "x.fasta" else 1)
 
 
-def test_a_file_of_several_requests_is_opened_once(structures_dir):
+def test_a_file_of_several_requests_is_opened_once(structures_dir, opened_files):
     path = str(structures_dir / "1hf9.bcif")
     requests = [ProteinRequest(path, f"1hf9_{chain}", chains=(chain,)) for chain in "ABZ"]
-    with opened() as paths:
-        results = run(requests)
-    assert paths.count(path) == 1
+    results = run(requests)
+    assert opened_files.count(path) == 1
     assert [r.protein for r in results] == ["1hf9_A", "1hf9_B", "1hf9_Z"]
     assert results[2].error_type == "SelectionError" and results[1].residues.chain_names == ("B",)
 

@@ -10,6 +10,7 @@ import pytest
 from protgraph.errors import OptionError
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
+from protgraph.structure.io import read_file
 from protgraph.view.molviewspec import write_molviewspec
 from protgraph.view.scene import make_scene
 
@@ -25,7 +26,7 @@ def test_the_state_has_file_colors_and_edges(shared_data, tmp_path):
     shutil.copy(shared_data / "formats" / "1igy.cif", source)
     residues = clean(load_structure(source))
     scene = make_scene(residues, edges=[component("knn", k=2)], color="b_factor")
-    state = json.loads(write_molviewspec(scene, tmp_path / "out" / "a.mvsj", source=source, form="mmcif").read_text())
+    state = json.loads(write_molviewspec(scene, tmp_path / "out" / "a.mvsj", source=read_file(source)).read_text())
     root = state["root"]
     assert state["kind"] == "single" and set(state["metadata"]) == {"version", "title", "timestamp"}
     assert nodes(root, "download")[0]["params"] == {"url": "../in/1igy.cif"}
@@ -44,4 +45,4 @@ def test_the_state_has_file_colors_and_edges(shared_data, tmp_path):
 def test_a_gzipped_file_is_refused(shared_data, tmp_path):
     source = shared_data / "robustness" / "ligand__1oky.pdb.gz"
     with pytest.raises(OptionError, match="gunzip"):
-        write_molviewspec(make_scene(clean(load_structure(source))), tmp_path / "a.mvsj", source=source, form="pdb")
+        write_molviewspec(make_scene(clean(load_structure(source))), tmp_path / "a.mvsj", source=read_file(source))
