@@ -72,7 +72,8 @@ def design_command(
 
     Tables are CSV with the columns chain, res_id (10, 10-20, 10- or empty), optionally ins_code, and one-letter codes.
 
-    Files that fail are listed in OUT.failures.csv and do not stop the others. The exit code is then 1, or 2 if all fail.
+    Files that fail are listed in OUT.failures.csv and do not stop the others. The exit code is then 1, or 2 if all
+    fail.
 
     \b
     Examples:

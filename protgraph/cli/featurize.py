@@ -110,7 +110,7 @@ def _featurize(
     done = [r for r in results if not isinstance(r, Failure)]
     if done:
         _write(out, done, plan, read, overwrite=overwrite)
-        residues, edges = (sum(counts) for counts in zip(*((len(r.residues), r.graph.num_edges) for r in done)))
+        residues, edges = sum(len(r.residues) for r in done), sum(r.graph.num_edges for r in done)
         counts = [count_noun(len(done), "graph"), count_noun(residues, "residue"), count_noun(edges, "edge")]
         typer.echo(f"{', '.join(counts)} → {out}; losses are in {table}")
     shutil.rmtree(parts, ignore_errors=True)

@@ -17,9 +17,14 @@ def generate_command(
     n: Annotated[int, typer.Option("--n", "-n", help="Number of sequences.")] = 8,
     length: Annotated[int, typer.Option(help="Residues per sequence, the prompt included.")] = 120,
     prompt: Annotated[str, typer.Option(help="One-letter codes at the start of every sequence.")] = "",
-    temperature: Annotated[float, typer.Option(help="Divides the logits: below 1 sharpens, above 1 flattens probabilities.")] = 1.0,
+    temperature: Annotated[
+        float, typer.Option(help="Divides the logits: below 1 sharpens, above 1 flattens probabilities.")
+    ] = 1.0,
     top_k: Annotated[int | None, typer.Option(help="Sample from this many most probable residues only.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Sample from the fewest most probable residues whose probabilities add up to this.")] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(help="Sample from the fewest most probable residues whose probabilities add up to this."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
     cache: Annotated[bool, typer.Option(help="Use a key–value cache.")] = True,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",

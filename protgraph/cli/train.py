@@ -34,7 +34,9 @@ def train_command(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="Kind of the labels: classification, multilabel (yes/no) or regression. Inferred if omitted."),
+        typer.Option(
+            help="Kind of the labels: classification, multilabel (yes/no) or regression. Inferred if omitted."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
@@ -152,7 +154,12 @@ def _logger(kind: str, folder: Path, run: str, *, resume: bool) -> Logger | None
 
 
 def _dataset(
-    data: str, labels: Path | None, task: str | None, columns: list[str] | None, kind: str | None, seed: int,
+    data: str,
+    labels: Path | None,
+    task: str | None,
+    columns: list[str] | None,
+    kind: str | None,
+    seed: int,
     read: ReadOptions,
 ) -> Dataset:
     from protgraph.train import load_dataset

@@ -116,7 +116,7 @@ INVERSE_FOLDING = Task(
     InputMasking(hidden=BACKBONE_ALONE, visible_types=True, corrupt=with_random_order, causal=True),
     derive=residue_type,
     doc="Amino acid type of each residue, from the backbone alone. A model with a decoder also reads the types of the "
-    "residues before it in a random order (teacher forcing); recovery is then the fraction of correct most probable types.",
+    "residues before it in a random order (teacher forcing); recovery is the fraction of correct most probable types.",
 )
 
 B_FACTOR = Task(

@@ -122,7 +122,7 @@ def label_counts(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | Non
 
 
 def label_std(counts: Tensor) -> Tensor:
-    """Compute the standard deviations ``(C,)`` of regression labels from :func:`label_counts`; 1 if they are constant."""
+    """Compute the standard deviations ``(C,)`` of regression labels from :func:`label_counts`; 1 if constant."""
     number = counts[1].clamp(min=1)
     mean = counts[0] / number
     variance = counts[2] / number - mean.square()

@@ -257,7 +257,7 @@ def pearson(o: SplitPredictions) -> float:
 
 @as_metric("min")
 def pearson_undefined(o: SplitPredictions) -> float:
-    """Number of chains without a Pearson correlation: fewer than two labels, or no variance."""
+    """Count chains without a Pearson correlation: fewer than two labels, or no variance."""
     return sum(math.isnan(r) for r in _per_chain(o))
 
 

@@ -56,8 +56,8 @@ class Task:
     loss_per_protein : bool
         Compute the loss protein by protein; the loss of a batch is their mean.
     select_rows : callable, optional
-        Returns the rows ``(K,)`` int64 of one protein's :class:`~protgraph.task.SplitPredictions` that its metrics need,
-        if there are too many to keep all.
+        Returns the rows ``(K,)`` int64 of one protein's :class:`~protgraph.task.SplitPredictions` that its metrics
+        need, if there are too many to keep all.
     doc : str
         Description: what is predicted, and where labels come from.
     """

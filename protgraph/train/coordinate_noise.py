@@ -50,6 +50,6 @@ def check_noise_allowed(plan: FeaturePlan) -> None:
     exact = [node.name for node, featurizer in plan.structure if featurizer.needs_coordinates]
     if exact:
         raise OptionError(
-            f"FitConfig: noise is added to batches, but featurizer {exact[0]!r} is precomputed from the exact structure. "
+            f"FitConfig: noise is added to batches, but featurizer {exact[0]!r} is computed from the exact structure. "
             "Remove the featurizer from the model, or train without noise."
         )

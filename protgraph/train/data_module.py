@@ -45,7 +45,7 @@ class RankBatches(Sampler[list[int]]):
 
     @classmethod
     def split(cls, batches: Sequence[Sequence[int]], rank: int, world_size: int) -> RankBatches:
-        """Split each batch: process r of W receives its proteins r, r + W, r + 2 W, …
+        """Split each batch: process r of W receives its proteins r, r + W, r + 2 W and so on.
 
         The shares of all processes make up the batch, so the number of processes does not change an optimizer step. A
         process without a share receives the first protein as padding.
@@ -55,7 +55,7 @@ class RankBatches(Sampler[list[int]]):
 
     @classmethod
     def deal(cls, batches: Sequence[Sequence[int]], rank: int, world_size: int) -> RankBatches:
-        """Deal whole batches: process r of W receives the batches r, r + W, r + 2 W, …, and padding if one is missing."""
+        """Deal whole batches: process r of W receives the batches r, r + W and so on, padded to equal numbers."""
         shares = [list(members) for members in batches[rank::world_size]]
         missing = -(-len(batches) // world_size) - len(shares)
         return cls(shares + missing * [list(batches[0][:1])], range(len(shares), len(shares) + missing))

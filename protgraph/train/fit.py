@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import DatasetError, MissingCoordinatesError, OptionError, ProtgraphError
@@ -121,9 +122,8 @@ def fit(
     0.40
     """
     start = time.perf_counter()
-    config = config or FitConfig()
     changes = {"precision": precision, "max_time": max_time}
-    config = replace(config, **{key: value for key, value in changes.items() if value is not None})
+    config = replace(config or FitConfig(), **{key: value for key, value in changes.items() if value is not None})
     if resume and run_dir is None:
         raise OptionError("fit: resume=True needs run_dir, the folder of the interrupted run.")
     device = config.torch_device()
@@ -134,52 +134,22 @@ def fit(
     task = task if network.decoder is None else task.for_decoder()
     _check_inputs(network, task, config)
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
-    _check_splits(prepared, dataset, task)
-    if task.inputs.causal:
-        check_causal(network, prepared.splits["train"], task)
+    _check_prepared(prepared, network, dataset, task)
 
-    from protgraph.train.run_folder import RunFolder  # Lightning loads with it, and only to train
-
-    folder = RunFolder(run_dir)
-    identity = _identity(network, dataset, task, config, prepared)
-    trainer = {"devices": devices, "strategy": strategy, "callbacks": callbacks, "logger": logger}
-    messages = nullcontext() if progress else quiet_lightning()
-    try:
-        with messages, reproducible(config, device), keyboard_interrupt():
-            module, best_path = _train(
-                network,
-                task,
-                config,
-                prepared,
-                folder,
-                device,
-                state=folder.start(identity, resume=resume),
-                state_interval=state_interval,
-                progress=progress,
-                on_epoch=on_epoch,
-                workers=workers,
-                **trainer,
-            )
-            best = _load_best(module, best_path)
-    finally:
-        if folder.is_temporary:
-            folder.finish()
+    options = {"devices": devices, "strategy": strategy, "callbacks": callbacks, "logger": logger, "workers": workers}
+    options |= {"state_interval": state_interval, "progress": progress, "on_epoch": on_epoch}
+    folder, module, best = _run(network, dataset, task, config, prepared, run_dir, resume=resume, **options)
     network.to(device)
-    splits = [split for split in prepared.splits if split not in ("train", "val")]
-    predictions = {
-        s: predict_split(network, prepared.splits[s], task).with_threshold(best["threshold"]) for s in splits
-    }
-    val = {metric.name: best["row"][metric.name] for metric in task.metrics}
-    is_classification = task.target.kind == "classification"
+    metrics, confusion = _evaluate(network, prepared, task, best)
     result = FitResult(
         model=network.cpu().eval(),
         task=task,
         config=config,
         dataset=dataset.name,
         dataset_version=dataset.version,
-        metrics={"val": val} | {s: compute_metrics(task.metrics, rows) for s, rows in predictions.items()},
+        metrics=metrics,
         threshold=best["threshold"],
-        confusion={s: confusion_matrix(rows) for s, rows in predictions.items()} if is_classification else {},
+        confusion=confusion,
         history=tuple(module.history),
         best_epoch=best["row"]["epoch"],
         sizes=prepared.sizes,
@@ -193,6 +163,53 @@ def fit(
     return result
 
 
+def _run(
+    network: ProteinModel,
+    dataset: Dataset,
+    task: Task,
+    config: FitConfig,
+    prepared: Prepared,
+    run_dir: str | Path | None,
+    *,
+    resume: bool,
+    progress: bool,
+    **options: Any,
+) -> tuple[RunFolder, FitModule, Mapping[str, Any]]:
+    """Train with fixed random streams; return the run folder, the module after the last epoch, and the best epoch."""
+    from protgraph.train.run_folder import RunFolder  # Lightning loads with it, and only to train
+
+    device, folder = config.torch_device(), RunFolder(run_dir)
+    identity = _identity(network, dataset, task, config, prepared)
+    messages = nullcontext() if progress else quiet_lightning()
+    try:
+        with messages, reproducible(config, device), keyboard_interrupt():
+            module, best_path = _train(
+                *(network, task, config, prepared, folder, device),
+                state=folder.start(identity, resume=resume),
+                progress=progress,
+                **options,
+            )
+            return folder, module, _load_best(module, best_path)
+    finally:
+        if folder.is_temporary:
+            folder.finish()
+
+
+def _evaluate(
+    network: ProteinModel, prepared: Prepared, task: Task, best: Mapping[str, Any]
+) -> tuple[dict[str, dict[str, float]], dict[str, Tensor]]:
+    """Return the metrics of validation and of each test split, and confusion matrices of the test splits."""
+    metrics = {"val": {metric.name: best["row"][metric.name] for metric in task.metrics}}
+    confusion = {}
+    for split in prepared.splits:
+        if split not in ("train", "val"):
+            predictions = predict_split(network, prepared.splits[split], task).with_threshold(best["threshold"])
+            metrics[split] = compute_metrics(task.metrics, predictions)
+            if task.target.kind == "classification":
+                confusion[split] = confusion_matrix(predictions)
+    return metrics, confusion
+
+
 def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:
     if config.noise:
         check_noise_allowed(network.plan)
@@ -203,12 +220,14 @@ def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:
         )
 
 
-def _check_splits(prepared: Prepared, dataset: Dataset, task: Task) -> None:
+def _check_prepared(prepared: Prepared, network: ProteinModel, dataset: Dataset, task: Task) -> None:
     if "val" not in prepared.splits:
         raise DatasetError(
             f"Dataset {dataset.name!r} has no protein in split 'val' for task {task.name!r}, only in "
             f"{', '.join(prepared.splits)}. The best epoch is chosen on validation: assign proteins to 'val'."
         )
+    if task.inputs.causal:
+        check_causal(network, prepared.splits["train"], task)
 
 
 def _identity(

@@ -1,4 +1,4 @@
-"""``protgraph generate`` writes FASTA that says what was drawn and how."""
+"""Tests of ``protgraph generate``: sequences, headers, options and errors."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def saved(tmp_path):
 
 def test_sequences_with_their_figures_in_the_headers(run, saved, tmp_path):
     path, out = saved("gpt", language.NEXT_RESIDUE), tmp_path / "new.fasta"
-    wish = ("generate", path, "--n", 3, "--length", 90, "--prompt", "MKT", "--temperature", 0.8, "--top-k", 10)
-    result = run(*wish, "--top-p", 0.9, "--seed", 1, "-o", out)
+    command = ("generate", path, "--n", 3, "--length", 90, "--prompt", "MKT", "--temperature", 0.8, "--top-k", 10)
+    result = run(*command, "--top-p", 0.9, "--seed", 1, "-o", out)
     assert (result.code, result.err.strip()) == (0, "")
     assert "3 sequences of 90 residues, mean perplexity" in result.out
     made = [r.sequence for r in load_fasta(out)]
@@ -33,7 +33,7 @@ def test_sequences_with_their_figures_in_the_headers(run, saved, tmp_path):
     header = read_fasta(out)[0].header
     assert header.startswith("gpt_1 length=90 prompt=3 log_prob=-") and "perplexity=" in header
     assert header.endswith("temperature=0.8 top_k=10 top_p=0.9 seed=1")
-    assert run(*wish, "--top-p", 0.9, "--seed", 1, "-o", tmp_path / "plain.fasta", "--no-cache").code == 0
+    assert run(*command, "--top-p", 0.9, "--seed", 1, "-o", tmp_path / "plain.fasta", "--no-cache").code == 0
     assert [r.sequence for r in load_fasta(tmp_path / "plain.fasta")] == made
 
 

@@ -113,7 +113,9 @@ def test_featurize_and_view_use_the_options(run, small_file, tmp_path, options, 
 
 
 def test_attention_uses_the_options(run, small_file, tmp_path):
-    result = run("attention", "transformer", small_file, "--assembly", "1", "--model-number", "2", "-o", tmp_path / "out")
+    result = run(
+        "attention", "transformer", small_file, "--assembly", "1", "--model-number", "2", "-o", tmp_path / "out"
+    )
     assert result.code == 0, result.err
     assert "odd, 20 residues" in result.out
 

@@ -78,10 +78,10 @@ def made_outcome(*, ties: bool = False) -> SplitPredictions:
                 apart = OTHER_CHAIN if protein == 0 and i < 5 <= j else j - i
                 y = math.nan if apart < 6 or protein == 1 or rng.random() < 0.1 else float(rng.random() < 0.2)
                 rows.append((rng.integers(4) if ties else rng.normal(), y, protein, apart))
-    said, y, protein, apart = map(np.array, zip(*rows, strict=True))
+    logits, y, protein, apart = map(np.array, zip(*rows, strict=True))
     pairs = ResiduePairs(torch.from_numpy(protein), torch.from_numpy(apart.astype(np.int64)), torch.tensor([37, 20, 9]))
     return SplitPredictions(
-        torch.from_numpy(said.astype(np.float32))[:, None], torch.from_numpy(y)[:, None].float(), pairs=pairs
+        torch.from_numpy(logits.astype(np.float32))[:, None], torch.from_numpy(y)[:, None].float(), pairs=pairs
     )
 
 

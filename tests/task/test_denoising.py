@@ -94,18 +94,18 @@ def test_a_perfect_answer_has_rmsd_0_and_lddt_1(residues):
 
 def test_rmsd_equals_biotites_of_the_positions(residues):
     o = outcome(residues, 1.0)
-    said, truth = ((o.pos + x[:, 0]).numpy() for x in (o.logits, o.y))
-    expected = np.mean([struc.rmsd(truth[rows], said[rows]) for rows in (slice(30), slice(30, None))])
+    predicted, truth = ((o.pos + x[:, 0]).numpy() for x in (o.logits, o.y))
+    expected = np.mean([struc.rmsd(truth[rows], predicted[rows]) for rows in (slice(30), slice(30, None))])
     assert METRICS["rmsd"](o) == pytest.approx(expected, rel=1e-5)
 
 
 def test_lddt_equals_the_definition(residues):
     o = outcome(residues, 1.0)
-    said, truth = ((o.pos + x[:, 0]).double() for x in (o.logits, o.y))
+    predicted, truth = ((o.pos + x[:, 0]).double() for x in (o.logits, o.y))
     values = []
     for rows in (slice(30), slice(30, None)):
         far = torch.cdist(truth[rows], truth[rows])
-        change = (torch.cdist(said[rows], said[rows]) - far).abs()
+        change = (torch.cdist(predicted[rows], predicted[rows]) - far).abs()
         pairs = (far < 15) & ~torch.eye(len(far), dtype=torch.bool)
         values.append(sum((change[pairs] < cut).double().mean() for cut in (0.5, 1, 2, 4)) / 4)
     assert METRICS["lddt"](o) == pytest.approx(float(torch.stack(values).mean()), abs=1e-3)

@@ -16,7 +16,7 @@ def test_a_random_order_is_a_permutation_that_favors_nobody():
     generator = torch.Generator().manual_seed(0)
     ranks = torch.stack([with_random_order(graph, generator)[0].decoding_rank for _ in range(4000)])
     assert torch.equal(ranks.sort(1)[0], torch.arange(6).expand(4000, 6))
-    before = (ranks[:, :, None] < ranks[:, None]).double().mean(0)  # (6, 6) how often i is told before j
+    before = (ranks[:, :, None] < ranks[:, None]).double().mean(0)  # (6, 6) how often i is decoded before j
     share = before[~torch.eye(6, dtype=torch.bool)]
     assert (share - 0.5).abs().max() < 5 * (0.25 / 4000) ** 0.5  # five standard errors
     assert "decoding_rank" not in graph

@@ -42,10 +42,10 @@ def test_accuracy_and_recovery_are_the_fraction_right_among_the_known():
 
 def test_macro_f1_is_the_mean_of_2pr_over_p_plus_r():
     logits, y = _classes()
-    said, f1 = logits.argmax(1)[y >= 0], []
+    predicted, f1 = logits.argmax(1)[y >= 0], []
     for c in range(5):
-        tp = ((said == c) & (y[y >= 0] == c)).sum()
-        f1.append(2 * tp / ((said == c).sum() + (y[y >= 0] == c).sum()))
+        tp = ((predicted == c) & (y[y >= 0] == c)).sum()
+        f1.append(2 * tp / ((predicted == c).sum() + (y[y >= 0] == c).sum()))
     assert _of("macro_f1", logits, y) == pytest.approx(torch.stack(f1).mean().item(), rel=1e-6)
 
 
@@ -73,8 +73,8 @@ def test_average_precision_is_the_sum_of_precision_times_gained_recall():
     logits, y = _labels()
     expected, before = 0.0, 0.0
     for cut in sorted(set(logits.flatten().tolist()), reverse=True):
-        said = logits >= cut
-        recall, precision = (said & (y == 1)).sum() / y.sum(), y[said].mean()
+        predicted = logits >= cut
+        recall, precision = (predicted & (y == 1)).sum() / y.sum(), y[predicted].mean()
         expected += float((recall - before) * precision)
         before = recall
     assert _of("auprc", logits, y) == pytest.approx(expected, rel=1e-5)
@@ -91,10 +91,10 @@ def test_mcc_is_torchmetrics_and_the_correlation_of_two_binary_vectors():
     logits, y = _labels()
     cut = torch.tensor([0.45])
     other = torchmetrics.MatthewsCorrCoef(task="binary", threshold=float(cut.sigmoid()))(logits.sigmoid(), y.int())
-    said = (logits >= cut).float().flatten().numpy()
+    predicted = (logits >= cut).float().flatten().numpy()
     value = _of("mcc", logits, y, threshold=cut)
     assert value == pytest.approx(float(other), abs=1e-6)
-    assert value == pytest.approx(scipy.stats.pearsonr(said, y.flatten().numpy()).statistic, abs=1e-6)
+    assert value == pytest.approx(scipy.stats.pearsonr(predicted, y.flatten().numpy()).statistic, abs=1e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -186,7 +186,9 @@ def test_a_function_becomes_a_metric_of_its_name():
 
     assert isinstance(worst, Metric)
     assert (worst.name, worst.mode, worst.doc) == ("worst", "min", "Largest absolute error.")
-    assert compute_metrics([worst], SplitPredictions(torch.zeros(2, 1), torch.tensor([[1.0], [-3.0]]))) == {"worst": 3.0}
+    assert compute_metrics([worst], SplitPredictions(torch.zeros(2, 1), torch.tensor([[1.0], [-3.0]]))) == {
+        "worst": 3.0
+    }
 
 
 @as_metric("min")

@@ -32,10 +32,10 @@ def written_out(x: np.ndarray, y: np.ndarray, clamp: float) -> float:
         return np.stack([e1, e2, np.cross(e1, e2)], 1), ca
 
     errors = []
-    for said, true in zip(x, y, strict=True):
+    for predicted, true in zip(x, y, strict=True):
         if np.isnan(true[:3]).any():
             continue
-        (r, t), (r_true, t_true) = frame(said), frame(true)
+        (r, t), (r_true, t_true) = frame(predicted), frame(true)
         for atom, true_atom in zip(x.reshape(-1, 3), y.reshape(-1, 3), strict=True):
             if not np.isnan(true_atom).any():
                 apart = r.T @ (atom - t) - r_true.T @ (true_atom - t_true)

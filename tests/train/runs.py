@@ -1,4 +1,4 @@
-"""A small training run for subprocesses: ``python -m tests.train.runs OUT STRUCTURES OPTIONS`` writes weights and rows."""
+"""Small training run for subprocesses: ``python -m tests.train.runs OUT STRUCTURES OPTIONS``."""
 
 from __future__ import annotations
 

@@ -55,7 +55,9 @@ def test_it_learns_predicts_and_embeds_residue_by_residue(small, quick, tmp_path
 
 def test_the_type_of_a_masked_residue_shows_in_none_of_its_atoms(small, tmp_path):
     task = registry.tasks.get("masked_lm")
-    store = prepare(small, replace(task, name="inverse_folding"), FeaturePlan(["knn"], node_type="atom"), cache=tmp_path)
+    store = prepare(
+        small, replace(task, name="inverse_folding"), FeaturePlan(["knn"], node_type="atom"), cache=tmp_path
+    )
     batch = evaluation_batch(store.splits["val"], [0, 1], task)
     key = batch.batch * 10**6 + batch.residue
     asked = torch.isin(key, key[batch.y >= 0])

@@ -1,4 +1,4 @@
-"""A model for a causal task is tried before it is trained: what comes later must not move what comes before."""
+"""Tests of the check that predictions of causal models do not depend on later residues."""
 
 from __future__ import annotations
 
@@ -73,14 +73,18 @@ def test_a_leak_is_found_although_the_head_starts_at_a_constant():
 
 
 def test_a_leak_through_what_is_not_the_type_is_found_unless_it_is_given():
-    built = model(pg.component("embed", reads=["previous", "dihedral"], dim=8), features=("previous_residue", "dihedral"))
+    built = model(
+        pg.component("embed", reads=["previous", "dihedral"], dim=8), features=("previous_residue", "dihedral")
+    )
     assert find_leak(built, protein(built)) is not None
     assert find_leak(built, protein(built), ["aatype"]) is None
 
 
 def test_the_longest_protein_of_moderate_length_is_tried(tmp_path, monkeypatch):
     built, tried = model(EMBED), []
-    monkeypatch.setattr("protgraph.train.causality_check.find_leak", lambda model, graph, fields: tried.append((graph, fields)))
+    monkeypatch.setattr(
+        "protgraph.train.causality_check.find_leak", lambda model, graph, fields: tried.append((graph, fields))
+    )
     for number, sizes in enumerate([(5, 40, 320), (400, 320)]):
         graphs = [protein(built, (n,)) for n in sizes]
         for graph in graphs:

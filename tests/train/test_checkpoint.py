@@ -1,4 +1,4 @@
-"""A checkpoint is one file without pickle. Loaded elsewhere it predicts the same bits, or the error names what is missing."""
+"""Tests of checkpoints: no pickle, identical predictions in another process, errors that name what is missing."""
 
 from __future__ import annotations
 

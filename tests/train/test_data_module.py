@@ -21,7 +21,7 @@ def test_shares_of_all_processes_make_up_each_batch(world_size):
     ranks = [RankBatches.split(BATCHES, rank, world_size) for rank in range(world_size)]
     for number, members in enumerate(BATCHES):
         shares = [list(rank)[number] for rank in ranks if number not in rank.padding]
-        assert sorted(sum(shares, [])) == members
+        assert sorted(i for share in shares for i in share) == members
     assert len({len(rank) for rank in ranks}) == 1
 
 

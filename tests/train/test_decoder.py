@@ -1,4 +1,4 @@
-"""Models that end in a decoder are taught in random orders, told from the backbone, and draw sequences afterwards."""
+"""Tests of training, evaluation and prediction with autoregressive decoders."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def blind(graph):
     return shown
 
 
-def test_the_test_split_is_told_the_same_way_every_time(taught, small):
+def test_evaluation_of_the_test_split_is_repeatable(taught, small):
     asked = taught.task.for_decoder()
     store = prepare(small, asked, taught.model.plan).splits["test"]
     assert evaluate(taught.model, store, asked) == taught.test
@@ -68,8 +68,8 @@ def test_a_prediction_is_from_the_backbone_alone(taught, small, tmp_path):
     graph = taught.model.plan.precompute(whole.hide(BACKBONE_ALONE), aatype=whole.aatype)
     with torch.no_grad():
         alone = taught.model(collate([blind(graph)]))["logits"].softmax(1)
-    said = torch.tensor([row[-20:] for row in found.rows])
-    assert torch.allclose(said, alone, atol=1e-6)
+    probabilities = torch.tensor([row[-20:] for row in found.rows])
+    assert torch.allclose(probabilities, alone, atol=1e-6)
 
 
 def test_a_checkpoint_draws_sequences(taught, small, tmp_path):

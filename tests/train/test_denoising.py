@@ -48,7 +48,9 @@ def test_prepared_graphs_are_noisy_and_their_labels_lead_back(dataset, tmp_path)
     assert graph.y.shape == (len(residues), 1, 3)
     assert np.allclose(graph.pos + graph.y[:, 0], residues.pos, atol=1e-5)
     assert float((graph.pos - torch.from_numpy(residues.pos)).std()) == pytest.approx(0.5, abs=0.1)
-    louder = prepare(dataset, dataclasses.replace(STRUCTURE_DENOISING, inputs=InputMasking(noise=1.0)), plan, cache=tmp_path)
+    louder = prepare(
+        dataset, dataclasses.replace(STRUCTURE_DENOISING, inputs=InputMasking(noise=1.0)), plan, cache=tmp_path
+    )
     assert float(louder.splits["train"][0].y.std()) == pytest.approx(1.0, abs=0.2)
 
 
@@ -57,6 +59,6 @@ def test_training_beats_doing_nothing_and_predicts_three_numbers_a_residue(datas
     nothing = 0.5 * 3**0.5
     assert result.metrics["val"]["rmsd"] < 0.95 * nothing
     assert 0 < result.metrics["val"]["lddt"] <= 1
-    said = predict(result.checkpoint(), [structures_dir / "1ubq.bcif"])
-    assert said.columns[-3:] == ("CA_x", "CA_y", "CA_z")
-    assert len(said.rows) == 76 and all(isinstance(x, float) for x in said.rows[0][-3:])
+    predictions = predict(result.checkpoint(), [structures_dir / "1ubq.bcif"])
+    assert predictions.columns[-3:] == ("CA_x", "CA_y", "CA_z")
+    assert len(predictions.rows) == 76 and all(isinstance(x, float) for x in predictions.rows[0][-3:])

@@ -62,7 +62,7 @@ def test_the_weights_are_those_of_the_best_epoch_on_validation(small, tiny, quic
 
 
 def test_the_first_training_loss_is_that_of_the_first_batches(small, tiny, quick):
-    # One batch an epoch and no dropout: the loss that the history tells is that of predicting the labels' frequencies.
+    # One batch an epoch and no dropout: the loss in the history is that of predicting the label frequencies.
     graph = ModelSpec("plain", tiny.features, [n for n in tiny.layers if n.name != "residual"][:1])
     result = fit(graph, small, "helix", config=replace(quick, epochs=1, batch_residues=10**6))
     model = build_model(graph, result.task.target, seed=quick.seed)

@@ -37,7 +37,7 @@ def causal():
 
 
 def logits(checkpoint, sequences, tmp_path):
-    """What the model says of sequences read back from a file, ``(n, L, 20)``."""
+    """Return the logits of sequences read back from a file, ``(n, L, 20)``."""
     path = tmp_path / "again.fasta"
     path.write_text("".join(f">s{i}\n{s}\n" for i, s in enumerate(sequences)))
     plan = checkpoint.model.plan
@@ -47,10 +47,10 @@ def logits(checkpoint, sequences, tmp_path):
 
 
 @pytest.mark.parametrize("prompt", ["", "MKT"])
-def test_headers_tell_the_perplexity_under_the_model(causal, tmp_path, prompt):
+def test_headers_contain_the_perplexity_under_the_model(causal, tmp_path, prompt):
     made = generate(causal, n=3, length=20, prompt=prompt, temperature=0.7, top_k=8, top_p=0.9)
-    said = logits(causal, [s.sequence for s in made], tmp_path).log_softmax(-1)
-    for s, row in zip(made, said, strict=True):
+    log_probs = logits(causal, [s.sequence for s in made], tmp_path).log_softmax(-1)
+    for s, row in zip(made, log_probs, strict=True):
         own = [row[i, ALPHABET.index(letter)] for i, letter in enumerate(s.sequence)][len(prompt) :]
         assert s.log_prob == pytest.approx(float(sum(own) / len(own)), abs=1e-5)
         assert s.perplexity == pytest.approx(math.exp(-s.log_prob))
@@ -148,7 +148,12 @@ def test_models_that_cannot_generate_are_errors():
         generate(checkpoint(EMBED, task=states))
     with pytest.raises(MissingCoordinatesError, match=r"features\[1\] \(dihedral\) of model 'small'"):
         generate(checkpoint(EMBED, features=("previous_residue", "dihedral")))
-    pairs = [EMBED, pg.component("position", reads={"seq_pos": "seq_pos"}), pg.component("window", size=0), pg.component("linear")]
+    pairs = [
+        EMBED,
+        pg.component("position", reads={"seq_pos": "seq_pos"}),
+        pg.component("window", size=0),
+        pg.component("linear"),
+    ]
     with pytest.raises(WiringError, match=r"layers\[2\] \(window\) of 'small'"):
         generate(checkpoint(*pairs), length=4)
     assert len(generate(checkpoint(*pairs), n=2, length=4, cache=False)) == 2

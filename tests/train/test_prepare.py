@@ -242,7 +242,9 @@ def test_a_dataset_may_read_its_proteins_itself(small, plan, structures_dir, tmp
 
 def test_progress_counts_every_protein(small, plan, tmp_path):
     calls = []
-    prepare(small, resolve_task("helix", small), plan, cache=tmp_path, progress=lambda done, of: calls.append((done, of)))
+    prepare(
+        small, resolve_task("helix", small), plan, cache=tmp_path, progress=lambda done, of: calls.append((done, of))
+    )
     assert calls == [(i, 12) for i in range(1, 13)]
 
 

@@ -40,9 +40,9 @@ class Derived(Dataset):
         rest = {"labels": "", "examples": "", "splits": counts}
         node_of_20 = {**rest, "level": "node", "kind": "classification", "size": 20}
         contact = {**rest, "level": "pair", "kind": "multilabel", "size": 1, "separation": 6}
-        told = dict.fromkeys(("version", "license", "citation", "description"), "")
+        texts = dict.fromkeys(("version", "license", "citation", "description"), "")
         tasks = {"masked_lm": node_of_20, "next_residue": node_of_20, "contact": contact}
-        self.card = parse_card({"name": "derived", **told, "splits": {"rule": "", **counts}, "tasks": tasks})
+        self.card = parse_card({"name": "derived", **texts, "splits": {"rule": "", **counts}, "tasks": tasks})
 
     def examples(self, task, split=None):
         return [e for e in self._examples if split in (None, e.split)]
@@ -73,7 +73,10 @@ def store_of(dataset, task, split="train"):
 
 def test_what_an_evaluation_masks_is_a_proteins_own_whatever_the_batch(derived):
     store = store_of(derived, MASKED_LM)
-    together, alone = evaluation_batch(store, range(len(store)), MASKED_LM), [evaluation_batch(store, [i], MASKED_LM) for i in (2, 0)]
+    together, alone = (
+        evaluation_batch(store, range(len(store)), MASKED_LM),
+        [evaluation_batch(store, [i], MASKED_LM) for i in (2, 0)],
+    )
     starts = together.ptr.tolist()
     for i, one in zip((2, 0), alone, strict=True):
         rows = slice(starts[i], starts[i + 1])
@@ -120,7 +123,9 @@ def test_the_structure_is_out_of_sight_of_a_contact_model(derived, tiny):
         assert graph.y.shape == (graph.num_nodes, 1, 3)
     with pytest.raises(MissingCoordinatesError, match=r"'contact' .*features\[0\] \(dihedral\) of model 'tiny'"):
         fit(tiny, derived, "contact", config=EPOCH)
-    reads = ModelSpec("places", layers=[component("embed", reads=["aatype"]), component("backbone_update"), "place_backbone"])
+    reads = ModelSpec(
+        "places", layers=[component("embed", reads=["aatype"]), component("backbone_update"), "place_backbone"]
+    )
     with pytest.raises(MissingCoordinatesError, match="of model 'places' needs a structure"):
         fit(reads, derived, "contact", config=EPOCH)
 
@@ -131,7 +136,11 @@ def test_metrics_of_contacts_are_those_of_each_protein_by_itself(contacts, deriv
         with torch.no_grad():
             predicted = contacts.model(graph)["logits"].view(graph.num_nodes, -1)
         label = contact_labels(graph)[1].view(graph.num_nodes, -1)
-        rows = [(-float(predicted[i, j]), float(label[i, j])) for i in range(len(predicted)) for j in range(i + 6, len(predicted))]
+        rows = [
+            (-float(predicted[i, j]), float(label[i, j]))
+            for i in range(len(predicted))
+            for j in range(i + 6, len(predicted))
+        ]
         top = sorted(r for r in rows if r[1] == r[1])[: graph.num_nodes // 5]
         values.append(sum(y for _, y in top) / len(top))
     assert contacts.test["precision_l5_6"] == pytest.approx(np.mean(values), abs=1e-6)
@@ -170,7 +179,9 @@ def test_pairs_are_predicted_from_a_structure_as_from_its_sequence(contacts, str
     assert predicted.rows[0][1:9] == ("A", 1, "", "ARG", "A", 7, "", "GLU")
     with torch.no_grad():
         p = contacts.model(contacts.model.plan.precompute(residues))["logits"].sigmoid().view(n, n)
-    np.testing.assert_allclose([r[9] for r in predicted.rows], [p[r[2] - 1, r[6] - 1] for r in predicted.rows], atol=1e-6)
+    np.testing.assert_allclose(
+        [r[9] for r in predicted.rows], [p[r[2] - 1, r[6] - 1] for r in predicted.rows], atol=1e-6
+    )
     same = predict(contacts.checkpoint(), [tmp_path / "made.fasta"], device="cpu")
     assert [r[1:] for r in same.rows] == [r[1:] for r in predicted.rows]
 

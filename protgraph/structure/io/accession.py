@@ -55,7 +55,7 @@ class Accession:
 
     @property
     def name(self) -> str:
-        """ "1ubq", "AF-P69905-F1"."""
+        """Return the identifier, e.g. "1ubq" or "AF-P69905-F1"."""
         version = f"-model_v{self.version}" if self.version else ""
         return self.id if self.archive == "pdb" else f"AF-{self.id}-F{self.fragment}{version}"
 

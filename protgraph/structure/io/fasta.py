@@ -186,7 +186,7 @@ def read_fasta(file: str | os.PathLike[str] | FileContent) -> list[FastaRecord]:
 
 
 def load_fasta(path: str | os.PathLike[str], name: str | None = None) -> list[Residues]:
-    """Read the proteins of a FASTA file, one per record, without coordinates.
+    r"""Read the proteins of a FASTA file, one per record, without coordinates.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def load_fasta(path: str | os.PathLike[str], name: str | None = None) -> list[Re
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "one.fasta"
-    >>> _ = path.write_text(">protein_a\\nMKTAYIAKQR\\n")
+    >>> _ = path.write_text(">protein_a\nMKTAYIAKQR\n")
     >>> [protein] = load_fasta(path)
     >>> protein.name, protein.sequence, protein.has_coordinates
     ('protein_a', 'MKTAYIAKQR', False)

@@ -33,7 +33,7 @@ def load_structure(
     assembly: str | None = None,
     altloc: str = "occupancy",
 ) -> Structure:
-    """Read a PDB, mmCIF or BinaryCIF file, gzipped or not, recognized by content.
+    r"""Read a PDB, mmCIF or BinaryCIF file, gzipped or not, recognized by content.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def load_structure(
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp(), "gly.pdb")
     >>> atom = "ATOM      1  CA {}GLY A   1      11.104   6.134  -6.504  0.50  0.00           C"
-    >>> _ = path.write_text(f"{atom.format('A')}\\n{atom.format('B')}\\n")
+    >>> _ = path.write_text(f"{atom.format('A')}\n{atom.format('B')}\n")
     >>> structure = load_structure(path)
     >>> structure
     Structure('gly', 1 atoms, pdb)

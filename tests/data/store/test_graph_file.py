@@ -17,7 +17,9 @@ from protgraph.structure import clean, load_structure
 @pytest.fixture(scope="module", params=["residue", "atom"])
 def graph(request, structures_dir):
     residues = clean(load_structure(structures_dir / "10sb.bcif"), ligands=True)
-    return build_graph(residues, [component("radius", radius=6.0), "edge_distance", "dihedral"], node_type=request.param)
+    return build_graph(
+        residues, [component("radius", radius=6.0), "edge_distance", "dihedral"], node_type=request.param
+    )
 
 
 def test_a_graph_comes_back_with_everything_that_it_holds(graph, tmp_path):
@@ -41,7 +43,9 @@ def test_a_graph_comes_back_with_everything_that_it_holds(graph, tmp_path):
 
 def test_a_store_of_it_is_the_store_of_the_graph_itself(graph, tmp_path):
     write_graph_file(tmp_path / "one", graph, info={})
-    own, read = (write_store(tmp_path / name, [g]) for name, g in (("a", graph), ("b", read_graph_file(tmp_path / "one").graph)))
+    own, read = (
+        write_store(tmp_path / name, [g]) for name, g in (("a", graph), ("b", read_graph_file(tmp_path / "one").graph))
+    )
     for file in sorted(own.path.iterdir()):
         assert file.read_bytes() == (read.path / file.name).read_bytes(), file.name
 
