@@ -51,6 +51,8 @@ def predict_command(
 
     sources, out = expand_sources(files), check_output(out)
     result = run(checkpoint, sources, read=read, device=device)
+    for note in result.notes:
+        typer.echo(note, err=True)
     if result.rows:
         result.write_csv(out)
         typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
@@ -100,6 +102,8 @@ def embed_command(
         raise OptionError(f"--out {str(out)!r}: allowed suffixes are .npz and .parquet")
     sources, out = expand_sources(files), check_output(out)
     result = run(checkpoint, sources, read=read, device=device)
+    for note in result.notes:
+        typer.echo(note, err=True)
     if result.files:
         written = ", ".join(map(str, result.write(out)))
         residues, width = result.node.shape

@@ -34,9 +34,7 @@ def train_command(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            help="Kind of the labels: classification, multilabel (yes/no) or regression. Inferred if omitted."
-        ),
+        typer.Option(help="Kind of labels: classification, multilabel (yes/no) or regression; inferred if omitted."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
@@ -133,6 +131,8 @@ def train_command(
     )
     if not is_first_process():
         return
+    for note in result.notes:
+        typer.echo(note, err=True)
     typer.echo(result.summary())
     path = result.save(out)
     typer.echo(f"checkpoint: {path}")

@@ -11,7 +11,7 @@ from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, Struc
 from protgraph.featurize.manifest import write_failures, write_manifest
 from protgraph.featurize.pipeline import expand_sources, iter_graphs
 from protgraph.featurize.plan import FeaturePlan, build_graph
-from protgraph.featurize.result import Failure, GraphResult, successes
+from protgraph.featurize.result import Failure, GraphResult, count_notes, successes
 from protgraph.featurize.steps import AllFeatures, GraphStep, ModelInputs, ProteinRequest
 from protgraph.featurize.store_requests import store_requests
 
@@ -29,6 +29,7 @@ __all__ = [
     "StructureFeaturizer",
     "TensorFeaturizer",
     "build_graph",
+    "count_notes",
     "expand_sources",
     "iter_graphs",
     "store_requests",

@@ -283,6 +283,7 @@ def _graph(protein: ReadProtein, name: str, run: _Run, plan: FeaturePlan, begin:
         if part.is_file():
             graph, kept, info = read_graph_file(part)
             return GraphResult(label, info["protein"], kept or residues, graph, sha256, info["seconds"])
+    request = replace(request, notes=[])
     try:
         graph = run.step(residues, plan, request)
     except run.fatal:
@@ -290,7 +291,8 @@ def _graph(protein: ReadProtein, name: str, run: _Run, plan: FeaturePlan, begin:
     except Exception as e:  # noqa: BLE001 -- a plugin's featurizer may raise anything; the others continue
         return Failure.of(label, name, e, sha256=sha256, seconds=time.perf_counter() - begin)
     seconds = time.perf_counter() - begin
-    result = GraphResult(label, request.protein or residues.name, residues, graph, sha256, seconds)
+    own = request.protein or residues.name
+    result = GraphResult(label, own, residues, graph, sha256, seconds, tuple(request.notes))
     if part is not None:
         info = {"protein": result.protein, "seconds": seconds}
         write_graph_file(part, graph, residues=residues, info=info)

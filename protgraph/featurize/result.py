@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.errors import ProtgraphError
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Failure", "GraphResult", "successes"]
+__all__ = ["Failure", "GraphResult", "count_notes", "successes"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class GraphResult:
         Hexadecimal SHA-256 of the file; "" if the residues came from a store or a cache.
     seconds : float
         Time from opening the file to the graph.
+    notes : tuple of str
+        Messages of the step for the user.
     """
 
     source: str
@@ -89,6 +92,7 @@ class GraphResult:
     graph: ProteinGraph
     sha256: str = ""
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()
 
     @property
     def loss(self) -> Mapping[str, object]:
@@ -113,13 +117,28 @@ class GraphResult:
         vars(self).update(state | {"graph": graph})
 
 
-def successes(results: Iterable[GraphResult | Failure], failures: list[Failure]) -> Iterator[GraphResult]:
-    """Yield the results that have a graph, and append the others to ``failures``."""
+def successes(
+    results: Iterable[GraphResult | Failure], failures: list[Failure], notes: list[str] | None = None
+) -> Iterator[GraphResult]:
+    """Yield the results that have a graph, append the others to ``failures``, and all messages to ``notes``."""
     for result in results:
         if isinstance(result, Failure):
             failures.append(result)
         else:
+            if notes is not None:
+                notes += result.notes
             yield result
+
+
+def count_notes(notes: Iterable[str]) -> tuple[str, ...]:
+    """Return each distinct message once, with its number of graphs.
+
+    Examples
+    --------
+    >>> count_notes(["recomputed", "recomputed"])
+    ('recomputed (2 graphs)',)
+    """
+    return tuple(f"{note} ({n} graph{'s' if n > 1 else ''})" for note, n in Counter(notes).items())
 
 
 def _one_line(error: BaseException) -> str:

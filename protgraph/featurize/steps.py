@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.structure.residues.residues import Residues
 
 if TYPE_CHECKING:
-    from protgraph.data.store.store_entry import StoreEntry
+    from protgraph.featurize.store_requests import StoreEntry
 
 __all__ = ["AllFeatures", "GraphStep", "ModelInputs", "ProteinRequest", "precomputed_graph"]
 
@@ -37,6 +37,8 @@ class ProteinRequest:
         Return the residues, in place of reading ``source``; picklable if several processes are used.
     data : object
         Passed on to the step, e.g. labels.
+    notes : list of str
+        Messages for the user that the step appends; the pipeline copies them to the result.
     """
 
     source: str
@@ -45,6 +47,7 @@ class ProteinRequest:
     chains: tuple[str, ...] | None = None
     read: Callable[[], Residues] | StoreEntry | None = None
     data: object = None
+    notes: list[str] = field(default_factory=list)
 
 
 class GraphStep(Protocol):
@@ -98,6 +101,8 @@ def precomputed_graph(
 ) -> ProteinGraph:
     """Return the precomputed features of a protein, from its store if that has them, else from its residues.
 
+    If features of a store are recomputed, the reason is appended to ``request.notes``.
+
     Parameters
     ----------
     residues, visible : Residues
@@ -108,8 +113,14 @@ def precomputed_graph(
         See :meth:`FeaturePlan.precompute`.
     """
     entry = request.read
-    if visible is residues and request.chains is None and hasattr(entry, "precomputed"):
-        graph = entry.precomputed(plan, residues)
-        if graph is not None:
-            return graph
+    if hasattr(entry, "precomputed"):
+        if visible is not residues:
+            reason = "the task hides information"
+        elif request.chains is not None:
+            reason = "chains are selected"
+        else:
+            reason = entry.mismatch(plan, residues)
+        if not reason:
+            return entry.precomputed(plan)
+        request.notes.append(f"graph store {entry.path!r}: features are recomputed, because {reason}")
     return plan.precompute(visible, aatype=aatype)

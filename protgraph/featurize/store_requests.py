@@ -56,17 +56,23 @@ class StoreEntry:
         """Hexadecimal SHA-256 of the file that the protein was read from."""
         return _opened(self.path).checksums[self.number]
 
-    def precomputed(self, plan: FeaturePlan, residues: Residues) -> ProteinGraph | None:
-        """Return the features of the precompute stage if the store has those of this plan, else None.
+    def mismatch(self, plan: FeaturePlan, residues: Residues) -> str:
+        """Return the reason why the features of the store are not those of a plan; "" if they are.
 
-        ``residues`` are what this entry returned: a part of them (single chains) has other features.
+        ``residues`` are what this entry returned, or chains of it, which have other features.
         """
         store = _opened(self.path)
-        if plan.needs_ligands or len(residues) != store.num_residues_of(self.number):
-            return None
+        if plan.needs_ligands:
+            return "the model reads ligands"
+        if len(residues) != store.num_residues_of(self.number):
+            return "chains are selected"
         if store.info.get("plan") is None or store.info["plan"] != plan_digest(plan):
-            return None
-        stored, graph = store[self.number], ProteinGraph()
+            return "they were computed by other featurizers, options or code than those of the model"
+        return ""
+
+    def precomputed(self, plan: FeaturePlan) -> ProteinGraph:
+        """Return the features of the precompute stage; see :meth:`mismatch`."""
+        stored, graph = _opened(self.path)[self.number], ProteinGraph()
         keys = [key for key in stored.keys() if key in plan.precomputed or key in _ATTRIBUTES]  # noqa: SIM118
         set_attributes(graph, {key: stored[key] for key in keys})
         return graph

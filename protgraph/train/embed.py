@@ -14,7 +14,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
 from protgraph.errors import OptionError
 from protgraph.featurize.pipeline import Source, iter_graphs
-from protgraph.featurize.result import Failure, successes
+from protgraph.featurize.result import Failure, count_notes, successes
 from protgraph.featurize.steps import ModelInputs
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
@@ -42,6 +42,8 @@ class Embeddings:
         ``(P, D)`` float32, mean over the residues of each.
     failures : list of Failure
         Files and chains that could not be used.
+    notes : tuple of str
+        Messages for the user, e.g. that features of a graph store are recomputed.
     """
 
     files: tuple[str, ...]
@@ -52,6 +54,7 @@ class Embeddings:
     node: np.ndarray
     protein: np.ndarray
     failures: list[Failure]
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -108,6 +111,7 @@ def embed(
     network = checkpoint.model.to(find_device(device))
     field = network.spec.readout.get("h", "h")
     failures: list[Failure] = []
+    notes: list[str] = []
     step = ModelInputs(frozenset(checkpoint.hidden), checkpoint.visible_types)
     results = iter_graphs(sources, network.plan, read=read, step=step, split_chains=checkpoint.one_chain, jobs=jobs)
     proteins: list[tuple[str, str, str]] = []
@@ -115,7 +119,7 @@ def embed(
     node, protein = [torch.empty(0, network.fields[field].dim)], [torch.empty(0, network.fields[field].dim)]
     sizes = [0]
     with evaluation_mode(network) as where:
-        for members in pack(successes(results, failures), lambda p: len(p.residues), max_size=batch_residues):
+        for members in pack(successes(results, failures, notes), lambda p: len(p.residues), max_size=batch_residues):
             batch = collate([p.graph for p in members]).to(where)
             f = network.embed(batch)
             node.append(f[field][residue_nodes(batch)].float().cpu())
@@ -131,6 +135,7 @@ def embed(
         node=torch.cat(node).numpy(),
         protein=torch.cat(protein).numpy(),
         failures=failures,
+        notes=count_notes(notes),
     )
 
 

@@ -73,7 +73,8 @@ def fit(
     dataset : str, Path or Dataset
         Registry name, a folder of files for a task that derives its labels, or a dataset
         (:func:`protgraph.train.load_dataset` makes one from a folder and a label table). It needs the splits ``train``
-        and ``val``.
+        and ``val``. Files of a folder are read with the default options; :func:`protgraph.train.load_dataset` has
+        ``read`` for others (chains, model, alternate locations, assembly).
     task : str or Task
         A task of the dataset.
     config : FitConfig, optional
@@ -158,6 +159,7 @@ def fit(
         residues_per_second=module.residues_per_second,
         peak_memory=peak_memory(device),
         seconds=time.perf_counter() - start,
+        notes=prepared.notes,
     )
     folder.finish()
     return result

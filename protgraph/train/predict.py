@@ -16,7 +16,7 @@ from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
 from protgraph.featurize.pipeline import Source, iter_graphs
-from protgraph.featurize.result import Failure, GraphResult, successes
+from protgraph.featurize.result import Failure, GraphResult, count_notes, successes
 from protgraph.featurize.steps import ModelInputs
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
@@ -46,11 +46,14 @@ class Predictions:
         In the order of files, chains and residues.
     failures : list of Failure
         Files and chains without rows.
+    notes : tuple of str
+        Messages for the user, e.g. that features of a graph store are recomputed.
     """
 
     columns: tuple[str, ...]
     rows: list[Row]
     failures: list[Failure]
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -106,12 +109,13 @@ def predict(
     network, target = checkpoint.model.to(find_device(device)), checkpoint.model.target
     columns, identify = _IDENTITY[target.level]
     failures: list[Failure] = []
+    notes: list[str] = []
     step = ModelInputs(frozenset(checkpoint.hidden), checkpoint.visible_types)
     results = iter_graphs(sources, network.plan, read=read, step=step, split_chains=checkpoint.one_chain, jobs=jobs)
     limit = batch_residues if target.level != "pair" else 1
     rows: list[Row] = []
     with evaluation_mode(network) as where:
-        for members in pack(successes(results, failures), lambda p: len(p.residues), max_size=limit):
+        for members in pack(successes(results, failures, notes), lambda p: len(p.residues), max_size=limit):
             batch = collate([p.graph for p in members])
             logits = network(batch.to(where))["logits"].float().cpu()
             if target.level == "pair":
@@ -121,7 +125,7 @@ def predict(
                 logits = logits[residue_nodes(batch).cpu()]
             values = _values(logits, target, checkpoint.threshold)
             rows += [(*identity, *own) for identity, own in zip(identify(members, target), values, strict=True)]
-    return Predictions((*columns, *_columns(target)), rows, failures)
+    return Predictions((*columns, *_columns(target)), rows, failures, count_notes(notes))
 
 
 def _keys(p: GraphResult) -> list[Row]:

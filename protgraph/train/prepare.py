@@ -25,7 +25,7 @@ from protgraph.data.store.store_writer import write_store
 from protgraph.errors import DatasetError, LabelError, LeakError, WiringError
 from protgraph.featurize.pipeline import iter_graphs
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.featurize.result import Failure
+from protgraph.featurize.result import Failure, count_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
 from protgraph.featurize.store_requests import store_entry
 from protgraph.file_io import atomic_write
@@ -53,11 +53,14 @@ class Prepared:
         Proteins that could not be used.
     one_chain : bool
         True if every protein is a single chain.
+    notes : tuple of str
+        Messages for the user of the run that made the graphs, e.g. that features of a graph store are recomputed.
     """
 
     splits: Mapping[str, GraphStore]
     failures: tuple[Failure, ...]
     one_chain: bool
+    notes: tuple[str, ...] = ()
     temporary: object = field(default=None, repr=False)  # keeps a temporary folder until this is deleted
 
     @property
@@ -126,10 +129,10 @@ def prepare(
         folder = cache / "graphs" / f"{dataset.name or 'data'}-{task.name}-{key}".replace(os.sep, "_")
         if (prepared := _open(folder)) is not None:
             return prepared
-    graphs, failures = _make(dataset, task, plan, examples, labels, cache, jobs, progress)
+    graphs, failures, notes = _make(dataset, task, plan, examples, labels, cache, jobs, progress)
     _write(folder, graphs, failures)
     prepared = _open(folder)
-    return Prepared(prepared.splits, prepared.failures, prepared.one_chain, temporary)
+    return Prepared(prepared.splits, prepared.failures, prepared.one_chain, notes, temporary)
 
 
 def _check(plan: FeaturePlan, task: Task) -> None:
@@ -199,10 +202,11 @@ def _make(
     cache: Path,
     jobs: int,
     progress: Callable[[int, int], None] | None,
-) -> tuple[dict[str, list[ProteinGraph]], list[Failure]]:
-    """Return the graphs of each split, in the dataset's order, and the failures."""
+) -> tuple[dict[str, list[ProteinGraph]], list[Failure], tuple[str, ...]]:
+    """Return the graphs of each split, in the dataset's order, the failures and the messages for the user."""
     graphs: dict[int, ProteinGraph] = {}
     failures: list[Failure] = []
+    notes: list[str] = []
     absent: list[tuple[str, ResidueLabels, np.ndarray]] = []
     number = {example.id: i for i, example in enumerate(examples)}
     reads_files = type(dataset).read is Dataset.read
@@ -226,6 +230,7 @@ def _make(
             absent.append((own.name or result.protein, own, missing))
         else:
             graphs[i] = result.graph
+            notes += result.notes
         if progress is not None:
             progress(done, len(examples))
     if absent:
@@ -236,7 +241,7 @@ def _make(
     if not splits.get("train"):
         why = f" The first of {len(failures)} failures: {failures[0]}" if failures else ""
         raise DatasetError(f"dataset {dataset.name!r} has no training protein for task {task.name!r}.{why}")
-    return {split: members for split, members in splits.items() if members}, failures
+    return {split: members for split, members in splits.items() if members}, failures, count_notes(notes)
 
 
 def _request(

@@ -52,6 +52,8 @@ class FitResult:
         MiB; see :func:`protgraph.train.peak_memory.peak_memory`.
     seconds : float
         Duration of the whole call, preparation included.
+    notes : tuple of str
+        Messages for the user, e.g. that features of a graph store are recomputed.
     """
 
     model: ProteinModel
@@ -70,6 +72,7 @@ class FitResult:
     residues_per_second: float
     peak_memory: float
     seconds: float
+    notes: tuple[str, ...] = ()
 
     @property
     def test(self) -> Mapping[str, float]:

@@ -100,6 +100,25 @@ def test_features_of_a_store_are_used_if_nothing_is_hidden(same_features, folder
         pg.fit(tiny, same_features, "inverse_folding", config=quick, cache=tmp_path)
 
 
+def test_notes_give_the_reason_if_features_of_a_store_are_recomputed(store, same_features, tiny, quick, tmp_path):
+    options = {"config": replace(quick, epochs=1), "cache": tmp_path}
+    used = pg.fit(tiny, same_features, "secondary_structure", **options)
+    assert used.notes == ()
+    checkpoint = used.checkpoint()
+    assert predict(checkpoint, same_features).notes == embed(checkpoint, same_features).notes == ()
+    runs = [
+        (store, "featurizers", lambda: pg.fit(tiny, store, "secondary_structure", **options)),
+        (same_features, "hides", lambda: pg.fit(tiny, same_features, "inverse_folding", **options)),
+        (store, "featurizers", lambda: predict(checkpoint, store)),
+        (store, "featurizers", lambda: embed(checkpoint, store)),
+        (same_features, "chains", lambda: predict(checkpoint, same_features, read=ReadOptions(chains=["A"]))),
+    ]
+    for path, reason, run in runs:
+        [note] = run().notes
+        assert repr(str(path)) in note and reason in note and f"{len(NAMES)} graphs" in note
+    assert pg.fit(tiny, store, "secondary_structure", **options).notes == ()  # prepared graphs are opened
+
+
 def test_predictions_and_embeddings_are_those_of_the_files(folder, store, trained):
     files, stored = (predict(trained.checkpoint(), path, device="cpu") for path in (folder / "files", store))
     assert files.rows == stored.rows and len(files.rows) > 200
@@ -182,11 +201,13 @@ def test_train_predict_and_embed_accept_a_store(run_command, store, tmp_path):
     arguments = ["train", "gcn", "--data", store, "--task", "secondary_structure", "--epochs", 1, "-q", "-o", model]
     result = run_command(*arguments)
     assert result.exit_code == 0 and "val" in result.output, result.output
+    assert result.stderr.count(repr(str(store))) == 1  # the features of the store are not those of the model
     result = run_command("predict", model, store, "-o", tmp_path / "out.csv")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0 and result.stderr.count(repr(str(store))) == 1, result.output
     rows = list(csv.DictReader((tmp_path / "out.csv").open()))
     assert {Path(row["file"]).stem for row in rows} == set(NAMES)
-    assert run_command("embed", model, store, "-o", tmp_path / "out.npz").exit_code == 0
+    result = run_command("embed", model, store, "-o", tmp_path / "out.npz")
+    assert result.exit_code == 0 and result.stderr.count(repr(str(store))) == 1, result.output
 
 
 def test_the_call_chain_of_fit_passes_at_most_12_modules(folder, tiny, quick, tmp_path, monkeypatch):
