@@ -122,7 +122,7 @@ def _featurize(
 
 def _write(out: Path, results: list[GraphResult], plan: FeaturePlan, read: ReadOptions, *, overwrite: bool) -> None:
     from protgraph.data.store import write_store
-    from protgraph.featurize.store_requests import plan_digest
+    from protgraph.featurize.store_entry import plan_digest
 
     info = {
         "features": [n.to_dict() for n in plan.components],

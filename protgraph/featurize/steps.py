@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.featurize.store_entry import StoreEntry
 from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.structure.residues.residues import Residues
-
-if TYPE_CHECKING:
-    from protgraph.featurize.store_requests import StoreEntry
 
 __all__ = ["AllFeatures", "GraphStep", "ModelInputs", "ProteinRequest", "precomputed_graph"]
 
@@ -45,7 +43,7 @@ class ProteinRequest:
     protein: str = ""
     record: str | None = None
     chains: tuple[str, ...] | None = None
-    read: Callable[[], Residues] | StoreEntry | None = None
+    read: Callable[[], Residues] | None = None
     data: object = None
     notes: list[str] = field(default_factory=list)
 
@@ -113,7 +111,7 @@ def precomputed_graph(
         See :meth:`FeaturePlan.precompute`.
     """
     entry = request.read
-    if hasattr(entry, "precomputed"):
+    if isinstance(entry, StoreEntry):
         if visible is not residues:
             reason = "the task hides information"
         elif request.chains is not None:

@@ -1,81 +1,16 @@
-"""Proteins of graph stores as requests of the pipeline: residues, and features where the plan is the same."""
+"""Proteins of graph stores as requests of the pipeline."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 
-from protgraph.data.cache_key import code_digest, component_digest, digest
-from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
-from protgraph.data.store.graph_store import META, GraphStore
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, OptionError
-from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.steps import ProteinRequest
+from protgraph.featurize.store_entry import StoreEntry, open_once
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.structure.residues.residues import Residues
 
-__all__ = ["StoreEntry", "plan_digest", "store_entry", "store_requests"]
-
-_CODE = ("protgraph.structure", "protgraph.data", "protgraph.featurize")
-_ATTRIBUTES = ("degree", "name", "residue_ids", "report")
-
-
-def plan_digest(plan: FeaturePlan) -> str | None:
-    """Return the digest of the precompute stage of a plan, its code included; None if the code has no source."""
-    featurizers = [component_digest(featurizer) for _, featurizer in (*plan.structure, *plan.edges)]
-    return None if None in featurizers else digest(plan.key(), featurizers, code_digest(*_CODE))
-
-
-@dataclass(frozen=True)
-class StoreEntry:
-    """One protein of a graph store; calling it returns the residues. It is picklable.
-
-    Parameters
-    ----------
-    path : str
-        Folder of the store.
-    number : int
-        Place of the protein in the store.
-    ligands : bool
-        Keep the ligands of the store.
-    """
-
-    path: str
-    number: int
-    ligands: bool = False
-
-    def __call__(self) -> Residues:
-        """Return the residues of the protein."""
-        residues = _opened(self.path).residues(self.number)
-        return residues if self.ligands else replace(residues, ligands=None)
-
-    @property
-    def sha256(self) -> str:
-        """Hexadecimal SHA-256 of the file that the protein was read from."""
-        return _opened(self.path).checksums[self.number]
-
-    def mismatch(self, plan: FeaturePlan, residues: Residues) -> str:
-        """Return the reason why the features of the store are not those of a plan; "" if they are.
-
-        ``residues`` are what this entry returned, or chains of it, which have other features.
-        """
-        store = _opened(self.path)
-        if plan.needs_ligands:
-            return "the model reads ligands"
-        if len(residues) != store.num_residues_of(self.number):
-            return "chains are selected"
-        if store.info.get("plan") is None or store.info["plan"] != plan_digest(plan):
-            return "they were computed by other featurizers, options or code than those of the model"
-        return ""
-
-    def precomputed(self, plan: FeaturePlan) -> ProteinGraph:
-        """Return the features of the precompute stage; see :meth:`mismatch`."""
-        stored, graph = _opened(self.path)[self.number], ProteinGraph()
-        keys = [key for key in stored.keys() if key in plan.precomputed or key in _ATTRIBUTES]  # noqa: SIM118
-        set_attributes(graph, {key: stored[key] for key in keys})
-        return graph
+__all__ = ["store_entry", "store_requests"]
 
 
 def store_requests(store: GraphStore | str | os.PathLike[str], read: ReadOptions) -> list[ProteinRequest]:
@@ -86,7 +21,7 @@ def store_requests(store: GraphStore | str | os.PathLike[str], read: ReadOptions
     DatasetError, OptionError
         See :func:`store_entry`.
     """
-    store = store if isinstance(store, GraphStore) else _opened(os.fspath(store))
+    store = store if isinstance(store, GraphStore) else open_once(os.fspath(store))
     check_store(store, read)
     return [
         ProteinRequest(source, chains=read.chains, read=StoreEntry(str(store.path), i, read.ligands))
@@ -104,7 +39,7 @@ def store_entry(path: str | os.PathLike[str], source: str, read: ReadOptions) ->
     OptionError
         The store was read with other options.
     """
-    store = _opened(os.fspath(path))
+    store = open_once(os.fspath(path))
     check_store(store, read)
     if source not in store.sources:
         raise DatasetError(f"graph store {str(path)!r} has no protein of {source!r}")
@@ -128,16 +63,3 @@ def check_store(store: GraphStore, read: ReadOptions) -> None:
             f"graph store {str(store.path)!r} has no ligands, and the model reads them. "
             "Featurize the files with the model's features: protgraph featurize FILES --model NAME -o STORE."
         )
-
-
-def _opened(path: str) -> GraphStore:
-    try:
-        stamp = (Path(path) / META).stat().st_mtime_ns
-    except OSError:
-        stamp = 0
-    return _open(path, stamp)
-
-
-@lru_cache(maxsize=16)
-def _open(path: str, stamp: int) -> GraphStore:
-    return GraphStore(path)
