@@ -1,4 +1,4 @@
-"""Residues and fingerprints of files, cached by the bytes of the file, the read options and the code of the reader."""
+"""Residues, FASTA records and fingerprints, cached by the bytes of the file, the read options and the reader's code."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from protgraph.data.cache_key import code_digest, digest, stamps
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.store.residue_arrays import residues_from_arrays, residues_to_arrays
 from protgraph.file_io import atomic_write
+from protgraph.structure.io.fasta import FastaRecord, read_fasta
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sniff import FileContent, read_file
 from protgraph.structure.io.sources import read_residues
@@ -22,7 +23,7 @@ __all__ = ["FileCache"]
 
 
 class FileCache:
-    """Cache of structure files; a file is opened again only if its size or modification time changes.
+    """Cache of protein files; a file is opened again only if its size or modification time changes.
 
     Parameters
     ----------
@@ -42,37 +43,40 @@ class FileCache:
             return Fingerprint.from_dict(json.loads(entry.read_text("utf-8")))
         except (OSError, ValueError, TypeError, KeyError):
             pass  # missing or damaged
-        fingerprint = fingerprint_file(path, read=lambda file: self._residues(file, read))
+        fingerprint = fingerprint_file(path, read=lambda file: self._parse(file, read))
         with atomic_write(entry) as temporary:
             temporary.write_text(json.dumps(asdict(fingerprint)), encoding="utf-8")
         return fingerprint
 
-    def residues(self, path: Path, read: ReadOptions) -> tuple[Residues, str] | FileContent:
-        """Return the residues of a structure file and its SHA-256, or the content of a file that is not one structure.
+    def parse(self, path: Path, read: ReadOptions) -> tuple[Residues | list[FastaRecord], str]:
+        """Return the residues of a structure file or the records of a FASTA file, and the SHA-256 of the file.
 
         Raises
         ------
         StructureFileError, SelectionError, EmptyStructureError
-            See :func:`protgraph.structure.load_structure`.
+            See :func:`protgraph.structure.load_structure` and :func:`protgraph.structure.io.read_fasta`.
         """
         record = self._record(path)
         try:
             sha256 = json.loads(record.read_text("utf-8"))["sha256"]
         except (OSError, ValueError, TypeError, KeyError):
             sha256 = ""
-        if sha256 and (residues := self._cached(Path(path), sha256, read)) is not None:
-            return residues, sha256
+        if sha256 and (parsed := self._cached(Path(path), sha256, read)) is not None:
+            return parsed, sha256
         file = read_file(path)
-        if file.format == "fasta":
-            return file
-        return self._residues(file, read), file.sha256
+        return self._parse(file, read), file.sha256
 
-    def _residues(self, file: FileContent, read: ReadOptions) -> Residues:
+    def _parse(self, file: FileContent, read: ReadOptions) -> Residues | list[FastaRecord]:
         path = Path(file.path)
         with atomic_write(self._record(path)) as temporary:
             temporary.write_text(json.dumps({"sha256": file.sha256}), encoding="utf-8")
-        if (residues := self._cached(path, file.sha256, read)) is not None:
-            return residues
+        if (parsed := self._cached(path, file.sha256, read)) is not None:
+            return parsed
+        if file.format == "fasta":
+            records = read_fasta(file)
+            with atomic_write(self._fasta_entry(file.sha256)) as temporary:
+                temporary.write_text(json.dumps([vars(record) for record in records]), encoding="utf-8")
+            return records
         residues = read_residues(file, read)
         arrays, plain = residues_to_arrays(residues)
         arrays["plain"] = np.array(json.dumps(plain))
@@ -80,7 +84,9 @@ class FileCache:
             np.savez(target, allow_pickle=False, **arrays)
         return residues
 
-    def _cached(self, path: Path, sha256: str, read: ReadOptions) -> Residues | None:
+    def _cached(self, path: Path, sha256: str, read: ReadOptions) -> Residues | list[FastaRecord] | None:
+        if (records := self._cached_records(path, sha256)) is not None:
+            return records
         entry = self._entry(path, sha256, read)
         if not entry.is_file():
             return None
@@ -90,6 +96,20 @@ class FileCache:
             return residues_from_arrays(arrays, json.loads(str(arrays.pop("plain"))))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None  # damaged; it is read again
+
+    def _cached_records(self, path: Path, sha256: str) -> list[FastaRecord] | None:
+        try:
+            records = json.loads(self._fasta_entry(sha256).read_text("utf-8"))
+            return [
+                FastaRecord(**{**record, "path": str(path), "lines": tuple(map(tuple, record["lines"]))})
+                for record in records
+            ]
+        except (OSError, ValueError, TypeError, KeyError):
+            return None  # not a FASTA file, or damaged; it is read again
+
+    def _fasta_entry(self, sha256: str) -> Path:
+        key = digest(sha256, code_digest("protgraph.structure"))
+        return self.folder / "records" / key[:2] / f"{key}.json"
 
     def _record(self, path: Path) -> Path:
         key = digest(stamps([Path(path).absolute()]))

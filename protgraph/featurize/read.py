@@ -10,10 +10,11 @@ from protgraph.errors import SelectionError
 from protgraph.featurize.file_cache import FileCache
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.structure.io.accession import as_accession
+from protgraph.structure.io.fasta import FastaRecord
 from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sniff import FileContent
-from protgraph.structure.io.sources import ProteinSource, open_source, proteins_of
+from protgraph.structure.io.sources import ProteinSource, open_source, proteins_of, record_sources
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["ReadProtein", "read_requests"]
@@ -68,13 +69,15 @@ def read_requests(requests: Sequence[ProteinRequest], read: ReadOptions, cache: 
 
 @dataclass(frozen=True)
 class _CachedFile:
-    """A structure file whose residues come from the cache."""
+    """A file whose residues or FASTA records come from the cache."""
 
-    residues: Residues
+    parsed: Residues | list[FastaRecord]
     sha256: str
 
     def proteins(self, label: str, read: ReadOptions) -> list[ProteinSource]:
-        return [ProteinSource(label, lambda: self.residues)]
+        if isinstance(self.parsed, list):
+            return record_sources(self.parsed, read, label)
+        return [ProteinSource(label, lambda: self.parsed)]
 
 
 @dataclass(frozen=True)
@@ -96,8 +99,7 @@ def _open(source: str, read: ReadOptions, cache: str | None) -> _CachedFile | _O
         return _OpenFile(open_source(source))
     accession = as_accession(source)
     path = Path(source) if accession is None else fetch(accession)
-    found = FileCache(cache).residues(path, read)
-    return _OpenFile(found) if isinstance(found, FileContent) else _CachedFile(*found)
+    return _CachedFile(*FileCache(cache).parse(path, read))
 
 
 def _chosen(proteins: list[ProteinSource] | Exception, request: ProteinRequest) -> list[ProteinSource | Exception]:

@@ -74,6 +74,18 @@ def test_a_file_is_read_once_for_all_its_chains_tasks_and_features(small, plan, 
     assert len(read) == len(set(read)) == 11
 
 
+def test_a_fasta_file_is_opened_once_for_fingerprint_and_graphs(tmp_path, opened_files):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "files" / "many.fasta"
+    path.parent.mkdir()
+    path.write_text("".join(f">p{i}\n{''.join(rng.choice(list('ACDEFGHIKL'), 30))}\n" for i in range(12)))
+    opened_files.clear()
+    dataset = load_dataset(path.parent, task="masked_lm", cache=tmp_path)
+    prepared = prepare(dataset, resolve_task("masked_lm", dataset), FeaturePlan(["residue_one_hot"]), cache=tmp_path)
+    assert sum(proteins for proteins, _ in prepared.sizes.values()) == 12
+    assert opened_files.count(str(path)) == 1
+
+
 @pytest.mark.parametrize("what", ["options", "task", "labels", "split"])
 def test_a_change_of_any_input_gives_other_graphs(what, small, plan, structures_dir, tmp_path):
     task = resolve_task("helix", small)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from protgraph.errors import ProtgraphError, StructureFileError
-from protgraph.structure.io.fasta import read_fasta
+from protgraph.structure.io.fasta import FastaRecord, read_fasta
 from protgraph.structure.io.sniff import FileContent, read_file
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ class Fingerprint:
         return cls(data["digest"], dict(data["sequences"]), None if records is None else tuple(records))
 
 
-def fingerprint_file(path: Path, *, read: Callable[[FileContent], Residues] | None = None) -> Fingerprint:
+def fingerprint_file(
+    path: Path, *, read: Callable[[FileContent], Residues | list[FastaRecord]] | None = None
+) -> Fingerprint:
     """Compute the digests of a file, which is opened once.
 
     Parameters
@@ -65,19 +67,19 @@ def fingerprint_file(path: Path, *, read: Callable[[FileContent], Residues] | No
     path : Path
         Structure or FASTA file. A file that cannot be parsed has no sequences; its error is raised where it is used.
     read : callable, optional
-        Return the residues of a structure file; :func:`protgraph.structure.io.read_residues` by default.
+        Return the residues of a structure file or the records of a FASTA file; without a cache by default.
     """
     try:
         file = read_file(path)
     except StructureFileError:
         return Fingerprint("")
     try:
-        if file.format == "fasta":
-            return _fasta(file)
-        residues = (read or _read)(file)
+        parsed = (read or _read)(file)
     except Exception:  # noqa: BLE001 -- parsers raise many types of error; they are raised again where the file is used
         return Fingerprint(file.sha256)
-    return Fingerprint(file.sha256, chain_digests(residues))
+    if isinstance(parsed, list):
+        return _fasta(file.sha256, parsed)
+    return Fingerprint(file.sha256, chain_digests(parsed))
 
 
 def chain_digests(residues: Residues) -> dict[str, str]:
@@ -86,21 +88,21 @@ def chain_digests(residues: Residues) -> dict[str, str]:
     return {name: _digest("".join(letters[residues.chain == name])) for name in residues.chain_names}
 
 
-def _fasta(file: FileContent) -> Fingerprint:
-    sequences, records = {}, read_fasta(file)
+def _fasta(sha256: str, records: list[FastaRecord]) -> Fingerprint:
+    sequences = {}
     for record in records:
         try:
             sequences[record.name] = _digest(record.residues().sequence)
         except ProtgraphError:
             continue  # listed as a failure when the record is read
-    return Fingerprint(file.sha256, sequences, tuple(record.name for record in records))
+    return Fingerprint(sha256, sequences, tuple(record.name for record in records))
 
 
 def _digest(sequence: str) -> str:
     return hashlib.sha256(sequence.encode()).hexdigest() if set(sequence) - {"X"} else ""
 
 
-def _read(file: FileContent) -> Residues:
+def _read(file: FileContent) -> Residues | list[FastaRecord]:
     from protgraph.structure.io.sources import read_residues
 
-    return read_residues(file)
+    return read_fasta(file) if file.format == "fasta" else read_residues(file)

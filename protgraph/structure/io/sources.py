@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from glob import glob, has_magic
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from protgraph.errors import SelectionError, StructureFileError
 from protgraph.structure.io.accession import as_accession, parse_accession
-from protgraph.structure.io.fasta import FASTA_SUFFIXES, read_fasta
+from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, read_fasta
 from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
@@ -28,6 +28,7 @@ __all__ = [
     "open_source",
     "proteins_of",
     "read_residues",
+    "record_sources",
 ]
 
 SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif", *FASTA_SUFFIXES)
@@ -160,10 +161,15 @@ def proteins_of(file: FileContent, read: ReadOptions, *, label: str | None = Non
     label = file.path if label is None else label
     if file.format != "fasta":
         return [ProteinSource(label, cache(partial(read_residues, file, read)))]
-    records = [record for record in read_fasta(file) if read.chains is None or record.chain in read.chains]
-    if not records:
-        raise SelectionError(f"{file.path}: no record is of chain {' or '.join(map(repr, read.chains or ()))}")
-    return [ProteinSource(f"{label}#{record.name}", record.residues, record.name) for record in records]
+    return record_sources(read_fasta(file), read, label)
+
+
+def record_sources(records: Sequence[FastaRecord], read: ReadOptions, label: str) -> list[ProteinSource]:
+    """Return the proteins of the records of a FASTA file; parameters and errors as for :func:`proteins_of`."""
+    selected = [record for record in records if read.chains is None or record.chain in read.chains]
+    if not selected:
+        raise SelectionError(f"{records[0].path}: no record is of chain {' or '.join(map(repr, read.chains or ()))}")
+    return [ProteinSource(f"{label}#{record.name}", record.residues, record.name) for record in selected]
 
 
 def read_residues(file: str | os.PathLike[str] | FileContent, read: ReadOptions | None = None) -> Residues:
