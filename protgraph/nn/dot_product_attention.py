@@ -47,10 +47,11 @@ class DotProductAttention(AttentionMixin):
     entries : int
         Maximum number of logits in memory if there are terms or masks.
 
-    Notes ----- Without terms and masks, a fused kernel processes keys in blocks (Rabe & Staats 2021, arXiv:2112.05682;
-    Dao et al. 2022, arXiv:2205.14135), and memory is linear in N. Terms and masks are quadratic themselves. They are
-    evaluated for ranges of rows of at most ``entries`` logits, and again in the backward pass, so that only one range
-    is in memory.
+    Notes
+    -----
+    Without terms and masks, a fused kernel processes keys in blocks (Rabe & Staats 2021, arXiv:2112.05682; Dao et al.
+    2022, arXiv:2205.14135), and memory is linear in N. Terms and masks are quadratic themselves. They are evaluated for
+    ranges of rows of at most ``entries`` logits, and again in the backward pass, so that only one range is in memory.
 
     Proteins share a kernel call if they have equal lengths, on a GPU if they have similar lengths
     (:class:`protgraph.ops.PaddedLayout`). A node without visible nodes gets 0.

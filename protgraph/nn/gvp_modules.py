@@ -82,8 +82,10 @@ class GVP(nn.Module):
     gate : {"norm", "scalar"}
         g: ``σ(|W_v V_h|)`` of each vector's norm, or ``σ(W_g s' + b_g)`` of the scalars before their activation.
 
-    Notes ----- The hidden number of vectors is the larger of input and output. Norms are ``sqrt(max(|v|², 1e-8))``, as
-    in the authors' code, so that a zero vector has gradient 0. Parameters have the names and shapes of that code.
+    Notes
+    -----
+    The hidden number of vectors is the larger of input and output. Norms are ``sqrt(max(|v|², 1e-8))``, as in the
+    authors' code, so that a zero vector has gradient 0. Parameters have the names and shapes of that code.
 
     References
     ----------

@@ -72,7 +72,9 @@ class MultiHeadAttention(nn.Module):
     With rotary positions, the chains of a protein follow each other in the order of their numbers. Otherwise chains
     have no order.
 
-    References ---------- Vaswani et al. 2017, arXiv:1706.03762, sec. 3.2. Pair bias and gate: Jumper et al. 2021,
+    References
+    ----------
+    Vaswani et al. 2017, arXiv:1706.03762, sec. 3.2. Pair bias and gate: Jumper et al. 2021,
     doi:10.1038/s41586-021-03819-2, supplement, algorithm 7.
     """
 
@@ -218,8 +220,10 @@ class LearnedQueries(nn.Module):
     queries : int
         Q.
 
-    References ---------- Lee et al. 2019, arXiv:1810.00825, eq. 11 (pooling by attention, without its feed-forward
-    parts); Jaegle et al. 2021, arXiv:2103.03206, sec. 3.1.
+    References
+    ----------
+    Lee et al. 2019, arXiv:1810.00825, eq. 11 (pooling by attention, without its feed-forward parts); Jaegle et al.
+    2021, arXiv:2103.03206, sec. 3.1.
     """
 
     def __init__(self, width: int, *, queries: int = 4) -> None:

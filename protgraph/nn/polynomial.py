@@ -59,8 +59,10 @@ def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, 
         ``(R, num_monomials(D, degree), 2l+1)`` float64 coefficients per irrep, orthogonal in Bombieri's inner product,
         which rotations preserve, each with mean square norm 1 per component. R may be 0.
 
-    Notes ----- Couples a basis of degree − 1 with x by Wigner 3j symbols and keeps what is linearly independent, in
-    this order. Every machine finds the same basis, so saved weights keep their meaning.
+    Notes
+    -----
+    Couples a basis of degree − 1 with x by Wigner 3j symbols and keeps what is linearly independent, in this order.
+    Every machine finds the same basis, so saved weights keep their meaning.
 
     Examples
     --------

@@ -46,8 +46,10 @@ class BesselBasis(nn.Module):
     cutoff : float
         c, Å.
 
-    Notes ----- u is the polynomial envelope with p = 5: its value and first two derivatives are zero at the cutoff.
-    Written with sinc, the basis is finite at d = 0.
+    Notes
+    -----
+    u is the polynomial envelope with p = 5: its value and first two derivatives are zero at the cutoff. Written with
+    sinc, the basis is finite at d = 0.
 
     References
     ----------

@@ -54,8 +54,10 @@ class ChannelwiseProduct(nn.Module):
     backend : {"e3nn", "cuequivariance"}
         Implementation of the product. cuEquivariance runs its kernels on CUDA tensors and plain PyTorch elsewhere.
 
-    Notes ----- Coefficients are e3nn's Wigner 3j symbols times sqrt(2 l_out + 1) and Y is component-normalized, so that
-    components of z have unit variance if those of h have. For a direction of 0, only Y_0 = 1 contributes.
+    Notes
+    -----
+    Coefficients are e3nn's Wigner 3j symbols times sqrt(2 l_out + 1) and Y is component-normalized, so that components
+    of z have unit variance if those of h have. For a direction of 0, only Y_0 = 1 contributes.
 
     References
     ----------
@@ -133,8 +135,8 @@ class ChannelwiseProduct(nn.Module):
     ) -> Iterator[tuple[Tensor, Tensor | None]]:
         """Yield the factors x ``(E, 2l_i+1, U)`` and c ``(E, 2l_i+1, 2l_o+1)`` of ``z = cᵀ x`` for each path.
 
-        c is None if it is the identity; with cuEquivariance x is z. :func:`neighbor_sum` needs no z. Weights are ``(E,
-        U)`` per path.
+        c is None if it is the identity; with cuEquivariance x is z. :func:`neighbor_sum` needs no z. Weights are
+        ``(E, U)`` per path.
         """
         harmonics = o3.spherical_harmonics(self.irreps_sh, direction, normalize=False, normalization="component")
         # One gather per block: splitting one wide gather would copy its whole gradient.

@@ -35,8 +35,11 @@ class ContactHead(Head):
     rank : int
         R.
 
-    Notes ----- Reads: ``h`` ``(N, D)``, any irreps; ``proteins``. Writes: ``logits`` ``(Σ_b L_b², C)``: all ordered
-    pairs of each protein, row-major (i, then j), protein after protein.
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps; ``proteins``.
+    Writes: ``logits`` ``(Σ_b L_b², C)``: all ordered pairs of each protein, row-major (i, then j), protein after
+    protein.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")

@@ -88,9 +88,12 @@ class CoordinatesHead(Head):
     dropout : float
         Dropout probability after each activation.
 
-    Notes ----- Reads: ``h`` ``(N, D)``, irreps with at least one 1o; ``pos`` ``(N, 3)``, the start of all C points, or
-    ``(N, C, 3)``; points, Å, finite. Writes: ``logits`` ``(N, C, 3)``, points; ``3C x 0e`` if pos is in a frame of the
-    model (see layer ``backbone_update``).
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, irreps with at least one 1o; ``pos`` ``(N, 3)``, the start of all C points, or
+    ``(N, C, 3)``; points, Å, finite.
+    Writes: ``logits`` ``(N, C, 3)``, points; ``3C x 0e`` if pos is in a frame of the model (see layer
+    ``backbone_update``).
 
     ``readout={"h": "h", "pos": "moved"}`` in a model specification reads the field ``moved`` as pos.
     """

@@ -53,8 +53,10 @@ class Attention(GraphLayer):
     Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Optional: see :class:`protgraph.nn.multihead.MultiHeadAttention`.
     Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
-    References ---------- Vaswani et al. 2017, arXiv:1706.03762, sec. 3.2. Rotary: Su et al. 2021, arXiv:2104.09864.
-    Pair bias and gate: Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithm 7.
+    References
+    ----------
+    Vaswani et al. 2017, arXiv:1706.03762, sec. 3.2. Rotary: Su et al. 2021, arXiv:2104.09864. Pair bias and gate:
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithm 7.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")

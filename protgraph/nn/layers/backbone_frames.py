@@ -54,10 +54,12 @@ class BackboneUpdate(GraphLayer):
     unit : float
         Unit of length of t, Å.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars. Optional: ``frame`` ``(N, 3, 3)``, axes as rows, and ``pos`` ``(N,
-    3)``, Å; without them all residues start at the origin with the identity. Writes: ``frame`` ``(N, 3, 3)`` and
-    ``pos`` ``(N, 3)``; ``motion`` ``(N, 3)``, ``1x1o``, Å: the new pos minus the old one, without the rounding error of
-    a difference.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars. Optional: ``frame`` ``(N, 3, 3)``, axes as rows, and ``pos`` ``(N, 3)``, Å; without
+    them all residues start at the origin with the identity.
+    Writes: ``frame`` ``(N, 3, 3)`` and ``pos`` ``(N, 3)``; ``motion`` ``(N, 3)``, ``1x1o``, Å: the new pos minus the
+    old one, without the rounding error of a difference.
 
     All outputs are chiral: a rotation mixes axes of different parity. Outputs of a model without input coordinates have
     scalar irreps (:func:`rigid_irreps`). A residue without a frame does not move. W is initialized near 0 (paper: 0),

@@ -39,14 +39,18 @@ class EdgeNetwork(GraphLayer):
     root : bool
         Add ``R h_i + b``.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``edges``; ``edge_attr`` ``(E, D)`` scalars. Writes: ``h`` ``(N,
-    dim)``, ``dim x 0e``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``edges``; ``edge_attr`` ``(E, D)`` scalars.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
     Equal to PyG's NNConv with ``Sequential(Linear, act, Linear)``. The matrices A(e), C · dim numbers per edge, are
     never materialized: ``Σ_j A(e_ij) h_j = Σ_k Θ_k (Σ_j act_k(e_ij) h_j)``, and the inner sum is on nodes.
 
-    References ---------- Gilmer et al. 2017, arXiv:1704.01212, sec. 5 ("Edge network"); with ``root=False`` and a layer
-    ``gru`` after it, their model. Simonovsky & Komodakis 2017, arXiv:1704.02901, eq. 1.
+    References
+    ----------
+    Gilmer et al. 2017, arXiv:1704.01212, sec. 5 ("Edge network"); with ``root=False`` and a layer ``gru`` after it,
+    their model. Simonovsky & Komodakis 2017, arXiv:1704.02901, eq. 1.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges", "edge_attr")

@@ -46,9 +46,11 @@ class EGNN(GraphLayer):
     scale : float
         Unit of distance in φ_e, Å. Residues are about 10 Å apart; squares in Å would dominate h.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``pos`` ``(N, 3)`` point, Å; ``edges``. Optional: ``edge_attr`` ``(E,
-    D)`` scalars. Writes: ``h`` ``(N, dim)``, ``dim x 0e``; ``pos`` ``(N, 3)``, point; ``motion`` ``(N, 3)``, ``1x1o``,
-    Å: the new pos minus the old one, without the rounding error of a difference.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``pos`` ``(N, 3)`` point, Å; ``edges``. Optional: ``edge_attr`` ``(E, D)`` scalars.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``; ``pos`` ``(N, 3)``, point; ``motion`` ``(N, 3)``, ``1x1o``, Å: the new pos
+    minus the old one, without the rounding error of a difference.
 
     Both updates use the input h and pos. Later layers must be wired to the written pos; ``edge_vec`` of a featurizer
     belongs to the input pos.

@@ -30,8 +30,11 @@ class Embed(GraphLayer):
     dim : int
         Width of the output.
 
-    Notes ----- Reads (variadic): scalar fields ``(N, F)`` or categories ``(N,)``; a mask counts as 0 or 1. Missing
-    values are 0 with a mask beside them, since fields are finite. Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
+    Notes
+    -----
+    Reads (variadic): scalar fields ``(N, F)`` or categories ``(N,)``; a mask counts as 0 or 1. Missing values are 0
+    with a mask beside them, since fields are finite.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
     """
 
     variadic: ClassVar[bool] = True

@@ -54,10 +54,12 @@ class Encoder(GraphLayer):
     dropout : float
         Dropout probability in the blocks.
 
-    Notes ----- Reads: ``aatype`` ``(N,)``, of 21 residue types or of the 33 tokens of
-    :mod:`protgraph.data.graph.esm_vocabulary`; ``seq_pos`` ``(N,)``; ``proteins``. Optional: ``chain`` ``(N,)``: chains
-    follow each other with a gap; ``masked`` ``(N,)`` bool: residues whose token is ``<mask>``. Writes: ``h`` ``(N,
-    dim)``, ``dim x 0e``.
+    Notes
+    -----
+    Reads: ``aatype`` ``(N,)``, of 21 residue types or of the 33 tokens of :mod:`protgraph.data.graph.esm_vocabulary`;
+    ``seq_pos`` ``(N,)``; ``proteins``. Optional: ``chain`` ``(N,)``: chains follow each other with a gap; ``masked``
+    ``(N,)`` bool: residues whose token is ``<mask>``.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
     References
     ----------

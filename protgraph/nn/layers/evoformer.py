@@ -39,8 +39,10 @@ class EvoformerPair(GraphLayer):
     dropout : float
         Dropout probability of the updates by row attention and triangles.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``pair`` ``(P, D)`` scalars; ``proteins``. Writes: ``h`` ``(N, C)``;
-    ``pair`` ``(P, D)``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``pair`` ``(P, D)`` scalars; ``proteins``.
+    Writes: ``h`` ``(N, C)``; ``pair`` ``(P, D)``.
 
     Deviations from the paper: one sequence instead of an alignment, hence no column attention; dropout is not shared
     along rows or columns; last linear maps are not initialized to 0. The normalization of z before its bias has no bias

@@ -51,8 +51,10 @@ class GAT(GraphLayer, AttentionMixin):
     dropout : float
         Dropout probability of attention weights.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_attr`` ``(E, D)`` scalars. Writes: ``h``
-    ``(N, dim)``, ``dim x 0e``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_attr`` ``(E, D)`` scalars.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
     Equal to PyG's GATConv and GATv2Conv. In version 1, PyG has ``a · W_e e_ij``, which is one vector a_e here.
     Coefficients are normalized on nodes, after the sum.

@@ -43,14 +43,18 @@ class GCN(GraphLayer):
     bias : bool
         Add b.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_weight`` ``(E, 1)``, nonnegative. Writes:
-    ``h`` ``(N, dim)``, ``dim x 0e``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_weight`` ``(E, 1)``, nonnegative.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
     The nonlinearity is not part of the layer (see ``residual``). Self loops are part of the formula; the edges contain
     none. W is applied before or after the sum, whichever is narrower.
 
-    References ---------- Kipf & Welling 2017, arXiv:1609.02907, eq. 2 and sec. 2.2. The mean: e.g. Hamilton 2020,
-    "Graph Representation Learning", sec. 5.2.
+    References
+    ----------
+    Kipf & Welling 2017, arXiv:1609.02907, eq. 2 and sec. 2.2. The mean: e.g. Hamilton 2020, "Graph Representation
+    Learning", sec. 5.2.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges")

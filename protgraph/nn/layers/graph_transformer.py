@@ -42,8 +42,10 @@ class GraphTransformer(GraphLayer, AttentionMixin):
     dropout : float
         Dropout probability of attention weights.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_attr`` ``(E, F)`` scalars. Writes: ``h``
-    ``(N, dim)``, ``dim x 0e``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_attr`` ``(E, F)`` scalars.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
     Equal to PyG's TransformerConv(concat=True). No query, key or value is computed per edge: ``q_i · E e_ij`` is
     ``(Eᵀ q_i) · e_ij``, and ``Σ_j α_ij E e_ij`` is ``E Σ_j α_ij e_ij``. A node without neighbors gets ``R h_i``.

@@ -31,8 +31,8 @@ PART = 4096  # edges per chunk on CPU: 4096 × (128 + 3 × 16) float32 are 3 MB
 class GVPLayer(GraphLayer):
     """Geometric vector perceptron of all scalars and vectors that it reads, per node or per edge.
 
-    Embeds features of residues or edges for ``gvp_conv``: ``component("gvp", reads=["edge_rbf", "edge_direction"],
-    irreps="32x0e+1x1o", writes={"h": "edge_attr"})``.
+    Embeds features of residues or edges for ``gvp_conv``:
+    ``component("gvp", reads=["edge_rbf", "edge_direction"], irreps="32x0e+1x1o", writes={"h": "edge_attr"})``.
 
     Parameters
     ----------
@@ -47,8 +47,10 @@ class GVPLayer(GraphLayer):
     norm : bool
         Normalize the output. A single vector channel is not normalized, because its length carries its weight.
 
-    Notes ----- Reads (variadic): real fields, e.g. ``h`` ``(N, D)`` or ``orientation`` ``(N, 2, 3)``. Writes: ``h``
-    ``(N, irreps)``.
+    Notes
+    -----
+    Reads (variadic): real fields, e.g. ``h`` ``(N, D)`` or ``orientation`` ``(N, 2, 3)``.
+    Writes: ``h`` ``(N, irreps)``.
 
     References
     ----------

@@ -23,9 +23,12 @@ class Invariants(GraphLayer):
     fields : mapping of str to FieldSpec
         Specs of the wired input fields, by local name.
 
-    Notes ----- Reads: ``h`` ``(N, D)``, any irreps, or a field of shape ``(N, V, 3)``, e.g. ``orientation``. Writes:
-    ``h`` ``(N, M)``, ``M x 0e``, one column per channel. Pseudoscalars (0o) are kept, so the output is chiral if there
-    are some. The gradient is 0 where a vector is 0.
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps, or a field of shape ``(N, V, 3)``, e.g. ``orientation``.
+    Writes: ``h`` ``(N, M)``, ``M x 0e``, one column per channel.
+
+    Pseudoscalars (0o) are kept, so the output is chiral if there are some. The gradient is 0 where a vector is 0.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h",)

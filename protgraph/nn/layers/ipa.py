@@ -44,10 +44,12 @@ class IPA(GraphLayer):
     unit : float
         Unit of length of points, Å.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Optional: ``frame`` ``(N, 3, 3)``, axes as rows, and
-    ``pos`` ``(N, 3)``, Å, without which all residues are at the origin with the identity; ``pair`` ``(P, D)`` scalars
-    or, instead, ``edges`` and ``edge_attr`` ``(E, D)`` scalars. Writes: ``h`` ``(N, dim)``, ``dim x 0e``, chiral: a
-    frame is right-handed in a mirror image too.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Optional: ``frame`` ``(N, 3, 3)``, axes as rows, and ``pos``
+    ``(N, 3)``, Å, without which all residues are at the origin with the identity; ``pair`` ``(P, D)`` scalars or,
+    instead, ``edges`` and ``edge_attr`` ``(E, D)`` scalars.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``, chiral: a frame is right-handed in a mirror image too.
 
     ``|a − b|²`` is expanded to ``|b|² − 2 a·b`` (``|a|²`` is constant over j), which turns it into dot-product
     attention with longer queries and keys. Only z is larger than heads × pairs. Positions are centered first, which
@@ -111,13 +113,9 @@ class IPA(GraphLayer):
         state = {name.replace(".linear.", "."): value for name, value in state_dict.items()}
         state.pop("linear_b.bias")  # cancelled by the softmax
         heads, (queries, width) = len(state["head_weights"]), state["linear_q.weight"].shape
-        names = (
-            "frame",
-            "pos",
-            "proteins",
-            *(("edges",) if check_choice("pairs", pairs, ("pair", "edge_attr")) != "pair" else ()),
-        )
-        level = "pair" if pairs == "pair" else "edge"
+        on_edges = check_choice("pairs", pairs, ("pair", "edge_attr")) == "edge_attr"
+        names = ("frame", "pos", "proteins", *(["edges"] if on_edges else []))
+        level = "edge" if on_edges else "pair"
         fields = {name: field(name) for name in names} | {"h": FieldSpec("h", "node", f"{width}x0e")}
         fields[pairs] = FieldSpec(pairs, level, f"{state['linear_b.weight'].size(1)}x0e")
         layer = cls(

@@ -34,8 +34,10 @@ class IrrepsLinear(GraphLayer):
     irreps : str
         Output irreps, e.g. ``"64x0e+16x1o"``; each must be among those read.
 
-    Notes ----- Reads (variadic): real fields, e.g. ``h`` ``(N, irreps)`` or ``orientation`` ``(N, 2, 3)``. Writes:
-    ``h`` ``(N, irreps)``.
+    Notes
+    -----
+    Reads (variadic): real fields, e.g. ``h`` ``(N, irreps)`` or ``orientation`` ``(N, 2, 3)``.
+    Writes: ``h`` ``(N, irreps)``.
 
     References
     ----------
@@ -91,8 +93,13 @@ class IrrepsNorm(GraphLayer):
     eps : float
         ε; zero vectors stay zero.
 
-    Notes ----- Reads: ``h`` ``(N, D)``, any irreps. Writes: ``h``, of the same irreps. Even scalars get mean 0,
-    variance 1, γ and β. Each other block has its own mean square over channels and a γ per channel.
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps.
+    Writes: ``h``, of the same irreps.
+
+    Even scalars get mean 0, variance 1, γ and β. Each other block has its own mean square over channels and a γ per
+    channel.
 
     References
     ----------

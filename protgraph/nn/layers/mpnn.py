@@ -40,14 +40,18 @@ class MPNN(GraphLayer):
     act : str
         Activation function of M and U.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_attr`` ``(E, D)`` scalars. Writes: ``h``
-    ``(N, dim)``, ``dim x 0e``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_attr`` ``(E, D)`` scalars.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
     The first map of M is split: W₁ and W₂ act on nodes, and so does W₄ if ⊕ is linear (sum, mean). Only W₃ and the
     activation are computed on edges.
 
-    References ---------- Gilmer et al. 2017, arXiv:1704.01212, eqs. 1–2, with the message of Battaglia et al. 2016
-    (there sec. 2). Gilmer's matrix-valued message is the layer ``edge_network``.
+    References
+    ----------
+    Gilmer et al. 2017, arXiv:1704.01212, eqs. 1–2, with the message of Battaglia et al. 2016 (there sec. 2). Gilmer's
+    matrix-valued message is the layer ``edge_network``.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges")

@@ -25,8 +25,13 @@ class NormReLU(GraphLayer):
     eps : float
         Lower limit of norms, which makes the map continuous at 0 and limits the amplification of rounding errors.
 
-    Notes ----- Reads: ``h`` ``(N, D)``, any irreps. Writes: ``h``, of the same irreps. LayerNorm runs over the channels
-    of one block. Scalars keep their sign. Equal to NVIDIA's NormSE3 with equal multiplicities and to Fuchs' GNormSE3.
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps.
+    Writes: ``h``, of the same irreps.
+
+    LayerNorm runs over the channels of one block. Scalars keep their sign. Equal to NVIDIA's NormSE3 with equal
+    multiplicities and to Fuchs' GNormSE3.
 
     Deviations: their eps is 6e-8 and 1e-12; NVIDIA's branch for unequal multiplicities is not equivariant and not
     included.

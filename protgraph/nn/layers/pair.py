@@ -29,9 +29,12 @@ class PairEmbed(GraphLayer):
     reach : int
         Largest offset along the sequence with its own embedding.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``seq_pos`` ``(N,)``; ``chain`` ``(N,)``; ``proteins``. Optional:
-    ``edges``, whose pairs get a learned vector; with ``edge_attr`` ``(E, F)`` scalars also ``E e_ij``. Writes: ``pair``
-    ``(P, dim)``, ``dim x 0e``: all ordered pairs of each protein, row-major (i, then j), protein after protein.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``seq_pos`` ``(N,)``; ``chain`` ``(N,)``; ``proteins``. Optional: ``edges``, whose
+    pairs get a learned vector; with ``edge_attr`` ``(E, F)`` scalars also ``E e_ij``.
+    Writes: ``pair`` ``(P, dim)``, ``dim x 0e``: all ordered pairs of each protein, row-major (i, then j), protein after
+    protein.
 
     Pairs of different chains have one embedding, as in AlphaFold-Multimer.
 
@@ -92,9 +95,9 @@ class OuterProductMean(GraphLayer):
     -----
     Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Writes: ``pair`` ``(P, dim)``, ``dim x 0e``.
 
-    The paper's mean is over the sequences of an alignment; here there is one. ``W (a_i ⊗ b_j)`` is computed as ``(W
-    a_i) b_j``, so that no pair has hidden² numbers. Parameters have the names of OpenFold's; its division by ``count +
-    0.001`` is omitted.
+    The paper's mean is over the sequences of an alignment; here there is one. ``W (a_i ⊗ b_j)`` is computed as
+    ``(W a_i) b_j``, so that no pair has hidden² numbers. Parameters have the names of OpenFold's; its division by
+    ``count + 0.001`` is omitted.
 
     References
     ----------

@@ -31,9 +31,12 @@ class Position(GraphLayer):
     max_len : int
         Number of learned positions.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``seq_pos`` ``(N,)`` int64, which counts unresolved residues;
-    ``proteins``. Optional: ``chain`` ``(N,)``: chains follow each other with
-    :data:`~protgraph.nn.positional_encoding.CHAIN_GAP` positions between them. Writes: ``h`` ``(N, C)``, ``C x 0e``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``seq_pos`` ``(N,)`` int64, which counts unresolved residues; ``proteins``.
+    Optional: ``chain`` ``(N,)``: chains follow each other with :data:`~protgraph.nn.positional_encoding.CHAIN_GAP`
+    positions between them.
+    Writes: ``h`` ``(N, C)``, ``C x 0e``.
 
     Rotary positions and offset biases are options of the attention layers.
 

@@ -39,8 +39,11 @@ class PygConv(GraphLayer):
         Further arguments by name. For a network (``nn``, ``local_nn``, …) give the widths of a perceptron, input and
         output included: ``conv="GINConv", options={"nn": [64, 128, 64]}``.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_attr`` ``(E, D)`` scalars, ``edge_weight``
-    ``(E, 1)`` and ``pos`` ``(N, 3)``, Å, to be wired if and only if the convolution takes them. Writes: ``h``, scalars.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``edges``. Optional: ``edge_attr`` ``(E, D)`` scalars, ``edge_weight`` ``(E, 1)``
+    and ``pos`` ``(N, 3)``, Å, to be wired if and only if the convolution takes them.
+    Writes: ``h``, scalars.
 
     The convolution runs once on a graph of three nodes when it is built, so that an invalid choice fails there. A
     convolution on raw positions is not rotation-equivariant; the conformity suite reports it.

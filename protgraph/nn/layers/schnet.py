@@ -38,16 +38,22 @@ class SchNet(GraphLayer):
     cutoff : float
         d_c, Å. Neighbors beyond it have no effect; should be at least the length of the edges.
 
-    Notes ----- Reads: ``h`` ``(N, C)`` scalars; ``edges``; ``edge_dist`` ``(E, 1)``, Å. Optional: ``edge_attr`` ``(E,
-    D)`` scalars, which F reads besides the distance. Writes: ``h`` ``(N, dim)``, ``dim x 0e``. The skip connection ``h
-    + h'`` is the layer ``add``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars; ``edges``; ``edge_dist`` ``(E, 1)``, Å. Optional: ``edge_attr`` ``(E, D)`` scalars,
+    which F reads besides the distance.
+    Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
+
+    The skip connection ``h + h'`` is the layer ``add``.
 
     Equal to PyG's InteractionBlock if all edges are shorter than the cutoff. Beyond it PyG's cosine rises again, and
     its graph keeps 32 neighbors per node by order of index, an error of 5e-3 in invariance. Deviations from the paper,
     as in PyG: the cutoff function; edges instead of all pairs; no activation after the second map of F's perceptron.
 
-    References ---------- Schütt et al. 2018, J. Chem. Phys. 148, 241722, arXiv:1712.06113, sec. II (continuous-filter
-    convolutions, filter generation, interaction blocks); Schütt et al. 2017, arXiv:1706.08566, eq. 2.
+    References
+    ----------
+    Schütt et al. 2018, J. Chem. Phys. 148, 241722, arXiv:1712.06113, sec. II (continuous-filter convolutions, filter
+    generation, interaction blocks); Schütt et al. 2017, arXiv:1706.08566, eq. 2.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges", "edge_dist")

@@ -51,8 +51,11 @@ class SE3Conv(GraphLayer):
     backend : {"e3nn", "cuequivariance"}
         Implementation of the tensor product.
 
-    Notes ----- Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr``
-    ``(E, F)`` scalars. Writes: ``h`` ``(N, irreps)``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr`` ``(E, F)``
+    scalars.
+    Writes: ``h`` ``(N, irreps)``.
 
     Deviation from the paper: neighbors are averaged, as in its code.
 

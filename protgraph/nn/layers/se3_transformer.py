@@ -63,8 +63,11 @@ class SE3Transformer(GraphLayer):
     backend : {"e3nn", "cuequivariance"}
         Implementation of the tensor product.
 
-    Notes ----- Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr``
-    ``(E, F)`` scalars. Writes: ``h`` ``(N, irreps)``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr`` ``(E, F)``
+    scalars.
+    Writes: ``h`` ``(N, irreps)``.
 
     D is the dimension of the keys, all heads together, as in both published codes. In mode "channelwise" keys and
     values are linear maps of one product z_ij, and both maps are taken on nodes: ``<q_i, W_K z_ij> = <W_Kᵀ q_i, z_ij>``
@@ -73,8 +76,10 @@ class SE3Transformer(GraphLayer):
     Deviations from the paper: the skip connection is NVIDIA's, a linear map of attention and h; a gate follows; O(3)
     unless ``parity=False``; mode "channelwise".
 
-    References ---------- Fuchs, Worrall, Fischer & Welling 2020, arXiv:2006.10503, eqs. 10–12. Weights of NVIDIA's
-    SE3Transformer load through :func:`protgraph.nn.layers.se3_reference.from_reference`.
+    References
+    ----------
+    Fuchs, Worrall, Fischer & Welling 2020, arXiv:2006.10503, eqs. 10–12. Weights of NVIDIA's SE3Transformer load
+    through :func:`protgraph.nn.layers.se3_reference.from_reference`.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edge_vec", "edges")

@@ -52,8 +52,11 @@ class TFN(GraphLayer):
     backend : {"e3nn", "cuequivariance"}
         Implementation of the tensor product.
 
-    Notes ----- Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr``
-    ``(E, F)`` scalars, which R reads instead of its Bessel basis. Writes: ``h`` ``(N, irreps)``.
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr`` ``(E, F)``
+    scalars, which R reads instead of its Bessel basis.
+    Writes: ``h`` ``(N, irreps)``.
 
     The sum over neighbors is linear and is taken before channels are mixed, so that no edge has a message of the
     output's width or (mode "full") a weight matrix. Coincident nodes have direction 0 and interact through Y_0 only.
@@ -62,8 +65,10 @@ class TFN(GraphLayer):
     path normalization of e3nn. With ``edge_vec`` = pos[j] − pos[i], odd filters have the opposite sign of the paper's
     r_ij, which the weights absorb.
 
-    References ---------- Thomas et al. 2018, arXiv:1802.08219, eqs. 4–7. Mode "full": Joshi et al. 2023,
-    arXiv:2301.09308, and its code geometric-gnn-dojo. Normalization: Geiger & Smidt 2022, arXiv:2207.09453.
+    References
+    ----------
+    Thomas et al. 2018, arXiv:1802.08219, eqs. 4–7. Mode "full": Joshi et al. 2023, arXiv:2301.09308, and its code
+    geometric-gnn-dojo. Normalization: Geiger & Smidt 2022, arXiv:2207.09453.
 
     Examples
     --------

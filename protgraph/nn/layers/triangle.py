@@ -27,8 +27,8 @@ ENTRY_POINTS = {
 class TriangleMultiplication(GraphLayer):
     """Triangle multiplication (Jumper et al. 2021): ``z'_ij = g_ij ⊙ W norm( Σ_k a_ik ⊙ b_jk )`` for outgoing edges.
 
-    For incoming edges ``Σ_k a_ki ⊙ b_kj``. ``a = sigmoid(G_a x) ⊙ A x``, b likewise, ``g = sigmoid(G x)``, with ``x =
-    norm(z)``.
+    For incoming edges ``Σ_k a_ki ⊙ b_kj``. ``a = sigmoid(G_a x) ⊙ A x``, b likewise, ``g = sigmoid(G x)``, with
+    ``x = norm(z)``.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ class TriangleAttention(GraphLayer):
 
     ``z'_ij = W ‖_heads g_ij ⊙ Σ_k softmax_k( q_ij·k_ik / √d + b_jk ) v_ik``.
 
-    Around the ending node, the same on transposed pairs. q, k, v, b and ``g = sigmoid(G x)`` are linear in ``x =
-    norm(z)``.
+    Around the ending node, the same on transposed pairs. q, k, v, b and ``g = sigmoid(G x)`` are linear in
+    ``x = norm(z)``.
 
     Parameters
     ----------
