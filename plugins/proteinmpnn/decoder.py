@@ -155,7 +155,7 @@ class ProteinMPNNDecoder(Decoder):
         for now, before in zip(state.of_source, state.undecoded, strict=True):
             now[rows] = before[rows % state.num_nodes]
 
-    def step(self, state: DecoderCache, rows: Tensor) -> Tensor:
+    def decode_step(self, state: DecoderCache, rows: Tensor) -> Tensor:
         node = rows % state.num_nodes
         around = state.neighbor.index_select(0, node) + (rows - node)[:, None]  # (R, K)
         h = state.h.index_select(0, node)

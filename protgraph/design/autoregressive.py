@@ -192,7 +192,7 @@ class _Run:
     def step(self, nodes: Tensor, rows: Tensor, closes: Tensor | None) -> None:
         """Compute one row of some copies, and sample types where a group is complete."""
         decoder = self.decoding.decoder
-        h = decoder.step(self.state, rows)
+        h = decoder.decode_step(self.state, rows)
         self.h.index_copy_(0, rows, h)
         logits = self.decoding.head(h)
         if closes is not None:

@@ -41,7 +41,7 @@ class OneShotDecoder:
     def reset(self, state: _OneShotState, rows: Tensor) -> None:
         """Do nothing: rows do not depend on decoded residues."""
 
-    def step(self, state: _OneShotState, rows: Tensor) -> Tensor:
+    def decode_step(self, state: _OneShotState, rows: Tensor) -> Tensor:
         return state.h.index_select(0, rows % state.num_nodes)
 
     def commit(self, state: _OneShotState, rows: Tensor, types: Tensor) -> None:

@@ -33,8 +33,8 @@ class Decoder(GraphLayer):
 
     ``aatype`` holds the types. ``decoding_rank`` gives the order: row i depends on the type of j if the rank of j is
     lower. :meth:`forward` computes all rows at once from known types (teacher forcing). To sample types, compute rows
-    one by one: :meth:`start` computes what no type changes, :meth:`step` computes one row per copy, and :meth:`commit`
-    makes the sampled types visible to later rows. Both ways give the same numbers.
+    one by one: :meth:`start` computes what no type changes, :meth:`decode_step` computes one row per copy, and
+    :meth:`commit` makes the sampled types visible to later rows. Both ways give the same numbers.
 
     Rows of a state are numbered ``copy · N + node``.
     """
@@ -58,7 +58,7 @@ class Decoder(GraphLayer):
         """Mark rows ``(R,)`` as not decoded."""
 
     @abstractmethod
-    def step(self, state: DecoderState, rows: Tensor) -> Tensor:
+    def decode_step(self, state: DecoderState, rows: Tensor) -> Tensor:
         """Compute rows ``(R, C)`` from what is decoded so far.
 
         Marks the rows as visited: neighbors may use their features, not yet their types. The rows must not be
