@@ -108,6 +108,13 @@ def test_every_package_has_a_level() -> None:
     assert {package_of(path) for path in modules("protgraph")} <= set(LEVEL)
 
 
+def test_the_architecture_page_lists_every_package_at_its_level() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| ([^(|]+)", page, flags=re.M)
+    listed = {name: int(level) for level, names in rows for name in re.findall(r"`(\w+)`", names)}
+    assert listed == {name: level for name, level in LEVEL.items() if not name.startswith("__")}
+
+
 def test_packages_import_only_from_lower_levels() -> None:
     wrong = []
     for path in modules("protgraph"):

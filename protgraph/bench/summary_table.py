@@ -181,7 +181,7 @@ def _markdown(task: str, group: Sequence[Summary], baselines: Sequence[str]) -> 
     best = [_best(group, m, modes.get(m)) if split == "test" else None for m, split in columns]
     head = ["model", *(m if split == "test" else f"{split} {m}" for m, split in columns)]
     head = [f"{name} {_ARROWS[modes[name]]}" if name in modes else name for name in head]
-    head += ["seeds", "parameters", "residues/s", "memory, MiB", "s per run"]
+    head += ["seeds", "parameters", "residues per second", "memory, MiB", "seconds per run"]
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
     for s in group:
         cells = [s.of(m, split).text() for m, split in columns]
@@ -228,8 +228,8 @@ def csv_table(summaries: Sequence[Summary], baselines: Sequence[str] = ()) -> st
             "parameters": s.parameters if s.seeds else "",
         }
         spreads = {f"{split}_{m}": spread for split, metrics in s.splits.items() for m, spread in metrics.items()}
-        for name in ("residues_per_second", "peak_memory_mib", "seconds"):
-            spreads[name] = getattr(s, name)
+        spreads |= {"residues_per_second": s.residues_per_second, "peak_memory_mib": s.peak_memory_mib}
+        spreads["seconds_per_run"] = s.seconds
         for name, spread in spreads.items():
             line |= {f"{name}_mean": spread.mean, f"{name}_sd": spread.sd}
         lines.append({k: "" if isinstance(v, float) and math.isnan(v) else v for k, v in line.items()})

@@ -1,0 +1,149 @@
+"""Tests of all Markdown pages: Python blocks run, commands and their options exist, links have a target."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import protgraph as pg
+from protgraph.cli.app import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("plugins/*/README.md")),
+    *sorted(ROOT.glob("datasets/*/README.md")),
+]
+#: Small entries, enough for three splits.
+STRUCTURES = ("1ubq", "1ajj", "134l", "1fas", "1bo0", "1rx4", "1gya", "2fvv", "1rxz", "4qyf")
+#: Checkpoint of an example → model and task.
+CHECKPOINTS = {
+    "trained.safetensors": ("transformer", "secondary_structure"),
+    "gpt.safetensors": ("gpt", "next_residue"),
+}
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT).with_suffix(""))
+
+
+def blocks(language: str, page: Path) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def python_blocks() -> Iterator[object]:
+    for page in PAGES:
+        for number, block in enumerate(blocks("python", page), 1):
+            yield pytest.param(block, id=f"{name_of(page)}-{number}")
+
+
+def commands() -> Iterator[object]:
+    """Yield the words of every ``protgraph …`` line of the console blocks, comments left out."""
+    for page in PAGES:
+        lines = [line for block in (*blocks("console", page), *blocks("sh", page)) for line in block.splitlines()]
+        split = [line.removeprefix("$ ").split("#")[0].split() for line in lines]
+        for number, words in enumerate([words for words in split if words[:1] == ["protgraph"]], 1):
+            yield pytest.param(words[1], words[2:], id=f"{name_of(page)}-{number}-{words[1]}")
+
+
+@pytest.fixture(scope="module")
+def user_folder(tmp_path_factory: pytest.TempPathFactory, structures_dir: Path) -> Path:
+    """Return a folder with the files that the examples name."""
+    folder = tmp_path_factory.mktemp("documentation")
+    (folder / "my_structures").mkdir()
+    for name in STRUCTURES:
+        shutil.copy(structures_dir / f"{name}.bcif", folder / "my_structures")
+    ubiquitin = (structures_dir / "1ubq.bcif").read_bytes()  # the format is detected from the content
+    (folder / "1ubq.bcif").write_bytes(ubiquitin)
+    (folder / "1ubq.cif").write_bytes(ubiquitin)
+    (folder / "1ubq.cif.gz").write_bytes(gzip.compress(ubiquitin, mtime=0))
+    (folder / "my.fasta").write_text(">a\nMKTAYIAKQRQISFVKSHFSRQ\n", encoding="utf-8")
+    with (folder / "labels.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["file", "chain", "res_id", "ins_code", "site"])
+        for name in STRUCTURES:
+            r = pg.clean(pg.load_structure(structures_dir / f"{name}.bcif"))
+            keys = zip(r.chain.tolist(), r.res_id.tolist(), r.ins_code.tolist(), strict=True)
+            rows.writerows([name, *key, int(number % 7 == 0)] for number, key in enumerate(keys))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def write_checkpoint(user_folder: Path) -> Callable[[str], None]:
+    """Return a function that trains the model of an example for one epoch, once."""
+
+    @cache
+    def write(name: str) -> None:
+        config = pg.FitConfig(epochs=1, device="cpu")
+        model, task = CHECKPOINTS[name]
+        pg.fit(model, user_folder / "my_structures", task, config=config, cache=user_folder / "cache").save(
+            user_folder / name
+        )
+
+    return write
+
+
+@pytest.mark.parametrize("block", python_blocks())
+def test_every_python_block_runs(block, user_folder, write_checkpoint, request):
+    for name in CHECKPOINTS:
+        if name in block:
+            write_checkpoint(name)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    if "paragraph" in block:
+        published = request.getfixturevalue("shared_data") / "weights" / "paragraph"
+        shutil.copy(published / "4edw.pdb", user_folder)
+        environment["PROTGRAPH_PARAGRAPH"] = str(published)
+    done = subprocess.run(
+        [sys.executable, "-c", block], cwd=user_folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@cache
+def help_of(command: str) -> str:
+    wide = os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}
+    program = [sys.executable, "-m", "protgraph.cli.app", command, "--help"]
+    return subprocess.run(program, capture_output=True, text=True, env=wide, check=True).stdout
+
+
+@pytest.mark.parametrize(("command", "words"), commands())
+def test_every_command_exists_and_takes_the_options_shown(command, words):
+    assert command in COMMANDS
+    for option in (word.split("=")[0] for word in words if word.startswith("-")):
+        assert re.search(rf"(?<![\w-]){option}(?![\w-])", help_of(command)), f"{option} is not an option of {command}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example_and_is_on_the_page(command):
+    assert "Example" in help_of(command)
+    page = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
+    assert f"protgraph {command}" in page or command in ("new-plugin", "speed")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_to_a_page_has_a_target(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
