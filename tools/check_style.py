@@ -47,6 +47,9 @@ QUOTED = re.compile(r"add_aromatic_sulphur_interactions")
 #: A docstring that begins so describes by a relative clause what an imperative or a noun phrase would name.
 RELATIVE = re.compile(r"(What|Whether|Which|How|Where|Who)\b(?!.*\?)")
 
+#: Title of a docstring section with its underline on the same line, as a text editor's reflow leaves it.
+JOINED_TITLE = re.compile(r"^\s*([A-Z][a-z ]+) (-{4,}|={4,})", re.MULTILINE)
+
 Finding = tuple[Path, int, str]
 
 
@@ -84,6 +87,13 @@ def relative_titles(path: Path) -> Iterator[Finding]:
                               for d in getattr(item, "decorator_list", []))  # fmt: skip
             if RELATIVE.match(first) and not is_property:
                 yield path, getattr(item, "lineno", 1), f"docstring begins with {first.split()[0]!r}"
+
+
+def joined_titles(path: Path) -> Iterator[Finding]:
+    """Yield section titles that are joined with their underline, so that no tool sees the section."""
+    source = path.read_text(encoding="utf-8")
+    for match in JOINED_TITLE.finditer(source):
+        yield path, source.count("\n", 0, match.start(1)) + 1, f"section title {match[1]!r} and underline on one line"
 
 
 def words_in_pages() -> Iterator[Finding]:
@@ -178,6 +188,7 @@ def findings(*, with_help: bool = True) -> Iterator[Finding]:
         yield from function_lengths(path)
         yield from layer_lengths(path)
         yield from relative_titles(path)
+        yield from joined_titles(path)
     yield from words_in_pages()
     if with_help:
         yield from words_in_help()

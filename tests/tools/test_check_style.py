@@ -59,3 +59,8 @@ def test_long_functions_and_modules_are_found(tmp_path: Path, monkeypatch: pytes
 def test_relative_clauses_as_titles_are_found(tmp_path: Path) -> None:
     path = write(tmp_path, '"""What a module holds."""\n\n\ndef f():\n    """Return x."""\n')
     assert [text for *_, text in check_style.relative_titles(path)] == ["docstring begins with 'What'"]
+
+
+def test_section_titles_joined_with_their_underline_are_found(tmp_path: Path) -> None:
+    path = write(tmp_path, '"""Module.\n\nNotes ----- Reads: h.\n\nReferences\n----------\nA paper.\n"""\n')
+    assert [(line, text.split("'")[1]) for _, line, text in check_style.joined_titles(path)] == [(3, "Notes")]
