@@ -1,4 +1,9 @@
-"""Line graph, whose nodes are edges: adjacent edges and the angles between them."""
+"""Line graph, whose nodes are edges: adjacent edges and the angles between them.
+
+Not PyG's ``LineGraph``: it has no angles, loops over edges in Python, 10× the time of ``angle_bins``, and numbers edges
+by source but keeps ``edge_attr`` in the order of the input (PyG 2.8.1, one thread, 2,048 nodes × 30 neighbors,
+2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from protgraph import Edges
 
 __all__ = ["vector_angle", "angle_bins", "angle_bin_sum"]
 
-# Elements of a block of pairs of edges on the CPU: 4 MB float32 fit the cache.
+#: Elements of a block of pairs of edges on the CPU: 4 MB float32 fit the cache.
 _CHUNK = 2**20
 
 
@@ -27,7 +32,7 @@ def angle_bins(edges: Edges, vec: Tensor, bins: int) -> Tensor:
     bins : int
         Number of bins B of 0 … π.
 
-    Reangles
+    Returns
     -------
     Tensor
         ``(E, K, B)``, 1 at the bin of ∠(x_i - x_j, x_k - x_j); column k of row e is the k-th incoming edge of the
