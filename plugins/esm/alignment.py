@@ -106,7 +106,7 @@ def split_windows(length: int, *, max_len: int, long: str, what: str = "a chain"
 
     Examples
     --------
-    >>> [(w.start, w.stop, w.keep.start, w.keep.stop) for w in windows(10, max_len=4, long="chunk")]
+    >>> [(w.start, w.stop, w.keep.start, w.keep.stop) for w in split_windows(10, max_len=4, long="chunk")]
     [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 7), (6, 10, 7, 10)]
     """
     if length <= max_len:

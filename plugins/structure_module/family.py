@@ -8,9 +8,7 @@ __all__ = ["FAMILY"]
 ENTRY_POINTS = {"protgraph.models": {"structure_module": "FAMILY"}}
 
 
-def _network(
-    name: str, *, dim: int = 64, pair: int = 16, heads: int = 4, blocks: int = 1, depth: int = 3
-) -> ModelSpec:
+def _network(name: str, *, dim: int = 64, pair: int = 16, heads: int = 4, blocks: int = 1, depth: int = 3) -> ModelSpec:
     """Return ``blocks`` of pair updates, then ``depth`` iterations of algorithm 20 with separate weights."""
     pairs = {"pair": "pair"}
     layers: list[ComponentSpec | str] = [
