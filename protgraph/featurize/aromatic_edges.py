@@ -9,8 +9,9 @@ import numpy as np
 from protgraph.data.graph.conformity import Conformity
 from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
-from protgraph.structure.chemistry.functional_groups import aromatic_rings, atom_mask, close_point_pairs
+from protgraph.structure.chemistry.functional_groups import aromatic_rings, atom_mask
 from protgraph.structure.neighbors import search as neighbors
+from protgraph.structure.neighbors.search import close_pairs_between
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import squared, unit
 
@@ -69,7 +70,7 @@ class Aromatic(_RingPairs):
 
     def pairs(self, residues: Residues) -> np.ndarray:
         rings = aromatic_rings(residues)
-        i, j = close_point_pairs(rings.center, rings.center, self.high)
+        i, j = close_pairs_between(rings.center, rings.center, self.high)
         far = squared(rings.center[i] - rings.center[j]) >= self.low * self.low
         return rings.residue[np.stack([i[far], j[far]])]
 
@@ -105,7 +106,7 @@ class PiStacking(_RingPairs):
 
     def pairs(self, residues: Residues) -> np.ndarray:
         rings = aromatic_rings(residues, _PI)
-        i, j = close_point_pairs(rings.center, rings.center, self.cutoff)
+        i, j = close_pairs_between(rings.center, rings.center, self.cutoff)
         i, j = i[i < j], j[i < j]
         line = unit(rings.center[j] - rings.center[i])
         tilt = np.abs((rings.normal[i] * rings.normal[j]).sum(1))  # cosines; the sign of a normal is arbitrary
@@ -165,7 +166,7 @@ class AromaticSulfur(_RingPairs):
 def _to_rings(residues: Residues, names: dict[str, tuple[str, ...]], cutoff: float) -> np.ndarray:
     """Return residues of atoms and of rings with centers within the cutoff, ``(2, P)``."""
     rings, atoms = aromatic_rings(residues, _PI), np.flatnonzero(atom_mask(residues, names))
-    i, j = close_point_pairs(residues.atom_pos[atoms], rings.center, cutoff)
+    i, j = close_pairs_between(residues.atom_pos[atoms], rings.center, cutoff)
     return np.stack([residues.atom_residue[atoms[i]], rings.residue[j]])
 
 

@@ -1,10 +1,10 @@
-"""Lengths and directions of vectors in NumPy arrays."""
+"""Lengths, directions and angles of vectors in NumPy arrays."""
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["length", "squared", "unit"]
+__all__ = ["angle", "length", "squared", "unit"]
 
 
 def squared(v: np.ndarray) -> np.ndarray:
@@ -22,5 +22,14 @@ def length(v: np.ndarray) -> np.ndarray:
 
 def unit(v: np.ndarray) -> np.ndarray:
     """Return ``v / |v|`` along the last axis, ``(…, 3)`` to ``(…, 3)``; 0 where v is 0 or NaN."""
-    length = np.linalg.norm(v, axis=-1, keepdims=True)
-    return np.divide(v, length, out=np.zeros_like(v), where=length > 0)
+    norm = np.linalg.norm(v, axis=-1, keepdims=True)
+    return np.divide(v, norm, out=np.zeros_like(v), where=norm > 0)
+
+
+def angle(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return ``atan2(|u × v|, u·v)``, accurate also near 0 and π, ``(N, 3)`` each to ``(N,)`` radians.
+
+    NaN where u or v is 0 or NaN.
+    """
+    between = np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), (u * v).sum(1))
+    return np.where((u**2).sum(1) * (v**2).sum(1) > 0, between, np.nan)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FolderDataset"]
 
-USUAL = ("train", "val", "test")
+_FIRST = ("train", "val", "test")  # splits, before others
 
 
 class FolderDataset(Dataset):
@@ -104,7 +104,7 @@ class FolderDataset(Dataset):
         self.read_options = read_options or ReadOptions()
         if labels is None and target is None:
             raise DatasetError(f"folder {str(folder)!r}: give a label table or the target of a task without one")
-        proteins = open_folder(folder, look=fingerprint)
+        proteins = open_folder(folder, fingerprint=fingerprint)
         index = index_folder(proteins) if labels is None else index_table(proteins, read_label_table(labels), where)
         used = [] if target is not None else _select_columns(index.table, columns, where)
         self._keys, self._values = index.keys, None
@@ -129,7 +129,7 @@ class FolderDataset(Dataset):
 
     @property
     def has_labels(self) -> bool:
-        """Whether the labels are from the table."""
+        """True if the labels are from the table."""
         return self._values is not None
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:
@@ -205,5 +205,5 @@ def _version(
 def _counts(examples: list[Example]) -> dict[str, SplitCount]:
     """Count the proteins of each split; train, val and test come first."""
     splits = [e.split for e in examples]
-    order = [s for s in USUAL if s in splits] + sorted(set(splits) - set(USUAL))
+    order = [s for s in _FIRST if s in splits] + sorted(set(splits) - set(_FIRST))
     return {split: SplitCount(splits.count(split)) for split in order}

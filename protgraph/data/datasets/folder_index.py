@@ -10,11 +10,12 @@ from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.label_table import LabelTable, parse_residue_numbers
 from protgraph.data.datasets.protein_files import ProteinFile, ProteinFolder, source_ids
 from protgraph.errors import LabelError
+from protgraph.structure.residues.identity import residue_ids
 
 __all__ = ["FolderIndex", "index_folder", "index_table", "label_columns"]
 
-IDENTITY = ("file", "id", "chain", "res_id", "ins_code")
-KEYS = (*IDENTITY, "split", "cluster")
+_IDENTITY = ("file", "id", "chain", "res_id", "ins_code")
+_KEYS = (*_IDENTITY, "split", "cluster")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +40,13 @@ class FolderIndex:
 
     @property
     def is_per_residue(self) -> bool:
-        """Whether the labels are per residue."""
+        """True if the labels are per residue."""
         return bool(self.keys)
 
 
 def label_columns(table: LabelTable) -> list[str]:
     """Return the columns that are labels."""
-    return [column for column in table if column not in KEYS]
+    return [column for column in table if column not in _KEYS]
 
 
 def index_folder(folder: ProteinFolder) -> FolderIndex:
@@ -87,12 +88,11 @@ def _row_names(files: list[str], chains: list[str], keys: tuple[np.ndarray, ...]
     """Return a readable name per row: ``1ubq.pdb``, ``1ubq.pdb chain A``, ``1ubq.pdb A:42``."""
     if not keys:
         return [f"{file} chain {chain}" if chain else file for file, chain in zip(files, chains, strict=True)]
-    residues = zip(*(key.tolist() for key in keys), strict=True)
-    return [f"{file} {c}:{r}{i}" for file, (c, r, i) in zip(files, residues, strict=True)]
+    return [f"{file} {residue}" for file, residue in zip(files, residue_ids(*keys), strict=True)]
 
 
 def _no_duplicates(names: list[str], table: LabelTable, where: str) -> None:
-    values = [column for name, column in table.items() if name not in IDENTITY]
+    values = [column for name, column in table.items() if name not in _IDENTITY]
     seen: dict[str, int] = {}
     for row, name in enumerate(names):
         first = seen.setdefault(name, row)

@@ -11,14 +11,16 @@ import numpy as np
 
 from protgraph.data.datasets.card import SplitCount
 from protgraph.errors import LabelError
+from protgraph.structure.residues.identity import residue_ids
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.target import Target
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Labels", "ProteinLabels", "ResidueLabels", "absent_residues_error", "align", "count_example"]
+__all__ = ["SHOWN", "Labels", "ProteinLabels", "ResidueLabels", "absent_residues_error", "align", "count_example"]
 
-SHOWN = 5  # number of absent residues listed in an error
+SHOWN = 5
+"""Number of absent residues or files listed in an error."""
 
 
 class Labels(ABC):
@@ -77,7 +79,7 @@ class ResidueLabels(Labels):
     @property
     def ids(self) -> list[str]:
         """Residue identifiers: ``"A:42"``, or ``"H:100B"`` with insertion code B."""
-        return _ids(self.chain, self.res_id, self.ins_code)
+        return residue_ids(self.chain, self.res_id, self.ins_code)
 
     def absent(self, residues: Residues) -> np.ndarray:
         """Return ``(R,)`` bool, True for labels of residues that are absent."""
@@ -176,10 +178,6 @@ def _canonical(values: np.ndarray) -> np.ndarray:
         return values.astype(np.int64)
     values = values.astype(np.float32)
     return values[:, None] if values.ndim == 1 else values
-
-
-def _ids(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> list[str]:
-    return [f"{c}:{r}{i}" for c, r, i in zip(chain, res_id, ins_code, strict=True)]
 
 
 def _keys(*parts: ResidueLabels | Residues) -> list[np.ndarray]:

@@ -13,7 +13,7 @@ from protgraph.data.datasets.fingerprint import Fingerprint, chain_digests, fing
 from protgraph.data.datasets.labels import SHOWN
 from protgraph.data.store.graph_store import GraphStore, is_store
 from protgraph.errors import DatasetError, LabelError
-from protgraph.structure.io.fasta import is_fasta
+from protgraph.structure.io.sniff import is_fasta
 from protgraph.structure.io.sources import SUFFIXES, is_protein_file
 
 if TYPE_CHECKING:
@@ -123,24 +123,24 @@ class ProteinFolder(ABC):
 
 
 def open_folder(
-    path: str | Path | GraphStore, *, look: Callable[[Path], Fingerprint] = fingerprint_file
+    path: str | Path | GraphStore, *, fingerprint: Callable[[Path], Fingerprint] = fingerprint_file
 ) -> ProteinFolder:
     """Return the proteins of a folder of files or of a graph store.
 
     Parameters
     ----------
     path : str, Path or GraphStore
-    look : callable
-        Return the fingerprint of a file.
+    fingerprint : callable
+        Function of a path that returns its :class:`Fingerprint`, e.g. from a cache.
 
     Raises
     ------
     DatasetError
-        The folder does not exist.
+        The folder does not exist, or the store has no residues.
     """
     if isinstance(path, GraphStore) or is_store(path):
         return _StoreFolder(path if isinstance(path, GraphStore) else GraphStore(path))
-    return _FileFolder(Path(path), look)
+    return _FileFolder(Path(path), fingerprint)
 
 
 def source_ids(proteins: Sequence[ProteinFile]) -> list[str]:
@@ -152,12 +152,12 @@ def source_ids(proteins: Sequence[ProteinFile]) -> list[str]:
 class _FileFolder(ProteinFolder):
     """Folder of structure and FASTA files; its subfolders are not searched."""
 
-    def __init__(self, path: Path, look: Callable[[Path], Fingerprint]) -> None:
+    def __init__(self, path: Path, fingerprint: Callable[[Path], Fingerprint]) -> None:
         if not path.is_dir():
             raise DatasetError(f"no folder of structures at {str(path)!r}")
-        self.path, self._look = path, look
+        self.path, self._fingerprint_file = path, fingerprint
         self._files = sorted(p for p in path.iterdir() if is_protein_file(p) and p.is_file())
-        self._prints: dict[Path, Fingerprint] = {}
+        self._fingerprints: dict[Path, Fingerprint] = {}
 
     def groups(self, names: Iterable[str] | None = None) -> dict[str, list[ProteinFile]]:
         chosen = None if names is None else set(names)
@@ -174,23 +174,23 @@ class _FileFolder(ProteinFolder):
         return {path.name: self._proteins(path, chosen) for path in files}
 
     def fingerprint(self, example: Example) -> Fingerprint:
-        return self._print(example.path)
+        return self._cached(example.path)
 
     def _proteins(self, path: Path, names: set[str] | None) -> list[ProteinFile]:
         """Return one protein of a structure file; of a FASTA file, each record.
 
         A file is opened once, by its fingerprint; files that a table does not name are only sniffed.
         """
-        is_used = names is None or path in self._prints or path.name in names or _stem(path) in names
+        is_used = names is None or path in self._fingerprints or path.name in names or _stem(path) in names
         if not is_used and not is_fasta(path):
             return [ProteinFile(path)]
-        records = self._print(path).records
+        records = self._cached(path).records
         return [ProteinFile(path)] if records is None else [ProteinFile(path, record) for record in records]
 
-    def _print(self, path: Path) -> Fingerprint:
-        if path not in self._prints:
-            self._prints[path] = self._look(path)
-        return self._prints[path]
+    def _cached(self, path: Path) -> Fingerprint:
+        if path not in self._fingerprints:
+            self._fingerprints[path] = self._fingerprint_file(path)
+        return self._fingerprints[path]
 
 
 class _StoreFolder(ProteinFolder):
@@ -214,10 +214,7 @@ class _StoreFolder(ProteinFolder):
 
     def fingerprint(self, example: Example) -> Fingerprint:
         i = self._number[example.record]
-        digests = chain_digests(self._store.residues(i))
-        # of() selects by record: all chains of the protein are one entry unless the example has chains of its own
-        chains = digests if example.chains is None else {c: d for c, d in digests.items() if c in example.chains}
-        return Fingerprint(self._store.checksums[i], chains)
+        return Fingerprint(self._store.checksums[i], chain_digests(self._store.residues(i)))
 
 
 def _by_name(groups: dict[str, list[ProteinFile]]) -> dict[str, list[ProteinFile]]:

@@ -19,7 +19,6 @@ from protgraph.structure.chemistry.functional_groups import (
     atom_mask,
     atoms_by_name,
     close_atom_pairs,
-    close_point_pairs,
     sidechain_mask,
 )
 from protgraph.structure.chemistry.hbond import HBOND_ANGLE, HBOND_DISTANCE, fixed_hydrogens, hydrogen_bonds
@@ -43,7 +42,6 @@ __all__ = [
     "backbone_hbonds",
     "bonds_by_name",
     "close_atom_pairs",
-    "close_point_pairs",
     "covalent_bonds",
     "disulfide_bonds",
     "fixed_hydrogens",

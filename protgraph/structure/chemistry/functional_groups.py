@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
+from protgraph.structure.neighbors.search import close_pairs_between
 from protgraph.structure.residues.alphabet import THREE_LETTER
 from protgraph.structure.residues.residues import BACKBONE, Residues
-from protgraph.structure.vectors import squared, unit
+from protgraph.structure.vectors import unit
 
 __all__ = [
     "ANIONS",
@@ -21,11 +21,8 @@ __all__ = [
     "atom_mask",
     "atoms_by_name",
     "close_atom_pairs",
-    "close_point_pairs",
     "sidechain_mask",
 ]
-
-_MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
 
 ANIONS: Mapping[str, Collection[str]] = {"ASP": ("OD1", "OD2"), "GLU": ("OE1", "OE2")}
 """Side-chain oxygens that share a negative charge."""
@@ -81,19 +78,9 @@ def close_atom_pairs(residues: Residues, some: np.ndarray, others: np.ndarray, c
         ``(2, P)`` int64.
     """
     a, b = np.flatnonzero(some), np.flatnonzero(others)
-    i, j = close_point_pairs(residues.atom_pos[a], residues.atom_pos[b], cutoff)
+    i, j = close_pairs_between(residues.atom_pos[a], residues.atom_pos[b], cutoff)
     pairs = np.stack([a[i], b[j]])
     return pairs[:, residues.atom_residue[pairs[0]] != residues.atom_residue[pairs[1]]]
-
-
-def close_point_pairs(some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
-    """Return index pairs of ``some`` ``(M, 3)`` and ``others`` ``(L, 3)`` within ``cutoff``, ``(2, P)`` int64."""
-    if len(some) == 0 or len(others) == 0:
-        return np.zeros((2, 0), np.int64)
-    some, others = some.astype(np.float64), others.astype(np.float64)
-    near = cKDTree(some).sparse_distance_matrix(cKDTree(others), cutoff * (1 + _MARGIN), output_type="ndarray")
-    pairs = np.stack([near["i"], near["j"]]).astype(np.int64)
-    return pairs[:, squared(some[pairs[0]] - others[pairs[1]]) <= cutoff * cutoff]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from biotite.structure import AtomArray, annotate_sse
 
 from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
 from protgraph.structure.neighbors.compact_fragments import compact_fragments
-from protgraph.structure.residues.chain_breaks import linked_to_next
+from protgraph.structure.residues.chain_breaks import chain_segments, linked_to_next
 from protgraph.structure.residues.residues import Residues
-from protgraph.structure.vectors import unit
+from protgraph.structure.vectors import angle, unit
 
 __all__ = ["p_sea", "sidechain_direction", "trace_angles"]
 
@@ -36,13 +36,10 @@ def trace_angles(residues: Residues) -> np.ndarray:
     ----------
     Kabsch & Sander 1983, doi:10.1002/bip.360221211 (their virtual bond angle and dihedral).
     """
-    ca, segment = residues.pos.astype(np.float64), _segments(residues)
+    ca, segment = residues.pos.astype(np.float64), chain_segments(residues)
     angles = np.full((len(ca), 2), np.nan)
     back, forth = ca[2:-2] - ca[:-4], ca[4:] - ca[2:-2]
-    with np.errstate(invalid="ignore"):
-        kappa = np.arctan2(np.linalg.norm(np.cross(back, forth), axis=1), (back * forth).sum(1))
-    is_defined = (back**2).sum(1) * (forth**2).sum(1) > 0
-    angles[2:-2, 0] = np.where(is_defined & (segment[:-4] == segment[4:]), kappa, np.nan)
+    angles[2:-2, 0] = np.where(segment[:-4] == segment[4:], angle(back, forth), np.nan)
     dihedral = dihedral_angle(ca[:-3], ca[1:-2], ca[2:-1], ca[3:])
     angles[1:-2, 1] = np.where(segment[:-3] == segment[3:], dihedral, np.nan)
     return angles
@@ -96,15 +93,10 @@ def p_sea(residues: Residues) -> np.ndarray:
     n = len(residues)
     trace = AtomArray(n)
     trace.coord = compact_fragments(residues.pos, _REACH).astype(np.float32)
-    trace.res_id = np.arange(n) + _segments(residues)  # a gap at each chain break
+    trace.res_id = np.arange(n) + chain_segments(residues)  # a gap at each chain break
     trace.res_name[:] = "ALA"  # biotite ignores other residues
     trace.atom_name[:] = "CA"
     with np.errstate(invalid="ignore"):  # coincident atoms have no angles
         sse = annotate_sse(trace)
     elements = ("a", "b", "c") if sse.dtype.kind == "U" else (1, 2, 0)  # biotite 1; biotite 2
     return (sse[:, None] == np.array(elements)).argmax(1)
-
-
-def _segments(residues: Residues) -> np.ndarray:
-    """Return the index of the unbroken chain segment of each residue, ``(N,)`` int64."""
-    return np.concatenate([[0], np.cumsum(~linked_to_next(residues))])[: len(residues)]

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from protgraph.structure.chemistry.dssp_hbond import BackboneHBonds, backbone_hbonds
-from protgraph.structure.residues.chain_breaks import linked_to_next
+from protgraph.structure.residues.chain_breaks import chain_segments
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import unit
 
@@ -81,27 +81,27 @@ def three_states(states: np.ndarray) -> np.ndarray:
 def _states(residues: Residues, prefer_pi: bool) -> np.ndarray:
     """Return the states ``(N,)`` of residues with complete backbones."""
     n = len(residues)
-    breaks = np.concatenate([[0], np.cumsum(~linked_to_next(residues))])[:n]  # equal within a chain segment
+    segment = chain_segments(residues)
     bonds = backbone_hbonds(residues)
     states = np.full(n, "C")
-    for first, last, strand in _ladders(bonds, breaks):
+    for first, last, strand in _ladders(bonds, segment):
         part = states[first : last + 1]
         part[part != "E"] = "E" if strand else "B"
-    starts = {stride: _turn_starts(bonds, breaks, stride) for _, stride in _HELICES}
+    starts = {stride: _turn_starts(bonds, segment, stride) for _, stride in _HELICES}
     for letter, stride in _HELICES:
         free = {"H": "CBE", "G": "C", "I": "CH" if prefer_pi else "C"}[letter]
         states[_helix(starts[stride], np.isin(states, list(free)), stride)] = letter
     turn = np.any([_covered(starts[stride], 1, stride) for _, stride in _HELICES], axis=0)
     states[(states == "C") & turn] = "T"
-    states[(states == "C") & _bends(residues.pos, breaks)] = "S"
+    states[(states == "C") & _bends(residues.pos, segment)] = "S"
     return states
 
 
-def _turn_starts(bonds: BackboneHBonds, breaks: np.ndarray, stride: int) -> np.ndarray:
+def _turn_starts(bonds: BackboneHBonds, segment: np.ndarray, stride: int) -> np.ndarray:
     """Return True for residues i with C=O bonded to the N–H of i + ``stride`` in one segment, ``(N,)`` bool."""
     i = bonds.acceptor[bonds.donor - bonds.acceptor == stride]
-    starts = np.zeros(len(breaks), bool)
-    starts[i[breaks[i] == breaks[i + stride]]] = True
+    starts = np.zeros(len(segment), bool)
+    starts[i[segment[i] == segment[i + stride]]] = True
     return starts
 
 
@@ -124,28 +124,28 @@ def _helix(starts: np.ndarray, free: np.ndarray, stride: int) -> np.ndarray:
     return _covered(both, 0, stride)
 
 
-def _bends(pos: np.ndarray, breaks: np.ndarray) -> np.ndarray:
+def _bends(pos: np.ndarray, segment: np.ndarray) -> np.ndarray:
     """Return True for an angle of CA_i − CA_{i−2} and CA_{i+2} − CA_i above 70°, ``(N,)`` bool."""
     bend = np.zeros(len(pos), bool)
     two = unit(pos[2:].astype(np.float64) - pos[:-2])  # (N - 2, 3)
     cosine = (two[:-2] * two[2:]).sum(1)
-    bend[2:-2] = (cosine < np.cos(np.radians(_BEND))) & (breaks[:-4] == breaks[4:])
+    bend[2:-2] = (cosine < np.cos(np.radians(_BEND))) & (segment[:-4] == segment[4:])
     return bend
 
 
-def _ladders(bonds: BackboneHBonds, breaks: np.ndarray) -> list[tuple[int, int, bool]]:
+def _ladders(bonds: BackboneHBonds, segment: np.ndarray) -> list[tuple[int, int, bool]]:
     """Return (first residue, last residue, True for a strand or False for a bridge) of both sides of each ladder."""
     sides = []
     for antiparallel in (False, True):
-        merged = _join_bulges(_runs(_bridges(bonds, breaks, antiparallel), antiparallel), antiparallel, breaks)
+        merged = _join_bulges(_runs(_bridges(bonds, segment, antiparallel), antiparallel), antiparallel, segment)
         for i_first, i_last, j_first, j_last, size in merged:
             sides += [(i_first, i_last, size > 1), (j_first, j_last, size > 1)]
     return sides
 
 
-def _bridges(bonds: BackboneHBonds, breaks: np.ndarray, antiparallel: bool) -> np.ndarray:
+def _bridges(bonds: BackboneHBonds, segment: np.ndarray, antiparallel: bool) -> np.ndarray:
     """Return bridge partners i < j, at least 3 apart, each with chain neighbors on both sides, ``(2, M)``."""
-    d, a, n = bonds.donor, bonds.acceptor, len(breaks)
+    d, a, n = bonds.donor, bonds.acceptor, len(segment)
     parallel = _pairs(d - 1, a, n, _bonded(bonds, a, d - 2, n))
     if antiparallel:
         mutual = _pairs(d, a, n, _bonded(bonds, a, d, n))
@@ -156,7 +156,7 @@ def _bridges(bonds: BackboneHBonds, breaks: np.ndarray, antiparallel: bool) -> n
     i, j = np.divmod(code, n)
     inner = (i >= 1) & (j <= n - 2) & (j - i >= 3)
     i, j = i[inner], j[inner]
-    chained = (breaks[i - 1] == breaks[i + 1]) & (breaks[j - 1] == breaks[j + 1])
+    chained = (segment[i - 1] == segment[i + 1]) & (segment[j - 1] == segment[j + 1])
     return np.stack([i[chained], j[chained]])
 
 
@@ -187,7 +187,7 @@ def _runs(bridges: np.ndarray, antiparallel: bool) -> list[tuple[int, int, int, 
 
 
 def _join_bulges(
-    runs: list[tuple[int, int, int, int, int]], antiparallel: bool, breaks: np.ndarray
+    runs: list[tuple[int, int, int, int, int]], antiparallel: bool, segment: np.ndarray
 ) -> list[tuple[int, int, int, int, int]]:
     """Merge ladders across a bulge of at most one residue on one strand and four on the other."""
     runs, current = list(runs), 0
@@ -200,7 +200,7 @@ def _join_bulges(
                 break  # runs are sorted: all others are as far
             step = j0 - l1 if antiparallel else l0 - j1
             near = 0 <= step <= 2 or (0 <= step <= 5 and k0 - i1 <= 2)
-            is_unbroken = breaks[i0] == breaks[max(i1, k1)] and breaks[min(j0, l0)] == breaks[max(j1, l1)]
+            is_unbroken = segment[i0] == segment[max(i1, k1)] and segment[min(j0, l0)] == segment[max(j1, l1)]
             if k0 > i1 and near and is_unbroken:
                 runs[current] = (i0, k1, min(j0, l0), max(j1, l1), size + more)
                 del runs[other]

@@ -12,6 +12,7 @@ from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
 from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
+from protgraph.structure.vectors import angle
 
 __all__ = ["SYMMETRIC_CHI", "bond_angles", "bond_lengths", "sidechain_dihedrals"]
 
@@ -113,8 +114,8 @@ def bond_angles(residues: Residues) -> np.ndarray:
         chain end or gap.
     """
     n, ca, c, o, after = _peptide(residues)
-    corners = ((n, ca, c), (ca, c, o), (ca, c, after[0]), (c, after[0], after[1]))
-    return np.stack([_angle(*corner) for corner in corners], 1)
+    corners = ((n, ca, c), (ca, c, o), (ca, c, after[0]), (c, *after))
+    return np.stack([angle(a - b, c - b) for a, b, c in corners], 1)
 
 
 def _peptide(residues: Residues) -> tuple[np.ndarray, ...]:
@@ -124,10 +125,3 @@ def _peptide(residues: Residues) -> tuple[np.ndarray, ...]:
     after[0, :-1], after[1, :-1] = n[1:], ca[1:]
     after[:, ~linked_to_next(residues)] = np.nan
     return n, ca, c, o, after
-
-
-def _angle(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Return the angle at b, ``(N,)``, accurate also near 0 and π."""
-    u, v = a - b, c - b
-    angle = np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), (u * v).sum(1))
-    return np.where((u**2).sum(1) * (v**2).sum(1) > 0, angle, np.nan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from protgraph.structure.descriptors.backbone_geometry import virtual_cb
+from protgraph.structure.descriptors.representative_atoms import beta_carbon
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import unit
 
@@ -74,10 +74,7 @@ def cb_direction(residues: Residues) -> np.ndarray:
     ndarray
         ``(N, 3)`` float64; 0 without CB and without N or C.
     """
-    cb = virtual_cb(residues.backbone)
-    atoms = residues.atom_name == "CB"
-    cb[residues.atom_residue[atoms]] = residues.atom_pos[atoms]
-    return unit(cb - residues.pos)
+    return unit(beta_carbon(residues) - residues.pos)
 
 
 def protrusion(residues: Residues, *, radius: float = 10.0) -> np.ndarray:

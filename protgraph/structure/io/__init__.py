@@ -2,12 +2,12 @@
 
 from protgraph.structure.io.accession import Accession, as_accession, parse_accession
 from protgraph.structure.io.atom_array import from_atom_array, to_atom_array
-from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, is_fasta, load_fasta, read_fasta
+from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, load_fasta, read_fasta
 from protgraph.structure.io.fetch import cache_dir, fetch, is_offline
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.readers import ParsedFile, read_atoms
-from protgraph.structure.io.sniff import FileContent, read_file
+from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
 from protgraph.structure.io.sources import expand_files, open_source, proteins_of, read_residues
 
 __all__ = [

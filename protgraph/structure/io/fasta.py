@@ -6,27 +6,25 @@ records of one name and gives no line numbers for errors (biotite 1.6.0, 2026-11
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import zlib
 from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
-from protgraph.structure.io.sniff import FileContent, read_file, starts_as_fasta
+from protgraph.structure.io.sniff import FileContent, read_file
 from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import BACKBONE, Residues
 
-__all__ = ["FASTA_SUFFIXES", "FastaRecord", "is_fasta", "load_fasta", "read_fasta"]
+__all__ = ["FASTA_SUFFIXES", "FastaRecord", "load_fasta", "read_fasta"]
 
 FASTA_SUFFIXES = (".fasta", ".fa", ".faa", ".fas")
 """Suffixes of FASTA files in a folder; the format of a named file is detected from its content."""
 
-GAPS, STOP = "-.", "*"
+_GAPS, _STOP = "-.", "*"
 
 #: Letter → residue name: the 20 amino acids and X, then further letters of IUPAC (J: leucine or isoleucine).
 _NAMES = dict(zip(ALPHABET, THREE_LETTER, strict=True)) | {
@@ -95,16 +93,16 @@ class FastaRecord:
         """
         raw = "".join(text for _, text in self.lines)
         whole = raw.upper()
-        letters = whole.rstrip(GAPS + STOP)
+        letters = whole.rstrip(_GAPS + _STOP)
         tail = whole[len(letters) :]
         self._check(letters)
-        letters = letters.translate(dict.fromkeys(map(ord, GAPS)))
+        letters = letters.translate(dict.fromkeys(map(ord, _GAPS)))
         if not letters:
             raise EmptyStructureError(f"{self.where}: the sequence is empty")
         n, counts = len(letters), Counter(letters)
         report = LossReport(
-            gap_letters=sum(map(whole.count, GAPS)),
-            stops=tail.count(STOP),
+            gap_letters=sum(map(whole.count, _GAPS)),
+            stops=tail.count(_STOP),
             lower_case=sum(map(str.islower, raw)),
             modified={_NAMES[a]: counts[a] for a in "UO" if counts[a]},
             unknown={_NAMES[a]: counts[a] for a in "XBZJ" if counts[a]},
@@ -129,12 +127,12 @@ class FastaRecord:
 
     def _check(self, letters: str) -> None:
         """Raise for the first letter before the end that is neither a residue nor a gap."""
-        if set(letters) <= {*_NAMES, *GAPS}:
+        if set(letters) <= {*_NAMES, *_GAPS}:
             return
         for number, text in self.lines:
             for column, letter in enumerate(text, 1):
-                if letter.upper() not in _NAMES and letter not in GAPS:
-                    problem = "a stop before the end" if letter == STOP else "not a residue"
+                if letter.upper() not in _NAMES and letter not in _GAPS:
+                    problem = "a stop before the end" if letter == _STOP else "not a residue"
                     raise StructureFileError(
                         f"{self.where}: character {column} of the sequence on line {number} is {problem}: {letter!r}.\n"
                         f"Allowed are {''.join(sorted(_NAMES))}, the gaps '-' and '.', and '*' at the end."
@@ -224,16 +222,6 @@ def load_fasta(path: str | os.PathLike[str], name: str | None = None) -> list[Re
             listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
             raise SelectionError(f"{path}: no record {name!r}. The file has {listed}.")
     return [record.residues() for record in records]
-
-
-def is_fasta(path: str | os.PathLike[str]) -> bool:
-    """Return True if the first character of a file other than white space is ">"; False if it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            start = file.peek(2)[:2]
-            return starts_as_fasta((gzip.GzipFile(fileobj=file) if start == b"\x1f\x8b" else file).read(4096))
-    except (OSError, EOFError, zlib.error):
-        return False
 
 
 def _text(file: str | os.PathLike[str] | FileContent) -> tuple[str, str]:

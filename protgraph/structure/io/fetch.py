@@ -20,7 +20,7 @@ from pathlib import Path
 from protgraph.errors import FetchError, NotInArchiveError, OfflineError, StructureFileError, suggest
 from protgraph.file_io import atomic_write, file_sha256
 from protgraph.structure.io.accession import Accession, parse_accession
-from protgraph.structure.io.sniff import detect_format, read_content
+from protgraph.structure.io.sniff import detect_format, read_file
 
 __all__ = ["cache_dir", "fetch", "is_offline"]
 
@@ -150,7 +150,7 @@ def _retrieve(address: str, path: Path, sha256: str | None, transfer: _Transfer)
     known_hash = None if sha256 is None else f"sha256:{sha256}"
     try:
         pooch.retrieve(address, known_hash, fname=complete.name, path=complete.parent, downloader=transfer)
-        detect_format(read_content(complete), "the answer")
+        detect_format(read_file(complete).data, "the answer")
         record = {"url": address, "bytes": complete.stat().st_size, "sha256": file_sha256(complete)}
         with atomic_write(_with_suffix(path, ".json")) as file:
             file.write_text(json.dumps(record) + "\n")

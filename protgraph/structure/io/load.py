@@ -15,7 +15,7 @@ from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.altloc import altloc_mask, check_altloc, group_residues
 from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.readers import read_atoms
-from protgraph.structure.io.sniff import FileContent, read_file, starts_as_fasta
+from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.structure import Structure, residue_starts, select_chains
 
@@ -81,7 +81,7 @@ def load_structure(
     if not isinstance(path, FileContent) and (accession := as_accession(path)) is not None:
         path = fetch(accession)
     file = read_file(path)
-    if starts_as_fasta(file.data):
+    if is_fasta(file):
         raise StructureFileError(f"{file.path} is FASTA, sequences without atoms; read it with protgraph.load_fasta")
     parsed = read_atoms(file, model=model_number, assembly=assembly)
     report = LossReport(models=parsed.models - 1, warnings=parsed.warnings)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from protgraph.errors import OptionError
 from protgraph.structure.io.altloc import check_altloc
 
 __all__ = ["ReadOptions"]
+
+#: Option → type in plain data.
+_PLAIN_TYPES = {
+    "chains": list[str] | tuple[str, ...],
+    "model_number": int,
+    "altloc": str,
+    "assembly": str,
+    "ligands": bool,
+    "nucleic": bool,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +85,12 @@ class ReadOptions:
         OptionError
             A key or value is not valid.
         """
-        names = [f.name for f in fields(cls)]
-        unknown = sorted(set(data) - set(names))
-        if unknown:
-            raise OptionError(f"{where}: unknown key {unknown[0]!r}; it takes {', '.join(names)}")
-        kinds = {"chains": list | tuple, "model_number": int, "altloc": str, "assembly": str}
+        from protgraph.validation import check_value, unknown_name
+
         for name, value in data.items():
-            kind = kinds.get(name, bool)
-            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-                raise OptionError(f"{where}.{name} = {value!r} must be {getattr(kind, '__name__', 'a list')}")
+            if name not in _PLAIN_TYPES:
+                raise OptionError(f"{where}: {unknown_name(name, _PLAIN_TYPES)}")
+            check_value(value, _PLAIN_TYPES[name], path=f"{where}.{name}")
         try:
             return cls(**data)
         except OptionError as e:

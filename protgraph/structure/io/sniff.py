@@ -13,12 +13,13 @@ from pathlib import Path
 
 from protgraph.errors import StructureFileError
 
-__all__ = ["FileContent", "detect_format", "read_content", "read_file", "starts_as_fasta"]
+__all__ = ["FileContent", "detect_format", "is_fasta", "read_file"]
 
 _CIF = re.compile(rb"^[ \t]*data_\S", re.MULTILINE | re.IGNORECASE)
 _PDB = re.compile(rb"^(ATOM  |HETATM|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1)", re.MULTILINE)
 _MSGPACK_MAP = tuple(bytes([b]) for b in (*range(0x80, 0x90), 0xDE, 0xDF))
 _GZIP = b"\x1f\x8b"
+_HEAD = 4096  # bytes in which the first character of a FASTA file is looked for
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class FileContent:
         StructureFileError
             The format is not one of these.
         """
-        return "fasta" if starts_as_fasta(self.data) else detect_format(self.data, self.path)
+        return "fasta" if is_fasta(self) else detect_format(self.data, self.path)
 
 
 def read_file(path: str | os.PathLike[str] | FileContent) -> FileContent:
@@ -85,14 +86,23 @@ def read_file(path: str | os.PathLike[str] | FileContent) -> FileContent:
         raise StructureFileError(f"{path}: {e.strerror or e}") from e
 
 
-def read_content(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file, decompressed if they are gzipped."""
-    return read_file(path).data
+def is_fasta(file: str | os.PathLike[str] | FileContent) -> bool:
+    """Return True if the first character of a file other than white space is ">".
+
+    Of a path, only the beginning is read. False if that fails; the error is raised when the file is read.
+    """
+    data = file.data if isinstance(file, FileContent) else _head(file)
+    return data[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b">")
 
 
-def starts_as_fasta(data: bytes) -> bool:
-    """Return True if the first character that is not white space is ">"."""
-    return data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b">")
+def _head(path: str | os.PathLike[str]) -> bytes:
+    """Return the first bytes of a file, decompressed; none if they cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            is_gzip = file.peek(2).startswith(_GZIP)
+            return (gzip.GzipFile(fileobj=file) if is_gzip else file).read(_HEAD)
+    except (OSError, EOFError, zlib.error):
+        return b""
 
 
 def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> str:

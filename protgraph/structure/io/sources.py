@@ -22,8 +22,8 @@ from protgraph.structure.residues.residues import Residues
 __all__ = [
     "SUFFIXES",
     "ProteinSource",
-    "expand_lists",
     "expand_files",
+    "expand_lists",
     "is_protein_file",
     "open_source",
     "proteins_of",

@@ -4,10 +4,22 @@ from protgraph.structure.neighbors.atom_distance import distant_knn, knn_by_atom
 from protgraph.structure.neighbors.compact_fragments import compact_fragments
 from protgraph.structure.neighbors.delaunay import delaunay
 from protgraph.structure.neighbors.random_neighbors import random_neighbors
-from protgraph.structure.neighbors.search import close_pairs, contact, knn, radius, sequence, sort_edges, to_undirected
+from protgraph.structure.neighbors.search import (
+    argsort_edges,
+    close_pairs,
+    close_pairs_between,
+    contact,
+    knn,
+    radius,
+    sequence,
+    sort_edges,
+    to_undirected,
+)
 
 __all__ = [
+    "argsort_edges",
     "close_pairs",
+    "close_pairs_between",
     "compact_fragments",
     "contact",
     "delaunay",

@@ -8,7 +8,7 @@ import numpy as np
 
 from protgraph.structure.neighbors.search import sort_edges
 from protgraph.structure.residues.residues import Residues
-from protgraph.structure.vectors import squared
+from protgraph.structure.vectors import length
 
 __all__ = ["random_neighbors"]
 
@@ -56,7 +56,7 @@ def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: f
         rows = np.arange(start, min(start + step, n))
         u = (_mix(_mix(key[rows])[:, None] ^ key) >> np.uint64(11)).astype(np.float64)
         score = -np.log(-np.log((u + 0.5) * 2.0**-53))  # (R, N)
-        score -= exponent * np.log(np.maximum(np.sqrt(squared(pos[rows, None] - pos)), _NEAREST))
+        score -= exponent * np.log(np.maximum(length(pos[rows, None] - pos), _NEAREST))
         near = (chain[rows, None] == chain) & (np.abs(seq_pos[rows, None] - seq_pos) < separation)
         score[near | (rows[:, None] == np.arange(n))] = -np.inf
         source = np.argsort(-score, axis=1, kind="stable")[:, :k]

@@ -23,7 +23,17 @@ from scipy.spatial.distance import cdist
 
 from protgraph.structure.vectors import squared
 
-__all__ = ["close_pairs", "contact", "knn", "radius", "sequence", "sort_edges", "to_undirected"]
+__all__ = [
+    "argsort_edges",
+    "close_pairs",
+    "close_pairs_between",
+    "contact",
+    "knn",
+    "radius",
+    "sequence",
+    "sort_edges",
+    "to_undirected",
+]
 
 _MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
 _DENSE = 1000  # largest number of positions for which all pairs are faster than a tree
@@ -148,6 +158,16 @@ def close_pairs(pos: np.ndarray, cutoff: float) -> np.ndarray:
     return pairs[:, squared(pos[pairs[0]] - pos[pairs[1]]) <= cutoff * cutoff]
 
 
+def close_pairs_between(some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
+    """Return pairs i, j of ``some`` ``(M, 3)`` and ``others`` ``(L, 3)`` at most ``cutoff`` apart, ``(2, P)`` int64."""
+    if len(some) == 0 or len(others) == 0:
+        return np.zeros((2, 0), np.int64)
+    some, others = some.astype(np.float64), others.astype(np.float64)
+    near = cKDTree(some).sparse_distance_matrix(cKDTree(others), cutoff * (1 + _MARGIN), output_type="ndarray")
+    pairs = np.stack([near["i"], near["j"]]).astype(np.int64)
+    return pairs[:, squared(some[pairs[0]] - others[pairs[1]]) <= cutoff * cutoff]
+
+
 def to_undirected(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """Return each pair in both directions, ``(2, P)`` to ``(2, 2P)``, in the order of this module."""
     return sort_edges(pos, np.concatenate([pairs, pairs[::-1]], axis=1))
@@ -155,9 +175,13 @@ def to_undirected(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 def sort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Sort edges ``(2, E)`` by target, then by distance of ``pos`` ``(N, 3)``, then by source."""
+    return np.take(edges, argsort_edges(pos, edges), axis=1)
+
+
+def argsort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the order, ``(E,)`` int64, in which :func:`sort_edges` puts edges."""
     pos, (source, target) = np.asarray(pos, np.float64), edges
-    order = np.lexsort((source, squared(pos[source] - pos[target]), target))
-    return np.stack([source[order], target[order]])
+    return np.lexsort((source, squared(pos[source] - pos[target]), target))
 
 
 def _nearest(pos: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,9 +2,10 @@
 
 from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype, residue_kind
 from protgraph.structure.residues.atoms import ATOM37, ELEMENTS, NODE_TYPES, NodeAtoms, atom37, nodes_of
-from protgraph.structure.residues.chain_breaks import CA_BOND, PEPTIDE_BOND, linked_to_next
+from protgraph.structure.residues.chain_breaks import CA_BOND, PEPTIDE_BOND, chain_segments, linked_to_next
 from protgraph.structure.residues.clean import clean
 from protgraph.structure.residues.duplicates import Deduplicated, resolve_duplicates
+from protgraph.structure.residues.identity import by_appearance, residue_ids
 from protgraph.structure.residues.ligands import Ligands, gather_ligands
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import BACKBONE, HIDEABLE, Residues
@@ -29,10 +30,13 @@ __all__ = [
     "Structure",
     "aatype",
     "atom37",
+    "by_appearance",
+    "chain_segments",
     "clean",
     "gather_ligands",
     "linked_to_next",
     "nodes_of",
+    "residue_ids",
     "residue_kind",
     "residue_starts",
     "resolve_duplicates",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
-__all__ = ["ALPHABET", "THREE_LETTER", "UNKNOWN", "aatype", "residue_kind"]
+__all__ = ["ALPHABET", "THREE_LETTER", "UNKNOWN", "ResidueKind", "aatype", "residue_kind"]
 
 ALPHABET = "ACDEFGHIKLMNPQRSTVWYX"
 """One-letter codes in the order of ``aatype``."""
@@ -45,6 +45,7 @@ _WATERS = frozenset({"HOH", "DOD", "WAT", "H2O", "SOL", "TIP", "TIP3", "TIP4", "
 _NUCLEOTIDES = frozenset({"A", "C", "G", "U", "I", "N", "DA", "DC", "DG", "DT", "DU", "DI", "DN"})
 
 ResidueKind = Literal["protein", "water", "nucleic", "saccharide", "other"]
+"""Kind of molecule."""
 
 
 @cache

@@ -11,7 +11,7 @@ import numpy as np
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import length
 
-__all__ = ["CA_BOND", "PEPTIDE_BOND", "linked_to_next"]
+__all__ = ["CA_BOND", "PEPTIDE_BOND", "bonded_to_next", "chain_segments", "linked_to_next"]
 
 PEPTIDE_BOND = 2.5
 """Longest C–N distance of a peptide bond, Å (DSSP: Kabsch & Sander 1983, doi:10.1002/bip.360221211)."""
@@ -37,9 +37,32 @@ def linked_to_next(residues: Residues) -> np.ndarray:
     If C or N is missing (CA traces), the criterion is ``|CA_{i+1} - CA_i| ≤ 4.3 Å``.
     """
     linked = np.zeros(len(residues), dtype=bool)
-    backbone, ca = residues.backbone.astype(np.float64), residues.pos.astype(np.float64)
+    linked[:-1] = bonded_to_next(residues.chain, residues.backbone, residues.pos)
+    return linked
+
+
+def bonded_to_next(chain: np.ndarray, backbone: np.ndarray, ca: np.ndarray) -> np.ndarray:
+    """Apply the criterion of :func:`linked_to_next` to arrays.
+
+    Parameters
+    ----------
+    chain : ndarray
+        ``(N,)`` str.
+    backbone, ca : ndarray
+        ``(N, 4, 3)`` and ``(N, 3)`` positions of N, CA, C, O, and of CA, Å; NaN for missing atoms.
+
+    Returns
+    -------
+    ndarray
+        ``(N − 1,)`` bool.
+    """
+    backbone, ca = backbone.astype(np.float64), ca.astype(np.float64)
     bond = length(backbone[1:, 0] - backbone[:-1, 2])  # (N - 1,)
     trace = length(ca[1:] - ca[:-1])
     near = np.where(np.isnan(bond), trace <= CA_BOND, bond <= PEPTIDE_BOND)
-    linked[:-1] = near & (residues.chain[1:] == residues.chain[:-1])
-    return linked
+    return near & (chain[1:] == chain[:-1])
+
+
+def chain_segments(residues: Residues) -> np.ndarray:
+    """Return the index of the unbroken chain segment of each residue, ``(N,)`` int64."""
+    return np.concatenate([[0], np.cumsum(~linked_to_next(residues))])[: len(residues)]

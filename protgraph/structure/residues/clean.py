@@ -12,17 +12,15 @@ from biotite.structure import AtomArray
 
 from protgraph.errors import EmptyStructureError
 from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN, aatype, residue_kind
-from protgraph.structure.residues.chain_breaks import CA_BOND, PEPTIDE_BOND, linked_to_next
+from protgraph.structure.residues.chain_breaks import bonded_to_next, linked_to_next
 from protgraph.structure.residues.duplicates import Deduplicated, resolve_duplicates
 from protgraph.structure.residues.ligands import gather_ligands
 from protgraph.structure.residues.loss_report import LossReport
+from protgraph.structure.residues.noise import CA
 from protgraph.structure.residues.residues import BACKBONE, Residues
 from protgraph.structure.residues.structure import Structure, residue_starts, select_chains
-from protgraph.structure.vectors import length
 
 __all__ = ["clean"]
-
-_CA = BACKBONE.index("CA")
 
 
 def clean(
@@ -126,7 +124,7 @@ def _backbone_slots(atoms: AtomArray) -> np.ndarray:
     slot = np.full(len(atoms), -1)
     for i, name in enumerate(BACKBONE):
         slot[atoms.atom_name == name] = i
-    slot[(slot == _CA) & (atoms.element == "CA")] = -1
+    slot[(slot == CA) & (atoms.element == "CA")] = -1
     return slot
 
 
@@ -147,9 +145,7 @@ def _in_chain(atoms: AtomArray, table: _Runs) -> np.ndarray:
     if not hetero.any():
         return candidate
     chain = atoms.chain_id[table.start[rows]]
-    n, ca, c, _ = np.moveaxis(table.backbone[rows].astype(np.float64), 1, 0)
-    bond, trace = (length(b - a) for a, b in ((c[:-1], n[1:]), (ca[:-1], ca[1:])))
-    bonded = np.where(np.isnan(bond), trace <= CA_BOND, bond <= PEPTIDE_BOND) & (chain[1:] == chain[:-1])
+    bonded = bonded_to_next(chain, table.backbone[rows], table.backbone[rows, CA])
     linked = np.zeros(len(rows), bool)
     linked[1:] |= bonded
     linked[:-1] |= bonded
@@ -174,10 +170,10 @@ def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarra
     rows, residue, start = unique.rows, unique.residue, unique.start
     coord, slot = atoms.coord[rows].astype(np.float32, copy=False), slot[rows]
     backbone = _backbone(coord, slot, residue, len(start))
-    has_ca = ~np.isnan(backbone[:, _CA, 0])
+    has_ca = ~np.isnan(backbone[:, CA, 0])
     res_name = atoms.res_name[start]
     names, inverse = np.unique(res_name, return_inverse=True)
-    alpha = np.flatnonzero(slot == _CA)
+    alpha = np.flatnonzero(slot == CA)
     of_alpha = {"b_factor": np.zeros(len(start), np.float32), "occupancy": np.ones(len(start), np.float32)}
     for column, values in of_alpha.items():
         if column in atoms.get_annotation_categories():
@@ -190,7 +186,7 @@ def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarra
         ins_code=atoms.ins_code[start],
         res_name=res_name,
         aatype=np.array([aatype(str(n)) for n in names], np.int64)[inverse],
-        pos=backbone[:, _CA],
+        pos=backbone[:, CA],
         backbone=backbone,
         **of_alpha,
         seq_pos=np.zeros(len(start), np.int64),

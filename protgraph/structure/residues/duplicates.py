@@ -10,6 +10,7 @@ from itertools import count
 import numpy as np
 from biotite.structure import AtomArray
 
+from protgraph.structure.residues.identity import by_appearance
 from protgraph.structure.residues.loss_report import LossReport
 
 __all__ = ["Deduplicated", "resolve_duplicates"]
@@ -74,7 +75,7 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> D
         chain = _names_of_copies(chain, copy)
         renamed.update(chain[(copy > 1) & (target == np.arange(len(target)))].tolist())
     heads = np.flatnonzero(target == np.arange(len(target)))
-    heads = heads[np.argsort(_by_appearance(chain[heads]), kind="stable")]
+    heads = heads[np.argsort(by_appearance(chain[heads]), kind="stable")]
     rank = np.full(len(target) + 1, -1)  # the last one is for target -1
     rank[heads] = np.arange(len(heads))
     residue = np.repeat(rank[target], size)  # (A,)
@@ -118,14 +119,6 @@ def _names_of_copies(chain: np.ndarray, copy: np.ndarray) -> np.ndarray:
             names[c, k] = f"{c}-{number}"
             used.add(names[c, k])
     return np.array([names.get((c, k), c) for c, k in zip(chain.tolist(), copy.tolist(), strict=True)])
-
-
-def _by_appearance(chain: np.ndarray) -> np.ndarray:
-    """Return the index of each row's chain in order of appearance, ``(N,)``."""
-    names, first, inverse = np.unique(chain, return_index=True, return_inverse=True)
-    rank = np.empty(len(names), np.int64)
-    rank[np.argsort(first)] = np.arange(len(names))
-    return rank[inverse]
 
 
 def _is_first(residue: np.ndarray, name: np.ndarray) -> np.ndarray:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from biotite.structure import AtomArray
 
+from protgraph.structure.residues.identity import residue_ids
+
 __all__ = ["Ligands", "gather_ligands"]
 
 
@@ -43,8 +45,7 @@ class Ligands:
     @property
     def ids(self) -> list[str]:
         """Readable ids, e.g. "A:401"."""
-        columns = (self.chain.tolist(), self.res_id.tolist(), self.ins_code.tolist())
-        return [f"{chain}:{number}{code}" for chain, number, code in zip(*columns, strict=True)]
+        return residue_ids(self.chain, self.res_id, self.ins_code)
 
     def select(self, keep: np.ndarray) -> Ligands:
         """Return the molecules with ``keep`` ``(M,)`` bool True."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from protgraph.errors import OptionError, SelectionError
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.residues.identity import by_appearance, residue_ids
 from protgraph.structure.residues.ligands import Ligands
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.noise import displace_backbone
@@ -122,10 +123,7 @@ class Residues:
     @property
     def chain_number(self) -> np.ndarray:
         """Index of the chain of each residue, in order of appearance, ``(N,)`` int64."""
-        names, first, inverse = np.unique(self.chain, return_index=True, return_inverse=True)
-        rank = np.empty(len(names), np.int64)
-        rank[np.argsort(first)] = np.arange(len(names))
-        return rank[inverse]
+        return by_appearance(self.chain)
 
     @property
     def atom_ptr(self) -> np.ndarray:
@@ -135,8 +133,7 @@ class Residues:
     @property
     def ids(self) -> list[str]:
         """Readable ids, e.g. "A:42", or "A:42A" with an insertion code."""
-        columns = (self.chain.tolist(), self.res_id.tolist(), self.ins_code.tolist())
-        return [f"{chain}:{number}{code}" for chain, number, code in zip(*columns, strict=True)]
+        return residue_ids(self.chain, self.res_id, self.ins_code)
 
     def select(self, keep: np.ndarray) -> Residues:
         """Return the residues with ``keep`` ``(N,)`` bool True, with their atoms; the report is unchanged."""
@@ -167,15 +164,20 @@ class Residues:
         report = self.report.merge(LossReport(excluded_chains=excluded))
         return replace(self.select(keep), report=report, ligands=ligands)
 
-    def hide(self, what: Collection[str]) -> Residues:
+    def hide(self, what: str | Collection[str]) -> Residues:
         """Return a copy without some information, so that nothing computed from it can leak it.
 
         Parameters
         ----------
-        what : collection of str
-            "residue_type" (all become unknown), "sidechain" (only atoms N, CA, C, O remain), "b_factor" (zeros; also
-            removes occupancies), "ligands", and "coordinates" (only the sequence and its numbering remain, as if read
-            from FASTA).
+        what : str or collection of str
+            Of :data:`HIDEABLE`: "residue_type" (all become unknown), "sidechain" (only atoms N, CA, C, O remain),
+            "b_factor" (zeros; also removes occupancies), "ligands", and "coordinates" (only the sequence and its
+            numbering remain, as if read from FASTA).
+
+        Raises
+        ------
+        OptionError
+            Other information.
         """
         what = {what} if isinstance(what, str) else set(what)
         if what - HIDEABLE:

@@ -9,9 +9,9 @@ import pytest
 
 from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
 from protgraph.structure import ALPHABET, LossReport, clean, load_fasta, load_structure
-from protgraph.structure.io.fasta import is_fasta, read_fasta
+from protgraph.structure.io.fasta import read_fasta
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.structure.io.sniff import read_file
+from protgraph.structure.io.sniff import is_fasta, read_file
 from protgraph.structure.io.sources import is_protein_file, proteins_of
 
 
