@@ -17,7 +17,7 @@ from protgraph_datasets.pdb_core.prepare import FOLDER, entry_labels, read_table
 
 from protgraph import tasks as registered
 from protgraph.data.datasets.card import SplitCount
-from protgraph.data.datasets.dataset import align
+from protgraph.data.datasets.labels import align
 from protgraph.errors import DatasetError, UnknownNameError
 
 LABELED = ("secondary_structure", "ligand_binding", "interface")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from protgraph import tasks as registered
-from protgraph.data.datasets.dataset import ProteinLabels, ResidueLabels
+from protgraph.data.datasets.labels import ProteinLabels, ResidueLabels
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
 from protgraph.structure.residues.loss_report import LossReport

@@ -5,7 +5,7 @@ from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, align
-from protgraph.data.datasets.splits import FRACTIONS, connected_groups, group_split, linked_groups, random_split
+from protgraph.data.datasets.splits import FRACTIONS, group_split, linked_groups
 from protgraph.data.datasets.target import Target
 
 __all__ = [
@@ -22,11 +22,9 @@ __all__ = [
     "Target",
     "TaskCard",
     "align",
-    "connected_groups",
     "group_split",
     "linked_groups",
     "load_card",
     "parse_card",
-    "random_split",
     "read_label_table",
 ]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.labels import (
     Labels,
-    ProteinLabels,
     ResidueLabels,
     absent_residues_error,
     align,
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from protgraph.data.datasets.target import Target
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Dataset", "Example", "Labels", "ProteinLabels", "ResidueLabels", "align"]
+__all__ = ["Dataset", "Example"]
 
 
 @dataclass(frozen=True)

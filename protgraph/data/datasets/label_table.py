@@ -22,8 +22,8 @@ __all__ = ["LabelTable", "parse_labels", "parse_residue_numbers", "read_label_ta
 LabelTable = Mapping[str, np.ndarray]
 """Columns by name, each ``(R,)`` str; blank cells are ""."""
 
-BLANK = ("", "nan", "NaN")
-UNKNOWN_NUMBER = (*BLANK, "NA")
+_BLANK = ("", "nan", "NaN")
+_UNKNOWN_NUMBER = (*_BLANK, "NA")
 _RESIDUE = re.compile(r"\s*([+-]?\d+)\s*([A-Za-z]?)\s*")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
@@ -143,7 +143,7 @@ def parse_labels(
 def _parse_classes(column: np.ndarray, name: str, where: str) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """Parse a column of class names; see :func:`parse_labels`."""
     text = column.tolist()
-    classes = sorted(set(text) - set(BLANK), key=_numeric_order)
+    classes = sorted(set(text) - set(_BLANK), key=_numeric_order)
     if not classes:
         raise LabelError(f"{where}: column {name!r} is blank in every row")
     if "NA" in classes:
@@ -153,7 +153,7 @@ def _parse_classes(column: np.ndarray, name: str, where: str) -> tuple[np.ndarra
         )
     if len(classes) == 1:
         raise LabelError(f"{where}: {name} is {classes[0]!r} in all labeled rows; two classes are needed")
-    code = {name: i for i, name in enumerate(classes)} | dict.fromkeys(BLANK, -1)
+    code = {name: i for i, name in enumerate(classes)} | dict.fromkeys(_BLANK, -1)
     return np.array([code[t] for t in text], dtype=np.int64), "classification", tuple(classes)
 
 
@@ -161,7 +161,7 @@ def _numbers(column: np.ndarray) -> np.ndarray:
     """Parse numbers to ``(R,)`` float64: NaN for blank cells, infinity for anything that is not a finite number."""
     number = np.empty(len(column))
     for i, text in enumerate(column.tolist()):
-        if text in UNKNOWN_NUMBER:
+        if text in _UNKNOWN_NUMBER:
             number[i] = np.nan
             continue
         try:

@@ -14,35 +14,31 @@ from scipy.sparse.csgraph import connected_components
 
 from protgraph.errors import DatasetError
 
-__all__ = ["FRACTIONS", "connected_groups", "group_split", "linked_groups", "random_split"]
+__all__ = ["FRACTIONS", "group_split", "linked_groups"]
 
 FRACTIONS: Mapping[str, float] = {"train": 0.8, "val": 0.1, "test": 0.1}
-
-
-def random_split(ids: Sequence[str], *, fractions: Mapping[str, float] = FRACTIONS, seed: int = 0) -> list[str]:
-    """Assign each protein to a random split; the result does not depend on the order of proteins.
-
-    Parameters
-    ----------
-    ids : sequence of str
-        Identifier of each protein; equal identifiers are assigned to the same split.
-    fractions : mapping of str to float
-        Fraction of each split; they sum to 1.
-    seed : int
-
-    Returns
-    -------
-    list of str
-        Split of each protein.
-    """
-    return group_split(ids, fractions=fractions, seed=seed)
+"""Default fractions of a random split."""
 
 
 def group_split(groups: Sequence[Hashable], *, fractions: Mapping[str, float] = FRACTIONS, seed: int = 0) -> list[str]:
     """Assign each protein to a random split without dividing groups, e.g. homology clusters.
 
     Groups are processed in random order; each is assigned to the split that is furthest below its fraction, and every
-    split gets a group if there are enough.
+    split gets a group if there are enough. The result does not depend on the order of proteins.
+
+    Parameters
+    ----------
+    groups : sequence of hashable
+        Group of each protein; its identifier if all proteins are independent.
+    fractions : mapping of str to float
+        Fraction of each split; they sum to 1.
+    seed : int
+        Seed of the order of groups.
+
+    Returns
+    -------
+    list of str
+        Split of each protein.
 
     Raises
     ------
@@ -76,40 +72,6 @@ def group_split(groups: Sequence[Hashable], *, fractions: Mapping[str, float] = 
     return [split_of[group] for group in groups]
 
 
-def connected_groups(*columns: Sequence[Hashable | None]) -> list[int]:
-    """Return the connected component of each row, where rows are linked if they share a value in any column.
-
-    Parameters
-    ----------
-    *columns : sequence of hashable
-        One value per row (file, cluster, …); rows with None are not linked by this column.
-
-    Returns
-    -------
-    list of int
-        Component of each row, from 0 in order of appearance.
-
-    Examples
-    --------
-    >>> connected_groups(["1abc", "1abc", "2xyz", "3foo"], ["c1", "c2", "c2", None])
-    [0, 0, 0, 1]
-    """
-    count = len(columns[0])
-    vertex: dict[tuple[int, Hashable], int] = {}  # each distinct value of a column is a vertex after the rows
-    links = [
-        (row, vertex.setdefault((number, value), count + len(vertex)))
-        for number, column in enumerate(columns)
-        for row, value in enumerate(column)
-        if value is not None
-    ]
-    row, value = np.array(links, dtype=np.int64).reshape(-1, 2).T
-    size = count + len(vertex)
-    graph = coo_array((np.ones(len(row), dtype=bool), (row, value)), shape=(size, size))
-    component = connected_components(graph, directed=False)[1][:count]
-    number: dict[int, int] = {}
-    return [number.setdefault(c, len(number)) for c in component.tolist()]
-
-
 def linked_groups(links: Sequence[Collection[Hashable]]) -> list[int]:
     """Return the connected component of each item, where items with a common link are connected.
 
@@ -119,12 +81,22 @@ def linked_groups(links: Sequence[Collection[Hashable]]) -> list[int]:
         Links of each item, e.g. its cluster and the sequences of its chains. An item without links is its own
         component.
 
+    Returns
+    -------
+    list of int
+        Component of each item, from 0 in order of appearance.
+
     Examples
     --------
     >>> linked_groups([{"a"}, {"b"}, {"a", "c"}, (), {"c"}])
     [0, 1, 0, 2, 0]
     """
-    pairs = [(item, link) for item, keys in enumerate(links) for link in (None, *keys)]
-    group = connected_groups(*zip(*pairs, strict=True)) if pairs else []
-    component = {item: g for (item, _), g in zip(reversed(pairs), reversed(group), strict=True)}
-    return [component[item] for item in range(len(links))]
+    count = len(links)
+    vertex: dict[Hashable, int] = {}  # each distinct link is a vertex after the items
+    pairs = [(i, vertex.setdefault(link, count + len(vertex))) for i, own in enumerate(links) for link in own]
+    item, link = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    size = count + len(vertex)
+    graph = coo_array((np.ones(len(item), dtype=bool), (item, link)), shape=(size, size))
+    component = connected_components(graph, directed=False)[1][:count] if size else np.zeros(0, np.int64)
+    number: dict[int, int] = {}
+    return [number.setdefault(c, len(number)) for c in component.tolist()]

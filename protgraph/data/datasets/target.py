@@ -90,7 +90,7 @@ class Target:
 
     @property
     def is_geometric(self) -> bool:
-        """Whether predictions are vectors or points, equivariant under rotation."""
+        """True if predictions are vectors or points, equivariant under rotation."""
         return self.kind in ("vectors", "coordinates")
 
     @property

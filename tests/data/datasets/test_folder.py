@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from protgraph.data.datasets.card import SplitCount
-from protgraph.data.datasets.dataset import align
 from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.labels import align
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError, SelectionError, StructureFileError
 from protgraph.structure import clean, load_structure

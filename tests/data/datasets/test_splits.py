@@ -8,25 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protgraph.data.datasets.splits import connected_groups, group_split, linked_groups, random_split
+from protgraph.data.datasets.splits import group_split, linked_groups
 from protgraph.errors import DatasetError
 
 IDS = [f"p{i:04d}" for i in range(1000)]
 
 
 def test_fractions_of_a_random_split_are_exact():
-    splits = random_split(IDS, fractions={"train": 0.7, "val": 0.1, "test": 0.2}, seed=3)
+    splits = group_split(IDS, fractions={"train": 0.7, "val": 0.1, "test": 0.2}, seed=3)
     assert {s: splits.count(s) for s in set(splits)} == {"train": 700, "val": 100, "test": 200}
 
 
 def test_split_depends_on_the_seed_only():
-    assert random_split(IDS, seed=1) == random_split(IDS, seed=1)
-    assert random_split(IDS, seed=1) != random_split(IDS, seed=2)
+    assert group_split(IDS, seed=1) == group_split(IDS, seed=1)
+    assert group_split(IDS, seed=1) != group_split(IDS, seed=2)
 
 
 def test_order_of_proteins_does_not_change_their_splits():
     shuffled = [IDS[i] for i in np.random.default_rng(0).permutation(len(IDS))]
-    assert dict(zip(IDS, random_split(IDS), strict=True)) == dict(zip(shuffled, random_split(shuffled), strict=True))
+    assert dict(zip(IDS, group_split(IDS), strict=True)) == dict(zip(shuffled, group_split(shuffled), strict=True))
 
 
 @settings(deadline=None, max_examples=50)
@@ -41,26 +41,10 @@ def test_every_split_gets_a_group_if_there_are_enough(seed):
     assert set(group_split(["big"] * 50 + ["b", "c"], seed=seed)) == {"train", "val", "test"}
 
 
-@settings(deadline=None, max_examples=50)
-@given(st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.integers(0, 9))), min_size=1, max_size=30))
-def test_connected_groups_equal_networkx_components(rows):
-    graph = nx.Graph()
-    graph.add_nodes_from(range(len(rows)))
-    for i, (file, cluster) in enumerate(rows):
-        graph.add_edge(i, f"file {file}")
-        if cluster is not None:
-            graph.add_edge(i, f"cluster {cluster}")
-    component = connected_groups(*zip(*rows, strict=True))
-    expected = [{n for n in part if isinstance(n, int)} for part in nx.connected_components(graph)]
-    assert sorted(map(sorted, expected)) == sorted(
-        [i for i, group in enumerate(component) if group == g] for g in set(component)
-    )
-
-
 @pytest.mark.parametrize("fractions", [{"train": 0.5, "test": 0.6}, {"train": 1.5, "test": -0.5}, {}])
 def test_invalid_fractions_raise(fractions):
     with pytest.raises(DatasetError):
-        random_split(IDS, fractions=fractions)
+        group_split(IDS, fractions=fractions)
 
 
 @settings(max_examples=50, deadline=None)
