@@ -1,6 +1,9 @@
 """Conversion of graphs to and from networkx, plain PyG ``Data`` and pandas.
 
 Round trips are exact: same fields, bit for bit, same edge order, name, residue identifiers and report.
+
+Not ``torch_geometric.utils.to_networkx`` and ``from_networkx``: the round trip returns edges that are not sorted by
+target, without name, degree, residue identifiers and report (PyG 2.8.1, 2026-11-22).
 """
 
 from __future__ import annotations
@@ -239,14 +242,10 @@ def _check_registered(key: str) -> None:
 
 
 def _order(pos: Tensor, source: Tensor, target: Tensor) -> Tensor:
-    """Sort edges by target, then distance, then source, as edge featurizers do."""
-    exact = pos.double().numpy()
-    j, i = source.numpy(), target.numpy()
-    return torch.from_numpy(np.lexsort((j, _squared(exact[j] - exact[i]), i)))
+    """Return the order of edges by target, then distance, then source, as edge featurizers have them."""
+    from protgraph.structure.neighbors.search import argsort_edges  # the package imports biotite
 
-
-def _squared(v: np.ndarray) -> np.ndarray:
-    return v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1] + v[:, 2] * v[:, 2]
+    return torch.from_numpy(argsort_edges(pos.numpy(), np.stack([source.numpy(), target.numpy()])))
 
 
 def _flat(key: str, value: np.ndarray) -> dict[str, np.ndarray]:

@@ -16,9 +16,11 @@ from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError, s
 if TYPE_CHECKING:
     from e3nn.o3 import Irreps
 
-__all__ = ["FieldSpec", "field", "field_table", "is_registered", "register_field"]
+__all__ = ["FieldSpec", "Level", "field", "field_table", "is_registered", "register_field"]
 
 Level = Literal["node", "edge", "graph", "pair"]
+"""Meaning of the rows of a field."""
+
 _TERM = re.compile(r"(?:(\d+)x)?(\d+)[eo]")
 
 

@@ -30,11 +30,14 @@ from protgraph.data.store.residue_store import slice_residues
 from protgraph.errors import DatasetError, FieldError
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["GraphStore", "is_store"]
+__all__ = ["EDGES", "FORMAT", "META", "VERSION", "GraphStore", "crc32", "is_store"]
 
 FORMAT, VERSION = "protgraph-store", 2
+"""Name and version of the format, in the description of each store."""
 META = "store.json"
-EDGES = ("edge_source", "edge_target")  # files of ``edge_index``: int32 nodes of each protein
+"""File with the description of a store."""
+EDGES = ("edge_source", "edge_target")
+"""Arrays of ``edge_index``: int32 numbers of the nodes in their protein."""
 
 
 class GraphStore:

@@ -17,7 +17,7 @@ from protgraph.errors import OptionError
 
 __all__ = ["ProteinBatches", "pack"]
 
-WINDOW = 32  # batches whose proteins are sorted by length together
+_WINDOW = 32  # batches whose proteins are sorted by length together
 
 T = TypeVar("T")
 
@@ -122,4 +122,4 @@ class ProteinBatches(Sampler[list[int]]):
 
     def _window(self, order: np.ndarray) -> int:
         per_batch = self.batch_size or max(1, round(self.max_nodes / max(self.sizes[order].mean(), 1)))
-        return WINDOW * per_batch
+        return _WINDOW * per_batch
