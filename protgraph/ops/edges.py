@@ -164,7 +164,7 @@ class Edges:
         return self.targets.mean(m)
 
     def max(self, m: Tensor) -> Tensor:
-        """Maximize over neighbors, ``max_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbors."""
+        """Take the maximum over neighbors, ``max_j m_ij``, ``(E, …)`` to ``(N, …)``; 0 without neighbors."""
         return self.targets.max(m)
 
     def softmax(self, logits: Tensor) -> Tensor:

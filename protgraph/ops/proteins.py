@@ -1,4 +1,8 @@
-"""Partition of a batch into proteins, with reductions over the nodes of each and indices of their pairs."""
+"""Partition of a batch into proteins, with reductions over the nodes of each and indices of their pairs.
+
+Not PyG's ``to_dense_batch``: equal values in 0.42 ms against 0.34 ms for 1,910 nodes of 128 channels, and it has no
+inverse (PyG 2.8.1, torch 2.13, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -25,13 +29,20 @@ class Proteins:
     ----------
     batch : Tensor
         ``(N,)`` int64, protein number of each node, ascending.
-    sizes : sequence of int
+    sizes : tuple of int
         Nodes per protein, on the host: layers need no synchronization with the device.
+    backend : {"auto", "native", "scatter"}
+        Reduction method; see :class:`protgraph.ops.Segments`.
     padded : bool, optional
         Pad proteins of similar length to a common length in :attr:`layout`. Default: only on a GPU.
     chain, residue : Tensor, optional
         ``(N,)`` int64, chain and residue number of each node within its protein; needed for :attr:`chains` and
         :attr:`residues`.
+
+    Raises
+    ------
+    FieldError
+        If the sizes do not sum to N.
 
     Notes
     -----
@@ -52,7 +63,6 @@ class Proteins:
         self.batch, self.sizes = batch, tuple(sizes)
         self._numbers = {"chain": chain, "residue": residue}
         self.padded = batch.device.type != "cpu" if padded is None else padded
-        self._layout: PaddedLayout | None = None
         if sum(self.sizes) != batch.numel():
             raise FieldError(f"sizes {self.sizes} sum to {sum(self.sizes)} nodes, but batch has {batch.numel()}")
         length = self.sizes[0] if self.sizes and len(set(self.sizes)) == 1 else None
@@ -113,12 +123,10 @@ class Proteins:
         """Number of pairs, P."""
         return sum(size * size for size in self.sizes)
 
-    @property
+    @cached_property
     def layout(self) -> PaddedLayout:
-        """Padded layout of the batch, computed once."""
-        if self._layout is None:
-            self._layout = PaddedLayout(self.sizes, self.sizes, self.batch.device, padded=self.padded)
-        return self._layout
+        """Padded layout of the batch."""
+        return PaddedLayout(self.sizes, self.sizes, self.batch.device, padded=self.padded)
 
     def pair_index(self, i: Tensor, j: Tensor) -> Tensor:
         """Return the pair numbers ``(R,)`` of nodes i and j, ``(R,)`` each; i and j belong to the same protein."""
@@ -160,14 +168,16 @@ class Proteins:
     def pad(self, x: Tensor, value: float = 0.0) -> tuple[Tensor, Tensor]:
         """Pad ``(N, …)`` to ``(B, L, …)``, L the longest protein; also return the ``(B, L)`` bool mask of nodes."""
         b, longest = len(self.sizes), max(self.sizes, default=0)
-        place = torch.arange(x.size(0), device=x.device) - self.ptr[:-1].index_select(0, self.batch)
-        flat = self.batch * longest + place  # (N,)
+        flat = self._padded_rows(longest)
         padded = x.new_full((b * longest, *x.shape[1:]), value).index_copy(0, flat, x)
         mask = torch.zeros(b * longest, dtype=torch.bool, device=x.device).index_fill_(0, flat, True)
         return padded.view(b, longest, *x.shape[1:]), mask.view(b, longest)
 
     def unpad(self, padded: Tensor) -> Tensor:
         """Invert :meth:`pad`, ``(B, L, …)`` to ``(N, …)``."""
-        longest = padded.size(1)
-        place = torch.arange(self.batch.numel(), device=padded.device) - self.ptr[:-1].index_select(0, self.batch)
-        return padded.flatten(0, 1).index_select(0, self.batch * longest + place)
+        return padded.flatten(0, 1).index_select(0, self._padded_rows(padded.size(1)))
+
+    def _padded_rows(self, longest: int) -> Tensor:
+        """Return the row of each node among the ``B * longest`` padded ones, ``(N,)`` int64."""
+        place = torch.arange(self.batch.numel(), device=self.batch.device) - self.ptr[:-1].index_select(0, self.batch)
+        return self.batch * longest + place

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from protgraph.errors import MissingExtraError, OptionError
+from protgraph.errors import FieldError, MissingExtraError, OptionError
 
 __all__ = ["Backend", "Segments"]
 
@@ -40,10 +40,17 @@ class Segments:
     length : int, optional
         Rows per segment, K, if all segments have the same number; reductions become reshapes.
     is_sorted : bool
-        Whether ``index`` ascends. If not, rows are sorted when first needed.
+        True if ``index`` ascends. If not, rows are sorted when first needed.
     backend : {"auto", "native", "scatter"}
         Reduction method: "auto" chooses the fastest; "native" (``index_add``) and "scatter" (torch-scatter) are for
         tests and benchmarks.
+
+    Raises
+    ------
+    OptionError
+        If ``backend`` is unknown.
+    FieldError
+        If the number of rows is not ``num_segments * length``.
     """
 
     def __init__(
@@ -58,7 +65,7 @@ class Segments:
         if backend not in ("auto", "native", "scatter"):
             raise OptionError(f"backend {backend!r} is not one of 'auto', 'native', 'scatter'")
         if length is not None and num_segments * length != index.numel():
-            raise ValueError(f"{index.numel()} rows are not {num_segments} segments of {length} rows")
+            raise FieldError(f"{index.numel()} rows are not {num_segments} segments of {length} rows")
         self.index, self.num_segments = index, num_segments
         self.is_sorted, self.backend = is_sorted, backend
         self.length = length if backend == "auto" and num_segments > 0 else None

@@ -6,6 +6,8 @@ import torch
 from e3nn import o3
 from torch import Tensor
 
+from protgraph.errors import FieldError
+
 __all__ = ["act", "representation"]
 
 
@@ -34,6 +36,11 @@ def act(
     Tensor
         Like ``value``; integers and booleans (categories, masks) are returned unchanged.
 
+    Raises
+    ------
+    FieldError
+        The shape of ``value`` does not fit ``irreps``.
+
     Examples
     --------
     >>> quarter = torch.tensor([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -47,7 +54,7 @@ def act(
         moved = value @ element.to(value).T
         return moved if shift is None else moved + shift.to(value)
     if value.shape[1:] != torch.Size(shape) or torch.Size(shape).numel() != o3.Irreps(irreps).dim:
-        raise ValueError(
+        raise FieldError(
             f"values of shape {tuple(value.shape)} do not fit irreps {irreps} with shape (M, *{tuple(shape)})"
         )
     matrix = representation(element, irreps).to(value)

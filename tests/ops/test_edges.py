@@ -176,7 +176,7 @@ def test_contradictory_arguments_raise():
         Edges.from_graph(ProteinGraph(pos=torch.zeros(2, 3)))
     with pytest.raises(FieldError, match="3"):
         Proteins(torch.zeros(3, dtype=torch.long), (1, 1))
-    with pytest.raises(ValueError, match="3 rows"):
+    with pytest.raises(FieldError, match="3 rows"):
         Segments(torch.tensor([0, 0, 1]), 2, length=2)
     with pytest.raises(OptionError, match="'fast'"):
         Segments(torch.tensor([0]), 1, backend="fast")

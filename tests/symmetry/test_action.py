@@ -7,6 +7,7 @@ import pytest
 import torch
 from e3nn import o3
 
+from protgraph.errors import FieldError
 from protgraph.symmetry import act, random_reflections, random_rotations, representation
 
 F64 = torch.float64
@@ -86,5 +87,5 @@ def test_integers_and_masks_are_unchanged(irreps):
 
 
 def test_values_that_do_not_fit_the_irreps_raise():
-    with pytest.raises(ValueError, match="2x1o"):
+    with pytest.raises(FieldError, match="2x1o"):
         act(random_rotations(1)[0], torch.ones(4, 5, dtype=F64), "2x1o")
