@@ -22,10 +22,10 @@ _ALLOWED = {
     "tuple_type": "a list",
 }
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
-Keys = Collection[str] | Callable[[Sequence[int | str]], Collection[str]]
+_Keys = Collection[str] | Callable[[Sequence[int | str]], Collection[str]]
 
 
-def describe_errors(error: ValidationError, *, keys: Keys = (), paths: Mapping[str, str] | None = None) -> str:
+def describe_errors(error: ValidationError, *, keys: _Keys = (), paths: Mapping[str, str] | None = None) -> str:
     """Return one line per wrong key: its path, its value, and the allowed values.
 
     Parameters
@@ -43,7 +43,7 @@ def describe_errors(error: ValidationError, *, keys: Keys = (), paths: Mapping[s
     return "\n".join(_line(loc, items, keys, paths or {}) for loc, items in grouped.items())
 
 
-def _line(loc: Sequence[int | str], items: Sequence[Any], keys: Keys, paths: Mapping[str, str]) -> str:
+def _line(loc: Sequence[int | str], items: Sequence[Any], keys: _Keys, paths: Mapping[str, str]) -> str:
     parts = [paths.get(part, part) if i == 0 else part for i, part in enumerate(loc)]
     path, parent = _path(parts), _path(parts[:-1])
     if items[0]["type"] in _UNKNOWN_KEY:
