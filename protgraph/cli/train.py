@@ -61,6 +61,10 @@ def train_command(
     ] = "float32",
     workers: Annotated[int, typer.Option(help="Worker processes that collate batches.")] = 0,
     log: Annotated[str, typer.Option(help="Logger: csv, tensorboard, wandb, mlflow, trackio or none.")] = "csv",
+    callback: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODULE:NAME", help="Lightning callback, a class or an object; repeat for more."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run with the same arguments, if there is one.")
     ] = False,
@@ -91,10 +95,12 @@ def train_command(
       protgraph train gcn --data structures/ --labels labels.csv --column ph --column kd
       protgraph train proteinmpnn --data pdb_core --task inverse_folding --noise 0.02 -o mine.safetensors
       protgraph train gat --data pdb_core --task interface --devices 2 --strategy ddp --log tensorboard
+      protgraph train gat --data pdb_core --task interface --callback lightning.pytorch.callbacks:DeviceStatsMonitor
     """
     from protgraph.cli.failures import report_failures
     from protgraph.cli.output_path import check_output
     from protgraph.train import FitConfig, fit
+    from protgraph.train.callbacks import callback_by_name
     from protgraph.train.session import is_first_process
 
     config = FitConfig(
@@ -126,6 +132,7 @@ def train_command(
         workers=workers,
         run_dir=run_dir,
         resume=resume,
+        callbacks=[callback_by_name(text) for text in callback or ()],
         logger=_logger(log, run_dir, out.stem, resume=resume),
         on_epoch=None if quiet else _print_epoch,
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -10,10 +13,18 @@ from typing import Any
 import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 
+from protgraph.errors import OptionError
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 
-__all__ = ["EpochCallback", "MidEpochCheckpoint", "best_checkpoint", "early_stopping", "state_checkpoints"]
+__all__ = [
+    "EpochCallback",
+    "MidEpochCheckpoint",
+    "best_checkpoint",
+    "callback_by_name",
+    "early_stopping",
+    "state_checkpoints",
+]
 
 BEST, STATE = "best", "state"  # file names in the folder of a run
 _UNLIMITED = 10**9
@@ -76,3 +87,36 @@ def early_stopping(task: Task, config: FitConfig) -> list[EarlyStopping]:
         # An undefined metric counts as an epoch without improvement.
         callbacks.append(EarlyStopping(task.monitor, mode=task.mode, patience=config.patience, check_finite=False))
     return callbacks
+
+
+def callback_by_name(text: str) -> Callback:
+    """Import a Lightning callback; modules of the current folder can be imported too.
+
+    Parameters
+    ----------
+    text : str
+        ``"module:name"`` of a callback, or of a class or function that returns one without arguments.
+
+    Raises
+    ------
+    OptionError
+        The text has another form, the import fails, or the object is not a callback.
+
+    Examples
+    --------
+    >>> type(callback_by_name("lightning.pytorch.callbacks:LearningRateMonitor")).__name__
+    'LearningRateMonitor'
+    """
+    form = "Use MODULE:NAME, where NAME is a Lightning callback, or returns one without arguments."
+    if ":" not in text:
+        raise OptionError(f"Callback {text!r} names no module. {form}")
+    if (folder := os.getcwd()) not in sys.path:
+        sys.path.append(folder)
+    try:
+        value = pkgutil.resolve_name(text)
+        value = value() if callable(value) and not isinstance(value, Callback) else value
+    except Exception as e:
+        raise OptionError(f"Callback {text!r} cannot be created ({type(e).__name__}: {e}). {form}") from e
+    if not isinstance(value, Callback):
+        raise OptionError(f"Callback {text!r} is an object of type {type(value).__name__}. {form}")
+    return value
