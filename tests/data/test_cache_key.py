@@ -1,4 +1,4 @@
-"""Keys change with data and code, and only with these."""
+"""Keys depend on data and code only."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from types import ModuleType
 from protgraph.data import cache_key
 
 
-def test_digests_depend_on_how_parts_are_divided():
+def test_digests_depend_on_the_division_into_parts_and_not_on_the_order_of_keys():
     assert cache_key.digest("ab", "c") != cache_key.digest("a", "bc")
     assert cache_key.digest({"a": 1, "b": 2}) == cache_key.digest(json.loads('{"b": 2, "a": 1}'))
 
 
-def test_an_edited_package_has_another_digest(tmp_path, monkeypatch):
+def test_editing_a_package_changes_its_digest(tmp_path, monkeypatch):
     package = tmp_path / "edited_for_digest"
     package.mkdir()
     (package / "__init__.py").write_text("X = 1\n")
@@ -33,7 +33,7 @@ def test_a_class_typed_at_a_prompt_has_no_digest():
     assert cache_key.component_digest(space["Typed"]()) is None
 
 
-def test_plugins_of_one_distribution_have_digests_of_their_own():
+def test_plugin_families_of_one_distribution_have_different_digests():
     from protgraph_plugins.esm.featurizer import __name__ as esm
 
     assert cache_key.component_package(esm) == "protgraph_plugins.esm"

@@ -191,7 +191,7 @@ def test_incoming_edges_are_padded_with_zeros():
     assert none.incoming(torch.zeros(0, 3)).shape == (2, 0, 3)
 
 
-def test_bipartite_gather_sum_and_gradient():
+def test_gather_sum_of_bipartite_edges_and_its_gradient():
     edges = Edges(torch.tensor([[5, 0, 3], [0, 1, 1]]), num_nodes=2, num_sources=6)
     x = torch.arange(6.0).unsqueeze(1).requires_grad_()
     out = edges.gather_sum(x, torch.tensor([1.0, 2.0, 3.0]))

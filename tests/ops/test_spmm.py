@@ -86,7 +86,7 @@ def test_gather_and_sum_have_the_gradients_of_indexing(edges, trailing):
         assert_same(lambda f=reduce: f(m), lambda z=zeros, r=row: z.index_add(0, edges.index[r], m), [m])
 
 
-def test_gradients_and_second_derivatives(edges):
+def test_gradients_and_second_derivatives_equal_finite_differences(edges):
     x, w = torch.randn(edges.num_nodes, 2, 3, requires_grad=True), torch.randn(edges.num_edges, 2, requires_grad=True)
     a, e = torch.randn(edges.num_nodes, 3, requires_grad=True), torch.randn(edges.num_edges, 3, requires_grad=True)
     for function, arguments in (
@@ -101,7 +101,7 @@ def test_gradients_and_second_derivatives(edges):
         assert torch.autograd.gradgradcheck(function, arguments)
 
 
-def test_torch_func_grad(edges):
+def test_torch_func_differentiates_sums_over_neighbors(edges):
     x = torch.randn(edges.num_nodes, 4)
 
     def square(x: Tensor) -> Tensor:
@@ -119,7 +119,7 @@ def test_reversed_edges_are_sorted_by_their_new_target(edges):
     assert edges.reversed[0] is reversed_edges
 
 
-def test_dot_of_many_edges_in_several_chunks():
+def test_dot_in_several_chunks_equals_explicit_edges():
     edges = random_edges((120,), degree=100)
     a = torch.randn(120, 2, 4)
     torch.testing.assert_close(edges.dot(a, a), (a[edges.index[1]] * a[edges.index[0]]).sum(-1), rtol=1e-13, atol=1e-13)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -42,10 +43,17 @@ def write_pdb(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+class PDBLines(NamedTuple):
+    """Functions that return the records of an atom and of a residue."""
+
+    atom: Callable[..., str] = atom_line
+    residue: Callable[..., list[str]] = residue_lines
+
+
 @pytest.fixture
-def pdb_lines() -> tuple[Callable[..., str], Callable[..., list[str]]]:
+def pdb_lines() -> PDBLines:
     """Return :func:`atom_line` and :func:`residue_lines`."""
-    return atom_line, residue_lines
+    return PDBLines()
 
 
 @pytest.fixture

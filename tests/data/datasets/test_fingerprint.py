@@ -1,4 +1,4 @@
-"""What a file holds: its bytes, and the sequences of what can be read of it."""
+"""Fingerprints: checksum of a file and digests of its readable sequences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_every_chain_of_a_structure_has_the_digest_of_its_sequence(structures_di
     assert content.of(None) is content
 
 
-def test_a_sequence_is_the_same_in_every_kind_of_file(structures_dir, tmp_path):
+def test_equal_sequences_in_different_formats_have_equal_digests(structures_dir, tmp_path):
     sequence = clean(load_structure(structures_dir / "1ubq.bcif")).sequence
     (tmp_path / "made.fa").write_text(f">one\n{sequence}\n")
     assert (
@@ -34,14 +34,14 @@ def test_a_sequence_is_the_same_in_every_kind_of_file(structures_dir, tmp_path):
     )
 
 
-def test_unknown_types_alone_are_no_sequence_to_be_known_by(tmp_path):
+def test_sequences_of_unknown_types_only_have_no_digest(tmp_path):
     (tmp_path / "made.fasta").write_text(">a\nMKT\n>b\nXXXX\n>c\nM1T\n>d\n\n")
     content = fingerprint_file(tmp_path / "made.fasta")
     assert content.sequences == {"a": sha("MKT"), "b": ""}  # c and d cannot be read
     assert content.known == {sha("MKT")}
 
 
-def test_what_cannot_be_read_has_bytes_and_no_sequence(structures_dir, tmp_path):
+def test_unreadable_files_have_a_checksum_and_no_sequences(structures_dir, tmp_path):
     (tmp_path / "text.cif").write_text("no structure")
     (tmp_path / "twice.fa").write_text(">a\nMK\n>a\nMK\n")
     shutil.copy(structures_dir / "1ubq.bcif", tmp_path / "cut.bcif")

@@ -190,15 +190,15 @@ def test_invalid_table_raises_with_the_place(folder, table, header, rows, parts)
 
 
 @pytest.mark.parametrize(
-    ("header", "rows", "message"),
+    ("header", "rows", "data"),
     [
         ("file,x,split", ["1ubq,1,train", "1orc,2,"], r"row 2 .*\[''\]"),
         ("file,chain,res_id,x,split", ["1ubq,A,1,1,train", "1ubq,A,2,2,test"], r"\['test', 'train'\]"),
         ("file,x,split", ["1ubq,2,training"], "'train'.*'training'"),
     ],
 )
-def test_invalid_split_column_raises(folder, table, header, rows, message):
-    with pytest.raises(DatasetError, match=message):
+def test_invalid_split_column_raises(folder, table, header, rows, data):
+    with pytest.raises(DatasetError, match=data):
         FolderDataset(folder, table(header, rows))
 
 

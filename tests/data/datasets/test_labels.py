@@ -70,7 +70,7 @@ def test_residues_of_equal_number_differ_by_insertion_code_and_chain(make_residu
         (np.array([[1.0, 2], [3, 4]]), np.float32, (3, 2), np.nan),
     ],
 )
-def test_dtype_and_shape_of_aligned_labels(make_residues, values, dtype, shape, first):
+def test_aligned_labels_have_canonical_dtype_and_shape(make_residues, values, dtype, shape, first):
     y = align(labels_of(["A:2", "A:3"], values), make_residues(["A:1", "A:2", "A:3"]))
     assert y.dtype == dtype and y.shape == shape
     np.testing.assert_array_equal(y[0], np.full(shape[1:], first))

@@ -84,7 +84,7 @@ def test_unregistered_tensor_raises(graphs):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "data"),
     [
         (lambda g: g.update({"aatype": g.aatype[:-1]}), "rows"),
         (lambda g: g.update({"aatype": g.aatype.float()}), "float32"),
@@ -95,15 +95,15 @@ def test_unregistered_tensor_raises(graphs):
         (lambda g: g.update({"degree": 2}), "degree"),
     ],
 )
-def test_validate_error_names_the_fault(change, words):
+def test_invalid_fields_raise_with_the_field_or_row(change, data):
     graph = ring(20, 3, "1abc")
     change(graph)
-    with pytest.raises(FieldError, match=words):
+    with pytest.raises(FieldError, match=data):
         graph.validate()
 
 
 def test_open_width_matches_any_width_only():
-    register_field(FieldSpec("open_width", "node", "point", shape=(None, 3), doc="some places"))
+    register_field(FieldSpec("open_width", "node", "point", shape=(None, 3), doc="points"))
     graph = ring(20, 3, "1abc")
     for width in (2, 5):
         graph.open_width = torch.zeros(20, width, 3)

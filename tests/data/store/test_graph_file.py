@@ -1,4 +1,4 @@
-"""A graph comes back from its file as it was; a file that is no such graph is an error."""
+"""Graph files return the graph that was written; other and damaged files raise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def graph(request, structures_dir):
     )
 
 
-def test_a_graph_comes_back_with_everything_that_it_holds(graph, tmp_path):
+def test_a_graph_is_read_with_all_its_fields_and_attributes(graph, tmp_path):
     write_graph_file(tmp_path / "one", graph, info={"residues": 3})
     back, residues, info = read_graph_file(tmp_path / "one")
     assert set(back.keys()) == set(graph.keys())
@@ -41,7 +41,7 @@ def test_a_graph_comes_back_with_everything_that_it_holds(graph, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["one"]
 
 
-def test_a_store_of_it_is_the_store_of_the_graph_itself(graph, tmp_path):
+def test_a_store_of_the_read_graph_equals_that_of_the_original(graph, tmp_path):
     write_graph_file(tmp_path / "one", graph, info={})
     own, read = (
         write_store(tmp_path / name, [g]) for name, g in (("a", graph), ("b", read_graph_file(tmp_path / "one").graph))
@@ -50,13 +50,13 @@ def test_a_store_of_it_is_the_store_of_the_graph_itself(graph, tmp_path):
         assert file.read_bytes() == (read.path / file.name).read_bytes(), file.name
 
 
-def test_what_is_no_plain_data_is_refused_and_leaves_nothing(graph, tmp_path):
+def test_info_that_is_not_plain_data_raises_and_leaves_no_file(graph, tmp_path):
     with pytest.raises(FieldError, match="10sb"):
-        write_graph_file(tmp_path / "one", graph, info={"odd": object()})
+        write_graph_file(tmp_path / "one", graph, info={"key": object()})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_residues_come_back_beside_the_graph(graph, structures_dir, tmp_path):
+def test_residues_are_read_with_the_graph(graph, structures_dir, tmp_path):
     expected = clean(load_structure(structures_dir / "10sb.bcif"), ligands=True)
     write_graph_file(tmp_path / "one", graph, residues=expected, info={})
     back = read_graph_file(tmp_path / "one").residues
@@ -71,7 +71,7 @@ def test_residues_come_back_beside_the_graph(graph, structures_dir, tmp_path):
 
 
 @pytest.mark.parametrize("cut", [0, 40, -8])
-def test_a_cut_file_is_an_error(graph, tmp_path, cut):
+def test_a_truncated_or_missing_file_raises(graph, tmp_path, cut):
     write_graph_file(tmp_path / "one", graph, info={})
     (tmp_path / "cut").write_bytes((tmp_path / "one").read_bytes()[:cut])
     with pytest.raises(DatasetError, match="cut"):
@@ -80,9 +80,9 @@ def test_a_cut_file_is_an_error(graph, tmp_path, cut):
         read_graph_file(tmp_path / "absent")
 
 
-def test_a_file_of_other_tensors_is_an_error(tmp_path):
+def test_a_safetensors_file_of_other_tensors_raises(tmp_path):
     from safetensors.numpy import save_file
 
     save_file({"w": np.zeros(3)}, tmp_path / "w")
-    with pytest.raises(DatasetError, match="w is not"):
+    with pytest.raises(DatasetError, match=r"\bw is"):
         read_graph_file(tmp_path / "w")

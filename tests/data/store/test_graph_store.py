@@ -1,3 +1,5 @@
+"""Graph stores return the graphs that were written, batches equal to collated ones, and typed errors for damage."""
+
 from __future__ import annotations
 
 import json
@@ -21,7 +23,7 @@ SIZES = (30, 7, 1, 12, 55)
 
 
 def assert_same(a: Data, b: Data) -> None:
-    """Every field and attribute of both, bit for bit, NaN included."""
+    """Compare every field and attribute bit for bit, NaN included."""
     assert set(a.keys()) == set(b.keys())
     for key, value in a.items():
         if isinstance(value, Tensor):
@@ -42,33 +44,33 @@ def graphs(request, make_graph):
     return made
 
 
-def test_reading_gives_what_was_written(graphs, tmp_path):
+def test_a_store_returns_the_graphs_that_were_written(graphs, tmp_path):
     store = write_store(tmp_path / "s", graphs, info={"task": "t"})
     assert len(store) == len(SIZES) and store.sizes.tolist() == list(SIZES) and store.info == {"task": "t"}
     assert store.names == [g.name for g in graphs]
-    for got, given in zip(store, graphs, strict=True):
-        assert_same(got, given)
-        got.validate()
+    for result, expected in zip(store, graphs, strict=True):
+        assert_same(result, expected)
+        assert result.validate()
 
 
 @pytest.mark.parametrize("indices", [[0, 1, 2, 3, 4], [3], [4, 0, 0, 2], [2], [1, 2], [-1, 1]])
-def test_a_batch_from_the_store_is_the_collated_batch(graphs, tmp_path, indices):
+def test_a_batch_of_the_store_equals_the_collated_batch(graphs, tmp_path, indices):
     store = write_store(tmp_path / "s", graphs)
     ours, plain = store.collate(indices), collate([graphs[i] for i in indices])
     assert_same(ours, plain)
     assert ours.sizes == plain.sizes and ours.num_graphs == plain.num_graphs
-    for got, given in zip(ours.to_data_list(), plain.to_data_list(), strict=True):
-        assert_same(got, given)
+    for result, expected in zip(ours.to_data_list(), plain.to_data_list(), strict=True):
+        assert_same(result, expected)
 
 
-def test_a_batch_from_the_store_is_pygs_batch(graphs, tmp_path):
+def test_a_batch_of_the_store_equals_that_of_pyg(graphs, tmp_path):
     store = write_store(tmp_path / "s", graphs)
     ours, theirs = store.collate([4, 1, 3]), Batch.from_data_list([graphs[4], graphs[1], graphs[3]])
     for key in ("pos", "res_id", "edge_index", "y", "batch", "ptr"):
         assert torch.equal(ours[key], theirs[key]), key
 
 
-def test_of_a_constant_degree_only_sources_are_kept(make_graph, tmp_path):
+def test_targets_are_not_stored_if_the_degree_is_constant(make_graph, tmp_path):
     store = write_store(tmp_path / "s", [make_graph(n, degree=10) for n in SIZES])
     files = {p.stem for p in store.path.glob("*.npy")}
     assert "edge_source" in files and "edge_target" not in files
@@ -76,28 +78,28 @@ def test_of_a_constant_degree_only_sources_are_kept(make_graph, tmp_path):
     assert "degree" not in store.collate([0, 1])
 
 
-def test_proteins_with_and_without_a_constant_degree_go_together(make_graph, tmp_path):
+def test_a_store_accepts_proteins_with_and_without_a_constant_degree(make_graph, tmp_path):
     graphs = [make_graph(12, degree=10), make_graph(7), make_graph(30, degree=10)]
     store = write_store(tmp_path / "s", graphs)
-    for got, given in zip(store, graphs, strict=True):
-        assert_same(got, given)
+    for result, expected in zip(store, graphs, strict=True):
+        assert_same(result, expected)
     for indices, degree in (([0, 1], None), ([1], None), ([2, 0], 10)):
         ours, plain = store.collate(indices), collate([graphs[i] for i in indices])
         assert_same(ours, plain)
         assert ours.get("degree") == plain.get("degree") == degree
 
 
-def test_a_reader_may_change_what_it_gets(make_graph, tmp_path):
+def test_changing_a_returned_graph_does_not_change_the_store(make_graph, tmp_path):
     store = write_store(tmp_path / "s", [make_graph(5)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # torch warns of tensors on read-only memory
-        for got in (store[0], store.collate([0])):
-            got.pos.zero_()
-            got.edge_index.zero_()
+        for graph in (store[0], store.collate([0])):
+            graph.pos.zero_()
+            graph.edge_index.zero_()
     assert store[0].pos.abs().sum() > 0 and store[0].edge_index.sum() > 0
 
 
-def test_an_index_beyond_the_end_is_an_index_error(make_graph, tmp_path):
+def test_an_index_out_of_range_raises(make_graph, tmp_path):
     store = write_store(tmp_path / "s", [make_graph(5)])
     with pytest.raises(IndexError):
         store[1]
@@ -114,7 +116,7 @@ def test_a_pickled_store_opens_the_same_folder(make_graph, tmp_path):
     assert_same(pickle.loads(text)[0], store[0])
 
 
-def test_a_store_that_could_not_be_finished_is_not_there(make_graph, tmp_path):
+def test_a_failed_write_leaves_no_files(make_graph, tmp_path):
     graph = make_graph(5)
     graph.report = {"when": object()}
     with pytest.raises(FieldError, match="report"):
@@ -122,13 +124,13 @@ def test_a_store_that_could_not_be_finished_is_not_there(make_graph, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_everybody_reads_it_who_may_read_other_folders(make_graph, tmp_path):
+def test_a_store_has_the_permissions_of_other_folders(make_graph, tmp_path):
     (tmp_path / "other").mkdir()
     write_store(tmp_path / "s", [make_graph(5)])
     assert (tmp_path / "s").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-def test_only_a_store_is_ever_replaced_and_only_when_asked(make_graph, tmp_path):
+def test_only_stores_are_replaced_and_only_with_overwrite(make_graph, tmp_path):
     write_store(tmp_path / "s", [make_graph(5)])
     with pytest.raises(DatasetError, match="overwrite"):
         write_store(tmp_path / "s", [make_graph(6)])
@@ -138,20 +140,20 @@ def test_only_a_store_is_ever_replaced_and_only_when_asked(make_graph, tmp_path)
         write_store(tmp_path / "thesis", [make_graph(5)], overwrite=True)
 
 
-def test_nothing_to_write_and_differing_fields_are_refused(make_graph, tmp_path):
+def test_no_graphs_and_graphs_of_different_fields_raise(make_graph, tmp_path):
     with pytest.raises(DatasetError):
         write_store(tmp_path / "s", [])
     odd = make_graph(6)
     del odd.aatype
-    with pytest.raises(FieldError, match=r"'protein 5' and 'protein 6' differ in fields: \['aatype'\]"):
+    with pytest.raises(FieldError, match="'protein 5'.*'protein 6'.*'aatype'"):
         write_store(tmp_path / "s", [make_graph(5), odd])
 
 
-def drop_meta(path):
+def remove_meta(path):
     (path / "store.json").unlink()
 
 
-def spoil_meta(path):
+def truncate_meta(path):
     (path / "store.json").write_text('{"format": "protgraph-store", "vers')
 
 
@@ -160,11 +162,11 @@ def later_version(path):
     (path / "store.json").write_text(json.dumps(meta | {"version": 99}))
 
 
-def drop_field(path):
+def remove_field(path):
     (path / "pos.npy").unlink()
 
 
-def cut_field(path):
+def truncate_field(path):
     os.truncate(path / "pos.npy", 150)
 
 
@@ -177,21 +179,21 @@ def other_shape(path):
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("damage", "data"),
     [
-        (drop_meta, "store.json"),
-        (spoil_meta, "store.json"),
+        (remove_meta, "store.json"),
+        (truncate_meta, "store.json"),
         (later_version, "version 99"),
-        (drop_field, "pos.npy"),
-        (cut_field, "pos.npy"),
+        (remove_field, "pos.npy"),
+        (truncate_field, "pos.npy"),
         (empty_field, "pos.npy"),
-        (other_shape, r"pos.npy holds float32 \(4, 3\), not <f4 \(5, 3\)"),
+        (other_shape, r"pos.npy.*\(4, 3\).*\(5, 3\)"),
     ],
 )
-def test_a_damaged_store_is_refused_when_opened(make_graph, tmp_path, damage, message):
+def test_opening_a_damaged_store_raises_with_the_file(make_graph, tmp_path, damage, data):
     write_store(tmp_path / "s", [make_graph(5)])
     damage(tmp_path / "s")
-    with pytest.raises(DatasetError, match=message):
+    with pytest.raises(DatasetError, match=data):
         GraphStore(tmp_path / "s")
 
 
@@ -205,7 +207,7 @@ def test_verify_finds_one_changed_byte(make_graph, tmp_path):
         GraphStore(store.path).verify()
 
 
-def test_a_field_that_has_changed_its_meaning_is_refused(make_graph, tmp_path):
+def test_a_field_with_another_unit_raises(make_graph, tmp_path):
     store = write_store(tmp_path / "s", [make_graph(5)])
     meta = json.loads((store.path / "store.json").read_text())
     meta["specs"]["pos"]["unit"] = "nm"
@@ -214,7 +216,7 @@ def test_a_field_that_has_changed_its_meaning_is_refused(make_graph, tmp_path):
         GraphStore(store.path)
 
 
-def test_a_plugins_index_field_is_shifted_like_collate_does(make_graph, tmp_path):
+def test_index_fields_of_plugins_are_shifted_as_by_collate(make_graph, tmp_path):
     register_field(FieldSpec("store_test_partner", "node", "index", "int64", shape=(), doc="another node"))
     graphs = [make_graph(n) for n in (4, 6)]
     for g in graphs:
@@ -225,7 +227,7 @@ def test_a_plugins_index_field_is_shifted_like_collate_does(make_graph, tmp_path
     assert_same(store.collate([1, 0]), collate([graphs[1], graphs[0]]))
 
 
-def test_a_field_without_its_plugin_is_read_all_the_same(make_graph, tmp_path):
+def test_a_field_is_read_without_the_plugin_that_registers_it(make_graph, tmp_path):
     graph = make_graph(5)
     store = write_store(tmp_path / "s", [graph])
     meta = json.loads((store.path / "store.json").read_text())

@@ -1,3 +1,5 @@
+"""Batches of proteins: each protein once, limits, order by seed, buckets of similar length."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -13,7 +15,7 @@ SIZES = st.lists(st.integers(1, 50), max_size=60)
 
 @settings(deadline=None, max_examples=60)
 @given(SIZES, st.booleans(), st.booleans(), st.integers(0, 3), st.integers(1, 80))
-def test_every_protein_comes_exactly_once(sizes, shuffle, bucket, epoch, most):
+def test_every_protein_is_in_exactly_one_batch(sizes, shuffle, bucket, epoch, most):
     for how in ({"batch_size": most}, {"max_nodes": most}):
         batches = list(ProteinBatches(sizes, shuffle=shuffle, bucket=bucket, epoch=epoch, **how))
         assert sorted(i for batch in batches for i in batch) == list(range(len(sizes)))
@@ -21,7 +23,7 @@ def test_every_protein_comes_exactly_once(sizes, shuffle, bucket, epoch, most):
 
 @settings(deadline=None, max_examples=60)
 @given(SIZES, st.booleans(), st.integers(1, 80))
-def test_batches_keep_within_max_nodes_unless_one_protein_is_larger(sizes, bucket, most):
+def test_a_batch_above_max_nodes_is_one_protein(sizes, bucket, most):
     for batch in ProteinBatches(sizes, max_nodes=most, shuffle=True, bucket=bucket):
         assert sum(sizes[i] for i in batch) <= most or len(batch) == 1
 
@@ -33,7 +35,7 @@ def test_all_batches_but_one_are_full(sizes, bucket, batch_size):
     assert lengths[1:] == [batch_size] * (len(lengths) - 1)
 
 
-def test_seed_and_epoch_decide_the_order():
+def test_order_depends_on_seed_and_epoch_only():
     sizes = list(range(1, 40))
 
     def order(**options):
@@ -43,7 +45,7 @@ def test_seed_and_epoch_decide_the_order():
     assert len({str(order(seed=s, epoch=e)) for s in (0, 1) for e in (0, 1)}) == 4
 
 
-def test_without_shuffling_the_order_is_the_given_one():
+def test_without_shuffling_the_order_of_indices_is_kept():
     assert list(ProteinBatches([9] * 6, indices=[5, 0, 3, 3, 1], batch_size=2)) == [[5, 0], [3, 3], [1]]
 
 
@@ -57,13 +59,13 @@ def test_buckets_hold_similar_lengths():
     assert waste(bucket=True) < 1.1 < 1.6 < waste(bucket=False)
 
 
-def test_bucketed_batches_come_in_random_order_of_length():
+def test_bucketed_batches_are_not_ordered_by_length():
     sizes = np.arange(1, 257)
     means = [np.mean(sizes[b]) for b in ProteinBatches(sizes, batch_size=8, shuffle=True, bucket=True)]
     assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.5
 
 
 @pytest.mark.parametrize("options", [{}, {"batch_size": 4, "max_nodes": 100}, {"batch_size": 0}, {"max_nodes": 0}])
-def test_a_batch_has_one_limit_of_at_least_one(options):
+def test_exactly_one_limit_of_at_least_one_is_required(options):
     with pytest.raises(OptionError, match="batch_size"):
         ProteinBatches([], **options)

@@ -66,9 +66,9 @@ def test_hydrogens_are_one_angstrom_from_n_antiparallel_to_c_o(crambin):
 def test_missing_atoms_have_no_bonds_and_no_hydrogen(crambin):
     backbone = crambin.backbone.copy()
     backbone[10, 3] = np.nan
-    poorer = replace(crambin, backbone=backbone)
-    assert np.isnan(amide_hydrogen(poorer)[11]).all()
-    bonds = backbone_hbonds(poorer)
+    incomplete = replace(crambin, backbone=backbone)
+    assert np.isnan(amide_hydrogen(incomplete)[11]).all()
+    bonds = backbone_hbonds(incomplete)
     assert 10 not in bonds.acceptor
     assert 11 not in bonds.donor
     assert np.isfinite(bonds.energy).all()

@@ -34,7 +34,7 @@ def backbone_atoms(residues: Residues) -> struc.AtomArray:
     atoms = struc.AtomArray(len(row))
     atoms.coord = residues.backbone[row, column]
     atoms.atom_name = np.array(["N", "CA", "C"])[column]
-    atoms.res_id = row  # one number a residue, whatever the author's numbering
+    atoms.res_id = row  # one number per residue, independent of the author's numbering
     atoms.res_name = np.full(len(row), "ALA")
     return atoms
 

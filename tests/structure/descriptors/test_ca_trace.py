@@ -28,7 +28,7 @@ def trace(ca: np.ndarray, residues: Residues) -> Residues:
 
 
 def test_angles_of_an_ideal_helix(proteins):
-    radius, rise, turn = 2.3, 1.5, np.radians(100)  # α-helix, CA: Å, Å, radians a residue
+    radius, rise, turn = 2.3, 1.5, np.radians(100)  # α-helix, CA: Å, Å, radians per residue
     k = np.arange(12)
     ca = np.stack([radius * np.cos(k * turn), radius * np.sin(k * turn), rise * k], 1)
     angles = trace_angles(trace(ca, proteins[0]))
@@ -88,7 +88,7 @@ def test_p_sea_agrees_with_dssp_on_most_residues_only(proteins):
     assert 0.75 < same / total < 0.85
 
 
-def test_short_chains_and_coincident_atoms(proteins):
+def test_short_chains_and_coincident_atoms_have_no_angles(proteins):
     for n in range(1, 6):
         few = proteins[0].select(np.arange(len(proteins[0])) < n)
         assert trace_angles(few).shape == (n, 2) and sidechain_direction(few).shape == (n, 3)

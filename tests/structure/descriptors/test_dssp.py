@@ -145,5 +145,8 @@ def test_precedence_of_pi_and_alpha_helices(structures_dir, labels):
     assert changed > 0
 
 
-def test_three_states():
-    assert "".join(three_states(np.array(list("HBEGITSC-")))) == "HEEHHCCC-"
+def test_three_states_keep_the_shape_and_reduce_again_to_themselves():
+    states = np.array([list("HBEGI"), list("TSC--")])
+    three = three_states(states)
+    assert three.shape == states.shape and set(three.ravel()) == set("HEC-")
+    assert (three_states(three) == three).all()

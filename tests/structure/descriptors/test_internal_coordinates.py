@@ -47,7 +47,7 @@ def test_selenomethionine_has_the_angles_of_methionine(structures_dir):
     assert np.isfinite(sidechain_dihedrals(residues)[modified, :3]).all()
 
 
-def test_symmetric_angles():
+def test_symmetric_angles_are_those_of_asp_glu_phe_and_tyr():
     result = [f"{ALPHABET[t]}{k + 1}" for t, k in zip(*np.nonzero(SYMMETRIC_CHI), strict=True)]
     assert result == ["D2", "E3", "F2", "Y2"]
 

@@ -56,7 +56,7 @@ def test_areas_are_rotation_invariant(proteins):
         for sign in (1, -1):
             q = sign * Rotation.random(random_state=3).as_matrix()
             after = residue_sasa(replace(residues, atom_pos=residues.atom_pos.astype(float) @ q))
-            assert np.abs(after - before).max() < 0.5, residues.name  # a point or two of 1000, rounded to float32
+            assert np.abs(after - before).max() < 0.5, residues.name  # one or two points of 1000, rounded to float32
 
 
 def test_radii_equal_the_protor_radii_of_biotite(proteins):
@@ -97,7 +97,7 @@ def test_agreement_with_freesasa(proteins, capsys):
     ours, theirs = np.concatenate(ours), np.concatenate(theirs)
     error = ours - theirs
     with capsys.disabled():
-        print(f"\n{len(proteins)} entries, {len(ours)} residues; FreeSASA by Lee & Richards, 100 slices an atom")
+        print(f"\n{len(proteins)} entries, {len(ours)} residues; FreeSASA by Lee & Richards, 100 slices per atom")
         print(f"difference: {np.sqrt((error**2).mean()):.2f} Å² rms, {np.abs(error).max():.2f} at most")
         print(f"correlation {np.corrcoef(ours, theirs)[0, 1]:.6f}; sums {ours.sum():.0f} and {theirs.sum():.0f} Å²")
     assert np.sqrt((error**2).mean()) < 0.6

@@ -89,14 +89,14 @@ def test_agreement_with_biopython(structures_dir, tmp_path, proteins, capsys):
             "ca": half_sphere_exposure(standard, sidechain_direction(standard), radius=12),
             "cb": half_sphere_exposure(standard, cb_direction(standard), radius=12),
         }
-        for name, pdb_lines in (("cn", ExposureCN(model)), ("ca", HSExposureCA(model)), ("cb", HSExposureCB(model))):
-            for key in pdb_lines.keys():  # noqa: SIM118 -- no dict
+        for name, exposure in (("cn", ExposureCN(model)), ("ca", HSExposureCA(model)), ("cb", HSExposureCB(model))):
+            for key in exposure.keys():  # noqa: SIM118 -- no dict
                 row = rows.get((key[0], key[1][1]))
                 if row is None or (name == "ca" and not sidechain_direction(standard)[row].any()):
                     continue  # no residue before or after
                 if name == "cb" and standard.res_name[row] == "GLY":
                     continue  # each has its own virtual CB
-                theirs = np.atleast_1d(pdb_lines[key])[: ours[name].shape[1]]
+                theirs = np.atleast_1d(exposure[key])[: ours[name].shape[1]]
                 compared[name] += 1
                 same[name] += theirs.astype(int).tolist() == ours[name][row].tolist()
     with capsys.disabled():

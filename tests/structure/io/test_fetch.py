@@ -101,7 +101,7 @@ def test_a_truncated_download_is_resumed(server):
 
 def test_a_later_call_resumes_too(server):
     server.script = ["cut"]
-    with pytest.raises(FetchError, match=r"1 attempts .* bytes"):
+    with pytest.raises(FetchError, match="1crn.bcif.gz"):
         get(retries=0)
     assert get().read_bytes() == server.files["/1crn.bcif.gz"] and server.requests[1][1] is not None
 
@@ -120,10 +120,11 @@ def test_without_a_validator_nothing_is_resumed(server):
 
 
 def test_fewer_bytes_than_announced_raise(server, tmp_path):
-    server.script = ["long"] * 9
-    with pytest.raises(FetchError, match=r"2 attempts .*\d+ of \d+ bytes"):
+    server.script = ["long"] * 2  # the second answer is the rest, 7 bytes
+    with pytest.raises(FetchError, match="0 of 7"):
         get(retries=1)
     assert not (tmp_path / "cache" / "structures" / "1crn.bcif.gz").exists()
+    assert len(server.requests) == 2
 
 
 def test_temporary_server_errors_are_retried(server):
@@ -188,7 +189,7 @@ def test_offline_uses_the_cache_only(server, monkeypatch):
 
 def test_an_unreachable_server_raises(server, monkeypatch):
     monkeypatch.setenv("PROTGRAPH_PDB_BCIF_URL", "http://127.0.0.1:9/{id}.bcif")
-    with pytest.raises(FetchError, match="2 attempts"):
+    with pytest.raises(FetchError, match="127.0.0.1:9/1crn"):
         get(retries=1)
 
 

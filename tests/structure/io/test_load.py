@@ -44,7 +44,7 @@ def test_an_unknown_chain_raises_with_the_available_ones(structures_dir):
 
 @pytest.mark.parametrize("x", ["     nan", "     inf", "1.0e+009", "-999999."])
 def test_unusable_coordinates_are_left_out_and_counted(write_pdb, pdb_lines, x):
-    lines = pdb_lines[1]("GLY", "A", 1, 0.0)
+    lines = pdb_lines.residue("GLY", "A", 1, 0.0)
     structure = load_structure(write_pdb(lines[:3], lines[3][:30] + x + lines[3][38:]))
     assert len(structure.atoms) == 3 and structure.report.invalid_atoms == 1
     residues = clean(structure)
@@ -52,6 +52,6 @@ def test_unusable_coordinates_are_left_out_and_counted(write_pdb, pdb_lines, x):
 
 
 def test_a_file_without_usable_coordinates_raises(write_pdb, pdb_lines):
-    lines = [line[:30] + "     nan" + line[38:] for line in pdb_lines[1]("GLY", "A", 1, 0.0)]
+    lines = [line[:30] + "     nan" + line[38:] for line in pdb_lines.residue("GLY", "A", 1, 0.0)]
     with pytest.raises(EmptyStructureError, match="4 atoms"):
         load_structure(write_pdb(lines))

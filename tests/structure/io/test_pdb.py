@@ -48,7 +48,7 @@ def test_real_files_equal_those_read_by_biotite(shared_data):
 
 @pytest.mark.parametrize("x", ["   0.000", "  -0.000", "   -.500", "    .500", "9999.999", "-999.999", "  12.345"])
 def test_numbers_equal_python_floats_bit_for_bit(pdb_lines, x):
-    line = pdb_lines[0]("CA", "GLY", "A", 1, 0.0)
+    line = pdb_lines.atom("CA", "GLY", "A", 1, 0.0)
     value = parse_records([line[:30] + x + line[38:]]).coord[0, 0]
     assert value.tobytes() == np.float32(float(x)).tobytes()
 
@@ -59,7 +59,7 @@ def test_numbers_equal_python_floats_bit_for_bit(pdb_lines, x):
      {22: "    "}, {54: "      "}, {60: " 1.0e1"}, {76: "  "}, {12: " C\u00e9 "}, {12: " C\t "}],
 )  # fmt: skip
 def test_records_in_another_form_are_refused(pdb_lines, columns):
-    line = pdb_lines[0]("CA", "GLY", "A", 1, 0.0)
+    line = pdb_lines.atom("CA", "GLY", "A", 1, 0.0)
     for begin, text in columns.items():
         line = line[:begin] + text + line[begin + len(text) :]
     assert parse_records([line]) is None and parse_records([]) is None

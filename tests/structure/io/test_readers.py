@@ -128,7 +128,7 @@ def test_copies_are_distinguished_when_serial_numbers_repeat(shared_data, tmp_pa
 
 
 def test_reader_warnings_are_reported_and_not_printed(write_pdb, pdb_lines):
-    path = write_pdb([line[:66] for line in pdb_lines[1]("GLY", "A", 1, 0.0)])
+    path = write_pdb([line[:66] for line in pdb_lines.residue("GLY", "A", 1, 0.0)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         structure = load_structure(path)

@@ -41,7 +41,7 @@ def test_residues_without_a_single_parent_are_x(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "what"),
+    ("name", "kind"),
     [
         ("HOH", "water"),
         ("DOD", "water"),
@@ -54,13 +54,12 @@ def test_residues_without_a_single_parent_are_x(name):
         ("UNX", "other"),
     ],
 )
-def test_kinds_of_molecules(name, what):
-    assert residue_kind(name) == what
+def test_residue_names_have_their_kind_of_molecule(name, kind):
+    assert residue_kind(name) == kind
 
 
-def test_a_parent_never_contradicts_the_one_letter_code_of_the_dictionary():
+def test_parents_agree_with_the_one_letter_codes_of_the_dictionary():
     known = [(str(n), info.one_letter_code(str(n))) for n in info.amino_acid_names()]
     differ = {n for n, one in known if one and one in ALPHABET[:20] and ALPHABET[aatype(n)] != one}
-    # The dictionary contradicts itself here: parent and one-letter code name two amino acids.
-    assert len(differ) <= 10
+    assert len(differ) <= 10  # the dictionary contradicts itself: parent and one-letter code name two amino acids
     assert len(known) > 1000

@@ -159,15 +159,15 @@ def test_links_are_undirected_edges_between_atoms(structures_dir):
     residues = clean(load_structure(structures_dir / "2e84.bcif"), ligands=True)
     names, links = _names(residues), ligand_links(residues)
     protein = len(residues.atom_name)
-    haem = [tuple(names[i][2] for i in pair) for pair in links.T.tolist() if pair[0] < protein]
-    assert set(haem) == {("SG", "CAB"), ("SG", "CAC")}
-    assert len(haem) == 2 * (residues.ligands.res_name == "HEM").sum()
+    heme = [tuple(names[i][2] for i in pair) for pair in links.T.tolist() if pair[0] < protein]
+    assert set(heme) == {("SG", "CAB"), ("SG", "CAC")}
+    assert len(heme) == 2 * (residues.ligands.res_name == "HEM").sum()
     graph = build_graph(residues, ["covalent_bond"], node_type="atom")
     edges = set(map(tuple, graph.edge_index.T.tolist()))
     assert {(int(a), int(b)) for a, b in links.T} | {(int(b), int(a)) for a, b in links.T} <= edges
     inside = graph.is_ligand[graph.edge_index].all(0)
     assert len(edges) == graph.num_edges
-    assert int((~inside & graph.is_ligand[graph.edge_index].any(0)).sum()) == 2 * len(haem)
+    assert int((~inside & graph.is_ligand[graph.edge_index].any(0)).sum()) == 2 * len(heme)
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def test_report_survives_json():
 
 
 def test_from_dict_raises_for_unknown_entries():
-    with pytest.raises(StructureFileError, match="'unicorns'"):
-        LossReport.from_dict({"unicorns": 1})
+    with pytest.raises(StructureFileError, match="'helices'"):
+        LossReport.from_dict({"helices": 1})
 
 
 def test_lines_name_everything_that_is_not_zero():
