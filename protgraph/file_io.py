@@ -20,7 +20,7 @@ def atomic_write(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
     Readers see the complete content or none. If the block raises, or if it deletes the temporary file, ``path`` stays
     as it was. Missing parent folders are created; permissions follow the umask.
 
-    Not atomicwrites: archived since 2022, and it writes no folders (2026-11-22).
+    Not atomicwrites: archived since 2022, and it writes no folders (atomicwrites 1.4.1, 2026-11-22).
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ chain breaks (pydssp 0.9.1). Agreement with mkdssp 4.2.2: 99.94 % of residues; 1
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -84,9 +85,9 @@ def _states(residues: Residues, prefer_pi: bool) -> np.ndarray:
     segment = chain_segments(residues)
     bonds = backbone_hbonds(residues)
     states = np.full(n, "C")
-    for first, last, strand in _ladders(bonds, segment):
+    for first, last, is_strand in _ladder_sides(bonds, segment):
         part = states[first : last + 1]
-        part[part != "E"] = "E" if strand else "B"
+        part[part != "E"] = "E" if is_strand else "B"
     starts = {stride: _turn_starts(bonds, segment, stride) for _, stride in _HELICES}
     for letter, stride in _HELICES:
         free = {"H": "CBE", "G": "C", "I": "CH" if prefer_pi else "C"}[letter]
@@ -133,13 +134,24 @@ def _bends(pos: np.ndarray, segment: np.ndarray) -> np.ndarray:
     return bend
 
 
-def _ladders(bonds: BackboneHBonds, segment: np.ndarray) -> list[tuple[int, int, bool]]:
+class _Ladder(NamedTuple):
+    """Consecutive bridges: first and last residue of each side, and the number of bridges."""
+
+    i_first: int
+    i_last: int
+    j_first: int
+    j_last: int
+    bridges: int
+
+
+def _ladder_sides(bonds: BackboneHBonds, segment: np.ndarray) -> list[tuple[int, int, bool]]:
     """Return (first residue, last residue, True for a strand or False for a bridge) of both sides of each ladder."""
     sides = []
     for antiparallel in (False, True):
-        merged = _join_bulges(_runs(_bridges(bonds, segment, antiparallel), antiparallel), antiparallel, segment)
-        for i_first, i_last, j_first, j_last, size in merged:
-            sides += [(i_first, i_last, size > 1), (j_first, j_last, size > 1)]
+        ladders = _runs(_bridges(bonds, segment, antiparallel), antiparallel)
+        for ladder in _join_bulges(ladders, antiparallel, segment):
+            is_strand = ladder.bridges > 1
+            sides += [(ladder.i_first, ladder.i_last, is_strand), (ladder.j_first, ladder.j_last, is_strand)]
     return sides
 
 
@@ -171,8 +183,8 @@ def _bonded(bonds: BackboneHBonds, donor: np.ndarray, acceptor: np.ndarray, n: i
     return is_valid & np.isin(donor * n + acceptor, bonds.donor * n + bonds.acceptor)
 
 
-def _runs(bridges: np.ndarray, antiparallel: bool) -> list[tuple[int, int, int, int, int]]:
-    """Return ladders, consecutive bridges (i, j), (i + 1, j ± 1), …, as (first i, last i, min j, max j, bridges)."""
+def _runs(bridges: np.ndarray, antiparallel: bool) -> list[_Ladder]:
+    """Return runs of bridges (i, j), (i + 1, j ± 1), …, sorted by first i."""
     i, j = bridges
     diagonal = i + j if antiparallel else j - i
     order = np.lexsort((i, diagonal))
@@ -182,13 +194,11 @@ def _runs(bridges: np.ndarray, antiparallel: bool) -> list[tuple[int, int, int, 
     runs = []
     for start, end in pairwise(bounds.tolist() if len(i) else ()):
         ends = sorted((int(j[start]), int(j[end - 1])))
-        runs.append((int(i[start]), int(i[end - 1]), *ends, end - start))
+        runs.append(_Ladder(int(i[start]), int(i[end - 1]), *ends, end - start))
     return sorted(runs)
 
 
-def _join_bulges(
-    runs: list[tuple[int, int, int, int, int]], antiparallel: bool, segment: np.ndarray
-) -> list[tuple[int, int, int, int, int]]:
+def _join_bulges(runs: list[_Ladder], antiparallel: bool, segment: np.ndarray) -> list[_Ladder]:
     """Merge ladders across a bulge of at most one residue on one strand and four on the other."""
     runs, current = list(runs), 0
     while current < len(runs):
@@ -202,7 +212,7 @@ def _join_bulges(
             near = 0 <= step <= 2 or (0 <= step <= 5 and k0 - i1 <= 2)
             is_unbroken = segment[i0] == segment[max(i1, k1)] and segment[min(j0, l0)] == segment[max(j1, l1)]
             if k0 > i1 and near and is_unbroken:
-                runs[current] = (i0, k1, min(j0, l0), max(j1, l1), size + more)
+                runs[current] = _Ladder(i0, k1, min(j0, l0), max(j1, l1), size + more)
                 del runs[other]
             else:
                 other += 1

@@ -1,6 +1,6 @@
 """Internal coordinates: bond lengths and angles of the backbone, dihedral angles of the side chain.
 
-Not biotite: ``dihedral_side_chain`` takes 82 ms for 1,294 residues, this 16 ms with equal values (biotite 1.6.0,
+Not biotite: ``dihedral_side_chain`` takes 6 ms for 1,294 residues, this 2 ms with equal values (biotite 1.6.0,
 2026-11-22).
 """
 

@@ -1,4 +1,8 @@
-"""Rotation-invariant solvent-accessible surface area (Shrake & Rupley 1973) and ProtOr radii."""
+"""Rotation-invariant solvent-accessible surface area (Shrake & Rupley 1973) and ProtOr radii.
+
+Areas are those of biotite. Not its radii: ``info.vdw_radius_protor`` takes 24 ms for 10,032 atoms, one call each, this
+3 ms with equal values, and it raises for atom names that a residue does not have (biotite 1.6.0, 2026-11-22).
+"""
 
 from __future__ import annotations
 

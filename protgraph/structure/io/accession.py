@@ -60,7 +60,13 @@ class Accession:
         return self.id if self.archive == "pdb" else f"AF-{self.id}-F{self.fragment}{version}"
 
     def addresses(self, form: str) -> Iterator[str]:
-        """Yield the addresses at which the file may be, in the order to try."""
+        """Yield the addresses at which the file may be, in the order to try.
+
+        Raises
+        ------
+        OptionError
+            ``form`` is not one of :data:`FORMATS`.
+        """
         if form not in FORMATS:
             raise OptionError(f"unknown format {form!r}. Choose from {', '.join(FORMATS)}.")
         variable, default = _ADDRESSES[self.archive, form]

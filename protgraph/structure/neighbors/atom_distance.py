@@ -36,9 +36,7 @@ def distant_knn(residues: Residues, k: int, separation: int) -> np.ndarray:
     source, target = knn(residues.pos, k + 2 * max(separation - 1, 0))
     chain, seq_pos = residues.chain_number, residues.seq_pos
     allowed = (chain[source] != chain[target]) | (np.abs(seq_pos[source] - seq_pos[target]) >= separation)
-    source, target = source[allowed], target[allowed]
-    rank = np.arange(len(target)) - np.searchsorted(target, target)
-    return np.stack([source, target])[:, rank < k]
+    return _first_k(source[allowed], target[allowed], k)
 
 
 def knn_by_atoms(
@@ -79,9 +77,13 @@ def knn_by_atoms(
     parts = [(source[is_dense], target[is_dense], d2[is_dense]), *_atom_distances(atom_pos, atom_residue, sparse, n)]
     source, target, d2 = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((source, d2, target))
-    source, target = source[order], target[order]
+    return sort_edges(pos, _first_k(source[order], target[order], k))
+
+
+def _first_k(source: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
+    """Return the first k edges of each target, ``(2, E)``; ``target`` is ascending."""
     rank = np.arange(len(target)) - np.searchsorted(target, target)
-    return sort_edges(pos, np.stack([source, target])[:, rank < k])
+    return np.stack([source, target])[:, rank < k]
 
 
 def _atom_distances(

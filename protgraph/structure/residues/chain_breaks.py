@@ -1,6 +1,6 @@
 """Chain breaks: residues that are not bonded to the next one.
 
-Not biotite: ``check_backbone_continuity`` takes 28 ms for 1,294 residues, this 0.1 ms, and it has no criterion for CA
+Not biotite: ``check_backbone_continuity`` takes 3 ms for 1,294 residues, this 0.05 ms, and it has no criterion for CA
 traces (biotite 1.6.0, 2026-11-22).
 """
 

@@ -108,7 +108,13 @@ class LossReport:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> LossReport:
-        """Return a report from the output of :meth:`to_dict`."""
+        """Return a report from the output of :meth:`to_dict`.
+
+        Raises
+        ------
+        StructureFileError
+            An entry is unknown.
+        """
         unknown = sorted(set(data) - {f.name for f in fields(cls)})
         if unknown:
             raise StructureFileError(
