@@ -76,7 +76,13 @@ class Dataset(ABC):
         return list(self.card.tasks)
 
     def target(self, task: str) -> Target:
-        """Return the target of a task."""
+        """Return the target of a task.
+
+        Raises
+        ------
+        UnknownNameError
+            The dataset does not have the task.
+        """
         return self._task(task).target
 
     def splits(self, task: str) -> list[str]:

@@ -109,7 +109,7 @@ class FieldSpec:
     def _terms(self) -> tuple[tuple[int, int], ...]:
         """(multiplicity, l) of each term of the irreps.
 
-        Not e3nn.o3.Irreps: e3nn takes a second to import (e3nn 0.5.8, 2026-11-22).
+        Not e3nn.o3.Irreps: e3nn takes 1.5 s to import (e3nn 0.6.0, 2026-11-22).
         """
         terms = []
         for part in filter(None, self.irreps.replace(" ", "").split("+")):

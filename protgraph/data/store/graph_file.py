@@ -1,7 +1,7 @@
 """One graph with its residues in one safetensors file: finished work of a run that can be resumed.
 
-Not :class:`~protgraph.data.store.graph_store.GraphStore`: a store holds all proteins in flat arrays and is written at
-the end, whereas these files are written one by one, each in a fraction of a millisecond.
+A :class:`~protgraph.data.store.graph_store.GraphStore` holds all proteins in flat arrays and is written at the end;
+these files are written one by one during the run.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ no pickle. If every node of a protein has the same number K of edges, only sourc
 e // K.
 
 Not PyG's InMemoryDataset or OnDiskDataset: both unpickle what they read, and batches are collated from single graphs
-(2.8, 2026-11-22).
+(PyG 2.8.1, 2026-11-22).
 """
 
 from __future__ import annotations
@@ -162,7 +162,13 @@ class GraphStore:
         return (self[i] for i in range(len(self)))
 
     def collate(self, indices: Sequence[int]) -> Batch:
-        """Return a batch of proteins, equal to ``collate([self[i] for i in indices])`` and several times faster."""
+        """Return a batch of proteins, equal to ``collate([self[i] for i in indices])`` and several times faster.
+
+        Raises
+        ------
+        FieldError
+            The list is empty.
+        """
         if len(indices) == 0:
             raise FieldError("collate: the list of proteins is empty")
         whole = range(len(self))
@@ -188,7 +194,13 @@ class GraphStore:
         return make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
 
     def verify(self) -> None:
-        """Compare the checksums of all files; raise :class:`DatasetError` with the name of a file that changed."""
+        """Compare the checksums of all files.
+
+        Raises
+        ------
+        DatasetError
+            A file changed; with its name.
+        """
         for name, known in self._meta["files"].items():
             if crc32(self.path / f"{name}.npy") != known["crc32"]:
                 raise DatasetError(f"{self.path / f'{name}.npy'} is damaged (checksum). Write the store again.")

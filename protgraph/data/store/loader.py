@@ -1,7 +1,7 @@
 """Batching: proteins packed into batches by residues.
 
 Not PyG's DynamicBatchSampler: it has no order by seed and epoch, no buckets of similar length, and cannot be resumed
-(2.8, 2026-11-22).
+(PyG 2.8.1, 2026-11-22).
 """
 
 from __future__ import annotations
