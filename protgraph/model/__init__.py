@@ -9,7 +9,7 @@ from protgraph.model.incremental import IncrementalState, first_nodes, increment
 from protgraph.model.pretrained import PublishedWeights, pretrained
 from protgraph.model.spec import ModelSpec, WiredComponent
 from protgraph.model.summary import ComponentSummary, summarize_model
-from protgraph.model.weights import find_weights, read_weights
+from protgraph.model.weights import conversion_errors, find_weights, read_model_state, read_weights
 from protgraph.registry.component import ComponentSpec, component
 
 __all__ = [
@@ -25,10 +25,12 @@ __all__ = [
     "build_model",
     "component",
     "draw_model",
+    "conversion_errors",
     "find_weights",
     "first_nodes",
     "incremental_step",
     "pretrained",
+    "read_model_state",
     "read_weights",
     "summarize_model",
 ]

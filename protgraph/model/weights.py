@@ -6,17 +6,19 @@ Not ``torch.hub``: it downloads and runs code, and its caches are not part of an
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from protgraph.errors import CheckpointError, MissingExtraError
 
-__all__ = ["find_weights", "read_weights"]
+__all__ = ["conversion_errors", "find_weights", "read_model_state", "read_weights"]
 
 
 def find_weights(model: str, *, variable: str, names: Sequence[str], package: str, inside: str) -> Path:
@@ -84,3 +86,37 @@ def read_weights(path: str | Path, program: str) -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
         raise CheckpointError(f"{path} does not contain weights of {program}, but a {type(content).__name__}.")
     return content
+
+
+def read_model_state(path: str | Path, program: str, *, sizes: Mapping[str, int]) -> dict[str, Tensor]:
+    """Read the ``model_state_dict`` of a file of ProteinMPNN or of a program derived from it.
+
+    Parameters
+    ----------
+    path : str or Path
+    program : str
+        Source of the weights, for errors.
+    sizes : mapping of str to int
+        Required values of the numbers beside the state, if the file has them, e.g. ``{"num_edges": 48}``.
+
+    Raises
+    ------
+    CheckpointError
+        If the file cannot be read, has no ``model_state_dict``, or has another size.
+    """
+    content = read_weights(path, program)
+    if "model_state_dict" not in content:
+        raise CheckpointError(f"not weights of {program}: {path} has no 'model_state_dict'.")
+    for key, required in sizes.items():
+        if content.get(key, required) != required:
+            raise CheckpointError(f"not weights of {program}: {path} has {key}={content[key]}. Required: {required}.")
+    return dict(content["model_state_dict"])
+
+
+@contextmanager
+def conversion_errors(path: str | Path, program: str) -> Iterator[None]:
+    """Raise a :class:`CheckpointError` with the file and the program if the conversion of a state fails."""
+    try:
+        yield
+    except (KeyError, RuntimeError, TypeError, ValueError) as e:
+        raise CheckpointError(f"not weights of {program}: {path} ({type(e).__name__}: {e}).") from e

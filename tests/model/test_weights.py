@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from protgraph.errors import CheckpointError, MissingExtraError
-from protgraph.model import find_weights, read_weights
+from protgraph.model import conversion_errors, find_weights, read_model_state, read_weights
 
 VARIABLE = "PROTGRAPH_TEST_WEIGHTS"
 LOCATION = {"variable": VARIABLE, "names": ["a/w.pt", "a_w.pt"], "package": "weighty", "inside": "data/w.pt"}
@@ -58,3 +58,20 @@ def test_other_files_are_errors_and_run_no_code(tmp_path):
             read_weights(tmp_path / f"{name}.pt", "X")
     with pytest.raises(CheckpointError, match="nowhere.pt"):
         read_weights(tmp_path / "nowhere.pt", "X")
+
+
+def test_the_state_is_read_if_the_sizes_match(tmp_path):
+    path = tmp_path / "w.pt"
+    torch.save({"model_state_dict": {"w": torch.ones(2)}, "k": 48}, path)
+    assert torch.equal(read_model_state(path, "X", sizes={"k": 48, "other": 1})["w"], torch.ones(2))
+    with pytest.raises(CheckpointError, match=r"X: .*w\.pt has k=48\. .* 32\."):
+        read_model_state(path, "X", sizes={"k": 32})
+    torch.save({"state": {}}, path)
+    with pytest.raises(CheckpointError, match=r"w\.pt .*'model_state_dict'"):
+        read_model_state(path, "X", sizes={})
+
+
+@pytest.mark.parametrize("error", [KeyError, RuntimeError, TypeError, ValueError])
+def test_errors_of_a_conversion_have_the_file(error):
+    with pytest.raises(CheckpointError, match=rf"X: some\.pt \({error.__name__}: "), conversion_errors("some.pt", "X"):
+        raise error("w")

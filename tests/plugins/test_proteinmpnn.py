@@ -244,7 +244,7 @@ def test_the_error_without_weights_has_the_install_command(monkeypatch, tmp_path
 @pytest.mark.parametrize(
     "content, in_message",
     [
-        ({"num_edges": 32, "model_state_dict": {}}, "32 .*other.pt.* 48"),
+        ({"num_edges": 32, "model_state_dict": {}}, "other.pt.*num_edges=32.* 48"),
         ({"model_state_dict": {"linear.weight": torch.zeros(2)}}, "other.pt"),
         ({"state": {}}, "model_state_dict"),
     ],
