@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import torch
-from protgraph_plugins.gearnet.layers import GearNet, GearNetEdge, RelationalConv
+from protgraph_plugins.gearnet.layers import GearNet, GearNetEdge
 from protgraph_plugins.gearnet.line_graph import angle_bins
+from protgraph_plugins.gearnet.relational_conv import RelationalConv
 from torch import Tensor, nn
 
 from benchmarks.layer_case import LayerInputs, SpeedCase

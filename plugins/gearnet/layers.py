@@ -7,58 +7,25 @@ from typing import ClassVar
 
 import torch
 from protgraph_plugins.gearnet.line_graph import angle_bin_sum, angle_bins
+from protgraph_plugins.gearnet.relational_conv import RelationalConv, apply_batch_norm
 from torch import Tensor, nn
-from torch.nn.functional import batch_norm, linear
 
 from protgraph import Edges, FieldSpec, GraphLayer
 from protgraph.data import Conformity
 from protgraph.errors import WiringError
-from protgraph.nn import activation, check_choice
+from protgraph.nn import check_choice
 
-__all__ = ["GearNet", "GearNetEdge", "RelationalConv"]
+__all__ = ["GearNet", "GearNetEdge"]
 ENTRY_POINTS = {"protgraph.layers": {"gearnet": "GearNet", "gearnet_edge": "GearNetEdge"}}
 
 _LEAKY = Conformity(expected_failures={"no_leak": "batch normalization in training, as in the reference program"})
 
 
-class RelationalConv(nn.Module):
-    """Convolution ``σ(BN( Σ_r W_r Σ_j w_ijr x_j + W_0 x_i + b ))`` with the parameter names of TorchDrug.
-
-    Parameters
-    ----------
-    width, dim : int
-        Widths of input and output.
-    relations : int
-        Number of relations R.
-    act : str
-        Activation σ.
-    norm : {"none", "batch"}
-        "batch" applies BN.
-    """
-
-    def __init__(self, width: int, dim: int, relations: int, *, act: str = "relu", norm: str = "none") -> None:
-        super().__init__()
-        self.relations = relations
-        self.self_loop = nn.Linear(width, dim)
-        self.linear = nn.Linear(relations * width, dim)  # [W_1 … W_R]
-        self.batch_norm = nn.BatchNorm1d(dim) if check_choice("norm", norm, ("none", "batch")) == "batch" else None
-        self.act = activation(act)
-
-    def forward(self, x: Tensor, mixed: Tensor) -> Tensor:
-        """Compute the output ``(N, dim)`` from x ``(N, C)`` and the sum over relations ``(N, dim)``."""
-        return self.act(apply_batch_norm(self.batch_norm, mixed + self.linear.bias + self.self_loop(x)))
-
-    def table(self, x: Tensor) -> Tensor:
-        """Compute ``W_r x_j`` of all nodes and relations, ``(N, C)`` to ``(N R, dim)``."""
-        each = self.linear.weight.unflatten(1, (self.relations, -1)).transpose(0, 1).flatten(0, 1)  # (R dim, C)
-        return linear(x, each).view(len(x) * self.relations, -1)
-
-
 class GearNet(GraphLayer):
-    """``h'_i = BN( σ(Σ_r W_r Σ_j w_ijr h_j + W_0 h_i + b) + σ(Σ_r W_r Σ_j w_ijr e_ij + b') + h_i )``, w_ij = edge_kind.
+    """Relational convolution over typed edges; with edge_h (e), the second term too.
 
-    The second term exists if edge_h (e) is wired; it shares the matrices of the first. BN and the last term are
-    optional.
+    ``h'_i = BN( σ(Σ_r W_r Σ_j w_ijr h_j + W_0 h_i + b) + σ(Σ_r W_r Σ_j w_ijr e_ij + b) + h_i )``, w = edge_kind. Both
+    terms share W and b. BN and ``+ h_i`` are optional.
 
     Parameters
     ----------
@@ -135,9 +102,9 @@ class GearNet(GraphLayer):
 
 
 class GearNetEdge(GraphLayer):
-    """Edge messages ``e'_ij = σ(BN( Σ_b W_b Σ_k e_jk [∠(x_i − x_j, x_k − x_j) in bin b] + W_0 e_ij + b ))``.
+    """Convolution over the line graph: each edge j → i receives messages from the edges k → j.
 
-    Each edge j → i receives messages from the edges k → j.
+    ``e'_ij = σ(BN( Σ_b W_b Σ_k e_jk [∠(x_i − x_j, x_k − x_j) in bin b] + W_0 e_ij + c ))``.
 
     Parameters
     ----------
@@ -178,17 +145,9 @@ class GearNetEdge(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x, edges, vec = f["edge_h"], f["edges"], f["edge_vec"]
-        angles = edges.cached(
-            f"angles in {self.bins} bins", vec, lambda: angle_bins(edges, vec, self.bins)
-        )  # (E, K, B)
-        return {"edge_h": self.conv(x, angle_bin_sum(edges, x, angles, self.conv.linear.weight))}
-
-
-def apply_batch_norm(norm: nn.BatchNorm1d | None, x: Tensor) -> Tensor:
-    """Apply batch normalization if given; use running statistics for a single row, which has no variance."""
-    if norm is None or len(x) > 1 or not norm.training:
-        return x if norm is None else norm(x)
-    return batch_norm(x, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
+        key = f"angles in {self.bins} bins"
+        angles = edges.cached(key, vec, lambda: angle_bins(edges, vec, self.bins))  # (E, K, B)
+        return {"edge_h": self.conv(x, angle_bin_sum(edges, x, angles, self.conv.linear.weight))}  # eq. 2
 
 
 def _relations(edges: Edges, kind: Tensor) -> tuple[Tensor, Tensor, Tensor, Edges]:
