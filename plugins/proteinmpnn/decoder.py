@@ -3,60 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, map_blocks, split_edges
+from protgraph_plugins.proteinmpnn.decoder_cache import DecoderCache, padded_features, padded_neighbors
 from protgraph_plugins.proteinmpnn.layers import PairMLP
 from torch import Tensor, nn
 
 from protgraph import Edges, FieldSpec
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn import Decoder, DecoderState, NodeUpdate
+from protgraph.nn import Decoder, NodeUpdate
 
-__all__ = ["ProteinMPNNDecoder", "DecoderCache"]
+__all__ = ["ProteinMPNNDecoder"]
 ENTRY_POINTS = {"protgraph.layers": {"proteinmpnn_decoder": "ProteinMPNNDecoder"}}
-
-
-@dataclass
-class DecoderCache(DecoderState):
-    """Cached parts of messages.
-
-    Parameters
-    ----------
-    h : Tensor
-        ``(N, C)``, encoding of each residue.
-    edge : Tensor
-        ``(N · K, D)``, encoding of each edge, padded to K neighbors.
-    copies, num_nodes : int
-    of_edge : list of Tensor
-        Contribution of edges to messages, ``(N, K, C)`` per layer; empty without copies.
-    neighbor : Tensor
-        ``(N, K)`` int64.
-    there : Tensor or None
-        ``(N, K, 1)``, 0 for padding; None without padding.
-    count : Tensor
-        ``(N, 1)``, number of neighbors.
-    undecoded : list of Tensor
-        Contribution of a residue to messages before it is decoded, ``(N, C)`` per layer.
-    of_source : list of Tensor
-        Its current contribution, ``(copies · N, C)`` per layer; empty without copies.
-    table : list of Tensor
-        Contribution of each type, ``(types, C)`` per layer.
-    """
-
-    h: Tensor
-    edge: Tensor
-    copies: int
-    num_nodes: int
-    of_edge: list[Tensor]
-    neighbor: Tensor
-    there: Tensor | None
-    count: Tensor
-    undecoded: list[Tensor]
-    of_source: list[Tensor]
-    table: list[Tensor]
 
 
 class _Layer(PairMLP):
@@ -118,8 +78,8 @@ class ProteinMPNNDecoder(Decoder):
     def start(self, f: Mapping[str, Any], *, copies: int = 1) -> DecoderCache:
         h, edges, e = f["h"], f["edges"], f["edge_attr"]
         undecoded = [layer.source(h) for layer in self.layers]
-        neighbor, there = _padded(edges)
-        edge = _filled(e, there)
+        neighbor, there = padded_neighbors(edges)
+        edge = padded_features(e, there)
         return DecoderCache(
             h=h,
             edge=edge,
@@ -182,20 +142,3 @@ def _from(place: Tensor, sources: int) -> Edges:
     n, k = place.shape
     target = torch.arange(n, device=place.device).repeat_interleave(k)
     return Edges(torch.stack([place.flatten(), target]), n, degree=k, num_sources=sources)
-
-
-def _padded(edges: Edges) -> tuple[Tensor, Tensor | None]:
-    """Return neighbors ``(N, K)``, padded with node 0, and a mask of neighbors, or None without padding."""
-    if edges.degree is not None:
-        return edges.index[0].view(edges.num_nodes, edges.degree), None
-    count, widest = edges.count, edges.max_degree
-    there = torch.arange(widest, device=count.device) < count[:, None]
-    neighbor = torch.zeros(edges.num_nodes, widest, dtype=torch.long, device=count.device)
-    return neighbor.masked_scatter(there, edges.index[0]), there
-
-
-def _filled(e: Tensor, there: Tensor | None) -> Tensor:
-    """Pad edge features ``(E, D)`` with 0 to ``(N · K, D)``."""
-    if there is None:
-        return e
-    return e.new_zeros(there.numel(), e.size(1)).masked_scatter(there.flatten()[:, None], e)

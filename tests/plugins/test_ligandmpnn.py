@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 from protgraph_plugins.ligandmpnn.atoms import nearest_points
+from protgraph_plugins.ligandmpnn.context_embed import ContextEmbed
 from protgraph_plugins.ligandmpnn.family import VARIANTS
 from protgraph_plugins.ligandmpnn.featurizers import group_and_period
-from protgraph_plugins.ligandmpnn.layers import ContextAtomEncoder, ContextEmbed, ContextEncoder
+from protgraph_plugins.ligandmpnn.layers import ContextAtomEncoder, ContextEncoder
 from torch.nn.functional import gelu, layer_norm
 
 import protgraph as pg
@@ -183,7 +184,7 @@ def test_groups_and_periods_of_known_elements():
 # --- layers against loops over single atoms ---------------------------------------------------------------------------
 
 
-def drawn(seed=0, n=7, k=K, dim=8):
+def random_fields(seed=0, n=7, k=K, dim=8):
     g = torch.Generator().manual_seed(seed)
     f = {
         name: torch.randn(n, rows, dim, generator=g).double() for name, rows in (("context_h", k), ("context_attr", k))
@@ -212,7 +213,7 @@ def params(norm):
 
 @pytest.mark.parametrize("grad", [False, True])
 def test_the_atom_encoder_equals_a_loop_over_pairs_of_atoms(grad):
-    f = drawn()
+    f = random_fields()
     layer = ContextAtomEncoder({k: s for k, s in specs(f).items() if k in ContextAtomEncoder.reads}).double().eval()
     with torch.set_grad_enabled(grad):
         found = layer(f)["context_h"].detach()
@@ -232,7 +233,7 @@ def test_the_atom_encoder_equals_a_loop_over_pairs_of_atoms(grad):
 
 
 def test_the_residue_encoder_equals_a_loop_over_atoms():
-    f = drawn(1)
+    f = random_fields(1)
     layer = ContextEncoder({k: s for k, s in specs(f).items() if k in ContextEncoder.reads}).double().eval()
     with torch.no_grad():
         found = layer(f)["h"]
@@ -257,7 +258,7 @@ def test_embedding_categories_is_a_linear_map_of_one_hot_codes():
 
 
 def test_layers_reject_fields_of_other_sizes():
-    f = specs(drawn())
+    f = specs(random_fields())
     with pytest.raises(WiringError, match="21 .* 5 atoms have 15"):
         ContextAtomEncoder(f | {"context_h": FieldSpec("context_h", "node", "40x0e", shape=(5, 8))})
     with pytest.raises(WiringError, match="6 and 5"):

@@ -1,0 +1,73 @@
+"""Embedding of the features of context atoms: ``context_embed``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from protgraph_plugins.ligandmpnn.fields import CONTEXT_GROUP, CONTEXT_RBF
+from torch import Tensor, nn
+
+from protgraph import FieldSpec, GraphLayer
+from protgraph.data import Conformity
+from protgraph.errors import WiringError
+
+__all__ = ["ContextEmbed"]
+ENTRY_POINTS = {"protgraph.layers": {"context_embed": "ContextEmbed"}}
+
+
+class ContextEmbed(GraphLayer):
+    """Embedding ``W₂ norm(W₁ [one-hot(c_1), …, x_1, x_2, …] + b₁) + b₂`` of each context atom of each residue.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Categories ``(N, k)`` and scalars ``(N, k, F)`` of context atoms.
+    dim : int
+        Width of the result.
+
+    Notes
+    -----
+    Reads (variadic): any such fields. Writes: context ``(N, k, dim)``, scalars.
+
+    The columns of W₁ for a category are an embedding table. Missing atoms have values too; layers that read
+    ``context_mask`` ignore them.
+
+    References
+    ----------
+    Dauparas et al. 2025, doi:10.1038/s41592-025-02626-1, Methods.
+    """
+
+    variadic: ClassVar[bool] = True
+    writes: ClassVar[tuple[str, ...]] = ("context",)
+    conformity: ClassVar[Conformity] = Conformity(
+        inputs={
+            "context_group": CONTEXT_GROUP.as_("context_group", shape=(25,)),
+            "context_rbf": CONTEXT_RBF.as_("context_rbf", shape=(25, 80)),
+        }
+    )
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 128) -> None:
+        super().__init__(fields)
+        shapes = {name: spec.trailing_shape for name, spec in fields.items() if spec.is_tensor and spec.is_scalar}
+        wrong = [n for n, spec in fields.items() if len(shapes.get(n, ())) != (1 if spec.is_category else 2)]
+        if wrong or not fields or len({shape[0] for shape in shapes.values()}) > 1:
+            shapes_text = ", ".join(f"{n} (N, {', '.join(map(str, s.trailing_shape))})" for n, s in fields.items())
+            raise WiringError(
+                f"wrong inputs of context_embed: {shapes_text or 'none'}. Required: categories (N, k) and scalars "
+                "(N, k, F) of the same k context atoms, e.g. 'context_element' and 'context_rbf'."
+            )
+        self.tables = nn.ModuleDict({n: nn.Embedding(s.classes, dim) for n, s in fields.items() if s.is_category})
+        self.real = tuple(name for name in fields if name not in self.tables)
+        width = sum(shapes[name][1] for name in self.real)
+        self.linear = nn.Linear(width, dim) if width else None
+        self.norm, self.out_map = nn.LayerNorm(dim), nn.Linear(dim, dim)
+        k = next(iter(shapes.values()))[0]
+        self.declare(context=FieldSpec("context", "node", f"{k * dim}x0e", shape=(k, dim)))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        parts = [table(f[name]) for name, table in self.tables.items()]
+        if self.linear is not None:
+            parts.append(self.linear(torch.cat([f[name].to(self.linear.weight.dtype) for name in self.real], -1)))
+        return {"context": self.out_map(self.norm(sum(parts[1:], start=parts[0])))}
