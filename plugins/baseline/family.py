@@ -14,7 +14,8 @@ MAJORITY = Family(
             layers=["constant"],
             doc="The same logits for every residue: class frequencies only.",
         )
-    }
+    },
+    doc="Frequencies of the labels.",
 )
 
 
@@ -30,4 +31,4 @@ def _window(size: int, dim: int = 64, hidden: int = 128) -> ModelSpec:
     )
 
 
-SEQUENCE_MLP = Family({"window15": _window(7), "window1": _window(0)})
+SEQUENCE_MLP = Family({"window15": _window(7), "window1": _window(0)}, doc="An MLP on a sequence window.")

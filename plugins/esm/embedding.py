@@ -18,10 +18,9 @@ from safetensors.numpy import load_file, save_file
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
 from protgraph.structure.io import cache_dir
+from protgraph.structure.residues import ALPHABET, UNKNOWN
 
 __all__ = ["Embedder", "embed_sequences"]
-
-_ALPHABET = "ACDEFGHIKLMNPQRSTVWYX"
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,10 @@ def embed_sequences(
     empty = [number for number, sequence in enumerate(sequences) if not sequence]
     if empty:
         raise OptionError(f"empty sequence at index {empty[0]}.")
-    types = [np.array([max(_ALPHABET.find(letter), -1) % 21 for letter in sequence]) for sequence in sequences]
+    types = [
+        np.array([ALPHABET.index(letter) if letter in ALPHABET else UNKNOWN for letter in sequence])
+        for sequence in sequences
+    ]
     tokens = [chain_tokens(np.arange(len(t)), t, gaps="join") for t in types]
     embedder = Embedder(checkpoint, revision, layer, max_len, long, None if folder is None else Path(folder))
     return embedder(tokens, what="a sequence")

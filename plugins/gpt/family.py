@@ -19,7 +19,7 @@ def _network(
     return ModelSpec(name, features=["previous_residue"], layers=[*layers, *depth * [block], "layer_norm"], doc=doc)
 
 
-_ROTARY = "Causal pre-norm transformer with rotary places; Radford et al. 2019, Su et al. 2021, arXiv:2104.09864."
+_ROTARY = "Causal pre-norm transformer with rotary positions; Radford et al. 2019, Su et al. 2021, arXiv:2104.09864."
 _RADFORD = "GPT-2 small: learned positions, causal, pre-norm; Radford et al. 2019."
 
 FAMILY = Family(

@@ -72,5 +72,5 @@ FAMILY = Family(
             depth=2,
         ),
     },
-    doc="MACE.",
+    doc="Equivariant message passing with many-body messages.",
 )

@@ -19,6 +19,7 @@ from protgraph import (
 )
 from protgraph.data import Conformity
 from protgraph.errors import OptionError, SelectionError
+from protgraph.structure import ALPHABET
 
 __all__ = ["AntibodyResidue", "EdgeNear", "EveryPair", "binding_loops"]
 ENTRY_POINTS = {
@@ -35,12 +36,11 @@ LOOPS = ((27, 38), (56, 65), (105, 117))
 AROUND = 2
 #: One-letter codes sorted by three-letter name: the column order of Paragraph.
 TYPES = "ARNDCQEGHILKMFPSTWYV"
-ALPHABET = "ACDEFGHIKLMNPQRSTVWYX"
 
 RESIDUE = register_field(
     FieldSpec("antibody_residue", "node", "22x0e", doc="residue type, then heavy or light chain, one-hot")
 )
-NEAR = register_field(FieldSpec("edge_near", "edge", "1x0e", doc="1 if two residues are near, else 0"))
+NEAR = register_field(FieldSpec("edge_near", "edge", "1x0e", doc="1 if two residues are within a cutoff, else 0"))
 
 
 def binding_loops(residues: Residues, *, heavy: str = "H", light: str = "L") -> Residues:
@@ -104,7 +104,7 @@ class AntibodyResidue(StructureFeaturizer):
 
 
 class EveryPair(EdgeFeaturizer):
-    """Edges from every residue to every residue, including itself."""
+    """Edges from every residue to every residue, including itself; ``complete`` has no self-loops."""
 
     loops: ClassVar[bool] = True
     conformity: ClassVar[Conformity] = Conformity(

@@ -43,5 +43,5 @@ FAMILY = Family(
         "small": _network("structure_module"),
         "deep": _network("structure_module.deep", dim=128, pair=64, heads=8, blocks=4, depth=8),
     },
-    doc="From sequences to backbones.",
+    doc="Backbone prediction from the sequence.",
 )
