@@ -21,7 +21,7 @@ from scipy.spatial import cKDTree
 from protgraph.errors import DatasetError
 from protgraph.structure import Residues, Structure, clean, load_structure
 
-__all__ = ["chain_labels", "contacts", "entry_labels", "main", "write_labels"]
+__all__ = ["chain_labels", "contacts", "entry_labels", "main", "read_tables", "write_labels"]
 
 Row = Mapping[str, str]  # of chains.tsv or dssp.tsv
 FOLDER = Path(__file__).resolve().parent
@@ -73,12 +73,12 @@ def chain_labels(structure: Structure, protein: Residues, row: Row, dssp8: str) 
     own = protein.chains([row["chain"]])
     where = f"{row['entry']} chain {row['chain']}"
     if own.sequence != row["sequence"] or len(dssp8) != len(own):
-        raise DatasetError(f"{where}: the {len(own)} residues of the structure differ from the sequence in chains.tsv")
+        raise DatasetError(f"{where}: the {len(own)} residues of the structure differ from the sequence in chains.tsv.")
     ligand = contacts(own, _ligand_atoms(structure, own, row["ligands"]), LIGAND_CUTOFF)
     interface = contacts(own, _partner_atoms(protein, row["chain"]), INTERFACE_CUTOFF)
     for mask, column in ((ligand, "n_ligand_residues_contact"), (interface, "n_interface_residues")):
         if int(mask.sum()) != int(row[column]):
-            raise DatasetError(f"{where}: {column} is {row[column]} in chains.tsv, {int(mask.sum())} in the structure")
+            raise DatasetError(f"{where}: {column} is {row[column]} in chains.tsv, {int(mask.sum())} in the structure.")
     is_complete = row["ligand_complete"] == "1", row["interface_complete"] in ("1", "pair")
     return {
         "entry": [row["entry"]] * len(own),
@@ -107,7 +107,7 @@ def entry_labels(rows: Sequence[Row], dssp: Mapping[tuple[str, str], Row]) -> li
     for row in rows:
         letters = dssp[row["entry"], row["chain"]]
         if letters["sequence"] != row["sequence"]:
-            raise DatasetError(f"{row['entry']} chain {row['chain']}: chains.tsv and dssp.tsv differ in sequence")
+            raise DatasetError(f"{row['entry']} chain {row['chain']}: chains.tsv and dssp.tsv differ in sequence.")
         chains.append(chain_labels(structure, protein, row, letters["dssp8"]))
     return chains
 
