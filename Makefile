@@ -5,6 +5,10 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
+ifneq ($(words $(VENV)),1)
+$(error invalid VENV: '$(VENV)'. Use a path without spaces)
+endif
+
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt

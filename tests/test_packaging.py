@@ -39,7 +39,7 @@ def test_no_package_registry_is_named(path: str) -> None:
     assert not re.search(r"https?://|--(extra-)?index-url|--find-links", (ROOT / path).read_text(encoding="utf-8"))
 
 
-def test_made_environments_are_made_again_only_for_a_reason(tmp_path: Path) -> None:
+def test_make_installs_only_if_a_file_of_the_environment_has_changed(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     shutil.copy(ROOT / "Makefile", tmp_path)
     for name in ("pyproject.toml", "constraints.txt", ".installed", ".installed-test"):
