@@ -157,22 +157,22 @@ def test_an_edge_receives_messages_by_angle(degree, monkeypatch):
         for a, (k, middle) in enumerate(edges.index.T.tolist()):
             if middle == j:
                 one, two = pos[i] - pos[j], pos[k] - pos[j]
-                turn = torch.atan2(torch.linalg.norm(torch.linalg.cross(one, two)), one @ two)
-                out[b] = out[b] + w[:, min(int(turn / torch.pi * 6), 5)] @ x[a]
+                angle = torch.atan2(torch.linalg.norm(torch.linalg.cross(one, two)), one @ two)
+                out[b] = out[b] + w[:, min(int(angle / torch.pi * 6), 5)] @ x[a]
     f = {"edge_h": x, "edge_vec": vec, "edges": edges}
     assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12
     monkeypatch.setattr(line_graph, "_CHUNK", 40)
     assert relative_error(layer(f)["edge_h"], out.relu()) <= 1e-12  # in blocks of edges
-    turns = angle_bins(edges, vec, 6)
+    angles = angle_bins(edges, vec, 6)
 
     def run(x, weight):
-        return angle_bin_sum(edges, x, turns, weight)
+        return angle_bin_sum(edges, x, angles, weight)
 
     given = x.requires_grad_(), layer.conv.linear.weight[:2].detach().requires_grad_()
     assert torch.autograd.gradcheck(run, given) and torch.autograd.gradgradcheck(run, given)
 
 
-def test_a_batch_has_its_largest_degree_without_synchronization():
+def test_a_batch_stores_its_largest_degree():
     residues = [make_protein((n,), seed=n) for n in (12, 9)]
     graphs = [pg.build_graph(r, [pg.component("radius", radius=8.0)]) for r in residues]
     batch = collate(graphs)
@@ -184,7 +184,7 @@ def test_a_batch_has_its_largest_degree_without_synchronization():
     assert "max_degree" not in collate([pg.build_graph(r, [pg.component("knn", k=4)]) for r in residues])
 
 
-def test_the_code_path_of_devices_gives_the_same(monkeypatch):
+def test_all_entries_as_on_devices_equal_nonzero_entries(monkeypatch):
     from protgraph_plugins.gearnet import layers
 
     edges = some_edges()

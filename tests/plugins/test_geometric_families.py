@@ -1,4 +1,4 @@
-"""``egnn``, ``gvp`` and ``schnet`` from a structure file to predictions: equivariance and gradients."""
+"""``egnn``, ``gvp``, ``schnet``, ``se3_transformer`` and ``mace`` on a real protein: equivariance and gradients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import torch
 import protgraph as pg
 from protgraph.symmetry import random_rotations, relative_error
 
-VARIANTS = ["egnn", "egnn.satorras2021", "gvp", "gvp.jing2021", "gvp.jing2021_gated", "schnet", "schnet.schutt2018"]
+FAMILIES = ("egnn", "gvp", "schnet", "se3_transformer", "mace")
+VARIANTS = [
+    *("egnn", "egnn.satorras2021", "gvp", "gvp.jing2021", "gvp.jing2021_gated", "schnet", "schnet.schutt2018"),
+    *("se3_transformer", "se3_transformer.fuchs2020", "mace"),
+]
+#: Families that predict vectors, and those that also predict coordinates.
+WITH_VECTORS = ("egnn", "gvp", "se3_transformer", "mace")
+WITH_COORDINATES = ("egnn", "gvp")
 CLASSES = pg.Target("state", "node", "classification", 3)
 VECTORS = pg.Target("shift", "node", "vectors", 1, unit="Å")
 COORDINATES = pg.Target("place", "node", "coordinates", 1, unit="Å")
@@ -29,8 +36,13 @@ def test_predictions_are_invariant(residues, moved, float64, name):
         assert relative_error(logits(model, moved(residues, q, SHIFT)), there) < 1e-10
 
 
-@pytest.mark.parametrize("name", ["egnn", "gvp"])
-@pytest.mark.parametrize("target", [VECTORS, COORDINATES], ids=["vectors", "coordinates"])
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        *(pytest.param(name, VECTORS, id=f"{name}-vectors") for name in WITH_VECTORS),
+        *(pytest.param(name, COORDINATES, id=f"{name}-coordinates") for name in WITH_COORDINATES),
+    ],
+)
 def test_predictions_are_equivariant(residues, moved, float64, name, target):
     model = pg.build_model(name, target, seed=0).double().eval()
     for layer in model.layers:
@@ -57,8 +69,14 @@ def test_a_model_of_scalars_has_no_vectors_to_predict():
         pg.build_model("schnet", VECTORS)
 
 
-@pytest.mark.parametrize("name", ["egnn", "gvp", "schnet"])
+@pytest.mark.parametrize("name", FAMILIES)
 def test_every_parameter_of_the_default_gets_a_gradient(residues, name):
     model = pg.build_model(name, CLASSES, seed=0)
     torch.nn.functional.cross_entropy(logits(model, residues), torch.arange(76) % 3).backward()
     assert not [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+
+
+def test_the_published_variant_of_mace_predicts_from_its_atomic_basis(residues):
+    model = pg.build_model("mace.batatia2022", CLASSES, seed=0)
+    assert logits(model, residues).shape == (76, 3)
+    assert model.fields["atomic"].irreps == "256x0e+256x1o+256x2e+256x3o"

@@ -57,5 +57,5 @@ def test_gradients_reach_every_weight_through_rotated_frames(protein):
     built(collate([built.plan.precompute(protein), built.plan.precompute(make_protein((9,), seed=6))]))[
         "logits"
     ].square().sum().backward()
-    silent = [name for name, p in built.named_parameters() if p.grad is None or not p.grad.any()]
-    assert not silent
+    without = [name for name, p in built.named_parameters() if p.grad is None or not p.grad.any()]
+    assert not without

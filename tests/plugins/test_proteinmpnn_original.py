@@ -8,8 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from protgraph_plugins.proteinmpnn.weights import convert_proteinmpnn_state, find_proteinmpnn_file
-from protgraph_plugins.proteinmpnn.weights import read_proteinmpnn_state as read_weights
+from protgraph_plugins.proteinmpnn.weights import (
+    convert_proteinmpnn_state,
+    find_proteinmpnn_file,
+    read_proteinmpnn_state,
+)
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
@@ -67,7 +70,7 @@ def dimer(structures_dir):
 
 
 @torch.no_grad()
-def drawn_by_original(original, residues, designed, noise, *, temperature=COLD, tied=None, **changes):
+def sampled_by_original(original, residues, designed, noise, *, temperature=COLD, tied=None, **changes):
     """Sample with the program; ``changes`` are its arguments without the batch dimension."""
     n = len(residues)
     chain = torch.from_numpy(residues.chain_number)[None] + 1
@@ -120,7 +123,7 @@ def test_the_same_order_gives_the_same_sequence(ours, original, dimer, tied):
     bias = torch.randn(n // 2, 21, generator=generator).repeat(2, 1)
     groups = [[k, k + n // 2] for k in range(n // 2)] if tied else []
     more = {"tied_pos": groups, "tied_beta": np.ones(n, np.float32)} if tied else None
-    want = drawn_by_original(original, dimer, designed, noise, bias_by_res=bias, tied=more)["S"][0]
+    want = sampled_by_original(original, dimer, designed, noise, bias_by_res=bias, tied=more)["S"][0]
     found = encoded(ours, dimer)
     wanted = Constraints(designed, omit=torch.arange(21) == 20, bias=bias, groups=groups)
     order = random_decoding_order(designed, found.proteins, noise)[None]
@@ -130,7 +133,7 @@ def test_the_same_order_gives_the_same_sequence(ours, original, dimer, tied):
     assert torch.equal(sampled.aatype[0, : n // 2], sampled.aatype[0, n // 2 :]) == tied
 
 
-def drawn_alike(found, constraints, theirs, temperature):
+def sampled_alike(found, constraints, theirs, temperature):
     """Sample with the order of the program, and uniform numbers at the centers of the intervals of its types."""
     types, p = theirs["S"], theirs["probs"].double()
     chosen = p.gather(2, types[..., None])[..., 0]
@@ -175,11 +178,11 @@ def test_sampling_probabilities_equal_the_program(ours, original, dimer, profile
     if "pssm" in what or what == "all_but_omit":  # the program allows X through the profile
         theirs["omit_AA_mask"] = (torch.arange(21) == 20).float().expand(n, -1)
     noise = torch.randn(n, generator=torch.Generator().manual_seed(1))
-    want = drawn_by_original(original, dimer, constraints.designed, noise, temperature=0.5, **theirs)
-    sampled = drawn_alike(encoded(ours, dimer), constraints, want, 0.5)
+    want = sampled_by_original(original, dimer, constraints.designed, noise, temperature=0.5, **theirs)
+    sampled = sampled_alike(encoded(ours, dimer), constraints, want, 0.5)
     assert torch.equal(sampled.aatype, want["S"])
     assert (sampled.probabilities.double() - want["probs"].double()).abs().max() <= 1e-4
-    plain = drawn_by_original(original, dimer, constraints.designed, noise, temperature=0.5)
+    plain = sampled_by_original(original, dimer, constraints.designed, noise, temperature=0.5)
     assert (plain["probs"] - want["probs"]).abs().max() > 0.1
 
 
@@ -190,9 +193,9 @@ def test_weighted_ties_equal_the_program(ours, original, dimer, weights):
     constraints = options.constraints(dimer)
     tied = {"tied_pos": [list(g) for g in constraints.groups], "tied_beta": np.repeat(weights, n // 2).astype("f4")}
     noise = torch.randn(n, generator=torch.Generator().manual_seed(2))
-    want = drawn_by_original(original, dimer, constraints.designed, noise, temperature=0.3, tied=tied)
+    want = sampled_by_original(original, dimer, constraints.designed, noise, temperature=0.3, tied=tied)
     want["probs"][:, ~constraints.designed] = 0  # the program returns them for fixed residues too
-    sampled = drawn_alike(encoded(ours, dimer), constraints, want, 0.3)
+    sampled = sampled_alike(encoded(ours, dimer), constraints, want, 0.3)
     assert torch.equal(sampled.aatype, want["S"])
     assert (sampled.probabilities.double() - want["probs"].double()).abs().max() <= 1e-4
 
@@ -238,18 +241,16 @@ def coded(residues):
 
 
 @pytest.mark.parametrize(
-    "entry, change, awkward",
+    ("entry", "change"),
     [
-        ("1fa8", None, "14 residues are not there, in two gaps"),
-        ("1a19", coded, "insertion codes in both chains"),
-        ("5cq2", None, "3 residues lack backbone atoms, 4 are not there"),
-        ("1hvr", None, "a modified residue in both chains"),
+        ("1fa8", None),  # 14 unresolved residues in two gaps
+        ("1a19", coded),  # insertion codes in both chains
+        ("5cq2", None),  # 3 residues without backbone atoms, 4 unresolved
+        ("1hvr", None),  # a modified residue in both chains
     ],
 )
 @torch.no_grad()
-def test_difficult_files_equal_the_program(
-    original, structures_dir, tmp_path, float64, monkeypatch, entry, change, awkward
-):
+def test_difficult_files_equal_the_program(original, structures_dir, tmp_path, float64, monkeypatch, entry, change):
     monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)  # the program rounds intermediate values
     residues = pg.clean(pg.load_structure(structures_dir / f"{entry}.bcif"))
     path = tmp_path / "entry.pdb"
@@ -269,7 +270,9 @@ def test_difficult_files_equal_the_program(
     alone = program.unconditional_probs(x, mask, place, encoding)[0, there]
     ours = pretrained("proteinmpnn.v_48_020").double()
     ours.load_state_dict(
-        convert_proteinmpnn_state({k: v.double() for k, v in read_weights(find_proteinmpnn_file("v_48_020")).items()})
+        convert_proteinmpnn_state(
+            {k: v.double() for k, v in read_proteinmpnn_state(find_proteinmpnn_file("v_48_020")).items()}
+        )
     )
     found, rank = encoded(ours, residues), torch.zeros(len(residues), dtype=torch.long)
     rank[whole] = noise[0, there].abs().argsort().argsort()
