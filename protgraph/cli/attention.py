@@ -80,7 +80,7 @@ def _print(title: str, report: AttentionReport) -> None:
     heads = sorted(report.heads, key=lambda r: -r.r_contact if not isnan(r.r_contact) else 2.0)
     table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
     table.add_column("layer", overflow="fold")
-    for heading in ("head", "r contact", "P@L", "P@L/5", "by chance", "r separation", "mean sep."):
+    for heading in ("head", "r\ncontact", "P@L", "P@L/5", "prevalence", "r\nseparation", "mean\nseparation"):
         table.add_column(heading, justify="right", no_wrap=True)
     for r in heads[:_SHOWN]:
         values = (r.r_contact, r.p_at_l, r.p_at_l5, r.prevalence, r.r_separation)

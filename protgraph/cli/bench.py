@@ -23,8 +23,8 @@ def bench_command(
     Finished runs are kept: a stopped benchmark resumes. Exit code 1 means that some runs failed; the report has
     their errors.
 
-    The dataset can be a folder of your files, with or without a label table (see 'protgraph train --help'). Both
-    paths are relative to the spec. Runs are repeated after files or labels change.
+    The dataset can be a folder of your files, with or without a label table (see 'protgraph train --help'); both
+    paths are relative to the spec. Runs are repeated if files or labels have changed.
 
     \b
     A spec:
@@ -38,7 +38,7 @@ def bench_command(
       epochs = 20
 
     \b
-    A spec for your files, with a label column 'site':
+    Changes for your files, with a label column 'site':
       dataset = "my_structures"
       labels = "labels.csv"
       tasks = ["site", "inverse_folding"]

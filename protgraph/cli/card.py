@@ -15,13 +15,12 @@ __all__ = ["card_command"]
 
 def card_command(
     name: Annotated[str, typer.Argument(help="A message-passing layer, or 'gvp' or 'mace'.")],
-    option: Annotated[
-        list[str] | None, typer.Option(help="An option of the layer, e.g. lmax=2. Repeat for more options.")
-    ] = None,
+    option: Annotated[list[str] | None, typer.Option(help="Option of the layer, e.g. lmax=2; repeat for more.")] = None,
 ) -> None:
     """Print the expressivity report of a layer: which pairs of point clouds its networks distinguish.
 
-    Nothing is trained and no data is read: the networks have random weights, in float64. It takes about a second.
+    The networks have random weights, in float64; no data is read. The point clouds are those of Joshi et
+    al. 2023, arXiv:2301.09308.
 
     \b
     Examples:
@@ -39,8 +38,8 @@ def card_command(
     report = measure_expressivity(name, options)
     title = " ".join([name, *(f"{key}={value}" for key, value in options.items())])
     table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
-    table.add_column("distinguishes")
-    table.add_column("")
+    table.add_column("pair of point clouds")
+    table.add_column("distinguished")
     for question, answer in report.lines():
         table.add_row(question, answer)
     console = Console()
@@ -54,7 +53,7 @@ def _options(texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         key, equal, value = text.partition("=")
         if not (key and equal):
-            raise OptionError(f"--option {text!r} is not NAME=VALUE, e.g. lmax=2")
+            raise OptionError(f"--option {text!r}. Write it as NAME=VALUE, e.g. lmax=2.")
         try:
             options[key] = json.loads(value)
         except ValueError:

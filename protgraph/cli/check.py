@@ -76,7 +76,9 @@ def _select(names: Sequence[str], everything: bool, kind: str | None) -> list[Co
     if plural is not None and plural not in _KINDS:
         raise OptionError(f"--kind {kind!r} is not a kind of component. Use one of {', '.join(_KINDS)}.")
     if bool(names) == everything:
-        raise OptionError("give either names of components or --all (with --kind for one kind only)")
+        raise OptionError(
+            "Components to check: none or too many. Give names, or --all (with --kind for one kind only)."
+        )
     if names:
         return find_components(names, kind=plural.removesuffix("s") if plural else None)
     return [c for k in _KINDS if plural in (None, k) for c in find_components(registries[k])]

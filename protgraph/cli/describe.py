@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_command"]
 
+#: Width of a terminal below which options are listed under the name of the component.
+_NARROW = 100
+
 
 def describe_command(
     model: Annotated[str, typer.Argument(help="Model name ('gat', 'gat.v1') or checkpoint file.")],
@@ -48,11 +51,16 @@ def _print(name: str, rows: list[ComponentSummary], total: int) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=120)
-    table = Table(title=f"{name}: {total:,} parameters", title_justify="left", box=SIMPLE, pad_edge=False)
-    for heading in ("", "component", "options", "reads", "writes"):
+    table = Table(title=f"{name}: {total:,} parameters", title_justify="left", box=SIMPLE, pad_edge=False, padding=0)
+    is_narrow = console.width < _NARROW
+    for heading in ("", "component", *([] if is_narrow else ["options"]), "reads", "writes"):
         table.add_column(heading, overflow="fold")
     table.add_column("parameters", justify="right", overflow="fold")
     for r in rows:
-        lines = ["\n".join(part) for part in (r.options, r.reads, r.writes)]
-        table.add_row(r.path, r.name, *lines, f"{r.parameters:,}" if r.parameters else "")
+        if is_narrow:
+            writes = [field.replace(" (", "\n (") for field in r.writes]
+            parts = [[r.name, *(f" {option}" for option in r.options)], r.reads, writes]
+        else:
+            parts = [[r.name], r.options, r.reads, r.writes]
+        table.add_row(r.path, *map("\n".join, parts), f"{r.parameters:,}" if r.parameters else "")
     console.print(table, highlight=False, markup=False)

@@ -78,7 +78,7 @@ def design_command(
     \b
     Examples:
       protgraph design 1ubq.cif --n 8 -o designs.fasta
-      protgraph design dimer.pdb --chains A --fixed A:10-20 --omit C --temperature 0.1,0.3 -o designs.fasta
+      protgraph design dimer.pdb --chains A --fixed A:10-20 --omit C -o d.fasta
       protgraph design trimer.pdb --tied A,B,C --save designs.npz -o designs.fasta
     """
     from rich.console import Console

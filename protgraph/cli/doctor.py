@@ -95,5 +95,5 @@ def _check_extras() -> list[PluginProblem]:
                 state = "broken"
                 message = f"{type(e).__name__}: {e}\nReinstall it against this torch: pip install --no-build-isolation"
                 problems.append(PluginProblem("extra", extra, distribution, message))
-        typer.echo(f"  {distribution:<20} {state}")
+        typer.echo(f"  {distribution:<22} {state}")
     return problems

@@ -34,17 +34,22 @@ def featurize_command(
     feature: Annotated[
         list[str] | None,
         typer.Option(
-            "--feature", "-f", help=f"Featurizer, 'name' or 'name:option=value,…'; repeat for more. {DEFAULT}"
+            "--feature",
+            "-f",
+            help=f"Featurizer, 'name' or 'name:option=value,…'; repeat for more. Default: {', '.join(DEFAULT)}.",
         ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="Use the featurizers of this model.")] = None,
     node_type: Annotated[
         str | None, typer.Option(help="Nodes: residue, backbone (N, CA, C, O) or atom (all heavy atoms).")
     ] = None,
-    ligands: Annotated[bool, typer.Option("--ligands", help="With --node-type atom: atoms of ligands too.")] = False,
-    nucleic: Annotated[bool, typer.Option("--nucleic", help="With --node-type atom: nucleic acids too.")] = False,
+    ligands: Annotated[
+        bool, typer.Option("--ligands", help="Add atoms of ligands. Requires --node-type atom.")
+    ] = False,
+    nucleic: Annotated[bool, typer.Option("--nucleic", help="Add nucleic acids. Requires --node-type atom.")] = False,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Processes. Default: up to one per core, for many files.")
+        int | None,
+        typer.Option("--jobs", "-j", help="Number of processes. Default: one per 100 files, at most one per core."),
     ] = None,
     manifest: Annotated[
         Path | None, typer.Option(help="Table with a row per protein, .tsv, .csv or .json. Default: OUT.manifest.tsv.")
@@ -55,7 +60,7 @@ def featurize_command(
 ) -> None:
     """Convert structure files to a graph store, with a manifest of losses and errors per protein.
 
-    The store keeps residues beside graphs: train, predict, embed and bench accept it in place of the files.
+    The store also has the residues: train, predict, embed, design, score and bench accept it in place of the files.
 
     Folders are searched recursively. Each record of a FASTA file is a protein without coordinates; choose featurizers
     that need none. A stopped run continues if it is started again. Exit code 1: some files failed, see the manifest;
@@ -64,12 +69,11 @@ def featurize_command(
     \b
     Examples:
       protgraph featurize 1ubq.cif structures/ pdb:4hhb -o graphs
-      protgraph featurize "data/**/*.cif.gz" --jobs 8 --manifest graphs.json -o graphs
-      protgraph featurize *.pdb -f dihedral -f knn:k=16 -f edge_rbf:bins=32 -o graphs
-      protgraph featurize 4hhb.cif --assembly 1 --node-type atom --ligands -f radius:radius=4.5 -o graphs
-      protgraph featurize sequences.fasta.gz -f sequence:k=2 -f edge_offset -o graphs
+      protgraph featurize "data/**/*.cif.gz" --jobs 8 -o graphs
+      protgraph featurize *.pdb -f dihedral -f knn:k=16 -o graphs
+      protgraph featurize 4hhb.cif --assembly 1 --node-type atom -o graphs
+      protgraph featurize my.fasta.gz -f sequence:k=2 -f edge_offset -o graphs
       protgraph train gat --data graphs --task secondary_structure
-      python -c "import protgraph as pg; print(pg.GraphStore('graphs')[0])"
     """
     import os
     from dataclasses import replace
@@ -79,15 +83,15 @@ def featurize_command(
     from protgraph.featurize import FeaturePlan, expand_sources
 
     if model is not None and feature:
-        raise OptionError("give --feature or --model, not both")
+        raise OptionError("--feature and --model exclude each other. Use one of them.")
     if jobs is not None and jobs < 1:
-        raise OptionError(f"--jobs {jobs}: give 1 process or more")
+        raise OptionError(f"--jobs {jobs}. Use 1 process or more.")
     if out.exists() and not (overwrite and is_store(out)):
         raise DatasetError(f"{out} exists. Use --overwrite to replace a graph store.")
     sources = expand_sources(files)
     features, chosen = _features(model, feature, node_type)
     if (ligands or nucleic) and chosen != "atom":
-        raise OptionError("--ligands and --nucleic require --node-type atom")
+        raise OptionError(f"--ligands and --nucleic: node type {chosen!r}. They require atoms. Add --node-type atom.")
     plan = FeaturePlan(features, node_type=chosen)
     read = replace(read, ligands=ligands, nucleic=nucleic).with_ligands(plan.needs_ligands)
     processes = jobs or max(1, min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS))
@@ -168,7 +172,9 @@ def _features(model: str | None, feature: list[str] | None, node_type: str | Non
 
     graph = as_model_spec(model)
     if node_type not in (None, graph.node_type):
-        raise OptionError(f"model {graph.name!r} has node type {graph.node_type!r}; leave --node-type out")
+        raise OptionError(
+            f"--node-type {node_type!r}: model {graph.name!r} has {graph.node_type!r}. Remove --node-type."
+        )
     return list(graph.features), graph.node_type
 
 
@@ -194,7 +200,7 @@ def parse_feature(text: str) -> ComponentSpec:
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
         if not equals:
-            raise OptionError(f"feature {text!r}: option {part!r} must be written name=value")
+            raise OptionError(f"--feature {text!r}: option {part!r}. Write it as name=value.")
         try:
             options[key] = json.loads(value)
         except ValueError:

@@ -29,15 +29,15 @@ def generate_command(
     cache: Annotated[bool, typer.Option(help="Use a key–value cache.")] = True,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
 ) -> None:
-    """Sample sequences from a model trained on 'next_residue', and write them as FASTA.
+    """Sample sequences from a model trained on the task 'next_residue', and write them as FASTA.
 
     FASTA headers have the mean log-probability (nats per residue) and the perplexity of the generated residues, both at
     temperature 1.
 
     \b
     Examples:
-      protgraph generate gpt.safetensors -o new.fasta --n 8 --length 120 --prompt MKT --temperature 0.8 --top-p 0.9
-      protgraph train gpt --data pdb_core --task next_residue --epochs 2 -o gpt.safetensors
+      protgraph generate gpt.safetensors -o new.fasta --n 8 --prompt MKT
+      protgraph generate gpt.safetensors -o new.fasta --temperature 0.8
     """
     from rich.console import Console
     from rich.progress import Progress

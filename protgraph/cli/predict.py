@@ -27,7 +27,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 def predict_command(
     checkpoint: Checkpoint,
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="CSV file to write.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, CSV.")],
     device: Device = "auto",
     *,
     read: ReadOptions,
@@ -76,7 +76,7 @@ def _files_read(result: Predictions, sources: list[str]) -> str:
 def embed_command(
     checkpoint: Checkpoint,
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .npz, or .parquet.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .npz or .parquet.")],
     device: Device = "auto",
     *,
     read: ReadOptions,

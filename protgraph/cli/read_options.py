@@ -13,12 +13,12 @@ __all__ = ["reads_structures"]
 
 Chain = Annotated[list[str] | None, typer.Option(help="Author chain id to keep; repeat for more. Default: all.")]
 Altloc = Annotated[
-    str, typer.Option(help="Alternate location per residue: occupancy (the highest), first, or an id such as B.")
+    str, typer.Option(help="Alternate location of each residue: occupancy (the highest), first, or an id such as B.")
 ]
 Assembly = Annotated[
-    str | None, typer.Option(help="Biological assembly to build, e.g. 1; its copies of chain A are A, A-2, …")
+    str | None, typer.Option(help="Biological assembly to build, e.g. 1; copies of chain A are named A, A-2, …")
 ]
-ModelNumber = Annotated[int, typer.Option(help="Model of a file with several, by its place from 1.")]
+ModelNumber = Annotated[int, typer.Option(help="Model to read, counted from 1, if a file has several.")]
 
 #: Option → keyword of :class:`protgraph.structure.ReadOptions`, type and help, default.
 _OPTIONS: dict[str, tuple[str, object, object]] = {

@@ -24,7 +24,7 @@ __all__ = ["score_command"]
 @reads_structures(chains=False)
 def score_command(
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv, or .npz.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .npz.")],
     model: Model = "proteinmpnn.v_48_020",
     weights: Weights = None,
     chains: Annotated[str, typer.Option(help="Chains to score, 'A,B'; the others are visible.")] = "",
@@ -33,7 +33,7 @@ def score_command(
     ] = "teacher_forced",
     orders: Annotated[int, typer.Option(help="Random decoding orders to average over.")] = 1,
     sequences: Annotated[
-        Path | None, typer.Option(help="FASTA of sequences of these chains to score instead of the native ones.")
+        Path | None, typer.Option(help="FASTA file with sequences of the scored chains, in place of the native ones.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the decoding orders and the noise.")] = 0,
     noise: Annotated[float, typer.Option(help="Gaussian coordinate noise (standard deviation, Å).")] = 0.0,
@@ -41,7 +41,7 @@ def score_command(
     *,
     read: ReadOptions,
 ) -> None:
-    """Write the log-probability (natural logarithm) of every type at every residue; print the mean -log p per sequence.
+    """Write the log-probability of every type at every residue, and print the mean of −log p per sequence.
 
     CSV: one row per residue with protein, sequence, chain, res_id, ins_code, type, its log-probability, then all types.
 
@@ -53,7 +53,7 @@ def score_command(
 
     \b
     Modes:
-      teacher_forced  given the backbone and the types of residues before it, in random decoding orders
+      teacher_forced  given the backbone and the types of residues decoded before it
       conditional     given the backbone and the types of all other residues
       unconditional   given the backbone only
 
@@ -61,7 +61,7 @@ def score_command(
     Examples:
       protgraph score 1ubq.cif -o scores.csv
       protgraph score 1ubq.cif --mode conditional --orders 4 -o scores.npz
-      protgraph score dimer.cif --chains A --sequences designs.fasta -o scores.csv
+      protgraph score dimer.cif --chains A --sequences dimer.fasta -o scores.csv
     """
     from protgraph.design import read_design_sequences, sequences_by_protein, write_scores
     from protgraph.design import score_sequences as run

@@ -23,15 +23,15 @@ def speed_command(
             "[default: all]"
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Approximate duration of each part, seconds.")] = 5.0,
+    seconds: Annotated[float, typer.Option(help="Approximate duration of each measurement, seconds.")] = 5.0,
     files: Annotated[
         list[Path] | None, typer.Option(help="Structure file or folder for featurize; can be repeated.")
     ] = None,
 ) -> None:
     """Measure run times of protgraph, plain implementations and installed libraries on the same input, in turns.
 
-    Compare ratios: milliseconds depend on the machine. Each table has the input as title, and a lower bound of the
-    work below. Requires a checkout of the repository, which has the folder 'benchmarks'.
+    Compare ratios; milliseconds depend on the machine. The title of each table is the input, and the caption a lower
+    bound of the work. Requires a clone of the repository, which has the folder 'benchmarks'.
 
     \b
     Examples:

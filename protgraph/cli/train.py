@@ -34,12 +34,12 @@ def train_command(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="Kind of labels: classification, multilabel (yes/no) or regression; inferred if omitted."),
+        typer.Option(help="Kind of labels: classification, multilabel (binary) or regression; inferred if omitted."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
     ] = None,
-    epochs: Annotated[int, typer.Option(help="Largest number of passes over the training split.")] = 30,
+    epochs: Annotated[int, typer.Option(help="Maximum number of epochs.")] = 30,
     lr: Annotated[float, typer.Option(help="Largest learning rate.")] = 5e-3,
     seed: Annotated[
         int, typer.Option(help="Seed of weights, order of proteins, dropout, and the split of a folder.")
@@ -48,7 +48,7 @@ def train_command(
     batch_residues: Annotated[int, typer.Option(help="Residues per batch, of all processes together.")] = 2048,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     pos_weight: Annotated[
-        str | None, typer.Option(help="Weight of positives in the loss of yes/no labels: a number, or 'balanced'.")
+        str | None, typer.Option(help="Weight of positives in the loss of binary labels: a number, or 'balanced'.")
     ] = None,
     noise: Annotated[
         float, typer.Option(help="Gaussian noise on coordinates (standard deviation, Å), drawn for every batch.")
@@ -72,12 +72,12 @@ def train_command(
     *,
     read: ReadOptions,
 ) -> None:
-    """Train a model, keep the best epoch on validation, evaluate it on the test split, and write a checkpoint.
+    """Train a model, keep the best epoch on the validation split, evaluate it on the test split, write a checkpoint.
 
     On a folder of user files some tasks need no labels, because they derive them from the structures (inverse_folding,
     secondary_structure, contact, b_factor, structure_denoising, structure_prediction) or the sequences (masked_lm,
     next_residue). Other tasks need a table with a header. One label per residue: columns file, chain, res_id (ins_code
-    if there are any) and a label. One label per protein: file and a label. Text columns are classes, 0/1 are yes/no
+    if there are any) and a label. One label per protein: file and a label. Text columns are classes, 0/1 are binary
     labels, other numbers are regression values; an empty cell is unknown. A column 'split' (train, val, test) or
     'cluster' is used for the splits, also in a table without labels. Otherwise files are split at random by --seed, and
     files with the same sequence are in the same split.
@@ -90,12 +90,11 @@ def train_command(
     \b
     Examples:
       protgraph train gat --data pdb_core --task secondary_structure --epochs 2
-      protgraph train gcn --data structures/ --labels labels.csv -o mine.safetensors
+      protgraph train gcn --data structures/ --labels labels.csv
+      protgraph train gcn --data structures/ --labels labels.csv --column ph
       protgraph train proteinmpnn --data structures/ --task inverse_folding
-      protgraph train gcn --data structures/ --labels labels.csv --column ph --column kd
-      protgraph train proteinmpnn --data pdb_core --task inverse_folding --noise 0.02 -o mine.safetensors
-      protgraph train gat --data pdb_core --task interface --devices 2 --strategy ddp --log tensorboard
-      protgraph train gat --data pdb_core --task interface --callback lightning.pytorch.callbacks:DeviceStatsMonitor
+      protgraph train gat --data pdb_core --task interface --devices 2
+      protgraph train gat --data graphs --task site --callback my_module:MyCallback
     """
     from protgraph.cli.failures import report_failures
     from protgraph.cli.output_path import check_output

@@ -35,7 +35,7 @@ def view_command(
     ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Trained model whose predictions are shown.")] = None,
     attention: Annotated[
-        bool, typer.Option("--attention", help="Show the strongest attention of the trained model as edges.")
+        bool, typer.Option("--attention", help="Show the strongest attention weights of the trained model as edges.")
     ] = False,
     form: Annotated[str, typer.Option("--format", help="Output format: html, or molviewspec for Mol*.")] = "html",
     *,

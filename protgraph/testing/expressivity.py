@@ -98,14 +98,14 @@ class ExpressivityReport:
         """Return each property with its result, in words."""
         answer = {True: "yes", False: "no"}
         rows = [
-            ("angles between neighbors (2-body twins)", answer[self.two_body]),
-            ("more than distances and angles (3-body twins)", answer[self.three_body]),
-            ("left from right (mirror images)", answer[self.mirror]),
+            ("stars with equal distances and unequal angles", answer[self.two_body]),
+            ("different stars with equal distances and angles", answer[self.three_body]),
+            ("mirror images", answer[self.mirror]),
         ]
-        rows += [(f"the rotation of a star of {order} rays", answer[found]) for order, found in self.folds.items()]
+        rows += [(f"two rotations of a star of {order} rays", answer[found]) for order, found in self.folds.items()]
         for k, depth in self.chains.items():
             result = "never" if depth is None else f"from {depth} layers on"
-            rows.append((f"the ends of a {k}-chain (theory: {k // 2 + 1} layers, or never)", result))
+            rows.append((f"{k}-chains, bent to equal or opposite sides (≥ {k // 2 + 1} layers)", result))
         return rows
 
 
