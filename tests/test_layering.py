@@ -19,6 +19,7 @@ CORE = ROOT / "protgraph"
 LEVEL = {
     "errors": 0,
     "file_io": 0,
+    "process_memory": 0,
     "validation": 1,
     "registry": 2,
     "structure": 3,
@@ -45,6 +46,7 @@ FREE = {"__name__", "__version__"}
 THIRD_PARTY = {
     "errors": set(),
     "file_io": set(),
+    "process_memory": {"torch"},
     "validation": {"pydantic"},
     "registry": {"pydantic"},
     "structure": {"biotite", "filelock", "msgpack", "numpy", "platformdirs", "pooch", "pydantic", "scipy"},

@@ -130,7 +130,7 @@ class BenchRow:
     seconds : float
         Duration of the whole run: load, train, validate, test.
     peak_memory_mib : float
-        Peak memory of the run; see :func:`protgraph.train.peak_memory.peak_memory`.
+        Peak memory of the run; see :func:`protgraph.process_memory.peak_memory`.
     epochs, best_epoch : int
         Epochs run, and the chosen one, both counted from 1.
     history : sequence of mapping

@@ -32,7 +32,7 @@ def evaluate_published(job: BenchJob) -> BenchRow:
     import torch
 
     from protgraph.model import pretrained
-    from protgraph.train.peak_memory import peak_memory, reset_peak_memory
+    from protgraph.process_memory import peak_memory, reset_peak_memory
     from protgraph.train.resolve import resolve_task
 
     start = time.perf_counter()

@@ -7,9 +7,6 @@ for all its jobs.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import gc
 import json
 import os
 import pkgutil
@@ -23,6 +20,7 @@ from typing import TYPE_CHECKING, TextIO
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
 from protgraph.errors import ProtgraphError
+from protgraph.process_memory import release_memory
 
 if TYPE_CHECKING:
     from protgraph.train import FitResult
@@ -87,20 +85,13 @@ def perform(job: BenchJob, train: Callable[[BenchJob], BenchRow]) -> BenchRow:
     return BenchRow.failed(job, error, seconds=time.perf_counter() - start)
 
 
-def _release_memory() -> None:
-    """Return freed memory to the system, so that it does not count for the next job."""
-    gc.collect()
-    with contextlib.suppress(OSError, AttributeError):  # not glibc
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
-
-
 def serve(train: Callable[[BenchJob], BenchRow], jobs: TextIO, rows: TextIO) -> None:
     """Read jobs and write their rows, one JSON object per line, until the input ends."""
     for line in jobs:
         row = perform(BenchJob.from_dict(json.loads(line)), train)
         rows.write(json.dumps(row.to_dict(), allow_nan=False) + "\n")
         rows.flush()
-        _release_memory()
+        release_memory()  # so that it does not count for the next job
 
 
 def run_worker(train: str) -> None:

@@ -46,11 +46,11 @@ def check_command(
       protgraph check --all --kind layers
       protgraph check --all --table equivariance.md
     """
+    from protgraph.process_memory import mmap_large_blocks, release_component_dictionary, release_memory
     from protgraph.testing import release_modules
     from protgraph.testing.equivariance_table import measure_equivariance
-    from protgraph.testing.memory import release_component_dictionary, return_freed_memory
 
-    return_freed_memory()
+    mmap_large_blocks()
     components = deque(_select(names or [], everything, kind))
     _require_device(device)
     total, rows, statuses = len(components), [], []
@@ -61,6 +61,7 @@ def check_command(
             rows.append(measure_equivariance(component))
         release_modules()
         release_component_dictionary()
+        release_memory()
     if table is not None:
         _write_table(rows, table)
     _summarize(statuses)
@@ -133,11 +134,13 @@ def _print(report: Report) -> None:
 
 def _summarize(statuses: Sequence[str]) -> None:
     """Print how many components pass, fail and are skipped, and the peak memory of this process."""
-    from protgraph.testing.memory import process_peak_memory
+    import torch
+
+    from protgraph.process_memory import peak_memory
 
     parts = [f"{statuses.count('passed')} of {len(statuses)} components pass"]
     parts += [f"{n} {status}" for status in ("failed", "skipped") if (n := statuses.count(status))]
-    parts += [f"peak memory {peak:.2f} GB"] if (peak := process_peak_memory()) is not None else []
+    parts.append(f"peak memory {peak_memory(torch.device('cpu')):.0f} MiB")
     typer.secho(", ".join(parts), fg="red" if "failed" in statuses else "green", bold=True)
 
 

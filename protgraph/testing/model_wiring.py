@@ -38,7 +38,7 @@ def wire_model(spec: ModelSpec) -> Wiring:
     ProtgraphError
         No head fits.
     """
-    targets = _fitting_targets(spec)
+    targets, needed = _fitting_targets(spec)
     plan = FeaturePlan(spec.features, node_type=spec.node_type)
     degenerate = degenerate_proteins(ligands=plan.needs_ligands)
     return Wiring(
@@ -47,7 +47,7 @@ def wire_model(spec: ModelSpec) -> Wiring:
         make_inputs=lambda: StructureInputs(proteins(ligands=plan.needs_ligands), plan),
         make_degenerate=lambda: {name: StructureInputs((residues,), plan) for name, residues in degenerate.items()},
         make_tensors=_batch_as_tensors,
-        find_reads=lambda tensors: _fields_read(spec, targets, tensors),
+        find_reads=lambda tensors: tuple(n for n in (*tensors.values, "edges") if n in needed & tensors.specs.keys()),
     )
 
 
@@ -69,38 +69,39 @@ def targets_of_all_kinds() -> Iterator[Target]:
             continue
 
 
-def _fitting_targets(spec: ModelSpec) -> tuple[Target, ...]:
+def _fitting_targets(spec: ModelSpec) -> tuple[tuple[Target, ...], set[str]]:
+    """Return the targets that a model can predict, and the fields that their predictions depend on."""
     errors: list[ProtgraphError] = []
     fitting: list[Target] = []
+    needed: set[str] = set()
     for target in targets_of_all_kinds():
         if target.level not in ("node", "graph") or target.kind in ("multilabel", "regression"):  # as classification
             continue
         try:
             with torch.random.fork_rng(devices=[]):
-                build_model(spec, target)
+                needed |= _fields_read(build_model(spec, target))
         except ProtgraphError as e:
             errors.append(e.with_traceback(None))  # its frames hold the whole model
         else:
             fitting.append(target)
     if not fitting:
         raise errors[0]
-    return tuple(fitting)
+    return tuple(fitting), needed
 
 
 def _batch_as_tensors(inputs: Inputs) -> TensorInputs:
     return inputs_of_batch(inputs.argument())
 
 
-def _fields_read(spec: ModelSpec, targets: tuple[Target, ...], tensors: TensorInputs) -> tuple[str, ...]:
-    """Return the precomputed fields from which a path leads to a head."""
-    with torch.random.fork_rng(devices=[]):
-        module, dead = _MultiHeadModel(spec, targets), set(spec.dead_layers())
-    wires = [w for w in module.model.wires if f"{w.path} ({w.component.name})" not in dead]
-    needed = {name for reads in (*(w.reads for w in wires), *module.head_reads) for name in reads.values()}
-    for component, featurizer in reversed(module.model.plan.tensor):
+def _fields_read(model: ProteinModel) -> set[str]:
+    """Return the fields from which a path leads to the head."""
+    dead = set(model.spec.dead_layers())
+    wires = [w for w in model.wires if f"{w.path} ({w.component.name})" not in dead]
+    needed = {name for reads in (*(w.reads for w in wires), model.head_reads) for name in reads.values()}
+    for component, featurizer in reversed(model.plan.tensor):
         if needed & {component.writes.get(n, n) for n in featurizer.writes}:
             needed |= {component.reads.get(n, n) for n in featurizer.reads}
-    return tuple(name for name in (*tensors.values, "edges") if name in needed and name in tensors.specs)
+    return needed
 
 
 class _MultiHeadModel(nn.Module):

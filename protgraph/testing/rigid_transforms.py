@@ -41,9 +41,8 @@ class RigidTransforms:
         eye = torch.eye(3, dtype=torch.float64).expand_as(self.matrices)
         return RigidTransforms(eye, torch.zeros_like(self.translations))
 
-    def first(self, count: int) -> RigidTransforms:
-        """Return the first ``count`` transforms."""
-        return RigidTransforms(self.matrices[:count], self.translations[:count])
+    def __getitem__(self, rows: slice) -> RigidTransforms:
+        return RigidTransforms(self.matrices[rows], self.translations[rows])
 
     def apply(self, value: Tensor, spec: FieldSpec) -> Tensor:
         """Transform a field's values, ``(R, …)`` to ``(M, R, …)``."""

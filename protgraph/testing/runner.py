@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import MissingExtraError, ProtgraphError
+from protgraph.process_memory import release_memory
 from protgraph.symmetry import ComparisonError, relative_error
 from protgraph.testing.component import Component
 from protgraph.testing.inputs import Inputs, Permutation
@@ -36,6 +36,7 @@ __all__ = [
 #: Largest relative error in float64 of a property that holds by construction.
 EXACT = 1e-10
 _LARGE = 100_000_000  # bytes of parameters
+_FEW = 4  # transforms per batch of a large module, which bounds the memory of its activations
 
 
 class ConformityError(ProtgraphError, AssertionError):
@@ -89,27 +90,35 @@ class Runner:
         return copy.deepcopy(module, {id(p): p for p in module.parameters()})
 
     def is_large(self, wiring: Wiring) -> bool:
-        """Return True if the parameters take more than 100 MB, so that checks keep few copies of them."""
-        return sum(p.numel() * p.element_size() for p in self.module(wiring).parameters()) > _LARGE
+        """Return True if the parameters take more than 100 MB, so that checks keep one copy of them at a time."""
+        return _parameter_bytes(self.module(wiring)) > _LARGE
 
     def run(self, wiring: Wiring, inputs: Inputs | None = None) -> dict[str, Tensor]:
         """Run the shared instance on some inputs, by default the wiring's."""
         return wiring.run(self.module(wiring), inputs, device=self.device, dtype=self.dtype)
-
-    def reference(self, wiring: Wiring) -> dict[str, Tensor]:
-        """Run it on the unmoved inputs on the CPU in float64."""
-        return wiring.run(self.module(wiring, device="cpu", dtype=torch.float64))
 
     def transform_error(self, wiring: Wiring, transforms: RigidTransforms, *, mirrored: bool = False) -> float | None:
         """Return the largest difference between outputs for moved proteins, moved back, and the reference.
 
         Chiral outputs are left out under reflections; None if no other is left.
         """
+        reference = _reference(wiring)  # before the module of another type: a large one takes the place of float64
         outputs = wiring.outputs(self.module(wiring))
         outputs = {n: spec for n, spec in outputs.items() if not (mirrored and spec.chiral)}
         if not outputs:
             return None
-        reference = self.reference(wiring)
+        at_once = _FEW if self.is_large(wiring) else len(transforms)
+        parts = [transforms[start : start + at_once] for start in range(0, len(transforms), at_once)]
+        return max(self._part_error(wiring, part, reference, outputs) for part in parts)
+
+    def _part_error(
+        self,
+        wiring: Wiring,
+        transforms: RigidTransforms,
+        reference: Mapping[str, Tensor],
+        outputs: Mapping[str, FieldSpec],
+    ) -> float:
+        """Return the error of transforms whose copies of the proteins are one batch."""
         expected = {n: reference[n].expand(len(transforms), *reference[n].shape) for n in outputs}
         error = self._moved_back(wiring, transforms, expected, outputs)
         if error > self.limit(wiring):
@@ -159,16 +168,32 @@ def _missing_extra(error: BaseException | None) -> MissingExtraError | None:
 
 @lru_cache(maxsize=8)  # two types of all wirings of one component
 def _shared_module(wiring: Wiring, dtype: torch.dtype) -> nn.Module:
+    if dtype == torch.float64:
+        return wiring.build()
+    exact = _shared_module(wiring, torch.float64).to("cpu")
+    if _parameter_bytes(exact) > _LARGE:
+        _shared_module.cache_clear()
+        exact = exact.to(dtype)  # in place, one parameter after the other
     module = wiring.build(dtype=dtype)
-    if dtype != torch.float64:
-        module.load_state_dict(_shared_module(wiring, torch.float64).to("cpu").state_dict())
+    module.load_state_dict(exact.state_dict())
     return module
+
+
+@lru_cache(maxsize=8)
+def _reference(wiring: Wiring) -> dict[str, Tensor]:
+    """Return the outputs for the unmoved inputs on the CPU in float64."""
+    return wiring.run(_shared_module(wiring, torch.float64).to("cpu"))
+
+
+def _parameter_bytes(module: nn.Module) -> int:
+    return sum(p.numel() * p.element_size() for p in module.parameters())
 
 
 def release_modules() -> None:
     """Free the shared instances of all components."""
     _shared_module.cache_clear()
-    gc.collect()
+    _reference.cache_clear()
+    release_memory()
 
 
 def difference(got: Mapping[str, Tensor], expected: Mapping[str, Tensor], outputs: Mapping[str, FieldSpec]) -> float:

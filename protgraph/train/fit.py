@@ -17,6 +17,7 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import DatasetError, MissingCoordinatesError, OptionError, ProtgraphError
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
+from protgraph.process_memory import peak_memory, reset_peak_memory
 from protgraph.task.metrics import compute_metrics, confusion_matrix
 from protgraph.task.task import Task
 from protgraph.train.causality_check import check_causal
@@ -24,7 +25,6 @@ from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import check_noise_allowed
 from protgraph.train.evaluate import predict_split
 from protgraph.train.head_init import count_labels, initialize_head, positive_weight, training_loss
-from protgraph.train.peak_memory import peak_memory, reset_peak_memory
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
 from protgraph.train.result import FitResult

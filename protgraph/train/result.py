@@ -49,7 +49,7 @@ class FitResult:
     residues_per_second : float
         Training speed of all processes together, without validation.
     peak_memory : float
-        MiB; see :func:`protgraph.train.peak_memory.peak_memory`.
+        MiB; see :func:`protgraph.process_memory.peak_memory`.
     seconds : float
         Duration of the whole call, preparation included.
     notes : tuple of str

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -57,7 +60,17 @@ def test_an_expected_failure_in_the_table_has_a_footnote_with_its_reason(run, tm
 
 
 def test_the_summary_has_the_peak_memory(run):
-    assert " GB" in run("check", "linear").out.splitlines()[-1]
+    *_, size, unit = run("check", "linear").out.split()
+    assert float(size) > 100 and unit == "MiB"
+
+
+@pytest.mark.slow
+def test_the_largest_model_is_checked_below_1300_mib():
+    """Its parameters take 666 MiB in float64, and the imported libraries 460 MiB."""
+    program = [sys.executable, "-m", "protgraph", "check", "bert.devlin2019"]
+    result = subprocess.run(program, capture_output=True, text=True, check=False)
+    *_, peak, unit = result.stdout.split()
+    assert (result.returncode, unit) == (0, "MiB") and float(peak) < 1300
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_no_two_atoms_of_ligands_are_so_alike_that_rounding_could_swap_them():
 
 
 def test_ligands_move_and_change_with_their_protein():
-    inputs, transforms = StructureInputs(proteins(ligands=True)), rotations().first(2)
+    inputs, transforms = StructureInputs(proteins(ligands=True)), rotations()[:2]
     for m, copy in enumerate(inputs.moved(transforms).residues[::2]):
         before, after = ((r.ligands.atom_pos[:, None] - r.pos) for r in (inputs.residues[0], copy))
         assert np.abs(after - before @ transforms.matrices[m].numpy().T).max() < 1e-9

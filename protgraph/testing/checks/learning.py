@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -108,33 +109,18 @@ def _backward(out: dict[str, Tensor]) -> None:
 
 
 def state_dict(runner: Runner) -> None:
-    """Check that ``state_dict`` saves everything that the output depends on."""
+    """Check that ``state_dict`` saves everything that the output depends on; in float32 for a large module."""
     for wiring in runner.wirings:
-        expected, saved = _output_and_state(runner, wiring)
-        other = wiring.build(seed=1, dtype=runner.dtype).to(runner.device)
-        _run(runner, wiring, other)  # values that are cached in the forward pass belong to the old weights
+        own = replace(runner, dtype=torch.float32) if runner.is_large(wiring) else runner
+        expected = own.run(wiring)
+        other = wiring.build(seed=1, dtype=own.dtype).to(own.device)
+        _run(own, wiring, other)  # values that are cached in the forward pass belong to the old weights
         with runner.errors_as_failures("state_dict"):
-            other.load_state_dict(saved)
-        error = difference(_run(runner, wiring, other), expected, wiring.outputs(other))
+            other.load_state_dict(own.module(wiring).state_dict())
+        error = difference(_run(own, wiring, other), expected, wiring.outputs(other))
         require_at_most(error, 1e-12, f"{runner.component}: loaded from its state_dict ({wiring.label})")
-
-
-def _output_and_state(runner: Runner, wiring: Wiring) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Return the output of the shared instance and its state; that of a large one in half the memory.
-
-    The parameters of a large one are rounded to float32 first, so that a float32 copy has them exactly.
-    """
-    module = runner.module(wiring)
-    if not runner.is_large(wiring):
-        return runner.run(wiring), module.state_dict()
-    with torch.no_grad():
-        for p in module.parameters():
-            p.copy_(p.float())
-    expected, parameters = runner.run(wiring), dict(module.named_parameters(remove_duplicate=False))
-    saved = {n: x.float() if n in parameters else x.clone() for n, x in module.state_dict().items()}
-    del module, parameters
-    release_modules()
-    return expected, saved
+        if own is not runner:
+            release_modules()
 
 
 def seed(runner: Runner) -> None:
@@ -166,7 +152,7 @@ def _run(runner: Runner, wiring: Wiring, module: nn.Module) -> dict[str, Tensor]
 def float32(runner: Runner) -> float:
     """Check that float32, moved by 100 to 300 Å, stays within the tolerance of the result in float64."""
     worst = 0.0
-    single, transforms = Runner(runner.component, runner.device, torch.float32), rotations().first(8)
+    single, transforms = replace(runner, dtype=torch.float32), rotations()[:8]
     for wiring in single.wirings:
         error = single.transform_error(wiring, transforms) or 0.0
         what = f"{runner.component}: float32 ({wiring.label})"

@@ -1,4 +1,4 @@
-"""Peak memory counts what a stretch of work took, and only that stretch."""
+"""Test the peak memory of a part of the work of a process."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-# In a process of its own: in one that has done much, an allocation may find room that is resident already.
+# In a new process: in a used one, an allocation may reuse memory that is resident already.
 MEASURE = """
 import numpy as np, torch
-from protgraph.train.peak_memory import peak_memory, reset_peak_memory
+from protgraph.process_memory import peak_memory, reset_peak_memory
 
 cpu = torch.device("cpu")
 reset_peak_memory(cpu)
@@ -26,7 +26,7 @@ print(taken, kept, peak_memory(cpu) - before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux can reset the peak")
-def test_a_peak_is_seen_and_forgotten_on_reset():
+def test_peak_memory_counts_allocations_since_the_reset_only():
     done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
     taken, kept, after = map(float, done.stdout.split())
     assert taken == pytest.approx(200, abs=20)
