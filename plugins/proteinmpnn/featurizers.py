@@ -14,6 +14,7 @@ from protgraph import EdgeFeaturizer, EdgeList, Residues, TensorFeaturizer
 from protgraph.data import Conformity
 from protgraph.errors import OptionError
 from protgraph.featurize.gaussian import SOFTEN, gaussians
+from protgraph.structure.descriptors.backbone_geometry import CB_C, CB_CROSS, CB_N
 from protgraph.structure.neighbors import knn
 
 __all__ = ["AtomPairRbf", "BackboneKnn", "RelativePosition", "VirtualCb"]
@@ -28,8 +29,6 @@ ENTRY_POINTS = {
 
 #: Edges per thread and block of radial bases: 512 × 400 float32 take 0.8 MB and fit the cache of a core.
 EDGES = 512
-#: Coefficients of b × c, b and c: ideal bond lengths and angles at CA (Dauparas et al. 2022, supplement).
-CB_CROSS, CB_N, CB_C = -0.58273431, 0.56802827, -0.54067466
 
 
 class BackboneKnn(EdgeFeaturizer):

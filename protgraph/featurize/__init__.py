@@ -1,8 +1,8 @@
 """Structures to graphs: featurizers, each a registry name that adds named tensors.
 
-The *structure* stage sees residues as numpy arrays, once a protein, and its results are kept (dihedral angles,
-directions, edges); the *tensor* stage expands kept fields after batching, on the device (one-hot types, distances,
-radial bases). Every plan of features, in order, is a :class:`FeaturePlan`; :func:`build_graph` runs both stages.
+The *structure* stage computes NumPy arrays from residues, once per protein, and its results are stored (dihedral
+angles, directions, edges). The *tensor* stage expands stored fields after batching, on the device (one-hot types,
+distances, radial bases). A :class:`FeaturePlan` holds featurizers in order; :func:`build_graph` runs both stages.
 """
 
 from __future__ import annotations

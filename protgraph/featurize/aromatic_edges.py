@@ -9,8 +9,9 @@ import numpy as np
 from protgraph.data.graph.conformity import Conformity
 from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
+from protgraph.featurize.bond_edges import residue_edges
+from protgraph.featurize.option_checks import check_number
 from protgraph.structure.chemistry.functional_groups import aromatic_rings, atom_mask
-from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.neighbors.search import close_pairs_between
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import squared, unit
@@ -39,9 +40,7 @@ class _RingPairs(EdgeFeaturizer):
         """Return residue pairs, ``(2, P)`` int64; duplicates and pairs within one residue are allowed."""
 
     def __call__(self, residues: Residues) -> EdgeList:
-        n, ends = len(residues), np.sort(self.pairs(residues), axis=0)
-        codes = np.unique((ends[0] * n + ends[1])[ends[0] != ends[1]])
-        return EdgeList(*neighbors.to_undirected(residues.pos, np.stack(np.divmod(codes, n))))
+        return residue_edges(residues, self.pairs(residues))
 
 
 class Aromatic(_RingPairs):
@@ -102,7 +101,7 @@ class PiStacking(_RingPairs):
         super().__init__()
         if shape not in ("any", "parallel", "t_shaped"):
             raise OptionError(f"pi_stacking: invalid shape={shape!r}. Use 'any', 'parallel' or 't_shaped'.")
-        self.shape, self.cutoff = shape, _cutoff("pi_stacking", cutoff)
+        self.shape, self.cutoff = shape, check_number("pi_stacking", "cutoff", cutoff, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
         rings = aromatic_rings(residues, _PI)
@@ -135,7 +134,7 @@ class CationPi(_RingPairs):
 
     def __init__(self, *, cutoff: float = 6.0) -> None:
         super().__init__()
-        self.cutoff = _cutoff("cation_pi", cutoff)
+        self.cutoff = check_number("cation_pi", "cutoff", cutoff, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
         return _to_rings(residues, {"LYS": ("NZ",), "ARG": ("CZ",)}, self.cutoff)
@@ -157,7 +156,7 @@ class AromaticSulfur(_RingPairs):
 
     def __init__(self, *, cutoff: float = 5.3) -> None:
         super().__init__()
-        self.cutoff = _cutoff("aromatic_sulfur", cutoff)
+        self.cutoff = check_number("aromatic_sulfur", "cutoff", cutoff, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
         return _to_rings(residues, {"CYS": ("SG",), "MET": ("SD",)}, self.cutoff)
@@ -168,9 +167,3 @@ def _to_rings(residues: Residues, names: dict[str, tuple[str, ...]], cutoff: flo
     rings, atoms = aromatic_rings(residues, _PI), np.flatnonzero(atom_mask(residues, names))
     i, j = close_pairs_between(residues.atom_pos[atoms], rings.center, cutoff)
     return np.stack([residues.atom_residue[atoms[i]], rings.residue[j]])
-
-
-def _cutoff(name: str, cutoff: float) -> float:
-    if not (isinstance(cutoff, int | float) and 0 < cutoff < 100):
-        raise OptionError(f"{name}: invalid cutoff={cutoff!r}. Use a number above 0 and below 100 Å.")
-    return cutoff

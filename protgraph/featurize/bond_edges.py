@@ -7,8 +7,8 @@ from abc import abstractmethod
 import numpy as np
 
 from protgraph.data.graph.conformity import Conformity
-from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
+from protgraph.featurize.option_checks import check_number
 from protgraph.structure.chemistry.bonds import (
     DISULFIDE,
     covalent_bonds,
@@ -22,7 +22,7 @@ from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["AtomPairs", "CovalentBond", "Disulfide", "PeptideBond"]
+__all__ = ["AtomPairs", "CovalentBond", "Disulfide", "PeptideBond", "residue_edges"]
 ENTRY_POINTS = {
     "protgraph.featurizers": {
         "covalent_bond": "CovalentBond",
@@ -42,9 +42,7 @@ class AtomPairs(EdgeFeaturizer):
         """Return atom pairs, ``(2, P)`` int64, each once or in both orders; pairs within a residue are allowed."""
 
     def __call__(self, residues: Residues) -> EdgeList:
-        n, ends = len(residues), np.sort(residues.atom_residue[self.pairs(residues)], axis=0)
-        codes = np.unique((ends[0] * n + ends[1])[ends[0] != ends[1]])
-        return EdgeList(*neighbors.to_undirected(residues.pos, np.stack(np.divmod(codes, n))))
+        return residue_edges(residues, residues.atom_residue[self.pairs(residues)])
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         pairs = np.unique(np.sort(self._ends(residues, nodes), axis=0), axis=1)
@@ -54,6 +52,13 @@ class AtomPairs(EdgeFeaturizer):
         """Return the pairs whose atoms are both nodes, as nodes, ``(2, P)`` int64."""
         ends = nodes.of_atoms(self.pairs(residues))
         return ends[:, (ends >= 0).all(0)]
+
+
+def residue_edges(residues: Residues, pairs: np.ndarray) -> EdgeList:
+    """Return symmetric edges of residue pairs, ``(2, P)`` int64, without duplicates and pairs within one residue."""
+    n, ends = len(residues), np.sort(pairs, axis=0)
+    codes = np.unique((ends[0] * n + ends[1])[ends[0] != ends[1]])
+    return EdgeList(*neighbors.to_undirected(residues.pos, np.stack(np.divmod(codes, n))))
 
 
 class PeptideBond(AtomPairs):
@@ -110,9 +115,7 @@ class Disulfide(AtomPairs):
 
     def __init__(self, *, cutoff: float = DISULFIDE) -> None:
         super().__init__()
-        if not (isinstance(cutoff, int | float) and cutoff > 0):
-            raise OptionError(f"disulfide: invalid cutoff={cutoff!r}. Use a number above 0 Å.")
-        self.cutoff = cutoff
+        self.cutoff = check_number("disulfide", "cutoff", cutoff, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
         return disulfide_bonds(residues, self.cutoff)

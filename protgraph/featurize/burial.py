@@ -8,8 +8,8 @@ import numpy as np
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, register_field
-from protgraph.errors import OptionError
 from protgraph.featurize.base import StructureFeaturizer
+from protgraph.featurize.option_checks import check_number
 from protgraph.structure.descriptors.ca_trace import sidechain_direction
 from protgraph.structure.descriptors.solvent_exposure import (
     cb_direction,
@@ -31,7 +31,7 @@ ENTRY_POINTS = {
 for _spec in (
     FieldSpec("contact_number", "node", "1x0e", unit="CA atoms", doc="CA within 10 Å"),
     FieldSpec("half_sphere_ca", "node", "2x0e", unit="CA atoms", doc="half-sphere exposure HSE-alpha, up and down"),
-    FieldSpec("half_sphere_ca_mask", "node", "1x0e", "bool", doc="whether both neighbors in the chain are present"),
+    FieldSpec("half_sphere_ca_mask", "node", "1x0e", "bool", doc="True if both neighbors in the chain are present"),
     FieldSpec(
         "half_sphere_cb",
         "node",
@@ -40,7 +40,7 @@ for _spec in (
         chiral=True,
         doc="half-sphere exposure HSE-beta, up and down (chiral where CB is a virtual one)",
     ),
-    FieldSpec("half_sphere_cb_mask", "node", "1x0e", "bool", doc="whether CB, or both N and C, are present"),
+    FieldSpec("half_sphere_cb_mask", "node", "1x0e", "bool", doc="True if CB, or both N and C, are present"),
     FieldSpec("protrusion", "node", "2x0e", doc="index CX of the residue's heavy atoms, mean and maximum"),
 ):
     register_field(_spec)
@@ -68,7 +68,7 @@ class ContactNumber(StructureFeaturizer):
 
     def __init__(self, *, radius: float = 10.0) -> None:
         super().__init__()
-        self.radius = _radius("contact_number", radius)
+        self.radius = check_number("contact_number", "radius", radius, unit="Å")
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         return {"contact_number": contact_number(residues, radius=self.radius)[:, None].astype(np.float32)}
@@ -104,7 +104,7 @@ class HalfSphereExposure(StructureFeaturizer):
 
     def __init__(self, *, radius: float = 13.0) -> None:
         super().__init__()
-        self.radius = _radius("half_sphere_exposure", radius)
+        self.radius = check_number("half_sphere_exposure", "radius", radius, unit="Å")
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         written = {}
@@ -140,7 +140,7 @@ class Protrusion(StructureFeaturizer):
 
     def __init__(self, *, radius: float = 10.0) -> None:
         super().__init__()
-        self.radius = _radius("protrusion", radius)
+        self.radius = check_number("protrusion", "radius", radius, unit="Å")
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         index, owner = protrusion(residues, radius=self.radius), residues.atom_residue
@@ -149,9 +149,3 @@ class Protrusion(StructureFeaturizer):
         np.maximum.at(greatest, owner, index)
         greatest[np.isinf(greatest)] = 0.0  # a residue without atoms
         return {"protrusion": np.stack([mean, greatest], 1).astype(np.float32)}
-
-
-def _radius(name: str, radius: float) -> float:
-    if not (isinstance(radius, int | float) and radius > 0):
-        raise OptionError(f"{name}: invalid radius={radius!r}. Use a number above 0 Å.")
-    return radius

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from protgraph.data.graph.fields import FieldSpec, register_field
-from protgraph.errors import OptionError
 from protgraph.featurize.base import StructureFeaturizer
+from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import unit
@@ -69,10 +69,8 @@ class CaDensity(StructureFeaturizer):
 
     def __init__(self, *, functions: int = 6, cutoff: float = 30.0) -> None:
         super().__init__()
-        if not (isinstance(functions, int) and functions >= 1):
-            raise OptionError(f"ca_density: invalid functions={functions!r}. Use an integer of at least 1.")
-        if not (isinstance(cutoff, int | float) and cutoff > 0):
-            raise OptionError(f"ca_density: invalid cutoff={cutoff!r}. Use a number above 0 Å.")
+        check_integer("ca_density", "functions", functions, minimum=1)
+        check_number("ca_density", "cutoff", cutoff, unit="Å")
         self.functions, self.cutoff = functions, cutoff
         self.declare(ca_density=f"{2 * functions}x0e")
 

@@ -18,7 +18,7 @@ _FULL = 100.0  # pLDDT is written as a percentage
 register_field(
     FieldSpec("plddt", "node", "1x0e", doc="confidence of a prediction, pLDDT / 100; 0 for other structures")
 )
-register_field(FieldSpec("plddt_mask", "node", "1x0e", "bool", doc="whether the file is a prediction with its pLDDT"))
+register_field(FieldSpec("plddt_mask", "node", "1x0e", "bool", doc="True if the file is a prediction with pLDDT"))
 register_field(FieldSpec("occupancy", "node", "1x0e", doc="occupancy of CA"))
 
 

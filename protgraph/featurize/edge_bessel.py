@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, register_field
-from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
+from protgraph.featurize.option_checks import check_integer, check_number
 
 __all__ = ["EdgeBessel"]
 ENTRY_POINTS = {"protgraph.featurizers": {"edge_bessel": "EdgeBessel"}}
@@ -55,12 +55,9 @@ class EdgeBessel(TensorFeaturizer):
 
     def __init__(self, *, bins: int = 16, cutoff: float = 20.0, envelope: int = 6) -> None:
         super().__init__()
-        if not (isinstance(bins, int) and bins >= 1):
-            raise OptionError(f"edge_bessel: invalid bins={bins!r}. Use an integer of at least 1.")
-        if not (isinstance(cutoff, int | float) and cutoff > 0):
-            raise OptionError(f"edge_bessel: invalid cutoff={cutoff!r}. Use a number above 0 Å.")
-        if not (isinstance(envelope, int) and envelope >= 2):
-            raise OptionError(f"edge_bessel: invalid envelope={envelope!r}. Use an integer of at least 2.")
+        check_integer("edge_bessel", "bins", bins, minimum=1)
+        check_number("edge_bessel", "cutoff", cutoff, unit="Å")
+        check_integer("edge_bessel", "envelope", envelope, minimum=2)
         self.bins, self.cutoff, self.envelope = bins, float(cutoff), envelope
         self.declare(edge_bessel=f"{bins}x0e")
 

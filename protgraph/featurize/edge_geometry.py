@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import threshold
 
 from protgraph.data.graph.fields import field
-from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
+from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.ops import Edges
 
 __all__ = ["EdgeDirection", "EdgeDistance", "EdgeOffset", "EdgeRbf", "EdgeResidue", "EdgeVector"]
@@ -127,10 +127,8 @@ class EdgeRbf(TensorFeaturizer):
 
     def __init__(self, *, bins: int = 16, cutoff: float = 20.0) -> None:
         super().__init__()
-        if not (isinstance(bins, int) and bins >= 1):
-            raise OptionError(f"edge_rbf: invalid bins={bins!r}. Use an integer of at least 1.")
-        if not (isinstance(cutoff, int | float) and cutoff > 0):
-            raise OptionError(f"edge_rbf: invalid cutoff={cutoff!r}. Use a number above 0 Å.")
+        check_integer("edge_rbf", "bins", bins, minimum=1)
+        check_number("edge_rbf", "cutoff", cutoff, unit="Å")
         self.bins, self.cutoff = bins, cutoff
         self.declare(edge_rbf=f"{bins}x0e")
 
@@ -175,8 +173,7 @@ class EdgeOffset(TensorFeaturizer):
 
     def __init__(self, *, clip: int = 32) -> None:
         super().__init__()
-        if not (isinstance(clip, int) and clip >= 1):
-            raise OptionError(f"edge_offset: invalid clip={clip!r}. Use an integer of at least 1.")
+        check_integer("edge_offset", "clip", clip, minimum=1)
         self.clip = clip
         self.declare(edge_offset=f"{2 * clip + 2}x0e")
 

@@ -12,6 +12,7 @@ from torch.linalg import cross, vector_norm
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import TensorFeaturizer
+from protgraph.structure.descriptors.backbone_geometry import CB_C, CB_CROSS, CB_N
 
 __all__ = ["EdgeQuaternion", "EdgeTrRosetta"]
 ENTRY_POINTS = {"protgraph.featurizers": {"edge_quaternion": "EdgeQuaternion", "edge_trrosetta": "EdgeTrRosetta"}}
@@ -119,7 +120,7 @@ class EdgeTrRosetta(TensorFeaturizer):
         edges, is_complete = f["edges"], f["backbone_mask"][:, :3].all(1)
         n, ca, c = f["backbone"][:, :3].masked_fill(~is_complete[:, None, None], 0.0).unbind(1)  # NaN would propagate
         b, a = ca - n, c - ca
-        cb = ca - 0.58273431 * cross(b, a, dim=-1) + 0.56802827 * b - 0.54067466 * a  # as in virtual_cb
+        cb = ca + CB_CROSS * cross(b, a, dim=-1) + CB_N * b + CB_C * a  # as in virtual_cb
         (n_i, ca_i, cb_i), (n_j, ca_j, cb_j) = ([end(x) for x in (n, ca, cb)] for end in (edges.target, edges.source))
         omega, theta, theta_j = (
             _dihedral(ca_i, cb_i, cb_j, ca_j),

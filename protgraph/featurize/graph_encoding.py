@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, register_field
-from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
+from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.ops import Edges, Proteins
 
 __all__ = ["LaplacianEncoding", "RandomWalkEncoding"]
@@ -62,8 +62,7 @@ class RandomWalkEncoding(TensorFeaturizer):
 
     def __init__(self, *, steps: int = 16) -> None:
         super().__init__()
-        if not (isinstance(steps, int) and steps >= 1):
-            raise OptionError(f"random_walk_encoding: invalid steps={steps!r}. Use an integer of at least 1.")
+        check_integer("random_walk_encoding", "steps", steps, minimum=1)
         self.steps = steps
         self.declare(random_walk=f"{steps}x0e")
 
@@ -123,10 +122,8 @@ class LaplacianEncoding(TensorFeaturizer):
 
     def __init__(self, *, size: int = 8, width: float = 0.01) -> None:
         super().__init__()
-        if not (isinstance(size, int) and size >= 1):
-            raise OptionError(f"laplacian_encoding: invalid size={size!r}. Use an integer of at least 1.")
-        if not (isinstance(width, int | float) and width > 0):
-            raise OptionError(f"laplacian_encoding: invalid width={width!r}. Use a number above 0.")
+        check_integer("laplacian_encoding", "size", size, minimum=1)
+        check_number("laplacian_encoding", "width", width)
         self.size, self.width = size, width
         self.declare(laplacian=f"{size}x0e")
 

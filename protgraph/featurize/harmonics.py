@@ -9,8 +9,8 @@ from e3nn import o3
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, register_field
-from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
+from protgraph.featurize.option_checks import check_integer
 
 __all__ = ["EdgeHarmonics", "NeighborHarmonics"]
 ENTRY_POINTS = {"protgraph.featurizers": {"edge_harmonics": "EdgeHarmonics", "neighbor_harmonics": "NeighborHarmonics"}}
@@ -51,7 +51,7 @@ class EdgeHarmonics(TensorFeaturizer):
 
     def __init__(self, *, degree: int = 2) -> None:
         super().__init__()
-        self.degrees = list(range(_degree("edge_harmonics", degree) + 1))
+        self.degrees = list(range(check_integer("edge_harmonics", "degree", degree, minimum=1, maximum=8) + 1))
         self.declare(edge_harmonics=str(o3.Irreps.spherical_harmonics(degree)))
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -88,7 +88,7 @@ class NeighborHarmonics(TensorFeaturizer):
 
     def __init__(self, *, degree: int = 3) -> None:
         super().__init__()
-        self.degrees = list(range(1, _degree("neighbor_harmonics", degree) + 1))
+        self.degrees = list(range(1, check_integer("neighbor_harmonics", "degree", degree, minimum=1, maximum=8) + 1))
         self.declare(neighbor_harmonics=str(o3.Irreps.spherical_harmonics(degree)[1:]))
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -98,9 +98,3 @@ class NeighborHarmonics(TensorFeaturizer):
 def _harmonics(f: Mapping[str, Any], degrees: list[int]) -> Tensor:
     vector = f["edges"].source(f["pos"]) - f["edges"].target(f["pos"])
     return o3.spherical_harmonics(degrees, vector, normalize=True, normalization="component")
-
-
-def _degree(name: str, degree: int) -> int:
-    if not (isinstance(degree, int) and 1 <= degree <= 8):
-        raise OptionError(f"{name}: invalid degree={degree!r}. Use an integer from 1 to 8.")
-    return degree

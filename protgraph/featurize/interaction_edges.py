@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeList
 from protgraph.featurize.bond_edges import AtomPairs
+from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.chemistry.dssp_hbond import backbone_hbonds
 from protgraph.structure.chemistry.functional_groups import (
     ANIONS,
@@ -23,15 +23,7 @@ from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 
-__all__ = [
-    "Clash",
-    "DsspHydrogenBond",
-    "HydrogenBond",
-    "Hydrophobic",
-    "Ionic",
-    "SaltBridge",
-    "VanDerWaals",
-]
+__all__ = ["Clash", "DsspHydrogenBond", "HydrogenBond", "Hydrophobic", "Ionic", "SaltBridge", "VanDerWaals"]
 ENTRY_POINTS = {
     "protgraph.featurizers": {
         "clash": "Clash",
@@ -43,6 +35,8 @@ ENTRY_POINTS = {
         "van_der_waals": "VanDerWaals",
     },
 }
+
+_OVERLAP = 0.4  # Å, minimum overlap of a clash
 
 
 class _Donated(AtomPairs):
@@ -110,9 +104,7 @@ class DsspHydrogenBond(_Donated):
 
     def __init__(self, *, is_directed: bool = False, best: int | None = 2) -> None:
         super().__init__(is_directed=is_directed)
-        if not (best is None or (isinstance(best, int) and best >= 1)):
-            raise OptionError(f"dssp_hydrogen_bond: invalid best={best!r}. Use an integer of at least 1 or None.")
-        self.best = best
+        self.best = None if best is None else check_integer("dssp_hydrogen_bond", "best", best, minimum=1)
 
     def pairs(self, residues: Residues) -> np.ndarray:
         bonds = backbone_hbonds(residues, best=self.best)
@@ -142,7 +134,7 @@ class SaltBridge(AtomPairs):
 
     def __init__(self, *, cutoff: float = 4.0, histidine: bool = True) -> None:
         super().__init__()
-        self.cutoff, self.histidine = _cutoff("salt_bridge", cutoff), histidine
+        self.cutoff, self.histidine = check_number("salt_bridge", "cutoff", cutoff, below=100, unit="Å"), histidine
 
     def pairs(self, residues: Residues) -> np.ndarray:
         cations = {name: atoms for name, atoms in CATIONS.items() if self.histidine or name != "HIS"}
@@ -164,7 +156,7 @@ class Ionic(AtomPairs):
 
     def __init__(self, *, cutoff: float = 6.0) -> None:
         super().__init__()
-        self.cutoff = _cutoff("ionic", cutoff)
+        self.cutoff = check_number("ionic", "cutoff", cutoff, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
         anions, cations = sidechain_mask(residues, ANIONS), sidechain_mask(residues, CATIONS)
@@ -186,7 +178,7 @@ class Hydrophobic(AtomPairs):
 
     def __init__(self, *, cutoff: float = 5.0) -> None:
         super().__init__()
-        self.cutoff = _cutoff("hydrophobic", cutoff)
+        self.cutoff = check_number("hydrophobic", "cutoff", cutoff, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
         hydrophobic = sidechain_mask(residues, HYDROPHOBIC)
@@ -213,9 +205,7 @@ class VanDerWaals(AtomPairs):
 
     def __init__(self, *, tolerance: float = 0.5) -> None:
         super().__init__()
-        if not (isinstance(tolerance, int | float) and 0 <= tolerance < 100):
-            raise OptionError(f"van_der_waals: invalid tolerance={tolerance!r}. Use a number from 0 to 100 Å.")
-        self.tolerance = tolerance
+        self.tolerance = check_number("van_der_waals", "tolerance", tolerance, zero=True, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
         return vdw_contacts(residues, -_OVERLAP, self.tolerance)
@@ -239,20 +229,9 @@ class Clash(AtomPairs):
     Word et al. 1999, doi:10.1006/jmbi.1998.2400 (0.4 Å); Bondi 1964, doi:10.1021/j100785a001 (radii).
     """
 
-    def __init__(self, *, overlap: float = 0.4) -> None:
+    def __init__(self, *, overlap: float = _OVERLAP) -> None:
         super().__init__()
-        if not (isinstance(overlap, int | float) and 0 <= overlap < 4):
-            raise OptionError(f"clash: invalid overlap={overlap!r}. Use a number from 0 to 4 Å.")
-        self.overlap = overlap
+        self.overlap = check_number("clash", "overlap", overlap, zero=True, below=4, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
         return vdw_contacts(residues, -np.inf, -self.overlap)
-
-
-_OVERLAP = 0.4  # Å, minimum overlap of a clash
-
-
-def _cutoff(name: str, cutoff: float) -> float:
-    if not (isinstance(cutoff, int | float) and 0 < cutoff < 100):
-        raise OptionError(f"{name}: invalid cutoff={cutoff!r}. Use a number above 0 and below 100 Å.")
-    return cutoff

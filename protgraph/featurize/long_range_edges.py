@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from protgraph.data.graph.conformity import Conformity
-from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
+from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.neighbors.atom_distance import distant_knn
 from protgraph.structure.neighbors.delaunay import delaunay
@@ -62,9 +62,7 @@ class Delaunay(EdgeFeaturizer):
 
     def __init__(self, *, cutoff: float | None = None) -> None:
         super().__init__()
-        if not (cutoff is None or (isinstance(cutoff, int | float) and cutoff > 0)):
-            raise OptionError(f"delaunay: invalid cutoff={cutoff!r}. Use a number above 0 Å or None.")
-        self.cutoff = cutoff
+        self.cutoff = None if cutoff is None else check_number("delaunay", "cutoff", cutoff, unit="Å")
 
     def __call__(self, residues: Residues) -> EdgeList:
         return _triangulated(residues.pos, self.cutoff)
@@ -90,9 +88,8 @@ class DistantKnn(EdgeFeaturizer):
 
     def __init__(self, *, k: int = 8, separation: int = 6) -> None:
         super().__init__()
-        if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"distant_knn: invalid k={k!r}. Use an integer of at least 1.")
-        self.k, self.separation = k, _separation("distant_knn", separation)
+        check_integer("distant_knn", "k", k, minimum=1)
+        self.k, self.separation = k, check_integer("distant_knn", "separation", separation, minimum=1)
 
     def __call__(self, residues: Residues) -> EdgeList:
         return EdgeList(*distant_knn(residues, self.k, self.separation))
@@ -124,19 +121,14 @@ class RandomLongRange(EdgeFeaturizer):
 
     def __init__(self, *, k: int = 8, separation: int = 6, exponent: float = 3.0, seed: int = 0) -> None:
         super().__init__()
-        if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"random_long_range: invalid k={k!r}. Use an integer of at least 1.")
-        if not (isinstance(exponent, int | float) and 0 <= exponent < 100):
-            raise OptionError(f"random_long_range: invalid exponent={exponent!r}. Use a number from 0 to 100.")
-        if not (isinstance(seed, int) and 0 <= seed < 2**63):
-            raise OptionError(f"random_long_range: invalid seed={seed!r}. Use an integer of at least 0.")
-        self.k, self.separation = k, _separation("random_long_range", separation)
+        check_integer("random_long_range", "k", k, minimum=1)
+        check_number("random_long_range", "exponent", exponent, zero=True, below=100)
+        check_integer("random_long_range", "seed", seed, minimum=0, maximum=2**63 - 1)
+        self.k, self.separation = k, check_integer("random_long_range", "separation", separation, minimum=1)
         self.exponent, self.seed = float(exponent), seed
 
     def __call__(self, residues: Residues) -> EdgeList:
-        edges = random_neighbors(
-            residues, self.k, separation=self.separation, exponent=self.exponent, seed=self.seed
-        )
+        edges = random_neighbors(residues, self.k, separation=self.separation, exponent=self.exponent, seed=self.seed)
         return EdgeList(*edges)
 
 
@@ -153,9 +145,3 @@ def _triangulated(pos: np.ndarray, cutoff: float | None) -> EdgeList:
     exact = np.asarray(pos, np.float64)
     near = squared(exact[source] - exact[target]) <= cutoff * cutoff
     return EdgeList(source[near], target[near])
-
-
-def _separation(name: str, separation: int) -> int:
-    if not (isinstance(separation, int) and separation >= 1):
-        raise OptionError(f"{name}: invalid separation={separation!r}. Use an integer of at least 1.")
-    return separation

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from protgraph import registry
 from protgraph.data.cache_key import component_digest, digest
@@ -28,6 +27,7 @@ from protgraph.featurize.read import ReadProtein, read_requests
 from protgraph.featurize.result import Failure, GraphResult
 from protgraph.featurize.steps import AllFeatures, GraphStep, ProteinRequest
 from protgraph.featurize.store_requests import store_requests
+from protgraph.registry.component import ComponentSpec
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sources import expand_files
 from protgraph.structure.residues.residues import Residues
@@ -98,11 +98,10 @@ def iter_graphs(
     """
     read = (read or ReadOptions()).with_ligands(plan.needs_ligands)
     step = step or AllFeatures()
-    features = [n.to_dict() for n in plan.components]
-    run = _Run(plan.key(), plan.node_type, features, read, step, split_chains, *map(_text, (cache, resume)), fatal)
-    if resume is not None:
-        Path(resume).mkdir(parents=True, exist_ok=True)
-        run = replace(run, code=_code(plan, step))
+    run = _Run(plan.components, plan.node_type, read, step, split_chains, cache, fatal)
+    if resume is not None and (code := _code(plan, step)) is not None:
+        run = replace(run, resume=Path(resume) / code)
+        run.resume.mkdir(parents=True, exist_ok=True)
     units = _units(_requests(sources, read))
     if jobs <= 1:
         for unit in units:
@@ -115,27 +114,21 @@ def iter_graphs(
 class _Run:
     """Everything that worker processes need, as picklable data."""
 
-    key: str
+    components: tuple[ComponentSpec, ...]
     node_type: str
-    features: list[dict[str, Any]]
     read: ReadOptions
     step: GraphStep
     split_chains: bool
-    cache: str | None
-    resume: str | None
+    cache: str | Path | None
     fatal: tuple[type[Exception], ...]
-    code: str | None = None
-
-
-def _text(path: str | Path | None) -> str | None:
-    return None if path is None else str(path)
+    resume: Path | None = None
 
 
 def _code(plan: FeaturePlan, step: GraphStep) -> str | None:
-    """Return the digest of the code that graphs depend on; None if they cannot be kept."""
+    """Return the digest of the features and the code that graphs depend on; None if the code has no source."""
     featurizers = [featurizer for _, featurizer in (*plan.structure, *plan.edges, *plan.tensor)]
     digests = [component_digest(part) for part in (*featurizers, step)]
-    return None if None in digests else digest(digests)
+    return None if None in digests else digest(digests, plan.key(), [n.to_dict() for n in plan.components])
 
 
 def expand_sources(sources: Source | Iterable[Source]) -> list[str]:
@@ -194,20 +187,23 @@ def _units(requests: Iterable[ProteinRequest]) -> list[list[ProteinRequest]]:
     return list(units.values())
 
 
-def _parallel(units: Sequence[list[ProteinRequest]], run: _Run, plan: FeaturePlan, jobs: int) -> Iterator:
-    portable = _is_portable(run, plan)
-    work = _work if portable else _read_only
+def _parallel(
+    units: Sequence[list[ProteinRequest]], run: _Run, plan: FeaturePlan, jobs: int
+) -> Iterator[GraphResult | Failure]:
+    """Distribute units to processes; a run that is not portable is finished in this process."""
+    is_portable = _is_portable(run, plan)
+    work = partial(_work, run=run) if is_portable else partial(_read_only, read=run.read, cache=run.cache)
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
         waiting: deque[Future] = deque()
         remaining = iter(units)
         try:
             while True:
                 while len(waiting) < _AHEAD * jobs and (unit := next(remaining, None)) is not None:
-                    waiting.append(pool.submit(work, unit, run if portable else replace(run, step=None)))
+                    waiting.append(pool.submit(work, unit))
                 if not waiting:
                     return
                 done = waiting.popleft().result()
-                yield from done if portable else _finish(done, run, plan)
+                yield from done if is_portable else _finish(done, run, plan)
         except BrokenProcessPool as e:
             raise DatasetError(
                 f"one of {jobs} processes died, most likely because memory was exhausted. Run again with fewer jobs."
@@ -234,21 +230,17 @@ def _one_thread() -> None:
 
 
 @lru_cache(maxsize=8)
-def _plan(features: str, node_type: str) -> FeaturePlan:
-    import json
-
-    return FeaturePlan(json.loads(features), node_type=node_type)
+def _plan(components: tuple[ComponentSpec, ...], node_type: str) -> FeaturePlan:
+    return FeaturePlan(components, node_type=node_type)
 
 
 def _work(unit: list[ProteinRequest], run: _Run) -> list[GraphResult | Failure]:
-    import json
-
-    plan = _plan(json.dumps(run.features), run.node_type)
+    plan = _plan(run.components, run.node_type)
     return list(_finish(read_requests(unit, run.read, run.cache), run, plan))
 
 
-def _read_only(unit: list[ProteinRequest], run: _Run) -> list[ReadProtein]:
-    return list(read_requests(unit, run.read, run.cache))
+def _read_only(unit: list[ProteinRequest], read: ReadOptions, cache: str | Path | None) -> list[ReadProtein]:
+    return list(read_requests(unit, read, cache))
 
 
 def _finish(proteins: Iterable[ReadProtein], run: _Run, plan: FeaturePlan) -> Iterator[GraphResult | Failure]:
@@ -277,9 +269,8 @@ def _graph(protein: ReadProtein, name: str, run: _Run, plan: FeaturePlan, begin:
     """Apply the step to one protein, or read its finished graph."""
     label, request, residues, sha256 = protein.label, protein.request, protein.residues, protein.sha256
     part = None
-    if run.resume is not None and run.code is not None:
-        key = digest(run.code, run.key, run.features, run.read.to_dict(), sha256, label, name, request.chains)
-        part = Path(run.resume) / key
+    if run.resume is not None:
+        part = run.resume / digest(run.read.to_dict(), sha256, label, name, request.chains)
         if part.is_file():
             graph, kept, info = read_graph_file(part)
             return GraphResult(label, info["protein"], kept or residues, graph, sha256, info["seconds"])

@@ -41,7 +41,9 @@ class ReadProtein:
     sha256: str = ""
 
 
-def read_requests(requests: Sequence[ProteinRequest], read: ReadOptions, cache: str | None) -> Iterator[ReadProtein]:
+def read_requests(
+    requests: Sequence[ProteinRequest], read: ReadOptions, cache: str | Path | None
+) -> Iterator[ReadProtein]:
     """Read the proteins of one source; errors take the place of residues.
 
     Parameters
@@ -49,7 +51,7 @@ def read_requests(requests: Sequence[ProteinRequest], read: ReadOptions, cache: 
     requests : sequence of ProteinRequest
         All of the same source.
     read : ReadOptions
-    cache : str, optional
+    cache : str or Path, optional
         Folder of a :class:`~protgraph.featurize.file_cache.FileCache`.
     """
     if requests[0].read is not None:
@@ -94,7 +96,7 @@ class _OpenFile:
         return proteins_of(self.content, read, label=label)
 
 
-def _open(source: str, read: ReadOptions, cache: str | None) -> _CachedFile | _OpenFile:
+def _open(source: str, read: ReadOptions, cache: str | Path | None) -> _CachedFile | _OpenFile:
     if cache is None:
         return _OpenFile(open_source(source))
     accession = as_accession(source)

@@ -14,9 +14,7 @@ __all__ = ["SidechainCentroid"]
 ENTRY_POINTS = {"protgraph.featurizers": {"sidechain_centroid": "SidechainCentroid"}}
 
 register_field(FieldSpec("sidechain_centroid", "node", "1x1o", unit="Å", doc="from CA to the side chain's centroid"))
-register_field(
-    FieldSpec("sidechain_centroid_mask", "node", "1x0e", "bool", doc="True if the side chain has an atom")
-)
+register_field(FieldSpec("sidechain_centroid_mask", "node", "1x0e", "bool", doc="True if the side chain has an atom"))
 
 
 class SidechainCentroid(StructureFeaturizer):

@@ -14,6 +14,7 @@ import numpy as np
 
 from protgraph.errors import OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
+from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.descriptors.representative_atoms import cb_or_ca, sidechain_centroid
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.neighbors.atom_distance import knn_by_atoms
@@ -60,9 +61,8 @@ class Knn(EdgeFeaturizer):
 
     def __init__(self, *, k: int = 16, of: str = "node", separation: int = 0) -> None:
         super().__init__()
-        if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"knn: invalid k={k!r}. Use an integer of at least 1.")
-        self.k, self.of, self.separation = k, _check_points("knn", of), _check_separation("knn", separation)
+        self.k, self.of = check_integer("knn", "k", k, minimum=1), _check_points("knn", of)
+        self.separation = check_integer("knn", "separation", separation, minimum=0)
 
     def __call__(self, residues: Residues) -> EdgeList:
         if self.of == "any_atom":
@@ -93,13 +93,9 @@ class Radius(EdgeFeaturizer):
 
     def __init__(self, *, radius: float = 10.0, of: str = "node", separation: int = 0) -> None:
         super().__init__()
-        if not (isinstance(radius, int | float) and radius > 0):
-            raise OptionError(f"radius: invalid radius={radius!r}. Use a number above 0 Å.")
-        self.radius, self.of, self.separation = (
-            radius,
-            _check_points("radius", of),
-            _check_separation("radius", separation),
-        )
+        check_number("radius", "radius", radius, unit="Å")
+        self.radius, self.of = radius, _check_points("radius", of)
+        self.separation = check_integer("radius", "separation", separation, minimum=0)
 
     def __call__(self, residues: Residues) -> EdgeList:
         pos, atoms = residues.pos, residues.atom_pos
@@ -130,8 +126,7 @@ class Contact(EdgeFeaturizer):
 
     def __init__(self, *, cutoff: float = 4.5) -> None:
         super().__init__()
-        if not (isinstance(cutoff, int | float) and cutoff > 0):
-            raise OptionError(f"contact: invalid cutoff={cutoff!r}. Use a number above 0 Å.")
+        check_number("contact", "cutoff", cutoff, unit="Å")
         self.cutoff = cutoff
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -152,8 +147,7 @@ class Sequence(EdgeFeaturizer):
 
     def __init__(self, *, k: int = 1) -> None:
         super().__init__()
-        if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"sequence: invalid k={k!r}. Use an integer of at least 1.")
+        check_integer("sequence", "k", k, minimum=1)
         self.k = k
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -209,12 +203,6 @@ def _require_residue_nodes(name: str, of: str, separation: int) -> None:
         raise WiringError(f"{name}: of={of!r} joins residues, but nodes are atoms. Omit of=.")
     if separation:
         raise WiringError(f"{name}: separation={separation} counts residues, but nodes are atoms. Omit separation=.")
-
-
-def _check_separation(name: str, separation: int) -> int:
-    if not (isinstance(separation, int) and separation >= 0):
-        raise OptionError(f"{name}: invalid separation={separation!r}. Use an integer of at least 0.")
-    return separation
 
 
 def _select_separated(residues: Residues, edges: np.ndarray, separation: int) -> np.ndarray:

@@ -8,8 +8,8 @@ import numpy as np
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, register_field
-from protgraph.errors import OptionError
 from protgraph.featurize.base import StructureFeaturizer
+from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, residue_sasa
 from protgraph.structure.residues.residues import Residues
 
@@ -54,10 +54,8 @@ class Sasa(StructureFeaturizer):
 
     def __init__(self, *, points: int = 1000, probe: float = PROBE) -> None:
         super().__init__()
-        if not (isinstance(points, int) and points >= 1):
-            raise OptionError(f"sasa: invalid points={points!r}. Use an integer of at least 1.")
-        if not (isinstance(probe, int | float) and probe >= 0):
-            raise OptionError(f"sasa: invalid probe={probe!r}. Use a radius of at least 0 Å.")
+        check_integer("sasa", "points", points, minimum=1)
+        check_number("sasa", "probe", probe, zero=True, unit="Å")
         self.points, self.probe = points, probe
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:

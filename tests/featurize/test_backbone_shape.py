@@ -53,7 +53,7 @@ def test_orientation_is_equivariant_under_reflection_but_the_side_chain_is_not(p
     assert np.abs(after + before).max() < 1e-6
     (name,) = SidechainDirection.writes
     before, after = SidechainDirection()(residues)[name], SidechainDirection()(move(residues, -np.eye(3)))[name]
-    assert np.abs(after + before).max() > 0.5  # why the field is marked chiral
+    assert np.abs(after + before).max() > 0.5  # hence the field is marked chiral
 
 
 def test_orientation_points_to_the_next_and_the_previous_ca(proteins):

@@ -38,7 +38,8 @@ def test_the_core_is_denser_and_the_surface_open_to_the_side_chain(proteins):
 
 
 def test_polarity_is_zero_without_chain_neighbors(proteins):
-    apart = replace(proteins[0], pos=proteins[0].pos * 3, backbone=proteins[0].backbone * 3)  # no links any more
+    # no residue is bonded to the next
+    apart = replace(proteins[0], pos=proteins[0].pos * 3, backbone=proteins[0].backbone * 3)
     got = CaDensity()(apart)["ca_density"]
     assert np.abs(got[:, :6]).max() > 0
     assert np.abs(got[:, 6:]).max() == 0

@@ -55,7 +55,7 @@ def test_coincident_nodes_give_zero_and_finite_derivatives(f):
     (second,) = torch.autograd.grad(gradient.square().sum(), pos)
     assert torch.isfinite(gradient).all()
     assert torch.isfinite(second).all()
-    assert gradient[1].tolist() == [0, 0, 0]  # node 1 meets only the node that it coincides with
+    assert gradient[1].tolist() == [0, 0, 0]  # the only edge of node 1 has length 0
 
 
 def test_gradients_equal_finite_differences(f):
@@ -85,7 +85,7 @@ def test_radial_basis_has_no_denormal_numbers(dtype):
     tiny, center = torch.finfo(dtype).tiny, torch.linspace(0.0, 20.0, 16, dtype=torch.float64)
     exact = torch.exp(-((distance.double() - center) * 0.8).square())
     assert ((basis == 0) == (exact < 4 * tiny)).all()
-    assert (basis - exact).abs().max() < 1e-5  # what float32 makes of it
+    assert (basis - exact).abs().max() < 1e-5  # rounding of float32
     (gradient,) = torch.autograd.grad(basis.sum(), distance)
     assert torch.isfinite(gradient).all()
 

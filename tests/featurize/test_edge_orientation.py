@@ -28,7 +28,7 @@ def test_quaternions_equal_scipy(graph):
     expected = Rotation.from_matrix(relative.double().numpy()).as_quat(canonical=True, scalar_first=True)
     framed = graph.frame.flatten(1).any(1)
     both = (framed[i] & framed[j]).numpy()
-    safe = both & (expected[:, 0] > 1e-3)  # at half turns, the sign is anyone's
+    safe = both & (expected[:, 0] > 1e-3)  # at half turns, the sign is arbitrary
     assert safe.sum() > 1000
     assert np.abs(graph.edge_quaternion.numpy() - expected)[safe].max() < 1e-5
     assert not graph.edge_quaternion[~torch.from_numpy(both)].any()

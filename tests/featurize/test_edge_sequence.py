@@ -18,7 +18,7 @@ def f(float64):
     return {"edges": Edges(index, 4), "seq_pos": torch.tensor([0, 1, 9, 0]), "chain": torch.tensor([0, 0, 0, 1])}
 
 
-def test_chains_are_distinguished(f):
+def test_same_chain_is_1_within_a_chain_and_0_between_chains(f):
     assert EdgeSameChain()(f)["edge_same_chain"].flatten().tolist() == [1, 1, 1, 0, 0]
 
 

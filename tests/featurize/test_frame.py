@@ -18,7 +18,7 @@ def test_axes_equal_openfold(shared_reference):
         n, ca, c = (torch.from_numpy(z["in/N_CA_C"][:, k]) for k in range(3))
         expected = torch.from_numpy(z["out/R"])
     ours = axes(ca - n, c - ca)  # their from_3_points(N, CA, C): first axis from N to CA
-    # 1e-8 under their root; not in float64 at their constructor's single precision
+    # OpenFold adds 1e-8 under the square root and stores rotations in float32
     assert (ours.mT - expected).abs().max() < 1e-7
 
 
@@ -45,13 +45,13 @@ def test_neighbors_are_in_the_frame_of_the_target(proteins):
     j, i = graph.edge_index
     frame = graph.frame
     assert torch.allclose(torch.einsum("ekx,ex->ek", frame[i], graph.edge_direction), graph.edge_local, atol=1e-6)
-    # R_iᵀ R_j takes what j calls its own to what i calls its own
-    seen = graph.edge_rotation.view(-1, 3, 3)
+    # R_iᵀ R_j maps coordinates in the frame of j to coordinates in the frame of i
+    relative = graph.edge_rotation.view(-1, 3, 3)
     local = torch.randn(len(j), 3)
     in_space = torch.einsum("ek,ekx->ex", local, frame[j])
     defined = (frame[j].abs().sum((1, 2)) > 0) & (frame[i].abs().sum((1, 2)) > 0)
     there = torch.einsum("ekx,ex->ek", frame[i], in_space)
-    assert torch.allclose(torch.einsum("ekl,el->ek", seen, local)[defined], there[defined], atol=1e-5)
+    assert torch.allclose(torch.einsum("ekl,el->ek", relative, local)[defined], there[defined], atol=1e-5)
 
 
 @pytest.mark.parametrize("second", [(2.0, 0, 0), (-1.0, 0, 0), (0.0, 0, 0)], ids=["along", "against", "coincident"])

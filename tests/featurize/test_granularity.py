@@ -31,11 +31,9 @@ def test_residue_features_are_repeated_for_their_atoms(proteins, kind):
         assert ours.validate() and not ours.is_ligand.any()
 
 
-def test_edges_join_atoms(proteins):
+def test_edges_of_atoms_equal_those_of_the_search(proteins):
     residues = proteins[1]
-    graph = build_graph(
-        residues, ["knn", component("radius", radius=3.0), "covalent_bond", "complete"][:3], node_type="atom"
-    )
+    graph = build_graph(residues, ["knn", component("radius", radius=3.0), "covalent_bond"], node_type="atom")
     kinds = [set(map(tuple, graph.edge_index[:, graph.edge_kind[:, c] == 1].T.tolist())) for c in range(3)]
     assert kinds[0] == set(map(tuple, neighbors.knn(residues.atom_pos, 16).T.tolist()))
     assert kinds[1] == set(map(tuple, neighbors.radius(residues.atom_pos, 3.0).T.tolist()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations, product
 
 import biotite.structure as struc
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from protgraph.errors import OptionError
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
+from protgraph.structure.chemistry.bonds import covalent_bonds
 from protgraph.structure.chemistry.hbond import fixed_hydrogens, hydrogen_bonds
 from protgraph.structure.residues.alphabet import THREE_LETTER
 
@@ -20,7 +22,7 @@ PI["TRP"] = [("CD2", "CE2", "CE3", "CZ2", "CZ3", "CH2"), ("CG", "CD1", "NE1", "C
 RINGS = {**PI, "HIS": [("CG", "ND1", "CD2", "CE1", "NE2")]}
 ACIDS = {"ASP": ("OD1", "OD2"), "GLU": ("OE1", "OE2")}
 BASES = {"LYS": ("NZ",), "ARG": ("NE", "NH1", "NH2"), "HIS": ("ND1", "NE2")}
-GREASY = {"ALA", "VAL", "LEU", "ILE", "MET", "PHE", "TRP", "PRO", "TYR"}
+HYDROPHOBIC = {"ALA", "VAL", "LEU", "ILE", "MET", "PHE", "TRP", "PRO", "TYR"}
 NAMES = THREE_LETTER
 RADII = {"C": 1.7, "N": 1.55, "O": 1.52, "S": 1.8, "SE": 1.9, "P": 1.8}
 
@@ -91,7 +93,7 @@ BRUTE = {
     "hydrophobic": lambda p: {
         (i, j)
         for i, j in p.near()
-        if {p.kind[i], p.kind[j]} <= GREASY and within(p.sides[i], p.sides[j], 5.0)
+        if {p.kind[i], p.kind[j]} <= HYDROPHOBIC and within(p.sides[i], p.sides[j], 5.0)
     },
     "aromatic": lambda p: {
         (i, j)
@@ -177,7 +179,7 @@ def test_bonds_of_fixed_hydrogens_equal_those_of_biotite(proteins):
         atoms, owner = with_hydrogens(residues)
         theirs = owner[struc.hbond(atoms)][:, [0, 2]]
         kind, name = residues.res_name[residues.atom_residue], residues.atom_name
-        # biotite takes every N, O and S as acceptor; and atoms of one residue
+        # in biotite every N, O and S is an acceptor, also within one residue
         accepts = (residues.atom_element == "O") | ((kind == "HIS") & np.isin(name, ["ND1", "NE2"]))
         kept = accepts[theirs[:, 1]] & (residues.atom_residue[theirs[:, 0]] != residues.atom_residue[theirs[:, 1]])
         ours = hydrogen_bonds(residues)
@@ -225,12 +227,8 @@ def test_directed_bonds_run_from_donor_to_acceptor(proteins):
 def test_contacts_and_clashes_are_more_than_three_bonds_apart(proteins):
     residues = proteins[6]
     p, bonded = Protein(residues), struc.BondList(len(residues.atom_name))
-    from protgraph.structure.chemistry.bonds import covalent_bonds
-
     for a, b in covalent_bonds(residues).T:
         bonded.add_bond(int(a), int(b))
-    import networkx as nx
-
     graph = nx.Graph(bonded.as_array()[:, :2].tolist())
     reach = {a: set(nx.single_source_shortest_path_length(graph, a, 3)) for a in graph}
     pos, radius = residues.atom_pos.astype(np.float64), np.array([RADII[e] for e in residues.atom_element])

@@ -21,7 +21,7 @@ def test_types_are_shifted_by_one_within_each_chain_of_each_protein():
     assert result == [START, 3, START, 5, START, 1]
 
 
-def test_one_residue_and_no_residues():
+def test_a_single_residue_is_a_start_and_no_residues_give_no_types():
     assert previous([4], [0], [0], (1,)) == [START]
     assert previous([], [], [], ()) == []
 

@@ -42,4 +42,4 @@ def test_a_mirror_image_has_the_same_bonds_but_fewer_helices_by_p_sea(proteins, 
     mirrored = move(residues, -np.eye(3))
     assert (Dssp()(mirrored)["dssp"] == Dssp()(residues)["dssp"]).all()
     before, after = PSea()(residues)["p_sea"], PSea()(mirrored)["p_sea"]
-    assert (after == 0).sum() < 0.8 * (before == 0).sum()  # why the field is marked chiral
+    assert (after == 0).sum() < 0.8 * (before == 0).sum()  # hence the field is marked chiral

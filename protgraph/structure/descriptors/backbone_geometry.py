@@ -12,11 +12,10 @@ from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import length
 
-__all__ = [
-    "backbone_dihedrals",
-    "dihedral_angle",
-    "virtual_cb",
-]
+__all__ = ["CB_C", "CB_CROSS", "CB_N", "backbone_dihedrals", "dihedral_angle", "virtual_cb"]
+
+#: Coefficients of b × c, b and c of the virtual CB: ideal bond lengths and angles at CA; see :func:`virtual_cb`.
+CB_CROSS, CB_N, CB_C = -0.58273431, 0.56802827, -0.54067466
 
 _STRAIGHT = 1e-4  # smaller sines are rounding errors of float32 coordinates: three atoms on a line
 
@@ -103,4 +102,4 @@ def virtual_cb(backbone: np.ndarray) -> np.ndarray:
     n, ca, c = (backbone[:, i].astype(np.float64) for i in range(3))
     b, c = ca - n, c - ca
     a = np.cross(b, c)
-    return -0.58273431 * a + 0.56802827 * b - 0.54067466 * c + ca
+    return CB_CROSS * a + CB_N * b + CB_C * c + ca
