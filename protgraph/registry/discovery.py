@@ -86,7 +86,7 @@ class Provider:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the object has been imported."""
+        """True if the object has been imported."""
         return self._obj is not None
 
     @property

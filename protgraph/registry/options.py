@@ -44,7 +44,7 @@ class Option:
 
     @property
     def is_required(self) -> bool:
-        """Whether the option has no default."""
+        """True if the option has no default."""
         return self.default is inspect.Parameter.empty
 
     @property

@@ -227,7 +227,7 @@ class Registry:
         providers = self._providers(name)
         if not providers:
             raise self._unknown(name)
-        if len(providers) > 1 and not all(_is_same(providers[0], other) for other in providers[1:]):
+        if not all(_is_same(providers[0], other) for other in providers[1:]):
             raise DuplicateNameError(_conflict(self.kind, name, providers))
         return providers[0].load()
 
@@ -241,7 +241,7 @@ class Registry:
 
 
 def _is_same(old: Provider, new: Provider) -> bool:
-    """Check if two providers have the same object; entry points are imported only if this decides it."""
+    """Return True if two providers have the same object; entry points are imported only if necessary."""
     if old.ref == new.ref and (not old.is_loaded or not new.is_loaded):
         return True
     module = sys.modules.get(old.ref.partition(":")[0])
@@ -256,13 +256,13 @@ def _is_same(old: Provider, new: Provider) -> bool:
 
 
 def _differ(providers: list[Provider]) -> bool:
-    """Check if providers have different objects, without importing them."""
+    """Return True if providers have different objects, without importing them."""
     objects = {id(provider.load()) if provider.is_loaded else provider.ref for provider in providers}
     return len({provider.ref for provider in providers}) > 1 and len(objects) > 1
 
 
 def _is_redefinition(old: Provider, new: Provider) -> bool:
-    """Check if an interactive session defines its component again, in which case the new object replaces the old."""
+    """Return True if an interactive session defines its component again: the new object replaces the old one."""
     interactive = hasattr(sys, "ps1")
     return interactive and old.ref == new.ref and old.ref.startswith("__main__:") and old.source == new.source
 

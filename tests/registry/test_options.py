@@ -70,7 +70,7 @@ def test_label_without_a_path_is_kind_and_name(filled: Registry) -> None:
         filled.create("box", None, options={"zzz": 3})
 
 
-def test_missing_required_option(filled: Registry) -> None:
+def test_missing_required_option_raises(filled: Registry) -> None:
     with pytest.raises(OptionError, match=r"'radius'.*radius \(required\)"):
         filled.create("ball")
 
@@ -88,13 +88,13 @@ def test_missing_required_option(filled: Registry) -> None:
         ("side", None),
     ],
 )
-def test_mistyped_option(filled: Registry, option: str, value: object) -> None:
+def test_option_of_another_type_raises(filled: Registry, option: str, value: object) -> None:
     with pytest.raises(OptionError, match=f"{option}="):
         filled.create("box", None, options={option: value})
 
 
 @pytest.mark.parametrize(("option", "value"), [("side", 3), ("color", None), ("way", "out"), ("opaque", object())])
-def test_well_typed_option(filled: Registry, option: str, value: object) -> None:
+def test_option_of_the_declared_type_is_accepted(filled: Registry, option: str, value: object) -> None:
     filled.create("box", None, options={option: value})
 
 
@@ -115,9 +115,9 @@ def test_positional_parameter_given_as_option_raises(shapes: Registry) -> None:
 
 
 def test_signatures_with_var_keyword_raise(shapes: Registry, install: Install) -> None:
-    def swallow(**anything: object) -> None: ...
+    def swallow(**options: object) -> None: ...
 
-    with pytest.raises(OptionError, match=r"\*\*anything"):
+    with pytest.raises(OptionError, match=r"\*\*options"):
         shapes.register("swallow", swallow)
     install("open_dist", {"protgraph.shapes": {"hole": "open_mod:hole"}}, {"open_mod": "def hole(**k): ..."})
     with pytest.raises(OptionError, match=r"\*\*k"):
