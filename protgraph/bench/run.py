@@ -68,7 +68,8 @@ def run_bench(
     workers = 1 if in_process else min(spec.jobs or os.cpu_count() or 1, max(len(remaining), 1))
     if callback:
         callback.start(remaining, list(rows.values()), workers)
-    results = _run_here(remaining, train) if in_process else WorkerPool(train, workers=workers, log=log).run(remaining)
+    queue = _short_jobs_last(remaining)
+    results = _run_here(queue, train) if in_process else WorkerPool(train, workers=workers, log=log).run(queue)
     try:
         with closing(results):
             for row in results:
@@ -80,6 +81,15 @@ def run_bench(
         if callback:
             callback.stop()
     return [rows[job.key] for job in jobs]
+
+
+def _short_jobs_last(jobs: Sequence[BenchJob]) -> list[BenchJob]:
+    """Order jobs for the workers: the first seed as in the spec, then the others from the last model to the first.
+
+    Specs list baselines and small models first. Reversed, they fill the time in which the last large model runs.
+    """
+    first = [job for job in jobs if job.seed == jobs[0].seed]
+    return first + [job for job in reversed(jobs) if job.seed != jobs[0].seed]
 
 
 def _run_here(jobs: Sequence[BenchJob], train: str) -> Generator[BenchRow]:

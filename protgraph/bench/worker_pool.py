@@ -24,7 +24,9 @@ from protgraph.bench.rows import BenchJob, BenchRow
 __all__ = ["Worker", "WorkerPool"]
 
 #: One thread per worker, so that as many workers as cores do not compete for cores.
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
+#: glibc keeps freed memory for the next tensor instead of returning it to the system, which would clear it again.
+_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
 
 
 class Worker:
@@ -81,7 +83,7 @@ class Worker:
                     stdout=subprocess.PIPE,
                     stderr=self.log,
                     encoding="utf-8",
-                    env=os.environ | dict.fromkeys(_THREADS, "1") | {"PYTHONPATH": path},
+                    env=_MEMORY | os.environ | _THREADS | {"PYTHONPATH": path},
                 )
             return self._process
 

@@ -111,11 +111,16 @@ TRAIN_REF = "bench_run_train:train"
 
 
 def test_first_seed_of_everything_comes_first(spec: BenchSpec, tmp_path: Path) -> None:
-    rows = run_bench(spec, train=TRAIN_REF)
+    rows = run_bench(spec.replace(jobs=1), train=TRAIN_REF)
     order = ran(tmp_path)
     assert order[0] == "baseline first 0"
     assert all(line.endswith(" 0") for line in order[:6])
     assert len(rows) == len(order) == 12
+
+
+def test_small_models_come_last(spec: BenchSpec, tmp_path: Path) -> None:
+    run_bench(spec.replace(jobs=1), train=TRAIN_REF)
+    assert ran(tmp_path)[-3:] == ["bad first 1", "good first 1", "baseline first 1"]
 
 
 def test_failed_run_is_a_row_and_the_others_go_on(spec: BenchSpec) -> None:
