@@ -1,4 +1,4 @@
-"""Exceptions that protgraph raises, and the "did you mean" hint of their messages.
+"""Exceptions that protgraph raises, with the lists and "did you mean" hints of their messages.
 
 Each exception subclasses the builtin exception of the same meaning. Its message names what failed, where, what is
 allowed and how to fix it, in at most three lines. The command line prints a :class:`ProtgraphError` as one message and
@@ -7,7 +7,7 @@ exits with code 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 __all__ = [
     "CheckpointError",
@@ -29,6 +29,7 @@ __all__ = [
     "StructureFileError",
     "UnknownNameError",
     "WiringError",
+    "list_first",
     "suggest",
 ]
 
@@ -58,6 +59,17 @@ def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cuto
 
     near = dict.fromkeys([*get_close_matches(name, list(choices), n=3, cutoff=cutoff), *also])
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def list_first(texts: Sequence[str], limit: int) -> str:
+    """Return the first texts, joined by commas, followed by "…" if there are more than ``limit``.
+
+    Examples
+    --------
+    >>> list_first(["A", "B", "C"], 2)
+    'A, B, …'
+    """
+    return ", ".join([*texts[:limit], *(["…"] if len(texts) > limit else [])])
 
 
 class ProtgraphError(Exception):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from protgraph.data.datasets.card import SplitCount
-from protgraph.errors import LabelError
+from protgraph.errors import LabelError, list_first
 from protgraph.structure.residues.identity import residue_ids
 
 if TYPE_CHECKING:
@@ -152,11 +152,10 @@ def align(labels: Labels, residues: Residues, *, strict: bool = True) -> np.ndar
 def absent_residues_error(faults: Sequence[tuple[str, ResidueLabels, np.ndarray]]) -> LabelError:
     """Create one error for all labels of absent residues, from ``(file, labels, (R,) absent)`` of each file."""
     number = sum(int(absent.sum()) for _, _, absent in faults)
-    named = [f"{name} {labels.ids[i]}" for name, labels, absent in faults for i in np.flatnonzero(absent)[:SHOWN]]
-    more = ", …" if number > SHOWN else ""
+    named = [f"{name} {labels.ids[i]}" for name, labels, absent in faults for i in np.flatnonzero(absent)[: SHOWN + 1]]
     noun = "label refers to an absent residue" if number == 1 else "labels refer to absent residues"
     return LabelError(
-        f"{number} {noun}: {', '.join(named[:SHOWN])}{more}\n"
+        f"{number} {noun}: {list_first(named, SHOWN)}\n"
         "Residues are identified by author chain:number+insertion code; only amino acids with a CA atom are residues."
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from protgraph.data.datasets.fingerprint import Fingerprint, chain_digests, fingerprint_file
 from protgraph.data.datasets.labels import SHOWN
 from protgraph.data.store.graph_store import GraphStore, is_store
-from protgraph.errors import DatasetError, LabelError
+from protgraph.errors import DatasetError, LabelError, list_first
 from protgraph.structure.io.sniff import is_fasta
 from protgraph.structure.io.sources import SUFFIXES, is_protein_file
 
@@ -104,12 +104,12 @@ class ProteinFolder(ABC):
         for name in dict.fromkeys(names):
             matches = groups.get(name) or by_name.get(name, [])
             if len(matches) > 1:
-                shown = ", ".join(protein.name for protein in matches[:SHOWN]) + (", …" if len(matches) > SHOWN else "")
+                shown = list_first([protein.name for protein in matches], SHOWN)
                 raise LabelError(f"{where}: {name!r} is ambiguous: {shown}. Give the whole name.")
             chosen |= {name: matches[0]} if matches else {}
             absent += [] if matches else [name]
         if absent:
-            shown = ", ".join(map(repr, absent[:SHOWN])) + (", …" if len(absent) > SHOWN else "")
+            shown = list_first(list(map(repr, absent)), SHOWN)
             raise LabelError(f"{where} names {len(absent)} files that are not in {self.path}: {shown}")
         proteins = list(dict.fromkeys(chosen.values()))
         place = {protein: i for i, protein in enumerate(proteins)}

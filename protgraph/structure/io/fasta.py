@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError
+from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError, list_first
 from protgraph.structure.io.sniff import FileContent, read_file
 from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype
 from protgraph.structure.residues.loss_report import LossReport
@@ -216,11 +216,10 @@ def load_fasta(path: str | os.PathLike[str], name: str | None = None) -> list[Re
     """
     records = read_fasta(path)
     if name is not None:
-        names = [record.name for record in records]
+        names = [repr(record.name) for record in records]
         records = [record for record in records if record.name == name]
         if not records:
-            listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-            raise SelectionError(f"{path}: no record {name!r}. The file has {listed}.")
+            raise SelectionError(f"{path}: no record {name!r}. The file has {list_first(names, 20)}.")
     return [record.residues() for record in records]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from biotite.structure import AtomArray
 
-from protgraph.errors import SelectionError
+from protgraph.errors import SelectionError, list_first
 from protgraph.structure.residues.loss_report import LossReport
 
 __all__ = ["Structure", "residue_starts", "select_chains"]
@@ -60,7 +60,7 @@ def select_chains(structure: Structure, chains: Sequence[str]) -> Structure:
     available = list(dict.fromkeys(chain.tolist()))
     for name in names:
         if name not in available:
-            listed = ", ".join(map(repr, available[:40])) + (" …" if len(available) > 40 else "")
+            listed = list_first(list(map(repr, available)), 40)
             raise SelectionError(
                 f"{structure.source or structure.name}: no chain {name!r}. The structure has {listed}."
             )
