@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from protgraph.structure.vectors import length, squared, unit
+from protgraph.structure.vectors import angle, length, squared, unit
 
 
 def test_unit_vectors_have_length_one_or_zero():
@@ -16,3 +16,12 @@ def test_lengths_equal_the_norm_of_numpy():
     v = np.random.default_rng(0).normal(size=(50, 4, 3))
     np.testing.assert_allclose(length(v), np.linalg.norm(v, axis=-1), rtol=1e-15)
     assert np.array_equal(squared(v), v[..., 0] ** 2 + v[..., 1] ** 2 + v[..., 2] ** 2)
+
+
+def test_angles_equal_the_arc_cosine_and_are_undefined_for_zero_and_missing_vectors():
+    u, v = np.random.default_rng(1).normal(size=(2, 50, 3))
+    np.testing.assert_allclose(angle(u, v), np.arccos((unit(u) * unit(v)).sum(1)), rtol=1e-9)
+    small = np.array([[1.0, 1e-9, 0.0]])  # the cosine is 1 in float64
+    np.testing.assert_allclose(angle(np.array([[1.0, 0.0, 0.0]]), small), 1e-9, rtol=1e-12)
+    u[0], v[1] = 0, np.nan
+    assert np.flatnonzero(np.isnan(angle(u, v))).tolist() == [0, 1]

@@ -161,6 +161,7 @@ def test_proteins_are_structures_or_records_by_content(write, structures_dir):
     [one] = proteins_of(read_file(structures_dir / "1crn.bcif"), ReadOptions())
     assert one.label == str(structures_dir / "1crn.bcif")
     assert one.read().has_coordinates
-    assert not is_fasta(structures_dir / "1crn.bcif")
+    assert is_fasta(path) and is_fasta(file)
+    assert not any(map(is_fasta, (structures_dir / "1crn.bcif", structures_dir, structures_dir / "absent.fasta")))
     assert all(map(is_protein_file, ("a.fasta", "a.FA.gz", "a.pdb", "x/a.cif.gz")))
     assert not is_protein_file("a.csv")

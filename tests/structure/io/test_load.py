@@ -7,8 +7,8 @@ import pytest
 from biotite.structure import filter_amino_acids
 from biotite.structure.io import pdbx
 
-from protgraph.errors import EmptyStructureError, SelectionError
-from protgraph.structure import clean, load_structure
+from protgraph.errors import EmptyStructureError, OptionError, SelectionError
+from protgraph.structure import ReadOptions, clean, load_structure
 
 
 def test_atoms_equal_those_of_biotite_without_alternate_locations(shared_data):
@@ -55,3 +55,19 @@ def test_a_file_without_usable_coordinates_raises(write_pdb, pdb_lines):
     lines = [line[:30] + "     nan" + line[38:] for line in pdb_lines.residue("GLY", "A", 1, 0.0)]
     with pytest.raises(EmptyStructureError, match="4 atoms"):
         load_structure(write_pdb(lines))
+
+
+def test_read_options_survive_conversion_to_plain_data():
+    options = ReadOptions(chains=("A", "B"), model_number=2, altloc="B", assembly="1", ligands=True)
+    assert ReadOptions.from_dict(options.to_dict()) == options
+    assert ReadOptions.from_dict({}) == ReadOptions() and ReadOptions().to_dict() == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [({"chain": "A"}, "x: .*'chains'"), ({"chains": "A"}, r"x\.chains = 'A'"), ({"model_number": True}, "x.*True"),
+     ({"model_number": 0}, "x: .*0"), ({"altloc": 1}, r"x\.altloc = 1"), ({"ligands": 1}, r"x\.ligands = 1")],
+)  # fmt: skip
+def test_invalid_read_options_raise_with_the_key(data, part):
+    with pytest.raises(OptionError, match=f"^{part}"):
+        ReadOptions.from_dict(data, where="x")

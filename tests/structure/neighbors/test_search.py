@@ -86,6 +86,15 @@ def test_radius_equals_brute_force(proteins, cutoff):
         assert np.array_equal(neighbors.radius(residues.pos, cutoff), expected), residues.name
 
 
+def test_pairs_between_two_sets_equal_brute_force(proteins):
+    for residues in proteins[:8]:
+        some, others = residues.pos[::3], residues.atom_pos
+        expected = np.argwhere(squared_distances(some, others) <= 6.0**2)
+        pairs = neighbors.close_pairs_between(some, others, 6.0)
+        assert sorted(pairs.T.tolist()) == expected.tolist(), residues.name
+    assert neighbors.close_pairs_between(np.zeros((0, 3)), np.zeros((2, 3)), 1.0).shape == (2, 0)
+
+
 def test_contact_equals_brute_force(proteins):
     for residues in proteins:
         result = neighbors.contact(residues.pos, residues.atom_pos, residues.atom_residue, 4.5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.residues.chain_breaks import linked_to_next
+from protgraph.structure.residues.chain_breaks import chain_segments, linked_to_next
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +43,12 @@ def test_links_cross_insertion_codes_and_stop_at_gaps(shared_data, suffix):
         assert linked[i] == (residues.chain[i] == residues.chain[i + 1] and bond <= 2.5), residues.ids[i]
     assert linked[inserted].mean() > 0.9
     assert np.array_equal(linked[:-1], np.diff(residues.seq_pos) == 1)
+
+
+def test_segments_end_at_chain_ends_and_gaps(unbroken):
+    backbone, pos = unbroken.backbone.copy(), unbroken.pos.copy()
+    backbone[20:] += 50.0
+    pos[20:] += 50.0
+    broken = replace(unbroken, backbone=backbone, pos=pos, chain=np.where(np.arange(len(pos)) < 7, "A", "B"))
+    assert chain_segments(broken).tolist() == [0] * 7 + [1] * 13 + [2] * (len(pos) - 20)
+    assert len(chain_segments(unbroken.select(np.zeros(len(unbroken), bool)))) == 0
