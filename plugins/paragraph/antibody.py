@@ -87,6 +87,10 @@ class AntibodyResidue(StructureFeaturizer):
     ------
     antibody_residue : (N, 22) float32, 22x0e, dimensionless
         Types sorted by three-letter name (X: all 0), then heavy, light.
+
+    References
+    ----------
+    Chinery et al. 2023, doi:10.1093/bioinformatics/btac732, node features.
     """
 
     writes: ClassVar[tuple[str, ...]] = (RESIDUE.name,)
@@ -104,7 +108,12 @@ class AntibodyResidue(StructureFeaturizer):
 
 
 class EveryPair(EdgeFeaturizer):
-    """Edges from every residue to every residue, including itself; ``complete`` has no self-loops."""
+    """Edges from every residue to every residue, including itself; ``complete`` has no self-loops.
+
+    References
+    ----------
+    Chinery et al. 2023, doi:10.1093/bioinformatics/btac732: messages of all pairs, as in its program.
+    """
 
     loops: ClassVar[bool] = True
     conformity: ClassVar[Conformity] = Conformity(
@@ -134,6 +143,10 @@ class EdgeNear(TensorFeaturizer):
     Writes
     ------
     edge_near : (E, 1), 1x0e, dimensionless
+
+    References
+    ----------
+    Chinery et al. 2023, doi:10.1093/bioinformatics/btac732, edges within 10 Å.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("pos", "edges")

@@ -1,4 +1,4 @@
-"""Predictions of Paragraph's published weights against the published example."""
+"""Paragraph: features and layer against explicit formulas, published weights against the published example."""
 
 from __future__ import annotations
 
@@ -9,10 +9,59 @@ import numpy as np
 import pytest
 import torch
 from protgraph_plugins.paragraph import binding_loops
+from protgraph_plugins.paragraph.layers import ParagraphLayer
 
 import protgraph as pg
 from protgraph.errors import MissingExtraError, SelectionError
 from protgraph.model import pretrained
+from protgraph.ops import Edges
+from protgraph.testing import make_protein
+
+
+@pytest.fixture(scope="module")
+def antibody() -> pg.Residues:
+    """Return a protein with chains H and L, and a third chain."""
+    residues = make_protein((9, 7, 4), seed=3)
+    return replace(residues, chain=np.repeat(["H", "L", "X"], [9, 7, 4]))
+
+
+def test_residues_are_one_hot_by_three_letter_name_and_chain(antibody):
+    found = pg.featurizers.create("antibody_residue")(antibody)["antibody_residue"]
+    names = "ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split()  # noqa: SIM905
+    for row, name, chain in zip(found.tolist(), antibody.res_name, antibody.chain, strict=True):
+        assert row == [float(name == other) for other in names] + [float(chain == other) for other in "HL"]
+
+
+def test_edges_join_all_pairs_and_near_ones_are_marked(antibody):
+    graph = pg.build_graph(antibody, ["every_pair"])
+    pairs = set(map(tuple, graph.edge_index.t().tolist()))
+    assert pairs == {(j, i) for i in range(20) for j in range(20)} and graph.edge_index.size(1) == 400
+    read = {"pos": torch.from_numpy(antibody.pos).double(), "edges": Edges.from_graph(graph)}
+    found = pg.featurizers.create("edge_near")(read)["edge_near"][:, 0]
+    distance = np.linalg.norm(antibody.pos[:, None].astype(float) - antibody.pos.astype(float), axis=-1)
+    for value, j, i in zip(found.tolist(), *graph.edge_index.tolist(), strict=True):
+        assert value == float(i != j and distance[i, j] <= 10.0)
+    assert 0 < found.sum() < 380
+
+
+def test_the_layer_equals_its_equations_on_each_edge():
+    g = torch.Generator().manual_seed(0)
+    n, index = 5, torch.cartesian_prod(torch.arange(5), torch.arange(5)).t().flip(0)
+    h, pos, e = (torch.randn(shape, generator=g).double() for shape in ((n, 4), (n, 3), (n * n, 1)))
+    specs = {"h": pg.FieldSpec("h", "node", "4x0e"), "edge_attr": pg.FieldSpec("edge_attr", "edge", "1x0e")}
+    layer = ParagraphLayer(specs | {"pos": pg.field("pos"), "edges": pg.field("edges")}, message=3).double()
+    for p in layer.parameters():  # the initial weights are small
+        torch.nn.init.normal_(p, std=0.5, generator=g)
+    found = layer({"h": h, "pos": pos, "edges": Edges(index, n), "edge_attr": e})["h"]
+    silu = torch.nn.functional.silu
+    total = torch.zeros(n, 3).double()
+    for row, (j, i) in enumerate(index.t().tolist()):
+        near = torch.cat([(pos[i] - pos[j]).square().sum()[None], e[row]])
+        hidden = layer.target.weight @ h[i] + layer.target.bias + layer.source.weight @ h[j] + layer.edge.weight @ near
+        total[i] = total[i] + silu(layer.message.weight @ silu(hidden) + layer.message.bias)
+    expected = (h + layer.node(torch.cat([h, total], 1))).clamp(-1, 1)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    assert (expected.abs() < 1).any()
 
 
 @pytest.fixture
