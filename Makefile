@@ -15,7 +15,7 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-slow lint entry-points clean
+.PHONY: help bench test test-slow lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,9 +29,10 @@ test: $(VENV)/.installed-test  ## run the tests
 test-slow: $(VENV)/.installed-test  ## run the tests that take long
 	$(PYTEST) -m slow $(PYTEST_ARGS)
 
-lint: $(VENV)/.installed-test  ## check code style, docstrings and language
+lint: $(VENV)/.installed-test  ## check code style, docstrings, language and entry points
 	$(BIN)/ruff check .
 	$(BIN)/python tools/check_style.py
+	$(BIN)/python tools/entry_points.py --check
 
 clean:  ## remove the environment, builds and caches (results in runs/ are kept)
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
