@@ -13,7 +13,7 @@ __all__ = ["TemplateMean"]
 
 
 class TemplateMean(pg.GraphLayer):
-    """``h'_i = W h_i + b + U mean_{j → i} h_j``.
+    """Linear map of a node and of the mean of its neighbors: ``h'_i = W h_i + b + U mean_{j → i} h_j``.
 
     Parameters
     ----------
