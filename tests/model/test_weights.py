@@ -52,7 +52,7 @@ def test_other_files_are_errors_and_run_no_code(tmp_path):
     torch.save([torch.ones(2)], tmp_path / "list.pt")
     (tmp_path / "cut.pt").write_bytes((tmp_path / "good.pt").read_bytes()[:100])
     (tmp_path / "text.pt").write_text("no weights")
-    (tmp_path / "harm.pt").write_bytes(pickle.dumps(Harmful()))
+    (tmp_path / "harm.pt").write_bytes(pickle.dumps(Harmful(), protocol=2))
     for name in ("list", "cut", "text", "harm"):
         with pytest.raises(CheckpointError, match=rf"{name}\.pt.* X"):
             read_weights(tmp_path / f"{name}.pt", "X")
