@@ -34,7 +34,7 @@ def close(ours, theirs, tol=1e-10):
 @pytest.mark.parametrize("name", TRIANGLES)
 def test_triangles_equal_openfold(shared_reference, name, dtype, tol):
     t, w = vectors(shared_reference, name)
-    there = t["in/mask"][0].bool()  # the last residues are padding, which is no node here
+    there = t["in/mask"][0].bool()  # the last residues are padding, which is not a node here
     n = int(there.sum())
     assert 0 < n < len(there)
     z, want = (x[there][:, there].flatten(0, 1) for x in (t["in/z"], t["out/o"]))

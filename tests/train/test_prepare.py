@@ -178,7 +178,7 @@ def test_broken_files_are_listed_and_the_others_continue(small, structures_dir, 
     folder.mkdir()
     for name in ("1crn", "1ubq", "2erl"):
         shutil.copy(structures_dir / f"{name}.bcif", folder)
-    (folder / "text.bcif").write_text("this is no structure")
+    (folder / "text.bcif").write_text("not a structure")
     chains = {"train": ("1crn_A", "text_A", "gone_A"), "val": ("1ubq_A", "2erl_Z")}
     mixed = type(small)(folder, chains)
     prepared = prepare(mixed, builtin.INVERSE_FOLDING, plan, cache=tmp_path / "kept")
