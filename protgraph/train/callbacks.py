@@ -1,4 +1,8 @@
-"""Lightning callbacks of a run: best epoch, training state, early stopping, one call per epoch."""
+"""Lightning callbacks of a run: best epoch, training state, early stopping, one call per epoch.
+
+The classes are subclasses of Lightning's, so that users may add a callback with the same settings: Lightning accepts
+only one callback of a class, monitor and mode.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,15 @@ from typing import Any
 import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 
-from protgraph.errors import OptionError
+from protgraph.errors import CheckpointError, OptionError
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 
 __all__ = [
     "EpochCallback",
+    "FitEarlyStopping",
     "MidEpochCheckpoint",
+    "RunCheckpoint",
     "best_checkpoint",
     "callback_by_name",
     "early_stopping",
@@ -41,7 +47,33 @@ class EpochCallback(Callback):
             self.function(pl_module.history[-1])
 
 
-class MidEpochCheckpoint(ModelCheckpoint):
+class FitEarlyStopping(EarlyStopping):
+    """Early stopping that ignores an epoch without the metric, e.g. one that another callback ended."""
+
+    def __init__(self, monitor: str, **options: Any) -> None:
+        super().__init__(monitor, strict=False, **options)
+
+
+class RunCheckpoint(ModelCheckpoint):
+    """Checkpoint in the folder of a run, which may be moved before the run is resumed.
+
+    ModelCheckpoint forgets the best epoch if its folder has another path (Lightning 2.6.6, 2026-11-22).
+    """
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        before, now = state_dict["dirpath"], self.dirpath
+
+        def moved(path: str) -> str:
+            return path.replace(before, now, 1) if path.startswith(before) else path
+
+        paths = {key: moved(state_dict[key]) for key in ("best_model_path", "kth_best_model_path", "last_model_path")}
+        models = {moved(path): score for path, score in state_dict["best_k_models"].items()}
+        super().load_state_dict(state_dict | paths | {"dirpath": now, "best_k_models": models})
+        if self.best_model_path and not Path(self.best_model_path).is_file():
+            raise CheckpointError(f"Cannot resume: {self.best_model_path} is missing. Start again without resume.")
+
+
+class MidEpochCheckpoint(RunCheckpoint):
     """Checkpoint at intervals of time, but not after the last batch of an epoch.
 
     Lightning 2.6 skips the validation of an epoch that is resumed after its last batch (measured 2026-11-22); the
@@ -57,7 +89,7 @@ class MidEpochCheckpoint(ModelCheckpoint):
 
 def best_checkpoint(task: Task, folder: Path) -> ModelCheckpoint:
     """Keep the weights of the epoch with the best monitored metric on validation; of equal epochs, the first."""
-    return ModelCheckpoint(
+    return RunCheckpoint(
         folder,
         BEST,
         monitor=task.monitor,
@@ -75,17 +107,17 @@ def state_checkpoints(folder: Path, interval: float) -> list[ModelCheckpoint]:
     options = {"dirpath": folder, "filename": STATE, "enable_version_counter": False}
     every = timedelta(seconds=interval)
     return [
-        ModelCheckpoint(**options, save_on_train_epoch_end=True),
+        RunCheckpoint(**options, save_on_train_epoch_end=True),
         MidEpochCheckpoint(**options, train_time_interval=every),
     ]
 
 
 def early_stopping(task: Task, config: FitConfig) -> list[EarlyStopping]:
     """Stop if the training loss is not finite, or after ``config.patience`` epochs without improvement."""
-    callbacks = [EarlyStopping("train_loss", patience=_UNLIMITED, check_finite=True)]
+    callbacks = [FitEarlyStopping("train_loss", patience=_UNLIMITED, check_finite=True)]
     if config.patience is not None:
         # An undefined metric counts as an epoch without improvement.
-        callbacks.append(EarlyStopping(task.monitor, mode=task.mode, patience=config.patience, check_finite=False))
+        callbacks.append(FitEarlyStopping(task.monitor, mode=task.mode, patience=config.patience, check_finite=False))
     return callbacks
 
 

@@ -15,6 +15,7 @@ __all__ = ["FitConfig", "find_device"]
 
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=1e9)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -83,7 +84,7 @@ class FitConfig:
     precision: Literal["float32", "bfloat16"] = "float32"
     deterministic: bool = True
     noise: NonNegativeFloat = 0.0
-    max_time: PositiveFloat | None = None
+    max_time: Seconds | None = None
 
     @model_validator(mode="wrap")
     @classmethod

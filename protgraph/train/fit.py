@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
+from protgraph import __version__
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.errors import DatasetError, MissingCoordinatesError, OptionError, ProtgraphError
+from protgraph.errors import DatasetError, MissingCoordinatesError, OptionError
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
 from protgraph.process_memory import peak_memory, reset_peak_memory
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lightning.pytorch.strategies import Strategy
 
     from protgraph.train.module import FitModule
-    from protgraph.train.run_folder import RunFolder
+    from protgraph.train.trainer import TrainerOptions
 
 __all__ = ["fit"]
 
@@ -97,7 +97,7 @@ def fit(
         Lightning loggers. They receive ``train_loss``, ``val_loss``, all metrics and the learning rate of each epoch.
     run_dir : str or Path, optional
         Folder of the training state ``checkpoints/state.ckpt``, which is written at the end of each epoch and removed
-        at the end of training.
+        at the end of training. It is locked meanwhile.
     resume : bool
         Continue from the state in ``run_dir``, if there is one. The weights are those of an uninterrupted run, bit for
         bit on the CPU.
@@ -111,7 +111,9 @@ def fit(
     Raises
     ------
     OptionError, DatasetError, CheckpointError
-        An option, the dataset, or the state to resume from does not fit.
+        An option, the dataset, or the state to resume from does not fit, or the state is damaged.
+    ProtgraphError
+        Training ended before the first validation, or no epoch has a finite loss and metric.
     KeyboardInterrupt
         On Ctrl-C.
 
@@ -128,6 +130,18 @@ def fit(
     if resume and run_dir is None:
         raise OptionError("fit: resume=True needs run_dir, the folder of the interrupted run.")
     device = config.torch_device()
+    from protgraph.train.trainer import TrainerOptions  # Lightning is imported only to train
+
+    options = TrainerOptions(
+        devices=devices,
+        strategy=strategy,
+        callbacks=callbacks,
+        logger=logger,
+        workers=workers,
+        state_interval=state_interval,
+        progress=progress,
+        on_epoch=on_epoch,
+    )
     reset_peak_memory(device)
     dataset = load_dataset(dataset, task=task, cache=cache)
     task = resolve_task(task, dataset)
@@ -137,12 +151,8 @@ def fit(
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
     _check_prepared(prepared, network, dataset, task)
 
-    options = {"devices": devices, "strategy": strategy, "callbacks": callbacks, "logger": logger, "workers": workers}
-    options |= {"state_interval": state_interval, "progress": progress, "on_epoch": on_epoch}
-    folder, module, best = _run(network, dataset, task, config, prepared, run_dir, resume=resume, **options)
-    network.to(device)
-    metrics, confusion = _evaluate(network, prepared, task, best)
-    result = FitResult(
+    module, best, metrics, confusion = _run(network, dataset, task, config, prepared, options, run_dir, resume=resume)
+    return FitResult(
         model=network.cpu().eval(),
         task=task,
         config=config,
@@ -161,8 +171,6 @@ def fit(
         seconds=time.perf_counter() - start,
         notes=prepared.notes,
     )
-    folder.finish()
-    return result
 
 
 def _run(
@@ -171,30 +179,29 @@ def _run(
     task: Task,
     config: FitConfig,
     prepared: Prepared,
+    options: TrainerOptions,
     run_dir: str | Path | None,
     *,
     resume: bool,
-    progress: bool,
-    **options: Any,
-) -> tuple[RunFolder, FitModule, Mapping[str, Any]]:
-    """Train with fixed random streams; return the run folder, the module after the last epoch, and the best epoch."""
-    from protgraph.train.run_folder import RunFolder  # Lightning loads with it, and only to train
+) -> tuple[FitModule, dict[str, Any], dict[str, dict[str, float]], dict[str, Tensor]]:
+    """Train with fixed random streams; return the module after the last epoch, the best epoch, and its evaluation."""
+    from protgraph.train.data_module import FitData
+    from protgraph.train.module import FitModule
+    from protgraph.train.run_folder import RunFolder
+    from protgraph.train.trainer import load_best, train
 
-    device, folder = config.torch_device(), RunFolder(run_dir)
-    identity = _identity(network, dataset, task, config, prepared)
-    messages = nullcontext() if progress else quiet_lightning()
-    try:
+    device, splits = config.torch_device(), prepared.splits
+    messages = nullcontext() if options.progress else quiet_lightning()
+    with RunFolder(run_dir) as folder:
+        state = folder.start(_identity(network, dataset, task, config, prepared), resume=resume)
         with messages, reproducible(config, device), keyboard_interrupt():
-            module, best_path = _train(
-                *(network, task, config, prepared, folder, device),
-                state=folder.start(identity, resume=resume),
-                progress=progress,
-                **options,
-            )
-            return folder, module, _load_best(module, best_path)
-    finally:
-        if folder.is_temporary:
-            folder.finish()
+            counts = count_labels(task, splits["train"], seed=config.seed)
+            weight = positive_weight(task, config, counts)
+            initialize_head(network.head, task, counts, weight)
+            module = FitModule(network, task, config, loss=training_loss(task, weight))
+            data = FitData(splits["train"], splits["val"], task, config, workers=options.workers)
+            best = load_best(module, train(module, data, folder, device, options, state=state))
+        return module, best, *_evaluate(network.to(device), prepared, task, best)
 
 
 def _evaluate(
@@ -239,81 +246,6 @@ def _identity(
     sizes = {split: list(size) for split, size in prepared.sizes.items()}
     options = config.to_dict() | {"max_time": None}
     data = {"name": dataset.name, "version": dataset.version, "sizes": sizes}
-    return {"model": network.spec.to_dict(), "dataset": data, "task": task.name, "config": options}
-
-
-def _train(
-    network: ProteinModel,
-    task: Task,
-    config: FitConfig,
-    prepared: Prepared,
-    folder: RunFolder,
-    device: torch.device,
-    *,
-    state: Path | None,
-    state_interval: float,
-    progress: bool,
-    on_epoch: Callable[[Mapping[str, float]], None] | None,
-    workers: int,
-    devices: int | str | Sequence[int],
-    strategy: str | Strategy,
-    callbacks: Sequence[Callback],
-    logger: Logger | Sequence[Logger] | None,
-) -> tuple[FitModule, str]:
-    """Run Lightning's Trainer; return the module after the last epoch, and the checkpoint of the best one."""
-    import lightning.pytorch as pl
-
-    from protgraph.train import callbacks as ours
-    from protgraph.train.data_module import FitData
-    from protgraph.train.module import FitModule
-
-    train = prepared.splits["train"]
-    counts = count_labels(task, train, seed=config.seed)
-    weight = positive_weight(task, config, counts)
-    initialize_head(network.head, task, counts, weight)
-    module = FitModule(network, task, config, loss=training_loss(task, weight))
-    data = FitData(train, prepared.splits["val"], task, config, workers=workers)
-    every = [*ours.early_stopping(task, config), *callbacks]
-    every += [ours.EpochCallback(on_epoch)] if on_epoch is not None else []
-    every += [pl.callbacks.RichProgressBar()] if progress else []
-    every += [pl.callbacks.LearningRateMonitor("epoch")] if logger else []
-    every += [best := ours.best_checkpoint(task, folder.checkpoints)]
-    every += [] if folder.is_temporary else ours.state_checkpoints(folder.checkpoints, state_interval)
-    is_gpu = device.type == "cuda"
-    pl.Trainer(
-        max_epochs=config.epochs,
-        max_time=None if config.max_time is None else timedelta(seconds=config.max_time),
-        accelerator="gpu" if is_gpu else "cpu",
-        devices=[device.index or 0] if is_gpu and devices == 1 else devices,
-        strategy=strategy,
-        precision="bf16-mixed" if config.precision == "bfloat16" else "32-true",
-        gradient_clip_val=config.gradient_clip,
-        callbacks=every,
-        logger=logger or False,
-        log_every_n_steps=min(50, len(data.batches)),
-        enable_progress_bar=progress,
-        enable_model_summary=progress,
-        use_distributed_sampler=False,  # FitData splits each global batch
-        num_sanity_val_steps=0,
-        inference_mode=False,
-    ).fit(module, datamodule=data, ckpt_path=state, weights_only=True)
-    return module, best.best_model_path
-
-
-def _load_best(module: FitModule, path: str) -> dict[str, Any]:
-    """Load the weights of the best epoch into the model; return its row of the history and its threshold."""
-    task, last = module.task, module.history[-1]
-    checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-    row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
-    if not (torch.isfinite(torch.tensor([row[task.monitor], row["val_loss"]])).all()):
-        raise ProtgraphError(
-            f"Training of {module.model.spec.name!r} has no usable epoch: train_loss {last['train_loss']}, "
-            f"{task.monitor} {last[task.monitor]} on validation. If the loss is not finite, use a smaller lr. If the "
-            "metric is undefined, 'val' needs labels of both kinds."
-        )
-    module.model.load_state_dict(
-        {name.removeprefix("model."): value for name, value in checkpoint["state_dict"].items()}
-    )
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        torch.distributed.barrier()  # the first process removes the file later
-    return {"row": row, "threshold": threshold}
+    versions = {name: version(name) for name in ("lightning", "torch")} | {"protgraph": __version__}
+    plain = {"model": network.spec.to_dict(), "dataset": data, "task": task.name, "config": options}
+    return plain | {"versions": versions}

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
+from protgraph.errors import CheckpointError
 from protgraph.model.build import ProteinModel
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import best_threshold, compute_metrics
@@ -190,7 +191,18 @@ class FitModule(pl.LightningModule):
 
     def on_load_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
         state = checkpoint["protgraph"]
-        self._random = state["random"]
+        self._random, processes = state["random"], self.trainer.world_size
+        if len(self._random) != processes:
+            raise CheckpointError(
+                f"Cannot resume with {processes} processes: the state is of {len(self._random)}. Use the same number "
+                "of devices, or start again without resume."
+            )
+        shapes = [{name: x.shape for name, x in w.items()} for w in (checkpoint["state_dict"], self.state_dict())]
+        if shapes[0] != shapes[1]:
+            raise CheckpointError(
+                f"Cannot resume: the state has other weights than model {self.model.spec.name!r}, whose code has "
+                "changed. Start again without resume."
+            )
         self.history, self.thresholds = list(state["history"]), list(state["thresholds"])
         self.residues, self.seconds, self._nodes = state["residues"], state["seconds"], state["nodes"]
         self._loss, self._count = state["loss"].to(self.device), state["count"].to(self.device)

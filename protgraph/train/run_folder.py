@@ -11,17 +11,23 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from protgraph.errors import CheckpointError
-from protgraph.train.callbacks import STATE
+from filelock import FileLock, Timeout
+
+from protgraph.errors import CheckpointError, OptionError
+from protgraph.train.callbacks import BEST, STATE
 from protgraph.train.session import is_first_process
+from protgraph.train.state_file import check_state_file
 
 __all__ = ["RunFolder"]
 
+RECORD, LOCK = "run.json", "run.lock"
+_WAIT = 10.0  # seconds; worker processes of a killed run end within 5 and hold its lock until then
+
 
 class RunFolder:
-    """Files of one run. Only the first process of a distributed run writes and removes them.
+    """Context manager of the files of one run. Only the first process of a distributed run writes and removes them.
 
     Parameters
     ----------
@@ -37,6 +43,7 @@ class RunFolder:
     def __init__(self, path: str | Path | None = None) -> None:
         self.is_temporary = path is None
         self.path = Path(tempfile.mkdtemp(prefix="protgraph-")) if path is None else Path(path)
+        self._lock = FileLock(self.checkpoints / LOCK, timeout=_WAIT)
 
     @property
     def checkpoints(self) -> Path:
@@ -48,42 +55,91 @@ class RunFolder:
         return self.checkpoints / f"{STATE}.ckpt"
 
     def start(self, identity: Mapping[str, Any], *, resume: bool) -> Path | None:
-        """Record the identity of a run; return the state to resume from, if there is one.
+        """Lock the folder and record the identity of a run; return the state to resume from, if there is one.
 
         Parameters
         ----------
-        identity : mapping
-            Plain data that decides the result (model, dataset, task, options).
+        identity : mapping of str to mapping
+            Plain data that decides the result (model, dataset, task, options, versions).
         resume : bool
             Otherwise an earlier state is removed.
 
         Raises
         ------
         CheckpointError
-            The state is of another run.
+            The state is damaged or of another run.
+        OptionError
+            The folder cannot be written, or another run uses it.
         """
         identity = json.loads(json.dumps(identity, sort_keys=True, default=str))
-        record = self.checkpoints / "run.json"
-        if resume and self.state.is_file():
-            earlier = json.loads(record.read_text("utf-8"))
-            changed = [key for key in identity if earlier.get(key) != identity[key]]
-            if changed:
-                raise CheckpointError(
-                    f"Cannot resume from {self.state}: another {', '.join(changed)} than in the interrupted run. "
-                    "Use the same arguments, or start again without resume."
-                )
-            return self.state
-        if not is_first_process():
-            return None
-        shutil.rmtree(self.checkpoints, ignore_errors=True)
-        self.checkpoints.mkdir(parents=True, exist_ok=True)
-        record.write_text(json.dumps(identity), encoding="utf-8")
+        try:
+            if is_first_process():
+                self.checkpoints.mkdir(parents=True, exist_ok=True)
+                self._lock.acquire()
+            if resume and self.state.is_file():
+                self._check_state(identity)
+                return self.state
+            if is_first_process():
+                self._remove_files()
+                (self.checkpoints / RECORD).write_text(json.dumps(identity), encoding="utf-8")
+        except Timeout as e:
+            raise OptionError(
+                f"run_dir {str(self.path)!r} is used by another run. Use another folder, or wait until it has finished."
+            ) from e
+        except OSError as e:
+            raise OptionError(
+                f"run_dir {str(self.path)!r} cannot be written: {e.strerror} ({e.filename}). Use another folder."
+            ) from e
         return None
 
-    def finish(self) -> None:
-        """Remove state and best weights after a run, and the folder if nothing else is in it."""
-        if not (self.is_temporary or is_first_process()):
-            return
-        shutil.rmtree(self.path if self.is_temporary else self.checkpoints, ignore_errors=True)
-        if not self.is_temporary and self.path.is_dir() and not any(self.path.iterdir()):
-            self.path.rmdir()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Remove state and best weights unless the run failed, and each folder if nothing else is in it."""
+        if self.is_temporary:
+            self._lock.release()
+            shutil.rmtree(self.path, ignore_errors=True)
+        elif kind is None and is_first_process():
+            self._remove_files()
+            self._lock.release()
+            (self.checkpoints / LOCK).unlink(missing_ok=True)
+            for folder in (self.checkpoints, self.path):
+                if not any(folder.iterdir()):
+                    folder.rmdir()
+        else:
+            self._lock.release()
+
+    def _remove_files(self) -> None:
+        parts = self.checkpoints.glob(".*.part")  # of a process that was killed while it wrote
+        for path in (self.state, self.checkpoints / f"{BEST}.ckpt", self.checkpoints / RECORD, *parts):
+            path.unlink(missing_ok=True)
+
+    def _check_state(self, identity: Mapping[str, Any]) -> None:
+        """Compare the recorded identity, and check the files of the state and of the best epoch."""
+        try:
+            earlier = json.loads((self.checkpoints / RECORD).read_text("utf-8"))
+            changed = [text for key, now in identity.items() for text in _changes(key, earlier[key], now)]
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            raise CheckpointError(
+                f"Cannot resume from {self.state}: {RECORD} beside it is missing or damaged. Start again without "
+                "resume."
+            ) from e
+        if changed:
+            raise CheckpointError(
+                f"Cannot resume from {self.state}: the interrupted run had {', '.join(changed)}. Use the same "
+                "arguments and versions, or start again without resume."
+            )
+        check_state_file(self.state)
+        best = self.checkpoints / f"{BEST}.ckpt"
+        if best.exists():
+            check_state_file(best)
+
+
+def _changes(key: str, before: Any, now: Any) -> list[str]:
+    """Describe the differences between two values; those of mappings by key."""
+    if before == now:
+        return []
+    if isinstance(now, Mapping):
+        return [text for k in now for text in _changes(f"{key}.{k}", before[k], now[k])] or [f"another {key}"]
+    return [f"another {key}"] if isinstance(now, list) else [f"{key} = {before!r}, not {now!r}"]

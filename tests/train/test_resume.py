@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.train import fit
+from protgraph.train.state_file import StateFileIO
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,7 +83,7 @@ def test_the_state_holds_plain_data_and_tensors_only(small, tiny, quick, tmp_pat
 
 def test_another_run_is_not_resumed(small, tiny, quick, tmp_path):
     interrupted(small, tiny, quick, tmp_path)
-    with pytest.raises(CheckpointError, match="config"):
+    with pytest.raises(CheckpointError, match="config.lr = 0.005, not 0.001"):
         fit(tiny, small, "helix", config=replace(quick, lr=1e-3), run_dir=tmp_path, resume=True)
     with pytest.raises(CheckpointError, match="task"):
         fit(tiny, small, "buried", config=quick, run_dir=tmp_path, resume=True)
@@ -97,6 +98,98 @@ def test_without_a_state_a_run_starts_from_the_beginning(small, tiny, quick, tra
 def test_a_new_run_replaces_the_state_of_an_interrupted_one(small, tiny, quick, trained, tmp_path):
     interrupted(small, tiny, replace(quick, seed=3), tmp_path)
     assert fit(tiny, small, "helix", config=quick, run_dir=tmp_path).history == trained.history
+
+
+def test_a_moved_folder_is_resumed_with_the_best_epoch_so_far(small, tiny, quick, trained, tmp_path):
+    interrupted(small, tiny, quick, tmp_path / "before")
+    (tmp_path / "before").rename(tmp_path / "after")
+    result = fit(tiny, small, "helix", config=quick, run_dir=tmp_path / "after", resume=True)
+    assert result.best_epoch == trained.best_epoch == 1  # an epoch before the interruption
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:2000])
+
+
+def flip_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+
+
+def edited(change):
+    def edit(path):
+        state = torch.load(path, weights_only=True)
+        change(state)
+        torch.save(state, path)
+
+    return edit
+
+
+DAMAGES = {
+    "state cut": ("state.ckpt", cut),
+    "state empty": ("state.ckpt", lambda path: path.write_bytes(b"")),
+    "state with another bit": ("state.ckpt", flip_a_bit),
+    "state of another Lightning": ("state.ckpt", edited(lambda s: s.update({"pytorch-lightning_version": "1.0"}))),
+    "state of another program": ("state.ckpt", edited(lambda s: s.pop("protgraph"))),
+    "state of two processes": ("state.ckpt", edited(lambda s: s["protgraph"].update(random=[{}, {}]))),
+    "state of other weights": ("state.ckpt", edited(lambda s: s["state_dict"].popitem())),
+    "state with objects": ("state.ckpt", edited(lambda s: s.update(object=Path()))),
+    "best epoch missing": ("best.ckpt", Path.unlink),
+    "best epoch cut": ("best.ckpt", cut),
+    "record missing": ("run.json", Path.unlink),
+    "record cut": ("run.json", lambda path: path.write_text("{")),
+    "record of another form": ("run.json", lambda path: path.write_text("[]")),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_state_is_an_error(damage, small, tiny, quick, tmp_path):
+    interrupted(small, tiny, quick, tmp_path)
+    name, change = DAMAGES[damage]
+    change(tmp_path / "checkpoints" / name)
+    with pytest.raises(CheckpointError, match="Cannot resume"):
+        fit(tiny, small, "helix", config=quick, run_dir=tmp_path, resume=True)
+    assert fit(tiny, small, "helix", config=quick, run_dir=tmp_path).epochs == quick.epochs
+
+
+def test_an_interrupted_write_keeps_the_earlier_state(tmp_path, monkeypatch):
+    def half(checkpoint, path):
+        path.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    path = tmp_path / "state.ckpt"
+    StateFileIO().save_checkpoint({"epoch": 1}, path)
+    monkeypatch.setattr(torch, "save", half)
+    with pytest.raises(KeyboardInterrupt):
+        StateFileIO().save_checkpoint({"epoch": 2}, path)
+    assert torch.load(path, weights_only=True) == {"epoch": 1}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_run_removes_its_own_files_only(small, tiny, quick, tmp_path):
+    checkpoints = tmp_path / "checkpoints"
+    checkpoints.mkdir()
+    (checkpoints / "mine.ckpt").write_text("mine")
+    (checkpoints / ".state.ckpt.0123.part").write_text("of a killed process")
+    fit(tiny, small, "helix", config=quick, run_dir=tmp_path)
+    assert [path.name for path in checkpoints.iterdir()] == ["mine.ckpt"]
+
+
+def test_two_runs_cannot_use_one_folder(small, tiny, quick, tmp_path, monkeypatch):
+    monkeypatch.setattr("protgraph.train.run_folder._WAIT", 0.1)
+
+    def another(row):
+        with pytest.raises(OptionError, match=tmp_path.name):
+            fit(tiny, small, "helix", config=quick, run_dir=tmp_path)
+
+    assert fit(tiny, small, "helix", config=quick, run_dir=tmp_path, on_epoch=another).epochs == quick.epochs
+
+
+def test_a_run_folder_that_cannot_be_written_is_an_error(small, tiny, quick, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OptionError, match="file"):
+        fit(tiny, small, "helix", config=quick, run_dir=tmp_path / "file")
 
 
 def test_resuming_needs_the_folder_of_the_run(small, tiny, quick):

@@ -1,0 +1,161 @@
+"""Lightning Trainer of a run: its options and callbacks, and the weights of the best epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ProgressBar, RichProgressBar
+from lightning.pytorch.loggers import Logger
+from lightning.pytorch.strategies import Strategy
+
+from protgraph.errors import OptionError, ProtgraphError
+from protgraph.task.task import Task
+from protgraph.train.callbacks import EpochCallback, best_checkpoint, early_stopping, state_checkpoints
+from protgraph.train.config import FitConfig
+from protgraph.train.data_module import FitData
+from protgraph.train.module import FitModule
+from protgraph.train.run_folder import RunFolder
+from protgraph.train.state_file import StateFileIO
+
+__all__ = ["TrainerOptions", "load_best", "train"]
+
+_LONGEST = 1e9  # seconds; timedelta has a limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainerOptions:
+    """Options of :func:`protgraph.train.fit` that do not decide the weights.
+
+    Raises
+    ------
+    OptionError
+        A value has the wrong type or is out of range.
+    """
+
+    devices: int | str | Sequence[int]
+    strategy: str | Strategy
+    callbacks: Sequence[Callback]
+    logger: Logger | Sequence[Logger] | None
+    workers: int
+    state_interval: float
+    progress: bool
+    on_epoch: Callable[[Mapping[str, float]], None] | None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.callbacks, Sequence) and all(isinstance(c, Callback) for c in self.callbacks)):
+            raise OptionError(f"fit: callbacks = {self.callbacks!r}. Use a list of Lightning callbacks.")
+        loggers = self.logger if isinstance(self.logger, Sequence) else [self.logger or None]
+        if not all(one is None or isinstance(one, Logger) for one in loggers):
+            raise OptionError(f"fit: logger = {self.logger!r}. Use a Lightning logger, a list of those, or None.")
+        if self.workers < 0:
+            raise OptionError(f"fit: workers = {self.workers}. Use 0 or larger.")
+        if not 0 <= self.state_interval <= _LONGEST:
+            raise OptionError(f"fit: state_interval = {self.state_interval}. Use seconds from 0 to {_LONGEST:g}.")
+
+
+def train(
+    module: FitModule,
+    data: FitData,
+    folder: RunFolder,
+    device: torch.device,
+    options: TrainerOptions,
+    *,
+    state: Path | None,
+) -> Path | None:
+    """Run Lightning's Trainer; return the checkpoint of the best epoch, None if no epoch was validated.
+
+    Parameters
+    ----------
+    module : FitModule
+    data : FitData
+    folder : RunFolder
+    device : torch.device
+    options : TrainerOptions
+    state : Path, optional
+        Training state to resume from.
+
+    Raises
+    ------
+    OptionError
+        Lightning does not accept the devices, the strategy or the callbacks.
+    """
+    config, best = module.config, best_checkpoint(module.task, folder.checkpoints)
+    is_gpu = device.type == "cuda"
+    callbacks = _callbacks(module.task, config, options)
+    try:
+        trainer = pl.Trainer(
+            max_epochs=config.epochs,
+            max_time=None if config.max_time is None else timedelta(seconds=config.max_time),
+            accelerator="gpu" if is_gpu else "cpu",
+            devices=[device.index or 0] if is_gpu and options.devices == 1 else options.devices,
+            strategy=options.strategy,
+            plugins=[StateFileIO()] if isinstance(options.strategy, str) else None,  # a Strategy has its own
+            precision="bf16-mixed" if config.precision == "bfloat16" else "32-true",
+            gradient_clip_val=config.gradient_clip,
+            callbacks=[
+                *callbacks,
+                best,
+                *([] if folder.is_temporary else state_checkpoints(folder.checkpoints, options.state_interval)),
+            ],
+            logger=options.logger or False,
+            log_every_n_steps=min(50, len(data.batches)),
+            enable_progress_bar=any(isinstance(one, ProgressBar) for one in callbacks),
+            enable_model_summary=options.progress,
+            use_distributed_sampler=False,  # FitData splits each global batch
+            num_sanity_val_steps=0,
+            inference_mode=False,
+        )
+    except (MisconfigurationException, TypeError, ValueError, RuntimeError) as e:
+        raise OptionError(
+            f"fit: Lightning's Trainer refuses devices = {options.devices!r}, strategy = {options.strategy!r} or the "
+            f"callbacks: {e}"
+        ) from e
+    trainer.fit(module, datamodule=data, ckpt_path=state, weights_only=True)
+    return Path(best.best_model_path) if best.best_model_path else None
+
+
+def _callbacks(task: Task, config: FitConfig, options: TrainerOptions) -> list[Callback]:
+    """Return all callbacks but those that write checkpoints."""
+    callbacks = [*early_stopping(task, config), *options.callbacks]
+    if options.on_epoch is not None:
+        callbacks.append(EpochCallback(options.on_epoch))
+    if options.progress and not any(isinstance(one, ProgressBar) for one in callbacks):
+        callbacks.append(RichProgressBar())
+    if options.logger:
+        callbacks.append(LearningRateMonitor("epoch"))
+    return callbacks
+
+
+def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
+    """Load the weights of the best epoch into the model; return its ``row`` of the history and its ``threshold``.
+
+    Raises
+    ------
+    ProtgraphError
+        No epoch was validated, or its loss or metric is not finite.
+    """
+    name, task = module.model.spec.name, module.task
+    if path is None:
+        raise ProtgraphError(
+            f"Training of {name!r} ended before the first validation. A callback or strategy stopped it: remove it, "
+            "or let it stop after an epoch."
+        )
+    last, checkpoint = module.history[-1], torch.load(path, map_location="cpu", weights_only=True)
+    row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
+    if not (torch.isfinite(torch.tensor([row[task.monitor], row["val_loss"]])).all()):
+        raise ProtgraphError(
+            f"Training of {name!r} has no usable epoch: train_loss {last['train_loss']}, {task.monitor} "
+            f"{last[task.monitor]} on validation. If the loss is not finite, use a smaller lr. If the metric is "
+            "undefined, 'val' needs labels of both kinds."
+        )
+    module.model.load_state_dict({key.removeprefix("model."): value for key, value in checkpoint["state_dict"].items()})
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.barrier()  # the first process removes the file later
+    return {"row": row, "threshold": threshold}
