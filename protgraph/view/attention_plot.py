@@ -23,10 +23,10 @@ __all__ = ["draw_heads", "draw_overview", "file_name", "make_figure", "residue_t
 _DPI = 150
 _CONTACT = "#D55E00"  # Okabe & Ito 2008, color-blind safe
 _UNSEEN, _GRAY = "#E8E8E8", "#666666"
-_STEPS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
-_MOST_TICKS = 9
-_ABREAST = 8  # heads
-#: Inches of a heat map: so many residues to an inch, within these bounds.
+_TICK_STEPS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
+_MAX_TICKS = 9
+_MAX_HEADS_IN_ROW = 8  # of an overview; with more heads, its tables are below each other
+# Size of a heat map: residues per inch, and its bounds in inches.
 _PER_INCH, _SMALLEST, _LARGEST = 85, 2.6, 4.6
 
 
@@ -75,11 +75,11 @@ def draw_heads(
         image = panel.imshow(shown[number], norm=LogNorm(low, high), cmap="Blues", interpolation="nearest")
         _mark(panel, in_contact, side)
         panel.set_title(_headline(number, reports), fontsize=9)
-    for panel in (*axes[:, 0], *axes[-1]):
+    lowest = [axes[(len(shown) - 1 - column) // columns, column] for column in range(columns)]
+    for panel in (*axes[:, 0], *lowest):
         residue_ticks(panel, residues)
-    for column in range(columns):  # an empty last panel: labels are at the one above
-        last = axes[(len(shown) - 1 - column) // columns, column]
-        last.tick_params(labelbottom=True)
+    for panel in lowest:
+        panel.tick_params(labelbottom=True, labelrotation=90, axis="x")
     bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 4.0 / (rows * side)), aspect=25, pad=0.01)
     ticks = [m * 10.0**e for e in range(-4, 5) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
     bar.set_ticks(ticks, labels=[f"{t:g}" for t in ticks])
@@ -97,14 +97,14 @@ def draw_overview(path: str | Path, reports: Sequence[HeadReport], *, title: str
     layers = list(dict.fromkeys(r.layer for r in reports))
     heads = max(r.head for r in reports) + 1
     parts = [
-        ("r_contact", "correlation with contacts, corrected", 1.0),
-        ("p_at_l", f"contacts among the best L pairs ({_chance(reports)})", None),
+        ("r_contact", "correlation with contacts (APC)", 1.0),
+        ("p_at_l", f"precision of the top L pairs ({_chance(reports)})", None),
         ("r_separation", "rank correlation with separation", 1.0),
     ]
     tables = [(_table(reports, layers, heads, name), label, bound) for name, label, bound in parts]
     tables = [part for part in tables if not np.isnan(part[0]).all()]
     count, names = max(1, len(tables)), max(map(len, layers)) * 0.075
-    columns = count if heads <= _ABREAST else 1  # tables of many heads are below each other
+    columns = count if heads <= _MAX_HEADS_IN_ROW else 1
     rows = math.ceil(count / columns)
     figure = make_figure(names + columns * (0.42 * heads + 1.5) + 0.3, rows * (0.32 * len(layers) + 0.9) + 0.7)
     axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
@@ -129,12 +129,12 @@ def residue_ticks(axes: Axes, residues: Residues) -> None:
         axes.axhline(start - 0.5, color=_GRAY, linewidth=0.6)
         axes.axvline(start - 0.5, color=_GRAY, linewidth=0.6)
     ids = residues.ids
-    for step in _STEPS:
+    for step in _TICK_STEPS:
         places = np.flatnonzero((residues.res_id % step == 0) & (residues.ins_code == ""))
         if len(starts) > 1:
             near = np.abs(places[:, None] - starts).min(1, initial=len(chain)) if len(places) else places
-            places = np.union1d(starts, places[near > len(chain) / (2 * _MOST_TICKS)])
-        if len(places) <= max(_MOST_TICKS, len(starts)):
+            places = np.union1d(starts, places[near > len(chain) / (2 * _MAX_TICKS)])
+        if len(places) <= max(_MAX_TICKS, len(starts)):
             break
     places = places if len(places) else starts
     labels = [ids[i].removeprefix(":") for i in places]  # a chain without a name
@@ -161,9 +161,9 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 
 def _grid(count: int) -> tuple[int, int]:
-    """Return columns and rows: four columns, five for many heads."""
-    columns = min(count, 4 if count <= 12 else 5)
-    return columns, math.ceil(count / columns)
+    """Return columns and rows: at most four columns, five for many heads, in rows of similar length."""
+    rows = math.ceil(count / (4 if count <= 12 else 5))
+    return math.ceil(count / rows), rows
 
 
 def _range(shown: np.ndarray) -> tuple[float, float]:
@@ -197,16 +197,17 @@ def _legend(figure: Figure, in_contact: np.ndarray | None, attention: AttentionM
 
     shown = []
     if in_contact is not None:
-        shown.append(Patch(facecolor="none", edgecolor=_CONTACT, label="upper right: contacts, CB within 8 Å"))
+        label = "upper right: contacts, CB within 8 Å; r, P@L: agreement with them"
+        shown.append(Patch(facecolor="none", edgecolor=_CONTACT, label=label))
     if attention.visible is not None:
-        shown.append(Patch(facecolor=_UNSEEN, edgecolor="none", label="not visible"))
+        shown.append(Patch(facecolor=_UNSEEN, edgecolor="none", label="no attention: masked, or no edge"))
     if shown:
         figure.legend(handles=shown, loc="outside lower left", ncols=2, fontsize=8, frameon=False, handlelength=1.0)
 
 
 def _chance(reports: Sequence[HeadReport]) -> str:
     low, high = (f(r.prevalence for r in reports) for f in (min, max))
-    return f"by chance {low:.2f}" if high - low < 0.005 else f"by chance {low:.2f}–{high:.2f}"
+    return f"random: {low:.2f}" if high - low < 0.005 else f"random: {low:.2f}–{high:.2f}"
 
 
 def _table(reports: Sequence[HeadReport], layers: Sequence[str], heads: int, name: str) -> np.ndarray:

@@ -65,7 +65,7 @@ def write_molviewspec(scene: Scene, path: str | Path, *, source: FileContent) ->
         "root": tree,
         "metadata": {
             "version": "1",
-            "title": f"{scene.residues.name} by {scene.color.name}",
+            "title": f"{scene.residues.name}, colored by {scene.color.name}",
             "timestamp": datetime.now(UTC).isoformat(),
         },
     }

@@ -12,9 +12,10 @@ from protgraph.view.scene import EdgeSet, Scene
 
 __all__ = ["write_page"]
 
-# Okabe & Ito 2008, "Color universal design".
-_PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-_EYE = {"x": 1.1, "y": 1.1, "z": 0.6}  # closer than the default of plotly, (1.25, 1.25, 1.25)
+# Residues: Okabe & Ito 2008, "Color universal design". Edges: Tol 2021, "Colour schemes", muted, in other hues.
+_RESIDUE_PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+_EDGE_PALETTE = ("#CC6677", "#332288", "#999933", "#882255", "#44AA99", "#AA4499")
+_EYE = {"x": 0.95, "y": 0.95, "z": 0.55}  # closer than the default of plotly, (1.25, 1.25, 1.25)
 _WIDTHS = 4  # number of line widths: a plotly trace has one each
 _THINNEST, _THICKEST = 1.0, 6.0
 
@@ -32,7 +33,7 @@ def write_page(scene: Scene, path: str | Path) -> Path:
     blank = {"visible": False, "showspikes": False}
     space = {"xaxis": blank, "yaxis": blank, "zaxis": blank, "aspectmode": "data", "camera": {"eye": _EYE}}
     figure.update_layout(
-        title={"text": f"{scene.residues.name}, {len(scene.residues)} residues, by {scene.color.name}"},
+        title={"text": f"{scene.residues.name}, {len(scene.residues)} residues, colored by {scene.color.name}"},
         scene=space,
         legend={"x": 0, "y": 1, "itemsizing": "constant"},
         margin={"l": 0, "r": 0, "t": 40, "b": 0},
@@ -42,7 +43,7 @@ def write_page(scene: Scene, path: str | Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     config = {"displaylogo": False, "showSendToCloud": False, "plotlyServerURL": "", "responsive": True}
     page = figure.to_html(
-        include_plotlyjs=True, include_mathjax=False, full_html=True, config=config, default_height="92vh"
+        include_plotlyjs=True, include_mathjax=False, full_html=True, config=config, default_height="97vh"
     )
     path.write_text(page, encoding="utf-8")
     return path
@@ -66,7 +67,7 @@ def _line(go: Any, xyz: np.ndarray, **options: Any) -> Any:
 
 def _backbones(scene: Scene, go: Any) -> list[Any]:
     return [
-        _line(go, xyz, name=f"chain {name or 'blank'}", line={"color": "#999999", "width": 5}, opacity=0.7)
+        _line(go, xyz, name=f"chain {name or 'blank'}", line={"color": "#999999", "width": 5})
         for name, xyz in scene.traces.items()
     ]
 
@@ -79,7 +80,7 @@ def _nodes(scene: Scene, go: Any) -> list[Any]:
     if color.labels:
         rows = [(label, np.flatnonzero(color.values == i)) for i, label in enumerate(color.labels)]
         groups += [
-            (f"{color.name} {label}", members, {"color": _PALETTE[i % len(_PALETTE)]})
+            (f"{color.name} {label}", members, {"color": _RESIDUE_PALETTE[i % len(_RESIDUE_PALETTE)]})
             for i, (label, members) in enumerate(rows)
         ]
     else:
@@ -104,7 +105,7 @@ def _edges(scene: Scene, go: Any) -> list[Any]:
     """Return one line per edge kind and width; a kind is one item of the legend."""
     traces = []
     for i, edges in enumerate(scene.edges):
-        color = _PALETTE[(i + 1) % len(_PALETTE)]
+        color = _EDGE_PALETTE[i % len(_EDGE_PALETTE)]
         steps = _steps(edges)
         for step in sorted(set(steps.tolist())) or [0]:
             pairs = edges.pairs[steps == step]
@@ -114,7 +115,7 @@ def _edges(scene: Scene, go: Any) -> list[Any]:
             first = not any(t.legendgroup == edges.name for t in traces)
             traces.append(
                 _line(go, xyz, name=f"{edges.name} ({len(edges.pairs)})", legendgroup=edges.name, showlegend=first,
-                      line={"color": color, "width": width}, opacity=0.6)
+                      line={"color": color, "width": width}, opacity=0.5)
             )  # fmt: skip
     return traces
 

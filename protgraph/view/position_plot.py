@@ -22,7 +22,7 @@ __all__ = ["draw_positions", "position_codes", "similarity"]
 _HEADLINE = {
     "sinusoidal": "sinusoidal: added to features",
     "learned": "learned: added to features",
-    "rotary": "rotary: cosines of the angles that channels are turned by",
+    "rotary": "rotary: cosines of the rotation angles of channel pairs",
     "offset": "offset bias: added to logits",
 }
 
