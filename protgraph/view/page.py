@@ -43,7 +43,7 @@ def write_page(scene: Scene, path: str | Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     config = {"displaylogo": False, "showSendToCloud": False, "plotlyServerURL": "", "responsive": True}
     page = figure.to_html(
-        include_plotlyjs=True, include_mathjax=False, full_html=True, config=config, default_height="97vh"
+        include_plotlyjs=True, include_mathjax=False, full_html=True, config=config, default_height="92vh"
     )
     path.write_text(page, encoding="utf-8")
     return path
