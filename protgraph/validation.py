@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from protgraph.errors import OptionError, ProtgraphError, suggest
 
-__all__ = ["check_value", "describe_errors", "unknown_name"]
+__all__ = ["check_choice", "check_value", "describe_errors", "unknown_name"]
 
 #: Error type of pydantic → allowed value, in the words of TOML.
 _ALLOWED = {
@@ -96,3 +96,18 @@ def check_value(value: object, annotation: Any, *, path: str, error: type[Protgr
         items = e.errors(include_url=False)
         loc = items[0]["loc"] if len({item["loc"] for item in items}) == 1 else ()  # several: members of a union
         raise error(_wrong_value(_path([path, *loc]), items)) from e
+
+
+def check_choice(option: str, value: str, allowed: Sequence[str]) -> str:
+    """Return ``value`` if it is allowed.
+
+    Raises
+    ------
+    OptionError
+        If it is not; the message lists the allowed values.
+    """
+    if value not in allowed:
+        raise OptionError(
+            f"{option}={value!r} is not one of {', '.join(map(repr, allowed))}.{suggest(str(value), allowed)}"
+        )
+    return value

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from protgraph import Edges, FieldSpec, GraphLayer
 from protgraph.data import Conformity
 from protgraph.errors import WiringError
-from protgraph.nn import check_choice
+from protgraph.validation import check_choice
 
 __all__ = ["GearNet", "GearNetEdge"]
 ENTRY_POINTS = {"protgraph.layers": {"gearnet": "GearNet", "gearnet_edge": "GearNetEdge"}}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, linear
 
-from protgraph.nn import activation, check_choice
+from protgraph.nn import activation
+from protgraph.validation import check_choice
 
 __all__ = ["RelationalConv", "apply_batch_norm"]
 

@@ -14,9 +14,9 @@ from protgraph.nn.dot_product_attention import DotProductAttention
 from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 from protgraph.nn.kv_cache import KVCache
-from protgraph.nn.mlp import activation, check_choice, split_heads
+from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer, Head
-from protgraph.nn.multihead import LearnedQueries, MultiHeadAttention
+from protgraph.nn.multihead import LearnedQueries, MultiHeadAttention, split_heads
 from protgraph.nn.node_update import NodeUpdate
 from protgraph.nn.positional_encoding import (
     LearnedPositions,
@@ -53,7 +53,6 @@ __all__ = [
     "ScalarVectorNorm",
     "ScalarVectorWidths",
     "activation",
-    "check_choice",
     "filtered_sum",
     "invariant_width",
     "invariants",

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, check_choice
+from protgraph.nn.mlp import activation
+from protgraph.validation import check_choice
 
 __all__ = ["GVP", "ScalarVector", "ScalarVectorDropout", "ScalarVectorNorm", "ScalarVectorWidths", "vector_norms"]
 
@@ -75,7 +76,7 @@ class GVP(nn.Module):
 
     Parameters
     ----------
-    wide, narrow : ScalarVectorWidths
+    width_in, width_out : ScalarVectorWidths
         Input and output widths; both have vectors.
     act : str
         Activation function of s'; "none" also removes the gate "norm".
@@ -93,15 +94,20 @@ class GVP(nn.Module):
     """
 
     def __init__(
-        self, wide: ScalarVectorWidths, narrow: ScalarVectorWidths, *, act: str = "relu", gate: str = "scalar"
+        self,
+        width_in: ScalarVectorWidths,
+        width_out: ScalarVectorWidths,
+        *,
+        act: str = "relu",
+        gate: str = "scalar",
     ) -> None:
         super().__init__()
-        hidden = max(wide.vectors, narrow.vectors)
-        self.wh = nn.Linear(wide.vectors, hidden, bias=False)
-        self.ws = nn.Linear(wide.scalars + hidden, narrow.scalars)
-        self.wv = nn.Linear(hidden, narrow.vectors, bias=False)
+        hidden = max(width_in.vectors, width_out.vectors)
+        self.wh = nn.Linear(width_in.vectors, hidden, bias=False)
+        self.ws = nn.Linear(width_in.scalars + hidden, width_out.scalars)
+        self.wv = nn.Linear(hidden, width_out.vectors, bias=False)
         by_scalars = check_choice("gate", gate, ("norm", "scalar")) == "scalar"
-        self.wsv = nn.Linear(narrow.scalars, narrow.vectors) if by_scalars else None
+        self.wsv = nn.Linear(width_out.scalars, width_out.vectors) if by_scalars else None
         self.act = activation(act, inplace=self.wsv is None)  # the gradient of the scalar gate needs s' unchanged
         self.is_linear = act == "none"
 

@@ -1,4 +1,4 @@
-"""Multi-layer perceptron, activations by name, and checks of options that layers share.
+"""Multi-layer perceptron, activations by name, and linear maps of gates.
 
 Not ``torch_geometric.nn.MLP``: it adds batch normalization by default, which makes a protein's output depend on the
 other proteins of its batch, and has other parameter names (PyG 2.8.1, 2026-11-22).
@@ -11,9 +11,9 @@ from itertools import pairwise
 
 from torch import nn
 
-from protgraph.errors import OptionError, suggest
+from protgraph.validation import check_choice
 
-__all__ = ["activation", "mlp", "check_choice", "split_heads"]
+__all__ = ["activation", "gate_linear", "mlp"]
 
 _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "none": nn.Identity,
@@ -25,21 +25,6 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "silu": nn.SiLU,
     "tanh": nn.Tanh,
 }
-
-
-def check_choice(option: str, value: str, allowed: Sequence[str]) -> str:
-    """Return ``value`` if it is allowed.
-
-    Raises
-    ------
-    OptionError
-        If it is not; the message lists the allowed values.
-    """
-    if value not in allowed:
-        raise OptionError(
-            f"{option}={value!r} is not one of {', '.join(map(repr, allowed))}.{suggest(str(value), allowed)}"
-        )
-    return value
 
 
 def activation(name: str, *, inplace: bool = False) -> nn.Module:
@@ -55,19 +40,6 @@ def activation(name: str, *, inplace: bool = False) -> nn.Module:
     if inplace and isinstance(module, nn.ReLU | nn.LeakyReLU):
         module.inplace = True
     return module
-
-
-def split_heads(dim: int, heads: int) -> int:
-    """Return the channels per head, ``dim / heads``.
-
-    Raises
-    ------
-    OptionError
-        If ``dim`` is not a multiple of ``heads``.
-    """
-    if heads < 1 or dim % heads:
-        raise OptionError(f"dim={dim} is not a multiple of heads={heads}: each head takes dim / heads channels.")
-    return dim // heads
 
 
 def mlp(widths: Sequence[int], *, act: str = "relu", dropout: float = 0.0) -> nn.Sequential:
@@ -88,6 +60,19 @@ def mlp(widths: Sequence[int], *, act: str = "relu", dropout: float = 0.0) -> nn
     3
     """
     parts: list[nn.Module] = [nn.Linear(widths[0], widths[1])]
-    for wide, narrow in pairwise(widths[1:]):
-        parts += [activation(act), nn.Dropout(dropout), nn.Linear(wide, narrow)]
+    for width_in, width_out in pairwise(widths[1:]):
+        parts += [activation(act), nn.Dropout(dropout), nn.Linear(width_in, width_out)]
     return nn.Sequential(*parts)
+
+
+def gate_linear(width: int, dim: int) -> nn.Linear:
+    """Build the linear map of a sigmoid gate, with weights 0 and biases 1: gates start at sigmoid(1), as in AlphaFold.
+
+    References
+    ----------
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, sec. 1.11.4.
+    """
+    linear = nn.Linear(width, dim)
+    nn.init.zeros_(linear.weight)
+    nn.init.ones_(linear.bias)
+    return linear

@@ -48,6 +48,8 @@ class GraphLayer(nn.Module, ABC):
         Numbers of nodes that the layer adds before and after those of each protein, e.g. ``<cls>`` and ``<eos>``.
     out : dict of str to FieldSpec
         The declared outputs.
+    conformity : Conformity, optional
+        Test inputs and expected failures for :mod:`protgraph.testing`.
 
     Examples
     --------
@@ -78,13 +80,15 @@ class GraphLayer(nn.Module, ABC):
         self.out: dict[str, FieldSpec] = {}
 
     def scalar_width(self, name: str) -> int:
-        """Return the width of a field that must be rotation-invariant.
+        """Return the width of a field that must be rotation-invariant; 0 for an optional field that is not wired.
 
         Raises
         ------
         WiringError
             If the field has vectors or higher degrees.
         """
+        if name in self.optional and name not in self.fields:
+            return 0
         spec = self.fields[name]
         if not spec.is_scalar:
             raise WiringError(
@@ -92,6 +96,19 @@ class GraphLayer(nn.Module, ABC):
                 "components breaks rotation equivariance. Add a layer 'invariants' before."
             )
         return spec.dim
+
+    def common_level(self) -> str:
+        """Return the level of all wired fields, e.g. "node".
+
+        Raises
+        ------
+        WiringError
+            If there are none, or they have different levels.
+        """
+        levels = {name: spec.level for name, spec in self.fields.items()}
+        if len(set(levels.values())) != 1:
+            raise WiringError(f"{type(self).__name__} reads {levels}. It needs one or more fields of one level.")
+        return next(iter(levels.values()))
 
     def declare(self, **irreps: str | FieldSpec) -> None:
         """Declare the outputs: irreps, or a whole spec for anything but a plain node field.
@@ -105,10 +122,8 @@ class GraphLayer(nn.Module, ABC):
             if isinstance(declared, FieldSpec):
                 spec = declared
             else:
-                level = self.fields[name].level if name in self.fields else "node"
-                if name not in self.fields and is_registered(name):
-                    level = field(name).level
-                spec = FieldSpec(name, level, declared)
+                known = self.fields.get(name) or (field(name) if is_registered(name) else None)
+                spec = FieldSpec(name, known.level if known else "node", declared)
             self.out[name] = spec.as_(name, chiral=spec.chiral or chiral)
 
     @abstractmethod

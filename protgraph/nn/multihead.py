@@ -7,16 +7,18 @@ residues (torch 2.13, one thread, width 128, 8 heads, 2026-11-22).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, PairTerm, pair_term
 from protgraph.nn.kv_cache import KVCache, next_position_index
-from protgraph.nn.mlp import check_choice, split_heads
+from protgraph.nn.mlp import gate_linear
 from protgraph.nn.positional_encoding import (
     CHAINS_IN_ORDER,
     OffsetBias,
@@ -26,8 +28,9 @@ from protgraph.nn.positional_encoding import (
     rotate,
 )
 from protgraph.ops import Proteins
+from protgraph.validation import check_choice
 
-__all__ = ["CAUSAL", "LearnedQueries", "MultiHeadAttention"]
+__all__ = ["CAUSAL", "LearnedQueries", "MultiHeadAttention", "split_heads"]
 
 #: Expected failure of causal layers in the conformity suite.
 CAUSAL = {"node_order": "causal: a node depends on earlier nodes only, so the order of nodes is an input"}
@@ -79,6 +82,7 @@ class MultiHeadAttention(nn.Module):
     """
 
     optional: ClassVar[tuple[str, ...]] = ("context", "seq_pos", "chain", "pair", "edges", "edge_attr", "mask")
+    conformity = Conformity(inputs={"mask": FieldSpec("mask", "node", "1x0e", "bool", shape=())})
 
     def __init__(
         self,
@@ -94,16 +98,13 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        _check(fields, position)
+        _check_wiring(fields, position)
         self.heads, channels = heads, split_heads(dim, heads)
         self.query = nn.Linear(width, dim, bias=bias)
         context = fields["context"].dim if "context" in fields else width
         self.key_value = nn.Linear(context, 2 * dim, bias=bias)
         self.out = nn.Linear(dim, dim)
-        self.gate = nn.Linear(width, dim) if gate else None
-        if self.gate is not None:  # gates start at sigmoid(1), as in AlphaFold
-            nn.init.zeros_(self.gate.weight)
-            nn.init.ones_(self.gate.bias)
+        self.gate = gate_linear(width, dim) if gate else None
         # No biases below: the softmax cancels constants over j.
         self.pair = nn.Linear(fields["pair"].dim, heads, bias=False) if "pair" in fields else None
         self.edge = nn.Parameter(torch.zeros(heads, 1)) if "edges" in fields else None
@@ -115,7 +116,8 @@ class MultiHeadAttention(nn.Module):
             raise OptionError(f"dim={dim}, heads={heads}: rotary positions need even dim / heads, not {channels}.")
         self.mask_level = fields["mask"].level if "mask" in fields else None
         self.attention = DotProductAttention(causal=causal, dropout=dropout)
-        self.expected_failures = CAUSAL if causal else CHAINS_IN_ORDER if self.rotary and "chain" in fields else {}
+        failures = CAUSAL if causal else CHAINS_IN_ORDER if self.rotary and "chain" in fields else {}
+        self.conformity = replace(self.conformity, expected_failures=failures)
 
     def forward(self, h: Tensor, f: Mapping[str, Any]) -> Tensor:
         """Attend: ``(N, width)`` to ``(N, dim)``; ``f`` holds ``proteins`` and the optional fields."""
@@ -208,6 +210,19 @@ class MultiHeadAttention(nn.Module):
         return terms
 
 
+def split_heads(dim: int, heads: int) -> int:
+    """Return the channels per head, ``dim / heads``.
+
+    Raises
+    ------
+    OptionError
+        If ``dim`` is not a multiple of ``heads``.
+    """
+    if heads < 1 or dim % heads:
+        raise OptionError(f"dim={dim} is not a multiple of heads={heads}: each head takes dim / heads channels.")
+    return dim // heads
+
+
 class LearnedQueries(nn.Module):
     """Attention pooling of each protein by Q learned queries.
 
@@ -243,7 +258,7 @@ class LearnedQueries(nn.Module):
         return self.out(self.attention(q, k, v, of_queries, keys=proteins).view(b, -1))
 
 
-def _check(fields: Mapping[str, FieldSpec], position: str | None) -> None:
+def _check_wiring(fields: Mapping[str, FieldSpec], position: str | None) -> None:
     for name in ("context", "pair", "edge_attr"):
         if name in fields and not fields[name].is_scalar:
             raise WiringError(f"attention reads {name!r} as scalars, but it is {fields[name].irreps}")

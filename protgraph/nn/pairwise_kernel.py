@@ -13,9 +13,9 @@ import torch
 from e3nn import o3
 from torch import Tensor, nn
 
-from protgraph.nn.mlp import check_choice
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
 from protgraph.ops import Edges
+from protgraph.validation import check_choice
 
 __all__ = ["PairwiseKernel", "RadialNets"]
 

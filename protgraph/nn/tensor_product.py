@@ -20,6 +20,7 @@ from torch.nn.functional import linear as linear_map
 
 from protgraph.errors import MissingExtraError, OptionError
 from protgraph.ops import Edges
+from protgraph.validation import check_choice
 
 __all__ = ["ChannelwiseProduct", "TensorProductPath", "TensorProductBackend", "neighbor_sum"]
 
@@ -74,8 +75,7 @@ class ChannelwiseProduct(nn.Module):
         backend: TensorProductBackend = "e3nn",
     ) -> None:
         super().__init__()
-        if backend not in ("e3nn", "cuequivariance"):
-            raise OptionError(f"backend={backend!r} is not one of 'e3nn', 'cuequivariance'.")
+        check_choice("backend", backend, ("e3nn", "cuequivariance"))
         self.irreps_in, self.irreps_out = o3.Irreps(irreps_in), o3.Irreps(irreps_out)
         self.irreps_sh = o3.Irreps.spherical_harmonics(lmax)
         self.paths: list[TensorProductPath] = []
@@ -96,7 +96,7 @@ class ChannelwiseProduct(nn.Module):
                 raise OptionError(f"{self.irreps_in} ⊗ {self.irreps_sh} contains no {ir}. Increase lmax={lmax}.")
         # Neither parameter nor buffer, so that conversions of the module to float32 lose no precision.
         self._exact = self._coupling = torch.cat(tensors, 1)
-        self._peer = _CuEquivariance(self) if backend == "cuequivariance" else None
+        self._cuequivariance = _CuEquivariance(self) if backend == "cuequivariance" else None
 
     @property
     def weight_numel(self) -> int:
@@ -143,9 +143,9 @@ class ChannelwiseProduct(nn.Module):
         blocks = h.split([block.dim for block in self.irreps_in], 1)
         shaped = [x.unflatten(1, (mul, ir.dim)).mT for x, (mul, ir) in zip(blocks, self.irreps_in, strict=True)]
         sources = [edges.source(x) for x in shaped]  # (E, 2l+1, U)
-        if self._peer is not None:
+        if self._cuequivariance is not None:
             weight = None if weights is None else torch.cat(list(weights), 1)
-            yield from ((z, None) for z in self._peer(sources, harmonics, weight))
+            yield from ((z, None) for z in self._cuequivariance(sources, harmonics, weight))
             return
         if self._coupling.dtype != h.dtype or self._coupling.device != h.device:
             self._coupling = self._exact.to(h)
@@ -195,7 +195,7 @@ def neighbor_sum(edges: Edges, x: Tensor, c: Tensor | None, weight: Tensor | Non
 class _CuEquivariance(nn.Module):
     """The product as a segmented polynomial of cuEquivariance, with the same coefficients and memory layout."""
 
-    def __init__(self, ours: ChannelwiseProduct) -> None:
+    def __init__(self, product: ChannelwiseProduct) -> None:
         super().__init__()
         if not all(map(importlib.util.find_spec, ("cuequivariance", "cuequivariance_torch"))):
             raise MissingExtraError(
@@ -204,18 +204,18 @@ class _CuEquivariance(nn.Module):
         import cuequivariance as cue
 
         polynomial = cue.SegmentedTensorProduct.from_subscripts("u,iu,j,ku+ijk")
-        for mul, ir in ours.irreps_in:
+        for mul, ir in product.irreps_in:
             polynomial.add_segment(1, (ir.dim, mul))
-        for _, ir in ours.irreps_sh:
+        for _, ir in product.irreps_sh:
             polynomial.add_segment(2, (ir.dim,))
-        self.shapes = [(ours.irreps_out[p.o].ir.dim, p.channels) for p in ours.paths]
-        for p, (dim, mul) in zip(ours.paths, self.shapes, strict=True):
-            exact = ours._exact[ours.irreps_sh.slices()[p.s], p.columns].unflatten(1, (-1, dim)).transpose(0, 1)
+        self.shapes = [(product.irreps_out[p.o].ir.dim, p.channels) for p in product.paths]
+        for p, (dim, mul) in zip(product.paths, self.shapes, strict=True):
+            exact = product._exact[product.irreps_sh.slices()[p.s], p.columns].unflatten(1, (-1, dim)).transpose(0, 1)
             segments = polynomial.add_segment(0, (mul,)), polynomial.add_segment(3, (dim, mul))
             polynomial.add_path(segments[0], p.i, p.s, segments[1], c=exact.numpy())
         # CUDA kernels require segments of equal width.
         polynomial = polynomial.flatten_coefficient_modes().split_mode(
-            "u", math.gcd(*(mul for mul, _ in ours.irreps_in))
+            "u", math.gcd(*(mul for mul, _ in product.irreps_in))
         )
         self._polynomial = cue.SegmentedPolynomial.eval_last_operand(polynomial)
         self._compiled: dict[str, Any] = {}

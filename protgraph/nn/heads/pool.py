@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from protgraph.nn.mlp import check_choice
 from protgraph.nn.multihead import LearnedQueries
 from protgraph.ops import Proteins
+from protgraph.validation import check_choice
 
 __all__ = ["Pool"]
 

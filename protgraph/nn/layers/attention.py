@@ -8,17 +8,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.kv_cache import KVCache
-from protgraph.nn.mlp import split_heads
+from protgraph.nn.mlp import gate_linear
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.multihead import MultiHeadAttention
+from protgraph.nn.multihead import MultiHeadAttention, split_heads
 
 __all__ = ["Attention", "GlobalAttention"]
 ENTRY_POINTS = {"protgraph.layers": {"attention": "Attention", "global_attention": "GlobalAttention"}}
-
-_MASK = FieldSpec("mask", "node", "1x0e", "bool", shape=())
 
 
 class Attention(GraphLayer):
@@ -62,7 +59,7 @@ class Attention(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
     optional: ClassVar[tuple[str, ...]] = MultiHeadAttention.optional
     writes: ClassVar[tuple[str, ...]] = ("h",)
-    conformity = Conformity(inputs={"mask": _MASK})
+    conformity = MultiHeadAttention.conformity
 
     def __init__(
         self,
@@ -82,7 +79,7 @@ class Attention(GraphLayer):
             fields, width, dim=dim, heads=heads, position=position, gate=gate, causal=causal, bias=bias, dropout=dropout
         )
         self.declare(h=f"{dim}x0e")
-        self.conformity = Conformity(inputs={"mask": _MASK}, expected_failures=self.attention.expected_failures)
+        self.conformity = self.attention.conformity
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"h": self.attention(f["h"], f)}
@@ -130,10 +127,8 @@ class GlobalAttention(GraphLayer):
         self.linear_q = nn.Linear(width, dim, bias=False)
         self.linear_k = nn.Linear(width, channels, bias=False)
         self.linear_v = nn.Linear(width, channels, bias=False)
-        self.linear_g = nn.Linear(width, dim)
+        self.linear_g = gate_linear(width, dim)
         self.linear_o = nn.Linear(dim, dim)
-        nn.init.zeros_(self.linear_g.weight)
-        nn.init.ones_(self.linear_g.bias)
         self.declare(h=f"{dim}x0e")
 
     @classmethod

@@ -11,9 +11,10 @@ from torch.nn.functional import linear
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, check_choice
+from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
 from protgraph.ops import Edges
+from protgraph.validation import check_choice
 
 __all__ = ["EGNN"]
 ENTRY_POINTS = {"protgraph.layers": {"egnn": "EGNN"}}
@@ -83,7 +84,7 @@ class EGNN(GraphLayer):
         scale: float = 1.0,
     ) -> None:
         super().__init__(fields)
-        width, edge_width = self.scalar_width("h"), self.scalar_width("edge_attr") if "edge_attr" in fields else 0
+        width, edge_width = self.scalar_width("h"), self.scalar_width("edge_attr")
         dim = dim or width
         hidden = hidden or dim
         if residual and width != dim:

@@ -46,16 +46,14 @@ class Embed(GraphLayer):
             raise WiringError(
                 "embed reads no fields. Wire some, e.g. component('embed', reads=['aatype', 'dihedral'])."
             )
-        levels = {spec.level for spec in fields.values()}
-        if len(levels) > 1:
-            raise WiringError(f"embed reads fields of different levels: { {n: s.level for n, s in fields.items()} }")
+        level = self.common_level()
         for name, spec in fields.items():
             _check(name, spec)
         self.tables = nn.ModuleDict({n: nn.Embedding(s.classes, dim) for n, s in fields.items() if s.is_category})
         self.real = {n: s.o3.dim for n, s in fields.items() if not s.is_category}
         width = sum(self.real.values())
         self.linear = nn.Linear(width, dim) if width else None
-        self.declare(h=FieldSpec("h", levels.pop(), f"{dim}x0e"))
+        self.declare(h=FieldSpec("h", level, f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         parts = [table(f[name]) for name, table in self.tables.items()]

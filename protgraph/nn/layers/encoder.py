@@ -13,10 +13,10 @@ from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START,
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
-from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, LearnedPositions, PositionCode, position_index, sinusoid
 from protgraph.ops import Proteins
+from protgraph.validation import check_choice
 
 __all__ = ["Encoder"]
 ENTRY_POINTS = {"protgraph.layers": {"encoder": "Encoder"}}

@@ -16,8 +16,8 @@ from torch.nn.functional import leaky_relu
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
 from protgraph.nn.attention_recorder import AttentionMixin, EdgeWeights
-from protgraph.nn.mlp import split_heads
 from protgraph.nn.module import GraphLayer
+from protgraph.nn.multihead import split_heads
 from protgraph.ops import Edges
 
 __all__ = ["GAT"]
@@ -83,7 +83,7 @@ class GAT(GraphLayer, AttentionMixin):
         super().__init__(fields)
         if version not in (1, 2):
             raise OptionError(f"version={version!r} is not 1 (Veličković et al. 2018) or 2 (Brody et al. 2022).")
-        width, edge_width = self.scalar_width("h"), self.scalar_width("edge_attr") if "edge_attr" in fields else 0
+        width, edge_width = self.scalar_width("h"), self.scalar_width("edge_attr")
         channels = split_heads(dim, heads) if concat else dim
         score = _ScoreV1 if version == 1 else _ScoreV2
         self.score = score(width, edge_width, heads, channels, negative_slope)

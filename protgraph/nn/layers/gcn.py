@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.ops import Edges
+from protgraph.validation import check_choice
 
 __all__ = ["GCN"]
 ENTRY_POINTS = {"protgraph.layers": {"gcn": "GCN"}}

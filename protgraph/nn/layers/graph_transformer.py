@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.attention_recorder import AttentionMixin, EdgeWeights
-from protgraph.nn.mlp import split_heads
 from protgraph.nn.module import GraphLayer
+from protgraph.nn.multihead import split_heads
 
 __all__ = ["GraphTransformer"]
 ENTRY_POINTS = {"protgraph.layers": {"graph_transformer": "GraphTransformer"}}

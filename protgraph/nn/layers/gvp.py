@@ -25,7 +25,7 @@ from protgraph.ops import Edges
 __all__ = ["GVPConv", "GVPLayer"]
 ENTRY_POINTS = {"protgraph.layers": {"gvp": "GVPLayer", "gvp_conv": "GVPConv"}}
 
-PART = 4096  # edges per chunk on CPU: 4096 × (128 + 3 × 16) float32 are 3 MB
+_PART = 4096  # edges per chunk on CPU: 4096 × (128 + 3 × 16) float32 are 3 MB
 
 
 class GVPLayer(GraphLayer):
@@ -70,9 +70,7 @@ class GVPLayer(GraphLayer):
         norm: bool = True,
     ) -> None:
         super().__init__(fields)
-        levels = {spec.level for spec in fields.values()}
-        if len(levels) != 1:
-            raise WiringError(f"gvp reads fields of one level; got { {n: s.level for n, s in fields.items()} }.")
+        level = self.common_level()
         for name, spec in fields.items():
             if spec.irreps in ("point", "index", "object") or spec.is_category:
                 raise WiringError(f"gvp reads {name!r}, which has no real features. Add a layer 'embed' before.")
@@ -80,7 +78,7 @@ class GVPLayer(GraphLayer):
                 raise WiringError(f"gvp reads {name!r} as scalars and vectors, but it is {spec.irreps}.")
         of = [block for spec in fields.values() for block in spec.o3]
         widths_in = ScalarVectorWidths(sum(b.mul for b in of if b.ir.l == 0), sum(b.mul for b in of if b.ir.l == 1))
-        out = FieldSpec("h", levels.pop(), irreps, chiral=any(str(b.ir) == "0o" for b in of))
+        out = FieldSpec("h", level, irreps, chiral=any(str(b.ir) == "0o" for b in of))
         widths_out = ScalarVectorWidths.of(out, "gvp")
         if not (widths_in.scalars and widths_in.vectors and widths_out.vectors):
             raise WiringError(
@@ -91,7 +89,6 @@ class GVPLayer(GraphLayer):
         self.declare(h=out.as_("h", irreps=widths_out.irreps))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """``h`` (N, irreps)."""
         s, v = [], []
         for name, spec in self.fields.items():
             parts = f[name].flatten(1).to(self.gvp.ws.weight.dtype).split([b.dim for b in spec.o3], 1)
@@ -145,10 +142,7 @@ class GVPConv(GraphLayer):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields)
-        self.node, self.edge = (
-            ScalarVectorWidths.of(fields["h"], "gvp_conv"),
-            ScalarVectorWidths.of(fields["edge_attr"], "gvp_conv"),
-        )
+        self.node, self.edge = (ScalarVectorWidths.of(fields[name], "gvp_conv") for name in ("h", "edge_attr"))
         n, e = self.node, self.edge
         if depth < 2 or not n.vectors:
             raise OptionError(f"gvp_conv: depth={depth}, h of {n.irreps}. It needs depth ≥ 2 and vectors in h.")
@@ -187,7 +181,6 @@ class GVPConv(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """``h`` (N, Sx0e+Vx1o)."""
         h, e = ScalarVector.unpack(f["h"], self.node), ScalarVector.unpack(f["edge_attr"], self.edge)
         h = self.norms[0](h + self.dropout(self._mean_message(h, e, f["edges"])))  # eqs. 1, 2
         h = self.norms[1](h + self.dropout(self.feed_forward(h)))  # eqs. 3, 4
@@ -195,20 +188,22 @@ class GVPConv(GraphLayer):
 
     def _mean_message(self, h: ScalarVector, e: ScalarVector, edges: Edges) -> ScalarVector:
         """Compute ``mean_j M(h_j, e_ij, h_i)``: the linear parts on all edges at once, the rest in chunks."""
-        (s, v), gvp = self.node, self.first
-        # The first GVP reads [h_j, e_ij, h_i]; its matrices are taken apart.
-        source, edge, target = gvp.wh.weight.split([v, self.edge.vectors, v], 1)
+        node, gvp = self.node, self.first
+        # The first GVP reads [h_j, e_ij, h_i]; its matrices are split.
+        source, edge, target = gvp.wh.weight.split([node.vectors, self.edge.vectors, node.vectors], 1)
         of_edge = linear(e.v, edge).flatten(1) if self.edge.vectors else None  # (E, 3 h)
         vh = edges.pair_sum(linear(h.v, target).flatten(1), linear(h.v, source).flatten(1), of_edge)
-        source, edge, target, length = gvp.ws.weight.split([s, self.edge.scalars, s, gvp.wh.out_features], 1)
+        widths = [node.scalars, self.edge.scalars, node.scalars, gvp.wh.out_features]
+        source, edge, target, length = gvp.ws.weight.split(widths, 1)
         pair = edges.pair_sum(linear(h.s, target, gvp.ws.bias), linear(h.s, source))  # (E, S)
         of_edge = torch.cat([edge, length], 1)
         means = []
         for mean, of_pair, v, s in _parts(edges, pair, vh.unflatten(1, (3, -1)), e.s):
             x = gvp.finish(of_pair + linear(torch.cat([s, vector_norms(v)], 1), of_edge), v)
             means.append(self._last(self.middle(x), mean))
-        some = edges.count.clamp(max=1).to(pair.dtype).unsqueeze(1)
-        return ScalarVector(torch.cat([m.s for m in means]) + some * self.last.ws.bias, torch.cat([m.v for m in means]))
+        has_neighbors = edges.count.clamp(max=1).to(pair.dtype).unsqueeze(1)  # (N, 1)
+        s = torch.cat([m.s for m in means]) + has_neighbors * self.last.ws.bias  # (N, S)
+        return ScalarVector(s, torch.cat([m.v for m in means]))
 
     def _last(self, m: ScalarVector, mean: Callable[[Tensor], Tensor]) -> ScalarVector:
         """Compute the mean over neighbors of a GVP without activation, except for the bias of its scalars."""
@@ -230,6 +225,6 @@ def _parts(edges: Edges, *values: Tensor) -> Iterator[tuple[Callable[[Tensor], T
     if edges.device.type != "cpu" or not edges.degree or not edges.num_nodes:
         yield edges.mean, *values
         return
-    nodes = max(1, PART // edges.degree)
+    nodes = max(1, _PART // edges.degree)
     for part in zip(*(x.split(nodes * edges.degree) for x in values), strict=True):
         yield lambda x: x.unflatten(0, (-1, edges.degree)).mean(1), *part

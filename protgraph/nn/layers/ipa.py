@@ -13,8 +13,8 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.layers.backbone_frames import rigid_irreps
-from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
+from protgraph.validation import check_choice
 
 __all__ = ["IPA"]
 ENTRY_POINTS = {"protgraph.layers": {"ipa": "IPA"}}

@@ -49,18 +49,14 @@ class IrrepsLinear(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, irreps: str = "64x0e+16x1o") -> None:
         super().__init__(fields)
-        levels = {spec.level for spec in fields.values()}
-        if len(levels) != 1:
-            raise WiringError(
-                f"irreps_linear reads fields of one level; got { {n: s.level for n, s in fields.items()} }"
-            )
+        level = self.common_level()
         unfit = [n for n, s in fields.items() if s.is_category]
         if unfit:
             raise WiringError(f"irreps_linear reads {unfit[0]!r}, a category. Add a layer 'embed' before.")
         self.irreps_in = sum((spec.o3 for spec in fields.values()), o3.Irreps())
         self.irreps_out = o3.Irreps(irreps).simplify()
         self.maps = nn.ModuleList(self._map(mul, ir) for mul, ir in self.irreps_out)
-        self.declare(h=FieldSpec("h", levels.pop(), str(self.irreps_out)))
+        self.declare(h=FieldSpec("h", level, str(self.irreps_out)))
 
     def _map(self, mul: int, ir: o3.Irrep) -> nn.Linear:
         channels = self.irreps_in.count(ir)
@@ -71,7 +67,6 @@ class IrrepsLinear(GraphLayer):
         return nn.Linear(channels, mul, bias=ir == o3.Irrep("0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """``h`` (N, irreps)."""
         x = torch.cat([f[name].flatten(1).to(self.maps[0].weight.dtype) for name in self.fields], 1)
         parts = list(zip(x.split([block.dim for block in self.irreps_in], 1), self.irreps_in, strict=True))
         out = []
@@ -120,7 +115,6 @@ class IrrepsNorm(GraphLayer):
         self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """``h`` (N, irreps)."""
         parts = f["h"].flatten(1).split([block.dim for block in self.irreps], 1)
         return {"h": torch.cat([norm(x) for norm, x in zip(self.blocks, parts, strict=True)], 1)}
 

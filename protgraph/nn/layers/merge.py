@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, check_choice
+from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
+from protgraph.validation import check_choice
 
 __all__ = ["GRU", "Add", "Concat", "Residual"]
 ENTRY_POINTS = {"protgraph.layers": {"add": "Add", "concat": "Concat", "gru": "GRU", "residual": "Residual"}}
@@ -47,7 +48,12 @@ class Residual(GraphLayer):
         self, fields: Mapping[str, FieldSpec], *, act: str = "relu", dropout: float = 0.0, norm: str = "layer"
     ) -> None:
         super().__init__(fields)
-        width = _equal_widths(self)
+        width, update_width = self.scalar_width("h"), self.scalar_width("update")
+        if width != update_width:
+            raise WiringError(
+                f"residual cannot add update of width {update_width} to h of width {width}. Give the layer that writes "
+                f"update dim={width}, or add a layer 'linear'."
+            )
         self.act, self.dropout = activation(act), nn.Dropout(dropout)
         self.norm = nn.LayerNorm(width) if check_choice("norm", norm, ("layer", "none")) == "layer" else nn.Identity()
         self.declare(h=f"{width}x0e")
@@ -104,7 +110,7 @@ class Add(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
         super().__init__(fields)
-        spec = _common(self)
+        spec = _common_spec(self)
         unequal = [n for n, s in fields.items() if s.o3.simplify() != spec.o3.simplify()]
         if unequal:
             raise WiringError(f"add reads { {n: s.irreps for n, s in fields.items()} }. They must have equal irreps.")
@@ -133,24 +139,14 @@ class Concat(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
         super().__init__(fields)
-        spec = _common(self)
+        spec = _common_spec(self)
         self.declare(h=FieldSpec("h", spec.level, "+".join(s.irreps for s in fields.values()), chiral=spec.chiral))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {"h": torch.cat([f[name].flatten(1) for name in self.fields], 1)}
 
 
-def _equal_widths(layer: Residual) -> int:
-    widths = {name: layer.scalar_width(name) for name in layer.reads}
-    if widths["h"] != widths["update"]:
-        raise WiringError(
-            f"residual cannot add update of width {widths['update']} to h of width {widths['h']}. Give the layer that "
-            f"writes update dim={widths['h']}, or add a layer 'linear'."
-        )
-    return widths["h"]
-
-
-def _common(layer: GraphLayer) -> FieldSpec:
+def _common_spec(layer: GraphLayer) -> FieldSpec:
     """Return the first field's spec, chiral if any field is; all must be real features of one level."""
     who, specs = type(layer).__name__.lower(), layer.fields
     if len(specs) < 2:
@@ -158,7 +154,6 @@ def _common(layer: GraphLayer) -> FieldSpec:
     unfit = [n for n, s in specs.items() if s.irreps in ("point", "index", "object") or s.dtype != "float32"]
     if unfit:
         raise WiringError(f"{who} reads {unfit[0]!r}, which has no real features. Add a layer 'embed' before.")
-    if len({s.level for s in specs.values()}) > 1:
-        raise WiringError(f"{who} reads fields of different levels: { {n: s.level for n, s in specs.items()} }")
+    layer.common_level()
     first = next(iter(specs.values()))
     return first.as_(first.name, chiral=any(s.chiral for s in specs.values()))

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, check_choice, mlp
+from protgraph.nn.mlp import activation, mlp
 from protgraph.nn.module import GraphLayer
 from protgraph.ops import Edges
+from protgraph.validation import check_choice
 
 __all__ = ["MPNN"]
 ENTRY_POINTS = {"protgraph.layers": {"mpnn": "MPNN"}}
@@ -69,7 +70,7 @@ class MPNN(GraphLayer):
     ) -> None:
         super().__init__(fields)
         width = self.scalar_width("h")
-        edge_width = self.scalar_width("edge_attr") if "edge_attr" in fields else 0
+        edge_width = self.scalar_width("edge_attr")
         self.aggregate = check_choice("aggregate", aggregate, ("sum", "mean", "max"))
         if check_choice("update", update, ("mlp", "gru")) == "gru" and dim != width:
             raise WiringError(f"mpnn with update='gru' needs dim={width}, the width of h, not {dim}.")

@@ -52,7 +52,6 @@ class NormReLU(GraphLayer):
         self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """``h`` (N, irreps)."""
         parts, out = f["h"].flatten(1).split([block.dim for block in self.irreps], 1), []
         for norm, part, (mul, ir) in zip(self.norms, parts, self.irreps, strict=True):
             v = part.unflatten(1, (mul, ir.dim))

@@ -11,9 +11,9 @@ from torch import Tensor
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.kv_cache import KVCache, next_position_index
-from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, LearnedPositions, PositionCode, position_index, sinusoid
+from protgraph.validation import check_choice
 
 __all__ = ["Position"]
 ENTRY_POINTS = {"protgraph.layers": {"position": "Position"}}

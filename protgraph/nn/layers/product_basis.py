@@ -131,7 +131,6 @@ class ProductBasis(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """``h`` (N, irreps)."""
         parts = f["h"].split([block.dim for block in self.irreps_in], 1)
         x = torch.cat([part.unflatten(1, (self.channels, -1)) for part in parts], 2).permute(1, 2, 0).contiguous()
         table = self._table(x)  # (C, D M, P)

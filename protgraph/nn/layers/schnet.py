@@ -74,7 +74,7 @@ class SchNet(GraphLayer):
             raise OptionError(f"schnet: gaussians={gaussians} must be at least 2 and cutoff={cutoff} above 0 Å.")
         filters = filters or dim
         self.gaussians, self.cutoff = gaussians, float(cutoff)
-        edge_width = gaussians + (self.scalar_width("edge_attr") if "edge_attr" in fields else 0)
+        edge_width = gaussians + self.scalar_width("edge_attr")
         self.filter = nn.ModuleList([nn.Linear(edge_width, filters), nn.Linear(filters, filters)])
         self.lin1 = nn.Linear(self.scalar_width("h"), filters, bias=False)
         self.lin2 = nn.Linear(filters, dim)
@@ -102,7 +102,6 @@ class SchNet(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """``h`` (N, dim)."""
         edges, d = f["edges"], f["edge_dist"]
         weight = self._filter(d, f.get("edge_attr"))  # (E, filters)
         summed = filtered_sum(edges, self.lin1(f["h"]), weight, self._envelope(d))  # (N, filters)

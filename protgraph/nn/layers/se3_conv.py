@@ -11,11 +11,11 @@ from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.layers.irreps import IrrepsLinear
-from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.pairwise_kernel import PairwiseKernel, RadialNets
 from protgraph.nn.radial_basis import BesselBasis, polar
 from protgraph.nn.tensor_product import TensorProductBackend
+from protgraph.validation import check_choice
 
 __all__ = ["SE3Conv"]
 ENTRY_POINTS = {"protgraph.layers": {"se3_conv": "SE3Conv"}}
@@ -86,7 +86,7 @@ class SE3Conv(GraphLayer):
         super().__init__(fields)
         self.reduce = check_choice("reduce", reduce, ("mean", "sum"))
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
-        width = self.scalar_width("edge_attr") if "edge_attr" in fields else basis
+        width = self.scalar_width("edge_attr") or basis
         self.irreps_out, irreps_h = o3.Irreps(irreps).simplify(), {ir for _, ir in fields["h"].o3}
         is_shared = [block.ir in irreps_h for block in self.irreps_out]
         shared = o3.Irreps([block for block, keep in zip(self.irreps_out, is_shared, strict=True) if keep])
@@ -107,7 +107,6 @@ class SE3Conv(GraphLayer):
         self.declare(h=FieldSpec("h", "node", str(self.irreps_out), chiral=not parity))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """``h`` (N, irreps)."""
         edges = f["edges"]
         distance, direction = polar(f["edge_vec"])
         attr = f["edge_attr"] if self.basis is None else self.basis(distance)

@@ -13,11 +13,11 @@ from protgraph.errors import OptionError
 from protgraph.nn.equivariant_attention import ChannelwiseAttention, PairwiseAttention
 from protgraph.nn.gate import Gate
 from protgraph.nn.layers.irreps import IrrepsLinear
-from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.pairwise_kernel import PairwiseKernel, RadialNets
 from protgraph.nn.radial_basis import BesselBasis, polar
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
+from protgraph.validation import check_choice
 
 __all__ = ["SE3Transformer"]
 ENTRY_POINTS = {"protgraph.layers": {"se3_transformer": "SE3Transformer"}}
@@ -114,7 +114,7 @@ class SE3Transformer(GraphLayer):
             )
         self.gate = Gate(irreps) if gate else None
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
-        width = self.scalar_width("edge_attr") if "edge_attr" in fields else basis
+        width = self.scalar_width("edge_attr") or basis
         self.query = IrrepsLinear({"h": fields["h"]}, irreps=str(keys))
         if check_choice("mode", mode, ("channelwise", "full")) == "full":
             # One kernel computes the value and key channels of each block side by side.
@@ -131,7 +131,6 @@ class SE3Transformer(GraphLayer):
         self.declare(h=FieldSpec("h", "node", str(out), chiral=not parity))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """``h`` (N, irreps)."""
         distance, direction = polar(f["edge_vec"])
         attr = f["edge_attr"] if self.basis is None else self.basis(distance)
         value = self.attention(f["h"], self.query(f)["h"], direction, attr, f["edges"])

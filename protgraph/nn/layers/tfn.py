@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.gate import Gate
-from protgraph.nn.mlp import check_choice
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.radial_basis import BesselBasis, polar
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
+from protgraph.validation import check_choice
 
 __all__ = ["TFN"]
 ENTRY_POINTS = {"protgraph.layers": {"tfn": "TFN"}}
@@ -109,7 +109,7 @@ class TFN(GraphLayer):
         #: U, W and the number of channels with the same output block, per path.
         self.shapes = [(p.channels, self.irreps_mid[p.o].mul, fan_in[p.o]) for p in paths]
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
-        width = self.scalar_width("edge_attr") if "edge_attr" in fields else basis
+        width = self.scalar_width("edge_attr") or basis
         numel = self.product.weight_numel if mode == "channelwise" else sum(u * w for u, w, _ in self.shapes)
         self.fc = nn.Sequential(nn.Linear(width, radial), nn.ReLU(), nn.Linear(radial, numel))
         # Weights of unit scale for edge features of unit scale, as e3nn's path normalization assumes.
@@ -140,7 +140,6 @@ class TFN(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """``h`` (N, irreps)."""
         edges, out = f["edges"], [0] * len(self.irreps_mid)
         distance, direction = polar(f["edge_vec"])
         hidden = self.fc[:2](f["edge_attr"] if self.basis is None else self.basis(distance))  # (E, radial)

@@ -12,9 +12,8 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention
 from protgraph.nn.kv_cache import KVCache
-from protgraph.nn.mlp import split_heads
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.multihead import CAUSAL
+from protgraph.nn.multihead import CAUSAL, split_heads
 
 __all__ = ["Transformer"]
 ENTRY_POINTS = {"protgraph.layers": {"transformer": "Transformer"}}

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.mlp import mlp
@@ -22,8 +21,6 @@ from protgraph.nn.multihead import MultiHeadAttention
 __all__ = ["PostNormBlock", "PreNormBlock"]
 ENTRY_POINTS = {"protgraph.layers": {"post_norm_block": "PostNormBlock", "pre_norm_block": "PreNormBlock"}}
 
-_MASK = FieldSpec("mask", "node", "1x0e", "bool", shape=())
-
 
 class _Block(GraphLayer):
     """Common parts and inputs of both blocks."""
@@ -31,7 +28,7 @@ class _Block(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
     optional: ClassVar[tuple[str, ...]] = MultiHeadAttention.optional
     writes: ClassVar[tuple[str, ...]] = ("h",)
-    conformity = Conformity(inputs={"mask": _MASK})
+    conformity = MultiHeadAttention.conformity
 
     def __init__(
         self,
@@ -54,7 +51,7 @@ class _Block(GraphLayer):
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
         self.dropout = nn.Dropout(dropout)
         self.declare(h=f"{width}x0e")
-        self.conformity = Conformity(inputs={"mask": _MASK}, expected_failures=self.attention.expected_failures)
+        self.conformity = self.attention.conformity
 
     @abstractmethod
     def attention_input(self, h: Tensor) -> Tensor:

@@ -12,8 +12,10 @@ from torch.nn.functional import scaled_dot_product_attention
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.dot_product_attention import run_in_chunks
-from protgraph.nn.mlp import check_choice, split_heads
+from protgraph.nn.mlp import gate_linear
 from protgraph.nn.module import GraphLayer
+from protgraph.nn.multihead import split_heads
+from protgraph.validation import check_choice
 
 __all__ = ["TriangleAttention", "TriangleMultiplication", "pair_width"]
 ENTRY_POINTS = {
@@ -121,9 +123,7 @@ class TriangleAttention(GraphLayer):
         self.layer_norm = nn.LayerNorm(width)
         self.linear = nn.Linear(width, heads, bias=False)
         self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
-        self.linear_o, self.linear_g = nn.Linear(width, width), nn.Linear(width, width)
-        nn.init.zeros_(self.linear_g.weight)
-        nn.init.ones_(self.linear_g.bias)
+        self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
         self.declare(pair=FieldSpec("pair", "pair", f"{width}x0e"))
 
     @classmethod

@@ -50,12 +50,12 @@ class Window(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         h = f["h"]
-        rows, exists = sequence_window(f["seq_pos"], f["chain"], f["proteins"], self.size)  # (N, 2w + 1)
+        rows, exists = _sequence_window(f["seq_pos"], f["chain"], f["proteins"], self.size)  # (N, 2w + 1)
         window = h.index_select(0, rows.flatten()).view(*rows.shape, h.size(1)) * exists.unsqueeze(-1)
         return {"h": window.flatten(1)}
 
 
-def sequence_window(seq_pos: Tensor, chain: Tensor, proteins: Proteins, size: int) -> tuple[Tensor, Tensor]:
+def _sequence_window(seq_pos: Tensor, chain: Tensor, proteins: Proteins, size: int) -> tuple[Tensor, Tensor]:
     """Find the nodes at positions -size … size from each node along its chain.
 
     Parameters
