@@ -65,9 +65,8 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
             )
         )
     target = model.target
-    count = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}[target.level]
     options = _options(model.spec.heads.get(target.head_name, {}))
-    logits = f"logits ({', '.join(map(str, (count, *target.shape)))})"
+    logits = f"logits ({', '.join(map(str, (_ROWS[target.level], *target.shape)))})"
     rows.append(
         ComponentSummary("head", target.head_name, options, _names(model.head_reads), (logits,), _count(model.head))
     )

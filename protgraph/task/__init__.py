@@ -7,18 +7,18 @@ from protgraph.task.predictions import ResiduePairs, SplitPredictions
 from protgraph.task.task import Task, default_task
 
 __all__ = [
-    "METRICS",
     "InputMasking",
+    "METRICS",
     "Metric",
-    "SplitPredictions",
     "ResiduePairs",
+    "SplitPredictions",
     "Task",
     "as_metric",
     "best_threshold",
     "binary_cross_entropy",
-    "cross_entropy",
-    "with_random_order",
     "compute_metrics",
-    "squared_error",
+    "cross_entropy",
     "default_task",
+    "squared_error",
+    "with_random_order",
 ]

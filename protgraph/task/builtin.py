@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues
 
 __all__ = [
+    "AMINO_ACIDS",
     "BACKBONE_ALONE",
     "B_FACTOR",
     "INTERFACE",
@@ -41,7 +42,7 @@ ENTRY_POINTS = {
     },
 }
 
-AMINO_ACIDS = ALPHABET[:UNKNOWN]
+AMINO_ACIDS = tuple(ALPHABET[:UNKNOWN])
 #: Hidden parts that leave only N, CA, C and O.
 BACKBONE_ALONE = frozenset({"residue_type", "sidechain", "b_factor"})
 
@@ -108,7 +109,7 @@ INTERFACE = Task(
 
 INVERSE_FOLDING = Task(
     "inverse_folding",
-    Target("inverse_folding", "node", "classification", len(AMINO_ACIDS), tuple(AMINO_ACIDS)),
+    Target("inverse_folding", "node", "classification", len(AMINO_ACIDS), AMINO_ACIDS),
     cross_entropy,
     (m.perplexity, m.recovery, m.recovery_median, m.perplexity_mean, m.recovery_mean),
     "perplexity",

@@ -23,17 +23,15 @@ from protgraph.task.metrics import METRICS, Metric
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 
-__all__ = ["CONTACT", "beta_carbons", "contact_labels", "precision", "top_rows"]
+__all__ = ["CONTACT", "CONTACT_CUTOFF", "beta_carbons", "contact_labels", "precision", "top_rows"]
 ENTRY_POINTS = {"protgraph.tasks": {"contact": "CONTACT"}}
 
-CUTOFF = 8.0
-"""Largest CB distance of a contact (CASP), exclusive, Å."""
-
+#: Largest CB distance of a contact (CASP), exclusive, Å.
+CONTACT_CUTOFF = 8.0
+#: Smallest sequence separations of the metrics, each without upper bound.
 SEPARATIONS = (6, 12, 24)
-"""Smallest sequence separations of the metrics, each without upper bound."""
-
+#: Divisors p of P@L/p for a protein of L residues.
 PARTS = (1, 2, 5)
-"""Divisors p of P@L/p for a protein of L residues."""
 
 
 def beta_carbons(residues: Residues) -> np.ndarray:
@@ -68,7 +66,7 @@ def contact_labels(graph: Data, generator: Generator | None = None) -> tuple[Dat
         pos = pos - pos.nanmean(0)
         distance = torch.cdist(pos, pos, compute_mode="donot_use_mm_for_euclid_dist")  # (L, L)
         near_in_chain = (chain[:, None] == chain) & ((seq_pos[:, None] - seq_pos).abs() < SEPARATIONS[0])
-        label = (distance < CUTOFF).float().masked_fill(distance.isnan() | near_in_chain, torch.nan)
+        label = (distance < CONTACT_CUTOFF).float().masked_fill(distance.isnan() | near_in_chain, torch.nan)
         labels.append(label.view(-1, 1))
     return graph, torch.cat(labels)
 

@@ -11,17 +11,15 @@ from torch_geometric.data import Data
 
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError
-from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.task import metrics as m
-from protgraph.task.builtin import BACKBONE_ALONE, residue_type
+from protgraph.task.builtin import AMINO_ACIDS, BACKBONE_ALONE, residue_type
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import cross_entropy
 from protgraph.task.task import Task
 
 __all__ = ["MASKED_LM", "NEXT_RESIDUE", "Masking"]
 ENTRY_POINTS = {"protgraph.tasks": {"masked_lm": "MASKED_LM", "next_residue": "NEXT_RESIDUE"}}
-
-AMINO_ACIDS = tuple(ALPHABET[:UNKNOWN])
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ __all__ = [
     "label_counts",
 ]
 
-UNKNOWN = -1  # class number of an entry without a label
+_UNKNOWN_CLASS = -1
 
 
 def known_labels(y: Tensor) -> Tensor:
     """Return a mask of known labels, bool of the shape of ``y``: not −1 for classes, not NaN for floats."""
-    return ~y.isnan() if y.is_floating_point() else y != UNKNOWN
+    return ~y.isnan() if y.is_floating_point() else y != _UNKNOWN_CLASS
 
 
 def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
     Tensor
         ``()``, nats.
     """
-    total = functional.cross_entropy(logits, y, ignore_index=UNKNOWN, reduction="sum")
+    total = functional.cross_entropy(logits, y, ignore_index=_UNKNOWN_CLASS, reduction="sum")
     return total / known_labels(y).sum().clamp(min=1)
 
 

@@ -12,8 +12,8 @@ from protgraph.task.losses import known_labels
 
 __all__ = ["OTHER_CHAIN", "ResiduePairs", "SplitPredictions"]
 
+#: Separation of residues of different chains: larger than any within a chain.
 OTHER_CHAIN = 1 << 40
-"""Separation of residues of different chains: larger than any within a chain."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,7 +83,8 @@ class Task:
             raise DatasetError(f"task {self.name!r}: monitor {self.monitor!r} is not one of its metrics {names}")
         if self.stored_target is not None and self.inputs.corrupt is None:
             raise DatasetError(
-                f"task {self.name!r}: stored_target {self.stored_target.name!r} and has no inputs.corrupt for labels"
+                f"task {self.name!r} has stored_target {self.stored_target.name!r} but no inputs.corrupt, which "
+                "computes the labels from it."
             )
 
     @property
@@ -170,13 +171,13 @@ class Task:
         columns = f"{size} columns" + " of x, y, z" * target.is_geometric
         if target.kind == "classification":
             if y.ndim != 1 or y.dtype.kind != "i":
-                raise LabelError(f"{where} are {y.dtype} {y.shape}; classes are integers, one a row")
+                raise LabelError(f"{where} are {y.dtype} {y.shape}. Classes are one integer per row.")
             if y.size and (y.min() < -1 or y.max() >= size):
-                raise LabelError(f"{where} lie in {y.min()}…{y.max()}; classes are 0…{size - 1}, and −1 for unknown")
+                raise LabelError(f"{where} lie in {y.min()}…{y.max()}. Classes are 0 to {size - 1}, and −1 if unknown.")
         elif y.shape[1:] != target.shape or y.dtype.kind != "f":
-            raise LabelError(f"{where} are {y.dtype} {y.shape}; {target.kind} are floats with {columns}")
+            raise LabelError(f"{where} are {y.dtype} {y.shape}. For {target.kind} they are floats with {columns}.")
         elif target.kind == "multilabel" and not np.isin(y[~np.isnan(y)], (0, 1)).all():
-            raise LabelError(f"{where} have other values than 0 and 1 (NaN: unknown)")
+            raise LabelError(f"{where} have other values than 0, 1 and NaN (unknown).")
 
 
 def default_task(target: Target, *, hidden: Collection[str] = ()) -> Task:

@@ -27,9 +27,9 @@ from protgraph.errors import OptionError
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.structure import Residues
 from protgraph.structure.descriptors.representative_atoms import cb_or_ca
+from protgraph.task.contact_prediction import CONTACT_CUTOFF
 
 __all__ = [
-    "CONTACT",
     "HeadReport",
     "apc",
     "contact_map",
@@ -38,9 +38,6 @@ __all__ = [
     "symmetrized",
     "write_heads",
 ]
-
-CONTACT = 8.0
-"""Å between CB of two residues in contact (Rao et al. 2021, sec. 3; CASP's definition)."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ def apc(maps: np.ndarray) -> np.ndarray:
     return maps - np.divide(expected, total, out=np.zeros_like(maps), where=total != 0)
 
 
-def contact_map(residues: Residues, *, cutoff: float = CONTACT) -> np.ndarray:
+def contact_map(residues: Residues, *, cutoff: float = CONTACT_CUTOFF) -> np.ndarray:
     """Compute the ``(L, L)`` bool map of pairs with CB within ``cutoff`` Å, without the diagonal.
 
     Without CB in the file (glycine), CB has ideal geometry; without a backbone, CA is used.
@@ -126,7 +123,7 @@ def residue_attention(atom_map: AttentionMap, residue: Tensor, count: int) -> At
 
 
 def report_heads(
-    maps: Mapping[str, AttentionMap], residues: Residues, *, separation: int = 6, cutoff: float = CONTACT
+    maps: Mapping[str, AttentionMap], residues: Residues, *, separation: int = 6, cutoff: float = CONTACT_CUTOFF
 ) -> list[HeadReport]:
     """Compare every head of every map with the contacts and the sequence of the protein.
 

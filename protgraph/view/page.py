@@ -12,7 +12,7 @@ from protgraph.view.scene import EdgeSet, Scene
 
 __all__ = ["write_page"]
 
-# Residues: Okabe & Ito 2008, "Color universal design". Edges: Tol 2021, "Colour schemes", muted, in other hues.
+# Residues: Okabe & Ito 2008, "Color universal design". Edges: the muted scheme of Tol 2021, SRON/EPS/TN/09-002.
 _RESIDUE_PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 _EDGE_PALETTE = ("#CC6677", "#332288", "#999933", "#882255", "#44AA99", "#AA4499")
 _EYE = {"x": 0.95, "y": 0.95, "z": 0.55}  # closer than the default of plotly, (1.25, 1.25, 1.25)
