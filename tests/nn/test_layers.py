@@ -56,8 +56,8 @@ HEADS = {
     "graph": (GraphHead, ("h", "proteins"), Target("y", "graph", "classification", 2), {"pool": "attention"}),
     "node": (NodeHead, ("h",), Target("y", "node", "classification", 2), {}),
 }
-NEIGHBOURS = [n for n, (_, reads, _) in LAYERS.items() if "edges" in reads and n != "pyg_conv"]
-NODE_WISE = [*LAYERS, "node"]  # one row a node
+EDGE_LAYERS = [n for n, (_, reads, _) in LAYERS.items() if "edges" in reads and n != "pyg_conv"]
+NODE_WISE = [*LAYERS, "node"]  # one row per node
 
 
 def build(name, specs):
@@ -99,9 +99,9 @@ def test_node_order_does_not_change_graph_predictions(scene, specs, float64):
     torch.testing.assert_close(run(layer, s.permuted(s.within_proteins())), run(layer, s), rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", NEIGHBOURS)
+@pytest.mark.parametrize("name", EDGE_LAYERS)
 @pytest.mark.parametrize("backend", ["native", "scatter"])
-def test_every_reduction_backend_gives_the_same(scene, specs, agree, float64, name, backend):
+def test_reduction_backends_agree(scene, specs, agree, float64, name, backend):
     if backend == "scatter" and importlib.util.find_spec("torch_scatter") is None:
         pytest.skip("torch-scatter is not installed (extra 'scatter')")
     layer, s = build(name, specs), scene(degree=4)

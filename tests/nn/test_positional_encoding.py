@@ -84,7 +84,7 @@ def _layer(**options):
 
 
 @pytest.mark.parametrize("options", [{}, {"position": "rotary"}, {"position": "offset"}], ids=str)
-def test_without_positions_residues_are_a_set_and_with_them_a_sequence(float64, options):
+def test_attention_depends_on_sequence_order_only_with_positions(float64, options):
     layer = _layer(**options)
     h, order = torch.randn(8, 8), torch.tensor([3, 0, 4, 2, 1, 7, 5, 6])
     f = {"proteins": PROTEINS, "seq_pos": SEQ_POS, "chain": CHAIN}

@@ -87,7 +87,7 @@ def test_neighbors_at_or_beyond_the_cutoff_have_no_effect(specs, float64):
         torch.testing.assert_close(silent, alone, rtol=1e-13, atol=1e-15)
 
 
-def test_every_neighbor_has_an_effect_whatever_their_number(specs, float64):
+def test_each_of_100_neighbors_has_an_effect(specs, float64):
     layer = SchNet(given(specs), dim=12, cutoff=8.0)
     index = torch.stack([torch.arange(1, 101), torch.zeros(100, dtype=torch.long)])
     h, d = torch.randn(101, 12, requires_grad=True), 6 * torch.rand(100, 1)

@@ -188,7 +188,7 @@ def test_equivariant_under_rotation_reflection_and_translation(float64, name, ed
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_without_parity_it_is_equivariant_to_rotations_only_and_chiral(float64, name):
+def test_without_parity_layers_are_equivariant_to_rotations_only(float64, name):
     irreps = "4x0e+4x1o"
     layer, f = build(name, irreps, irreps, parity=False), random_inputs(irreps)
     want = layer(f)["h"]

@@ -32,7 +32,7 @@ def test_a_sequence_has_no_secondary_structure(tmp_path):
     assert builtin.SECONDARY_STRUCTURE.labels(residues).tolist() == [-1] * 8
 
 
-def test_tasks_say_whether_they_need_labels():
+def test_derives_labels_is_false_for_tasks_that_need_a_dataset():
     needs = {task.name: not task.derives_labels for task in vars(builtin).values() if isinstance(task, builtin.Task)}
     assert needs == {
         "secondary_structure": False,

@@ -107,7 +107,7 @@ def test_precision_is_that_of_a_sorted_list(part, separation):
     assert precision(o, part=part, separation=separation) == pytest.approx(slow_precision(o, part, separation))
 
 
-def test_where_predictions_are_equal_the_expected_precision_counts():
+def test_ties_count_with_their_expected_precision():
     o = made_outcome(ties=True)
     generator, shuffled = torch.Generator().manual_seed(0), []
     for _ in range(200):
@@ -119,12 +119,12 @@ def test_where_predictions_are_equal_the_expected_precision_counts():
     assert precision(flat, part=5, separation=6) == pytest.approx(np.mean(per_protein), rel=1e-6)
 
 
-def test_no_pair_has_no_precision():
+def test_precision_without_pairs_is_nan():
     assert math.isnan(precision(made_outcome(), part=1, separation=OTHER_CHAIN + 1))
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_rows_that_are_left_out_change_no_metric(ties):
+def test_top_rows_keep_every_metric(ties):
     whole = made_outcome(ties=ties)
     kept = []
     for p in range(3):
@@ -146,7 +146,7 @@ def test_the_metrics_are_listed_under_their_names():
     assert CONTACT.monitor == "precision_l5_6"
 
 
-def test_a_model_sees_no_coordinate():
+def test_coordinates_are_hidden():
     seen = CONTACT.inputs.visible(PROTEINS[0], "made")
     assert not seen.has_coordinates
     assert len(seen.atom_pos) == 0

@@ -48,7 +48,7 @@ def test_noise_is_the_same_for_one_seed_and_leaves_gaps_and_the_original_alone(r
     assert np.array_equal(some.atom_pos, before)
 
 
-def test_the_label_leads_from_what_is_seen_to_what_is(residues):
+def test_labels_are_vectors_from_noisy_to_true_positions(residues):
     seen = DENOISING.inputs.visible(residues, "1ubq_A")
     y = DENOISING.labels(residues, seen=seen)
     assert y.shape == (len(residues), 1, 3)
@@ -58,7 +58,7 @@ def test_the_label_leads_from_what_is_seen_to_what_is(residues):
     assert not np.array_equal(seen.pos, DENOISING.inputs.visible(residues, "1ubq_B").pos)
 
 
-def test_sigma_is_the_tasks_own(residues):
+def test_noise_has_the_standard_deviation_of_the_task(residues):
     seen = InputMasking(noise=2.0).visible(residues, "x")
     assert (seen.pos - residues.pos).std() == pytest.approx(2.0, rel=0.1)
     with pytest.raises(DatasetError, match="-1.0"):
@@ -74,7 +74,7 @@ def test_edges_and_features_are_those_of_the_noisy_structure(residues):
     assert not torch.equal(noisy.dihedral, clean_graph.dihedral)
 
 
-def test_labels_without_what_was_seen_are_refused(residues):
+def test_labels_without_the_noisy_structure_are_an_error(residues):
     with pytest.raises(LabelError, match="structure_denoising"):
         DENOISING.labels(residues)
 
@@ -87,7 +87,7 @@ def outcome(residues, error, sizes=(30, 46), seed=0):
     return SplitPredictions(y + error * torch.randn(y.shape, generator=g), y, chain, pos=pos)
 
 
-def test_a_perfect_answer_has_rmsd_0_and_lddt_1(residues):
+def test_a_perfect_prediction_has_rmsd_0_and_lddt_1(residues):
     o = outcome(residues, 0.0)
     assert METRICS["rmsd"](o) == 0 and METRICS["lddt"](o) == 1
 
@@ -111,7 +111,7 @@ def test_lddt_equals_the_definition(residues):
     assert METRICS["lddt"](o) == pytest.approx(float(torch.stack(values).mean()), abs=1e-3)
 
 
-def test_unknown_residues_take_no_part(residues):
+def test_unknown_residues_do_not_change_metrics(residues):
     o = outcome(residues, 1.0)
     y = o.y.clone()
     y[5:20] = torch.nan
@@ -124,12 +124,12 @@ def test_unknown_residues_take_no_part(residues):
     assert squared_error(o.logits, y) == pytest.approx(float(squared_error(fewer.logits, fewer.y)))
 
 
-def test_vectors_of_ones_own_have_a_task():
+def test_user_vectors_have_a_default_task():
     task = default_task(Target("push", "node", "vectors", 1))
     assert task.monitor == "rmsd" and task.mode == "min"
 
 
 def test_a_model_without_vectors_is_an_error():
     scalars = ModelSpec("scalars", layers=[component("embed", reads=["aatype"])])
-    with pytest.raises(WiringError, match="reads vectors"):
+    with pytest.raises(WiringError, match="'h'"):
         build_model(scalars, DENOISING.target)

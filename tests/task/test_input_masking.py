@@ -1,4 +1,4 @@
-"""What a model is given: a random order for decoders shows every pair both ways round, and changes nothing given."""
+"""Inputs of models: random decoding orders, residue types for decoders only, and invalid options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protgraph.task import InputMasking, with_random_order
 from protgraph.task.builtin import INVERSE_FOLDING
 
 
-def test_a_random_order_is_a_permutation_that_favors_nobody():
+def test_random_orders_are_uniform_permutations():
     graph = Data(aatype=torch.arange(6), y=torch.arange(6), num_nodes=6)
     generator = torch.Generator().manual_seed(0)
     ranks = torch.stack([with_random_order(graph, generator)[0].decoding_rank for _ in range(4000)])
@@ -22,14 +22,14 @@ def test_a_random_order_is_a_permutation_that_favors_nobody():
     assert "decoding_rank" not in graph
 
 
-def test_the_same_generator_gives_the_same_order_and_all_labels_are_asked_for():
+def test_equal_seeds_give_equal_orders_and_labels_are_unchanged():
     graph = Data(aatype=torch.arange(9), y=torch.arange(9), num_nodes=9)
     a, b = (with_random_order(graph, torch.Generator().manual_seed(3)) for _ in range(2))
     assert torch.equal(a[0].decoding_rank, b[0].decoding_rank)
     assert torch.equal(a[1], graph.y)
 
 
-def test_a_decoder_is_shown_types_and_other_models_are_not():
+def test_residue_types_are_visible_to_decoders_only():
     assert not INVERSE_FOLDING.inputs.visible_types
     asked = INVERSE_FOLDING.for_decoder()
     assert asked.inputs.visible_types and asked.inputs.causal and asked.inputs.hidden == INVERSE_FOLDING.inputs.hidden
@@ -37,6 +37,6 @@ def test_a_decoder_is_shown_types_and_other_models_are_not():
 
 
 @pytest.mark.parametrize("wrong", [{"hidden": {"sequence"}}, {"noise": -0.1}])
-def test_what_cannot_be_hidden_or_blurred_is_refused(wrong):
+def test_unknown_parts_and_negative_noise_are_errors(wrong):
     with pytest.raises(DatasetError, match="sequence|-0.1"):
         InputMasking(**wrong)

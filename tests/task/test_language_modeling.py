@@ -1,4 +1,4 @@
-"""Masking is 15 %, 80/10/10, and shows nothing of what it asks for; the next residue is every residue."""
+"""Masking chooses 15 % of residues, 80/10/10, and hides their types; the next residue is predicted everywhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def near(count: int, total: int, p: float) -> bool:
     return abs(count - p * total) < 5 * math.sqrt(total * p * (1 - p))
 
 
-def test_one_in_seven_is_asked_for_and_of_these_eight_in_ten_are_hidden(many):
+def test_15_percent_are_chosen_and_80_percent_of_these_are_masked(many):
     types, shown, y = many
     chosen, known = y >= 0, types < 20
     assert near(int(chosen.sum()), int(known.sum()), 0.15)
@@ -50,7 +50,7 @@ def test_one_in_seven_is_asked_for_and_of_these_eight_in_ten_are_hidden(many):
         assert near(int((shown.aatype[other] == a).sum()), int(other.sum()), 1 / 20)
 
 
-def test_the_rest_is_shown_as_it_is_and_unknown_types_are_never_asked_for(many):
+def test_other_residues_are_unchanged_and_unknown_types_are_never_chosen(many):
     types, shown, y = many
     assert torch.equal(shown.aatype[y < 0], types[y < 0])
     assert not shown.masked[y < 0].any()
@@ -90,7 +90,7 @@ def test_atoms_of_a_residue_are_masked_together():
     assert not torch.equal(hidden[:500], hidden[500:])
 
 
-def test_a_copy_of_what_is_seen_is_no_better_than_chance(many):
+def test_copying_visible_types_in_evaluation_is_no_better_than_chance(many):
     """In an evaluation: seen types say nothing of those that are asked for; in training one in ten would."""
     types = many[0]
     shown, y = MASKED_LM.inputs.apply(graph_of(types), torch.Generator().manual_seed(3), training=False)
@@ -102,20 +102,20 @@ def test_a_copy_of_what_is_seen_is_no_better_than_chance(many):
     assert near(int((seen.aatype == asked)[asked >= 0].sum()), int((asked >= 0).sum()), 0.1 + 0.1 / 20)
 
 
-def test_parts_of_a_whole_are_parts():
+def test_fractions_above_1_are_an_error():
     with pytest.raises(OptionError, match="Masking"):
         Masking(masked=0.8, replaced=0.3)
 
 
 @pytest.mark.parametrize("task", [MASKED_LM, NEXT_RESIDUE], ids=lambda t: t.name)
-def test_featurizers_see_no_type_and_the_label_is_each_residues_own(task):
+def test_featurizers_see_no_types_and_labels_are_the_types(task):
     residues = make_protein((9, 4))
     assert (task.inputs.visible(residues, "made").aatype == 20).all()
     assert np.array_equal(task.labels(residues), residues.aatype)
     assert task.inputs.visible_types
 
 
-def test_the_next_residue_is_asked_of_every_residue_of_a_causal_model():
+def test_next_residue_keeps_the_graph_and_requires_a_causal_model():
     graph = graph_of(torch.tensor([3, 20, 5]))
     shown, y = NEXT_RESIDUE.inputs.apply(graph, torch.Generator(), training=True)
     assert shown is graph

@@ -51,7 +51,7 @@ def test_pos_weight_may_differ_by_label():
         (squared_error, functional.mse_loss, torch.tensor([[0.5, 2], [math.nan, math.nan], [0, 1], [3, 3], [1, 1]])),
     ],
 )
-def test_unknown_entries_take_no_part(loss, reference, y):
+def test_unknown_entries_change_neither_loss_nor_gradient(loss, reference, y):
     logits = torch.randn(
         5, 2 if loss is squared_error else 3, generator=torch.Generator().manual_seed(0)
     ).requires_grad_()
@@ -116,7 +116,7 @@ def test_vectors_have_no_prior():
     assert label_prior(label_counts([torch.zeros(4, 1, 3)], "vectors", 1), "vectors") is None
 
 
-def test_spread_is_the_standard_deviation_of_known_values_and_1_of_constants():
+def test_label_std_is_over_known_values_and_1_for_constants():
     y = torch.tensor([[1.0, 5.0, torch.nan], [3.0, 5.0, 2.0], [torch.nan, 5.0, 1000.0]])
     found = label_std(label_counts(y.split(1), "regression", 3))
     assert found.tolist() == pytest.approx([1.0, 1.0, 499.0])

@@ -33,7 +33,7 @@ def _classes(n: int = 200, c: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(n, c, generator=rng), torch.randint(-1, c, (n,), generator=rng)
 
 
-def test_accuracy_and_recovery_are_the_fraction_right_among_the_known():
+def test_accuracy_and_recovery_are_the_correct_fraction_of_known_labels():
     logits, y = _classes()
     expected = (logits.argmax(1) == y)[y >= 0].float().mean().item()
     assert _of("accuracy", logits, y) == pytest.approx(expected)
@@ -107,7 +107,7 @@ def test_best_threshold_is_never_worse_than_any_other(pairs):
         assert best >= METRICS["mcc"](SplitPredictions(logits, y, threshold=torch.tensor([cut]))) - 1e-9
 
 
-def test_the_threshold_that_is_given_is_the_one_that_is_used():
+def test_a_given_threshold_is_used_unchanged():
     # Chosen on one outcome, applied to another: it is not chosen again to fit.
     there = SplitPredictions(torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([[0.0], [0], [1], [1]]))
     other = SplitPredictions(torch.tensor([[-3.0], [-2.0], [-1.0], [0.0]]), torch.tensor([[0.0], [0], [1], [1]]))
@@ -131,7 +131,7 @@ def test_several_labels_are_averaged_over_those_that_are_defined():
     assert _of("auroc", *both) == pytest.approx(_of("auroc", logits, y))
 
 
-def test_unknown_labels_take_no_part_in_ranking():
+def test_unknown_labels_do_not_change_ranking_metrics():
     logits, y = _labels()
     more = torch.cat([logits, torch.full((5, 1), 9.0)]), torch.cat([y, torch.full((5, 1), math.nan)])
     for name in ("auprc", "auroc", "mcc"):
@@ -149,7 +149,7 @@ def test_pearson_is_the_mean_over_chains_and_undefined_chains_are_counted():
     assert METRICS["pearson_undefined"](outcome) == 2
 
 
-def test_pearson_does_not_mind_the_order_of_rows():
+def test_pearson_is_independent_of_row_order():
     rng = torch.Generator().manual_seed(2)
     x, y = torch.randn(40, 1, generator=rng), torch.randn(40, 1, generator=rng)
     chain, order = torch.arange(40) // 10, torch.randperm(40, generator=rng)
@@ -198,14 +198,14 @@ def own_metric(o: SplitPredictions) -> float:
 
 
 @pytest.mark.parametrize("metric", [*METRICS.values(), own_metric, *registry.tasks.get("contact").metrics])
-def test_a_metric_survives_pickle(metric):
+def test_a_metric_can_be_pickled(metric):
     """With it a task does, which other processes are given."""
     again = pickle.loads(pickle.dumps(metric))
     assert (again.name, again.mode, again.doc) == (metric.name, metric.mode, metric.doc) and again.doc
 
 
 @pytest.mark.parametrize("name", registry.tasks)
-def test_every_task_survives_pickle(name):
+def test_every_task_can_be_pickled(name):
     task = registry.tasks.get(name)
     again = pickle.loads(pickle.dumps(task))
     assert again.target == task.target and [m.name for m in again.metrics] == [m.name for m in task.metrics]

@@ -1,4 +1,4 @@
-"""FAPE against the sums written out, what it ignores and what not; metrics after superposition; hidden coordinates."""
+"""FAPE against explicit sums, its invariances, metrics after superposition, and hidden coordinates."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_fape_is_algorithm_28_over_known_atoms():
         assert abs(float(fape(x, y, clamp=clamp)) - mixed) <= 1e-12
 
 
-def test_fape_ignores_motions_of_either_structure_and_sees_mirror_images():
+def test_fape_is_invariant_to_rigid_motions_but_not_to_reflection():
     x, y = points(9, 1), points(9, 2)
     for rotation in random_rotations(4, seed=3):
         assert torch.allclose(fape(x @ rotation.T + 50, y), fape(x, y), rtol=0, atol=1e-10)
@@ -62,7 +62,7 @@ def test_fape_ignores_motions_of_either_structure_and_sees_mirror_images():
     assert float(fape(-y, y)) > 0.1
 
 
-def test_fape_of_nothing_known_is_0_with_gradients():
+def test_fape_without_known_atoms_is_0_with_zero_gradient():
     x = points(3).requires_grad_()
     loss = fape(x, torch.full_like(x, torch.nan))
     loss.backward()
@@ -70,7 +70,7 @@ def test_fape_of_nothing_known_is_0_with_gradients():
     assert not x.grad.any()
 
 
-def test_metrics_of_a_moved_copy_are_perfect_and_of_a_deformed_one_biotites_own():
+def test_metrics_are_invariant_to_motion_and_rmsd_equals_scipy():
     truth = points(30).float()
     q = torch.from_numpy(Rotation.from_euler("xyz", [1, 2, 3]).as_matrix()).float()
     moved = SplitPredictions(truth @ q.T + 20, truth)
@@ -87,7 +87,7 @@ def test_metrics_of_a_moved_copy_are_perfect_and_of_a_deformed_one_biotites_own(
     assert 0.2 < tm_score(off) < 1
 
 
-def test_metrics_are_of_each_chain_and_leave_out_what_is_unknown():
+def test_metrics_superpose_each_chain_and_omit_unknown_residues():
     a, b = points(12, 1).float(), points(8, 2).float()
     y = torch.cat([a, b])
     y[3] = torch.nan
@@ -96,7 +96,7 @@ def test_metrics_are_of_each_chain_and_leave_out_what_is_unknown():
     assert rmsd_superposed(o) == pytest.approx(0, abs=1e-4)
 
 
-def test_labels_are_the_backbone_and_nothing_of_it_is_seen():
+def test_labels_are_the_backbone_and_coordinates_are_hidden():
     residues = make_protein((9,), seed=4)
     missing = residues.backbone.copy()
     missing[2, 3] = np.nan
