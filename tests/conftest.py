@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tomllib
@@ -128,8 +129,39 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter._session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def one_cuda_item_per_module(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return the items to keep and to leave out: the first item for CUDA of each module is skipped for all of them."""
+    first: dict[Path, pytest.Item] = {}
+    counts: Counter[Path] = Counter()
+    kept, left_out = [], []
+    for item in items:
+        if item.get_closest_marker("cuda") is None:
+            kept.append(item)
+            continue
+        counts[item.path] += 1
+        (left_out if item.path in first else kept).append(item)
+        first.setdefault(item.path, item)
+    for path, item in first.items():
+        item.add_marker(pytest.mark.skip(reason=f"needs a CUDA device: {counts[path]} tests of this module"))
+    return kept, left_out
+
+
+@pytest.hookimpl(trylast=True)  # after the selection by markers and names
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a CUDA device, replace the thousands of items for it by one skipped item per module."""
+    if torch.cuda.is_available():
+        return
+    items[:], left_out = one_cuda_item_per_module(items)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what is in memory after collection from garbage collection, which would visit it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_runtest_setup() -> None:
     """Seed torch before the fixtures of each test, so that no test depends on the order of tests or on luck."""
     torch.manual_seed(0)
-    if item.get_closest_marker("cuda") and not torch.cuda.is_available():
-        pytest.skip("needs a CUDA device")

@@ -7,8 +7,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from tests.conftest import one_cuda_item_per_module
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,3 +32,22 @@ def test_two_collections_seconds_apart_give_the_same_ids_in_the_same_order() -> 
     assert len(first) > 1000
     assert len(set(first)) == len(first)
     assert collected("2") == first
+
+
+def item(module: str, name: str, *, cuda: bool) -> SimpleNamespace:
+    """Return what the selection reads of a pytest item; ``added`` holds the markers that it adds."""
+    added = []
+    marker = object() if cuda else None
+    return SimpleNamespace(
+        name=name, path=Path(module), get_closest_marker={"cuda": marker}.get, add_marker=added.append, added=added
+    )
+
+
+def test_one_item_per_module_is_skipped_for_all_of_its_cuda_tests() -> None:
+    a = [item("a.py", f"a{i}", cuda=i != 1) for i in range(4)]
+    b = [item("b.py", "b0", cuda=False), item("b.py", "b1", cuda=True)]
+    kept, left_out = one_cuda_item_per_module([*a, *b])
+    assert [x.name for x in kept] == ["a0", "a1", "b0", "b1"]
+    assert [x.name for x in left_out] == ["a2", "a3"]
+    assert [len(x.added) for x in kept] == [1, 0, 0, 1]
+    assert "3 tests" in a[0].added[0].kwargs["reason"]
