@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import os
 import re
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import protgraph as pg
-from protgraph.cli.app import COMMANDS
+from protgraph.cli.app import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -43,9 +42,10 @@ def blocks(language: str, page: Path) -> list[str]:
 
 
 def python_blocks() -> Iterator[object]:
+    """Yield every Python block, and whether it runs in a new process, which costs seconds: those of README.md do."""
     for page in PAGES:
         for number, block in enumerate(blocks("python", page), 1):
-            yield pytest.param(block, id=f"{name_of(page)}-{number}")
+            yield pytest.param(block, page == ROOT / "README.md", id=f"{name_of(page)}-{number}")
 
 
 def commands() -> Iterator[object]:
@@ -94,38 +94,49 @@ def write_checkpoint(user_folder: Path) -> Callable[[str], None]:
     return write
 
 
-@pytest.mark.parametrize("block", python_blocks())
-def test_every_python_block_runs(block, user_folder, write_checkpoint, request):
+@pytest.mark.parametrize(("block", "in_new_process"), python_blocks())
+def test_every_python_block_runs(block, in_new_process, user_folder, write_checkpoint, request, monkeypatch):
     for name in CHECKPOINTS:
         if name in block:
             write_checkpoint(name)
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
     if "paragraph" in block:
         published = request.getfixturevalue("shared_data") / "weights" / "paragraph"
         shutil.copy(published / "4edw.pdb", user_folder)
-        environment["PROTGRAPH_PARAGRAPH"] = str(published)
-    done = subprocess.run(
-        [sys.executable, "-c", block], cwd=user_folder, env=environment, capture_output=True, text=True, check=False
-    )
+        monkeypatch.setenv("PROTGRAPH_PARAGRAPH", str(published))
+    if not in_new_process:
+        monkeypatch.chdir(user_folder)
+        exec(compile(block, "<string>", "exec"), {"__name__": "__main__"})
+        return
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    done = subprocess.run([sys.executable, "-c", block], cwd=user_folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-@cache
-def help_of(command: str) -> str:
-    wide = os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}
-    program = [sys.executable, "-m", "protgraph.cli.app", command, "--help"]
-    return subprocess.run(program, capture_output=True, text=True, env=wide, check=True).stdout
+@pytest.fixture
+def help_of(capsys, monkeypatch) -> Callable[[str], str]:
+    """``help_of("train")``: the help text, printed in this process; tests/test_import_time.py prints it in new ones."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def call(command: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert not ended.value.code
+        return capsys.readouterr().out
+
+    return call
 
 
 @pytest.mark.parametrize(("command", "words"), commands())
-def test_every_command_exists_and_takes_the_options_shown(command, words):
+def test_every_command_exists_and_takes_the_options_shown(command, words, help_of):
     assert command in COMMANDS
+    text = help_of(command)
     for option in (word.split("=")[0] for word in words if word.startswith("-")):
-        assert re.search(rf"(?<![\w-]){option}(?![\w-])", help_of(command)), f"{option} is not an option of {command}"
+        assert re.search(rf"(?<![\w-]){option}(?![\w-])", text), f"{option} is not an option of {command}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example_and_is_on_the_page(command):
+def test_every_command_has_help_with_an_example_and_is_on_the_page(command, help_of):
     assert "Example" in help_of(command)
     page = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
     assert f"protgraph {command}" in page or command in ("new-plugin", "speed")

@@ -31,7 +31,7 @@ def after_command(*args: str) -> str:
 
 def test_import_costs_milliseconds() -> None:
     code = "import time; t = time.process_time(); import protgraph; print(time.process_time() - t)"
-    assert min(float(python(code)) for _ in range(5)) < IMPORT_SECONDS
+    assert any(float(python(code)) < IMPORT_SECONDS for _ in range(5))
 
 
 def test_import_loads_nothing_heavy() -> None:
@@ -59,4 +59,4 @@ def test_list_takes_less_than_half_a_second() -> None:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert min(seconds() for _ in range(5)) < LIST_SECONDS
+    assert any(seconds() < LIST_SECONDS for _ in range(5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 
 import pytest
 
@@ -15,8 +16,23 @@ def ubiquitin(structures_dir):
     return structures_dir / "1ubq.bcif"
 
 
-def test_a_model_name_gives_figures_of_an_untrained_model(run, ubiquitin, tmp_path):
-    result = run("attention", "transformer", ubiquitin, "-o", tmp_path)
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, object]:
+    """Hold the result of the one run that draws the figures of ``transformer``."""
+    return {}
+
+
+@pytest.fixture
+def transformer_figures(run, ubiquitin, drawn, tmp_path_factory):
+    """Return the result of the command and its folder, from the first test that needs them."""
+    if not drawn:
+        folder = tmp_path_factory.mktemp("transformer")
+        drawn.update(result=run("attention", "transformer", ubiquitin, "-o", folder), folder=folder)
+    return drawn["result"], drawn["folder"]
+
+
+def test_a_model_name_gives_figures_of_an_untrained_model(transformer_figures):
+    result, tmp_path = transformer_figures
     assert result.code == 0, result.err
     assert "transformer, untrained, on 1ubq, 76 residues" in result.out and "6 files" in result.out
     rows = list(csv.DictReader((tmp_path / "heads.csv").open(encoding="utf-8")))
@@ -57,8 +73,10 @@ def test_a_sequence_is_refused_by_a_model_of_structures(run, tmp_path):
     assert result.code == 2 and "coordinates" in result.err
 
 
-def test_figures_of_another_model_are_removed(run, ubiquitin, tmp_path):
-    assert run("attention", "transformer", ubiquitin, "-o", tmp_path).code == 0
+def test_figures_of_another_model_are_removed(run, ubiquitin, transformer_figures, tmp_path):
+    result, folder = transformer_figures
+    assert result.code == 0
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     (tmp_path / "notes.txt").write_text("mine")
     result = run("attention", "gat", ubiquitin, "-o", tmp_path)
     assert result.code == 0

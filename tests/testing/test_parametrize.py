@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
+
+import pytest
 
 LAYER = '''
 import math
@@ -53,37 +56,49 @@ class Pessimist(ThirdParty):
     conformity = pg.data.Conformity(expected_failures={"finite": "it may overflow"})
 
 
-@pg.testing.parametrize_with_checks(%s)
-def test_conformity(component, check):
+@pg.testing.parametrize_with_checks(["third_party", ThirdParty])
+def test_own(component, check):
+    check(component)
+
+
+@pg.testing.parametrize_with_checks([Random, Excused, Pessimist])
+def test_others(component, check):
     check(component)
 '''
 
 
-def run(tmp_path, what: str) -> str:
-    (tmp_path / "test_third_party.py").write_text(LAYER % what)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rxf", "test_third_party.py"]
-    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+@pytest.fixture(scope="module")
+def out(tmp_path_factory) -> str:
+    """Return the output of one pytest process for all tests of this module; each line of its end is one result."""
+    folder = tmp_path_factory.mktemp("third_party")
+    (folder / "test_third_party.py").write_text(LAYER)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rpxf", "test_third_party.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
-def test_a_third_party_layer_passes_by_name_and_by_class(tmp_path):
-    out = run(tmp_path, '["third_party", ThirdParty]')
-    assert "failed" not in out.splitlines()[-1] and (
-        "36 passed" in out or "38 passed" in out
-    )  # 18 checks each; the one on CUDA is skipped or passes
+def results(out: str, *names: str) -> Counter[str]:
+    """Count the results, e.g. "PASSED", of the tests whose id contains one of the names."""
+    lines = [line.split(" ", 1) for line in out.splitlines() if "test_third_party.py::" in line]
+    return Counter(word for word, rest in lines if any(name in rest.split(" - ")[0] for name in names))
 
 
-def test_failures_name_component_check_and_reason(tmp_path):
-    out = run(tmp_path, "Random")
-    assert "FAILED test_third_party.py::test_conformity[layer-Random-seed]" in out
+def test_a_third_party_layer_passes_by_name_and_by_class(out):
+    found = results(out, "::test_own[")
+    assert set(found) == {"PASSED"}
+    assert found["PASSED"] in (36, 38)  # 18 checks each; the one on CUDA is skipped or passes
+
+
+def test_failures_name_component_check_and_reason(out):
+    assert "FAILED test_third_party.py::test_others[layer-Random-seed]" in out
     assert "layer Random" in out
 
 
-def test_expected_failures_are_xfails_with_their_reason(tmp_path):
-    out = run(tmp_path, "Excused")
-    assert "XFAIL test_third_party.py::test_conformity[layer-Excused-seed] - it is random" in out
-    assert " 8 xfailed" in out.splitlines()[-1] and " failed" not in out.splitlines()[-1]
+def test_expected_failures_are_xfails_with_their_reason(out):
+    assert "XFAIL test_third_party.py::test_others[layer-Excused-seed] - it is random" in out
+    found = results(out, "[layer-Excused-")
+    assert found["XFAIL"] == 8 and not found["FAILED"]
 
 
-def test_an_expected_failure_that_passes_fails(tmp_path):
-    out = run(tmp_path, "Pessimist")
-    assert "test_conformity[layer-Pessimist-finite]" in out and "1 failed" in out.splitlines()[-1]
+def test_an_expected_failure_that_passes_fails(out):
+    assert "FAILED test_third_party.py::test_others[layer-Pessimist-finite]" in out
+    assert results(out, "[layer-Pessimist-")["FAILED"] == 1
