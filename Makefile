@@ -12,7 +12,9 @@ endif
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+# Bytecode is kept also where the environment says otherwise: many tests start processes that import the package.
+# Each worker gets one contiguous part of the tests, so that fixtures of a module are computed once.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help bench test test-slow lint clean
