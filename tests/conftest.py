@@ -40,6 +40,16 @@ def opened_files() -> list[str]:
     _OPENED.pop()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keep caches in the folder of this run, which all workers share, not in the user's folder."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROTGRAPH_CACHE", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def structures_dir() -> Path:
     """Folder of the 259 committed PDB entries, BinaryCIF."""

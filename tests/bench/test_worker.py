@@ -13,8 +13,7 @@ from protgraph.bench.spec import BenchSpec
 
 
 @pytest.fixture
-def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchSpec:
-    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path / "cache"))
+def spec(tmp_path: Path) -> BenchSpec:
     return BenchSpec(
         name="try",
         dataset="pdb_core",

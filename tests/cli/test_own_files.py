@@ -40,16 +40,6 @@ def _write(path: Path, rows) -> None:
         csv.writer(file).writerows(rows)
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory) -> str:
-    return str(tmp_path_factory.mktemp("cache"))
-
-
-@pytest.fixture(autouse=True)
-def _private_cache(cache, monkeypatch) -> None:
-    monkeypatch.setenv("PROTGRAPH_CACHE", cache)
-
-
 @pytest.fixture
 def checkpoint(run, folder) -> Path:
     path = folder / "gcn.safetensors"

@@ -89,15 +89,6 @@ def small(structures_dir) -> Small:
     return Small(structures_dir)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def cache_folder(tmp_path_factory):
-    """Nothing is kept outside of the tests' own folder."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PROTGRAPH_CACHE", str(folder))
-        yield folder
-
-
 @pytest.fixture(scope="session")
 def tiny() -> ModelSpec:
     """Two graph convolutions over the eight nearest residues."""
