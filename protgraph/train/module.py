@@ -57,11 +57,10 @@ class FitModule(pl.LightningModule):
     loss per protein), not the mean of the W means: each process scales its mean by W · count / Σ count, and Lightning
     averages the gradients.
 
-    Examples
-    --------
-    >>> import lightning.pytorch as pl
-    >>> trainer = pl.Trainer(max_epochs=30, gradient_clip_val=1.0, use_distributed_sampler=False)  # doctest: +SKIP
-    >>> trainer.fit(FitModule(model, task, config), FitData(train, val, task, config))  # doctest: +SKIP
+    With a Trainer of the user, for splits of :func:`protgraph.train.prepare`::
+
+        trainer = pl.Trainer(max_epochs=30, gradient_clip_val=1.0, use_distributed_sampler=False)
+        trainer.fit(FitModule(model, task, config), FitData(train, val, task, config))
     """
 
     def __init__(
