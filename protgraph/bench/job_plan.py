@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import sys
-import textwrap
 import time
 from itertools import product
 from typing import TYPE_CHECKING
 
 import protgraph
 from protgraph import registry
-from protgraph.bench.code_digest import package_digest, source_digest
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.spec import BenchSpec
-from protgraph.data.cache_key import component_package
+from protgraph.data.cache_key import code_digest, component_digest, component_package
 from protgraph.errors import DatasetError, LabelError, PluginLoadError, ProtgraphError, UnknownNameError
 from protgraph.registry import Registry
 
@@ -42,8 +38,9 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
     Notes
     -----
     ``sources`` of a job have an entry for protgraph, and one for each component of another distribution: the
-    distribution's name and version, and a digest of the code (:mod:`protgraph.bench.code_digest`). An edit of a layer's
-    code makes its rows stale even if the version is unchanged; an edit of a docstring or comment does not.
+    distribution's name and version, and a digest of the code (:mod:`protgraph.data.cache_key`). An edit of a layer's
+    code makes its rows stale even if the version is unchanged; an edit of a docstring or comment does not. Rows of a
+    component without source, e.g. of a class typed at a prompt, are always stale.
 
     Raises
     ------
@@ -114,7 +111,7 @@ def _sources(spec: BenchSpec, graph: ModelSpec | None, task: Task) -> dict[str, 
         components += [(registry.featurizers, component.name) for component in graph.features]
         components += [(registry.layers, component.name) for component in graph.layers]
     sources = {f"{kind.kind} {name}": _source(kind, name) for kind, name in components}
-    core = package_digest(*(f"protgraph.{package}" for package in _CORE))
+    core = code_digest(*(f"protgraph.{package}" for package in _CORE))
     return {"protgraph": f"{protgraph.__version__} {core}"} | {name: text for name, text in sources.items() if text}
 
 
@@ -127,18 +124,7 @@ def _source(kind: Registry, name: str) -> str:
         entry, component = kind.entry(name), kind.get(name)
     except ProtgraphError:
         return ""
-    top = component_package(entry.object.partition(":")[0])
-    if top == protgraph.__name__ and entry.source != SESSION:
+    module = entry.object.partition(":")[0]
+    if component_package(module) == protgraph.__name__ and entry.source != SESSION:
         return ""
-    return f"{entry.source} {_code(component, top)}"
-
-
-def _code(component: object, top: str) -> str:
-    """Compute the digest of a component's top-level package, or of its class if it is not in a package."""
-    if hasattr(sys.modules.get(top), "__path__"):
-        return package_digest(top)
-    owner = component if inspect.isclass(component) else type(component)
-    try:
-        return source_digest(textwrap.dedent(inspect.getsource(owner)))
-    except (OSError, TypeError, SyntaxError):
-        return str(time.time_ns())  # entered at a prompt: it may differ next time
+    return f"{entry.source} {component_digest(component, module=module) or time.time_ns()}"

@@ -1,18 +1,25 @@
-"""Keys of cached data: digests of plain data, files and source code."""
+"""Keys of cached data: digests of plain data, files and source code.
+
+Digests of code are computed from syntax trees without docstrings. Only edits of code change them: edits of docstrings,
+comments and layout do not. They depend on the version of Python, whose syntax trees differ.
+"""
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import importlib
 import inspect
 import json
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["code_digest", "component_digest", "component_package", "digest", "stamps"]
+__all__ = ["code_digest", "component_digest", "component_package", "digest", "source_digest", "stamps"]
 
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _FAMILIES = ("protgraph_plugins", "protgraph_datasets")  # top-level packages of several independent families
 
 
@@ -27,12 +34,34 @@ def digest(*parts: object) -> str:
 
 @functools.cache
 def code_digest(*packages: str) -> str:
-    """Return the digest of the source of whole packages, so that edited code makes cached data stale."""
-    sources = []
+    """Return the digest of the code of whole packages, so that edited code makes cached data stale.
+
+    Parameters
+    ----------
+    *packages : str
+        Importable names; only the first folder of a namespace package is read.
+    """
+    files = []
     for name in packages:
-        (folder,) = map(Path, list(importlib.import_module(name).__path__)[:1])
-        sources += [f"{name}/{p.relative_to(folder)}\0{p.read_text('utf-8')}" for p in sorted(folder.rglob("*.py"))]
-    return digest(sources)
+        folder = Path(next(iter(importlib.import_module(name).__path__)))
+        for path in sorted(folder.rglob("*.py")):
+            files.append((f"{name}/{path.relative_to(folder).as_posix()}", source_digest(path.read_text("utf-8"))))
+    return digest(files)
+
+
+def source_digest(source: str) -> str:
+    """Return the digest of Python source from its syntax tree without docstrings.
+
+    Examples
+    --------
+    >>> source_digest("x = 1  # a comment") == source_digest("x=1")
+    True
+    """
+    tree = ast.parse(textwrap.dedent(source))
+    for item in ast.walk(tree):
+        if isinstance(item, _DOCUMENTED) and ast.get_docstring(item, clean=False) is not None:
+            del item.body[0]
+    return digest(ast.dump(tree))
 
 
 def component_package(module: str) -> str:
@@ -47,21 +76,28 @@ def component_package(module: str) -> str:
     return ".".join(parts[: 2 if parts[0] in _FAMILIES else 1])
 
 
-def component_digest(component: object) -> str | None:
-    """Return the digest of the code of a component or function: its package, or its module or class alone.
+def component_digest(component: object, *, module: str | None = None) -> str | None:
+    """Return the digest of the code of a component: its package, or its module or class alone.
 
     None if the code does not determine the result: there is no source (a class typed at a prompt), or it is a function
     of the running script or a closure. Results of such a component cannot be cached.
+
+    Parameters
+    ----------
+    component : object
+        A class, a function, or an instance, which has the digest of its class.
+    module : str, optional
+        Name of the module that defines an instance. By default that of its class.
     """
-    own = component if inspect.isfunction(component) else type(component)
+    own = component if inspect.isfunction(component) or inspect.isclass(component) else type(component)
     if inspect.isfunction(own) and (own.__closure__ or own.__module__ == "__main__"):
         return None
-    package = component_package(own.__module__)
+    package = component_package(module or own.__module__)
     try:
         if package != "__main__" and hasattr(sys.modules[package], "__path__"):
             return code_digest(package)
-        return digest(inspect.getsource(own if package == "__main__" else sys.modules[package]))
-    except (OSError, TypeError, KeyError):
+        return source_digest(inspect.getsource(own if package == "__main__" else sys.modules[package]))
+    except (OSError, TypeError, KeyError, SyntaxError):
         return None
 
 

@@ -13,12 +13,12 @@ import pytest
 
 import protgraph
 from protgraph import registry
-from protgraph.bench.code_digest import package_digest
 from protgraph.bench.job_plan import plan_jobs
 from protgraph.bench.report import write_report
 from protgraph.bench.rows import BenchJob, BenchRow, read_rows
 from protgraph.bench.run import run_bench
 from protgraph.bench.spec import BenchSpec
+from protgraph.data.cache_key import code_digest
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError, PluginLoadError, UnknownNameError
@@ -241,12 +241,22 @@ class Mine(GraphLayer):
     keys = []
     for text in (body, body.replace(*edit)):
         (package / "__init__.py").write_text(text)
-        package_digest.cache_clear()
+        code_digest.cache_clear()
         jobs, _ = plan_jobs(spec.replace(models=("good", "uses_mine"), baselines=()))
         keys.append({job.model: job.key for job in jobs})
     assert body != text
     assert keys[0]["good"] == keys[1]["good"]
     assert (keys[0]["uses_mine"] != keys[1]["uses_mine"]) == is_stale
+
+
+def test_rows_of_a_layer_typed_at_a_prompt_are_always_stale(spec: BenchSpec) -> None:
+    space: dict = {"__name__": "__main__", "GraphLayer": protgraph.GraphLayer}
+    exec("class Typed(GraphLayer):\n    def forward(self, f): return {}", space)
+    registry.layers.register("typed", space["Typed"])
+    registry.models.register("uses_typed", ModelSpec("uses_typed", layers=["typed"]))
+    spec = spec.replace(models=("good", "uses_typed"), baselines=())
+    first, second = ({job.key for job in plan_jobs(spec)[0] if job.model == "uses_typed"} for _ in range(2))
+    assert len(first) == len(second) == 4 and first.isdisjoint(second)
 
 
 def test_unknown_training_option_stops_before_anything_runs(spec: BenchSpec) -> None:

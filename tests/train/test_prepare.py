@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import sys
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 from protgraph import registry
+from protgraph.data.cache_key import code_digest
 from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.labels import ResidueLabels
 from protgraph.data.datasets.target import Target
@@ -171,6 +173,35 @@ class Typed(StructureFeaturizer):
     prepared = prepare(small, resolve_task("helix", small), FeaturePlan(["typed_for_prepare"]), cache=tmp_path)
     assert prepared.splits["val"][0].b_factor.unique().tolist() == [7.0]
     assert not (tmp_path / "graphs").exists()
+
+
+@pytest.mark.parametrize(
+    ("edit", "is_stale"),
+    [(("+ 7", "+ 8"), True), (("Return sevens.", "Return a constant."), False), (("# units", "# no unit"), False)],
+)
+def test_an_edit_of_code_makes_graphs_stale_and_one_of_a_docstring_does_not(
+    small, tmp_path, monkeypatch, edit, is_stale
+):
+    package = tmp_path / "edited_for_prepare"
+    package.mkdir()
+    body = '''from protgraph import StructureFeaturizer
+class Edited(StructureFeaturizer):
+    writes = ("b_factor",)
+    def __call__(self, residues):
+        """Return sevens."""
+        return {"b_factor": residues.b_factor[:, None] * 0 + 7}  # units
+'''
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, package.name, raising=False)
+    (package / "__init__.py").write_text(body)
+    registry.featurizers.register("edited", importlib.import_module(package.name).Edited)
+    paths = []
+    for text in (body, body.replace(*edit)):
+        (package / "__init__.py").write_text(text)
+        code_digest.cache_clear()
+        prepared = prepare(small, resolve_task("helix", small), FeaturePlan(["edited"]), cache=tmp_path / "cache")
+        paths.append(prepared.splits["train"].path)
+    assert body != text and (paths[0] != paths[1]) == is_stale
 
 
 def test_broken_files_are_listed_and_the_others_continue(small, structures_dir, plan, tmp_path):
