@@ -1,16 +1,20 @@
-"""Proteins of graph stores as requests of the pipeline."""
+"""Proteins of graph stores and datasets as requests of the pipeline."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from functools import partial
 
-from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.labels import Labels
+from protgraph.data.store.graph_store import GraphStore, is_store
 from protgraph.errors import DatasetError, OptionError
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.featurize.store_entry import StoreEntry, open_once
 from protgraph.structure.io.read_options import ReadOptions
 
-__all__ = ["store_entry", "store_requests"]
+__all__ = ["dataset_requests", "reads_files", "store_entry", "store_requests"]
 
 
 def store_requests(store: GraphStore | str | os.PathLike[str], read: ReadOptions) -> list[ProteinRequest]:
@@ -27,6 +31,43 @@ def store_requests(store: GraphStore | str | os.PathLike[str], read: ReadOptions
         ProteinRequest(source, chains=read.chains, read=StoreEntry(str(store.path), i, read.ligands))
         for i, source in enumerate(store.sources)
     ]
+
+
+def dataset_requests(
+    dataset: Dataset, examples: Sequence[Example], read: ReadOptions, *, labels: Sequence[Labels | None] | None = None
+) -> list[ProteinRequest]:
+    """Return a request for each example of a dataset, named by its id.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        A dataset with its own ``read`` reads its proteins itself.
+    examples : sequence of Example
+    read : ReadOptions
+        Options for graph stores; those of files are an argument of :func:`protgraph.featurize.iter_graphs`.
+    labels : sequence of Labels or None, optional
+        ``data`` of the requests, one per example.
+
+    Raises
+    ------
+    DatasetError, OptionError
+        See :func:`store_entry`.
+    """
+    from_files, requests = reads_files(dataset), []
+    for example, own in zip(examples, labels or [None] * len(examples), strict=True):
+        source, record, chains, entry = str(example.path), example.record, example.chains, None
+        if not from_files:
+            record, chains, entry = None, None, partial(dataset.read, example)
+        elif is_store(example.path):
+            source, record, chains = example.record or "", None, example.chains or read.chains
+            entry = store_entry(example.path, source, read)
+        requests.append(ProteinRequest(source, example.id, record, chains, entry, own))
+    return requests
+
+
+def reads_files(dataset: Dataset) -> bool:
+    """Return whether the examples of a dataset are files and graph stores that the pipeline reads."""
+    return type(dataset).read is Dataset.read
 
 
 def store_entry(path: str | os.PathLike[str], source: str, read: ReadOptions) -> StoreEntry:

@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,10 +26,9 @@ from protgraph.featurize.pipeline import iter_graphs
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.result import Failure, count_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
-from protgraph.featurize.store_requests import store_entry
+from protgraph.featurize.store_requests import dataset_requests, reads_files
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.fetch import cache_dir
-from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
@@ -209,15 +207,13 @@ def _make(
     notes: list[str] = []
     absent: list[tuple[str, ResidueLabels, np.ndarray]] = []
     number = {example.id: i for i, example in enumerate(examples)}
-    reads_files = type(dataset).read is Dataset.read
     read = dataset.read_options.with_ligands(plan.needs_ligands)
-    pairs = zip(examples, labels, strict=True)
     results = iter_graphs(
-        [_request(dataset, example, own, read, reads_files=reads_files) for example, own in pairs],
+        dataset_requests(dataset, examples, read, labels=labels),
         plan,
         read=read,
         step=LabeledGraph(task),
-        jobs=jobs if reads_files else 1,
+        jobs=jobs if reads_files(dataset) else 1,
         cache=cache,
         fatal=(LabelError,),
     )
@@ -242,19 +238,6 @@ def _make(
         why = f" The first of {len(failures)} failures: {failures[0]}" if failures else ""
         raise DatasetError(f"dataset {dataset.name!r} has no training protein for task {task.name!r}.{why}")
     return {split: members for split, members in splits.items() if members}, failures, count_notes(notes)
-
-
-def _request(
-    dataset: Dataset, example: Example, labels: Labels | None, read: ReadOptions, *, reads_files: bool
-) -> ProteinRequest:
-    """Return what the pipeline has to read for an example; a dataset with its own ``read`` reads it itself."""
-    if not reads_files:
-        return ProteinRequest(str(example.path), example.id, read=partial(dataset.read, example), data=labels)
-    if is_store(example.path):
-        entry = store_entry(example.path, example.record or "", read)
-        chains = example.chains or read.chains
-        return ProteinRequest(example.record or "", example.id, chains=chains, read=entry, data=labels)
-    return ProteinRequest(str(example.path), example.id, example.record, example.chains, data=labels)
 
 
 def _write(folder: Path, splits: Mapping[str, list[ProteinGraph]], failures: Sequence[Failure]) -> None:
