@@ -16,12 +16,19 @@ from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.summary_table import Summary, compare_with_baselines, csv_table, markdown_table, summarize
+from protgraph.featurize import write_failures
 
-__all__ = ["write_report"]
+__all__ = ["FAILURES", "write_report"]
+
+#: Manifest of the proteins that could not be used, in the folder of the report.
+FAILURES = "failures.csv"
 
 
 def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     """Write tables (Markdown, CSV), figures (PNG), ``environment.json``, and ``report.md``, which links them.
+
+    Proteins that could not be used are in ``failures.csv``, with the columns of
+    :func:`protgraph.featurize.write_failures`; without any, the file of an earlier run is removed.
 
     Parameters
     ----------
@@ -51,6 +58,7 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
             plot_curves(task_rows, folder / f"curves_{task}.png", baselines=spec.baselines),
         )
         figures[task] = [path for path in paths if path] + _confusions(task_rows, folder)
+    write_failures(folder / FAILURES, dict.fromkeys(failure for row in rows for failure in row.failures))
     page = _page(spec, rows, summaries, table, figures, versions)
     path = folder / "report.md"
     path.write_text(page, encoding="utf-8")
@@ -79,8 +87,12 @@ def _page(
     parts += _types(rows)
     if spec.is_folder:
         parts += ["## Data", _data(spec)]
-    if left_out := _left_out(rows):
-        parts += ["## Proteins left out", left_out]
+    if failures := _failures(rows):
+        parts += [
+            "## Proteins left out",
+            f"All of them, with files and checksums, are in [{FAILURES}]({FAILURES}).",
+            failures,
+        ]
     if failed:
         lines = (f"- {row.model}, {row.task}, seed {row.seed}: `{_line(row.error)}`" for row in failed)
         parts += ["## Failed runs", "\n".join(lines)]
@@ -142,10 +154,10 @@ def _data(spec: BenchSpec) -> str:
     return "\n".join([first, *(f"- {note}." for note in getattr(dataset, "notes", ()))])
 
 
-def _left_out(rows: Sequence[BenchRow]) -> str:
+def _failures(rows: Sequence[BenchRow]) -> str:
     """List the proteins that could not be used, with the number of runs."""
     done = [row for row in rows if not row.error]
-    often = Counter((row.task, line) for row in done for line in row.left_out)
+    often = Counter((row.task, f"{f.protein or f.source}: {f.reason}") for row in done for f in row.failures)
     runs = Counter(row.task for row in done)
     return "\n".join(
         f"- {task}, {number} of {_count(range(runs[task]), 'run')}: `{_line(line)}`"

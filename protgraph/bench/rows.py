@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from protgraph.errors import DatasetError, OptionError
+from protgraph.featurize.result import Failure
 from protgraph.validation import describe_errors
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ class BenchRow:
         One entry per epoch: "epoch", "train_loss", "val_loss" and the validation metrics.
     confusion : mapping of str to sequence
         Split → ``(20, 20)`` counts, native residue types in rows and predicted ones in columns.
-    left_out : sequence of str
-        Proteins that could not be used, each with the reason.
+    failures : sequence of Failure
+        Proteins that could not be used.
     """
 
     key: str
@@ -159,7 +160,7 @@ class BenchRow:
     best_epoch: int = 0
     history: tuple[Mapping[str, _Number], ...] = ()
     confusion: Mapping[str, list[list[int]]] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
     @property
     def mode(self) -> str:

@@ -12,6 +12,7 @@ from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset, Example
+    from protgraph.featurize import Failure
     from protgraph.model.build import ProteinModel
     from protgraph.structure import Residues
     from protgraph.task.task import Task
@@ -67,7 +68,7 @@ def with_sampled_sequences(
     ----------
     row : BenchRow
     dataset : Dataset
-        Proteins that cannot be read or featurized are added to ``left_out`` of the row.
+        Proteins that cannot be read or featurized are added to ``failures`` of the row.
     model : ProteinModel
     without : collection of str
         Splits to skip.
@@ -79,36 +80,34 @@ def with_sampled_sequences(
     """
     from protgraph.design.evaluate import evaluate_design
 
-    left_out = list(row.left_out)
+    failures = list(row.failures)
     metrics, confusion, residues = {}, {}, 0
     start = time.perf_counter()
+    examples = [example for example in dataset.examples(row.task) if example.split not in without]
+    usable = _usable(dataset, examples, model, failures)
     for split in dataset.splits(row.task):
-        if split in without:
-            continue
-        proteins = _usable(dataset, dataset.examples(row.task, split), model, left_out)
+        proteins = [usable[example.id] for example in examples if example.split == split and example.id in usable]
         if not proteins:
             continue
         result = evaluate_design(model, proteins, seed=row.seed)
         residues += result.residues
         metrics[split], confusion[split] = result.metrics, result.confusion.tolist()
-    row = replace(row, metrics=metrics, confusion=confusion, left_out=tuple(dict.fromkeys(left_out)))
+    row = replace(row, metrics=metrics, confusion=confusion, failures=tuple(dict.fromkeys(failures)))
     return row, residues, time.perf_counter() - start
 
 
-def _usable(dataset: Dataset, examples: Sequence[Example], model: ProteinModel, left_out: list[str]) -> list[Residues]:
-    """Return the proteins that can be featurized; append the others to ``left_out`` with the reason."""
-    from protgraph.featurize import Failure
+def _usable(
+    dataset: Dataset, examples: Sequence[Example], model: ProteinModel, failures: list[Failure]
+) -> dict[str, Residues]:
+    """Return the proteins that can be featurized, by id; append the others to ``failures``."""
+    from protgraph.featurize import ModelInputs, iter_graphs, successes
+    from protgraph.featurize.store_requests import dataset_requests
+    from protgraph.structure.io import cache_dir
 
-    usable = []
-    for example in examples:
-        try:
-            residues = dataset.read(example)
-            model.plan.precompute(residues)
-        except Exception as e:  # noqa: BLE001 -- parsers and plugin featurizers may raise anything; the others continue
-            left_out.append(f"{example.id}: {Failure.of(example.path, example.id, e).reason}")
-            continue
-        usable.append(residues)
-    return usable
+    read = dataset.read_options.with_ligands(model.plan.needs_ligands)
+    requests = dataset_requests(dataset, examples, read)
+    results = iter_graphs(requests, model.plan, read=read, step=ModelInputs(), cache=cache_dir())
+    return {result.protein: result.residues for result in successes(results, failures)}
 
 
 def _check(model: str, task: Task) -> None:

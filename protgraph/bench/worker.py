@@ -55,7 +55,7 @@ def train_job(job: BenchJob) -> BenchRow:
         best_epoch=result.best_epoch,
         history=result.history,
         confusion=_type_confusion(result),
-        left_out=[f"{failure.protein}: {failure.reason}" for failure in result.failures],
+        failures=result.failures,
     )
     if result.model.decoder is not None and result.task.decoder_inputs is not None:
         row, _, seconds = with_sampled_sequences(row, job.data(), result.model, without=("train",))

@@ -52,6 +52,7 @@ def bench_command(
       protgraph bench spec.toml --jobs 4
     """
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
+    from protgraph.bench.report import FAILURES
     from protgraph.bench.summary_table import compare_with_baselines, summarize
     from protgraph.cli.wording import count_noun
 
@@ -66,9 +67,9 @@ def bench_command(
     typer.echo("\n" + (bench_spec.folder / "table.md").read_text(encoding="utf-8"))
     for line in compare_with_baselines(summarize(rows), bench_spec.baselines):
         typer.echo(line)
-    left_out = {line for row in rows for line in row.left_out}
-    if left_out:
-        typer.echo(f"{count_noun(len(left_out), 'protein')} left out; reasons are in the report")
+    failures = {failure for row in rows for failure in row.failures}
+    if failures:
+        typer.echo(f"{count_noun(len(failures), 'protein')} left out; see {report.parent / FAILURES}")
     typer.echo(f"\nreport: {report}")
     if any(row.error for row in rows):
         raise typer.Exit(1)

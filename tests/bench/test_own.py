@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from protgraph.bench.rows import BenchJob
 from protgraph.bench.run import run_bench
 from protgraph.bench.spec import BenchSpec
 from protgraph.errors import DatasetError, LabelError, UnknownNameError
+from protgraph.featurize.manifest import COLUMNS
 from protgraph.structure import clean, load_structure
 
 SMALL = ("1ajj", "1crn", "1vii", "2erl", "1fas", "1bx8", "1orc")
@@ -68,7 +70,7 @@ def test_a_folder_runs_in_worker_processes_and_resumes(folder, monkeypatch, tmp_
         (model, task, "my_structures") for task in ("site", "inverse_folding") for model in ("majority", "gcn")
     ]
     assert rows[0].monitor == "auprc" and rows[2].monitor == "perplexity"
-    assert all(set(row.metrics) == {"val", "test"} and row.left_out == () for row in rows)
+    assert all(set(row.metrics) == {"val", "test"} and row.failures == () for row in rows)
     assert run_bench(spec, train="no.such:function") == rows  # every row is finished
 
 
@@ -79,12 +81,19 @@ def test_unusable_proteins_are_in_the_rows_and_the_report(folder):
     rows = run_bench(spec)
     assert [row.error for row in rows] == ["", ""]
     for row in rows:
-        assert len(row.left_out) == 1
-        assert row.left_out[0].startswith("broken: ") and "not a structure file" in row.left_out[0]
+        [failure] = row.failures
+        assert (failure.source, failure.protein) == (str(folder / "broken.cif"), "broken")
+        assert failure.error_type == "StructureFileError" and "not a structure file" in failure.message
     text = write_report(spec, rows).read_text()
     assert "train 7, val 1, test 1. Splits: random, seed 0" in text
     assert "- 2 of 9 proteins share a sequence" in text
-    assert "- secondary_structure, 2 of 2 runs: `broken: " in text
+    assert "- secondary_structure, 2 of 2 runs: `broken: " in text and "(failures.csv)" in text
+    with open(spec.folder / "failures.csv", newline="") as file:
+        [manifest] = csv.DictReader(file)
+    assert tuple(manifest) == COLUMNS
+    assert (manifest["status"], manifest["protein"], manifest["source"]) == ("failed", "broken", failure.source)
+    write_report(spec, [replace(row, failures=()) for row in rows])
+    assert not (spec.folder / "failures.csv").exists()
 
 
 def test_sampling_models_leave_out_the_same_proteins(folder):
@@ -95,7 +104,7 @@ def test_sampling_models_leave_out_the_same_proteins(folder):
     )
     [row] = run_bench(spec_of(folder, ["inverse_folding"], "splits.csv").replace(models=("proteinmpnn",), baselines=()))
     assert row.error == "" and set(row.metrics) == {"val", "test"}
-    assert sorted(line.split(":")[0] for line in row.left_out) == ["broken", "seq"]
+    assert sorted(failure.protein for failure in row.failures) == ["broken", "seq"]
     assert sum(map(sum, row.confusion["test"])) == 40  # residues of 2erl
 
 

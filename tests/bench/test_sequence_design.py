@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from protgraph_datasets.pdb_core import PdbCore
@@ -9,11 +11,13 @@ from protgraph_datasets.pdb_core import PdbCore
 import protgraph as pg
 from protgraph.bench.confusion import confusion_table, plot_confusion
 from protgraph.bench.rows import BenchJob, BenchRow
-from protgraph.bench.sequence_design import evaluate_published
+from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
 from protgraph.bench.spec import BenchSpec
+from protgraph.data.datasets.dataset import Example
 from protgraph.errors import OptionError
-from protgraph.model.build import as_model_spec
+from protgraph.model.build import as_model_spec, build_model
 from protgraph.structure import ALPHABET
+from protgraph.train.resolve import resolve_task
 
 
 class TwoChains(PdbCore):
@@ -47,6 +51,35 @@ def test_a_row_has_perplexity_of_native_and_recovery_of_sampled_sequences(weight
     page = pg.write_report(spec, [row]).read_text()
     assert f"## {row.model}: residue types of test" in page
     assert (tmp_path / "published" / f"confusion_{row.model}_inverse_folding.png").stat().st_size > 10_000
+
+
+def test_each_file_is_opened_once_and_a_failure_is_recorded(tmp_path, opened_files, monkeypatch):
+    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path / "cache"))
+    broken = tmp_path / "broken.cif"
+    broken.write_text("no structure")
+
+    class TwoSplits(TwoChains):
+        """Chains of one entry in two splits, and a file that is no structure."""
+
+        def examples(self, task, split=None):
+            first, second = super().examples(task)
+            bad = Example("broken", broken, None, "test")
+            return [e for e in (replace(first, split="val"), bad, second) if split in (None, e.split)]
+
+        def splits(self, task):
+            return ["val", "test"]
+
+    dataset = TwoSplits()
+    model = build_model("proteinmpnn", resolve_task("inverse_folding", dataset).target, seed=0)
+    row = BenchRow("key", "proteinmpnn", "inverse_folding", "two_splits", 0)
+    opened_files.clear()
+    row, residues, _ = with_sampled_sequences(row, dataset, model, without=("train",))
+    path = str(dataset.examples("inverse_folding")[0].path)
+    assert opened_files.count(path) == 1 and opened_files.count(str(broken)) == 1
+    assert list(row.metrics) == ["val", "test"] and residues > 0
+    [failure] = row.failures
+    assert (failure.source, failure.protein) == (str(broken), "broken")
+    assert failure.error_type == "StructureFileError"
 
 
 def test_a_task_with_another_target_is_refused(weights):
