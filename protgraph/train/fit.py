@@ -23,6 +23,7 @@ from protgraph.task.task import Task
 from protgraph.train.causality_check import check_causal
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import check_noise_allowed
+from protgraph.train.devices import check_strategy
 from protgraph.train.evaluate import predict_split
 from protgraph.train.head_init import count_labels, initialize_head, positive_weight, training_loss
 from protgraph.train.prepare import Prepared, prepare
@@ -90,11 +91,12 @@ def fit(
         Worker processes that collate batches, for each data loader; 0 collates in the training process.
     devices, strategy
         Of ``lightning.pytorch.Trainer``: number or list of devices of the type of ``config.device``, and
-        the way to distribute, e.g. 2 and ``"ddp"``. Each global batch is split over the processes.
+        the way to distribute, ``"auto"`` or ``"ddp"``. Each global batch is split over the processes.
     callbacks : sequence of Callback
         Further Lightning callbacks.
     logger : Logger or sequence of Logger, optional
-        Lightning loggers. They receive ``train_loss``, ``val_loss``, all metrics and the learning rate of each epoch.
+        Lightning loggers. They receive the names of model, dataset and task, the options, and ``train_loss``,
+        ``val_loss``, all metrics and the learning rate of each epoch.
     run_dir : str or Path, optional
         Folder of the training state ``checkpoints/state.ckpt``, which is written at the end of each epoch and removed
         at the end of training. It is locked meanwhile.
@@ -142,6 +144,7 @@ def fit(
         progress=progress,
         on_epoch=on_epoch,
     )
+    check_strategy(device, devices, strategy)
     reset_peak_memory(device)
     dataset = load_dataset(dataset, task=task, cache=cache)
     task = resolve_task(task, dataset)
@@ -193,14 +196,16 @@ def _run(
     device, splits = config.torch_device(), prepared.splits
     messages = nullcontext() if options.progress else quiet_lightning()
     with RunFolder(run_dir) as folder:
-        state = folder.start(_identity(network, dataset, task, config, prepared), resume=resume)
+        identity = _identity(network, dataset, task, config, prepared)
+        state = folder.start(identity, resume=resume)
+        logged = identity | {"model": network.spec.name}
         with messages, reproducible(config, device), keyboard_interrupt():
             counts = count_labels(task, splits["train"], seed=config.seed)
             weight = positive_weight(task, config, counts)
             initialize_head(network.head, task, counts, weight)
             module = FitModule(network, task, config, loss=training_loss(task, weight))
             data = FitData(splits["train"], splits["val"], task, config, workers=options.workers)
-            best = load_best(module, train(module, data, folder, device, options, state=state))
+            best = load_best(module, train(module, data, folder, device, options, logged, state=state))
         return module, best, *_evaluate(network.to(device), prepared, task, best)
 
 

@@ -20,6 +20,7 @@ from protgraph.task.task import Task
 from protgraph.train.callbacks import EpochCallback, best_checkpoint, early_stopping, state_checkpoints
 from protgraph.train.config import FitConfig
 from protgraph.train.data_module import FitData
+from protgraph.train.devices import trainer_devices
 from protgraph.train.module import FitModule
 from protgraph.train.run_folder import RunFolder
 from protgraph.train.state_file import StateFileIO
@@ -66,6 +67,7 @@ def train(
     folder: RunFolder,
     device: torch.device,
     options: TrainerOptions,
+    logged: Mapping[str, Any],
     *,
     state: Path | None,
 ) -> Path | None:
@@ -78,6 +80,8 @@ def train(
     folder : RunFolder
     device : torch.device
     options : TrainerOptions
+    logged : mapping
+        Options of the run for the loggers.
     state : Path, optional
         Training state to resume from.
 
@@ -87,14 +91,12 @@ def train(
         Lightning does not accept the devices, the strategy or the callbacks.
     """
     config, best = module.config, best_checkpoint(module.task, folder.checkpoints)
-    is_gpu = device.type == "cuda"
     callbacks = _callbacks(module.task, config, options)
     try:
         trainer = pl.Trainer(
             max_epochs=config.epochs,
             max_time=None if config.max_time is None else timedelta(seconds=config.max_time),
-            accelerator="gpu" if is_gpu else "cpu",
-            devices=[device.index or 0] if is_gpu and options.devices == 1 else options.devices,
+            **trainer_devices(device, options.devices),
             strategy=options.strategy,
             plugins=[StateFileIO()] if isinstance(options.strategy, str) else None,  # a Strategy has its own
             precision="bf16-mixed" if config.precision == "bfloat16" else "32-true",
@@ -117,6 +119,8 @@ def train(
             f"fit: Lightning's Trainer refuses devices = {options.devices!r}, strategy = {options.strategy!r} or the "
             f"callbacks: {e}"
         ) from e
+    for one in trainer.loggers:
+        one.log_hyperparams(dict(logged))
     trainer.fit(module, datamodule=data, ckpt_path=state, weights_only=True)
     return Path(best.best_model_path) if best.best_model_path else None
 

@@ -1,0 +1,75 @@
+"""Devices and strategy of a run, checked by Lightning before any data are prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from protgraph.errors import OptionError, suggest
+from protgraph.train.session import quiet_lightning
+
+if TYPE_CHECKING:
+    from lightning.pytorch.strategies import Strategy
+
+__all__ = ["STRATEGIES", "check_strategy", "trainer_devices"]
+
+STRATEGIES = ("auto", "ddp", "ddp_find_unused_parameters_true")
+_ALLOWED = (
+    f"Allowed: {', '.join(STRATEGIES)}, where each process has the complete model and is started by a command. "
+    "Use 'ddp' for several devices."
+)
+
+
+def trainer_devices(device: torch.device, devices: int | str | Sequence[int]) -> dict[str, Any]:
+    """Return ``accelerator`` and ``devices`` of ``lightning.pytorch.Trainer``."""
+    is_gpu = device.type == "cuda"
+    own = [device.index or 0] if is_gpu and devices == 1 else devices
+    return {"accelerator": "gpu" if is_gpu else "cpu", "devices": own}
+
+
+def check_strategy(device: torch.device, devices: int | str | Sequence[int], strategy: str | Strategy) -> None:
+    """Raise if Lightning cannot use the devices, or if the strategy does not fit :func:`protgraph.train.fit`.
+
+    A strategy must keep a complete model in each process, because gradients are clipped by their norm and the best
+    epoch is loaded into the model. It must also return to the caller in the process that trained. Sharded strategies
+    (FSDP, DeepSpeed) and those that spawn or fork processes do not.
+
+    Parameters
+    ----------
+    device : torch.device
+    devices, strategy
+        Of ``lightning.pytorch.Trainer``.
+
+    Raises
+    ------
+    OptionError
+        See above.
+    """
+    from lightning.pytorch import Trainer
+    from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy
+    from lightning.pytorch.utilities.exceptions import MisconfigurationException
+
+    if isinstance(strategy, str):
+        if strategy not in STRATEGIES:
+            raise OptionError(f"fit: strategy = {strategy!r}.{suggest(strategy, STRATEGIES)} {_ALLOWED}")
+        options = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+        options |= {"enable_model_summary": False, **trainer_devices(device, devices)}
+        try:
+            with quiet_lightning():
+                used = Trainer(strategy=strategy, **options).strategy
+        except (MisconfigurationException, ValueError, TypeError) as e:
+            raise OptionError(
+                f"fit: devices = {devices!r} on {device.type}. Allowed: the number of processes (cpu), or of GPUs that "
+                f"exist (cuda), 1 or more. {' '.join(str(e).split())}"
+            ) from e
+    else:
+        used = strategy
+    if isinstance(used, SingleDeviceStrategy):
+        return
+    if type(used) is not DDPStrategy or used._start_method != "popen":
+        raise OptionError(
+            f"fit: strategy = {strategy!r}, which is {type(used).__name__} here. {_ALLOWED} In a notebook, use one "
+            "device, or the command 'protgraph train'."
+        )
