@@ -55,12 +55,17 @@ def train_command(
     ] = 0.0,
     max_time: Annotated[float | None, typer.Option(help="Seconds after which training stops.")] = None,
     devices: Annotated[int, typer.Option(help="Number of GPUs, or of CPU processes. Batches are split over them.")] = 1,
-    strategy: Annotated[str, typer.Option(help="Lightning strategy for several devices: auto, ddp, fsdp.")] = "auto",
+    strategy: Annotated[str, typer.Option(help="Lightning strategy for several devices: auto or ddp.")] = "auto",
     precision: Annotated[
         str, typer.Option(help="Precision of the forward pass in training: float32 or bfloat16.")
     ] = "float32",
     workers: Annotated[int, typer.Option(help="Worker processes that collate batches.")] = 0,
-    log: Annotated[str, typer.Option(help="Logger: csv, tensorboard, wandb, mlflow, trackio or none.")] = "csv",
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Logger: csv, tensorboard, wandb, mlflow, trackio or none; repeat for several.  [default: csv]"
+        ),
+    ] = None,
     callback: Annotated[
         list[str] | None,
         typer.Option(metavar="MODULE:NAME", help="Lightning callback, a class or an object; repeat for more."),
@@ -84,6 +89,8 @@ def train_command(
 
     Logs and the training state are in the folder OUT without its suffix, with '.run'. The state is written after every
     epoch and every ten minutes, and removed at the end. After a crash or kill, add --resume to the same command.
+    Loggers need no network. WANDB_MODE=online, MLFLOW_TRACKING_URI or TRACKIO_SPACE_ID in the environment select a
+    service.
 
     Files that cannot be used are listed in OUT.failures.csv, and the exit code is 1.
 
@@ -132,7 +139,7 @@ def train_command(
         run_dir=run_dir,
         resume=resume,
         callbacks=[callback_by_name(text) for text in callback or ()],
-        logger=_logger(log, run_dir, out.stem, resume=resume),
+        logger=_loggers(log or ["csv"], run_dir, out.stem, resume=resume),
         on_epoch=None if quiet else _print_epoch,
     )
     if not is_first_process():
@@ -145,18 +152,21 @@ def train_command(
     report_failures(result.failures, path, 1)
 
 
-def _logger(kind: str, folder: Path, run: str, *, resume: bool) -> Logger | None:
-    """Create the logger, and print where its values go."""
+def _loggers(kinds: list[str], folder: Path, run: str, *, resume: bool) -> list[Logger]:
+    """Create the loggers, and print where their values go."""
     from protgraph.train.loggers import logger_by_name
     from protgraph.train.run_folder import RunFolder
     from protgraph.train.session import is_first_process
 
-    logger, place = (None, "none") if kind == "none" else logger_by_name(kind, folder, run=run)
+    if "none" in kinds and len(kinds) > 1:
+        raise OptionError(f"--log: {', '.join(kinds)}. Allowed: 'none' alone, or other loggers. Remove 'none'.")
+    made = [logger_by_name(kind, folder, run=run) for kind in dict.fromkeys(kinds) if kind != "none"]
     if is_first_process():
-        typer.echo(f"logs: {place}")
+        for place in [place for _, place in made] or ["none"]:
+            typer.echo(f"logs: {place}")
         if resume and not RunFolder(folder).state.is_file():
             typer.echo(f"no interrupted run in {folder}: starting from the beginning", err=True)
-    return logger
+    return [logger for logger, _ in made]
 
 
 def _dataset(

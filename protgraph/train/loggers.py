@@ -1,9 +1,16 @@
-"""Lightning loggers by name: CSV, TensorBoard, Weights & Biases, MLflow, Trackio."""
+"""Lightning loggers by name: CSV, TensorBoard, Weights & Biases, MLflow, Trackio.
+
+Each writes to a folder of its own name in the folder of the run and needs no network and no account. A service that
+the user has configured by the environment variables of its library is used instead: ``WANDB_MODE=online``,
+``MLFLOW_TRACKING_URI``, ``TRACKIO_DIR`` or ``TRACKIO_SPACE_ID``.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,13 +18,11 @@ from typing import Any
 from lightning.pytorch.loggers import CSVLogger, Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
-from protgraph.errors import MissingExtraError, OptionError
+from protgraph.errors import MissingExtraError, OptionError, ProtgraphError, suggest
 
 __all__ = ["LOGGERS", "TrackioLogger", "logger_by_name"]
 
 PROJECT = "protgraph"
-#: Logger names, and the module that each needs.
-LOGGERS = {"csv": None, "tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow", "trackio": "trackio"}
 
 
 def logger_by_name(kind: str, folder: str | Path, *, run: str) -> tuple[Logger, str]:
@@ -28,7 +33,7 @@ def logger_by_name(kind: str, folder: str | Path, *, run: str) -> tuple[Logger, 
     kind : str
         One of :data:`LOGGERS`.
     folder : str or Path
-        Folder of the run.
+        Folder of the run; the values are in its folder ``kind``.
     run : str
         Name of the run.
 
@@ -44,32 +49,78 @@ def logger_by_name(kind: str, folder: str | Path, *, run: str) -> tuple[Logger, 
         There is no such logger.
     MissingExtraError
         Its package is not installed.
+    ProtgraphError
+        Its service, which an environment variable selects, cannot be used.
     """
     if kind not in LOGGERS:
-        raise OptionError(f"Unknown logger: {kind!r}. Allowed: {', '.join(LOGGERS)}.")
-    module, folder = LOGGERS[kind], Path(folder)
-    if module is not None and find_spec(module) is None:
-        raise MissingExtraError(
-            f"Logger {kind!r} needs the package {module!r}, which is not installed. "
-            f"Install it with: pip install 'protgraph-pyg[{kind}]'"
-        )
-    if kind == "csv":
-        logger = CSVLogger(folder, name="logs")
-        return logger, str(Path(logger.log_dir) / "metrics.csv")
-    if kind == "tensorboard":
-        logger = TensorBoardLogger(folder, name="logs")
-        return logger, f"{logger.log_dir} (show it with: tensorboard --logdir {folder})"
-    if kind == "wandb":
-        folder.mkdir(parents=True, exist_ok=True)
-        return WandbLogger(
-            name=run, save_dir=folder, project=PROJECT
-        ), f"Weights & Biases, project {PROJECT!r}, and {folder / 'wandb'}"
-    if kind == "mlflow":
-        uri = f"file:{folder.resolve() / 'mlruns'}"
-        return MLFlowLogger(
-            PROJECT, run_name=run, tracking_uri=uri
-        ), f"{folder / 'mlruns'} (show it with: mlflow ui --backend-store-uri {uri})"
-    return TrackioLogger(run), f"Trackio, project {PROJECT!r} (show it with: trackio show)"
+        raise OptionError(f"Unknown logger: {kind!r}.{suggest(kind, LOGGERS)} Allowed: {', '.join(LOGGERS)}.")
+    modules, create = LOGGERS[kind]
+    for module in modules:
+        if find_spec(module) is None:
+            raise MissingExtraError(
+                f"Logger {kind!r} needs the package {module!r}, which is not installed. "
+                f"Install it with: pip install 'protgraph-pyg[{kind}]'"
+            )
+    return create(Path(folder) / kind, run)
+
+
+def _csv(folder: Path, run: str) -> tuple[Logger, str]:
+    logger = CSVLogger(folder, name=None)
+    return logger, str(Path(logger.log_dir) / "metrics.csv")
+
+
+def _tensorboard(folder: Path, run: str) -> tuple[Logger, str]:
+    logger = TensorBoardLogger(folder, name=None, default_hp_metric=False)
+    return logger, f"{logger.log_dir} (show it with: tensorboard --logdir {folder})"
+
+
+def _wandb(folder: Path, run: str) -> tuple[Logger, str]:
+    # wandb itself asks for an account unless WANDB_MODE is set.
+    mode = os.environ.get("WANDB_MODE", "offline")
+    folder.mkdir(parents=True, exist_ok=True)  # wandb uses another folder if this one is missing
+    logger = WandbLogger(name=run, save_dir=folder.parent, project=PROJECT, mode=mode)  # it adds "wandb"
+    if mode != "online":
+        return logger, f"{folder}, mode {mode!r} (upload it with: wandb sync {folder}/*run-*)"
+    _start(logger, "WANDB_MODE", mode, "Log in with 'wandb login', or unset it to log to the folder of the run")
+    return logger, f"Weights & Biases, project {PROJECT!r}, and {folder}"
+
+
+def _mlflow(folder: Path, run: str) -> tuple[Logger, str]:
+    if uri := os.environ.get("MLFLOW_TRACKING_URI"):
+        logger = MLFlowLogger(PROJECT, run_name=run, tracking_uri=uri)
+        _start(logger, "MLFLOW_TRACKING_URI", uri, "Start the server, or unset it to log to the folder of the run")
+        return logger, f"MLflow, experiment {PROJECT!r} of {uri}"
+    folder.mkdir(parents=True, exist_ok=True)
+    uri = f"sqlite:///{(folder / 'mlflow.db').resolve()}"  # MLflow 3 has no file store any more
+    artifacts = (folder / "artifacts").resolve().as_uri()
+    logger = MLFlowLogger(PROJECT, run_name=run, tracking_uri=uri, artifact_location=artifacts)
+    return logger, f"{folder / 'mlflow.db'} (show it with: mlflow ui --backend-store-uri {uri})"
+
+
+def _trackio(folder: Path, run: str) -> tuple[Logger, str]:
+    if "trackio" not in sys.modules:  # it reads the variable when it is imported, once per process
+        os.environ.setdefault("TRACKIO_DIR", str(folder.resolve()))
+    logger, place = TrackioLogger(run), os.environ.get("TRACKIO_DIR", "the folder of Trackio")
+    return logger, f"{place} (show it with: TRACKIO_DIR={place} trackio show --project {PROJECT})"
+
+
+def _start(logger: Logger, variable: str, value: str, fix: str) -> None:
+    """Connect to a service now, so that training does not end with its error."""
+    try:
+        _ = logger.experiment
+    except Exception as e:  # the libraries have no common type of errors
+        first = (str(e).strip() or type(e).__name__).splitlines()[0]
+        raise ProtgraphError(f"Logger cannot be used with {variable}={value}: {first} {fix}.") from e
+
+
+#: Loggers by name: the modules that each needs, and the function that creates it.
+LOGGERS: Mapping[str, tuple[tuple[str, ...], Callable[[Path, str], tuple[Logger, str]]]] = {
+    "csv": ((), _csv),
+    "tensorboard": (("tensorboard",), _tensorboard),
+    "wandb": (("wandb",), _wandb),
+    "mlflow": (("mlflow", "sqlalchemy"), _mlflow),  # mlflow-skinny has no database
+    "trackio": (("trackio",), _trackio),
+}
 
 
 class TrackioLogger(Logger):

@@ -4,14 +4,58 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import json
+import os
+import shutil
+import sqlite3
+import struct
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from protgraph.errors import MissingExtraError, OptionError
+from protgraph.errors import MissingExtraError, OptionError, ProtgraphError
 from protgraph.train import fit
 from protgraph.train.loggers import LOGGERS, logger_by_name
+
+
+def read_mlflow(folder: Path) -> list[dict[str, float]]:
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+    [run] = client.search_runs([client.get_experiment_by_name("protgraph").experiment_id])
+    assert run.info.status == "FINISHED" and run.data.params["model"] == "gcn"
+    histories = {name: client.get_metric_history(run.info.run_id, name) for name in run.data.metrics}
+    return [{name: values[i].value for name, values in histories.items() if name != "lr-AdamW"} for i in range(2)]
+
+
+def read_trackio(folder: Path) -> list[dict[str, float]]:
+    with sqlite3.connect(folder / "protgraph.db") as database:
+        rows = database.execute("select metrics from metrics order by step").fetchall()
+    return [row for row in (json.loads(text) for (text,) in rows) if "train_loss" in row]
+
+
+def read_wandb(folder: Path) -> list[dict[str, float]]:
+    """Read the history of a ``.wandb`` file: records of protocol buffers in the log format of LevelDB."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    [path] = folder.glob("offline-run-*/*.wandb")
+    data, at, part, rows = path.read_bytes(), 7, b"", []
+    while at + 7 <= len(data):
+        if (left := 32768 - at % 32768) < 7:
+            at += left
+            continue
+        _, size, kind = struct.unpack("<IHB", data[at : at + 7])
+        part, at = part + data[at + 7 : at + 7 + size], at + 7 + size
+        if kind in (1, 4):  # a full record, or the last part of one
+            record, part = Record.FromString(part), b""
+            rows.append({".".join(i.nested_key) or i.key: json.loads(i.value_json) for i in record.history.item})
+    return [row for row in rows if "train_loss" in row]
+
+
+READERS = {"mlflow": read_mlflow, "trackio": read_trackio, "wandb": read_wandb}
 
 
 def test_csv_has_the_rows_of_the_history(small, tiny, quick, tmp_path):
@@ -43,6 +87,62 @@ def test_trackio_receives_the_rows(small, tiny, quick, tmp_path, monkeypatch):
     assert calls[0][0] == "init" and calls[-1][0] == "finish"
     values = [args[0]["accuracy"] for name, args, _ in calls if name == "log" and "accuracy" in args[0]]
     assert values == pytest.approx([row["accuracy"] for row in result.history])
+
+
+def test_loggers_receive_the_options(small, tiny, quick, tmp_path):
+    logger, _ = logger_by_name("csv", tmp_path, run="x")
+    received = []
+    logger.log_hyperparams = received.append
+    fit(tiny, small, "helix", config=quick, logger=[logger])
+    [options] = received
+    assert (options["model"], options["task"]) == (tiny.name, "helix")
+    assert options["config"]["lr"] == quick.lr and options["dataset"]["version"] == small.version
+
+
+@pytest.mark.parametrize("kind", sorted(READERS))
+def test_the_command_writes_offline_and_only_to_the_folder_of_the_run(kind, structures_dir, tmp_path):
+    if importlib.util.find_spec(kind) is None:
+        pytest.skip(f"the logger package {kind} is not installed")
+    for name in ("data", "cwd", "home"):
+        (tmp_path / name).mkdir()
+    for name in ("1ajj", "1crn", "1vii", "2erl"):
+        shutil.copy(structures_dir / f"{name}.bcif", tmp_path / "data")
+    services = ("WANDB_", "MLFLOW_", "TRACKIO_", "HF_")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(services)}
+    environment |= {"HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1", "PROTGRAPH_CACHE": str(tmp_path / "cache")}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    command = [sys.executable, "-m", "protgraph", "train", "gcn", "--data", str(tmp_path / "data")]
+    command += ["--task", "secondary_structure", "--epochs", "2", "--log", "csv", "--log", kind]
+    command += ["-o", str(tmp_path / "out" / "m.safetensors"), "--device", "cpu"]
+    options = {"env": environment, "stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 300}
+    done = subprocess.run(command, cwd=tmp_path / "cwd", **options)
+    assert done.returncode == 0, done.stderr
+    assert not list((tmp_path / "cwd").iterdir())
+    run = tmp_path / "out" / "m.run"
+    assert {path.name for path in run.iterdir()} == {"csv", kind}
+    with (run / "csv" / "version_0" / "metrics.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["train_loss"]]
+    read = READERS[kind](run / kind)
+    assert len(rows) == len(read) == 2
+    for row, own in zip(rows, read, strict=True):
+        names = ("train_loss", "val_loss", "accuracy", "macro_f1")
+        assert [own[name] for name in names] == pytest.approx([float(row[name]) for name in names], rel=1e-6)
+
+
+def test_a_service_that_is_not_there_is_a_typed_error(tmp_path, monkeypatch):
+    class Service:
+        @property
+        def experiment(self):
+            raise RuntimeError("no key")
+
+    loggers = sys.modules["protgraph.train.loggers"]
+    monkeypatch.setattr(loggers, "WandbLogger", lambda **options: Service())
+    monkeypatch.setattr(loggers, "find_spec", lambda name: True)
+    monkeypatch.setenv("WANDB_MODE", "online")
+    with pytest.raises(ProtgraphError, match="WANDB_MODE=online: no key"):
+        logger_by_name("wandb", tmp_path, run="x")
+    monkeypatch.delenv("WANDB_MODE")
+    assert str(tmp_path / "wandb") in logger_by_name("wandb", tmp_path, run="x")[1]
 
 
 @pytest.mark.parametrize("kind", ["wandb", "mlflow", "trackio", "tensorboard"])
