@@ -59,7 +59,7 @@ def test_each_file_is_opened_once_and_a_failure_is_recorded(tmp_path, opened_fil
     broken.write_text("no structure")
 
     class TwoSplits(TwoChains):
-        """Chains of one entry in two splits, and a file that is no structure."""
+        """Chains of one entry in two splits, and a text file."""
 
         def examples(self, task, split=None):
             first, second = super().examples(task)
