@@ -37,6 +37,10 @@ def peak_memory(device: torch.device) -> float:
     status = Path("/proc/self/status")
     if status.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
         return int(found[1]) / 2**10
+    if sys.platform == "win32":
+        import psutil
+
+        return psutil.Process().memory_info().peak_wset / 2**20
     import resource
 
     unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes on macOS, KiB elsewhere

@@ -46,7 +46,7 @@ FREE = {"__name__", "__version__"}
 THIRD_PARTY = {
     "errors": set(),
     "file_io": set(),
-    "process_memory": {"torch"},
+    "process_memory": {"psutil", "torch"},
     "validation": {"pydantic"},
     "registry": {"pydantic"},
     "structure": {"biotite", "filelock", "msgpack", "numpy", "platformdirs", "pooch", "pydantic", "scipy"},

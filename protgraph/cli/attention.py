@@ -55,7 +55,7 @@ def attention_command(
         step, split_chains = ModelInputs(), False
     else:
         built, name = trained.model, f"{trained.model.spec.name} ({Path(model).name})"
-        step, split_chains = ModelInputs(frozenset(trained.hidden), trained.visible_types), trained.one_chain
+        step, split_chains = trained.graph_step, trained.one_chain
     failures: list[Failure] = []
     results = iter_graphs(file, built.plan, read=read, step=step, split_chains=split_chains)
     proteins = list(successes(results, failures))

@@ -24,6 +24,7 @@ from torch import Tensor
 from protgraph import __version__, registry
 from protgraph.data.graph import fields as table
 from protgraph.errors import CheckpointError, ProtgraphError
+from protgraph.featurize.steps import ModelInputs
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
 from protgraph.train.checkpoint_header import FORMAT, FORMAT_VERSION, CheckpointHeader
@@ -68,6 +69,11 @@ class Checkpoint:
     metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     trained: Mapping[str, Any] = field(default_factory=dict)
     version: str = __version__
+
+    @property
+    def graph_step(self) -> ModelInputs:
+        """Step of :func:`protgraph.featurize.iter_graphs` that makes the graphs which the model reads."""
+        return ModelInputs(frozenset(self.hidden), self.visible_types)
 
 
 def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:

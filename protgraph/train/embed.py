@@ -15,7 +15,6 @@ from protgraph.data.store.loader import pack
 from protgraph.errors import OptionError
 from protgraph.featurize.pipeline import Source, iter_graphs
 from protgraph.featurize.result import Failure, count_notes, successes
-from protgraph.featurize.steps import ModelInputs
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
@@ -112,8 +111,8 @@ def embed(
     field = network.spec.readout.get("h", "h")
     failures: list[Failure] = []
     notes: list[str] = []
-    step = ModelInputs(frozenset(checkpoint.hidden), checkpoint.visible_types)
-    results = iter_graphs(sources, network.plan, read=read, step=step, split_chains=checkpoint.one_chain, jobs=jobs)
+    options = {"read": read, "step": checkpoint.graph_step, "split_chains": checkpoint.one_chain, "jobs": jobs}
+    results = iter_graphs(sources, network.plan, **options)
     proteins: list[tuple[str, str, str]] = []
     ids: list[str] = []
     node, protein = [torch.empty(0, network.fields[field].dim)], [torch.empty(0, network.fields[field].dim)]

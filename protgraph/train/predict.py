@@ -17,7 +17,6 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
 from protgraph.featurize.pipeline import Source, iter_graphs
 from protgraph.featurize.result import Failure, GraphResult, count_notes, successes
-from protgraph.featurize.steps import ModelInputs
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
@@ -110,8 +109,8 @@ def predict(
     columns, identify = _IDENTITY[target.level]
     failures: list[Failure] = []
     notes: list[str] = []
-    step = ModelInputs(frozenset(checkpoint.hidden), checkpoint.visible_types)
-    results = iter_graphs(sources, network.plan, read=read, step=step, split_chains=checkpoint.one_chain, jobs=jobs)
+    options = {"read": read, "step": checkpoint.graph_step, "split_chains": checkpoint.one_chain, "jobs": jobs}
+    results = iter_graphs(sources, network.plan, **options)
     limit = batch_residues if target.level != "pair" else 1
     rows: list[Row] = []
     with evaluation_mode(network) as where:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from protgraph.errors import OptionError, SelectionError
-from protgraph.featurize import Failure, ModelInputs, ProteinRequest, iter_graphs, successes
+from protgraph.featurize import Failure, ProteinRequest, iter_graphs, successes
 from protgraph.structure import Residues
 from protgraph.train import predict
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
@@ -76,8 +76,8 @@ def attention_edges(checkpoint: str | Path | Checkpoint, residues: Residues) -> 
     """
     trained = as_checkpoint(checkpoint)
     failures: list[Failure] = []
-    step = ModelInputs(frozenset(trained.hidden))
-    results = iter_graphs(_request(residues), trained.model.plan, step=step, split_chains=trained.one_chain)
+    options = {"step": trained.graph_step, "split_chains": trained.one_chain}
+    results = iter_graphs(_request(residues), trained.model.plan, **options)
     proteins = list(successes(results, failures))
     if failures:
         raise SelectionError(str(failures[0]))
