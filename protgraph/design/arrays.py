@@ -23,7 +23,7 @@ def write_designs(path: str | Path, designs: Sequence[Design]) -> Path:
     score, global_score, recovery          (S, P)             see :class:`Design`
     ligand_score                           (S, P)             where every design has one
     native_score, native_global_score      (P,)               scores of the native sequence
-    temperature                            (S,)
+    temperature                            (S,)               sampling temperature of each sequence
     designed, native                       (R,)               designed residues; types in the structure
     ptr                                    (P + 1,)           first residue of each protein
     proteins, residues                     (P,), (R,)         names
@@ -45,10 +45,16 @@ def write_designs(path: str | Path, designs: Sequence[Design]) -> Path:
 
 
 def write_scores(path: str | Path, scores: Sequence[Scores]) -> Path:
-    """Write scored sequences, concatenated, and return the path.
+    """Write P scored sequences with R residues in total, and return the path.
 
-    Arrays: ``log_probs`` ``(R, types)``, ``aatype`` ``(R,)``, ``ptr`` (first residue of each sequence), and the names
-    ``proteins``, ``sequences`` and ``residues``.
+    =====================================  =================  ========================================================
+    array                                  shape              content
+    =====================================  =================  ========================================================
+    log_probs                              (R, types)         log-probabilities of all types
+    aatype                                 (R,)               scored types
+    ptr                                    (P + 1,)           first residue of each sequence
+    proteins, sequences, residues          (P,), (P,), (R,)   names
+    =====================================  =================  ========================================================
     """
     arrays = {name: np.concatenate([getattr(s, name) for s in scores]) for name in ("log_probs", "aatype")}
     arrays["sequences"] = np.array([s.name for s in scores])

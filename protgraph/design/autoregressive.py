@@ -1,4 +1,4 @@
-"""Sample sequences: one residue of every sequence and protein per step, each row computed once."""
+"""Sample sequences autoregressively: each step decodes one residue of every sequence of every protein."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from protgraph.ops import Proteins
 
 __all__ = ["SampledSequences", "check_temperature", "random_deviates", "sample_sequences"]
 
-_SEEDS = 2**63  # number of seeds of a generator
+_SEEDS = 2**63  # number of seeds of torch.Generator
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +86,13 @@ def sample_sequences(
     decoding : Decoding
     constraints : Constraints
     copies : int
-        S, sequences of every protein.
+        S, number of sequences per protein.
     temperature : float
         Divides the logits; 0 takes the most probable type.
     seed : int
         Seed of orders and types. A sequence of a protein does not depend on what else is decoded.
     order : Tensor, optional
-        ``(S, N)`` int64, nodes in the order of decoding, protein after protein, fixed ones first; random by default.
+        ``(S, N)`` int64, nodes in decoding order, protein after protein, fixed ones first; random by default.
     uniform : Tensor, optional
         ``(S, N)`` numbers from 0 to 1 that select types from their cumulative probabilities.
 
@@ -104,7 +104,7 @@ def sample_sequences(
     Notes
     -----
     Each step computes one row per sequence and protein; the contributions of edges and nodes to messages are cached.
-    Tied residues are decoded one after the other. They use each other's positions but not types, as in the reference. A
+    Tied residues are decoded one after the other. They use each other's positions but not types, as in ProteinMPNN. A
     tied residue without a backbone contributes no logits and gets the type of the group.
     """
     if copies < 1:
@@ -150,7 +150,7 @@ def _check_order(order: Tensor, designed: Tensor, decoding: Decoding) -> None:
 
 
 class _Run:
-    """Sequences during sampling; rows are numbered ``copy · N + node``."""
+    """State of a sampling run; rows are numbered ``copy · N + node``."""
 
     def __init__(
         self,

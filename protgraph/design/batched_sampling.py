@@ -36,7 +36,7 @@ class SamplingRequest:
     sidechains: bool = False
 
     def chunks(self, residues: int) -> Iterator[range]:
-        """Yield the numbers of the copies that are sampled together; with noise, each copy is encoded separately."""
+        """Yield the numbers of the copies to sample together; with noise, each copy is encoded separately."""
         most = max((self.batch_residues if self.noise else self.batch_decoded) // residues, 1)
         for first in range(0, self.copies, most):
             yield range(first, min(first + most, self.copies))

@@ -12,7 +12,7 @@ from protgraph.errors import OptionError
 
 __all__ = ["Constraints", "any_in_group", "residues_without_types"]
 
-# Factor of the probability of a type whose log-odds are too low, as in the reference.
+# Factor of the probability of a type whose log-odds are too low, as in ProteinMPNN.
 _UNLIKELY = 1e-3
 
 
@@ -31,7 +31,7 @@ class Constraints:
     pssm : Tensor, optional
         ``(N, T)`` probabilities of each type, e.g. from an alignment.
     pssm_weight : Tensor, optional
-        ``(N,)`` from 0 to 1, weight of the profile; the model has the rest.
+        ``(N,)`` from 0 to 1, weight w of the profile; the weight of the model is 1 − w.
     unlikely : Tensor, optional
         ``(N, T)`` bool, types whose probability is divided by 1001 relative to the others.
     groups : sequence of sequence of int

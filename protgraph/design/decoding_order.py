@@ -38,14 +38,13 @@ def random_decoding_order(designed: Tensor, proteins: Proteins, noise: Tensor) -
     The reference program sorts by ``(designed + 1e-4) |noise|``. The orders differ only if a designed residue has a
     deviate near 0: there it comes before fixed ones.
     """
-    by_noise = noise.abs().sort(dim=-1, stable=True)[1]
-    order = by_noise.gather(-1, designed.long()[by_noise].sort(dim=-1, stable=True)[1])
-    return order.gather(-1, proteins.batch[order].sort(dim=-1, stable=True)[1])
+    return _fixed_first(noise.abs().argsort(dim=-1, stable=True), designed, proteins)
 
 
 def forward_order(designed: Tensor, proteins: Proteins, copies: int = 1) -> Tensor:
     """Return ``(copies, N)`` int64: fixed nodes first, then designed ones, both in node order."""
-    return _within(designed.double(), proteins).expand(copies, -1)
+    nodes = torch.arange(len(designed), device=designed.device)
+    return _fixed_first(nodes, designed, proteins).expand(copies, -1)
 
 
 def decoding_ranks(order: Tensor, proteins: Proteins) -> Tensor:
@@ -81,7 +80,8 @@ def tie_order(order: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
     return torch.tensor(list(tied), device=order.device)
 
 
-def _within(key: Tensor, proteins: Proteins) -> Tensor:
-    """Return the stable sort of nodes by key ``(…, N)`` within each protein."""
-    order = key.sort(dim=-1, stable=True)[1]
-    return order.gather(-1, proteins.batch[order].sort(dim=-1, stable=True)[1])
+def _fixed_first(order: Tensor, designed: Tensor, proteins: Proteins) -> Tensor:
+    """Sort nodes ``(…, N)`` by protein, then fixed before designed; equal ones keep their order."""
+    for key in (designed.long(), proteins.batch):
+        order = order.gather(-1, key[order].argsort(dim=-1, stable=True))
+    return order

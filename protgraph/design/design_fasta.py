@@ -87,7 +87,7 @@ def read_design_sequences(path: str | Path) -> list[tuple[str, str]]:
     OptionError
         The file is not FASTA, or a record is empty or has a letter outside ACDEFGHIKLMNPQRSTVWYX.
     """
-    before, *blocks = re.split(r"^>", _text(path), flags=re.MULTILINE)
+    before, *blocks = re.split(r"^>", _read_text(path), flags=re.MULTILINE)
     if before.strip():
         raise OptionError(f"not a FASTA file: {path}. The first line must begin with '>'.")
     if not blocks:
@@ -126,7 +126,7 @@ def sequences_by_protein(
     return {name: [*common, *by_name.get(name, ())] for name in proteins}
 
 
-def _text(path: str | Path) -> str:
+def _read_text(path: str | Path) -> str:
     try:
         content = Path(path).read_bytes()
         return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).decode("utf-8-sig")

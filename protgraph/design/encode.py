@@ -21,22 +21,22 @@ __all__ = ["encode", "merge_constraints", "noisy_copies"]
 
 
 @torch.no_grad()
-def encode(model: ProteinModel, some: Sequence[Residues], *, known: Sequence[np.ndarray] = ()) -> Decoding:
+def encode(model: ProteinModel, proteins: Sequence[Residues], *, known: Sequence[np.ndarray] = ()) -> Decoding:
     """Featurize proteins with backbone atoms only, and run the model up to its decoder.
 
     Featurizers also use the side chains of the residues in the masks ``known`` ``(N,)``, one per protein, if given.
     """
     device = next(model.parameters()).device
-    visible = [r.hide(BACKBONE_ALONE) for r in some]
+    visible = [r.hide(BACKBONE_ALONE) for r in proteins]
     if known:
-        with_sidechains = [r.hide(BACKBONE_ALONE - {"sidechain"}) for r in some]
+        with_sidechains = [r.hide(BACKBONE_ALONE - {"sidechain"}) for r in proteins]
         visible = [r.without_sidechains(~rows) for r, rows in zip(with_sidechains, known, strict=True)]
-    graphs = [model.plan.precompute(v, aatype=r.aatype) for v, r in zip(visible, some, strict=True)]
+    graphs = [model.plan.precompute(v, aatype=r.aatype) for v, r in zip(visible, proteins, strict=True)]
     return Decoding.of(model, collate(graphs).to(device))
 
 
 def noisy_copies(proteins: Sequence[Residues], noise: float, seed: int, copy: int = 0) -> list[Residues]:
-    """Return proteins with Gaussian noise (Å) on every coordinate; each seed and each copy has its own."""
+    """Return proteins with Gaussian coordinate noise (standard deviation, Å), drawn for each seed and copy."""
     if not noise:
         return list(proteins)
     return [r.with_noise(noise, seed=seed * 1_000_003 + copy) for r in proteins]

@@ -69,7 +69,7 @@ def evaluate_design(
         ``proteins`` is empty.
     """
     if not proteins:
-        raise OptionError("no proteins to evaluate a model on.")
+        raise OptionError("evaluate_design: no proteins given.")
     losses, recoveries, confusion = [], [], np.zeros((UNKNOWN, UNKNOWN), np.int64)
     for scores in score_sequences(model, proteins, orders=orders, seed=seed):
         log_probs = scores.sequence_log_probs

@@ -33,15 +33,18 @@ class OneShotDecoder:
     """
 
     def start(self, f: Mapping[str, Any], *, copies: int = 1) -> _OneShotState:
+        """Return the state, which holds the logits ``h`` ``(N, types)``."""
         return _OneShotState(f["h"], copies, len(f["h"]))
 
     def teacher_force(self, state: _OneShotState, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
+        """Return the logits ``(N, types)``; types and ranks have no effect."""
         return state.h
 
     def reset(self, state: _OneShotState, rows: Tensor) -> None:
         """Do nothing: rows do not depend on decoded residues."""
 
     def decode_step(self, state: _OneShotState, rows: Tensor) -> Tensor:
+        """Return the logits ``(R, types)`` of rows ``copy · N + node``."""
         return state.h.index_select(0, rows % state.num_nodes)
 
     def commit(self, state: _OneShotState, rows: Tensor, types: Tensor) -> None:

@@ -24,9 +24,9 @@ class ResidueTable:
     Parameters
     ----------
     path : str
-        The file.
+        Table file, for error messages.
     rows : tuple of (int, str, mapping of str to float)
-        Line, selection as in :func:`protgraph.design.selection.select_rows`, letter → number.
+        Line number, selection as in :func:`protgraph.design.selection.select_rows`, and numbers by one-letter code.
     """
 
     path: str

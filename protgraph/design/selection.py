@@ -29,9 +29,9 @@ class Tie:
     Parameters
     ----------
     rows : tuple of int
-        In decoding order.
+        Row of each residue, in decoding order.
     weights : tuple of float
-        Factors of the logits of each before averaging.
+        Factor of the logits of each residue before averaging.
     """
 
     rows: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""A protein of two chains with insertion codes, for selections and tables."""
+"""Fixture of a protein with two chains and insertion codes."""
 
 from __future__ import annotations
 

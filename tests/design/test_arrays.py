@@ -24,7 +24,7 @@ def proteins(two_chains):
 
 
 @pytest.mark.parametrize("details", [False, True])
-def test_ptr_gives_the_residues_of_each_design(model, proteins, tmp_path, details):
+def test_ptr_delimits_the_residues_of_each_design(model, proteins, tmp_path, details):
     designs = list(design_sequences(model, proteins, copies=2, temperature=[0.1, 0.2], details=details))
     with np.load(write_designs(tmp_path / "new" / "d.npz", designs)) as z:
         arrays = dict(z)
@@ -43,7 +43,7 @@ def test_ptr_gives_the_residues_of_each_design(model, proteins, tmp_path, detail
             assert np.array_equal(arrays["probabilities"][:, rows], design.probabilities)
 
 
-def test_ptr_gives_the_residues_of_each_score(model, proteins, tmp_path):
+def test_ptr_delimits_the_residues_of_each_scored_sequence(model, proteins, tmp_path):
     scores = list(score_sequences(model, proteins, mode="unconditional"))
     with np.load(write_scores(tmp_path / "s.npz", scores)) as z:
         arrays = dict(z)

@@ -1,4 +1,4 @@
-"""Sampling row by row with cached states, against recomputing all rows at each step."""
+"""Sampling with cached decoder states, compared with recomputing all rows at each step."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from protgraph.design import (
     Constraints,
     Decoding,
     decoding_ranks,
+    forward_order,
     random_decoding_order,
     sample_sequences,
     teacher_forced_log_probs,
@@ -48,8 +49,8 @@ def encoded(model, proteins) -> Decoding:
 
 
 @torch.no_grad()
-def sample_slowly(decoding: Decoding, constraints: Constraints, order, uniform, temperature: float):
-    """Sample one sequence; recompute all rows at every step."""
+def sample_by_recomputing(decoding: Decoding, constraints: Constraints, order, uniform, temperature: float):
+    """Sample one sequence ``(N,)`` and the probabilities ``(types,)`` of each designed node."""
     aatype, probabilities = decoding.aatype.clone(), {}
     for node in order[constraints.designed[order]].tolist():
         logits = decoding.head(
@@ -63,7 +64,7 @@ def sample_slowly(decoding: Decoding, constraints: Constraints, order, uniform, 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("fixed", [False, True])
-def test_sampling_row_by_row_equals_recomputing_all_rows(model, proteins, temperature, fixed):
+def test_cached_sampling_equals_recomputing_all_rows(model, proteins, temperature, fixed):
     decoding = encoded(model, proteins)
     n, generator = len(decoding.aatype), torch.Generator().manual_seed(4)
     designed = torch.rand(n, generator=generator) < 0.6 if fixed else torch.ones(n, dtype=torch.bool)
@@ -74,7 +75,7 @@ def test_sampling_row_by_row_equals_recomputing_all_rows(model, proteins, temper
     sampled = sample_sequences(decoding, constraints, copies=2, temperature=temperature, seed=5)
     uniform = random_deviates(decoding.proteins.sizes, range(2), seed=5)[1]
     for copy in range(2):
-        aatype, p = sample_slowly(decoding, constraints, sampled.order[copy], uniform[copy], temperature)
+        aatype, p = sample_by_recomputing(decoding, constraints, sampled.order[copy], uniform[copy], temperature)
         assert torch.equal(sampled.aatype[copy], aatype)
         for node, row in p.items():
             torch.testing.assert_close(sampled.probabilities[copy, node], row, rtol=1e-9, atol=1e-12)
@@ -128,7 +129,7 @@ def test_weights_of_ties_multiply_logits_before_averaging(model, proteins):
     )
 
 
-def test_a_tied_residue_without_a_backbone_gets_the_type_of_its_group(model, proteins):
+def test_tied_residues_without_a_backbone_get_the_type_of_their_group(model, proteins):
     backbone = proteins[1].backbone.copy()
     backbone[[6, 9], 3] = np.nan
     decoding = encoded(model, [replace(proteins[1], backbone=backbone)])
@@ -147,7 +148,7 @@ def test_a_tied_residue_without_a_backbone_gets_the_type_of_its_group(model, pro
     assert torch.equal(both.aatype[0, [6, 9]], decoding.aatype[[6, 9]])  # no logits at all
 
 
-def test_the_largest_uniform_number_samples_no_omitted_type(model, proteins):
+def test_the_largest_uniform_deviate_samples_no_omitted_type(model, proteins):
     decoding = encoded(deepcopy(model).float(), proteins)
     n = len(decoding.aatype)
     constraints = Constraints(torch.ones(n, dtype=torch.bool), omit=torch.arange(21) > 17)
@@ -164,12 +165,9 @@ def test_an_order_with_a_designed_residue_before_a_fixed_one_is_an_error(model, 
     order = torch.arange(n)[None]
     with pytest.raises(OptionError):
         sample_sequences(decoding, Constraints(designed), order=order)
-    noise = torch.zeros(1, n)  # a deviate of 0 comes first among designed residues only
-    noise[:, 5] = 3.0
-    assert random_decoding_order(designed, decoding.proteins, noise)[0, 0] == 5
 
 
-def test_a_profile_is_mixed_in_by_its_weight(model, proteins):
+def test_a_profile_is_mixed_with_the_model_by_its_weight(model, proteins):
     decoding = encoded(model, proteins)
     n = len(decoding.aatype)
     profile = torch.zeros(n, 21, dtype=torch.float64)
@@ -195,7 +193,7 @@ def test_scores_are_means_over_the_mask(model, proteins):
     torch.testing.assert_close(got[1, 0], want)
 
 
-def test_orders_are_per_protein_with_fixed_residues_first(model, proteins):
+def test_decoding_orders_are_per_protein_with_fixed_residues_first(model, proteins):
     decoding = encoded(model, proteins)
     designed = torch.arange(len(decoding.aatype)) % 2 == 0
     order = random_decoding_order(designed, decoding.proteins, torch.randn(4, len(designed)))
@@ -205,6 +203,12 @@ def test_orders_are_per_protein_with_fixed_residues_first(model, proteins):
             assert (kinds.diff() >= 0).all()
         assert (one[:14] < 14).all()
         assert torch.equal(decoding_ranks(one, decoding.proteins)[one[:14]], torch.arange(14))
+    fixed, rest = torch.arange(1, 14, 2), torch.arange(0, 14, 2)
+    forward = forward_order(designed, decoding.proteins, copies=2)
+    assert torch.equal(forward[1, :14], torch.cat([fixed, rest])) and torch.equal(forward[0], forward[1])
+    noise = torch.zeros(1, len(designed))  # a deviate of 0 comes first among designed residues only
+    noise[:, 1] = 3.0
+    assert random_decoding_order(torch.arange(len(designed)) != 1, decoding.proteins, noise)[0, 0] == 1
 
 
 def test_invalid_options_and_constraints_are_errors(model, proteins):

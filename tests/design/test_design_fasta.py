@@ -54,22 +54,22 @@ def test_written_records_are_read_back(tmp_path, name):
     assert [p.name for p in path.parent.iterdir()] == [name]
 
 
-def test_a_failed_write_leaves_the_previous_file(tmp_path):
+def test_a_failed_or_empty_write_keeps_the_previous_file(tmp_path):
     path = tmp_path / "designs.fasta"
     path.write_text("before")
 
     def failing():
         yield "a", "MK"
-        raise OptionError("here")
+        raise OptionError("record 2")
 
-    with pytest.raises(OptionError, match="here"):
+    with pytest.raises(OptionError, match="record 2"):
         write_design_fasta(path, failing())
     assert write_design_fasta(path, []) == 0
     assert path.read_text() == "before" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_case_line_ends_and_byte_order_mark_do_not_matter(tmp_path):
-    path = tmp_path / "odd.fasta"
+def test_lower_case_crlf_and_a_byte_order_mark_are_read(tmp_path):
+    path = tmp_path / "windows.fasta"
     path.write_bytes(b"\xef\xbb\xbf\r\n>one two\r\nmk v\r\nll*\r\n\r\n>\r\nX/a\r\n")
     assert read_design_sequences(path) == [("one two", "MKVLL"), ("", "X/A")]
 

@@ -24,7 +24,7 @@ def residues(structures_dir):
 @pytest.fixture(scope="module")
 def model():
     network = build_model("gcn", INVERSE_FOLDING.target, seed=0).eval()
-    with torch.no_grad():  # a new head gives uniform logits
+    with torch.no_grad():  # an untrained head gives uniform logits
         network.head.last_linear.weight.normal_(std=0.5, generator=torch.Generator().manual_seed(1))
     return network
 

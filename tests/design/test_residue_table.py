@@ -36,7 +36,7 @@ def test_rows_select_residues_ranges_or_chains_and_empty_cells_are_nan(two_chain
         ("chain,res_id,A\nA,5,1\nB,1,2\nA,1-7,1\n", OptionError, "A:5.*lines 2 and 4"),
     ],
 )
-def test_invalid_tables_are_errors_with_their_place(two_chains, tmp_path, text, error, in_message):
+def test_invalid_tables_are_errors_with_file_line_and_column(two_chains, tmp_path, text, error, in_message):
     path = tmp_path / "table.csv"
     path.write_text(text)
     with pytest.raises(error, match=in_message):

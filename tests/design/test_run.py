@@ -1,4 +1,4 @@
-"""Design and scoring of several proteins: batches, seeds, noise, chains and proteins that cannot be designed."""
+"""Design and scoring of several proteins: batches, seeds, noise, chains, and proteins without a result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ARRAYS = ("aatype", "temperature", "score", "global_score", "log_probs", "probab
 NUMBERS = ("native_score", "native_global_score")
 
 
-def same(one, other):
+def assert_same_design(one, other):
     for name in ARRAYS:
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12, err_msg=name)
     assert [getattr(one, n) for n in NUMBERS] == pytest.approx([getattr(other, n) for n in NUMBERS])
@@ -56,7 +56,7 @@ def test_designs_do_not_depend_on_batches(model, proteins, noise, spec):
     tiny = list(design_sequences(model, proteins, spec, **options, batch_residues=1, batch_decoded=1))
     for one, *others in zip(whole, small, tiny, strict=True):
         for other in others:
-            same(one, other)
+            assert_same_design(one, other)
     assert whole[0].aatype.shape == (10, 30) and whole[1].log_probs.shape == (10, 40, 21)
     assert len(np.unique(whole[0].aatype, axis=0)) == 10
 
@@ -135,10 +135,10 @@ def test_scores_of_selected_chains_have_the_rows_of_these_chains(model, proteins
 def test_sequences_cover_all_scored_chains(model, proteins):
     pair = proteins[1]
     whole = pair.sequence
-    parts = [("joined", whole), ("parted", f"{whole[:20]}/{whole[20:]}")]
-    joined, parted = score_sequences(model, [pair], sequences=parts)
+    parts = [("joined", whole), ("separated", f"{whole[:20]}/{whole[20:]}")]
+    joined, separated = score_sequences(model, [pair], sequences=parts)
     (native,) = score_sequences(model, [pair])
-    assert joined.score == parted.score == native.score
+    assert joined.score == separated.score == native.score
     for letters, in_message in ((whole[:-1], "39 .*40 .*A: 20, B: 20"), (f"{whole[:19]}/{whole[19:]}", "19 / 21")):
         with pytest.raises(OptionError, match=in_message):
             list(score_sequences(model, [pair], sequences=[("wrong", letters)]))
@@ -175,7 +175,7 @@ def test_numbers_out_of_range_are_errors(model, proteins, options, in_message):
         list(design_sequences(model, proteins, **options))
 
 
-def test_large_seeds_differ(model, proteins):
+def test_large_seeds_give_different_sequences(model, proteins):
     for noise in (0.0, 0.1):
         one, other = (
             next(design_sequences(model, proteins[:1], temperature=1.0, seed=s, noise=noise))
@@ -195,7 +195,7 @@ def test_designs_and_scores_are_the_same_on_cuda(model, proteins):
             design_sequences(there, proteins, spec, **options),
             strict=True,
         ):
-            same(one, other)
+            assert_same_design(one, other)
     for mode in ("teacher_forced", "conditional", "unconditional"):
         scores = [list(score_sequences(m, proteins, mode=mode, chains=["A"])) for m in (model, there)]
         for one, other in zip(*scores, strict=True):
