@@ -24,7 +24,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _BASELINE_LINES = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 _GRAY = "#666666"
 _DPI = 150
-_LABEL_GAP = 0.052  # least distance of two labels, in heights of the axes
+_LABEL_GAP = 0.052  # smallest distance of two labels, as a fraction of the height of the axes
 
 
 def plot_curves(rows: Sequence[BenchRow], path: Path, *, baselines: Sequence[str] = ()) -> Path | None:
@@ -65,9 +65,9 @@ def plot_curves(rows: Sequence[BenchRow], path: Path, *, baselines: Sequence[str
             axes.axhline(y, color=_GRAY, linewidth=1.2, linestyle=_baseline_line(s.model, baselines), zorder=1)
             labels.append(((last, y), f"{s.model} (baseline)", _GRAY))
     _label_right(axes, labels)
-    first = good[0]
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
+    first = good[0]
     axes.set_ylabel(f"validation {_words(first.monitor)}{' (lower is better)' if first.mode == 'min' else ''}")
     axes.set_title(f"{_words(first.task)} on {first.dataset}: learning curves", loc="left")
     _note(figure, f"{_seeds(good)}; markers: chosen epochs")
@@ -104,19 +104,7 @@ def _curve(row: BenchRow) -> np.ndarray:
 def plot_comparison(rows: Sequence[BenchRow], path: Path, *, baselines: Sequence[str] = ()) -> Path | None:
     """Plot the monitored test metric of every model: mean ± standard deviation, seeds as dots, baselines as lines.
 
-    Parameters
-    ----------
-    rows : sequence of BenchRow
-        Rows of one task.
-    path : Path
-        Output file, PNG.
-    baselines : sequence of str
-        Models that the others must beat.
-
-    Returns
-    -------
-    Path or None
-        None if no run finished.
+    The parameters are those of :func:`plot_curves`. Returns None if no run finished.
     """
     good = [row for row in rows if not row.error]
     shown = [s for s in summarize(good) if not math.isnan(s.score.mean)]
@@ -153,11 +141,9 @@ def _draw_score(axes: Axes, y: int, s: Summary, color: str) -> None:
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     """Create an empty figure, without the global state of pyplot."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(True, color="#E6E6E6", linewidth=0.8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,7 +58,7 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
             plot_comparison(task_rows, folder / f"comparison_{task}.png", baselines=spec.baselines),
             plot_curves(task_rows, folder / f"curves_{task}.png", baselines=spec.baselines),
         )
-        figures[task] = [path for path in paths if path] + _confusions(task_rows, folder)
+        figures[task] = [path for path in paths if path] + _plot_confusions(task_rows, folder)
     write_failures(folder / FAILURES, dict.fromkeys(failure for row in rows for failure in row.failures))
     page = _page(spec, rows, summaries, table, figures, versions)
     path = folder / "report.md"
@@ -84,7 +85,7 @@ def _page(
     parts += ["## Figures"]
     for task, paths in figures.items():
         parts += [f"![{task}: {path.stem}]({path.name})" for path in paths]
-    parts += _types(rows)
+    parts += _confusion_tables(rows)
     if spec.is_folder:
         parts += ["## Data", _data(spec)]
     if failures := _failures(rows):
@@ -100,47 +101,47 @@ def _page(
     return "\n\n".join(parts) + "\n"
 
 
-def _confusions(rows: Sequence[BenchRow], folder: Path) -> list[Path]:
-    """Plot the confusion of residue types of each model, for its first seed and last split."""
-    paths = []
-    for row in _first_seeds(rows):
-        split, counts = list(row.confusion.items())[-1]
-        path = folder / f"confusion_{row.model}_{row.task}.png"
-        paths.append(plot_confusion(np.array(counts), path, title=f"{row.model} on {row.dataset}, {split}"))
-    return paths
+def _plot_confusions(rows: Sequence[BenchRow], folder: Path) -> list[Path]:
+    return [
+        plot_confusion(
+            counts, folder / f"confusion_{row.model}_{row.task}.png", title=f"{row.model} on {row.dataset}, {split}"
+        )
+        for row, split, counts in _confusions(rows)
+    ]
 
 
-def _types(rows: Sequence[BenchRow]) -> list[str]:
+def _confusion_tables(rows: Sequence[BenchRow]) -> list[str]:
     parts = []
-    for row in _first_seeds(rows):
-        split, counts = list(row.confusion.items())[-1]
-        parts += [f"## {row.model}: residue types of {split}", confusion_table(np.array(counts))]
+    for row, split, counts in _confusions(rows):
+        parts += [f"## {row.model}: residue types of {split}", confusion_table(counts)]
     return parts
 
 
-def _first_seeds(rows: Sequence[BenchRow]) -> list[BenchRow]:
+def _confusions(rows: Sequence[BenchRow]) -> list[tuple[BenchRow, str, np.ndarray]]:
+    """Return the row of the first seed of each model and task, its last split, and the counts ``(20, 20)`` of types."""
     first: dict[tuple[str, str], BenchRow] = {}
     for row in rows:
         if row.confusion:
             first.setdefault((row.model, row.task), row)
-    return list(first.values())
+    last = [(row, list(row.confusion)[-1]) for row in first.values()]
+    return [(row, split, np.array(row.confusion[split])) for row, split in last]
 
 
 def _intro(spec: BenchSpec, rows: Sequence[BenchRow]) -> str:
-    minutes = sum(row.seconds for row in rows if row.seconds == row.seconds) / 60
-    parts = (_count(spec.models, "model"), _count(spec.tasks, "task"), _count(spec.seeds, "seed"))
+    minutes = sum(row.seconds for row in rows if not math.isnan(row.seconds)) / 60
+    parts = [_count(len(getattr(spec, key)), key.removesuffix("s")) for key in ("models", "tasks", "seeds")]
     return (
-        f"{' × '.join(parts)} on `{spec.dataset}`: {_count(rows, 'run')}, {minutes:.1f} worker minutes. Each model is "
-        "trained on the training split, its epoch is chosen on the validation split, and it is tested once. A model "
-        "with published weights is tested without training."
+        f"{' × '.join(parts)} on `{spec.dataset}`: {_count(len(rows), 'run')}, {minutes:.1f} worker minutes. Each "
+        "model is trained on the training split, its epoch is chosen on the validation split, and it is tested once. A "
+        "model with published weights is tested without training."
     )
 
 
 def _legend(spec: BenchSpec) -> str:
     baselines = " A baseline is a trivial model that every other must beat." if spec.baselines else ""
     return (
-        f"Test metrics are mean ± sample standard deviation over {_count(spec.seeds, 'seed')}; ↑: higher is better, ↓: "
-        "lower is better; the best mean is bold. The first metric chooses the epoch, on the validation split."
+        f"Test metrics are mean ± sample standard deviation over {_count(len(spec.seeds), 'seed')}; ↑: higher is "
+        "better, ↓: lower is better; the best mean is bold. The first metric chooses the epoch, on the validation split."
         f"{baselines} Residues per second: training only, one thread. Memory: peak resident set of "
         "the process, libraries included; on a GPU, of tensors."
     )
@@ -160,7 +161,7 @@ def _failures(rows: Sequence[BenchRow]) -> str:
     often = Counter((row.task, f"{f.protein or f.source}: {f.reason}") for row in done for f in row.failures)
     runs = Counter(row.task for row in done)
     return "\n".join(
-        f"- {task}, {number} of {_count(range(runs[task]), 'run')}: `{_line(line)}`"
+        f"- {task}, {number} of {_count(runs[task], 'run')}: `{_line(line)}`"
         for (task, line), number in sorted(often.items())
     )
 
@@ -176,8 +177,8 @@ def _spec(spec: BenchSpec) -> str:
     return f"```json\n{{\n{lines}\n}}\n```"
 
 
-def _count(things: Sequence[object], noun: str) -> str:
-    return f"{len(things)} {noun}" if len(things) == 1 else f"{len(things)} {noun}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _line(error: str) -> str:

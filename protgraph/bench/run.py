@@ -45,7 +45,7 @@ def run_bench(
     fresh : bool
         Run all jobs again.
     callback : BenchCallback, optional
-        Receives every row.
+        Called before the first job, with every row, and at the end.
     train : str
         ``"module:function"``, a function from :class:`BenchJob` to :class:`BenchRow` for the worker processes.
 

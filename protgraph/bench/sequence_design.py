@@ -1,4 +1,4 @@
-"""Rows of models that sample sequences: native sequences are scored and new ones sampled, split by split."""
+"""Evaluate models of sequence design in a benchmark: perplexity, recovery and confusion of types on each split."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def evaluate_published(job: BenchJob) -> BenchRow:
     start = time.perf_counter()
     dataset = job.data()
     task = resolve_task(job.task, dataset)
-    _check(job.model, task)
+    _check_residue_types(job.model, task)
     reset_peak_memory(torch.device("cpu"))
     model = pretrained(job.graph)
     row = replace(
@@ -110,11 +110,11 @@ def _usable(
     return {result.protein: result.residues for result in successes(results, failures)}
 
 
-def _check(model: str, task: Task) -> None:
+def _check_residue_types(model: str, task: Task) -> None:
     from protgraph.structure import ALPHABET
 
     if task.target.level != "node" or task.target.names != tuple(ALPHABET[: task.target.size]):
         raise OptionError(
-            f"model {model!r} has published weights for residue types, task {task.name!r} has another target. Use a "
+            f"model {model!r} has published weights for residue types; task {task.name!r} has another target. Use a "
             "variant without weights, which is trained on the task."
         )

@@ -203,9 +203,9 @@ class BenchSpec(BaseModel):
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as e:
-            raise OptionError(f"bench spec {str(path)!r} cannot be read: {e.strerror}") from e
+            raise OptionError(f"bench spec not readable: {str(path)!r} ({e.strerror}).") from e
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-            raise OptionError(f"bench spec {str(path)!r} is not valid TOML: {e}") from e
+            raise OptionError(f"bench spec is not valid TOML: {str(path)!r} ({e}).") from e
         for key in ("dataset", "labels"):
             if isinstance(data.get(key), str) and (key == "labels" or data[key] not in registry.datasets):
                 data[key] = str(path.parent / data[key])

@@ -26,7 +26,7 @@ class Spread:
         """Compute the spread of the finite values; NaN without any."""
         finite = [v for v in values if math.isfinite(v)]
         if not finite:
-            return cls(math.nan, math.nan)
+            return _MISSING
         return cls(fmean(finite), stdev(finite) if len(finite) > 1 else math.nan)
 
     def text(self, digits: int = 3) -> str:
@@ -36,8 +36,7 @@ class Spread:
         return f"{self.mean:.{digits}f}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.{digits}f}")
 
 
-NOTHING = Spread(math.nan, math.nan)
-
+_MISSING = Spread(math.nan, math.nan)
 _ARROWS = {"max": "↑", "min": "↓"}
 
 
@@ -86,7 +85,7 @@ class Summary:
 
     def of(self, metric: str, split: str = "test") -> Spread:
         """Return one metric on one split; NaN if missing."""
-        return self.splits.get(split, {}).get(metric, NOTHING)
+        return self.splits.get(split, {}).get(metric, _MISSING)
 
 
 def summarize(rows: Sequence[BenchRow]) -> list[Summary]:

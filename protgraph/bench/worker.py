@@ -1,4 +1,4 @@
-"""Run of one benchmark job, and the program of a worker process that runs jobs one after the other.
+"""Run one benchmark job, and run jobs one after the other in a worker process.
 
 The process reads jobs and writes rows, one JSON object per line. It is a separate program instead of a copy of the
 caller (as in :mod:`multiprocessing`), so a benchmark can start from any script, notebook or test. It imports torch once

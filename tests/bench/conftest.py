@@ -8,7 +8,7 @@ import pytest
 
 from protgraph.bench.rows import BenchRow
 
-_TOPS = {"majority": 0.40, "mlp": 0.55, "one": 0.70, "two": 0.78}
+_LAST_SCORES = {"majority": 0.40, "mlp": 0.55, "one": 0.70, "two": 0.78}
 
 
 @pytest.fixture
@@ -17,14 +17,14 @@ def rows() -> list[BenchRow]:
     made = []
     for task, monitor, mode in (("classes", "accuracy", "max"), ("types", "loss_like", "min")):
         for seed in range(3):
-            for model, top in _TOPS.items():
-                made.append(_row(task, monitor, mode, model, seed, top + 0.01 * (seed - 1)))
+            for model, last in _LAST_SCORES.items():
+                made.append(_row(task, monitor, mode, model, seed, last + 0.01 * (seed - 1)))
     return made
 
 
-def _row(task: str, monitor: str, mode: str, model: str, seed: int, top: float) -> BenchRow:
+def _row(task: str, monitor: str, mode: str, model: str, seed: int, last: float) -> BenchRow:
     epochs = 1 if model == "majority" else 6 + seed
-    curve = [top * (1 - math.exp(-e)) for e in range(1, epochs + 1)]
+    curve = [last * (1 - math.exp(-e)) for e in range(1, epochs + 1)]
     curve = curve if mode == "max" else [1 - v for v in curve]
     score = curve[-1]
     return BenchRow(

@@ -37,22 +37,22 @@ def test_the_estimate_is_nan_before_the_first_row() -> None:
         ([], 2, 0.0),
     ],
 )
-def test_estimate_follows_like_runs(left: list[BenchJob], workers: int, expected: float) -> None:
-    known = [row("a", seconds=10.0), row("b", seconds=30.0), row("c", seconds=1.0, error="failed at once")]
+def test_the_estimate_uses_runs_of_the_same_model_and_task(left: list[BenchJob], workers: int, expected: float) -> None:
+    known = [row("a", seconds=10.0), row("b", seconds=30.0), row("c", seconds=1.0, error="ValueError: x")]
     assert time_left(left, known, workers) == pytest.approx(expected)
 
 
-def test_lines_show_figures_failures_and_time_left(rows: list[BenchRow]) -> None:
+def test_lines_show_scores_failures_and_time_left(rows: list[BenchRow]) -> None:
     text = io.StringIO()
     bar = ProgressBar(Console(file=text, width=120, force_terminal=False))
     jobs = [job("a"), job("b")]
     bar.start(jobs, [], 2)
     metrics = {"val": {"accuracy": 0.75}, "test": {"accuracy": 0.625}}
     bar.add(replace(row("a", seconds=130.0), metrics=metrics, monitor="accuracy"))
-    bar.add(BenchRow.failed(jobs[1], "ValueError: [no] luck\nmore"))
+    bar.add(BenchRow.failed(jobs[1], "ValueError: shape [red] of x\nsecond line"))
     bar.stop()
     shown = text.getvalue()
     assert "2 runs: 0 finished before, 2 to do; workers: 2" in shown
     assert "accuracy 0.625 (val 0.750)  2 min 10 s  2 min 10 s left" in shown
-    assert "failed: ValueError: [no] luck" in shown
-    assert "more" not in shown
+    assert "failed: ValueError: shape [red] of x" in shown
+    assert "second line" not in shown

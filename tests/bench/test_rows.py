@@ -1,4 +1,4 @@
-"""The file of rows: survives a killed run, and identifies finished runs by key."""
+"""Rows file: round trip, unfinished lines of a killed run, and keys of finished runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_rows_round_trip_through_the_file(tmp_path: Path, rows: list[BenchRow]) 
     assert list(read_rows(tmp_path / "new" / "rows.jsonl").values()) == rows
 
 
-def test_file_is_strict_json_and_nan_comes_back(tmp_path: Path, rows: list[BenchRow]) -> None:
+def test_rows_are_strict_json_and_nan_is_restored(tmp_path: Path, rows: list[BenchRow]) -> None:
     row = replace(rows[0], metrics={"test": {"mcc": math.nan}}, seconds=math.inf)
     append_row(tmp_path / "rows.jsonl", row)
     assert json.loads((tmp_path / "rows.jsonl").read_text(), parse_constant=pytest.fail)["seconds"] is None
@@ -41,9 +41,9 @@ def test_an_unfinished_line_loses_only_its_own_row(tmp_path: Path, rows: list[Be
     assert list(read_rows(path).values()) == kept
 
 
-def test_newest_row_of_a_key_wins(tmp_path: Path, rows: list[BenchRow]) -> None:
+def test_the_newest_row_of_a_key_is_returned(tmp_path: Path, rows: list[BenchRow]) -> None:
     path = tmp_path / "rows.jsonl"
-    append_row(path, BenchRow.failed(JOB, "no luck"))
+    append_row(path, BenchRow.failed(JOB, "ValueError: x"))
     append_row(path, rows[0])
     append_row(path, replace(rows[1], key=JOB.key))
     assert [row.error for row in read_rows(path).values()] == ["", ""]

@@ -1,4 +1,4 @@
-"""Benchmarks as a whole, on components that exist for the test only."""
+"""Benchmark runs: order of jobs, resuming, stale rows, failed rows and the report; components are registered here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TRAIN = """
         log = Path(__file__).with_name("ran.txt")
         with log.open("a") as file:
             file.write(f"{job.model} {job.task} {job.seed}\\n")
-        if job.model == "bad" and not Path(__file__).with_name("mended").exists():
+        if job.model == "bad" and not Path(__file__).with_name("fixed").exists():
             raise ValueError("bad model")
         score = {"baseline": 0.4, "good": 0.8, "bad": 0.6}[job.model] + job.seed / 100
         history = [{"epoch": e, "accuracy": score * e / 3} for e in (1, 2, 3)]
@@ -52,7 +52,7 @@ class Small(Dataset):
 
     def target(self, task: str) -> Target:
         if task not in ("first", "second"):
-            raise UnknownNameError(f"dataset 'small' has no task {task!r}: it has first, second")
+            raise UnknownNameError(f"dataset 'small' has no task {task!r}. Allowed: first, second.")
         return TARGET
 
     def examples(self, task: str, split: str | None = None) -> list:
@@ -80,7 +80,7 @@ class RecordingCallback:
 
 @pytest.fixture
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchSpec:
-    """Three models, one of which fails, on two tasks and two seeds; ``train`` notes what it ran in ran.txt."""
+    """Three models, one of which fails, on two tasks and two seeds; ``train`` records its jobs in ran.txt."""
     (tmp_path / "bench_run_train.py").write_text(textwrap.dedent(TRAIN))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "bench_run_train", raising=False)
@@ -110,7 +110,7 @@ def ran(tmp_path: Path) -> list[str]:
 TRAIN_REF = "bench_run_train:train"
 
 
-def test_first_seed_of_everything_comes_first(spec: BenchSpec, tmp_path: Path) -> None:
+def test_the_first_seed_of_all_models_and_tasks_runs_first(spec: BenchSpec, tmp_path: Path) -> None:
     rows = run_bench(spec.replace(jobs=1), train=TRAIN_REF)
     order = ran(tmp_path)
     assert order[0] == "baseline first 0"
@@ -118,21 +118,21 @@ def test_first_seed_of_everything_comes_first(spec: BenchSpec, tmp_path: Path) -
     assert len(rows) == len(order) == 12
 
 
-def test_small_models_come_last(spec: BenchSpec, tmp_path: Path) -> None:
+def test_other_seeds_run_from_the_last_model_to_the_first(spec: BenchSpec, tmp_path: Path) -> None:
     run_bench(spec.replace(jobs=1), train=TRAIN_REF)
     assert ran(tmp_path)[-3:] == ["bad first 1", "good first 1", "baseline first 1"]
 
 
-def test_failed_run_is_a_row_and_the_others_go_on(spec: BenchSpec) -> None:
+def test_a_failed_run_is_a_row_and_the_others_continue(spec: BenchSpec) -> None:
     rows = run_bench(spec, train=TRAIN_REF)
     assert {row.model for row in rows if row.error} == {"bad"}
     assert "ValueError: bad model" in next(row.error for row in rows if row.error)
 
 
-def test_second_run_does_only_what_failed(spec: BenchSpec, tmp_path: Path) -> None:
+def test_a_second_run_repeats_failed_jobs_only(spec: BenchSpec, tmp_path: Path) -> None:
     first = run_bench(spec, train=TRAIN_REF)
     ran(tmp_path)
-    (tmp_path / "mended").touch()
+    (tmp_path / "fixed").touch()
     callback = RecordingCallback()
     second = run_bench(spec, train=TRAIN_REF, callback=callback)
     assert {line.split()[0] for line in ran(tmp_path)} == {"bad"}
@@ -144,7 +144,7 @@ def test_second_run_does_only_what_failed(spec: BenchSpec, tmp_path: Path) -> No
     assert ran(tmp_path) == []
 
 
-def test_stopped_run_goes_on_where_it_was(spec: BenchSpec, tmp_path: Path) -> None:
+def test_a_stopped_run_is_resumed(spec: BenchSpec, tmp_path: Path) -> None:
     class Stop(RecordingCallback):
         def add(self, row: BenchRow) -> None:
             super().add(row)
@@ -161,7 +161,7 @@ def test_stopped_run_goes_on_where_it_was(spec: BenchSpec, tmp_path: Path) -> No
     assert len(ran(tmp_path)) == 8 - 3
 
 
-def test_what_decides_the_numbers_decides_what_runs_again(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
+def test_jobs_run_again_if_options_or_the_dataset_version_change(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
     spec = spec.replace(models=("baseline", "good"))
     run_bench(spec, train=TRAIN_REF)
     ran(tmp_path)
@@ -174,21 +174,21 @@ def test_what_decides_the_numbers_decides_what_runs_again(spec: BenchSpec, tmp_p
     assert len(ran(tmp_path)) == 8
 
 
-def test_broken_plugin_is_a_failed_row(spec: BenchSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_that_cannot_be_loaded_gives_failed_rows(spec: BenchSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     get = registry.models.get
 
     def broken(name: str) -> object:
         if name == "bad":
-            raise PluginLoadError("bad does not import")
+            raise PluginLoadError("cannot import bad")
         return get(name)
 
     monkeypatch.setattr(registry.models, "get", broken)
     rows = run_bench(spec, train=TRAIN_REF)
-    assert {row.error for row in rows if row.error} == {"PluginLoadError: bad does not import"}
+    assert {row.error for row in rows if row.error} == {"PluginLoadError: cannot import bad"}
     assert sum(not row.error for row in rows) == 8
 
 
-def test_task_without_labels_stops_before_anything_runs(spec: BenchSpec, tmp_path: Path) -> None:
+def test_an_unknown_task_is_an_error_before_any_run(spec: BenchSpec, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="tasks: .*'third'"):
         run_bench(spec.replace(tasks=("first", "third")), train=TRAIN_REF)
     assert ran(tmp_path) == []
@@ -222,7 +222,7 @@ def test_jobs_carry_the_model_graph_and_the_sources(spec: BenchSpec) -> None:
         (("Layer):\n", "Layer):\n\n"), False),
     ],
 )
-def test_an_edit_of_code_makes_rows_stale_and_one_of_a_docstring_does_not(
+def test_rows_are_stale_after_an_edit_of_code_but_not_of_a_docstring(
     spec: BenchSpec, tmp_path: Path, monkeypatch, edit: tuple[str, str], is_stale: bool
 ) -> None:
     package = tmp_path / "bench_run_plugin"
@@ -249,7 +249,7 @@ class Mine(GraphLayer):
     assert (keys[0]["uses_mine"] != keys[1]["uses_mine"]) == is_stale
 
 
-def test_rows_of_a_layer_typed_at_a_prompt_are_always_stale(spec: BenchSpec) -> None:
+def test_rows_of_a_layer_without_source_code_are_always_stale(spec: BenchSpec) -> None:
     space: dict = {"__name__": "__main__", "GraphLayer": protgraph.GraphLayer}
     exec("class Typed(GraphLayer):\n    def forward(self, f): return {}", space)
     registry.layers.register("typed", space["Typed"])
@@ -259,14 +259,14 @@ def test_rows_of_a_layer_typed_at_a_prompt_are_always_stale(spec: BenchSpec) -> 
     assert len(first) == len(second) == 4 and first.isdisjoint(second)
 
 
-def test_unknown_training_option_stops_before_anything_runs(spec: BenchSpec) -> None:
+def test_an_invalid_training_option_is_an_error_before_any_run(spec: BenchSpec) -> None:
     with pytest.raises(OptionError, match="fit: .*'epoch'"):
         run_bench(spec.replace(fit={"epoch": 3}), train=TRAIN_REF)
     with pytest.raises(OptionError, match="fit.models.good: .*epochs"):
         run_bench(spec.replace(fit_models={"good": {"epochs": 0}}), train=TRAIN_REF)
 
 
-def test_report_writes_everything_that_it_links(spec: BenchSpec) -> None:
+def test_the_report_writes_all_files_that_it_links(spec: BenchSpec) -> None:
     rows = run_bench(spec, train=TRAIN_REF)
     page = write_report(spec, rows)
     names = {path.name for path in spec.folder.iterdir()}

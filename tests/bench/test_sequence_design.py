@@ -1,4 +1,4 @@
-"""Published weights are evaluated without training on test splits, with the confusion of residue types."""
+"""Evaluation of sequence design in a benchmark: published weights, metrics, and the confusion of residue types."""
 
 from __future__ import annotations
 
@@ -82,16 +82,16 @@ def test_each_file_is_opened_once_and_a_failure_is_recorded(tmp_path, opened_fil
     assert failure.error_type == "StructureFileError"
 
 
-def test_a_task_with_another_target_is_refused(weights):
+def test_a_task_with_another_target_is_an_error(weights):
     pg.datasets.register("two_chains", TwoChains)
     with pytest.raises(OptionError, match="'proteinmpnn.v_48_002'.*'secondary_structure'"):
         evaluate_published(job("secondary_structure"))
 
 
-def test_the_table_has_recovery_and_the_most_frequent_confusion(tmp_path):
+def test_the_confusion_table_has_recovery_and_the_most_frequent_confusion(tmp_path):
     counts = np.zeros((20, 20), int)
     ala, leu, ile = (ALPHABET.index(letter) for letter in "ALI")
     counts[leu, leu], counts[leu, ile], counts[ala, ala] = 6, 2, 1
     table = confusion_table(counts)
     assert "| L | 8 | 0.750 | I (0.25) |" in table and "| A | 1 | 1.000 |  |" in table
-    assert plot_confusion(counts, tmp_path / "c.png", title="made up").is_file()
+    assert plot_confusion(counts, tmp_path / "c.png", title="example").is_file()

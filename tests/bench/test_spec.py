@@ -105,12 +105,12 @@ def test_built_in_specs_name_registered_components(name: str) -> None:
     assert set(spec.tasks) <= set(registry.tasks)
 
 
-def test_an_unknown_built_in_spec_lists_the_others() -> None:
+def test_an_unknown_built_in_spec_is_an_error_with_the_allowed_ones() -> None:
     with pytest.raises(OptionError, match="contacts, pdb_core, sequences, ts50"):
         BenchSpec.built_in("sequence")
 
 
-def test_one_name_is_not_a_list_of_names() -> None:
+def test_a_string_is_not_a_list_of_names() -> None:
     with pytest.raises(OptionError, match="tasks = 'interface'"):
         BenchSpec(name="n", dataset="pdb_core", tasks="interface", models=["gcn"])
 

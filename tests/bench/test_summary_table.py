@@ -1,4 +1,4 @@
-"""Tables: means and standard deviations as NumPy computes them, and the comparison with the baselines."""
+"""Summary tables: means and standard deviations equal to NumPy, and the comparison with the baselines."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_the_best_mean_is_bold_for_both_directions(rows: list[BenchRow]) -> None
     assert "| majority (baseline) |" in table
 
 
-def test_every_line_of_the_table_has_the_same_cells(rows: list[BenchRow]) -> None:
-    failed = BenchRow.failed(BenchJob("broken", "classes", "small", 0), "no")
+def test_all_lines_of_a_table_have_the_same_number_of_cells(rows: list[BenchRow]) -> None:
+    failed = BenchRow.failed(BenchJob("broken", "classes", "small", 0), "ValueError: x")
     for block in markdown_table(summarize([*rows, failed]), BASELINES).split("\n\n"):
         assert len({line.count("|") for line in block.splitlines()}) == 1
 
@@ -80,9 +80,9 @@ def test_models_within_seed_noise_are_named(rows: list[BenchRow]) -> None:
 
 def test_a_failed_baseline_is_named(rows: list[BenchRow]) -> None:
     some = [row for row in rows if row.task == "classes" and row.model != "mlp"]
-    failed = BenchRow.failed(BenchJob("mlp", "classes", "small", 0), "no luck")
+    failed = BenchRow.failed(BenchJob("mlp", "classes", "small", 0), "ValueError: x")
     assert "No run finished of: mlp." in compare_with_baselines(summarize([*some, failed]), BASELINES)[0]
-    alone = [BenchRow.failed(BenchJob(model, "classes", "small", 0), "no luck") for model in ("one", "mlp")]
+    alone = [BenchRow.failed(BenchJob(model, "classes", "small", 0), "ValueError: x") for model in ("one", "mlp")]
     (line,) = compare_with_baselines(summarize(alone), BASELINES)
     assert "classes" in line and "No run finished of: one, mlp." in line
 
@@ -90,7 +90,7 @@ def test_a_failed_baseline_is_named(rows: list[BenchRow]) -> None:
 def test_failed_runs_are_counted_and_not_averaged(rows: list[BenchRow]) -> None:
     job = BenchJob("one", "classes", "small", 9)
     before = next(s for s in summarize(rows) if s.model == "one")
-    after = next(s for s in summarize([*rows, BenchRow.failed(job, "no luck")]) if s.model == "one")
+    after = next(s for s in summarize([*rows, BenchRow.failed(job, "ValueError: x")]) if s.model == "one")
     assert (after.seeds, after.failed) == (3, 1)
     assert after.score == before.score
     assert "3 (1 failed)" in markdown_table([after])
@@ -98,5 +98,5 @@ def test_failed_runs_are_counted_and_not_averaged(rows: list[BenchRow]) -> None:
 
 def test_a_model_without_a_finished_run_has_empty_cells() -> None:
     job = BenchJob("one", "classes", "small", 9)
-    table = markdown_table(summarize([BenchRow.failed(job, "no luck")]))
+    table = markdown_table(summarize([BenchRow.failed(job, "ValueError: x")]))
     assert "| one | 0 (1 failed) | – |" in table

@@ -28,7 +28,7 @@ def spec(tmp_path: Path) -> BenchSpec:
 
 
 def numbers(row: BenchRow) -> BenchRow:
-    """Return the row without time and memory, which do not repeat exactly."""
+    """Return the row without time and memory, which vary between runs."""
     return replace(row, seconds=0.0, residues_per_second=0.0, peak_memory_mib=0.0)
 
 

@@ -1,4 +1,4 @@
-"""Worker processes: they return rows, and a failure affects only its own row."""
+"""Worker pool: rows of all jobs, and failures that affect only their own row."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run(train: str, tmp_path: Path, *models: str, workers: int = 1) -> list[Benc
     return list(WorkerPool(train, workers=workers, log=tmp_path / "workers.log").run(jobs(*models)))
 
 
-def test_one_worker_is_warm_and_single_threaded(train: str, tmp_path: Path) -> None:
+def test_a_worker_process_runs_all_its_jobs_on_one_thread(train: str, tmp_path: Path) -> None:
     rows = run(train, tmp_path, "a", "b", "c")
     assert [row.model for row in rows] == ["a", "b", "c"]
     assert [row.metrics["test"]["started"] for row in rows] == [1, 2, 3]
@@ -80,12 +80,12 @@ def test_a_failure_affects_only_its_own_job(train: str, tmp_path: Path, model: s
 
 
 def test_a_missing_train_function_fails_every_job(tmp_path: Path) -> None:
-    rows = run("nowhere_at_all:train", tmp_path, "a", "b")
+    rows = run("missing_module:train", tmp_path, "a", "b")
     assert all("status 1" in row.error for row in rows)
-    assert "nowhere_at_all" in (tmp_path / "workers.log").read_text()
+    assert "missing_module" in (tmp_path / "workers.log").read_text()
 
 
-def test_stopping_early_leaves_no_process_behind(train: str, tmp_path: Path) -> None:
+def test_closing_the_generator_ends_the_worker_process(train: str, tmp_path: Path) -> None:
     rows = WorkerPool(train, workers=1, log=tmp_path / "workers.log").run(jobs(*"abc"))
     pid = int(next(rows).metrics["test"]["pid"])
     rows.close()

@@ -1,4 +1,4 @@
-"""A user's own files through the commands: train, predict, embed, featurize, describe, bench; and what goes wrong."""
+"""Commands on user files: train, predict, embed, featurize, describe and bench, and their errors."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8")
 
 @pytest.fixture(scope="module")
 def folder(structures_dir, tmp_path_factory) -> Path:
-    """Six small structures, and two tables: helix-like residues by number parity, and one label per protein."""
-    folder = tmp_path_factory.mktemp("own")
+    """Six small structures, and two tables: odd or even residue type per residue, and one number per protein."""
+    folder = tmp_path_factory.mktemp("user")
     (folder / "structures").mkdir()
     rows, whole = [("file", "chain", "res_id", "ins_code", "kind")], [("file", "size")]
     for name in SMALL:
@@ -82,7 +82,7 @@ def test_predict_lists_broken_files_and_continues(run, folder, checkpoint, tmp_p
     assert not (tmp_path / "predicted.csv.failures.csv").exists()  # of the run before
 
 
-def test_predict_with_nothing_but_failures_is_exit_code_2(run, checkpoint, tmp_path):
+def test_predict_exits_with_2_if_all_files_fail(run, checkpoint, tmp_path):
     result = run("predict", checkpoint, tmp_path / "missing.pdb", "-o", tmp_path / "out.csv")
     assert result.code == 2 and not (tmp_path / "out.csv").exists()
 
@@ -95,13 +95,13 @@ def test_embed_writes_a_vector_per_residue_and_per_protein(run, folder, checkpoi
     np.testing.assert_allclose(found["node"][: found["ptr"][1]].mean(0), found["protein"][0], atol=1e-5)
 
 
-def test_embed_lists_what_failed(run, folder, checkpoint, tmp_path):
+def test_embed_lists_failed_files(run, folder, checkpoint, tmp_path):
     files = [folder / "structures" / "1crn.bcif", tmp_path / "missing.pdb"]
     result = run("embed", checkpoint, *files, "-o", tmp_path / "vectors.parquet")
     assert result.code == 1 and (tmp_path / "vectors.parquet.failures.csv").exists()
 
 
-def test_labels_per_protein_make_a_regression(run, folder, tmp_path):
+def test_a_label_per_protein_is_a_regression_task(run, folder, tmp_path):
     path = tmp_path / "size.safetensors"
     args = ["--data", folder / "structures", "--labels", folder / "proteins.csv", "--task", "size"]
     result = run("train", "mpnn", *args, "--epochs", 1, "-o", path, "-q")
@@ -127,7 +127,7 @@ def test_columns_of_a_table_and_their_kind_are_options(run, folder, tmp_path):
     assert result.code == 2 and "--labels" in result.err
 
 
-def test_structures_alone_are_enough_for_inverse_folding(run, folder, tmp_path):
+def test_inverse_folding_trains_on_structures_without_labels(run, folder, tmp_path):
     path = tmp_path / "mine.safetensors"
     args = ["--data", folder / "structures", "--task", "inverse_folding", "--epochs", 1, "-o", path]
     result = run("train", "proteinmpnn", *args)
@@ -136,7 +136,7 @@ def test_structures_alone_are_enough_for_inverse_folding(run, folder, tmp_path):
     assert "2 of 6 proteins share a sequence with another" in result.err  # 1crn and 3u7t are crambin
 
 
-def test_sequences_alone_are_enough_for_language_models(run, tmp_path):
+def test_language_models_train_on_sequences_without_structures(run, tmp_path):
     letters = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
     (tmp_path / "sequences").mkdir()
     with (tmp_path / "sequences" / "made.fasta").open("w") as file:
@@ -167,7 +167,7 @@ def test_training_lists_broken_files_and_continues(run, folder, tmp_path):
     assert run("train", "gcn", *args).code == 0 and not listed.exists()
 
 
-def test_a_table_of_splits_divides_a_folder(run, folder, tmp_path):
+def test_a_table_of_splits_assigns_the_files_of_a_folder(run, folder, tmp_path):
     (tmp_path / "splits.csv").write_text("file,split\n1crn,train\n1vii,train\n2erl,val\n3u7t,test\n")
     args = ["--data", folder / "structures", "--labels", tmp_path / "splits.csv", "--task", "contact", "--epochs", 1]
     result = run("train", "sequence_mlp", *args, "-o", tmp_path / "m.safetensors")
@@ -223,7 +223,7 @@ def test_labels_of_absent_residues_are_one_error_with_their_names(run, folder, t
         (["speed", "atention"], "attention"),
     ],
 )
-def test_wrong_requests_are_errors_with_a_hint(run, args, words, tmp_path, monkeypatch):
+def test_invalid_arguments_are_errors_with_a_hint(run, args, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run(*args)
     assert result.code == 2, result
@@ -259,7 +259,7 @@ def test_describe_reads_a_checkpoint(run, checkpoint):
     assert "node_classifier" in run("describe", checkpoint).out
 
 
-def test_bench_writes_a_table_and_goes_on_where_it_was(run, tmp_path, folder):
+def test_bench_writes_a_table_and_is_resumed(run, tmp_path, folder):
     (tmp_path / "spec.toml").write_text(
         'name = "tiny"\ndataset = "pdb_core"\ntasks = ["ligand_binding"]\nmodels = ["majority", "gcn"]\n'
         f'baselines = ["majority"]\nseeds = [0]\nout = "{tmp_path / "runs"}"\njobs = 1\n[fit]\nepochs = 1\n'

@@ -36,7 +36,7 @@ epochs = 1
 
 @pytest.fixture
 def folder(tmp_path: Path, structures_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of seven structures, and labels.csv: site (0 or 1 a residue)."""
+    """Folder of seven structures, and labels.csv with ``site`` (0 or 1) of each residue."""
     monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path / "cache"))
     found = tmp_path / "data" / "my_structures"
     found.mkdir(parents=True)
@@ -83,7 +83,7 @@ def test_unusable_proteins_are_in_the_rows_and_the_report(folder):
     for row in rows:
         [failure] = row.failures
         assert (failure.source, failure.protein) == (str(folder / "broken.cif"), "broken")
-        assert failure.error_type == "StructureFileError" and "not a structure file" in failure.message
+        assert failure.error_type == "StructureFileError" and "broken.cif" in failure.message
     text = write_report(spec, rows).read_text()
     assert "train 7, val 1, test 1. Splits: random, seed 0" in text
     assert "- 2 of 9 proteins share a sequence" in text
@@ -96,7 +96,7 @@ def test_unusable_proteins_are_in_the_rows_and_the_report(folder):
     assert not (spec.folder / "failures.csv").exists()
 
 
-def test_sampling_models_leave_out_the_same_proteins(folder):
+def test_unusable_proteins_are_in_the_rows_of_sampling_models(folder):
     (folder / "broken.cif").write_text("no structure")
     (folder / "some.fasta").write_text(">seq\nMKTAYIAKQRQISFVK\n")
     (folder.parent / "splits.csv").write_text(
@@ -108,44 +108,48 @@ def test_sampling_models_leave_out_the_same_proteins(folder):
     assert sum(map(sum, row.confusion["test"])) == 40  # residues of 2erl
 
 
-@pytest.mark.parametrize("what", ["file", "more", "labels", "split", "nothing", "place", "times"])
-def test_rows_are_stale_when_files_or_labels_change(folder, what, tmp_path):
+@pytest.mark.parametrize("change", ["file", "labels", "splits"])
+def test_rows_are_stale_after_a_change_of_files_or_labels(folder, change):
     before = keys(spec_of(folder, ["site"], "labels.csv"))
     table = folder.parent / "labels.csv"
-    if what == "file":
+    if change == "file":
         shutil.copy(folder / "1crn.bcif", folder / "1vii.bcif")
-    elif what == "more":
-        shutil.copy(folder / "1crn.bcif", folder / "9crn.bcif")
-    elif what == "labels":
+    elif change == "labels":
         table.write_text(table.read_text().replace("1crn,A,1,,1", "1crn,A,1,,0"))
-    elif what == "split":
+    else:
         lines = table.read_text().splitlines()
         splits = dict(zip(SMALL, ["val", "test", *["train"] * 5], strict=True))
         table.write_text("\n".join([lines[0] + ",split", *(f"{row},{splits[row[:4]]}" for row in lines[1:])]))
-    elif what == "place":
+    assert keys(spec_of(folder, ["site"], "labels.csv")) != before
+
+
+@pytest.mark.parametrize("change", ["nothing", "path of the folder", "modification times"])
+def test_rows_are_kept_if_the_content_is_unchanged(folder, change, tmp_path):
+    before = keys(spec_of(folder, ["site"], "labels.csv"))
+    if change == "path of the folder":
         folder.parent.rename(tmp_path / "moved")
         folder = tmp_path / "moved" / folder.name
-    elif what == "times":
+    elif change == "modification times":
         for path in folder.iterdir():
             path.touch()
-    after = keys(spec_of(folder, ["site"], "labels.csv"))
-    assert (before == after) == (
-        what in ("nothing", "place", "times", "more")
-    )  # the table does not list the added file
-    if what == "more":
-        first = keys(spec_of(folder, ["contact"]))
-        (folder / "9crn.bcif").unlink()
-        assert keys(spec_of(folder, ["contact"])).isdisjoint(first)
+    assert keys(spec_of(folder, ["site"], "labels.csv")) == before
 
 
-def test_a_job_refuses_files_that_changed_after_it_was_planned(folder):
+def test_an_added_file_changes_only_tasks_that_use_all_files(folder):
+    labeled, derived = (keys(spec_of(folder, *task)) for task in ((["site"], "labels.csv"), (["contact"],)))
+    shutil.copy(folder / "1crn.bcif", folder / "9crn.bcif")
+    assert keys(spec_of(folder, ["site"], "labels.csv")) == labeled  # the table does not list the file
+    assert keys(spec_of(folder, ["contact"])).isdisjoint(derived)
+
+
+def test_files_that_changed_after_planning_are_an_error(folder):
     job = plan_jobs(spec_of(folder, ["site"], "labels.csv"))[0][0]
-    carried = BenchJob.from_dict(asdict(job))
-    assert carried.data().version == job.dataset_version
+    copied = BenchJob.from_dict(asdict(job))
+    assert copied.data().version == job.dataset_version
     assert Path(job.folder) == folder and Path(job.labels) == folder.parent / "labels.csv"
     (folder.parent / "labels.csv").write_text((folder.parent / "labels.csv").read_text().replace(",1\n", ",0\n", 1))
     with pytest.raises(DatasetError, match="my_structures"):
-        carried.data()
+        copied.data()
 
 
 def test_the_seed_of_a_run_does_not_change_the_split(folder):
