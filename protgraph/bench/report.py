@@ -141,9 +141,9 @@ def _legend(spec: BenchSpec) -> str:
     baselines = " A baseline is a trivial model that every other must beat." if spec.baselines else ""
     return (
         f"Test metrics are mean ± sample standard deviation over {_count(len(spec.seeds), 'seed')}; ↑: higher is "
-        "better, ↓: lower is better; the best mean is bold. The first metric chooses the epoch, on the validation split."
-        f"{baselines} Residues per second: training only, one thread. Memory: peak resident set of "
-        "the process, libraries included; on a GPU, of tensors."
+        "better, ↓: lower is better; the best mean is bold. The first metric chooses the epoch, on the validation "
+        f"split.{baselines} Residues per second: training only, one thread. Memory: peak resident set of the process, "
+        "libraries included; on a GPU, of tensors."
     )
 
 

@@ -258,4 +258,4 @@ class ProteinReader:
         from protgraph.featurize import Failure
 
         failures = self.failures + [Failure.of(self._source[id(r)], "", e) for r, e in refused]
-        report_failures(failures, out, 1 if len(self.residues) > len(refused) else 2)
+        report_failures(failures, out, any_succeeded=len(self.residues) > len(refused))

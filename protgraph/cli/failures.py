@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["report_failures"]
 
 
-def report_failures(failures: Sequence[Failure], out: Path, exit_code: int) -> None:
+def report_failures(failures: Sequence[Failure], out: Path, *, any_succeeded: bool) -> None:
     """Write ``OUT.failures.csv`` and exit, or remove that file of an earlier run if nothing failed.
 
     Parameters
@@ -22,8 +22,8 @@ def report_failures(failures: Sequence[Failure], out: Path, exit_code: int) -> N
     failures : sequence of Failure
     out : Path
         Output of the command.
-    exit_code : int
-        1 if other files succeeded, 2 if all failed.
+    any_succeeded : bool
+        The exit code is 1 if other files succeeded, 2 if all failed.
     """
     from protgraph.featurize import write_failures
 
@@ -36,4 +36,4 @@ def report_failures(failures: Sequence[Failure], out: Path, exit_code: int) -> N
     console = Console(stderr=True)
     console.print(message, end="", highlight=False, soft_wrap=True)
     console.print(str(failures[0]), markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(exit_code)
+    raise typer.Exit(1 if any_succeeded else 2)

@@ -56,7 +56,7 @@ def predict_command(
     if result.rows:
         result.write_csv(out)
         typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
-    report_failures(result.failures, out, result.exit_code)
+    report_failures(result.failures, out, any_succeeded=bool(result.rows))
 
 
 def _files_read(result: Predictions, sources: list[str]) -> str:
@@ -109,4 +109,4 @@ def embed_command(
         residues, width = result.node.shape
         counts = f"{count_noun(residues, 'residue')} of {count_noun(len(result.files), 'protein')}"
         typer.echo(f"{counts}, {width} wide → {written}")
-    report_failures(result.failures, out, result.exit_code)
+    report_failures(result.failures, out, any_succeeded=bool(result.files))

@@ -149,7 +149,7 @@ def train_command(
     typer.echo(result.summary())
     path = result.save(out)
     typer.echo(f"checkpoint: {path}")
-    report_failures(result.failures, path, 1)
+    report_failures(result.failures, path, any_succeeded=True)
 
 
 def _loggers(kinds: list[str], folder: Path, run: str, *, resume: bool) -> list[Logger]:

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 BEST, STATE = "best", "state"  # file names in the folder of a run
-_UNLIMITED = 10**9
+_UNLIMITED = 10**9  # epochs
 
 
 class EpochCallback(Callback):

@@ -18,10 +18,10 @@ from protgraph.task.task import Task
 __all__ = ["check_causal", "find_leak", "raise_on_leak"]
 
 _CUTS = 6  # positions from which on residues are changed
-_LONGEST = 300  # residues of the test protein, if there is such a short one
-_SAME = 1e-9  # relative to the largest logit, in float64; sums may have other terms of 0
+_LONGEST = 300  # residues of the checked protein; longer only if all are
+_SAME = 1e-9  # tolerance relative to the largest logit, in float64
 _TYPES = frozenset({"aatype", "masked"})
-#: Positions along the sequence, which a causal model may read for all residues.
+#: Positions along the sequence; a causal model may read them for all residues.
 _POSITIONS = frozenset({"batch", "chain", "decoding_rank", "res_id", "seq_pos"})
 
 
@@ -55,7 +55,7 @@ def raise_on_leak(model: ProteinModel, graph: Data, *, why: str, fields: Collect
     Raises
     ------
     LeakError
-        With the model, the reason, and a residue whose logits changed with a later one.
+        The logits of a residue changed with itself or a later one.
     """
     leak = find_leak(model, graph, fields)
     if leak is not None:

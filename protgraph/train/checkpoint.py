@@ -1,6 +1,6 @@
 """Checkpoints: a trained model in one safetensors file, with a JSON header that describes how to build it.
 
-Nothing is pickled: loading a file from another person runs no code but that of the installed plugins.
+Nothing is pickled: loading an untrusted file runs no code but that of the installed plugins.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from protgraph.train.component_source import check_field, check_installed_compon
 
 __all__ = ["Checkpoint", "as_checkpoint", "load_checkpoint", "save_checkpoint"]
 
-KEY = "protgraph"  # of the metadata of the safetensors file
+KEY = "protgraph"  # key in the metadata of the safetensors file
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,9 @@ class Checkpoint:
     hidden : collection of str
         Parts of a structure that are removed before featurizers run; see :class:`protgraph.task.InputMasking`.
     one_chain : bool
-        Whether the model was trained on single chains only.
+        True if the model was trained on single chains only.
     visible_types : bool
-        Whether graphs keep the residue types although ``hidden`` removes them from featurizers.
+        True if graphs keep the residue types although ``hidden`` removes them from featurizers.
     threshold : Tensor, optional
         ``(C,)`` log-odds from which a label is predicted.
     metrics : mapping of str to mapping
@@ -72,7 +72,7 @@ class Checkpoint:
 
     @property
     def graph_step(self) -> ModelInputs:
-        """Step of :func:`protgraph.featurize.iter_graphs` that makes the graphs which the model reads."""
+        """Step of :func:`protgraph.featurize.iter_graphs` that makes the input graphs of the model."""
         return ModelInputs(frozenset(self.hidden), self.visible_types)
 
 
@@ -108,7 +108,7 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
         trained=dict(checkpoint.trained),
     )
     weights = {name: value.detach().cpu().clone().contiguous() for name, value in model.state_dict().items()}
-    content = json.loads(json.dumps(header.model_dump(exclude={"sha256"}), allow_nan=False))  # as it is read again
+    content = json.loads(json.dumps(header.model_dump(exclude={"sha256"}), allow_nan=False))  # as it is read
     content["sha256"] = _checksum(content, weights)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.parent / f".{path.name}-{secrets.token_hex(4)}"
@@ -125,7 +125,7 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:
-    """Read a checkpoint. In a new process the model predicts the same bits.
+    """Read a checkpoint; the model predicts the same bits as before, also in another process.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def as_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
-    """Return a checkpoint, which is read if a file is given."""
+    """Return the given checkpoint, or read it from a file."""
     return checkpoint if isinstance(checkpoint, Checkpoint) else load_checkpoint(checkpoint)
 
 

@@ -1,4 +1,4 @@
-"""Origin of the components and fields of a checkpoint, compared with what is installed."""
+"""Compare the components and fields of a checkpoint with the installed ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_installed_component(path: Path, component: ComponentSource) -> None:
 
 
 def check_field(path: Path, saved: FieldSpec) -> None:
-    """Raise :class:`CheckpointError` if a field is not registered, or has another meaning now."""
+    """Raise :class:`CheckpointError` if a field is not registered, or is defined in another way."""
     name = saved.name
     if not table.is_registered(name):
         raise CheckpointError(f"{path} uses the field {name!r}, which no installed component registers: {saved}.")

@@ -1,4 +1,4 @@
-"""Training options: everything that decides a run besides the model, the dataset and the task."""
+"""Training options: everything that determines a run besides the model, the dataset and the task."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class FitConfig:
     Parameters
     ----------
     epochs : int
-        Largest number of passes over the training proteins.
+        Maximum number of passes over the training proteins.
     lr : float
-        Largest learning rate of AdamW.
+        Peak learning rate of AdamW.
     weight_decay : float
         Weight decay of AdamW.
     schedule : {"cosine", "constant"}
         Learning rate after a linear warm-up over the first twentieth of all steps: half a cosine down to 0 at the last
         epoch, or constant.
     batch_residues : int
-        Largest number of residues in a training batch of all processes together. A larger protein is a batch of its
-        own.
+        Maximum number of residues in a training batch of all processes together. A larger protein is a separate
+        batch.
     seed : int
         Seed of the initial weights, the order of proteins and dropout. On the CPU the same seed and number of threads
         give the same bits.
@@ -44,7 +44,7 @@ class FitConfig:
         Stop after this many epochs without an improvement of the monitored metric on validation. None never stops
         early.
     gradient_clip : float, optional
-        Largest norm of the gradient. None does not clip.
+        Maximum norm of the gradient. None does not clip.
     pos_weight : float or "balanced", optional
         Weight of positives in the loss of yes/no labels. "balanced" is negatives / positives in the training split.
     device : str

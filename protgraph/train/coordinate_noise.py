@@ -21,7 +21,7 @@ def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
     Parameters
     ----------
     graph : Data
-        With ``backbone`` ``(N, 4, 3)`` and its CA, ``pos`` ``(N, 3)``.
+        With ``backbone`` ``(N, 4, 3)`` and CA positions ``pos`` ``(N, 3)``, Å.
     noise : float
         Standard deviation in x, y and z, Å.
     generator : Generator
@@ -38,7 +38,7 @@ def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
 
 
 def check_noise_allowed(plan: FeaturePlan) -> None:
-    """Raise if features contain the exact coordinates that noise would blur.
+    """Raise if noise would not reach all features.
 
     Raises
     ------

@@ -31,12 +31,12 @@ class RankBatches(Sampler[list[int]]):
     shares : sequence of list of int
         Protein numbers of each batch of this process.
     padding : collection of int
-        Batches that only keep this process in step with the others; they do not count.
+        Batches without a share of this process, so that all processes run the same number of steps; not counted.
 
     Attributes
     ----------
     start : int
-        Batch with which the next epoch begins. It is 0 again afterwards.
+        First batch of the next epoch; reset to 0 by it.
     """
 
     def __init__(self, shares: Sequence[list[int]], padding: Collection[int] = ()) -> None:
@@ -85,7 +85,7 @@ class StoreLoader:
 
     def __init__(self, collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, *, workers: int = 0) -> None:
         self.collate, self.rank_batches = collate, sampler
-        self._loader = _workers(collate, sampler, workers) if workers else None
+        self._loader = _worker_loader(collate, sampler, workers) if workers else None
 
     def __len__(self) -> int:
         return len(self.rank_batches)
@@ -106,7 +106,7 @@ class StoreLoader:
         """Accept the empty state; see :meth:`state_dict`."""
 
 
-def _workers(collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, workers: int) -> DataLoader:
+def _worker_loader(collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, workers: int) -> DataLoader:
     generator = torch.Generator()  # the default generator of torch belongs to the model
     return DataLoader(
         _Numbers(),
@@ -119,7 +119,7 @@ def _workers(collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, wo
 
 
 class _Numbers:
-    """A data set whose examples are their own numbers."""
+    """Dataset of protein numbers."""
 
     def __getitem__(self, number: int) -> int:
         return number

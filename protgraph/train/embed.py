@@ -1,4 +1,4 @@
-"""Embeddings of a trained model: one vector per residue and one per protein."""
+"""Compute embeddings with a trained model: one vector per residue and one per protein."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
 from protgraph.errors import OptionError
-from protgraph.featurize.pipeline import Source, iter_graphs
-from protgraph.featurize.result import Failure, count_notes, successes
+from protgraph.featurize.pipeline import Source
+from protgraph.featurize.result import Failure, count_notes
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode
+from protgraph.train.predict import featurized_proteins
 
 __all__ = ["Embeddings", "embed"]
 
@@ -55,16 +56,16 @@ class Embeddings:
     failures: list[Failure]
     notes: tuple[str, ...] = ()
 
-    @property
-    def exit_code(self) -> int:
-        """Exit code of a command: 0 if all files are embedded, 1 if some failed, 2 if all did."""
-        return 0 if not self.failures else 1 if self.files else 2
-
     def write(self, path: str | Path) -> list[Path]:
-        """Write by suffix; return the written files.
+        """Write an ``.npz`` or ``.parquet`` file, chosen by the suffix, and return the written files.
 
-        ``.npz`` holds every array under its name. ``.parquet`` holds a row per residue (file, protein, chains, residue,
-        vector); beside it ``<name>.protein.parquet`` a row per protein.
+        An ``.npz`` file has every array under its name. A ``.parquet`` file has a row per residue (file, protein,
+        chains, residue, vector), and ``<name>.protein.parquet`` a row per protein.
+
+        Raises
+        ------
+        OptionError
+            The path has another suffix.
         """
         path = Path(path)
         if path.suffix == ".npz":
@@ -77,7 +78,7 @@ class Embeddings:
             _write_parquet(path, self._repeated(count) | {"residue": self.residues.tolist()}, self.node)
             _write_parquet(whole, self._repeated(np.ones_like(count)) | {"residues": count.tolist()}, self.protein)
             return [path, whole]
-        raise OptionError(f"embeddings: suffix of {str(path)!r}. Allowed: .npz, .parquet.")
+        raise OptionError(f"wrong suffix of embeddings: {str(path)!r}. Allowed: .npz, .parquet.")
 
     def _repeated(self, count: np.ndarray) -> dict[str, list[str]]:
         """Return file, name and chains of each protein, repeated ``count`` ``(P,)`` times."""
@@ -94,7 +95,7 @@ def embed(
     batch_residues: int = EVALUATION_RESIDUES,
     jobs: int = 1,
 ) -> Embeddings:
-    """Compute residue and protein embeddings; files that fail are in ``failures``, and the others continue.
+    """Compute embeddings of residues and proteins; files that cannot be used are in ``failures``.
 
     Parameters
     ----------
@@ -104,21 +105,20 @@ def embed(
     Returns
     -------
     Embeddings
-        Values of the field that the model's head reads as ``h``, whatever its irreps.
+        Values of the field that the model's head reads as ``h``, of any irreps.
     """
     checkpoint = as_checkpoint(checkpoint)
     network = checkpoint.model.to(find_device(device))
     field = network.spec.readout.get("h", "h")
     failures: list[Failure] = []
     notes: list[str] = []
-    options = {"read": read, "step": checkpoint.graph_step, "split_chains": checkpoint.one_chain, "jobs": jobs}
-    results = iter_graphs(sources, network.plan, **options)
+    results = featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs)
     proteins: list[tuple[str, str, str]] = []
     ids: list[str] = []
     node, protein = [torch.empty(0, network.fields[field].dim)], [torch.empty(0, network.fields[field].dim)]
     sizes = [0]
     with evaluation_mode(network) as where:
-        for members in pack(successes(results, failures, notes), lambda p: len(p.residues), max_size=batch_residues):
+        for members in pack(results, lambda p: len(p.residues), max_size=batch_residues):
             batch = collate([p.graph for p in members]).to(where)
             f = network.embed(batch)
             node.append(f[field][residue_nodes(batch)].float().cpu())

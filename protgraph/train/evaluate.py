@@ -1,4 +1,4 @@
-"""Predictions and metrics of a model over a whole split, without gradients, gathered on the CPU."""
+"""Evaluate a model on a split: predictions without gradients, gathered on the CPU, and metrics."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 EVALUATION_RESIDUES = 8192  # a batch without gradients needs about a third of the memory
+_CHAINS = 1 << 32  # larger than the number of chains of a protein
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +152,6 @@ def predict_batch(
     return BatchPredictions(SplitPredictions(logits, y, chain, pos=pos), batch.num_graphs, mean, weight)
 
 
-_CHAINS = 1 << 32  # larger than the number of chains of a protein
-
 
 def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
     """Concatenate the predictions of batches, and number proteins over all of them."""
@@ -203,9 +202,10 @@ def symmetrize_pairs(logits: Tensor, graph: Data) -> SplitPredictions:
     return SplitPredictions(mean, y, pairs=ResiduePairs(protein, separation, torch.tensor([size])))
 
 
-def _select(o: SplitPredictions, rows: Tensor) -> SplitPredictions:
-    pairs = replace(o.pairs, protein=o.pairs.protein[rows], separation=o.pairs.separation[rows])
-    return replace(o, logits=o.logits[rows], y=o.y[rows], pairs=pairs)
+def _select(predictions: SplitPredictions, rows: Tensor) -> SplitPredictions:
+    pairs = predictions.pairs
+    pairs = replace(pairs, protein=pairs.protein[rows], separation=pairs.separation[rows])
+    return replace(predictions, logits=predictions.logits[rows], y=predictions.y[rows], pairs=pairs)
 
 
 @contextmanager

@@ -247,7 +247,7 @@ def _check_prepared(prepared: Prepared, network: ProteinModel, dataset: Dataset,
 def _identity(
     network: ProteinModel, dataset: Dataset, task: Task, config: FitConfig, prepared: Prepared
 ) -> dict[str, Any]:
-    """Return what decides the result of a run, as plain data."""
+    """Return plain data that determine the result of a run."""
     sizes = {split: list(size) for split, size in prepared.sizes.items()}
     options = config.to_dict() | {"max_time": None}
     data = {"name": dataset.name, "version": dataset.version, "sizes": sizes}

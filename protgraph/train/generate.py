@@ -28,7 +28,7 @@ from protgraph.train.evaluate import evaluation_mode
 __all__ = ["GeneratedSequence", "generate", "write_generated"]
 
 _CHECKED = 24  # residues of the causality check
-_LINE = 80  # letters a line of FASTA
+_LINE = 80  # letters per line of FASTA
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class GeneratedSequence:
     Parameters
     ----------
     sequence : str
-        One-letter codes, the prompt included.
+        One-letter codes, including the prompt.
     prompt : int
         Number of residues from the prompt.
     log_prob : float
@@ -79,7 +79,7 @@ def generate(
     n : int
         Number of sequences.
     length : int
-        Residues per sequence, the prompt included: one chain.
+        Residues per sequence (one chain), including the prompt.
     prompt : str
         One-letter codes at the start of every sequence.
     temperature, top_k, top_p

@@ -56,7 +56,7 @@ def positive_weight(task: Task, config: FitConfig, counts: Tensor | None) -> Ten
 
 
 def training_loss(task: Task, weight: Tensor | float | None) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the loss ``(logits, y)`` to a scalar, with this weight of positives."""
+    """Return the loss function ``(logits, y)`` → scalar with a weight of positives."""
     return task.loss if weight is None else partial(binary_cross_entropy, pos_weight=weight)
 
 
@@ -69,7 +69,7 @@ def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tenso
         Changed in place.
     task : Task
     counts : Tensor, optional
-        What :func:`count_labels` returns for the training split.
+        Result of :func:`count_labels` for the training split.
     weight : Tensor or float, optional
         Weight of positives.
     """

@@ -77,7 +77,7 @@ class FitModule(pl.LightningModule):
         self.thresholds: list[Tensor | None] = []
         self.residues, self.seconds = 0, 0.0
         self._random: list[dict[str, Any]] | None = None
-        self._start: float | None = None  # of the training time that `seconds` does not have yet
+        self._start: float | None = None  # start of the training time not yet in `seconds`
 
     @property
     def residues_per_second(self) -> float:
@@ -234,7 +234,7 @@ def random_state(generator: torch.Generator | None = None) -> dict[str, Any]:
 
 
 def set_random_state(state: Mapping[str, Any], generator: torch.Generator | None = None) -> None:
-    """Restore what :func:`random_state` returned."""
+    """Restore the states of :func:`random_state`."""
     torch.set_rng_state(state["torch"].cpu())
     if state["cuda"]:
         torch.cuda.set_rng_state_all([s.cpu() for s in state["cuda"]])
@@ -246,7 +246,7 @@ def set_random_state(state: Mapping[str, Any], generator: torch.Generator | None
 
 
 def learning_rate_factor(step: int, *, steps: int, schedule: str) -> float:
-    """Return the learning rate of a step over the largest: a linear warm-up, then half a cosine or 1."""
+    """Return the learning rate of a step relative to its peak: a linear warm-up, then half a cosine or 1."""
     warm = max(1, round(WARM_UP * steps))
     if step < warm:
         return (step + 1) / warm

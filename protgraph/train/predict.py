@@ -1,4 +1,4 @@
-"""Predictions of a trained model, one row per residue, protein, edge or pair of residues."""
+"""Predict with a trained model: one row per residue, protein, edge or pair of residues."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
 
-__all__ = ["Predictions", "predict"]
+__all__ = ["Predictions", "featurized_proteins", "predict"]
 
 RESIDUE = ("file", "chain", "res_id", "ins_code", "res_name")
 PAIR = ("file", *(f"{key}_{side}" for side in (1, 2) for key in RESIDUE[1:]))
@@ -33,7 +33,7 @@ Row = tuple[str | int | float, ...]
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Table of predictions, and the proteins without.
+    """Table of predictions, and the files that failed.
 
     Parameters
     ----------
@@ -54,13 +54,8 @@ class Predictions:
     failures: list[Failure]
     notes: tuple[str, ...] = ()
 
-    @property
-    def exit_code(self) -> int:
-        """Exit code of a command: 0 if all files are predicted, 1 if some failed, 2 if all did."""
-        return 0 if not self.failures else 1 if self.rows else 2
-
     def write_csv(self, path: str | Path) -> None:
-        """Write the table; 9 digits, so that each float32 has a text of its own."""
+        """Write the table as CSV with 9 significant digits, which identify each float32."""
         with open(path, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(self.columns)
@@ -77,7 +72,7 @@ def predict(
     batch_residues: int = EVALUATION_RESIDUES,
     jobs: int = 1,
 ) -> Predictions:
-    """Predict for structure files; files that fail are in ``failures``, and the others continue.
+    """Predict for structure and sequence files; files that cannot be used are in ``failures``.
 
     A model that was trained on single chains is applied to each chain alone. A pair of residues is one row, from the
     separation of the target on; its logits are the mean of both orders. An edge is one row, from residue 1 (its source)
@@ -109,12 +104,11 @@ def predict(
     columns, identify = _IDENTITY[target.level]
     failures: list[Failure] = []
     notes: list[str] = []
-    options = {"read": read, "step": checkpoint.graph_step, "split_chains": checkpoint.one_chain, "jobs": jobs}
-    results = iter_graphs(sources, network.plan, **options)
+    results = featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs)
     limit = batch_residues if target.level != "pair" else 1
     rows: list[Row] = []
     with evaluation_mode(network) as where:
-        for members in pack(successes(results, failures, notes), lambda p: len(p.residues), max_size=limit):
+        for members in pack(results, lambda p: len(p.residues), max_size=limit):
             batch = collate([p.graph for p in members])
             logits = network(batch.to(where))["logits"].float().cpu()
             if target.level == "pair":
@@ -125,6 +119,20 @@ def predict(
             values = _values(logits, target, checkpoint.threshold)
             rows += [(*identity, *own) for identity, own in zip(identify(members, target), values, strict=True)]
     return Predictions((*columns, *_columns(target)), rows, failures, count_notes(notes))
+
+
+def featurized_proteins(
+    checkpoint: Checkpoint,
+    sources: Source | Iterable[Source],
+    failures: list[Failure],
+    notes: list[str],
+    *,
+    read: ReadOptions | None,
+    jobs: int,
+) -> Iterator[GraphResult]:
+    """Yield the proteins of files as graphs for a model; append to ``failures`` and ``notes``."""
+    options = {"read": read, "step": checkpoint.graph_step, "split_chains": checkpoint.one_chain, "jobs": jobs}
+    return successes(iter_graphs(sources, checkpoint.model.plan, **options), failures, notes)
 
 
 def _keys(p: GraphResult) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Preparation: the labeled graphs of a dataset for one task and one feature plan, cached in graph stores."""
+"""Prepare a dataset: labeled graphs for one task and one feature plan, cached in graph stores."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def prepare(
     task : Task
         Its hidden information is removed before any featurizer runs.
     plan : FeaturePlan
-        Featurizers; only those of the precompute stage matter here.
+        Featurizers; those of the expand stage have no effect.
     cache : str or Path, optional
         Folder of prepared data; see :func:`protgraph.structure.io.cache_dir`.
     jobs : int

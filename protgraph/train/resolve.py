@@ -1,4 +1,4 @@
-"""Resolution of the ``dataset`` and ``task`` arguments: names, folders and graph stores to objects."""
+"""Resolve ``dataset`` and ``task`` arguments: names, folders and graph stores to objects."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def load_dataset(
         )
     resolved = dataset if isinstance(dataset, Dataset) else registry.datasets.create(dataset)
     if not isinstance(resolved, Dataset):
-        raise DatasetError(f"dataset {dataset!r} is a {type(resolved).__name__}, not a protgraph Dataset")
+        raise DatasetError(f"dataset {dataset!r} is a {type(resolved).__name__}, not a protgraph Dataset.")
     if read is None or read == resolved.read_options:
         return resolved
     if type(resolved).read is not Dataset.read:
@@ -93,7 +93,7 @@ def resolve_task(task: str | Task, dataset: Dataset) -> Task:
         return default_task(target)
     registered = registry.tasks.get(task)
     if not isinstance(registered, Task):
-        raise DatasetError(f"task {task!r} is a {type(registered).__name__}, not a protgraph Task")
+        raise DatasetError(f"task {task!r} is a {type(registered).__name__}, not a protgraph Task.")
     ours, theirs = ((t.level, t.kind, t.size, t.names if target.names else ()) for t in (registered.target, target))
     if ours != theirs:
         raise DatasetError(

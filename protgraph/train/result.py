@@ -26,7 +26,7 @@ class FitResult:
     model : ProteinModel
         On the CPU, in evaluation mode, with the weights of the best epoch.
     task : Task
-        With the inputs that this model reads: those for a decoder, if it has one.
+        With the inputs of a decoder if the model has one.
     config : FitConfig
     dataset, dataset_version : str
     metrics : mapping of str to mapping
@@ -45,7 +45,7 @@ class FitResult:
     failures : tuple of Failure
         Proteins that could not be used.
     one_chain : bool
-        Whether every training example is a single chain.
+        True if every training example is a single chain.
     residues_per_second : float
         Training speed of all processes together, without validation.
     peak_memory : float
@@ -111,7 +111,7 @@ class FitResult:
 
     @property
     def _is_decoding(self) -> bool:
-        """Whether the program that runs the model gives residue types to its decoder, one after the other."""
+        """True if residue types are given to the decoder one after the other."""
         return self.model.decoder is not None and self.task.decoder_inputs is not None
 
     def save(self, path: str | Path) -> Path:
@@ -119,9 +119,10 @@ class FitResult:
         return save_checkpoint(path, self.checkpoint())
 
     def summary(self) -> str:
-        """Return a few lines of text: model, data, metrics and cost."""
+        """Return lines of text: model, data, cost and metrics."""
+        version = f", version {self.dataset_version}" if self.dataset_version else ""
         lines = [
-            f"{self.model.spec.name} on {self.task.name} of {self.dataset} {self.dataset_version}".rstrip(),
+            f"{self.model.spec.name} on {self.task.name} of {self.dataset}{version}",
             "  ".join(f"{split} {p} proteins {n} residues" for split, (p, n) in self.sizes.items()),
             f"best epoch {self.best_epoch} of {self.epochs}, {self.parameters} parameters, "
             f"{self.residues_per_second:.0f} residues/s, {self.peak_memory:.0f} MiB, {self.seconds:.1f} s",

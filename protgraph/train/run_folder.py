@@ -1,4 +1,4 @@
-"""Folder of a run: training state, best weights, logs, and the identity that a resumed run must have.
+"""Folder of a run: training state, best weights, and the identity that a resumed run must have.
 
 The state is ``checkpoints/state.ckpt``, the best epoch ``checkpoints/best.ckpt``. Both load with ``weights_only=True``,
 are replaced atomically, and are removed when training has finished.
@@ -60,7 +60,7 @@ class RunFolder:
         Parameters
         ----------
         identity : mapping of str to mapping
-            Plain data that decides the result (model, dataset, task, options, versions).
+            Plain data that determine the result: model, dataset, task, options and versions.
         resume : bool
             Otherwise an earlier state is removed.
 

@@ -1,4 +1,4 @@
-"""Surroundings of a run: random seed, deterministic operations, console messages and interruption."""
+"""Context managers of a run: random seed, deterministic operations, console messages and interruption."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["is_first_process", "keyboard_interrupt", "quiet_lightning", "reprodu
 
 
 def is_first_process() -> bool:
-    """Return whether this process writes files and messages; false in the other processes of a distributed run."""
+    """Return True in the process that writes files and messages, False in the others of a distributed run."""
     from lightning.pytorch.utilities import rank_zero_only
 
     return rank_zero_only.rank == 0

@@ -1,4 +1,4 @@
-"""Files of the training state: written atomically, and checked when they are read."""
+"""Write files of the training state atomically, and check them when they are read."""
 
 from __future__ import annotations
 

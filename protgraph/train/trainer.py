@@ -27,12 +27,12 @@ from protgraph.train.state_file import StateFileIO
 
 __all__ = ["TrainerOptions", "load_best", "train"]
 
-_LONGEST = 1e9  # seconds; timedelta has a limit
+_LONGEST = 1e9  # seconds; timedelta overflows above 8.6e13
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainerOptions:
-    """Options of :func:`protgraph.train.fit` that do not decide the weights.
+    """Options of :func:`protgraph.train.fit` that do not determine the weights; see there.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A small dataset of real chains with labels that a network can learn in seconds."""
+"""Fixtures: a dataset of twelve chains, a small model, and a trained model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(path: Path) -> Residues:
 
 
 class Small(Dataset):
-    """Twelve chains; helix (classes), buried (yes/no labels), size (a value a protein), inverse_folding."""
+    """Twelve chains with helix (classes), buried (yes/no labels), size (one value per protein) and inverse_folding."""
 
     def __init__(self, folder: Path, chains: dict[str, tuple[str, ...]] | None = None) -> None:
         chains = CHAINS if chains is None else chains
@@ -72,14 +72,14 @@ class Small(Dataset):
 
     @staticmethod
     def helix(residues: Residues) -> np.ndarray:
-        """1 where CA of the third residue on is nearer than 6 Å, as in a helix; −1 for the last three."""
+        """Return 1 where the CA atoms of residues i and i + 3 are within 6 Å, as in a helix; −1 for the last three."""
         y = np.full(len(residues), -1)
         y[:-3] = np.linalg.norm(residues.pos[3:] - residues.pos[:-3], axis=1) < 6
         return y
 
     @staticmethod
     def buried(residues: Residues) -> np.ndarray:
-        """1 where more than 14 CA are within 10 Å."""
+        """Return 1 where more than 14 other CA atoms are within 10 Å."""
         distance = np.linalg.norm(residues.pos[:, None] - residues.pos[None], axis=-1)
         return ((distance < 10).sum(1) - 1 > 14).astype(np.float32)
 
@@ -104,7 +104,7 @@ def quick() -> FitConfig:
 
 @pytest.fixture(scope="session")
 def trained(small, tiny, quick):
-    """One trained model for the tests that only use it."""
+    """Trained model that tests do not change."""
     from protgraph.train import fit
 
     return fit(tiny, small, "helix", config=quick)

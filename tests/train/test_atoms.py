@@ -1,4 +1,4 @@
-"""Models whose nodes are atoms: trained on labels of residues, and predicting one row a residue."""
+"""Models of atoms: labels on CA atoms, masking of whole residues, and predictions per residue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ATOMS = ModelSpec(
 )
 
 
-def test_labels_of_residues_stand_on_their_ca(small, tmp_path):
+def test_labels_of_residues_are_on_their_ca_atoms(small, tmp_path):
     task = default_task(small.target("helix"))
     per_atom = prepare(small, task, FeaturePlan(["knn"], node_type="atom"), cache=tmp_path).splits["val"]
     per_residue = prepare(small, task, FeaturePlan(["knn"]), cache=tmp_path).splits["val"]
@@ -38,7 +38,7 @@ def test_labels_of_residues_stand_on_their_ca(small, tmp_path):
         assert torch.equal(atoms.y[alpha], whole.y) and (atoms.y[~alpha] == -1).all()
 
 
-def test_it_learns_predicts_and_embeds_residue_by_residue(small, quick, tmp_path):
+def test_a_model_of_atoms_predicts_and_embeds_each_residue(small, quick, tmp_path):
     result = fit(ATOMS, small, "helix", config=quick, cache=tmp_path / "cache")
     path = tmp_path / "atoms.safetensors"
     result.save(path)
@@ -53,20 +53,20 @@ def test_it_learns_predicts_and_embeds_residue_by_residue(small, quick, tmp_path
     assert vectors.node.shape == (len(residues), 16) and np.isfinite(vectors.node).all()
 
 
-def test_the_type_of_a_masked_residue_shows_in_none_of_its_atoms(small, tmp_path):
+def test_all_atoms_of_a_masked_residue_have_an_unknown_type(small, tmp_path):
     task = registry.tasks.get("masked_lm")
     store = prepare(
         small, replace(task, name="inverse_folding"), FeaturePlan(["knn"], node_type="atom"), cache=tmp_path
     )
     batch = evaluation_batch(store.splits["val"], [0, 1], task)
     key = batch.batch * 10**6 + batch.residue
-    asked = torch.isin(key, key[batch.y >= 0])
-    assert 0 < int((batch.y >= 0).sum()) < int(asked.sum())
-    assert (batch.aatype[asked] == 20).all() and batch.masked[asked].all()
-    assert not batch.masked[~asked].any() and (batch.aatype[~asked] < 20).all()
+    hidden = torch.isin(key, key[batch.y >= 0])
+    assert 0 < int((batch.y >= 0).sum()) < int(hidden.sum())
+    assert (batch.aatype[hidden] == 20).all() and batch.masked[hidden].all()
+    assert not batch.masked[~hidden].any() and (batch.aatype[~hidden] < 20).all()
 
 
 @pytest.mark.parametrize("name", ["next_residue", "contact"])
-def test_tasks_of_residues_alone_are_refused(small, tmp_path, name):
+def test_tasks_that_require_nodes_of_residues_are_errors(small, tmp_path, name):
     with pytest.raises(WiringError, match=name):
         prepare(small, registry.tasks.get(name), FeaturePlan(["knn"], node_type="atom"), cache=tmp_path)

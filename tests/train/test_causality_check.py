@@ -1,4 +1,4 @@
-"""Tests of the check that predictions of causal models do not depend on later residues."""
+"""Check of causality: logits do not depend on the residue itself or on later ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK = pg.component("pre_norm_block", heads=2, causal=True, reads={"seq_pos": "
 
 
 def model(*layers, features=("previous_residue",)):
-    return pg.build_model(pg.ModelSpec("tried", features=features, layers=layers), TARGET, seed=0)
+    return pg.build_model(pg.ModelSpec("checked", features=features, layers=layers), TARGET, seed=0)
 
 
 def protein(built, lengths=(23, 11)):
@@ -50,29 +50,29 @@ def test_causal_models_pass(layers):
 @pytest.mark.parametrize(
     "layers, own",
     [
-        ([pg.component("embed", reads=["aatype"], dim=8)], True),  # sees what it is to tell
+        ([pg.component("embed", reads=["aatype"], dim=8)], True),  # reads its own type
         ([EMBED, replace(BLOCK, options={"heads": 2})], False),
         ([EMBED, BLOCK, pg.component("transformer", dim=8, heads=2)], False),
         ([EMBED, pg.component("window", size=1), pg.component("linear", dim=8)], False),
         (["encoder"], False),
     ],
 )
-def test_models_that_see_later_residues_are_found(layers, own):
+def test_models_that_read_their_own_or_later_residues_are_found(layers, own):
     built = model(*layers)
     row, cut = find_leak(built, protein(built))
     assert row == cut if own else row <= cut
 
 
-def test_a_leak_is_found_although_the_head_starts_at_a_constant():
+def test_a_leak_is_found_if_the_head_is_constant():
     built = model(pg.component("embed", reads=["aatype"], dim=8))
     before = {name: x.clone() for name, x in built.state_dict().items()}
     built.head.initialize_logits(torch.zeros(20))
     assert find_leak(built, protein(built)) is not None
     assert not torch.equal(before["head.mlp.0.weight"], built.head.mlp[0].weight)
-    assert not built.head.mlp[0].weight.any() and built.dtype == torch.float32  # the model itself stays as it is
+    assert not built.head.mlp[0].weight.any() and built.dtype == torch.float32  # the model is not changed
 
 
-def test_a_leak_through_what_is_not_the_type_is_found_unless_it_is_given():
+def test_only_the_given_fields_are_checked():
     built = model(
         pg.component("embed", reads=["previous", "dihedral"], dim=8), features=("previous_residue", "dihedral")
     )
@@ -80,10 +80,10 @@ def test_a_leak_through_what_is_not_the_type_is_found_unless_it_is_given():
     assert find_leak(built, protein(built), ["aatype"]) is None
 
 
-def test_the_longest_protein_of_moderate_length_is_tried(tmp_path, monkeypatch):
-    built, tried = model(EMBED), []
+def test_the_longest_protein_of_moderate_length_is_checked(tmp_path, monkeypatch):
+    built, checked = model(EMBED), []
     monkeypatch.setattr(
-        "protgraph.train.causality_check.find_leak", lambda model, graph, fields: tried.append((graph, fields))
+        "protgraph.train.causality_check.find_leak", lambda model, graph, fields: checked.append((graph, fields))
     )
     for number, sizes in enumerate([(5, 40, 320), (400, 320)]):
         graphs = [protein(built, (n,)) for n in sizes]
@@ -91,11 +91,11 @@ def test_the_longest_protein_of_moderate_length_is_tried(tmp_path, monkeypatch):
             graph.y, graph.y_level = graph.aatype, "node"
         write_store(tmp_path / str(number), graphs)
         check_causal(built, GraphStore(tmp_path / str(number)), CAUSAL)
-    assert [graph.num_nodes for graph, _ in tried] == [40, 320]
-    assert all(fields == {"aatype", "masked"} for _, fields in tried)
+    assert [graph.num_nodes for graph, _ in checked] == [40, 320]
+    assert all(fields == {"aatype", "masked"} for _, fields in checked)
 
 
-def test_training_refuses_a_model_that_sees_later_residues(small):
+def test_training_a_model_that_reads_later_residues_is_an_error(small):
     quick = FitConfig(epochs=1, device="cpu")
     with pytest.raises(LeakError, match="'sequence_mlp'.*'inverse_folding'"):
         fit("sequence_mlp", small, CAUSAL, config=quick)

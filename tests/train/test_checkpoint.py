@@ -1,9 +1,10 @@
-"""Tests of checkpoints: no pickle, identical predictions in another process, errors that name what is missing."""
+"""Checkpoints: round trip, file format, and errors for damaged files and missing components."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -40,7 +41,7 @@ def edited(path, **changes):
     return other
 
 
-def test_everything_comes_back(trained, saved):
+def test_a_checkpoint_round_trips(trained, saved):
     loaded = load_checkpoint(saved)
     before, after = trained.model.state_dict(), loaded.model.state_dict()
     assert before.keys() == after.keys()
@@ -54,20 +55,20 @@ def test_everything_comes_back(trained, saved):
     assert loaded.trained["dataset"] == "small"
 
 
-def test_a_threshold_comes_back_bit_for_bit(small, tiny, quick, tmp_path):
+def test_a_threshold_round_trips_exactly(small, tiny, quick, tmp_path):
     result = fit(tiny, small, "buried", config=replace(quick, epochs=1))
     loaded = load_checkpoint(result.save(tmp_path / "m.safetensors"))
     assert torch.equal(loaded.threshold, result.threshold)
     assert loaded.threshold.dtype == result.threshold.dtype
 
 
-def test_metrics_without_a_value_come_back_as_such(trained, tmp_path):
+def test_nan_metrics_round_trip(trained, tmp_path):
     metrics = {"test": {"accuracy": float("nan"), "macro_f1": 0.5}}
     path = save_checkpoint(tmp_path / "m.safetensors", replace(trained.checkpoint(), metrics=metrics))
     assert str(load_checkpoint(path).metrics) == str(metrics)
 
 
-def test_a_fresh_process_predicts_the_same_bits(trained, saved, structures_dir, tmp_path):
+def test_another_process_predicts_the_same_bits(trained, saved, structures_dir, tmp_path):
     files = [structures_dir / "1orc.bcif", structures_dir / "1hf9.bcif"]
     predict(trained.checkpoint(), files, device="cpu").write_csv(tmp_path / "here.csv")
     code = (
@@ -83,7 +84,7 @@ def test_a_fresh_process_predicts_the_same_bits(trained, saved, structures_dir, 
 def test_the_file_is_safetensors_with_json_and_no_pickle(saved):
     whole = saved.read_bytes()
     length = int.from_bytes(whole[:8], "little")
-    header = json.loads(whole[8 : 8 + length])  # and after it nothing but numbers
+    header = json.loads(whole[8 : 8 + length])  # the rest of the file are the weights
     found = json.loads(header.pop("__metadata__")["protgraph"])
     assert len(whole) == 8 + length + max(entry["data_offsets"][1] for entry in header.values())
     assert found["components"][0] == {
@@ -101,14 +102,14 @@ def test_saving_again_replaces_the_file_and_leaves_no_other(trained, saved):
     assert [p.name for p in saved.parent.iterdir()] == [saved.name]
 
 
-def test_a_missing_plugin_is_named_with_the_way_to_get_it(saved):
+def test_a_missing_plugin_is_an_error_with_the_install_command(saved):
     component = {"kind": "layer", "name": "wonder", "source": "wonder-nets 1.2", "object": "wonder_nets:Wonder"}
     with pytest.raises(CheckpointError, match="wonder-nets 1.2: pip install wonder-nets") as e:
         load_checkpoint(edited(saved, components=[component]))
     assert len(str(e.value).splitlines()) <= 3
 
 
-def test_a_component_of_a_session_is_named_with_its_module(saved):
+def test_a_missing_component_of_a_session_is_an_error_with_its_module(saved):
     component = {"kind": "layer", "name": "wonder", "source": "session", "object": "my.notebook:Wonder"}
     with pytest.raises(CheckpointError, match="my.notebook:Wonder"):
         load_checkpoint(edited(saved, components=[component]))
@@ -120,7 +121,7 @@ def test_another_distribution_with_the_same_name_is_an_error(saved):
         load_checkpoint(edited(saved, components=[component]))
 
 
-def test_a_field_with_another_meaning_is_an_error(saved):
+def test_a_field_with_another_definition_is_an_error(saved):
     fields = header_of(saved)["fields"]
     fields["dihedral"]["irreps"] = "6x0e"
     with pytest.raises(CheckpointError, match="irreps '6x0e' of field 'dihedral'"):
@@ -158,12 +159,12 @@ def test_other_files_are_errors(saved, tmp_path):
     for path in (text, foreign, half):
         with pytest.raises(CheckpointError, match=path.name):
             load_checkpoint(path)
-    with pytest.raises(CheckpointError, match="folder"):
+    with pytest.raises(CheckpointError, match=re.escape(str(tmp_path))):
         load_checkpoint(tmp_path)
 
 
 def test_a_model_name_is_not_a_checkpoint():
-    with pytest.raises(CheckpointError, match="'gat' is a model"):
+    with pytest.raises(CheckpointError, match="'gat'"):
         load_checkpoint("gat")
 
 
@@ -174,29 +175,29 @@ def test_one_changed_bit_is_detected(saved, part):
     whole[place] ^= 1
     damaged = saved.with_name("damaged.safetensors")
     damaged.write_bytes(whole)
-    with pytest.raises(CheckpointError, match="damaged.safetensors.*checksum"):
+    with pytest.raises(CheckpointError, match="damaged.safetensors"):
         load_checkpoint(damaged)
 
 
-def test_a_file_of_before_checksums_is_read(saved):
+def test_a_file_without_a_checksum_is_read(saved):
     assert "sha256" in header_of(saved)
     older = edited(saved)
     assert "sha256" not in header_of(older)
     load_checkpoint(older)
 
 
-def test_the_file_has_the_mode_of_other_files(trained, tmp_path):
+def test_the_file_mode_follows_the_umask(trained, tmp_path):
     (tmp_path / "other.txt").write_text("")
     trained.save(tmp_path / "m.safetensors")
     assert (tmp_path / "m.safetensors").stat().st_mode == (tmp_path / "other.txt").stat().st_mode
 
 
-def test_one_of_a_later_format_asks_for_an_upgrade(saved):
+def test_a_later_format_version_is_an_error(saved):
     with pytest.raises(CheckpointError, match="99"):
         load_checkpoint(edited(saved, format_version=99))
 
 
-def test_a_damaged_header_is_named(saved):
+def test_an_invalid_header_is_an_error_with_the_key(saved):
     with pytest.raises(CheckpointError, match="target.level"):
         load_checkpoint(edited(saved, target={"name": "helix"}))
 
@@ -215,14 +216,14 @@ def test_shared_weights_can_be_saved(trained, tmp_path):
     assert torch.equal(load_file(path)["a"], load_file(path)["b"])
 
 
-def test_models_of_every_family_come_back(small, quick, tmp_path):
+def test_checkpoints_of_all_model_families_round_trip(small, quick, tmp_path):
     for name in registry.models.names():
         result = fit(offline_models(registry.models.get(name)), small, "helix", config=replace(quick, epochs=1))
         loaded = load_checkpoint(result.save(tmp_path / f"{name}.safetensors"))
         assert all(torch.equal(v, loaded.model.state_dict()[k]) for k, v in result.model.state_dict().items())
 
 
-def test_a_model_without_edges_comes_back(small, quick, tmp_path):
+def test_a_checkpoint_of_a_model_without_edges_round_trips(small, quick, tmp_path):
     graph = ModelSpec("flat", layers=[component("embed", reads=["aatype"], dim=8)])
     result = fit(graph, small, "helix", config=replace(quick, epochs=1))
     assert load_checkpoint(result.save(tmp_path / "m.safetensors")).model.spec == graph

@@ -1,4 +1,4 @@
-"""Options of training have checked types and ranges."""
+"""Types and ranges of training options."""
 
 from __future__ import annotations
 

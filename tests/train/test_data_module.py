@@ -1,4 +1,4 @@
-"""Batches of several processes make up the global batches, and an epoch can begin anywhere."""
+"""Batches of several processes make up the global batches, and an epoch can start at any batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_shares_of_all_processes_make_up_each_batch(world_size):
     assert len({len(rank) for rank in ranks}) == 1
 
 
-def test_one_process_has_the_batches_themselves():
+def test_the_share_of_a_single_process_is_the_whole_batch():
     assert list(RankBatches.split(BATCHES, 0, 1)) == BATCHES
 
 
@@ -43,14 +43,14 @@ def test_batches_are_dealt_once_in_equal_numbers(world_size):
     assert sorted(dealt) == sorted(BATCHES)
 
 
-def test_an_epoch_from_a_position_has_the_rest_of_the_batches():
+def test_an_epoch_that_starts_at_a_batch_has_the_remaining_ones():
     batches = RankBatches.split(BATCHES, 0, 1)
     batches.start = 3
     assert list(batches) == BATCHES[3:]
     assert list(batches) == BATCHES
 
 
-def test_training_batches_hold_every_protein_once(trained, stores):
+def test_training_batches_contain_each_protein_once(trained, stores):
     data = FitData(stores["train"], stores["val"], trained.task, FitConfig(batch_residues=200, seed=3))
     names = [name for batch in data.train_dataloader() for name in batch.name]
     assert sorted(names) == sorted(stores["train"].names)

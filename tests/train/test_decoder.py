@@ -1,4 +1,4 @@
-"""Tests of training, evaluation and prediction with autoregressive decoders."""
+"""Training, evaluation and prediction with autoregressive decoders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONFIG = FitConfig(epochs=12, lr=3e-3, seed=0, batch_residues=512)
 
 @pytest.fixture
 def one_type(small):
-    """The same chains, each of residues of one type alone."""
+    """The same chains; all residues of a chain have the same type."""
 
     class OneType(type(small)):
         def read(self, example):
@@ -35,55 +35,56 @@ def one_type(small):
 
 
 @pytest.fixture(scope="module")
-def taught(small):
+def decoder(small):
     return fit(SMALL, small, "inverse_folding", config=CONFIG)
 
 
-def test_types_that_only_earlier_ones_tell_are_learned(one_type, tmp_path):
+def test_a_decoder_learns_types_from_earlier_residues(one_type, tmp_path):
     found = fit(SMALL, one_type, "inverse_folding", config=replace(CONFIG, epochs=20), cache=tmp_path)
-    asked = found.task.for_decoder()
-    store = prepare(one_type, asked, found.model.plan, cache=tmp_path).splits["test"]
-    alone = replace(asked, inputs=replace(asked.inputs, corrupt=lambda g, _: (blind(g), g.y)))
+    task = found.task.for_decoder()
+    store = prepare(one_type, task, found.model.plan, cache=tmp_path).splits["test"]
+    alone = replace(task, inputs=replace(task.inputs, corrupt=lambda g, _: (without_types(g), g.y)))
     assert evaluate(found.model, store, alone)["perplexity"] > 1.7
     assert found.test["perplexity"] < 1.2
 
 
-def blind(graph):
-    shown = graph.clone()
-    shown.decoding_rank = torch.zeros_like(graph.aatype)
-    return shown
+def without_types(graph):
+    """Return the graph with all residues decoded at once, so that no type is visible to another."""
+    copied = graph.clone()
+    copied.decoding_rank = torch.zeros_like(graph.aatype)
+    return copied
 
 
-def test_evaluation_of_the_test_split_is_repeatable(taught, small):
-    asked = taught.task.for_decoder()
-    store = prepare(small, asked, taught.model.plan).splits["test"]
-    assert evaluate(taught.model, store, asked) == taught.test
+def test_evaluation_of_the_test_split_is_repeatable(decoder, small):
+    task = decoder.task.for_decoder()
+    store = prepare(small, task, decoder.model.plan).splits["test"]
+    assert evaluate(decoder.model, store, task) == decoder.test
 
 
-def test_a_prediction_is_from_the_backbone_alone(taught, small, tmp_path):
-    path = taught.save(tmp_path / "decoder.safetensors")
+def test_a_prediction_depends_on_the_backbone_only(decoder, small, tmp_path):
+    path = decoder.save(tmp_path / "decoder.safetensors")
     example = small.examples("inverse_folding", "test")[0]
     found = predict(path, example.path, read=ReadOptions(chains=example.chains))
     whole = clean(load_structure(example.path, chains=list(example.chains)))
-    graph = taught.model.plan.precompute(whole.hide(BACKBONE_ALONE), aatype=whole.aatype)
+    graph = decoder.model.plan.precompute(whole.hide(BACKBONE_ALONE), aatype=whole.aatype)
     with torch.no_grad():
-        alone = taught.model(collate([blind(graph)]))["logits"].softmax(1)
+        alone = decoder.model(collate([without_types(graph)]))["logits"].softmax(1)
     probabilities = torch.tensor([row[-20:] for row in found.rows])
     assert torch.allclose(probabilities, alone, atol=1e-6)
 
 
-def test_a_checkpoint_draws_sequences(taught, small, tmp_path):
-    model = load_checkpoint(taught.save(tmp_path / "decoder.safetensors")).model
+def test_a_checkpoint_samples_sequences_independent_of_native_types(decoder, small, tmp_path):
+    model = load_checkpoint(decoder.save(tmp_path / "decoder.safetensors")).model
     example = small.examples("inverse_folding", "test")[0]
     residues = clean(load_structure(example.path, chains=list(example.chains)))
     (made,) = design_sequences(model, [residues], copies=2, temperature=1.0, seed=1)
     assert made.aatype.shape == (2, len(residues)) and made.aatype.max() < 20
-    blank = replace(residues, aatype=np.full_like(residues.aatype, 20))  # what is drawn does not know the native types
+    blank = replace(residues, aatype=np.full_like(residues.aatype, 20))
     (again,) = design_sequences(model, [blank], copies=2, temperature=1.0, seed=1)
     assert np.array_equal(made.aatype, again.aatype)
 
 
-def test_a_decoder_model_that_shows_types_elsewhere_is_refused(small):
+def test_a_decoder_model_whose_encoder_reads_types_is_an_error(small):
     layers = list(SMALL.layers)
     layers[1] = pg.component("embed", reads=["edge_position", "atom_pair_rbf"], dim=64, writes={"h": "edge_attr"})
     leaky = [pg.component("embed", reads=["aatype"], dim=64), *layers[:4]]
@@ -92,7 +93,7 @@ def test_a_decoder_model_that_shows_types_elsewhere_is_refused(small):
         fit(replace(SMALL, name="leaky", layers=leaky), small, "inverse_folding", config=CONFIG)
 
 
-def test_types_that_are_hidden_come_last_and_ranks_that_are_given_stay():
+def test_unknown_types_are_decoded_last_and_given_ranks_are_kept():
     plan = build_model(SMALL, INVERSE_FOLDING.target).plan
     f = {"seq_pos": torch.arange(4), "aatype": torch.tensor([3, 20, 5, 20]), "pos": torch.zeros(4, 3)}
     featurizer = next(f for component, f in plan.tensor if component.name == "decoding_rank")
@@ -102,8 +103,8 @@ def test_types_that_are_hidden_come_last_and_ranks_that_are_given_stay():
     assert featurizer(f | {"decoding_rank": given})["decoding_rank"] is given
 
 
-def test_noise_moves_a_copy_and_ca_with_its_backbone(taught, small):
-    graph = prepare(small, taught.task, taught.model.plan).splits["test"][0]
+def test_noise_moves_a_copy_and_ca_with_its_backbone(decoder, small):
+    graph = prepare(small, decoder.task, decoder.model.plan).splits["test"][0]
     before = graph.backbone.clone()
     moved = add_noise(graph, 0.2, torch.Generator().manual_seed(0))
     assert torch.equal(graph.backbone, before)
@@ -112,7 +113,7 @@ def test_noise_moves_a_copy_and_ca_with_its_backbone(taught, small):
     assert abs(float(step.std()) - 0.2) < 0.02 and abs(float(step.mean())) < 0.02
 
 
-def test_noise_in_training_changes_the_weights_and_repeats(small):
+def test_training_with_noise_is_reproducible(small):
     config = replace(CONFIG, epochs=3, noise=0.1)
     configs = (config, config, replace(config, noise=0.0))
     noisy, again, exact = (fit(SMALL, small, "inverse_folding", config=c) for c in configs)
@@ -120,14 +121,14 @@ def test_noise_in_training_changes_the_weights_and_repeats(small):
     assert torch.equal(a, b) and not torch.equal(a, c)
 
 
-def test_features_that_show_the_exact_structure_refuse_noise(small, tiny):
+def test_noise_with_features_of_the_exact_structure_is_an_error(small, tiny):
     with pytest.raises(OptionError, match="'dihedral'"):
         fit(tiny, small, "helix", config=replace(CONFIG, noise=0.1))
     with pytest.raises(OptionError, match="noise = -1"):
         FitConfig(noise=-1.0)
 
 
-def test_what_types_are_taken_for_is_counted(taught):
-    counts = taught.confusion["test"]
+def test_recovery_is_the_trace_of_the_confusion_matrix(decoder):
+    counts = decoder.confusion["test"]
     assert counts.shape == (20, 20)
-    assert float(counts.trace() / counts.sum()) == pytest.approx(taught.test["recovery"], rel=1e-6)
+    assert float(counts.trace() / counts.sum()) == pytest.approx(decoder.test["recovery"], rel=1e-6)

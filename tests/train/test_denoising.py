@@ -1,4 +1,4 @@
-"""A network that restores positions: trained on noisy chains, and used on a file as it is."""
+"""Structure denoising: noisy graphs with displacements as labels, training and prediction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MODEL = ModelSpec(
 
 @pytest.fixture
 def dataset(small):
-    """The small dataset with the task among its own."""
+    """The small dataset with the task structure_denoising."""
     card = small.card
     denoising = dataclasses.replace(next(iter(card.tasks.values())), target=STRUCTURE_DENOISING.target)
     small.card = dataclasses.replace(card, tasks={**card.tasks, "structure_denoising": denoising})
@@ -40,7 +40,7 @@ def dataset(small):
     del small.labels
 
 
-def test_prepared_graphs_are_noisy_and_their_labels_lead_back(dataset, tmp_path):
+def test_labels_of_noisy_graphs_restore_the_positions(dataset, tmp_path):
     plan = FeaturePlan(MODEL.features)
     store = prepare(dataset, STRUCTURE_DENOISING, plan, cache=tmp_path).splits["train"]
     example = dataset.examples("structure_denoising", "train")[0]
@@ -48,16 +48,16 @@ def test_prepared_graphs_are_noisy_and_their_labels_lead_back(dataset, tmp_path)
     assert graph.y.shape == (len(residues), 1, 3)
     assert np.allclose(graph.pos + graph.y[:, 0], residues.pos, atol=1e-5)
     assert float((graph.pos - torch.from_numpy(residues.pos)).std()) == pytest.approx(0.5, abs=0.1)
-    louder = prepare(
+    stronger = prepare(
         dataset, dataclasses.replace(STRUCTURE_DENOISING, inputs=InputMasking(noise=1.0)), plan, cache=tmp_path
     )
-    assert float(louder.splits["train"][0].y.std()) == pytest.approx(1.0, abs=0.2)
+    assert float(stronger.splits["train"][0].y.std()) == pytest.approx(1.0, abs=0.2)
 
 
-def test_training_beats_doing_nothing_and_predicts_three_numbers_a_residue(dataset, tmp_path, structures_dir):
+def test_a_trained_model_reduces_the_noise_and_predicts_three_values_per_residue(dataset, tmp_path, structures_dir):
     result = fit(MODEL, dataset, STRUCTURE_DENOISING, config=CONFIG, cache=tmp_path)
-    nothing = 0.5 * 3**0.5
-    assert result.metrics["val"]["rmsd"] < 0.95 * nothing
+    unchanged = 0.5 * 3**0.5
+    assert result.metrics["val"]["rmsd"] < 0.95 * unchanged
     assert 0 < result.metrics["val"]["lddt"] <= 1
     predictions = predict(result.checkpoint(), [structures_dir / "1ubq.bcif"])
     assert predictions.columns[-3:] == ("CA_x", "CA_y", "CA_z")

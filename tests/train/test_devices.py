@@ -1,4 +1,4 @@
-"""Devices and strategies that training does not support are typed errors, before any data are prepared."""
+"""Unsupported devices and strategies are errors before any data are prepared."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def test_processes_on_the_cpu_are_allowed(devices, strategy):
 
 @pytest.mark.parametrize("strategy", REFUSED)
 @pytest.mark.parametrize("devices", [1, 2])
-def test_other_strategies_are_refused_with_the_allowed_ones(devices, strategy):
+def test_other_strategies_are_errors_with_the_allowed_ones(devices, strategy):
     with pytest.raises(OptionError, match=f"'{strategy}'") as e:
         check_strategy(CPU, devices, strategy)
     assert all(name in str(e.value) for name in STRATEGIES)
 
 
 @pytest.mark.parametrize("devices", [0, -1, "x", [0, 1]])
-def test_impossible_devices_are_refused(devices):
+def test_devices_that_do_not_exist_are_errors(devices):
     with pytest.raises(OptionError, match="devices = ") as e:
         check_strategy(CPU, devices, "auto")
     assert repr(devices) in str(e.value)
@@ -44,7 +44,7 @@ def test_strategy_objects_are_checked_by_type():
         check_strategy(CPU, 2, DDPStrategy(start_method="spawn"))
 
 
-def test_nothing_is_read_before_the_check(small, tiny, quick, monkeypatch):
+def test_the_strategy_is_checked_before_data_are_prepared(small, tiny, quick, monkeypatch):
     monkeypatch.setattr(sys.modules["protgraph.train.fit"], "prepare", lambda *args, **options: pytest.fail("prepared"))
     with pytest.raises(OptionError, match="'fsdp'"):
         fit(tiny, small, "helix", config=quick, strategy="fsdp")

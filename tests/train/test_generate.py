@@ -1,4 +1,4 @@
-"""Generated sequences follow the model's probabilities, and their headers say what those were."""
+"""Generated sequences follow the probabilities of the model; options, FASTA headers and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def checkpoint(*layers, task=TASK, features=("previous_residue",), name="small")
     model = pg.build_model(pg.ModelSpec(name, features=features, layers=layers), task.target, seed=3)
     with torch.no_grad():
         for p in model.parameters():
-            p.mul_(1.5)  # probabilities that are far from equal
+            p.mul_(1.5)  # untrained probabilities are nearly uniform
     return Checkpoint(model.eval(), task.name, hidden=task.inputs.hidden, visible_types=task.inputs.visible_types)
 
 
@@ -60,15 +60,15 @@ def test_headers_contain_the_perplexity_under_the_model(causal, tmp_path, prompt
 def test_samples_are_drawn_with_the_probabilities_of_the_model(causal, tmp_path, options):
     made = generate(causal, n=2500, length=3, prompt="M", seed=5, **options)
     second = torch.bincount(torch.tensor([ALPHABET.index(s.sequence[1]) for s in made]), minlength=20).double()
-    follows(second, sampling_probabilities(logits(causal, ["MX"], tmp_path)[:, 1], **options)[0])
+    check_frequencies(second, sampling_probabilities(logits(causal, ["MX"], tmp_path)[:, 1], **options)[0])
     common = ALPHABET[int(second.argmax())]
     third = [ALPHABET.index(s.sequence[2]) for s in made if s.sequence[1] == common]
     want = sampling_probabilities(logits(causal, [f"M{common}X"], tmp_path)[:, 2], **options)[0]
-    follows(torch.bincount(torch.tensor(third), minlength=20).double(), want)
+    check_frequencies(torch.bincount(torch.tensor(third), minlength=20).double(), want)
 
 
-def follows(counts, want):
-    """Pearson's test, of classes that are expected 5 times or more; the others together."""
+def check_frequencies(counts, want):
+    """Apply Pearson's chi-squared test; classes expected fewer than 5 times are pooled."""
     assert not counts[want == 0].any()
     often = want * counts.sum() >= 5
     got = torch.cat([counts[often], counts[~often].sum()[None]]).numpy()
@@ -77,7 +77,7 @@ def follows(counts, want):
     assert len(got) > 1 and chisquare(got, expected).pvalue > 1e-3
 
 
-def test_the_seed_decides_and_the_cache_changes_nothing(causal):
+def test_sequences_depend_on_the_seed_and_not_on_the_cache(causal):
     one, again, plain, other = (
         generate(causal, n=4, length=30, seed=seed, cache=cache)
         for seed, cache in ((1, True), (1, True), (1, False), (2, True))
@@ -89,7 +89,7 @@ def test_the_seed_decides_and_the_cache_changes_nothing(causal):
     assert len({s.sequence for s in one}) == 4
 
 
-def test_a_prompt_begins_every_sequence_and_decides_what_follows(causal):
+def test_sequences_start_with_the_prompt_and_depend_on_it(causal):
     made = {p: generate(causal, n=3, length=25, prompt=p, top_k=1) for p in ("MKTAX", "mktax", "GGGSG")}
     assert all(s.sequence.startswith("MKTAX") and len(s.sequence) == 25 for s in made["MKTAX"])
     assert made["mktax"] == made["MKTAX"]
@@ -97,26 +97,26 @@ def test_a_prompt_begins_every_sequence_and_decides_what_follows(causal):
     assert len({s.sequence for s in made["MKTAX"]}) == 1  # the most probable residue each time
 
 
-def test_one_residue_is_the_start_of_a_chain(causal, tmp_path):
+def test_the_first_residue_is_sampled_from_the_model(causal, tmp_path):
     made = generate(causal, n=2000, length=1)
     counts = torch.bincount(torch.tensor([ALPHABET.index(s.sequence) for s in made]), minlength=20).double()
-    follows(counts, logits(causal, ["X"], tmp_path)[0, 0].softmax(0))
+    check_frequencies(counts, logits(causal, ["X"], tmp_path)[0, 0].softmax(0))
 
 
-def test_what_training_wrote_can_be_read_and_generates(causal, tmp_path):
+def test_a_saved_checkpoint_generates_and_sequences_are_written_as_fasta(causal, tmp_path):
     path = pg.train.save_checkpoint(tmp_path / "small.safetensors", causal)
     done = []
     made = generate(path, n=2, length=100, prompt="MK", seed=1, on_residue=done.append)
     assert done == list(range(3, 101))
     assert made == generate(causal, n=2, length=100, prompt="MK", seed=1)
-    out = write_generated(tmp_path / "deep" / "new.fasta", made, name="small", settings={"seed": 1, "top_k": None})
+    out = write_generated(tmp_path / "new" / "sequences.fasta", made, name="small", settings={"seed": 1, "top_k": None})
     assert [r.sequence for r in load_fasta(out)] == [s.sequence for s in made]
     header = read_fasta(out)[1].header
     assert header.startswith(f"small_2 length=100 prompt=2 log_prob={made[1].log_prob:.6f} perplexity=")
     assert header.endswith(" seed=1")
 
 
-def test_a_model_that_sees_nothing_generates_too():
+def test_a_model_without_inputs_generates():
     made = generate(checkpoint("constant", features=()), n=2, length=5)
     assert all(len(s.sequence) == 5 for s in made)
 
@@ -141,8 +141,8 @@ def test_options_out_of_range_are_errors(causal, options, match):
 
 def test_models_that_cannot_generate_are_errors():
     encoder = pg.component("encoder", dim=8, heads=2)
-    with pytest.raises(LeakError, match="'both ways'"):
-        generate(checkpoint(encoder, name="both ways"))
+    with pytest.raises(LeakError, match="'bidirectional'"):
+        generate(checkpoint(encoder, name="bidirectional"))
     states = pg.Task("states", pg.Target("states", "node", "classification", 3), TASK.loss, TASK.metrics, TASK.monitor)
     with pytest.raises(CheckpointError, match="'states'"):
         generate(checkpoint(EMBED, task=states))

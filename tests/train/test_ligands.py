@@ -1,4 +1,4 @@
-"""Models that look at ligands are shown them in training, but where ligands are what is asked."""
+"""Ligand atoms as input of training; the task ligand_binding hides them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protgraph.train.prepare import prepare
 from protgraph.train.resolve import resolve_task
 
 
-def test_files_are_read_with_ligands_for_a_plan_that_looks_at_them(small, structures_dir, tmp_path):
+def test_files_are_read_with_ligands_if_a_featurizer_uses_them(small, structures_dir, tmp_path):
     task = resolve_task("inverse_folding", small)
     for jobs in (1, 2):
         prepared = prepare(small, task, FeaturePlan(["context_atoms"]), cache=tmp_path / str(jobs), jobs=jobs)
@@ -28,20 +28,20 @@ def test_files_are_read_with_ligands_for_a_plan_that_looks_at_them(small, struct
         assert not alone.context_mask.any()
 
 
-def test_the_ligand_binding_task_hides_them(structures_dir):
+def test_the_ligand_binding_task_hides_ligands(structures_dir):
     residues = clean(load_structure(structures_dir / "2erl.bcif"), ligands=True)
     assert len(residues.ligands) and builtin.LIGAND_BINDING.inputs.visible(residues, "2erl").ligands is None
     assert builtin.INVERSE_FOLDING.inputs.visible(residues, "2erl").ligands is residues.ligands
 
 
-def test_a_network_with_context_atoms_learns_from_them_and_designs(small, structures_dir, tmp_path):
+def test_context_atoms_contribute_gradients_and_ligand_confidence(small, structures_dir, tmp_path):
     found = fit("ligandmpnn", small, "inverse_folding", config=FitConfig(epochs=1, lr=3e-3), cache=tmp_path)
     layer = next(x for x in found.model.layers if type(x).__name__ == "ContextAtomEncoder")
     store = prepare(small, found.task.for_decoder(), found.model.plan, cache=tmp_path).splits["train"]
-    for name, teaches in (("2erl_A", True), ("1ubq_A", False)):  # with a ligand, and without
+    for name, has_ligand in (("2erl_A", True), ("1ubq_A", False)):  # with a ligand, and without
         found.model.zero_grad()
         found.model(store[store.names.index(name)])["logits"].square().sum().backward()
-        assert bool(layer.pair.weight.grad is not None and layer.pair.weight.grad.any()) == teaches
+        assert bool(layer.pair.weight.grad is not None and layer.pair.weight.grad.any()) == has_ligand
     bound = clean(load_structure(structures_dir / "1lcd.bcif"), ligands=True, nucleic=True)
     (made,) = design_sequences(found.model, [bound], copies=2)
     assert made.aatype.shape == (2, len(bound)) and np.isfinite(made.ligand_confidence).all()

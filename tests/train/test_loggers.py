@@ -129,7 +129,7 @@ def test_the_command_writes_offline_and_only_to_the_folder_of_the_run(kind, stru
         assert [own[name] for name in names] == pytest.approx([float(row[name]) for name in names], rel=1e-6)
 
 
-def test_a_service_that_is_not_there_is_a_typed_error(tmp_path, monkeypatch):
+def test_an_unavailable_service_is_an_error_with_its_variable(tmp_path, monkeypatch):
     class Service:
         @property
         def experiment(self):
@@ -146,7 +146,7 @@ def test_a_service_that_is_not_there_is_a_typed_error(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["wandb", "mlflow", "trackio", "tensorboard"])
-def test_a_missing_package_is_named_with_the_command(kind, tmp_path, monkeypatch):
+def test_a_missing_package_is_an_error_with_the_install_command(kind, tmp_path, monkeypatch):
     loggers = sys.modules["protgraph.train.loggers"]
     monkeypatch.setattr(loggers, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=rf"pip install 'protgraph-pyg\[{kind}\]'"):

@@ -1,4 +1,4 @@
-"""FitModule and FitData work with a Lightning Trainer of the user."""
+"""FitModule and FitData with a user's Lightning Trainer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protgraph.train.head_init import count_labels, initialize_head
 from protgraph.train.module import FitModule, random_state, set_random_state
 
 
-def test_the_trainer_of_a_user_gives_the_same_weights(small, tiny, quick, trained, tmp_path):
+def test_a_trainer_of_the_user_gives_the_weights_of_fit(small, tiny, quick, trained, tmp_path):
     task = trained.task
     model = build_model(tiny, task.target, seed=quick.seed)
     splits = prepare(small, task, model.plan).splits

@@ -1,4 +1,4 @@
-"""Predictions and embeddings are those of the model, row by row; a broken file fails alone."""
+"""Predictions and embeddings equal the model's outputs; files that cannot be used are listed."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ def test_rows_have_the_probabilities_of_the_model(trained, one):
         p = trained.model(trained.model.plan.precompute(residues))["logits"].softmax(1)
     assert result.columns == ("file", "chain", "res_id", "ins_code", "res_name", "predicted", "p_no", "p_yes")
     assert result.failures == []
-    assert result.exit_code == 0
-    assert predict(trained.checkpoint(), str(one), device="cpu").rows == result.rows  # a path, not its letters
+    assert predict(trained.checkpoint(), str(one), device="cpu").rows == result.rows  # one path
     assert len(result.rows) == len(residues)
     for i, row in enumerate(result.rows):
         assert row[:5] == (str(one), residues.chain[i], residues.res_id[i], residues.ins_code[i], residues.res_name[i])
@@ -41,7 +40,7 @@ def test_rows_have_the_probabilities_of_the_model(trained, one):
         assert row[6:] == pytest.approx(tuple(p[i].tolist()), abs=1e-6)
 
 
-def test_yes_no_labels_are_cut_at_the_threshold_of_training(small, tiny, quick, one):
+def test_yes_no_labels_are_predicted_at_the_threshold_of_training(small, tiny, quick, one):
     result = fit(tiny, small, "buried", config=quick)
     checkpoint = replace(result.checkpoint(), threshold=torch.tensor([-0.2]))
     rows = predict(checkpoint, [one], device="cpu").rows
@@ -50,7 +49,7 @@ def test_yes_no_labels_are_cut_at_the_threshold_of_training(small, tiny, quick, 
     assert all(row[-1] == (row[-2] >= cut) for row in rows)
 
 
-def test_values_of_a_protein_are_one_row(small, tiny, quick, structures_dir):
+def test_a_value_per_protein_is_one_row_per_protein(small, tiny, quick, structures_dir):
     result = fit(tiny, small, "size", config=replace(quick, epochs=1))
     files = [structures_dir / "1ubq.bcif", structures_dir / "1hf9.bcif"]
     result = predict(result.checkpoint(), files, device="cpu")
@@ -58,7 +57,7 @@ def test_values_of_a_protein_are_one_row(small, tiny, quick, structures_dir):
     assert [row[1:4] for row in result.rows] == [("1ubq", "A", 76), ("1hf9", "A", 41), ("1hf9", "B", 41)]
 
 
-def test_a_model_of_single_chains_gets_single_chains(trained, structures_dir):
+def test_a_model_trained_on_single_chains_predicts_each_chain_alone(trained, structures_dir):
     file = structures_dir / "1hf9.bcif"
     together = predict(trained.checkpoint(), [file], device="cpu").rows
     options = [ReadOptions(chains=[chain]) for chain in "AB"]
@@ -78,7 +77,7 @@ def test_batches_do_not_change_predictions(trained, structures_dir):
 
 
 def test_inverse_folding_does_not_depend_on_hidden_information(small, tiny, quick, one, tmp_path):
-    # The same backbone as poly-glycine without side chains: another sequence, the same prediction.
+    # The same backbone as polyglycine has another sequence and the same prediction.
     checkpoint = fit(tiny, small, "inverse_folding", config=replace(quick, epochs=1)).checkpoint()
     atoms = load_structure(one).atoms
     atoms = atoms[struc.filter_amino_acids(atoms) & np.isin(atoms.atom_name, ["N", "CA", "C", "O"])]
@@ -96,8 +95,8 @@ def test_broken_files_are_listed_and_the_others_continue(trained, one, tmp_path)
     result = predict(trained.checkpoint(), files, device="cpu")
     assert [f.source for f in result.failures] == [str(files[0]), str(files[2])]
     assert len(result.rows) == 64
-    assert result.exit_code == 1
-    assert predict(trained.checkpoint(), files[:1], device="cpu").exit_code == 2
+    missing = predict(trained.checkpoint(), files[:1], device="cpu")
+    assert missing.rows == [] and len(missing.failures) == 1
     write_failures(tmp_path / "failed.csv", result.failures)
     with open(tmp_path / "failed.csv", newline="") as file:
         assert [row["source"] for row in csv.DictReader(file)] == [str(files[0]), str(files[2])]
@@ -109,7 +108,7 @@ def test_an_unknown_chain_is_a_failure_of_that_file(trained, one):
     assert "'Q'" in result.failures[0].reason
 
 
-def test_a_table_comes_back_from_csv_to_the_last_bit(trained, one, tmp_path):
+def test_csv_keeps_each_float32_exactly(trained, one, tmp_path):
     result = predict(trained.checkpoint(), [one], device="cpu")
     result.write_csv(tmp_path / "out.csv")
     with open(tmp_path / "out.csv", newline="") as file:
@@ -118,7 +117,7 @@ def test_a_table_comes_back_from_csv_to_the_last_bit(trained, one, tmp_path):
     assert [np.float32(r["p_yes"]) for r in rows] == [np.float32(r[-1]) for r in result.rows]
 
 
-def test_node_vectors_are_what_the_head_reads_and_protein_vectors_their_means(trained, structures_dir):
+def test_node_embeddings_are_inputs_of_the_head_and_protein_embeddings_their_means(trained, structures_dir):
     files = [structures_dir / "1ubq.bcif", structures_dir / "1hf9.bcif"]
     embeddings = embed(trained.checkpoint(), files, device="cpu")
     assert (embeddings.names, embeddings.chains) == (("1ubq", "1hf9", "1hf9"), ("A", "A", "B"))
@@ -132,9 +131,9 @@ def test_node_vectors_are_what_the_head_reads_and_protein_vectors_their_means(tr
     assert embeddings.residues[117] == "B:1"
 
 
-def test_vectors_are_written_and_come_back(trained, structures_dir, tmp_path):
+def test_embeddings_round_trip_through_npz_and_parquet(trained, structures_dir, tmp_path):
     embeddings = embed(trained.checkpoint(), [structures_dir / "1hf9.bcif", tmp_path / "gone.cif"], device="cpu")
-    assert embeddings.exit_code == 1
+    assert len(embeddings.failures) == 1
     assert embeddings.write(tmp_path / "v.npz") == [tmp_path / "v.npz"]
     with np.load(tmp_path / "v.npz", allow_pickle=False) as file:
         for name in ("ptr", "node", "protein", "residues", "names", "chains", "files"):
@@ -151,13 +150,13 @@ def test_vectors_are_written_and_come_back(trained, structures_dir, tmp_path):
         embeddings.write(tmp_path / "v.txt")
 
 
-def test_vectors_of_no_file_are_none(trained, tmp_path):
+def test_embeddings_of_failed_files_are_empty(trained, tmp_path):
     embeddings = embed(trained.checkpoint(), [tmp_path / "gone.cif"], device="cpu")
-    assert embeddings.exit_code == 2
+    assert embeddings.files == () and len(embeddings.failures) == 1
     assert embeddings.node.shape == (0, 16)
     assert embeddings.write(tmp_path / "v.parquet")
 
 
-def test_who_only_predicts_waits_for_neither_lightning_nor_torchmetrics():
+def test_importing_train_imports_neither_lightning_nor_torchmetrics():
     code = "import sys, protgraph.train; print([m for m in ('lightning', 'torchmetrics') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

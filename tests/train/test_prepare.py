@@ -1,4 +1,4 @@
-"""Prepared graphs are the features of the visible part of each protein, with labels; failures are listed."""
+"""Preparation: graphs and labels, hidden information, the cache, failures and errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def plan() -> FeaturePlan:
     return FeaturePlan(FEATURES)
 
 
-def test_prepared_graphs_are_those_of_the_files_with_their_labels(small, plan, structures_dir, tmp_path):
+def test_prepared_graphs_have_the_features_and_labels_of_the_files(small, plan, structures_dir, tmp_path):
     task = resolve_task("helix", small)
     prepared = prepare(small, task, plan, cache=tmp_path)
     assert {split: len(store) for split, store in prepared.splits.items()} == {"train": 8, "val": 2, "test": 2}
@@ -54,7 +54,7 @@ def test_prepared_graphs_are_those_of_the_files_with_their_labels(small, plan, s
     assert prepared.sizes["test"] == (2, 64 + 58)
 
 
-def test_a_second_preparation_reads_and_computes_nothing(small, plan, tmp_path, monkeypatch):
+def test_a_second_preparation_uses_the_cached_graphs(small, plan, tmp_path, monkeypatch):
     task = resolve_task("helix", small)
     first = prepare(small, task, plan, cache=tmp_path)
 
@@ -88,16 +88,16 @@ def test_a_fasta_file_is_opened_once_for_fingerprint_and_graphs(tmp_path, opened
     assert opened_files.count(str(path)) == 1
 
 
-@pytest.mark.parametrize("what", ["options", "task", "labels", "split"])
-def test_a_change_of_any_input_gives_other_graphs(what, small, plan, structures_dir, tmp_path):
+@pytest.mark.parametrize("change", ["options", "task", "labels", "split"])
+def test_a_change_of_any_input_gives_other_graphs(change, small, plan, structures_dir, tmp_path):
     task = resolve_task("helix", small)
     first = prepare(small, task, plan, cache=tmp_path).splits["train"]
     other = small
-    if what == "options":
+    if change == "options":
         plan = FeaturePlan(["dihedral", component("knn", k=9)])
-    elif what == "task":
+    elif change == "task":
         task = resolve_task("buried", small)
-    elif what == "split":
+    elif change == "split":
         other = type(small)(structures_dir, {"train": ("1crn_A",), "val": ("1ubq_A",)})
     else:
         other = type(small)(structures_dir)
@@ -110,7 +110,7 @@ def test_a_change_of_any_input_gives_other_graphs(what, small, plan, structures_
         other.labels = changed
     second = prepare(other, task, plan, cache=tmp_path).splits["train"]
     assert second.path != first.path
-    if what == "labels":
+    if change == "labels":
         assert not torch.equal(second[0].y, first[0].y)
 
 
@@ -126,7 +126,7 @@ SEEN: dict[str, list] = {}
 
 
 class SpyForPrepare(StructureFeaturizer):
-    """Record the residues that it gets."""
+    """Record its inputs in ``SEEN``."""
 
     writes = ("b_factor",)
 
@@ -179,7 +179,7 @@ class Typed(StructureFeaturizer):
     ("edit", "is_stale"),
     [(("+ 7", "+ 8"), True), (("Return sevens.", "Return a constant."), False), (("# units", "# no unit"), False)],
 )
-def test_an_edit_of_code_makes_graphs_stale_and_one_of_a_docstring_does_not(
+def test_graphs_are_stale_after_an_edit_of_code_but_not_of_a_docstring(
     small, tmp_path, monkeypatch, edit, is_stale
 ):
     package = tmp_path / "edited_for_prepare"
@@ -226,12 +226,12 @@ def test_an_error_of_a_featurizer_fails_one_protein(small, tmp_path):
 
         def __call__(self, residues):
             if len(residues) < 41:
-                raise ZeroDivisionError("too short for me")
+                raise ZeroDivisionError("too short")
             return {"b_factor": residues.b_factor[:, None]}
 
     registry.featurizers.register("picky_for_prepare", Picky)
     prepared = prepare(small, resolve_task("helix", small), FeaturePlan(["picky_for_prepare"]), cache=tmp_path)
-    assert [(f.protein, f.reason) for f in prepared.failures] == [("2erl_A", "ZeroDivisionError: too short for me")]
+    assert [(f.protein, f.reason) for f in prepared.failures] == [("2erl_A", "ZeroDivisionError: too short")]
 
 
 def test_labels_of_absent_residues_are_an_error_with_their_names(small, plan, tmp_path):
@@ -256,7 +256,7 @@ def test_damaged_prepared_data_are_computed_again(small, plan, tmp_path):
     assert torch.equal(prepare(small, task, plan, cache=tmp_path).splits["train"][0].y, expected)
 
 
-def test_of_two_concurrent_writers_the_first_wins(small, plan, tmp_path, monkeypatch):
+def test_the_graphs_of_the_first_of_two_concurrent_writers_are_kept(small, plan, tmp_path, monkeypatch):
     task, replace_file = resolve_task("helix", small), os.replace
 
     def overtaken(source, target):
@@ -271,11 +271,11 @@ def test_of_two_concurrent_writers_the_first_wins(small, plan, tmp_path, monkeyp
 
 
 def test_a_dataset_may_read_its_proteins_itself(small, plan, structures_dir, tmp_path):
-    class OwnWay(type(small)):
+    class OwnReader(type(small)):
         def read(self, example: Example):
             return clean(load_structure(structures_dir / f"{example.path.stem}.bcif"), chains=example.chains)
 
-    own = OwnWay(tmp_path)  # no files there
+    own = OwnReader(tmp_path)  # a folder without files
     there = {example.id: example for example in small.examples("helix")}
     own.labels = lambda task, example: small.labels(task, there[example.id])
     prepared = prepare(own, resolve_task("helix", small), plan, cache=tmp_path)
@@ -291,7 +291,7 @@ def test_progress_counts_every_protein(small, plan, tmp_path):
     assert calls == [(i, 12) for i in range(1, 13)]
 
 
-def test_names_resolve_to_datasets_and_tasks(small):
+def test_registered_names_are_resolved_to_datasets_and_tasks(small):
     registry.datasets.register("small_for_prepare", small)
     assert load_dataset("small_for_prepare") is small
     assert load_dataset(small) is small
@@ -317,7 +317,7 @@ def test_several_processes_read_the_same_residues(small, plan, tmp_path, monkeyp
         assert torch.equal(a.y, b.y)
 
 
-def test_another_derivation_of_labels_is_prepared_again(small, tiny, tmp_path):
+def test_another_derivation_of_labels_gives_other_graphs(small, tiny, tmp_path):
     def counting(by):
         def derive(residues):
             return np.full((len(residues), 1), by, np.float32)

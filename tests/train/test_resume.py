@@ -1,4 +1,4 @@
-"""A run that was killed continues to the weights of an uninterrupted run, bit by bit."""
+"""Resumed runs end with the weights of an uninterrupted run, bit for bit; damaged states are errors."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def start(structures_dir, out, options) -> subprocess.Popen:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interval", [600.0, 0.0], ids=["state of an epoch's end", "state within an epoch"])
-def test_a_killed_run_continues_to_the_same_bits(interval, structures_dir, tmp_path):
+@pytest.mark.parametrize("interval", [600.0, 0.0], ids=["state at the end of an epoch", "state within an epoch"])
+def test_a_killed_run_is_resumed_to_the_same_bits(interval, structures_dir, tmp_path):
     options = {"config": {"epochs": 6}, "dropout": 0.2, "state_interval": interval}
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     whole.mkdir(), parts.mkdir()
@@ -54,7 +54,7 @@ def test_a_killed_run_continues_to_the_same_bits(interval, structures_dir, tmp_p
 
 
 def interrupted(small, tiny, config, folder):
-    """Run two epochs of a run, and interrupt it."""
+    """Interrupt a run after two epochs."""
 
     def stop(row):
         if row["epoch"] == 2:
@@ -81,7 +81,7 @@ def test_the_state_holds_plain_data_and_tensors_only(small, tiny, quick, tmp_pat
     assert {"torch", "cuda", "numpy", "python", "generator"} == state["protgraph"]["random"][0].keys()
 
 
-def test_another_run_is_not_resumed(small, tiny, quick, tmp_path):
+def test_resuming_with_other_options_is_an_error(small, tiny, quick, tmp_path):
     interrupted(small, tiny, quick, tmp_path)
     with pytest.raises(CheckpointError, match="config.lr = 0.005, not 0.001"):
         fit(tiny, small, "helix", config=replace(quick, lr=1e-3), run_dir=tmp_path, resume=True)
@@ -89,7 +89,7 @@ def test_another_run_is_not_resumed(small, tiny, quick, tmp_path):
         fit(tiny, small, "buried", config=quick, run_dir=tmp_path, resume=True)
 
 
-def test_without_a_state_a_run_starts_from_the_beginning(small, tiny, quick, trained, tmp_path):
+def test_a_run_without_a_state_starts_from_the_beginning(small, tiny, quick, trained, tmp_path):
     result = fit(tiny, small, "helix", config=quick, run_dir=tmp_path / "run", resume=True)
     assert result.history == trained.history
     assert not (tmp_path / "run").exists()
@@ -148,7 +148,7 @@ def test_a_damaged_state_is_an_error(damage, small, tiny, quick, tmp_path):
     interrupted(small, tiny, quick, tmp_path)
     name, change = DAMAGES[damage]
     change(tmp_path / "checkpoints" / name)
-    with pytest.raises(CheckpointError, match="Cannot resume"):
+    with pytest.raises(CheckpointError):
         fit(tiny, small, "helix", config=quick, run_dir=tmp_path, resume=True)
     assert fit(tiny, small, "helix", config=quick, run_dir=tmp_path).epochs == quick.epochs
 

@@ -1,4 +1,4 @@
-"""Sequences through training, evaluation and prediction: masked, next, contacts, and files without structure."""
+"""Sequence tasks in training, evaluation and prediction: masked residues, contacts, and FASTA files."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def store_of(dataset, task, split="train"):
     return prepare(dataset, task, FeaturePlan([])).splits[split]
 
 
-def test_what_an_evaluation_masks_is_a_proteins_own_whatever_the_batch(derived):
+def test_masks_in_evaluation_do_not_depend_on_the_batch(derived):
     store = store_of(derived, MASKED_LM)
     together, alone = (
         evaluation_batch(store, range(len(store)), MASKED_LM),
@@ -87,8 +87,7 @@ def test_what_an_evaluation_masks_is_a_proteins_own_whatever_the_batch(derived):
     assert (together.aatype[together.y < 0] < 20).all()
 
 
-def test_the_labels_of_a_masked_model_never_reach_it(derived, window):
-    """Other true types at the masked places change no prediction."""
+def test_types_of_masked_residues_do_not_change_predictions(derived, window):
     result = fit(window, derived, "masked_lm", config=EPOCH)
     store = store_of(derived, MASKED_LM)
     batch = evaluation_batch(store, range(len(store)), MASKED_LM)
@@ -107,7 +106,7 @@ def store_types(store):
     return torch.cat([graph.y for graph in store])
 
 
-def test_training_and_evaluation_of_masks_repeat_exactly(derived, window):
+def test_masked_training_and_evaluation_are_reproducible(derived, window):
     a, b = (fit(window, derived, "masked_lm", config=replace(EPOCH, epochs=2)) for _ in range(2))
     assert a.history == b.history
     assert a.metrics == b.metrics
@@ -115,7 +114,7 @@ def test_training_and_evaluation_of_masks_repeat_exactly(derived, window):
     assert evaluate(a.model, test, a.task) == a.metrics["test"]
 
 
-def test_the_structure_is_out_of_sight_of_a_contact_model(derived, tiny):
+def test_contact_models_get_no_coordinates(derived, tiny):
     for graph in store_of(derived, CONTACT):
         assert graph.pos.isnan().all()
         assert graph.backbone.isnan().all()
@@ -126,11 +125,11 @@ def test_the_structure_is_out_of_sight_of_a_contact_model(derived, tiny):
     reads = ModelSpec(
         "places", layers=[component("embed", reads=["aatype"]), component("backbone_update"), "place_backbone"]
     )
-    with pytest.raises(MissingCoordinatesError, match="of model 'places' needs a structure"):
+    with pytest.raises(MissingCoordinatesError, match="'contact' .*'places'"):
         fit(reads, derived, "contact", config=EPOCH)
 
 
-def test_metrics_of_contacts_are_those_of_each_protein_by_itself(contacts, derived):
+def test_metrics_of_contacts_are_means_over_proteins(contacts, derived):
     test, values = store_of(derived, CONTACT, "test"), []
     for graph in test:
         with torch.no_grad():
@@ -157,7 +156,7 @@ def test_the_loss_of_contacts_is_that_of_all_known_pairs(contacts, derived):
     assert contacts.threshold is None
 
 
-def test_a_pair_is_the_mean_of_both_orders(derived):
+def test_logits_of_a_pair_are_the_mean_of_both_orders(derived):
     graph = store_of(derived, CONTACT)[0]
     n = graph.num_nodes
     logits = torch.arange(float(n * n)).view(n * n, 1)
@@ -167,10 +166,10 @@ def test_a_pair_is_the_mean_of_both_orders(derived):
     assert predicted.y[:, 0].tolist() == [i * n + j for i in range(n) for j in range(i + 1, n)]
 
 
-def test_pairs_are_predicted_from_a_structure_as_from_its_sequence(contacts, structures_dir, tmp_path):
+def test_contacts_of_a_structure_equal_those_of_its_sequence(contacts, structures_dir, tmp_path):
     file = structures_dir / "5pti.bcif"
     residues = clean(load_structure(file))
-    (tmp_path / "made.fasta").write_text(f">5pti_A\n{residues.sequence}\n")
+    (tmp_path / "records.fasta").write_text(f">5pti_A\n{residues.sequence}\n")
     predicted = predict(contacts.checkpoint(), [file], device="cpu")
     names = [f"{key}_{side}" for side in (1, 2) for key in ("chain", "res_id", "ins_code", "res_name")]
     assert predicted.columns == ("file", *names, "p_contact", "predicted_contact")
@@ -182,24 +181,24 @@ def test_pairs_are_predicted_from_a_structure_as_from_its_sequence(contacts, str
     np.testing.assert_allclose(
         [r[9] for r in predicted.rows], [p[r[2] - 1, r[6] - 1] for r in predicted.rows], atol=1e-6
     )
-    same = predict(contacts.checkpoint(), [tmp_path / "made.fasta"], device="cpu")
+    same = predict(contacts.checkpoint(), [tmp_path / "records.fasta"], device="cpu")
     assert [r[1:] for r in same.rows] == [r[1:] for r in predicted.rows]
 
 
-def test_records_are_proteins_of_their_own_and_a_broken_one_spoils_only_itself(contacts, tmp_path):
-    (tmp_path / "made.fa").write_text(">a\nMKTAYIAKQR\n>b\n12\n>c\nGGGGGGGG\n")
-    predicted = predict(contacts.checkpoint(), [tmp_path / "made.fa"], device="cpu")
-    assert {row[0] for row in predicted.rows} == {f"{tmp_path / 'made.fa'}#a", f"{tmp_path / 'made.fa'}#c"}
-    assert [f.source for f in predicted.failures] == [f"{tmp_path / 'made.fa'}#b"]
-    vectors = embed(contacts.checkpoint(), [tmp_path / "made.fa"], device="cpu")
+def test_fasta_records_are_separate_proteins_and_fail_separately(contacts, tmp_path):
+    (tmp_path / "records.fa").write_text(">a\nMKTAYIAKQR\n>b\n12\n>c\nGGGGGGGG\n")
+    predicted = predict(contacts.checkpoint(), [tmp_path / "records.fa"], device="cpu")
+    assert {row[0] for row in predicted.rows} == {f"{tmp_path / 'records.fa'}#a", f"{tmp_path / 'records.fa'}#c"}
+    assert [f.source for f in predicted.failures] == [f"{tmp_path / 'records.fa'}#b"]
+    vectors = embed(contacts.checkpoint(), [tmp_path / "records.fa"], device="cpu")
     assert vectors.names == ("a", "c")
     assert vectors.node.shape == (18, 16)
 
 
-def test_a_model_of_structures_refuses_sequences_by_name(trained, tmp_path):
-    (tmp_path / "made.fa").write_text(">first\nMKTAYIAKQR\n")
-    predicted = predict(trained.checkpoint(), [tmp_path / "made.fa"], device="cpu")
-    assert predicted.exit_code == 2
+def test_sequences_are_failures_for_a_model_of_structures(trained, tmp_path):
+    (tmp_path / "records.fa").write_text(">first\nMKTAYIAKQR\n")
+    predicted = predict(trained.checkpoint(), [tmp_path / "records.fa"], device="cpu")
+    assert predicted.rows == []
     assert predicted.failures[0].error_type == "MissingCoordinatesError" and "'first'" in predicted.failures[0].message
 
 
@@ -207,7 +206,7 @@ def test_labels_of_fasta_records_train_a_model(window, tmp_path):
     rng = np.random.default_rng(0)
     letters = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
     names, rows = [f"p{i}" for i in range(12)], ["file,size,split"]
-    with open(tmp_path / "made.fasta", "w") as file:
+    with open(tmp_path / "records.fasta", "w") as file:
         for i, name in enumerate(names):
             file.write(f">{name}\n{''.join(rng.choice(letters, 20 + i))}\n")
             rows.append(f"{name},{20 + i},{'val' if i % 4 == 0 else 'train'}")
@@ -219,8 +218,8 @@ def test_labels_of_fasta_records_train_a_model(window, tmp_path):
     assert result.failures == ()
 
 
-def test_labels_along_edges_train_and_are_predicted(derived, structures_dir):
-    """A task may keep points of nodes and label the edges that a graph has."""
+def test_labels_of_edges_are_trained_and_predicted(derived, structures_dir):
+    """A task may store positions of nodes and derive labels of edges from them."""
 
     def near(graph, generator):
         source, target = graph.edge_index
@@ -251,12 +250,12 @@ def test_labels_along_edges_train_and_are_predicted(derived, structures_dir):
     assert [row[9] for row in found.rows] == pytest.approx([row[9] for row in expected], abs=1e-6)
 
 
-def test_unknown_types_are_masked_for_a_model_that_guesses_types(window, tmp_path):
-    (tmp_path / "made.fa").write_text(">a\nMKXAYX\n")
+def test_unknown_types_are_masked_for_models_of_visible_types(window, tmp_path):
+    (tmp_path / "records.fa").write_text(">a\nMKXAYX\n")
     plan, failures = build_model(window, MASKED_LM.target).plan, []
     for visible_types in (True, False):
         step = ModelInputs(visible_types=visible_types)
-        [protein] = successes(iter_graphs(tmp_path / "made.fa", plan, step=step), failures)
+        [protein] = successes(iter_graphs(tmp_path / "records.fa", plan, step=step), failures)
         assert protein.graph.masked.tolist() == [visible_types and letter == "X" for letter in "MKXAYX"]
         assert protein.residues.sequence == "MKXAYX"
     assert failures == []

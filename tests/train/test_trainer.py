@@ -1,4 +1,4 @@
-"""Lightning's Trainer accepts the callbacks and loggers of a user, and refuses other options with a typed error."""
+"""Callbacks and loggers of the user in fit, and errors for invalid options of the Trainer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of user files is a dataset for a task, with a label table and without."""
+"""Folders of user files as datasets, with and without a label table."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from protgraph.task import builtin
 from protgraph.task.contact_prediction import CONTACT
 from protgraph.task.language_modeling import MASKED_LM
 from protgraph.train import FitConfig, fit, load_dataset, prepare
-from protgraph.train import user_dataset as own
 from protgraph.train.resolve import resolve_task
+from protgraph.train.user_dataset import check_labels_are_used, tasks_without_labels
 
 SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8", "1fas")
 WITHOUT = (
@@ -48,8 +48,8 @@ def get(folder: Path, labels: Path | None = None, task: object = None, **options
     return load_dataset(folder, labels=labels, task=task, cache=folder.parent / "cache", **options)
 
 
-def test_tasks_without_labels_are_those_that_derive_or_restore():
-    assert own.tasks_without_labels() == list(WITHOUT)
+def test_tasks_without_labels_derive_them_or_restore_inputs():
+    assert tasks_without_labels() == list(WITHOUT)
 
 
 @pytest.mark.parametrize("name", WITHOUT)
@@ -61,7 +61,7 @@ def test_a_task_that_derives_labels_needs_only_a_folder(folder, name):
     assert prepared.failures == () and set(prepared.splits) == {"train", "val", "test"}
 
 
-def test_labels_are_those_that_the_task_derives(folder):
+def test_labels_are_derived_by_the_task(folder):
     data = get(folder, task="secondary_structure")
     prepared = prepare(data, builtin.SECONDARY_STRUCTURE, FeaturePlan([]), cache=folder.parent / "cache")
     example = data.examples("secondary_structure", "val")[0]
@@ -70,7 +70,7 @@ def test_labels_are_those_that_the_task_derives(folder):
     assert {0, 1, 2} >= set(expected.tolist()) - {-1}
 
 
-def test_a_label_column_is_a_task_and_all_together_are_one(folder, table):
+def test_a_label_column_is_a_task_and_so_are_all_columns_together(folder, table):
     assert get(folder, table, "size").target("size") == Target("size", "graph", "regression", 1, ("size",))
     assert get(folder, table, "kind").target("kind") == Target("kind", "graph", "classification", 2, ("a", "b"))
     with pytest.raises(LabelError, match="--column"):
@@ -90,7 +90,7 @@ def test_a_label_column_has_priority_over_a_task_of_its_name(folder, table):
         resolve_task("b_factor", data)
 
 
-def test_classes_of_other_names_are_another_task(folder, tmp_path):
+def test_a_registered_task_with_other_class_names_is_an_error(folder, tmp_path):
     """Sorted, the classes of a table are C, E, H; the registered task has H, E, C."""
     (tmp_path / "ss.csv").write_text("file,chain,res_id,secondary_structure\n1crn,A,1,H\n1crn,A,2,E\n1crn,A,3,C\n")
     data = get(folder, tmp_path / "ss.csv", "secondary_structure")
@@ -101,14 +101,12 @@ def test_classes_of_other_names_are_another_task(folder, tmp_path):
 
 def test_a_label_table_that_no_task_uses_is_an_error(folder, table):
     derived, given = get(folder, table, "secondary_structure"), get(folder, table, "kind")
-    with pytest.raises(
-        DatasetError, match=r"\(size, kind\): secondary_structure"
-    ):
-        own.check_labels_are_used([derived])
-    own.check_labels_are_used([derived, given])
-    own.check_labels_are_used([get(folder, task="secondary_structure"), load_dataset("pdb_core")])
+    with pytest.raises(DatasetError, match=r"\(size, kind\): secondary_structure"):
+        check_labels_are_used([derived])
+    check_labels_are_used([derived, given])
+    check_labels_are_used([get(folder, task="secondary_structure"), load_dataset("pdb_core")])
     table.write_text("file,split\n1crn,train\n1vii,val\n")
-    own.check_labels_are_used([get(folder, table, "secondary_structure")])
+    check_labels_are_used([get(folder, table, "secondary_structure")])
 
 
 def test_missing_labels_are_an_error_with_the_tasks_that_need_none(folder, table):
@@ -139,7 +137,7 @@ def test_a_protein_without_a_label_is_listed(folder):
     prepared = prepare(get(folder, task=CONTACT), CONTACT, FeaturePlan([]), cache=folder.parent / "cache")
     reasons = {failure.protein: failure.reason for failure in prepared.failures}
     assert "'contact'" in reasons["seq"] and "coordinates" in reasons["seq"]
-    assert "not a structure file" in reasons["broken"] and len(reasons) == 2
+    assert "StructureFileError" in reasons["broken"] and len(reasons) == 2
     prepared = prepare(get(folder, task=MASKED_LM), MASKED_LM, FeaturePlan([]), cache=folder.parent / "cache")
     assert [failure.protein for failure in prepared.failures] == ["broken"]
 
@@ -157,7 +155,7 @@ def test_a_constant_b_factor_is_not_a_label(folder):
     assert (failure.protein, failure.error_type) == ("model", "DatasetError") and "'b_factor'" in failure.message
 
 
-def test_fit_takes_a_folder_by_name(folder, monkeypatch):
+def test_fit_accepts_a_path_of_a_folder(folder, monkeypatch):
     model = pg.ModelSpec(
         "tiny", features=["dihedral", component("knn", k=8)], layers=[component("embed", reads=["dihedral"], dim=8)]
     )
