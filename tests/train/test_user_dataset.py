@@ -135,9 +135,10 @@ def test_a_protein_without_a_label_is_listed(folder):
     (folder / "some.fasta").write_text(">seq\nMKTAYIAK\n")
     (folder / "broken.cif").write_text("no structure")
     prepared = prepare(get(folder, task=CONTACT), CONTACT, FeaturePlan([]), cache=folder.parent / "cache")
-    reasons = {failure.protein: failure.reason for failure in prepared.failures}
-    assert "'contact'" in reasons["seq"] and "coordinates" in reasons["seq"]
-    assert "StructureFileError" in reasons["broken"] and len(reasons) == 2
+    failures = {failure.protein: failure for failure in prepared.failures}
+    assert failures.keys() == {"seq", "broken"}
+    assert "'contact'" in failures["seq"].message and "coordinates" in failures["seq"].message
+    assert failures["broken"].error_type == "StructureFileError"
     prepared = prepare(get(folder, task=MASKED_LM), MASKED_LM, FeaturePlan([]), cache=folder.parent / "cache")
     assert [failure.protein for failure in prepared.failures] == ["broken"]
 
