@@ -61,6 +61,7 @@ class RunCheckpoint(ModelCheckpoint):
     """
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore the best epoch with paths in the present folder; raise :class:`CheckpointError` if it is missing."""
         before, now = state_dict["dirpath"], self.dirpath
 
         def moved(path: str) -> str:
@@ -102,7 +103,7 @@ def best_checkpoint(task: Task, folder: Path) -> ModelCheckpoint:
 def state_checkpoints(folder: Path, interval: float) -> list[ModelCheckpoint]:
     """Write the training state at the end of each epoch, and within an epoch every ``interval`` seconds.
 
-    They must follow :func:`best_checkpoint` in the list of callbacks: the state refers to the best epoch so far.
+    They must follow :func:`best_checkpoint` in the list of callbacks: the state contains the best epoch so far.
     """
     options = {"dirpath": folder, "filename": STATE, "enable_version_counter": False}
     every = timedelta(seconds=interval)

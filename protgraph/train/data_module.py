@@ -148,11 +148,13 @@ class FitData(pl.LightningDataModule):
         self._start = 0
 
     def train_dataloader(self) -> StoreLoader:
+        """Return the shares of this process in the training batches; see :meth:`RankBatches.split`."""
         sampler = RankBatches.split(self.batches, self._rank, self._world_size)
         sampler.start, self._start = self._start, 0
         return StoreLoader(self.train.collate, sampler, workers=self.workers)
 
     def val_dataloader(self) -> StoreLoader:
+        """Return the evaluation batches of this process; see :meth:`RankBatches.deal`."""
         sampler = RankBatches.deal(evaluation_batches(self.val, self.task), self._rank, self._world_size)
         return StoreLoader(partial(evaluation_batch, self.val, task=self.task), sampler, workers=self.workers)
 
@@ -162,6 +164,7 @@ class FitData(pl.LightningDataModule):
         return {"batch": used % len(self.batches)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Start the next epoch at the batch of :meth:`state_dict`."""
         self._start = state["batch"]
 
     @property

@@ -89,6 +89,7 @@ class FitModule(pl.LightningModule):
         return self.model(batch)["logits"]
 
     def configure_optimizers(self) -> dict[str, Any]:
+        """Return AdamW with the learning rate of :func:`learning_rate_factor` at each step."""
         c = self.config
         fused = c.precision == "float32"  # Lightning cannot clip gradients of a fused optimizer in mixed precision
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=c.lr, weight_decay=c.weight_decay, fused=fused)
@@ -114,6 +115,7 @@ class FitModule(pl.LightningModule):
         self._start = time.perf_counter()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """Compute the loss of the share of this process in a global batch; see the notes of the class."""
         is_padding = "is_padding" in batch
         batch, y = self.task.inputs.apply(batch, self._generator, training=True)
         if self.config.noise:
@@ -156,6 +158,7 @@ class FitModule(pl.LightningModule):
             self._parts.append(predict_batch(self.model, batch, self.task, loss=self.loss))
 
     def on_validation_epoch_end(self) -> None:
+        """Add a row to the history, and log it."""
         rows = join_predictions(self._gather(self._parts))
         self._parts = []
         threshold = best_threshold(rows) if self.task.has_threshold else None
@@ -176,6 +179,7 @@ class FitModule(pl.LightningModule):
             self.log(key, torch.tensor(value, dtype=torch.float64), prog_bar=shown, batch_size=1, sync_dist=sync)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add random states, history and the counts of the present epoch to a Lightning checkpoint."""
         state = random_state(getattr(self, "_generator", None))
         checkpoint["protgraph"] = {
             "random": self._gather([state]),
@@ -189,6 +193,13 @@ class FitModule(pl.LightningModule):
         }
 
     def on_load_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        """Restore the content of :meth:`on_save_checkpoint`.
+
+        Raises
+        ------
+        CheckpointError
+            The state has another number of processes, or other weights.
+        """
         state = checkpoint["protgraph"]
         self._random, processes = state["random"], self.trainer.world_size
         if len(self._random) != processes:

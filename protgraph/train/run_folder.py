@@ -47,6 +47,7 @@ class RunFolder:
 
     @property
     def checkpoints(self) -> Path:
+        """Folder of the training state and the best weights."""
         return self.path / "checkpoints"
 
     @property

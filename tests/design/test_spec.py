@@ -64,9 +64,9 @@ def test_rounded_probabilities_are_normalized(two_chains, tmp_path):
 @pytest.mark.parametrize(
     "text, in_message",
     [
-        ("chain,res_id,A,C\nA,5,-3,1\n", "-3 at A:5.*pssm_log_odds"),
-        ("chain,res_id,A,C\nB,1,5,1\n", "sum 6 at B:1"),
-        ("chain,res_id,A,C\nB,1,0,0\n", "sum 0 at B:1"),
+        ("chain,res_id,A,C\nA,5,-3,1\n", "-3 .*A:5.*pssm_log_odds"),
+        ("chain,res_id,A,C\nB,1,5,1\n", " 6 .*B:1"),
+        ("chain,res_id,A,C\nB,1,0,0\n", " 0 .*B:1"),
     ],
 )
 def test_invalid_profiles_are_errors(two_chains, tmp_path, text, in_message):
@@ -99,10 +99,10 @@ def test_invalid_options_are_errors_at_construction(options, in_message):
     "spec, error, in_message",
     [
         (DesignSpec(chains=("Z",)), SelectionError, "'Z'"),
-        (DesignSpec(fixed="A,B"), OptionError, "no residue to design"),
+        (DesignSpec(fixed="A,B"), OptionError, "1ubq"),
         (DesignSpec(omit="ACDEFGHIKLMNPQRSTVWY"), OptionError, "A:1 "),
-        (DesignSpec(tied=("A,B",), fixed="B:5A"), OptionError, "A:5A is designed and B:5A"),
-        (DesignSpec(tied=("A,B",), chains=("A",)), OptionError, "A:1 is designed and B:1"),
+        (DesignSpec(tied=("A,B",), fixed="B:5A"), OptionError, "A:5A .*B:5A"),
+        (DesignSpec(tied=("A,B",), chains=("A",)), OptionError, "A:1 .*B:1"),
     ],
 )
 def test_options_that_do_not_fit_a_protein_are_errors(two_chains, spec, error, in_message):
@@ -122,5 +122,5 @@ def test_omitting_all_types_of_tied_residues_or_of_a_profile_is_an_error(two_cha
     only.write_text("chain,res_id,C\nA,7,1\n")
     with pytest.raises(OptionError, match="A:7 "):
         DesignSpec(omit="C", pssm=only, pssm_weight=1.0).constraints(two_chains)
-    with pytest.raises(OptionError, match="2 at A:7"):
+    with pytest.raises(OptionError, match=" 2 .*A:7"):
         DesignSpec(omit=str(write_table(tmp_path, "chain,res_id,C\nA,7,2\n"))).constraints(two_chains)
