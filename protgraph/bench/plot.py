@@ -123,9 +123,9 @@ def plot_comparison(rows: Sequence[BenchRow], path: Path, *, baselines: Sequence
     axes.set_yticks(range(len(shown)), [f"{s.model} (baseline)" if s.model in baselines else s.model for s in shown])
     axes.set_ylim(-0.6, len(shown) - 0.4)
     axes.grid(False, axis="y")
-    one = shown[0]
-    axes.set_xlabel(f"test {_words(one.monitor)} ({'lower' if good[0].mode == 'min' else 'higher'} is better)")
-    axes.set_title(f"{_words(one.task)} on {one.dataset}", loc="left")
+    first = shown[0]
+    axes.set_xlabel(f"test {_words(first.monitor)} ({'lower' if good[0].mode == 'min' else 'higher'} is better)")
+    axes.set_title(f"{_words(first.task)} on {first.dataset}", loc="left")
     axes.margins(x=0.06)
     _note(figure, f"{_seeds(good)}; small dots: single seeds; lines: baselines")
     return _save(figure, path)

@@ -20,6 +20,7 @@ from protgraph.validation import describe_errors
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
+    from protgraph.task.task import Task
 
 __all__ = ["BenchJob", "BenchRow", "append_row", "read_rows"]
 
@@ -182,9 +183,12 @@ class BenchRow:
         return json.loads(TypeAdapter(BenchRow).dump_json(self))
 
     @classmethod
-    def of(cls, job: BenchJob) -> BenchRow:
-        """Return the row of a job without any result."""
-        return cls(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config))
+    def of(cls, job: BenchJob, task: Task | None = None) -> BenchRow:
+        """Return the row of a job without results, with the metrics and directions of a task if given."""
+        row = cls(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config))
+        if task is None:
+            return row
+        return replace(row, monitor=task.monitor, modes={metric.name: metric.mode for metric in task.metrics})
 
     @classmethod
     def failed(cls, job: BenchJob, error: str, *, seconds: float = math.nan) -> BenchRow:

@@ -42,12 +42,7 @@ def evaluate_published(job: BenchJob) -> BenchRow:
     _check_residue_types(job.model, task)
     reset_peak_memory(torch.device("cpu"))
     model = pretrained(job.graph)
-    row = replace(
-        BenchRow.of(job),
-        monitor=task.monitor,
-        modes={metric.name: metric.mode for metric in task.metrics},
-        parameters=model.num_parameters,
-    )
+    row = replace(BenchRow.of(job, task), parameters=model.num_parameters)
     row, residues, seconds = with_sampled_sequences(row, dataset, model, without=("train", "val"))
     return replace(
         row,

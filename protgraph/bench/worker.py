@@ -43,10 +43,8 @@ def train_job(job: BenchJob) -> BenchRow:
         return evaluate_published(job)
     result = fit(job.graph, job.data(), job.task, config=FitConfig(**job.config, seed=job.seed))
     row = replace(
-        BenchRow.of(job),
+        BenchRow.of(job, result.task),
         metrics=result.metrics,
-        monitor=result.task.monitor,
-        modes={metric.name: metric.mode for metric in result.task.metrics},
         parameters=result.parameters,
         residues_per_second=result.residues_per_second,
         seconds=result.seconds,

@@ -112,7 +112,7 @@ def generate(
     total, progress = torch.zeros(n, dtype=torch.float64), None
     with evaluation_mode(model) as where:
         for place in range(len(prompt), length):
-            batch = first_nodes(_shown(checkpoint, whole, types), place + 1).to(where)
+            batch = first_nodes(_with_types(checkpoint, whole, types), place + 1).to(where)
             logits, progress = _next(model, batch, progress, cache=cache)
             chosen = sample_classes(logits, generator=generator, temperature=temperature, top_k=top_k, top_p=top_p)
             total += logits.double().log_softmax(-1).gather(1, chosen[:, None]).squeeze(1).cpu()
@@ -172,7 +172,7 @@ def _check(checkpoint: Checkpoint, length: int) -> None:
         )
     generator = torch.Generator().manual_seed(0)
     types = torch.randint(0, UNKNOWN, (1, min(length, _CHECKED)), generator=generator)
-    batch = _shown(checkpoint, _proteins(checkpoint, types), types)
+    batch = _with_types(checkpoint, _proteins(checkpoint, types), types)
     raise_on_leak(model, batch, why="generation requires")
 
 
@@ -194,10 +194,10 @@ def _proteins(checkpoint: Checkpoint, types: Tensor) -> Batch:
     return collate([checkpoint.model.plan.precompute(residues.hide(checkpoint.hidden))] * n)
 
 
-def _shown(checkpoint: Checkpoint, proteins: Batch, types: Tensor) -> Batch:
+def _with_types(checkpoint: Checkpoint, proteins: Batch, types: Tensor) -> Batch:
     """Add the types ``(n, L)`` to the proteins, if the model was trained with visible types."""
     if not checkpoint.visible_types and "residue_type" in checkpoint.hidden:
         return proteins
-    shown = copy.copy(proteins)
-    shown.aatype = types.flatten()
-    return shown
+    proteins = copy.copy(proteins)
+    proteins.aatype = types.flatten()
+    return proteins

@@ -261,7 +261,7 @@ def test_unknown_types_are_masked_for_models_of_visible_types(window, tmp_path):
     assert failures == []
 
 
-def test_a_checkpoint_shows_types_to_the_model_but_not_to_featurizers(derived, window, structures_dir, tmp_path):
+def test_a_checkpoint_gives_types_to_the_model_but_not_to_featurizers(derived, window, structures_dir, tmp_path):
     result = fit(window, derived, "masked_lm", config=EPOCH)
     path = result.save(tmp_path / "m.safetensors")
     residues = clean(load_structure(structures_dir / "5pti.bcif"))
