@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import torch
 from torch import nn
 
-from protgraph.testing.device_guard import DeviceGuard, HostCopyGuard, source_line
+from protgraph.testing.device_guard import DeviceGuard, HostCopyGuard, MixedDevicesError, source_line
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
@@ -35,18 +35,25 @@ def device(runner: Runner) -> None:
 
 def _run_guarded(runner: Runner, wiring: Wiring, module: nn.Module, inputs: TensorInputs) -> None:
     mode = "training" if module.training else "evaluation"
-    for is_first in (True, False):
-        argument = inputs.argument(_DEVICE, _DTYPE)
+    try:
         try:
-            with DeviceGuard(allow_copies=is_first), nullcontext() if is_first else HostCopyGuard():
-                out = _forward_backward(module, argument)
-        except Exception as e:
-            text = (str(e).splitlines() or ["no message"])[0].partition(". ")[0]
-            problem = f"{source_line(e)}: {type(e).__name__}: {text}"
-            raise ConformityError(f"{runner.component}: on device 'meta', in {mode}: {problem}") from e
-        on_cpu = sorted(name for name, x in out.items() if x.device.type != _DEVICE)
-        if on_cpu:
-            raise ConformityError(f"{runner.component}: output {on_cpu[0]!r} is on the CPU ({wiring.label})")
+            out = _guarded(module, inputs, allow_copies=False)
+        except MixedDevicesError:  # permitted in a first call: constants are moved to the device
+            _guarded(module, inputs, allow_copies=True)
+            out = _guarded(module, inputs, allow_copies=False)
+    except Exception as e:
+        text = (str(e).splitlines() or ["no message"])[0].partition(". ")[0]
+        problem = f"{source_line(e)}: {type(e).__name__}: {text}"
+        raise ConformityError(f"{runner.component}: on device 'meta', in {mode}: {problem}") from e
+    on_cpu = sorted(name for name, x in out.items() if x.device.type != _DEVICE)
+    if on_cpu:
+        raise ConformityError(f"{runner.component}: output {on_cpu[0]!r} is on the CPU ({wiring.label})")
+
+
+def _guarded(module: nn.Module, inputs: TensorInputs, *, allow_copies: bool) -> dict[str, torch.Tensor]:
+    argument = inputs.argument(_DEVICE, _DTYPE)
+    with DeviceGuard(allow_copies=allow_copies), nullcontext() if allow_copies else HostCopyGuard():
+        return _forward_backward(module, argument)
 
 
 def _forward_backward(module: nn.Module, argument: object) -> dict[str, torch.Tensor]:
