@@ -89,12 +89,16 @@ def small(structures_dir) -> Small:
     return Small(structures_dir)
 
 
-@pytest.fixture(scope="session")
-def tiny() -> ModelSpec:
-    """Two graph convolutions over the eight nearest residues."""
-    block = [component("gcn", dim=16, writes={"h": "m"}), component("residual", dropout=0.1, reads={"update": "m"})]
+def tiny_spec(dropout: float) -> ModelSpec:
+    """Return two graph convolutions over the eight nearest residues."""
+    block = [component("gcn", dim=16, writes={"h": "m"}), component("residual", dropout=dropout, reads={"update": "m"})]
     embed = component("embed", reads=["aatype", "dihedral"], dim=16)
     return ModelSpec("tiny", features=["dihedral", component("knn", k=8)], layers=[embed, *2 * block])
+
+
+@pytest.fixture(scope="session")
+def tiny() -> ModelSpec:
+    return tiny_spec(dropout=0.1)
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,8 @@ def history(structures_dir, out, options) -> dict:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["helix", "buried", "size", "inverse_folding"])
-def test_two_processes_have_the_loss_curve_of_one(task, structures_dir, tmp_path):
-    # Global batches of one protein are among these: then the second process has no share.
+def test_two_processes_train_like_one(task, structures_dir, tmp_path):
+    # Some global batches have one protein: the second process has no share of them.
     options = {"config": {"epochs": 4}, "task": task}
     one = history(structures_dir, tmp_path / "one.safetensors", options)
     two = history(structures_dir, tmp_path / "two.safetensors", options | {"devices": 2, "strategy": "ddp"})

@@ -98,8 +98,8 @@ def test_the_threshold_is_chosen_on_validation(small, tiny, quick, monkeypatch):
     store = prepare(small, result.task, result.model.plan).splits["test"]
     batch = store.collate(range(len(store)))
     with torch.no_grad():
-        predict_split = SplitPredictions(result.model(batch)["logits"], batch.y, threshold=result.threshold)
-    assert result.test["mcc"] == pytest.approx(result.task.metrics[2](predict_split), abs=1e-6)
+        predictions = SplitPredictions(result.model(batch)["logits"], batch.y, threshold=result.threshold)
+    assert result.test["mcc"] == pytest.approx(result.task.metrics[2](predictions), abs=1e-6)
 
 
 def test_training_stops_after_epochs_without_improvement(small, tiny, quick):

@@ -53,7 +53,7 @@ def test_a_killed_run_is_resumed_to_the_same_bits(interval, structures_dir, tmp_
     assert len((parts / "epochs.txt").read_text().split()) < 12  # epochs were not repeated
 
 
-def interrupted(small, tiny, config, folder):
+def interrupt(small, tiny, config, folder):
     """Interrupt a run after two epochs."""
 
     def stop(row):
@@ -65,7 +65,7 @@ def interrupted(small, tiny, config, folder):
 
 
 def test_a_run_is_resumed_after_an_error(small, tiny, quick, trained, tmp_path):
-    interrupted(small, tiny, quick, tmp_path / "run")
+    interrupt(small, tiny, quick, tmp_path / "run")
     rows = []
     result = fit(tiny, small, "helix", config=quick, run_dir=tmp_path / "run", resume=True, on_epoch=rows.append)
     assert result.history == trained.history
@@ -75,14 +75,14 @@ def test_a_run_is_resumed_after_an_error(small, tiny, quick, trained, tmp_path):
 
 
 def test_the_state_holds_plain_data_and_tensors_only(small, tiny, quick, tmp_path):
-    interrupted(small, tiny, quick, tmp_path)
+    interrupt(small, tiny, quick, tmp_path)
     state = torch.load(tmp_path / "checkpoints" / "state.ckpt", weights_only=True)
     assert {"loops", "optimizer_states", "lr_schedulers", "callbacks", "protgraph", "FitData"} <= state.keys()
     assert {"torch", "cuda", "numpy", "python", "generator"} == state["protgraph"]["random"][0].keys()
 
 
 def test_resuming_with_other_options_is_an_error(small, tiny, quick, tmp_path):
-    interrupted(small, tiny, quick, tmp_path)
+    interrupt(small, tiny, quick, tmp_path)
     with pytest.raises(CheckpointError, match="config.lr = 0.005, not 0.001"):
         fit(tiny, small, "helix", config=replace(quick, lr=1e-3), run_dir=tmp_path, resume=True)
     with pytest.raises(CheckpointError, match="task"):
@@ -96,12 +96,12 @@ def test_a_run_without_a_state_starts_from_the_beginning(small, tiny, quick, tra
 
 
 def test_a_new_run_replaces_the_state_of_an_interrupted_one(small, tiny, quick, trained, tmp_path):
-    interrupted(small, tiny, replace(quick, seed=3), tmp_path)
+    interrupt(small, tiny, replace(quick, seed=3), tmp_path)
     assert fit(tiny, small, "helix", config=quick, run_dir=tmp_path).history == trained.history
 
 
 def test_a_moved_folder_is_resumed_with_the_best_epoch_so_far(small, tiny, quick, trained, tmp_path):
-    interrupted(small, tiny, quick, tmp_path / "before")
+    interrupt(small, tiny, quick, tmp_path / "before")
     (tmp_path / "before").rename(tmp_path / "after")
     result = fit(tiny, small, "helix", config=quick, run_dir=tmp_path / "after", resume=True)
     assert result.best_epoch == trained.best_epoch == 1  # an epoch before the interruption
@@ -145,7 +145,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_state_is_an_error(damage, small, tiny, quick, tmp_path):
-    interrupted(small, tiny, quick, tmp_path)
+    interrupt(small, tiny, quick, tmp_path)
     name, change = DAMAGES[damage]
     change(tmp_path / "checkpoints" / name)
     with pytest.raises(CheckpointError):
