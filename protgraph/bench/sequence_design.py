@@ -106,9 +106,9 @@ def _usable(
 
 
 def _check_residue_types(model: str, task: Task) -> None:
-    from protgraph.structure import ALPHABET
+    from protgraph.design.one_shot import predicts_residue_types
 
-    if task.target.level != "node" or task.target.names != tuple(ALPHABET[: task.target.size]):
+    if not predicts_residue_types(task.target):
         raise OptionError(
             f"model {model!r} has published weights for residue types; task {task.name!r} has another target. Use a "
             "variant without weights, which is trained on the task."

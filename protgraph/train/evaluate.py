@@ -152,7 +152,6 @@ def predict_batch(
     return BatchPredictions(SplitPredictions(logits, y, chain, pos=pos), batch.num_graphs, mean, weight)
 
 
-
 def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
     """Concatenate the predictions of batches, and number proteins over all of them."""
     rows, chains, proteins, first = [part.rows for part in parts], [], [], 0

@@ -5,17 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protgraph.data.datasets.target import Target
 from protgraph.design import design_sequences, score_sequences, write_designs, write_scores
-from protgraph.model import build_model
-from protgraph.structure import ALPHABET
-
-TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
-
-
-@pytest.fixture(scope="module")
-def model():
-    return build_model("proteinmpnn.small", TARGET, seed=0).eval()
 
 
 @pytest.fixture(scope="module")

@@ -24,23 +24,12 @@ from protgraph.design import (
 from protgraph.design.autoregressive import random_deviates
 from protgraph.errors import OptionError, WiringError
 from protgraph.model import build_model
-from protgraph.structure import ALPHABET
-
-TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 
 
 @pytest.fixture(scope="module")
 def proteins(structures_dir):
     whole = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
     return [whole.select(whole.res_id <= last) for last in (14, 22)]
-
-
-@pytest.fixture(scope="module")
-def model():
-    network = build_model("proteinmpnn.small", TARGET, seed=0).double().eval()
-    with torch.no_grad():  # random weights give nearly uniform probabilities; sharpen them
-        network.head.mlp[0].weight.mul_(8)
-    return network
 
 
 @torch.no_grad()

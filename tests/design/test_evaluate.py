@@ -8,25 +8,19 @@ import numpy as np
 import pytest
 
 import protgraph as pg
-from protgraph.data.datasets.target import Target
 from protgraph.design import design_sequences, score_sequences
 from protgraph.design.evaluate import evaluate_design
 from protgraph.errors import OptionError
-from protgraph.model import build_model
-from protgraph.structure import ALPHABET
 from protgraph.task.builtin import INVERSE_FOLDING
 
-TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 
-
-def test_metrics_are_means_over_residues_and_over_proteins(structures_dir):
+def test_metrics_are_means_over_residues_and_over_chains(structures_dir, model):
     whole = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
     aatype = whole.aatype.copy()
     aatype[5] = 20  # type X is left out
     proteins = [whole.select(whole.res_id <= 30), replace(whole, aatype=aatype)]
-    model = build_model("proteinmpnn.small", TARGET, seed=0).eval()
     result = evaluate_design(model, proteins, samples=2, orders=3, temperature=1.0, seed=7)
-    losses, recovered, shares = [], [], []
+    losses, recovered, recoveries = [], [], []
     for scores in score_sequences(model, proteins, orders=3, seed=7):
         mask = scores.residues.aatype < 20
         losses.append(-scores.log_probs[np.arange(len(mask)), scores.residues.aatype][mask])
@@ -34,14 +28,14 @@ def test_metrics_are_means_over_residues_and_over_proteins(structures_dir):
         mask = design.residues.aatype < 20
         same = (design.aatype == design.residues.aatype)[:, mask]
         recovered.append(same.flatten())
-        shares.append(same.mean())
+        recoveries.append(same.mean())
     assert result.residues == 30 + 75
     want = {
         "perplexity": np.exp(np.concatenate(losses).mean()),
         "recovery": np.concatenate(recovered).mean(),
-        "recovery_median": np.median(shares),
+        "recovery_median": np.median(recoveries),
         "perplexity_mean": np.mean([np.exp(e.mean()) for e in losses]),
-        "recovery_mean": np.mean(shares),
+        "recovery_mean": np.mean(recoveries),
     }
     assert result.metrics == pytest.approx(want, rel=1e-9)
     assert list(result.metrics) == [m.name for m in INVERSE_FOLDING.metrics]

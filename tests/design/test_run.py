@@ -7,16 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 import protgraph as pg
-from protgraph.data.datasets.target import Target
 from protgraph.design import DesignSpec, design_sequences, score_sequences
 from protgraph.errors import OptionError, SelectionError
-from protgraph.model import build_model
 from protgraph.structure import ALPHABET
-
-TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +22,6 @@ def proteins(structures_dir):
     chain = np.where(pair.res_id <= 20, "A", "B")
     pair = replace(pair, name="pair", chain=chain, seq_pos=pair.seq_pos % 20)
     return [whole.select(whole.res_id <= 30), pair]
-
-
-@pytest.fixture(scope="module")
-def model():
-    network = build_model("proteinmpnn.small", TARGET, seed=0).double().eval()
-    with torch.no_grad():
-        network.head.mlp[0].weight.mul_(8)
-    return network
 
 
 ARRAYS = ("aatype", "temperature", "score", "global_score", "log_probs", "probabilities", "recovery")

@@ -179,9 +179,7 @@ class Typed(StructureFeaturizer):
     ("edit", "is_stale"),
     [(("+ 7", "+ 8"), True), (("Return sevens.", "Return a constant."), False), (("# units", "# no unit"), False)],
 )
-def test_graphs_are_stale_after_an_edit_of_code_but_not_of_a_docstring(
-    small, tmp_path, monkeypatch, edit, is_stale
-):
+def test_graphs_are_stale_after_an_edit_of_code_but_not_of_a_docstring(small, tmp_path, monkeypatch, edit, is_stale):
     package = tmp_path / "edited_for_prepare"
     package.mkdir()
     body = '''from protgraph import StructureFeaturizer
