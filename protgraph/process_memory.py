@@ -7,8 +7,10 @@ import gc
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["mmap_large_blocks", "peak_memory", "release_component_dictionary", "release_memory", "reset_peak_memory"]
 
@@ -18,6 +20,8 @@ _M_MMAP_THRESHOLD, _MEGABYTE = -3, 1_000_000  # of mallopt(3)
 def reset_peak_memory(device: torch.device) -> None:
     """Start a new measurement. Without Linux's /proc, CPU peaks count from the start of the process."""
     if device.type == "cuda":
+        import torch
+
         torch.cuda.reset_peak_memory_stats(device)
         return
     try:
@@ -33,6 +37,8 @@ def peak_memory(device: torch.device) -> float:
     On a GPU the memory of tensors; on the CPU the resident set of the whole process with its libraries.
     """
     if device.type == "cuda":
+        import torch
+
         return torch.cuda.max_memory_allocated(device) / 2**20
     status = Path("/proc/self/status")
     if status.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):

@@ -94,7 +94,7 @@ def write_checkpoint(user_folder: Path) -> Callable[[str], None]:
     return write
 
 
-@pytest.mark.parametrize(("block", "in_new_process"), python_blocks())
+@pytest.mark.parametrize(("block", "in_new_process"), list(python_blocks()))
 def test_every_python_block_runs(block, in_new_process, user_folder, write_checkpoint, request, monkeypatch):
     for name in CHECKPOINTS:
         if name in block:
@@ -127,7 +127,7 @@ def help_of(capsys, monkeypatch) -> Callable[[str], str]:
     return call
 
 
-@pytest.mark.parametrize(("command", "words"), commands())
+@pytest.mark.parametrize(("command", "words"), list(commands()))
 def test_every_command_exists_and_takes_the_options_shown(command, words, help_of):
     assert command in COMMANDS
     text = help_of(command)

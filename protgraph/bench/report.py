@@ -17,7 +17,6 @@ from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.summary_table import Summary, compare_with_baselines, csv_table, markdown_table, summarize
-from protgraph.featurize import write_failures
 
 __all__ = ["FAILURES", "write_report"]
 
@@ -43,6 +42,8 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     Path
         ``report.md``.
     """
+    from protgraph.featurize import write_failures  # it loads torch
+
     folder = spec.folder
     folder.mkdir(parents=True, exist_ok=True)
     summaries = summarize(rows)

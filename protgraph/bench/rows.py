@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from protgraph.errors import DatasetError, OptionError
-from protgraph.featurize.result import Failure
+from protgraph.failure import Failure
 from protgraph.validation import describe_errors
 
 if TYPE_CHECKING:

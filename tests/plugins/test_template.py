@@ -102,6 +102,7 @@ def labeled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_model_trains_by_name_and_predicts_in_other_processes(plugin: Path, labeled: Path) -> None:
     run = "import sys; from protgraph.cli.app import main; main(sys.argv[1:])"
     checkpoint, table = labeled / "out" / "template.safetensors", labeled / "out" / "prediction.csv"

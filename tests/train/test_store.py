@@ -166,6 +166,7 @@ def test_a_store_without_residues_is_an_error(tmp_path, tiny):
         pg.fit(tiny, tmp_path / "store", "masked_lm")
 
 
+@pytest.mark.slow
 def test_bench_runs_on_a_store_with_read_options(store, tmp_path, tiny):
     spec = pg.BenchSpec(
         name="stored",

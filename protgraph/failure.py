@@ -1,0 +1,70 @@
+"""Record of a file or protein that could not be used; all commands write the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from protgraph.errors import ProtgraphError
+
+__all__ = ["Failure"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One protein or file that could not be used.
+
+    Parameters
+    ----------
+    source : str
+        The file as given; for a FASTA record, followed by "#" and its name.
+    protein : str
+        Name or chains of the protein; "" if the whole file failed.
+    error_type : str
+        Class of the error, e.g. "StructureFileError".
+    message : str
+        Message of the error in one line.
+    sha256 : str
+        Hexadecimal SHA-256 of the file; "" if it was not read.
+    seconds : float
+        Time spent on it.
+
+    Examples
+    --------
+    >>> print(Failure.of("1abc.pdb", "A", ValueError("no atoms")))
+    1abc.pdb A: ValueError: no atoms
+    """
+
+    source: str
+    protein: str
+    error_type: str
+    message: str
+    sha256: str = field(default="", compare=False)
+    seconds: float = field(default=0.0, compare=False)
+
+    @classmethod
+    def of(cls, source: object, protein: str, error: BaseException, **measured: Any) -> Failure:
+        """Return the record of an error."""
+        return cls(str(source), protein, type(error).__name__, _one_line(error), **measured)
+
+    @property
+    def reason(self) -> str:
+        """Message; with the class of the error in front unless it is a :class:`~protgraph.errors.ProtgraphError`."""
+        return self.message if self.error_type in _own_types() else f"{self.error_type}: {self.message}"
+
+    def __str__(self) -> str:
+        where = f"{self.source} {self.protein}".rstrip()
+        return self.reason if self.reason.startswith(where) else f"{where}: {self.reason}"
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def _own_types() -> set[str]:
+    types, names = [ProtgraphError], set()
+    while types:
+        kind = types.pop()
+        names.add(kind.__name__)
+        types += kind.__subclasses__()
+    return names
