@@ -46,7 +46,7 @@ def check_command(
       protgraph check --all --kind layers
       protgraph check --all --table equivariance.md
     """
-    from protgraph.process_memory import mmap_large_blocks, release_component_dictionary, release_memory
+    from protgraph.process_memory import mmap_large_blocks, release_component_dictionary
     from protgraph.testing import release_modules
     from protgraph.testing.equivariance_table import measure_equivariance
 
@@ -59,9 +59,8 @@ def check_command(
         statuses.append(_check(component, device, dtype, verbose=total <= 4))
         if table is not None:
             rows.append(measure_equivariance(component))
-        release_modules()
         release_component_dictionary()
-        release_memory()
+        release_modules()
     if table is not None:
         _write_table(rows, table)
     _summarize(statuses)

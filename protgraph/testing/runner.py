@@ -190,7 +190,7 @@ def _parameter_bytes(module: nn.Module) -> int:
 
 
 def release_modules() -> None:
-    """Free the shared instances of all components."""
+    """Free the shared instances of all components, and return the memory to the system."""
     _shared_module.cache_clear()
     _reference.cache_clear()
     release_memory()
