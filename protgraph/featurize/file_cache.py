@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -48,13 +49,16 @@ class FileCache:
             temporary.write_text(json.dumps(asdict(fingerprint)), encoding="utf-8")
         return fingerprint
 
-    def parse(self, path: Path, read: ReadOptions) -> tuple[Residues | list[FastaRecord], str]:
-        """Return the residues of a structure file or the records of a FASTA file, and the SHA-256 of the file.
+    def open(self, path: Path, read: ReadOptions) -> tuple[Callable[[], Residues | list[FastaRecord]], str]:
+        """Return a function that parses the file, unless it is in the cache, and the SHA-256 of the file.
+
+        The function returns the residues of a structure file or the records of a FASTA file, and raises as
+        :func:`protgraph.structure.load_structure` and :func:`protgraph.structure.io.read_fasta` do.
 
         Raises
         ------
-        StructureFileError, SelectionError, EmptyStructureError
-            See :func:`protgraph.structure.load_structure` and :func:`protgraph.structure.io.read_fasta`.
+        StructureFileError
+            The file cannot be read.
         """
         record = self._record(path)
         try:
@@ -62,9 +66,9 @@ class FileCache:
         except (OSError, ValueError, TypeError, KeyError):
             sha256 = ""
         if sha256 and (parsed := self._cached(Path(path), sha256, read)) is not None:
-            return parsed, sha256
+            return lambda: parsed, sha256
         file = read_file(path)
-        return self._parse(file, read), file.sha256
+        return lambda: self._parse(file, read), file.sha256
 
     def _parse(self, file: FileContent, read: ReadOptions) -> Residues | list[FastaRecord]:
         path = Path(file.path)

@@ -73,13 +73,12 @@ def read_requests(
 class _CachedFile:
     """A file whose residues or FASTA records come from the cache."""
 
-    parsed: Residues | list[FastaRecord]
+    parse: Callable[[], Residues | list[FastaRecord]]
     sha256: str
 
     def proteins(self, label: str, read: ReadOptions) -> list[ProteinSource]:
-        if isinstance(self.parsed, list):
-            return record_sources(self.parsed, read, label)
-        return [ProteinSource(label, lambda: self.parsed)]
+        parsed = self.parse()
+        return record_sources(parsed, read, label) if isinstance(parsed, list) else [ProteinSource(label, lambda: parsed)]
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def _open(source: str, read: ReadOptions, cache: str | Path | None) -> _CachedFi
         return _OpenFile(open_source(source))
     accession = as_accession(source)
     path = Path(source) if accession is None else fetch(accession)
-    return _CachedFile(*FileCache(cache).parse(path, read))
+    return _CachedFile(*FileCache(cache).open(path, read))
 
 
 def _chosen(proteins: list[ProteinSource] | Exception, request: ProteinRequest) -> list[ProteinSource | Exception]:
