@@ -78,7 +78,9 @@ class _CachedFile:
 
     def proteins(self, label: str, read: ReadOptions) -> list[ProteinSource]:
         parsed = self.parse()
-        return record_sources(parsed, read, label) if isinstance(parsed, list) else [ProteinSource(label, lambda: parsed)]
+        if isinstance(parsed, list):
+            return record_sources(parsed, read, label)
+        return [ProteinSource(label, lambda: parsed)]
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,6 @@ def test_records_of_fasta_are_cached(tmp_path, opened_files):
     (tmp_path / "other").mkdir()
     copy = tmp_path / "other" / "b.fa"
     shutil.copy(path, copy)
-    assert cache.parse(copy, ReadOptions())[0] == read_fasta(copy) != expected  # errors name the file
+    assert cache.open(copy, ReadOptions())[0]() == read_fasta(copy) != expected  # errors name the file
     path.write_text(">a\nMKT\n>c\nGGG\n")
     assert cache.open(path, ReadOptions())[0]() == read_fasta(path)
