@@ -17,6 +17,7 @@ from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.summary_table import Summary, compare_with_baselines, csv_table, markdown_table, summarize
+from protgraph.wording import count_noun
 
 __all__ = ["FAILURES", "write_report"]
 
@@ -130,9 +131,9 @@ def _confusions(rows: Sequence[BenchRow]) -> list[tuple[BenchRow, str, np.ndarra
 
 def _intro(spec: BenchSpec, rows: Sequence[BenchRow]) -> str:
     minutes = sum(row.seconds for row in rows if not math.isnan(row.seconds)) / 60
-    parts = [_count(len(getattr(spec, key)), key.removesuffix("s")) for key in ("models", "tasks", "seeds")]
+    parts = [count_noun(len(getattr(spec, key)), key.removesuffix("s")) for key in ("models", "tasks", "seeds")]
     return (
-        f"{' × '.join(parts)} on `{spec.dataset}`: {_count(len(rows), 'run')}, {minutes:.1f} worker minutes. Each "
+        f"{' × '.join(parts)} on `{spec.dataset}`: {count_noun(len(rows), 'run')}, {minutes:.1f} worker minutes. Each "
         "model is trained on the training split, its epoch is chosen on the validation split, and it is tested once. A "
         "model with published weights is tested without training."
     )
@@ -141,7 +142,7 @@ def _intro(spec: BenchSpec, rows: Sequence[BenchRow]) -> str:
 def _legend(spec: BenchSpec) -> str:
     baselines = " A baseline is a trivial model that every other must beat." if spec.baselines else ""
     return (
-        f"Test metrics are mean ± sample standard deviation over {_count(len(spec.seeds), 'seed')}; ↑: higher is "
+        f"Test metrics are mean ± sample standard deviation over {count_noun(len(spec.seeds), 'seed')}; ↑: higher is "
         "better, ↓: lower is better; the best mean is bold. The first metric chooses the epoch, on the validation "
         f"split.{baselines} Residues per second: training only, one thread. Memory: peak resident set of the process, "
         "libraries included; on a GPU, of tensors."
@@ -162,7 +163,7 @@ def _failures(rows: Sequence[BenchRow]) -> str:
     often = Counter((row.task, f"{f.protein or f.source}: {f.reason}") for row in done for f in row.failures)
     runs = Counter(row.task for row in done)
     return "\n".join(
-        f"- {task}, {number} of {_count(runs[task], 'run')}: `{_line(line)}`"
+        f"- {task}, {number} of {count_noun(runs[task], 'run')}: `{_line(line)}`"
         for (task, line), number in sorted(often.items())
     )
 
@@ -176,10 +177,6 @@ def _environment(versions: dict[str, Any]) -> str:
 def _spec(spec: BenchSpec) -> str:
     lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in spec.to_dict().items())
     return f"```json\n{{\n{lines}\n}}\n```"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _line(error: str) -> str:

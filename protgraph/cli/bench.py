@@ -54,7 +54,7 @@ def bench_command(
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
     from protgraph.bench.report import FAILURES
     from protgraph.bench.summary_table import compare_with_baselines, summarize
-    from protgraph.cli.wording import count_noun
+    from protgraph.wording import count_noun
 
     is_file = spec.endswith(".toml") or Path(spec).exists()
     bench_spec = BenchSpec.from_toml(spec) if is_file else BenchSpec.built_in(spec)

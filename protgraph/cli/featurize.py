@@ -105,8 +105,8 @@ def _featurize(
     """Write the store and the manifest, and exit with a code other than 0 if files failed."""
     import shutil
 
-    from protgraph.cli.wording import count_noun
     from protgraph.featurize import Failure, iter_graphs, write_manifest
+    from protgraph.wording import count_noun
 
     parts = out.parent / f".{out.name}.parts"
     results = _tracked(iter_graphs(sources, plan, read=read, jobs=jobs, resume=parts), len(sources))

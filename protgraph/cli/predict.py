@@ -45,9 +45,9 @@ def predict_command(
     """
     from protgraph.cli.failures import report_failures
     from protgraph.cli.output_path import check_output
-    from protgraph.cli.wording import count_noun
     from protgraph.featurize import expand_sources
     from protgraph.train import predict as run
+    from protgraph.wording import count_noun
 
     sources, out = expand_sources(files), check_output(out)
     result = run(checkpoint, sources, read=read, device=device)
@@ -61,7 +61,7 @@ def predict_command(
 
 def _files_read(result: Predictions, sources: list[str]) -> str:
     """Return e.g. "2 files", or "1 of 2 files" if the other one has no row."""
-    from protgraph.cli.wording import count_noun
+    from protgraph.wording import count_noun
 
     labels = {row[0] for row in result.rows}
     files = labels | {label.rpartition("#")[0] for label in labels}
@@ -93,10 +93,10 @@ def embed_command(
     """
     from protgraph.cli.failures import report_failures
     from protgraph.cli.output_path import check_output
-    from protgraph.cli.wording import count_noun
     from protgraph.errors import OptionError
     from protgraph.featurize import expand_sources
     from protgraph.train import embed as run
+    from protgraph.wording import count_noun
 
     if out.suffix not in (".npz", ".parquet"):
         raise OptionError(f"--out {str(out)!r}: allowed suffixes are .npz and .parquet")

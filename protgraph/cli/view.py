@@ -93,7 +93,7 @@ def view_command(
 
 
 def _summary(residues: Residues) -> str:
-    from protgraph.cli.wording import count_noun
+    from protgraph.wording import count_noun
 
     chains = count_noun(len(residues.chain_names), "chain")
     return f"{residues.name}: {count_noun(len(residues), 'residue')} of {chains}"
