@@ -215,11 +215,11 @@ def test_jobs_carry_the_model_graph_and_the_sources(spec: BenchSpec) -> None:
     ("edit", "is_stale"),
     [
         (("return {}", "return {'h': 1}"), True),
-        (("forward(self, f)", "forward(self, f, scale=1)"), True),
+        pytest.param(("forward(self, f)", "forward(self, f, scale=1)"), True, marks=pytest.mark.slow),
         (("A layer.", "A layer without parameters."), False),
-        (("Return nothing.", "Return an empty dict."), False),
-        (("# comment", "# another comment"), False),
-        (("Layer):\n", "Layer):\n\n"), False),
+        pytest.param(("Return nothing.", "Return an empty dict."), False, marks=pytest.mark.slow),
+        pytest.param(("# comment", "# another comment"), False, marks=pytest.mark.slow),
+        pytest.param(("Layer):\n", "Layer):\n\n"), False, marks=pytest.mark.slow),
     ],
 )
 def test_rows_are_stale_after_an_edit_of_code_but_not_of_a_docstring(

@@ -96,6 +96,7 @@ def test_unusable_proteins_are_in_the_rows_and_the_report(folder):
     assert not (spec.folder / "failures.csv").exists()
 
 
+@pytest.mark.slow
 def test_unusable_proteins_are_in_the_rows_of_sampling_models(folder):
     (folder / "broken.cif").write_text("no structure")
     (folder / "some.fasta").write_text(">seq\nMKTAYIAKQRQISFVK\n")

@@ -11,7 +11,7 @@ from protgraph.symmetry import random_rotations, relative_error
 FAMILIES = ("egnn", "gvp", "schnet", "se3_transformer", "mace")
 VARIANTS = [
     *("egnn", "egnn.satorras2021", "gvp", "gvp.jing2021", "gvp.jing2021_gated", "schnet", "schnet.schutt2018"),
-    *("se3_transformer", "se3_transformer.fuchs2020", "mace"),
+    *("se3_transformer", pytest.param("se3_transformer.fuchs2020", marks=pytest.mark.slow), "mace"),
 ]
 #: Families that predict vectors, and those that also predict coordinates.
 WITH_VECTORS = ("egnn", "gvp", "se3_transformer", "mace")
