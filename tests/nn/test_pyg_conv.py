@@ -68,9 +68,9 @@ def test_unknown_names_and_options_are_errors(specs):
         PygConv(given(specs), conv="SAGEConv", options={"out_channels": 8})
     with pytest.raises(OptionError, match="GINConv needs nn"):
         PygConv(given(specs), conv="GINConv")
-    with pytest.raises(WiringError, match=r"GINConv cannot run on h, edges: RuntimeError: .*shapes"):
+    with pytest.raises(WiringError, match=r"GINConv.*RuntimeError: .*shapes"):
         PygConv(given(specs), conv="GINConv", options={"nn": [13, 8]})
     with pytest.raises(WiringError, match="'edge_attr'"):
         PygConv(given(specs, "edge_attr"), conv="SAGEConv")
-    with pytest.raises(WiringError, match="PointTransformerConv cannot run on h, edges: .*pos"):
+    with pytest.raises(WiringError, match="PointTransformerConv.*pos"):
         PygConv(given(specs), conv="PointTransformerConv")
