@@ -127,6 +127,15 @@ def test_predictions_and_embeddings_of_a_store_equal_those_of_files(folder, stor
     np.testing.assert_array_equal(one.node, two.node)
 
 
+def test_numbers_of_residues_count_from_both_ends(store):
+    graphs = pg.GraphStore(store)
+    numbers = [graphs.num_residues_of(i) for i in range(len(graphs))]
+    assert numbers == [len(graphs.residues(i)) for i in range(len(graphs))]
+    assert graphs.num_residues_of(-1) == numbers[-1]
+    with pytest.raises(IndexError):
+        graphs.num_residues_of(len(graphs))
+
+
 def test_a_store_is_a_source_among_others(folder, store):
     plan = FeaturePlan(["knn"])
     results = list(iter_graphs([store, folder / "files" / "1crn.bcif"], plan))

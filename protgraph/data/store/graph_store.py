@@ -155,7 +155,7 @@ class GraphStore:
 
     def num_residues_of(self, i: int) -> int:
         """Return the number of residues of protein i."""
-        ptr = self._arrays["residues.ptr_residue"]
+        i, ptr = range(len(self))[i], self._arrays["residues.ptr_residue"]
         return int(ptr[i + 1] - ptr[i])
 
     def __iter__(self) -> Iterator[ProteinGraph]:

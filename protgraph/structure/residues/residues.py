@@ -144,23 +144,29 @@ class Residues:
         number = np.cumsum(keep) - 1  # (N,) new index of each kept residue
         return replace(self, **arrays, **self._atoms(keep[self.atom_residue], number))
 
-    def chains(self, names: Sequence[str]) -> Residues:
+    def chains(self, names: str | Sequence[str]) -> Residues:
         """Return the residues of the named chains, in file order; the report counts the others.
+
+        Parameters
+        ----------
+        names : str or sequence of str
+            Author chain ids; a single text is one id.
 
         Raises
         ------
         SelectionError
             The protein does not have a chain.
         """
+        names = [names] if isinstance(names, str) else list(names)
         unknown = [name for name in names if name not in self.chain_names]
         if unknown:
             raise SelectionError(
                 f"{self.name}: no protein chain {unknown[0]!r}. It has {', '.join(map(repr, self.chain_names))}."
             )
-        keep = np.isin(self.chain, list(names))
+        keep = np.isin(self.chain, names)
         others, counts = np.unique(self.chain[~keep], return_counts=True)
         excluded = dict(zip(others.tolist(), counts.tolist(), strict=True))
-        ligands = self.ligands and self.ligands.select(np.isin(self.ligands.chain, list(names)))
+        ligands = self.ligands and self.ligands.select(np.isin(self.ligands.chain, names))
         report = self.report.merge(LossReport(excluded_chains=excluded))
         return replace(self.select(keep), report=report, ligands=ligands)
 

@@ -56,6 +56,12 @@ def test_chains_keeps_file_order_and_counts_the_others(residues):
     assert len(part) + sum(part.report.excluded_chains.values()) == len(residues)
 
 
+def test_a_single_text_is_one_chain_id(residues):
+    assert residues.chains("B").chain_names == ("B",)
+    with pytest.raises(SelectionError, match="'AB'"):
+        residues.chains("AB")
+
+
 def test_an_unknown_chain_raises_with_the_available_ones(residues):
     with pytest.raises(SelectionError, match="'Z'.*'A', 'B', 'C', 'D'"):
         residues.chains(["Z"])
