@@ -1,20 +1,23 @@
-"""The ``protgraph`` command: its subcommands, and errors as one line on standard error.
+"""The ``protgraph`` command: its subcommands, and errors as one message on standard error.
 
-Exit codes: 0 success; 1 partial success, or a failed check; 2 invalid options or input.
+Exit codes: 0 success; 1 partial success, or a failed check; 2 invalid options or input; 70 an error in protgraph or a
+plugin (EX_SOFTWARE of ``sysexits.h``); 130 interrupted by Ctrl-C.
 """
 
 from __future__ import annotations
 
-import os
 import sys
+import traceback
 import warnings
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from protgraph.errors import ProtgraphError
+from protgraph.cli.error_report import print_error, print_fault
+from protgraph.errors import ProtgraphError, suggest
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -42,6 +45,26 @@ COMMANDS = {
 }
 
 
+@dataclass
+class _Session:
+    """State of one call of the command line."""
+
+    debug: bool = False
+
+
+def _set_debug(ctx: typer.Context, requested: bool) -> bool:
+    session = ctx.find_root().obj
+    if requested and isinstance(session, _Session):
+        session.debug = True
+    return requested
+
+
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", callback=_set_debug, is_eager=True, expose_value=False, help="Show tracebacks of errors."),
+]
+
+
 class _LazyGroup(TyperGroup):
     """Command group that imports each subcommand when it is used."""
 
@@ -55,6 +78,18 @@ class _LazyGroup(TyperGroup):
             self.commands[cmd_name] = _load(cmd_name)
         return self.commands[cmd_name]
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            ctx.fail(f"No such command {args[0]!r}.{suggest(args[0], COMMANDS)} 'protgraph --help' lists all commands.")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print_error("interrupted")
+            raise typer.Exit(130) from None
+
 
 def _load(name: str) -> Any:
     """Import one subcommand, with its help as plain text: ``[fit]`` in it is a TOML table, not markup."""
@@ -66,11 +101,23 @@ def _load(name: str) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
     single.command(name)(getattr(import_module(module), function))
     command = typer.main.get_command(single)
+    command.params += _common_options()
     command.help = _unwrapped(command.help or "")
     for part in (command, *command.params):
         if getattr(part, "help", None):
             part.help = escape(part.help)
     return command
+
+
+def _common_options() -> list[Any]:
+    """Return the options that every subcommand has."""
+    single = typer.Typer(add_completion=False)
+
+    @single.command()
+    def command(debug: Debug = False) -> None:
+        """Declare the options; the callbacks read them."""
+
+    return typer.main.get_command(single).params
 
 
 def _unwrapped(text: str) -> str:
@@ -95,6 +142,7 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    debug: Debug = False,
 ) -> None:
     """Plugin-based graph learning on protein structures: featurization, equivariant layers, benchmarks.
 
@@ -117,21 +165,21 @@ def main(args: Sequence[str] | None = None) -> None:
     # Python hides DeprecationWarnings of libraries; the user of a deprecated name must see the new one.
     warnings.filterwarnings("default", message=".* is now called ", category=DeprecationWarning)
     command = typer.main.get_command(app)
+    session = _Session()
     try:
-        command.main(args=None if args is None else list(args), prog_name="protgraph")
+        command.main(args=None if args is None else list(args), prog_name="protgraph", obj=session)
     except (ProtgraphError, OSError) as e:
-        if os.environ.get("PROTGRAPH_DEBUG"):
-            raise
-        _print_error(e)
-        sys.exit(2)
+        _exit(e, 2, print_error, debug=session.debug)
+    except Exception as e:  # noqa: BLE001 - the last resort: shown as a fault, with its place
+        _exit(e, 70, print_fault, debug=session.debug)
 
 
-def _print_error(e: BaseException) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    message = Text.assemble(("error: ", "bold red"), str(e) or type(e).__name__)
-    Console(stderr=True).print(message, soft_wrap=True)
+def _exit(e: Exception, code: int, show: Callable[[Exception], None], *, debug: bool) -> NoReturn:
+    """Print an error, with its traceback if wanted, and exit."""
+    if debug:
+        traceback.print_exception(e)
+    show(e)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ class Result(NamedTuple):
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """``run("list", "layers")`` → exit code, stdout, stderr."""
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.delenv("PROTGRAPH_DEBUG", raising=False)
 
     def call(*args: object) -> Result:
         try:

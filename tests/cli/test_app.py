@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import protgraph
 from protgraph.cli import app
+from protgraph.cli.error_report import describe_fault
 from protgraph.errors import StructureFileError
 
 
@@ -73,14 +76,53 @@ def test_an_os_error_is_one_message_on_stderr(run, failing) -> None:
     assert result.code == 2 and "out.csv" in result.err and "Traceback" not in result.err
 
 
-def test_debug_raises_the_error(run, failing, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("args", [["--debug", "list"], ["list", "--debug"]], ids=["before", "after"])
+def test_debug_shows_the_traceback(run, failing, args: list[str]) -> None:
     failing(StructureFileError("bad"))
-    monkeypatch.setenv("PROTGRAPH_DEBUG", "1")
-    with pytest.raises(StructureFileError):
-        run("list", "layers")
+    result = run(*args)
+    assert result.code == 2 and "Traceback" in result.err and "in names" in result.err
+    assert "Traceback" not in run("list").err
 
 
-def test_other_exceptions_are_not_caught(run, failing) -> None:
-    failing(ZeroDivisionError("a bug"))
-    with pytest.raises(ZeroDivisionError):
-        run("list", "layers")
+@pytest.mark.parametrize("command", app.COMMANDS)
+def test_every_command_has_the_option_debug(run, command: str) -> None:
+    assert "--debug" in run(command, "--help").out
+
+
+def _divide(*args: object) -> None:
+    raise ZeroDivisionError("a bug")
+
+
+def test_an_unexpected_error_is_one_line_with_its_place(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protgraph.cli.list_info._row", _divide)
+    result = run("list", "layers")
+    assert result.code == 70 and "Traceback" not in result.err and result.err.count("\n") == 1
+    assert re.search(r"ZeroDivisionError: a bug \(\S+test_app.py:\d+\)", result.err) and "--debug" in result.err
+
+
+def test_an_unexpected_error_in_a_library_has_the_place_of_our_call(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protgraph.cli.list_info.typer.secho", lambda *args, **options: json.loads("{"))
+    assert re.search(r"JSONDecodeError: .*\(\S+test_app.py:\d+\)", run("list", "layers").err)
+
+
+def test_the_distribution_of_a_plugin_is_named_for_its_error(run, broken_plugin: Path) -> None:
+    (broken_plugin / "cracked_mod.py").write_text(
+        "class Cracked:\n    def __init__(self):\n        pass\n    @classmethod\n    def names(cls): return [][0]\n"
+    )
+    import protgraph
+
+    component = protgraph.layers.get("cracked")
+    with pytest.raises(IndexError) as caught:
+        component.names()
+    text = describe_fault(caught.value)
+    assert "cracked_mod.py:5" in text and "cracked-dist 0.3" in text
+
+
+def test_ctrl_c_is_one_line(run, failing) -> None:
+    failing(KeyboardInterrupt())
+    result = run("list", "layers")
+    assert result.code == 130 and "interrupted" in result.err and "Traceback" not in result.err
+
+
+def test_a_misspelled_command_is_suggested(run) -> None:
+    assert "'list'" in run("lisst").err

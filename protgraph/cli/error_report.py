@@ -1,0 +1,87 @@
+"""Errors of a command as one message on standard error, with the place of a fault in our code or in a plugin's."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from protgraph.registry import registries
+
+__all__ = ["describe_fault", "print_error", "print_fault"]
+
+_LIBRARIES = {"site-packages", "dist-packages"}
+
+
+def print_error(message: object) -> None:
+    """Print ``error: `` and the message on standard error, without wrapping."""
+    from rich.console import Console
+    from rich.text import Text
+
+    text = str(message) or type(message).__name__
+    Console(stderr=True).print(Text.assemble(("error: ", "bold red"), text), soft_wrap=True)
+
+
+def print_fault(error: BaseException) -> None:
+    """Print an exception that no part of the program expected: class, message, place, and how to see the traceback."""
+    print_error(describe_fault(error))
+
+
+def describe_fault(error: BaseException) -> str:
+    """Return the class, message and place of an unexpected exception, and who can repair it.
+
+    The place is the innermost frame of a plugin or of protgraph, not that of a library that it called.
+
+    Examples
+    --------
+    >>> try:
+    ...     [][0]
+    ... except IndexError as e:
+    ...     print(describe_fault(e).partition(" (")[0])
+    IndexError: list index out of range
+    """
+    text = " ".join(str(error).split())
+    named = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    frame, owner = _place(error)
+    where = f" ({_short(frame.filename)}:{frame.lineno})" if frame else ""
+    return f"{named}{where}. This is an error in {owner}. Run with --debug for the traceback."
+
+
+def _place(error: BaseException) -> tuple[traceback.FrameSummary | None, str]:
+    """Return the innermost frame outside of the libraries, and the distribution or file that it belongs to."""
+    frames = list(reversed(traceback.extract_tb(error.__traceback__)))
+    plugins = dict(_plugin_folders())
+    for frame in frames:
+        path = Path(frame.filename)
+        if not path.is_file():
+            continue
+        if "protgraph" in path.parts[:-1] and Path(__file__).parents[1] in path.parents:
+            return frame, "protgraph"
+        owner = next((name for place, name in plugins.items() if place == path or place in path.parents), None)
+        if owner is not None:
+            return frame, owner
+        if not _LIBRARIES & set(path.parts) and Path(sysconfig.get_path("stdlib")) not in path.parents:
+            return frame, path.name
+    return (frames[0] if frames else None), "protgraph"
+
+
+def _plugin_folders() -> Iterator[tuple[Path, str]]:
+    """Yield the folder or file of each imported module that provides components, and its distribution."""
+    for registry in registries.values():
+        for name in registry:
+            entry = registry.entry(name)
+            module = entry.object.partition(":")[0]
+            base = module.rpartition(".")[0] or module
+            file = getattr(sys.modules.get(base), "__file__", None)
+            if file:
+                path = Path(file)
+                yield (path.parent if path.name == "__init__.py" else path), entry.source
+
+
+def _short(filename: str) -> str:
+    """Return ``protgraph/train/fit.py`` for our files, the path as it is for others."""
+    path = Path(filename)
+    package = Path(__file__).parents[1]
+    return str(path.relative_to(package.parent)) if package in path.parents else filename
