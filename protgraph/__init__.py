@@ -35,11 +35,16 @@ _HOME = {
     "to_atom_array": "protgraph.structure",
     # graphs and datasets
     "Dataset": "protgraph.data",
+    "DatasetCard": "protgraph.data",
     "Example": "protgraph.data",
     "FolderDataset": "protgraph.data",
     "GraphStore": "protgraph.data",
     "ProteinGraph": "protgraph.data",
+    "ProteinLabels": "protgraph.data",
+    "ResidueLabels": "protgraph.data",
+    "SplitCount": "protgraph.data",
     "Target": "protgraph.data",
+    "TaskCard": "protgraph.data",
     "build_graph": "protgraph.featurize",
     "collate": "protgraph.data",
     "from_networkx": "protgraph.data",
@@ -51,6 +56,7 @@ _HOME = {
     # models and tasks
     "ComponentSpec": "protgraph.model",
     "InputMasking": "protgraph.task",
+    "Metric": "protgraph.task",
     "ModelSpec": "protgraph.model",
     "ProteinModel": "protgraph.model",
     "Task": "protgraph.task",
@@ -72,6 +78,7 @@ _HOME = {
     "score_sequences": "protgraph.design",
     "write_report": "protgraph.bench",
     # writing components
+    "Conformity": "protgraph.data",
     "EdgeFeaturizer": "protgraph.featurize",
     "EdgeList": "protgraph.featurize",
     "Edges": "protgraph.ops",

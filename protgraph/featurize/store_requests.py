@@ -14,7 +14,7 @@ from protgraph.featurize.steps import ProteinRequest
 from protgraph.featurize.store_entry import StoreEntry, open_once
 from protgraph.structure.io.read_options import ReadOptions
 
-__all__ = ["dataset_requests", "reads_files", "store_entry", "store_requests"]
+__all__ = ["dataset_requests", "store_entry", "store_requests"]
 
 
 def store_requests(store: GraphStore | str | os.PathLike[str], read: ReadOptions) -> list[ProteinRequest]:
@@ -53,21 +53,16 @@ def dataset_requests(
     DatasetError, OptionError
         See :func:`store_entry`.
     """
-    from_files, requests = reads_files(dataset), []
+    requests: list[ProteinRequest] = []
     for example, own in zip(examples, labels or [None] * len(examples), strict=True):
         source, record, chains, entry = str(example.path), example.record, example.chains, None
-        if not from_files:
+        if not dataset.reads_files:
             record, chains, entry = None, None, partial(dataset.read, example)
         elif is_store(example.path):
             source, record, chains = example.record or "", None, example.chains or read.chains
             entry = store_entry(example.path, source, read)
         requests.append(ProteinRequest(source, example.id, record, chains, entry, own))
     return requests
-
-
-def reads_files(dataset: Dataset) -> bool:
-    """Return whether the examples of a dataset are files and graph stores that the pipeline reads."""
-    return type(dataset).read is Dataset.read
 
 
 def store_entry(path: str | os.PathLike[str], source: str, read: ReadOptions) -> StoreEntry:

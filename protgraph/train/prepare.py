@@ -16,6 +16,7 @@ import torch
 from protgraph import __version__
 from protgraph.data.cache_key import code_digest, component_digest, digest, stamps
 from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues_error
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
@@ -27,7 +28,7 @@ from protgraph.featurize.pipeline import iter_graphs
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.result import count_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
-from protgraph.featurize.store_requests import dataset_requests, reads_files
+from protgraph.featurize.store_requests import dataset_requests
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.fetch import cache_dir
 from protgraph.structure.residues.residues import Residues
@@ -117,7 +118,8 @@ def prepare(
     examples = dataset.examples(task.name)
     labels = [dataset.labels(task.name, example) for example in examples]
     used = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
-    used += [dataset, *(function for function in (task.derive, task.restore) if function is not None)]
+    used += [dataset.base if isinstance(dataset, DerivedTaskDataset) else dataset]
+    used += [function for function in (task.derive, task.restore) if function is not None]
     code = [component_digest(one) for one in used]
     temporary = None
     if None in code:  # without source, the next run cannot detect a change
@@ -214,7 +216,7 @@ def _make(
         plan,
         read=read,
         step=LabeledGraph(task),
-        jobs=jobs if reads_files(dataset) else 1,
+        jobs=jobs if dataset.reads_files else 1,
         cache=cache,
         fatal=(LabelError,),
     )

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
+from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.errors import DatasetError
+from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.task.task import Task, default_task
-from protgraph.train.user_dataset import find_folder, user_dataset
+from protgraph.train.user_dataset import find_folder, tasks_without_labels, user_dataset
 
 __all__ = ["load_dataset", "resolve_task"]
 
@@ -35,9 +36,12 @@ def load_dataset(
     dataset : str, Path, Dataset or GraphStore
         Registry name, folder of structure or FASTA files, or graph store. A registered name has priority over a folder
         of the same name, which is ``"./name"``.
-    labels, task, columns, kind, seed
-        For a folder or store: label table, task, and seed of the random split; see
+    labels, columns, kind, seed
+        For a folder or store: label table, label columns, and seed of the random split; see
         :func:`protgraph.train.user_dataset.user_dataset`.
+    task : str or Task, optional
+        For a folder or store: task or label column. For any other dataset: a task that derives its labels is added
+        if the dataset does not have it; see :class:`protgraph.data.DerivedTaskDataset`.
     read : ReadOptions, optional
         Chains, model, alternate locations and assembly of every file.
     cache : str or Path, optional
@@ -70,12 +74,40 @@ def load_dataset(
     if not isinstance(resolved, Dataset):
         raise DatasetError(f"dataset {dataset!r} is a {type(resolved).__name__}, not a protgraph Dataset.")
     if read is None or read == resolved.read_options:
-        return resolved
-    if type(resolved).read is not Dataset.read:
+        return _with_task(resolved, task)
+    if not resolved.reads_files:
         raise DatasetError(f"dataset {resolved.name!r} reads its proteins itself; read options do not apply: {read}")
     resolved = copy.copy(resolved)
     resolved.read_options = read
-    return resolved
+    return _with_task(resolved, task)
+
+
+def _with_task(dataset: Dataset, task: str | Task | None) -> Dataset:
+    """Add a task that derives its labels to a dataset that does not have it.
+
+    Raises
+    ------
+    UnknownNameError
+        The dataset does not have the task, and it is not registered or does not derive labels.
+    """
+    name = task.name if isinstance(task, Task) else task
+    if name is None or name in dataset.tasks():
+        return dataset
+    found = task if isinstance(task, Task) else _registered(task)
+    if found is not None and found.derives_labels:
+        return DerivedTaskDataset(dataset, name, found.target)
+    own = sorted(dataset.tasks())
+    if found is not None:
+        raise UnknownNameError(
+            f"task {name!r} requires labels, and dataset {dataset.name!r} has none for it. It has labels for "
+            f"{', '.join(own)}; other tasks derive theirs: {', '.join(tasks_without_labels())}."
+        )
+    choices = [*own, *registry.tasks.names()]
+    raise UnknownNameError(
+        f"dataset {dataset.name!r} has no task {name!r}, and no task of this name is registered."
+        f"{suggest(name, choices)} Tasks of the dataset: {', '.join(own)}.\n"
+        f"A task that derives its labels works with any dataset: protgraph.tasks.register({name!r}, Task(…))."
+    )
 
 
 def resolve_task(task: str | Task, dataset: Dataset) -> Task:
@@ -91,9 +123,7 @@ def resolve_task(task: str | Task, dataset: Dataset) -> Task:
     target = dataset.target(task)
     if task not in registry.tasks:
         return default_task(target)
-    registered = registry.tasks.get(task)
-    if not isinstance(registered, Task):
-        raise DatasetError(f"task {task!r} is a {type(registered).__name__}, not a protgraph Task.")
+    registered = _registered(task)
     ours, theirs = ((t.level, t.kind, t.size, t.names if target.names else ()) for t in (registered.target, target))
     if ours != theirs:
         raise DatasetError(
@@ -101,3 +131,15 @@ def resolve_task(task: str | Task, dataset: Dataset) -> Task:
             "names). Rename the task of the dataset."
         )
     return registered
+
+
+def _registered(name: str) -> Task | None:
+    """Return the registered task of a name; None if there is none."""
+    if name not in registry.tasks:
+        return None
+    task = registry.tasks.get(name)
+    if not isinstance(task, Task):
+        raise DatasetError(f"task {name!r} is a {type(task).__name__}, not a protgraph Task.")
+    if task.name != name:
+        raise DatasetError(f"task {name!r} is registered under another name than its own, {task.name!r}. Use its own.")
+    return task

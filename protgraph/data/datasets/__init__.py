@@ -2,6 +2,7 @@
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, load_card, parse_card
 from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, align
@@ -12,6 +13,7 @@ __all__ = [
     "FRACTIONS",
     "Dataset",
     "DatasetCard",
+    "DerivedTaskDataset",
     "Example",
     "FolderDataset",
     "LabelTable",

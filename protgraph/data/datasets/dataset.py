@@ -71,6 +71,11 @@ class Dataset(ABC):
         """Version from the card; changes with proteins, labels or splits."""
         return self.card.version
 
+    @property
+    def reads_files(self) -> bool:
+        """Whether the examples are files or graph stores that the pipeline reads, because :meth:`read` is inherited."""
+        return type(self).read is Dataset.read
+
     def tasks(self) -> list[str]:
         """Return the names of the tasks."""
         return list(self.card.tasks)
