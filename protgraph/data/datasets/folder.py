@@ -18,6 +18,7 @@ from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder_index import FolderIndex, index_folder, index_table, label_columns
+from protgraph.data.datasets.label_strata import LabelStrata, label_strata
 from protgraph.data.datasets.label_table import LabelTable, parse_labels, read_label_table
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
 from protgraph.data.datasets.protein_files import open_folder
@@ -60,7 +61,7 @@ class FolderDataset(Dataset):
         Target of a task that computes its labels from structure or sequence; label columns are ignored.
     fractions : mapping of str to float
         Fractions of the random split, if there is no ``split`` column. Files that share a ``cluster`` or the sequence
-        of a chain are assigned to the same split.
+        of a chain are assigned to the same split. Labels of the table are balanced over the splits.
     seed : int
         Seed of the random split.
     fingerprint : callable
@@ -113,7 +114,8 @@ class FolderDataset(Dataset):
             level = "node" if index.is_per_residue else "graph"
             target = Target(task, level, kind, len(classes or used), tuple(classes or used))
         fingerprints = {e.id: proteins.fingerprint(e) for e in index.examples}
-        assignment = _assign_splits(index, fingerprints, where, fractions, seed)
+        strata = None if self._values is None else label_strata(self._values, target)
+        assignment = _assign_splits(index, fingerprints, where, fractions, seed, strata)
         self._examples = [replace(e, split=s) for e, s in zip(index.examples, assignment.splits, strict=True)]
         self._rows = {e.id: rows for e, rows in zip(index.examples, index.rows, strict=True)}
         self.unnamed_files = proteins.unnamed(index.examples)
@@ -158,21 +160,27 @@ def _select_columns(table: LabelTable, columns: Sequence[str] | None, where: str
 
 
 def _assign_splits(
-    index: FolderIndex, fingerprints: Mapping[str, Fingerprint], where: str, fractions: Mapping[str, float], seed: int
+    index: FolderIndex,
+    fingerprints: Mapping[str, Fingerprint],
+    where: str,
+    fractions: Mapping[str, float],
+    seed: int,
+    strata: LabelStrata | None,
 ) -> SplitAssignment:
-    """Assign each example to a split. Random splits keep all chains of a file or record together."""
+    """Assign each example to a split. Random splits keep all chains of a file together and balance the labels."""
     table, units = index.table, []
     for example, rows in zip(index.examples, index.rows, strict=True):
         content = fingerprints[example.id].of(_parts(example, fingerprints[example.id]))
         clusters = frozenset(table["cluster"][rows].tolist() if "cluster" in table else ()) - {""}
-        units.append(SplitUnit(example.id, content.known, clusters, bool(content.sequences)))
+        counts = () if strata is None else strata.of(rows)
+        units.append(SplitUnit(example.id, content.known, clusters, bool(content.sequences), counts))
     if "split" in table:
         return splits_from_table(_splits_in_table(table["split"], index.rows, where), units, where)
     sources = [(example.path, example.record) for example in index.examples]
     merged: dict[tuple[Path, str | None], SplitUnit] = {}
     for source, unit in zip(sources, units, strict=True):
         merged[source] = unit.merge(merged[source]) if source in merged else unit
-    assignment = assign_random_splits(list(merged.values()), fractions=fractions, seed=seed)
+    assignment = assign_random_splits(list(merged.values()), fractions=fractions, seed=seed, strata=strata)
     split = dict(zip(merged, assignment.splits, strict=True))
     return replace(assignment, splits=tuple(split[source] for source in sources))
 

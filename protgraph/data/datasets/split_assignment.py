@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
+from protgraph.data.datasets.label_strata import LabelStrata
 from protgraph.data.datasets.splits import group_split, linked_groups
 from protgraph.errors import DatasetError
 
@@ -26,17 +29,21 @@ class SplitUnit(NamedTuple):
         Clusters from the table.
     is_readable : bool
         False if no protein can be read from the file.
+    counts : tuple of int
+        Label counts of the protein in each stratum (:class:`protgraph.data.datasets.label_strata.LabelStrata`).
     """
 
     name: str
     sequences: frozenset[str] = frozenset()
     clusters: frozenset[str] = frozenset()
     is_readable: bool = True
+    counts: tuple[int, ...] = ()
 
     def merge(self, other: SplitUnit) -> SplitUnit:
-        """Merge two units; the name is the first in sorted order."""
+        """Merge two units; the name is the first in sorted order, and label counts are added."""
         links = self.sequences | other.sequences, self.clusters | other.clusters
-        return SplitUnit(min(self.name, other.name), *links, self.is_readable or other.is_readable)
+        counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
+        return SplitUnit(min(self.name, other.name), *links, self.is_readable or other.is_readable, counts)
 
 
 @dataclass(frozen=True)
@@ -59,11 +66,12 @@ class SplitAssignment:
 
 
 def assign_random_splits(
-    proteins: Sequence[SplitUnit], *, fractions: Mapping[str, float], seed: int
+    proteins: Sequence[SplitUnit], *, fractions: Mapping[str, float], seed: int, strata: LabelStrata | None = None
 ) -> SplitAssignment:
     """Assign proteins to random splits; proteins linked by clusters or equal sequences stay together.
 
-    The result does not depend on the order of proteins. Unreadable proteins are assigned to the training split.
+    With ``strata``, the label counts of the proteins are balanced over the splits. The result does not depend on the
+    order of proteins. Unreadable proteins are assigned to the training split.
 
     Parameters
     ----------
@@ -71,6 +79,8 @@ def assign_random_splits(
     fractions : mapping of str to float
         Fraction of each split; they sum to 1.
     seed : int
+    strata : LabelStrata, optional
+        Strata of the ``counts`` of the proteins.
     """
     links = [{("sequence", s) for s in p.sequences} | {("cluster", c) for c in p.clusters} for p in proteins]
     first: dict[int, str] = {}
@@ -78,10 +88,14 @@ def assign_random_splits(
     for g, protein in zip(group, proteins, strict=True):
         first[g] = min(first.get(g, protein.name), protein.name)
     readable = [i for i, protein in enumerate(proteins) if protein.is_readable]
-    assigned = group_split([first[group[i]] for i in readable], fractions=fractions, seed=seed)
+    labels = {}
+    if strata is not None:
+        labels = {"counts": np.array([proteins[i].counts for i in readable]), "required": strata.required}
+    assigned = group_split([first[group[i]] for i in readable], fractions=fractions, seed=seed, **labels)
     split_of = dict(zip(readable, assigned, strict=True))
     by = "a sequence or cluster" if any(p.clusters for p in proteins) else "a sequence"
     rule = f"random, seed {seed}, {dict(fractions)}; proteins that share {by} are in the same split"
+    rule += f"; {strata.text} are balanced over the splits" if strata is not None else ""
     frequency = Counter(sequence for protein in proteins for sequence in protein.sequences)
     linked = sum(any(frequency[s] > 1 for s in protein.sequences) for protein in proteins)
     shared = f"{linked} of {len(proteins)} proteins share a sequence with another protein and are in the same split"

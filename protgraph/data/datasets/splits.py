@@ -1,4 +1,4 @@
-"""Random splits into train, validation and test in which groups stay together, and the groups themselves.
+"""Random splits and folds in which groups stay together, and the groups themselves.
 
 Not sklearn.model_selection.GroupShuffleSplit: its fractions count groups, so that 80 % of 54 proteins, 50 in one group,
 are 53 or 4 depending on the seed; and it makes two splits (scikit-learn 1.9.1, 2026-11-22).
@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from protgraph.data.datasets.split_balance import balance_groups
 from protgraph.errors import DatasetError
 
 __all__ = ["FRACTIONS", "group_split", "linked_groups"]
@@ -20,11 +21,19 @@ FRACTIONS: Mapping[str, float] = {"train": 0.8, "val": 0.1, "test": 0.1}
 """Default fractions of a random split."""
 
 
-def group_split(groups: Sequence[Hashable], *, fractions: Mapping[str, float] = FRACTIONS, seed: int = 0) -> list[str]:
+def group_split(
+    groups: Sequence[Hashable],
+    *,
+    fractions: Mapping[str, float] = FRACTIONS,
+    seed: int = 0,
+    counts: np.ndarray | None = None,
+    required: np.ndarray | None = None,
+) -> list[str]:
     """Assign each protein to a random split without dividing groups, e.g. homology clusters.
 
-    Groups are processed in random order; each is assigned to the split that is furthest below its fraction, and every
-    split gets a group if there are enough. The result does not depend on the order of proteins.
+    The number of proteins and, with ``counts``, the label counts of each split are close to its fraction
+    (:func:`protgraph.data.datasets.split_balance.balance_groups`). Every split gets a group if there are enough. The
+    result does not depend on the order of proteins.
 
     Parameters
     ----------
@@ -34,6 +43,10 @@ def group_split(groups: Sequence[Hashable], *, fractions: Mapping[str, float] = 
         Fraction of each split; they sum to 1.
     seed : int
         Seed of the order of groups.
+    counts : ndarray, optional
+        ``(P, K)`` whole numbers, e.g. the labels of each class of each protein.
+    required : ndarray, optional
+        ``(K,)`` cost of a split that lacks a column of ``counts``. Default: 0.
 
     Returns
     -------
@@ -53,23 +66,15 @@ def group_split(groups: Sequence[Hashable], *, fractions: Mapping[str, float] = 
     names = [name for name, share in fractions.items() if share > 0]
     if not names or min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
         raise DatasetError(f"fractions {dict(fractions)} must be non-negative and sum to 1")
-    distinct = sorted(set(groups), key=str)
-    size = dict.fromkeys(distinct, 0)
-    for group in groups:
-        size[group] += 1
-    goal = np.array([fractions[name] for name in names]) * len(groups)
-    assigned = np.zeros(len(names))
-    split_of: dict[Hashable, str] = {}
-    for number, at in enumerate(np.random.default_rng(seed).permutation(len(distinct))):
-        left = len(distinct) - number
-        empty = assigned == 0
-        missing = goal - assigned
-        if left <= empty.sum():  # just enough groups: fill the empty splits first
-            missing = np.where(empty, missing, -np.inf)
-        best = int(np.argmax(missing))
-        assigned[best] += size[distinct[at]]
-        split_of[distinct[at]] = names[best]
-    return [split_of[group] for group in groups]
+    counts = np.zeros((len(groups), 0)) if counts is None else np.asarray(counts).reshape(len(groups), -1)
+    required = np.zeros(counts.shape[1]) if required is None else np.asarray(required)
+    number = {group: i for i, group in enumerate(sorted(set(groups), key=str))}
+    of_group = np.zeros((len(number), 1 + counts.shape[1]))  # proteins, then labels
+    np.add.at(of_group, [number[group] for group in groups], np.column_stack([np.ones(len(groups)), counts]))
+    weights = np.concatenate([[1.0], np.full(counts.shape[1], 1 / max(counts.shape[1], 1))])
+    shares = np.array([fractions[name] for name in names])
+    assigned = balance_groups(of_group, shares, weights, np.concatenate([[0.0], required]), seed=seed)
+    return [names[assigned[number[group]]] for group in groups]
 
 
 def linked_groups(links: Sequence[Collection[Hashable]]) -> list[int]:
