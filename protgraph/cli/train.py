@@ -30,7 +30,7 @@ def train_command(
     labels: Annotated[Path | None, typer.Option(help="CSV table of labels or splits, for a folder.")] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Label column of the table; repeat for more. Default: every non-key column."),
+        typer.Option(help="Label column of the table; repeat for several numeric ones that form one task."),
     ] = None,
     kind: Annotated[
         str | None,
@@ -97,7 +97,7 @@ def train_command(
     \b
     Examples:
       protgraph train gat --data pdb_core --task secondary_structure --epochs 2
-      protgraph train gcn --data structures/ --labels labels.csv
+      protgraph train gcn --data structures/ --labels labels.csv --task site
       protgraph train gcn --data structures/ --labels labels.csv --column ph
       protgraph train proteinmpnn --data structures/ --task inverse_folding
       protgraph train gat --data pdb_core --task interface --devices 2

@@ -23,7 +23,7 @@ def load_dataset(
     *,
     labels: str | Path | None = None,
     task: str | Task | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     kind: str | None = None,
     seed: int = 0,
     read: ReadOptions | None = None,

@@ -41,7 +41,7 @@ def user_dataset(
     labels: str | Path | None,
     task: str | Task | None,
     *,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     kind: str | None = None,
     seed: int = 0,
     read: ReadOptions | None = None,
@@ -56,10 +56,10 @@ def user_dataset(
     labels : str or Path, optional
         Table of labels, of splits, or both; see :mod:`protgraph.data.datasets.folder`.
     task : str or Task, optional
-        A label column of the table, or a task that derives its labels from structures or sequences. Any other name
-        means all label columns together; "labels" by default.
-    columns : sequence of str, optional
-        Label columns; the task then consists of these, whatever its name is.
+        A label column of the table, or a registered task. Default: the only label column.
+    columns : str or sequence of str, optional
+        Label column, or several numeric ones that form one task. ``task`` is then their name (joined by "+") or the
+        registered task that they are the labels of.
     kind : str, optional
         Kind of the labels of the table; see :class:`protgraph.data.datasets.folder.FolderDataset`.
     seed : int
@@ -73,23 +73,54 @@ def user_dataset(
     ------
     DatasetError
         The task requires labels, and there are none.
+    UnknownNameError
+        ``task`` is neither a label column nor a registered task, or ``columns`` are not in the table.
+    LabelError
+        The table is invalid, or no task is given and it has several label columns.
     """
     read = read or ReadOptions()
     available = [] if labels is None else label_columns(read_label_table(labels))
     common = {"seed": seed, "fingerprint": partial(FileCache(cache).fingerprint, read=read), "read_options": read}
     name = task.name if isinstance(task, Task) else task
+    columns = [columns] if isinstance(columns, str) else columns
     columns = [name] if columns is None and name in available else columns
     resolved = task if isinstance(task, Task) or task is None else _registered(task)
     if columns is None and resolved is not None and resolved.derives_labels:
         return FolderDataset(folder, labels, task=resolved.name, target=resolved.target, **common)
     if labels is not None and (available or columns):
-        return FolderDataset(folder, labels, task=name or "labels", columns=columns, kind=kind, **common)
+        _check_task_name(name, columns, available, str(labels), is_registered=resolved is not None)
+        return FolderDataset(folder, labels, task=name, columns=columns, kind=kind, **common)
     missing = "there is no label table" if labels is None else f"{labels} has no label column"
     subject = "no task is given" if name is None else f"task {name!r} requires labels"
+    if name is not None and resolved is None and name not in registry.tasks:
+        subject = f"task {name!r} is not registered.{suggest(name, registry.tasks.names())} It would be a label column"
     raise DatasetError(
         f"folder {str(folder)!r}: {subject}, and {missing}.\n"
         "Labels are a CSV file: columns file and a label per protein, or file, chain, res_id and a label per residue.\n"
         f"Tasks that need none: {', '.join(tasks_without_labels())}."
+    )
+
+
+def _check_task_name(
+    name: str | None, columns: Sequence[str] | None, available: Sequence[str], where: str, *, is_registered: bool
+) -> None:
+    """Raise if a task is neither of the label columns nor registered: labels are never used under another name."""
+    if name is None or (columns is not None and (is_registered or name in (*columns, "+".join(columns)))):
+        return
+    have = f"Label columns: {', '.join(available)}."
+    if is_registered:
+        raise UnknownNameError(
+            f"{where}: no column {name!r}, the labels of this task. {have} Rename the column, or give --column."
+        )
+    if columns is not None:
+        raise UnknownNameError(
+            f"{where}: task {name!r} of the columns {', '.join(columns)} is not registered. Omit --task (task=)."
+        )
+    tasks = tasks_without_labels()
+    hint = suggest(name, [*available, *tasks])
+    raise UnknownNameError(
+        f"{where}: task {name!r} is neither a label column nor a registered task.{hint} {have}\n"
+        f"Tasks that need no labels: {', '.join(tasks)}."
     )
 
 

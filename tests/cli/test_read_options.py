@@ -61,7 +61,7 @@ def checkpoint(structures_dir, tmp_path_factory):
     embed = pg.component("embed", reads=["aatype", "dihedral"], dim=4)
     model = pg.ModelSpec("small", features=["dihedral", pg.component("knn", k=4)], layers=[embed])
     data = FolderDataset(folder / "in", folder / "labels.csv")
-    return pg.fit(model, data, "labels", config=pg.FitConfig(epochs=1, device="cpu")).save(folder / "m.safetensors")
+    return pg.fit(model, data, "size", config=pg.FitConfig(epochs=1, device="cpu")).save(folder / "m.safetensors")
 
 
 #: Options, residues, chains, and what residue 7 is.

@@ -24,7 +24,7 @@ def checkpoint(structures_dir, tmp_path_factory):
     (folder / "labels.csv").write_text("\n".join(dict.fromkeys(rows)) + "\n")
     from protgraph.data.datasets.folder import FolderDataset
 
-    result = pg.fit("transformer", FolderDataset(folder / "in", folder / "labels.csv"), "labels",
+    result = pg.fit("transformer", FolderDataset(folder / "in", folder / "labels.csv"), "state",
                     config=pg.FitConfig(epochs=1))  # fmt: skip
     result.save(folder / "m.safetensors")
     return folder / "m.safetensors"

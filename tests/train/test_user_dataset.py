@@ -70,16 +70,35 @@ def test_labels_are_derived_by_the_task(folder):
     assert {0, 1, 2} >= set(expected.tolist()) - {-1}
 
 
-def test_a_label_column_is_a_task_and_so_are_all_columns_together(folder, table):
+def test_a_task_is_a_label_column_or_several_columns_that_are_named(folder, table):
     assert get(folder, table, "size").target("size") == Target("size", "graph", "regression", 1, ("size",))
     assert get(folder, table, "kind").target("kind") == Target("kind", "graph", "classification", 2, ("a", "b"))
-    with pytest.raises(LabelError, match="--column"):
+    with pytest.raises(LabelError, match="size, kind.*--column"):
         get(folder, table)
     table.write_text("file,ph,kd\n1crn,7,1\n1vii,8,2\n")
-    assert get(folder, table).target("labels").names == ("ph", "kd")
-    assert get(folder, table, "mine").target("mine").names == ("ph", "kd")
-    assert get(folder, table, "mine", columns=["kd"]).target("mine").names == ("kd",)
+    assert get(folder, table, columns=["ph", "kd"]).target("ph+kd").names == ("ph", "kd")
+    assert get(folder, table, "ph+kd", columns=["ph", "kd"]).tasks() == ["ph+kd"]
+    assert get(folder, table, columns="kd").target("kd").names == ("kd",)
     assert get(folder, table, "kd", kind="classification").target("kd").kind == "classification"
+    assert get(folder, table, "ligand_binding", columns="kd").tasks() == ["ligand_binding"]
+    table.write_text("file,ph,split\n1crn,7,train\n1vii,8,val\n")
+    assert get(folder, table).tasks() == ["ph"]
+
+
+@pytest.mark.parametrize(
+    ("task", "columns", "parts"),
+    [
+        ("siez", None, ["'siez'", "'size'", "size, kind"]),
+        ("secondary_structur", None, ["'secondary_structur'", "'secondary_structure'", "size, kind"]),
+        ("ligand_binding", None, ["'ligand_binding'", "size, kind", "--column"]),
+        ("aa", ["size"], ["'aa'", "size"]),
+        ("nope", None, ["'nope'", "size, kind", "masked_lm"]),
+    ],
+)
+def test_labels_are_never_trained_under_a_misspelled_task(folder, table, task, columns, parts):
+    with pytest.raises(UnknownNameError) as error:
+        get(folder, table, task, columns=columns)
+    assert all(part in str(error.value) for part in parts), str(error.value)
 
 
 def test_a_label_column_has_priority_over_a_task_of_its_name(folder, table):
@@ -113,6 +132,8 @@ def test_missing_labels_are_an_error_with_the_tasks_that_need_none(folder, table
     with pytest.raises(DatasetError, match="'ligand_binding'") as error:
         get(folder, task="ligand_binding")
     assert f"Tasks that need none: {', '.join(WITHOUT)}." in str(error.value)
+    with pytest.raises(DatasetError, match="'contct'.*Did you mean 'contact'"):
+        get(folder, task="contct")
     with pytest.raises(DatasetError, match="my_structures"):
         get(folder)
     table.write_text("file,split\n1crn,train\n")

@@ -25,13 +25,13 @@ from protgraph.data.datasets.protein_files import open_folder
 from protgraph.data.datasets.split_assignment import SplitAssignment, SplitUnit, assign_random_splits, splits_from_table
 from protgraph.data.datasets.splits import FRACTIONS
 from protgraph.data.datasets.target import Target
-from protgraph.errors import DatasetError, LabelError
+from protgraph.errors import DatasetError, LabelError, UnknownNameError, suggest
 from protgraph.structure.io.read_options import ReadOptions
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["FolderDataset"]
+__all__ = ["FolderDataset", "select_columns"]
 
 _FIRST = ("train", "val", "test")  # splits, before others
 
@@ -50,10 +50,12 @@ class FolderDataset(Dataset):
     labels : str or Path, optional
         Label table; see the module docstring for its columns. Files that are not in the table are not used. Default:
         all files.
-    task : str
-        Name of the task.
-    columns : sequence of str, optional
-        Label columns. Default: all columns that are not keys.
+    task : str, optional
+        A label column of the table. With ``columns`` or ``target``, the name of the task. Default: the name of the
+        target, or of the label columns, joined by "+".
+    columns : str or sequence of str, optional
+        Label column, or several numeric ones that form one task. Default: the column of the name ``task``, or the only
+        label column.
     kind : {"classification", "multilabel", "regression"}, optional
         Kind of the labels. Default: classification for text (classes sorted), multilabel if all numbers are 0 or 1,
         regression for other numbers.
@@ -81,7 +83,10 @@ class FolderDataset(Dataset):
     Raises
     ------
     LabelError
-        If the table is invalid, refers to absent files, or lists a residue or protein twice.
+        If the table is invalid, refers to absent files, lists a residue or protein twice, or has several label columns
+        and neither ``task`` nor ``columns`` selects any.
+    UnknownNameError
+        If ``task`` or ``columns`` name a column that the table does not have.
     DatasetError
         If the folder has no files, neither a label table nor a ``target`` is given, or the column ``split`` is
         incomplete or contradictory.
@@ -92,8 +97,8 @@ class FolderDataset(Dataset):
         folder: str | Path,
         labels: str | Path | None = None,
         *,
-        task: str = "labels",
-        columns: Sequence[str] | None = None,
+        task: str | None = None,
+        columns: str | Sequence[str] | None = None,
         kind: str | None = None,
         target: Target | None = None,
         fractions: Mapping[str, float] = FRACTIONS,
@@ -107,7 +112,8 @@ class FolderDataset(Dataset):
             raise DatasetError(f"folder {str(folder)!r}: give a label table or the target of a task without one")
         proteins = open_folder(folder, fingerprint=fingerprint)
         index = index_folder(proteins) if labels is None else index_table(proteins, read_label_table(labels), where)
-        used = [] if target is not None else _select_columns(index.table, columns, where)
+        used = [] if target is not None else select_columns(index.table, task, columns, where)
+        task = task or ("+".join(used) if target is None else target.name)
         self._keys, self._values = index.keys, None
         if target is None:
             self._values, kind, classes = parse_labels(index.table, used, kind, where)
@@ -150,13 +156,43 @@ class FolderDataset(Dataset):
         return ResidueLabels(*(key[rows] for key in self._keys), self._values[rows], name=example.path.name)
 
 
-def _select_columns(table: LabelTable, columns: Sequence[str] | None, where: str) -> list[str]:
+def select_columns(table: LabelTable, task: str | None, columns: str | Sequence[str] | None, where: str) -> list[str]:
+    """Return the label columns of a task.
+
+    Parameters
+    ----------
+    table : LabelTable
+    task : str, optional
+        A label column, if ``columns`` is not given.
+    columns : str or sequence of str, optional
+    where : str
+        Name of the table in errors.
+
+    Raises
+    ------
+    UnknownNameError
+        The table has no such label column.
+    LabelError
+        The table has no label column, or several and none is selected, or ``task`` is a column beside ``columns``.
+    """
     available = label_columns(table)
-    missing = [c for c in columns or () if c not in available]
-    if missing or not available:
-        what = f"no label column {missing[0]!r}" if missing else "no label column"
-        raise LabelError(f"{where}: {what}. Columns: {', '.join(table)}.")
-    return available if columns is None else list(columns)
+    if not available:
+        raise LabelError(f"{where}: no label column. Columns: {', '.join(table)}.")
+    chosen = [columns] if isinstance(columns, str) else list(columns or ([task] if task is not None else ()))
+    for name in chosen:
+        if name not in available:
+            hint = suggest(name, available)
+            raise UnknownNameError(f"{where}: no label column {name!r}.{hint} Label columns: {', '.join(available)}.")
+    if len(chosen) != len(set(chosen)) or (task in available and chosen != [task]):
+        raise LabelError(
+            f"{where}: task {task!r} of the columns {', '.join(chosen)}. Give each column once, by one name."
+        )
+    if not chosen and len(available) > 1:
+        raise LabelError(
+            f"{where} has {len(available)} label columns: {', '.join(available)}. Choose one with --task (task=), or "
+            "several numeric ones that form one task with --column for each (columns=)."
+        )
+    return chosen or available
 
 
 def _assign_splits(

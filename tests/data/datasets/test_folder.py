@@ -13,7 +13,7 @@ from protgraph.data.datasets.card import SplitCount
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.labels import align
 from protgraph.data.datasets.target import Target
-from protgraph.errors import DatasetError, LabelError, SelectionError, StructureFileError
+from protgraph.errors import DatasetError, LabelError, SelectionError, StructureFileError, UnknownNameError
 from protgraph.structure import clean, load_structure
 
 NAMES = ("1ubq", "2d7t", "1orc", "5cq2")
@@ -38,31 +38,31 @@ def test_labels_per_residue_are_aligned_to_their_residues(folder, tmp_path, sepa
         writer.writerow(["file", "chain", "res_id", "ins_code", "amino_acid"])
         order = np.random.default_rng(0).permutation(len(rows))
         writer.writerows([name.format(rows[i][0]), *rows[i][1:]] for i in order)
-    data = FolderDataset(folder, tmp_path / "labels.txt", task="aa")
+    data = FolderDataset(folder, tmp_path / "labels.txt")
     classes = sorted({row[4] for row in rows})
-    assert data.target("aa") == Target("aa", "node", "classification", len(classes), tuple(classes))
-    assert {e.id for e in data.examples("aa")} == set(NAMES)
-    for example in data.examples("aa"):
+    assert data.target("amino_acid") == Target("amino_acid", "node", "classification", len(classes), tuple(classes))
+    assert {e.id for e in data.examples("amino_acid")} == set(NAMES)
+    for example in data.examples("amino_acid"):
         residues = data.read(example)
-        y = align(data.labels("aa", example), residues)
+        y = align(data.labels("amino_acid", example), residues)
         assert "".join(classes[k] for k in y) == residues.sequence
 
 
 def test_res_id_may_contain_the_insertion_code(folder, table):
     rows = [f"2d7t,{c},{n}{i},{k}" for k, (_, c, n, i, _) in enumerate(residue_rows(folder, ["2d7t"]))]
     data = FolderDataset(folder, table("id,chain,res_id,depth", rows), fractions={"train": 1.0})
-    (example,) = data.examples("labels")
-    y = align(data.labels("labels", example), data.read(example))
+    (example,) = data.examples("depth")
+    y = align(data.labels("depth", example), data.read(example))
     assert y[:, 0].tolist() == list(range(len(rows))) and any(c.isalpha() for r in rows for c in r.split(",")[2])
 
 
 def test_residues_without_a_label_are_unknown(folder, table):
     path = table("file,chain,res_id,site,split", ["1ubq,A,8,1,train", "1ubq,A,44,0,train", "1ubq,A,70,,train"])
     data = FolderDataset(folder, path)
-    assert data.target("labels") == Target("labels", "node", "multilabel", 1, ("site",))
-    y = align(data.labels("labels", data.examples("labels")[0]), data.read(data.examples("labels")[0]))
+    assert data.target("site") == Target("site", "node", "multilabel", 1, ("site",))
+    y = align(data.labels("site", data.examples("site")[0]), data.read(data.examples("site")[0]))
     assert y.shape == (76, 1) and np.flatnonzero(~np.isnan(y[:, 0])).tolist() == [7, 43]
-    assert data.check("labels") == {"train": SplitCount(1, 76, 2, (1,))}
+    assert data.check("site") == {"train": SplitCount(1, 76, 2, (1,))}
     assert data.unnamed_files == ["1orc.bcif", "2d7t.bcif", "5cq2.bcif"]
 
 
@@ -70,14 +70,15 @@ def test_labels_of_absent_residues_raise_one_error_for_all_files(folder, table):
     rows = [f"1ubq,A,{n},1" for n in (1, 76, 77, 900)] + [f"1orc,B,{n},0" for n in (3, 4, 5, 6)] + ["5cq2,A,8,1"]
     data = FolderDataset(folder, table("file,chain,res_id,site", rows))
     with pytest.raises(LabelError) as error:
-        data.check("labels")
+        data.check("site")
     shown = "1ubq.bcif A:77, 1ubq.bcif A:900, 1orc.bcif B:3, 1orc.bcif B:4, 1orc.bcif B:5, …"
     assert str(error.value).startswith("6 labels ") and shown in str(error.value)
 
 
 def test_labels_per_protein_have_one_row(folder, table):
     rows = ["1ubq,2.5,-1", "1orc,,3", "5cq2.bcif,0.5,4"]
-    data = FolderDataset(folder, table("file,stability,charge", rows), task="both")
+    path = table("file,stability,charge", rows)
+    data = FolderDataset(folder, path, task="both", columns=["stability", "charge"])
     assert data.target("both") == Target("both", "graph", "regression", 2, ("stability", "charge"))
     known = {e.id: align(data.labels("both", e), data.read(e)) for e in data.examples("both")}
     np.testing.assert_array_equal(known["1ubq"], np.float32([[2.5, -1]]))
@@ -86,21 +87,21 @@ def test_labels_per_protein_have_one_row(folder, table):
 
 def test_chain_column_makes_one_example_per_chain(folder, table):
     data = FolderDataset(folder, table("file,chain,class", ["2d7t,H,heavy", "2d7t,L,light", "1ubq,,none"]))
-    assert [(e.id, e.chains) for e in data.examples("labels")] == [
+    assert [(e.id, e.chains) for e in data.examples("class")] == [
         ("2d7t_H", ("H",)),
         ("2d7t_L", ("L",)),
         ("1ubq", None),
     ]
-    assert data.target("labels").names == ("heavy", "light", "none")
-    light = data.examples("labels")[1]
+    assert data.target("class").names == ("heavy", "light", "none")
+    light = data.examples("class")[1]
     assert data.read(light).chain_names == ("L",)
-    assert align(data.labels("labels", light), data.read(light)).tolist() == [1]
+    assert align(data.labels("class", light), data.read(light)).tolist() == [1]
 
 
 def test_absent_chain_raises(folder, table):
     data = FolderDataset(folder, table("file,chain,class", ["1ubq,Q,a", "1orc,A,b"]))
     with pytest.raises(SelectionError, match="'Q'"):
-        data.check("labels")
+        data.check("class")
 
 
 @pytest.mark.parametrize(
@@ -119,32 +120,52 @@ def test_absent_chain_raises(folder, table):
 )
 def test_kind_is_inferred_from_the_values(folder, table, values, kind, expected, names):
     path = table("file,x", [f"{n},{v}" for n, v in zip(NAMES, values, strict=True)])
-    target = FolderDataset(folder, path, kind=kind).target("labels")
+    target = FolderDataset(folder, path, kind=kind).target("x")
     assert (target.kind, target.names) == (expected, names)
 
 
 def test_semicolon_tables_have_decimal_commas(folder, table):
     """Spreadsheets in most of Europe write such tables."""
-    data = FolderDataset(folder, table("file;tm;ph", ["1ubq;40,5;7", "1orc;-1,25e1;6,5"]))
-    assert data.target("labels").names == ("tm", "ph")
-    known = {e.id: align(data.labels("labels", e), data.read(e))[0].tolist() for e in data.examples("labels")}
+    path = table("file;tm;ph", ["1ubq;40,5;7", "1orc;-1,25e1;6,5"])
+    data = FolderDataset(folder, path, columns=["tm", "ph"])
+    assert data.target("tm+ph").names == ("tm", "ph")
+    known = {e.id: align(data.labels("tm+ph", e), data.read(e))[0].tolist() for e in data.examples("tm+ph")}
     assert known == {"1ubq": [40.5, 7.0], "1orc": [-12.5, 6.5]}
-    texts = FolderDataset(folder, table("file;x", ["1ubq;a, b", "1orc;c"])).target("labels")
+    texts = FolderDataset(folder, table("file;x", ["1ubq;a, b", "1orc;c"])).target("x")
     assert texts.names == ("a, b", "c")
 
 
 def test_columns_selects_labels(folder, table):
     path = table("file,name,ph,kd", ["1ubq,ubiquitin,7,1e-3", "1orc,cro,6,2e-3"])
-    assert FolderDataset(folder, path, columns=["kd"]).target("labels").names == ("kd",)
-    with pytest.raises(LabelError, match="--column"):
+    for chosen in ({"columns": ["kd"]}, {"columns": "kd"}, {"task": "kd"}):
+        data = FolderDataset(folder, path, **chosen)
+        assert data.tasks() == ["kd"] and data.target("kd").names == ("kd",)
+    with pytest.raises(LabelError, match="name, ph, kd.*--column"):
         FolderDataset(folder, path)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "error", "parts"),
+    [
+        ({"task": "siet"}, UnknownNameError, ["'siet'", "'site'", "site, ph"]),
+        ({"columns": ["siet"]}, UnknownNameError, ["'siet'", "'site'"]),
+        ({"columns": "p"}, UnknownNameError, ["'p'", "'ph'"]),
+        ({"task": "ph", "columns": ["site"]}, LabelError, ["'ph'", "site"]),
+        ({"columns": ["ph", "ph"]}, LabelError, ["ph, ph"]),
+    ],
+)
+def test_labels_are_never_used_under_the_name_of_another_column(folder, table, chosen, error, parts):
+    path = table("file,site,ph", ["1ubq,0,7", "1orc,1,6"])
+    with pytest.raises(error) as raised:
+        FolderDataset(folder, path, **chosen)
+    assert all(part in str(raised.value) for part in parts), str(raised.value)
 
 
 def test_split_column_assigns_splits(folder, table):
     rows = ["1ubq,1,train", "2d7t,2,val", "1orc,3,test", "5cq2,4,far"]
     data = FolderDataset(folder, table("file,x,split", rows))
-    assert data.splits("labels") == ["train", "val", "test", "far"]
-    assert [e.id for e in data.examples("labels", "far")] == ["5cq2"]
+    assert data.splits("x") == ["train", "val", "test", "far"]
+    assert [e.id for e in data.examples("x", "far")] == ["5cq2"]
 
 
 def test_random_split_keeps_files_and_clusters_together(folder, table):
@@ -152,7 +173,7 @@ def test_random_split_keeps_files_and_clusters_together(folder, table):
     path = table("file,chain,x,cluster", rows)
     for seed in range(10):
         data = FolderDataset(folder, path, seed=seed, fractions={"train": 0.5, "val": 0.25, "test": 0.25})
-        split = {e.id: e.split for e in data.examples("labels")}
+        split = {e.id: e.split for e in data.examples("x")}
         assert split["2d7t_H"] == split["2d7t_L"] == split["1ubq_A"]
         assert set(split.values()) == {"train", "val", "test"}
 
@@ -266,7 +287,7 @@ def test_files_with_equal_sequences_are_in_one_split(folder, table):
         assert len({e.split for e in data.examples("type") if "ubq" in e.id}) == 1
         assert len(data.notes) == 1 and data.notes[0].startswith("8 of 12 proteins")
         labeled = FolderDataset(folder, path, seed=seed)
-        assert len({e.split for e in labeled.examples("labels") if "ubq" in e.id}) == 1
+        assert len({e.split for e in labeled.examples("x") if "ubq" in e.id}) == 1
 
 
 def test_split_column_that_divides_a_sequence_is_noted(folder, table):

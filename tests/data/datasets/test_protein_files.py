@@ -32,7 +32,7 @@ def test_two_files_of_one_stem_require_whole_names(folder, table):
     with pytest.raises(LabelError, match="'1ubq'.*1ubq.bcif, 1ubq.cif"):
         FolderDataset(folder, table("file,x", ["1ubq,1"]))
     data = FolderDataset(folder, table("file,x", ["1ubq.cif,1", "1ubq.bcif,2"]))
-    assert {e.id for e in data.examples("labels")} == {"1ubq.bcif", "1ubq.cif"}
+    assert {e.id for e in data.examples("x")} == {"1ubq.bcif", "1ubq.cif"}
 
 
 @pytest.mark.parametrize("names", [("a", "b_long", "one"), ("two.fasta#a", "two.fasta#b_long", "one.fa")])
