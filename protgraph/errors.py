@@ -23,6 +23,7 @@ __all__ = [
     "NotInArchiveError",
     "OfflineError",
     "OptionError",
+    "OutputFileError",
     "PluginLoadError",
     "ProtgraphError",
     "SelectionError",
@@ -94,6 +95,10 @@ class PluginLoadError(ProtgraphError, ImportError):
 
 class OptionError(ProtgraphError, TypeError):
     """An option is unknown to a component or has an invalid value."""
+
+
+class OutputFileError(ProtgraphError, OSError):
+    """A file could not be written, e.g. because the disk is full; an earlier file of this name is unchanged."""
 
 
 class FieldError(ProtgraphError, ValueError):

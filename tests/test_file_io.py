@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import resource
 import stat
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
+from matplotlib.figure import Figure
+from safetensors.numpy import save_file
 
-from protgraph.file_io import atomic_write, file_sha256
+from protgraph.errors import OutputFileError
+from protgraph.file_io import atomic_write, file_sha256, write_text_file
 
 
 def test_file_appears_when_the_block_ends(tmp_path):
@@ -56,3 +66,86 @@ def test_checksum_equals_hashlib(tmp_path):
     assert file_sha256(tmp_path / "x") == hashlib.sha256(b"abc" * 100_000).hexdigest()
     with pytest.raises(FileNotFoundError):
         file_sha256(tmp_path / "missing")
+
+
+def _write_numpy(path):
+    np.save(path, np.zeros(10_000))
+
+
+def _write_numpy_file(path):
+    with path.open("wb") as file:
+        np.savez(file, x=np.zeros(10_000))
+
+
+def _write_text(path):
+    path.write_text("x" * 80_000)
+
+
+def _write_safetensors(path):
+    save_file({"x": np.zeros(10_000)}, path)
+
+
+def _write_torch(path):
+    with path.open("wb") as file:
+        torch.save({"x": torch.zeros(20_000)}, file)
+
+
+def _write_parquet(path):
+    pq.write_table(pa.table({"x": np.random.default_rng(0).random(10_000)}), path)
+
+
+def _write_png(path):
+    figure = Figure(dpi=200)
+    figure.subplots().imshow(np.random.default_rng(0).random((300, 300)))
+    figure.savefig(path, format="png")
+
+
+@pytest.fixture
+def file_size_limit():
+    """Limit the size of files to 20 kB, as ``ulimit -f``; a full disk fails at the same calls."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize(
+    "write", [_write_text, _write_numpy_file, _write_safetensors, _write_torch, _write_parquet, _write_png]
+)
+def test_failed_write_is_a_typed_error_with_the_final_name(write, tmp_path, file_size_limit):
+    path = tmp_path / "x.out"
+    path.write_text("old")
+    with pytest.raises(OutputFileError, match=str(path)) as caught, atomic_write(path) as temporary:
+        write(temporary)
+    assert caught.value.filename == str(path) and caught.value.errno == errno.EFBIG
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["x.out"]
+
+
+def test_failed_write_in_a_folder_names_the_folder(tmp_path, file_size_limit):
+    with pytest.raises(OutputFileError) as caught, atomic_write(tmp_path / "store", folder=True) as temporary:
+        _write_numpy(temporary / "x.npy")  # numpy's error has no number
+    assert caught.value.filename == str(tmp_path / "store") and not os.listdir(tmp_path)
+
+
+def test_errors_of_other_files_keep_their_type(tmp_path):
+    for error in (FileNotFoundError(errno.ENOENT, "no", "in.pdb"), OSError(errno.ENOSPC, "full", "/other/file")):
+        with pytest.raises(OSError) as caught, atomic_write(tmp_path / "x"):
+            raise error
+        assert caught.value is error
+
+
+def test_place_that_cannot_be_written_is_a_typed_error(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "x", tmp_path, Path(os.devnull), tmp_path / ("x" * 300)):
+        with pytest.raises(OutputFileError) as caught, atomic_write(path):
+            pass
+        assert caught.value.filename == str(path)
+
+
+def test_link_stays_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "data").mkdir()
+    target, link = tmp_path / "data" / "x", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_text_file(link, "new")
+    assert link.is_symlink() and target.read_text() == "new"

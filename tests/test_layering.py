@@ -18,10 +18,10 @@ CORE = ROOT / "protgraph"
 #: Level of each package and top-level module; a package imports only from lower levels.
 LEVEL = {
     "errors": 0,
-    "file_io": 0,
     "process_memory": 0,
     "wording": 0,
     "failure": 1,
+    "file_io": 1,
     "validation": 1,
     "registry": 2,
     "structure": 3,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from protgraph.file_io import atomic_write
 from protgraph.structure import ALPHABET
 
 __all__ = ["confusion_table", "plot_confusion"]
@@ -45,8 +46,8 @@ def plot_confusion(counts: np.ndarray, path: Path, *, title: str) -> Path:
     axes.set_ylabel("native")
     axes.set_title(title, loc="left", fontsize=10)
     figure.colorbar(image, label="log₂ odds", shrink=0.8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=_DPI)
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary, dpi=_DPI, format=path.suffix.removeprefix("."))
     return path
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.summary_table import Summary, summarize
+from protgraph.file_io import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -198,6 +199,6 @@ def _note(figure: Figure, text: str) -> None:
 
 
 def _save(figure: Figure, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=_DPI)
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary, dpi=_DPI, format=path.suffix.removeprefix("."))
     return path

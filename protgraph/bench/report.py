@@ -17,6 +17,7 @@ from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.summary_table import Summary, compare_with_baselines, csv_table, markdown_table, summarize
+from protgraph.file_io import write_text_file
 from protgraph.wording import count_noun
 
 __all__ = ["FAILURES", "write_report"]
@@ -46,13 +47,12 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     from protgraph.featurize import write_failures  # it loads torch
 
     folder = spec.folder
-    folder.mkdir(parents=True, exist_ok=True)
     summaries = summarize(rows)
     table = markdown_table(summaries, spec.baselines)
-    (folder / "table.md").write_text(table + "\n", encoding="utf-8")
-    (folder / "table.csv").write_text(csv_table(summaries, spec.baselines), encoding="utf-8")
+    write_text_file(folder / "table.md", table + "\n")
+    write_text_file(folder / "table.csv", csv_table(summaries, spec.baselines))
     versions = environment()
-    (folder / "environment.json").write_text(json.dumps(versions, indent=2) + "\n", encoding="utf-8")
+    write_text_file(folder / "environment.json", json.dumps(versions, indent=2) + "\n")
     figures: dict[str, list[Path]] = {}
     for task in spec.tasks:
         task_rows = [row for row in rows if row.task == task]
@@ -64,7 +64,7 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     write_failures(folder / FAILURES, dict.fromkeys(failure for row in rows for failure in row.failures))
     page = _page(spec, rows, summaries, table, figures, versions)
     path = folder / "report.md"
-    path.write_text(page, encoding="utf-8")
+    write_text_file(path, page)
     return path
 
 

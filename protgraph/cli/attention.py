@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.output_path import Overwrite, check_output_folder
 from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def attention_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")],
     separation: Annotated[int, typer.Option(help="Minimum separation of contacts within a chain, residues.")] = 6,
     seed: Annotated[int, typer.Option(help="Seed of the random weights of an untrained model.")] = 0,
+    overwrite: Overwrite = False,
     *,
     read: ReadOptions,
 ) -> None:
@@ -49,6 +51,7 @@ def attention_command(
     from protgraph.model import build_model
     from protgraph.view.attention_report import write_attention
 
+    check_output_folder(out, inputs=[model, file], overwrite=overwrite)
     trained = find_checkpoint(model)
     if trained is None:
         built, name = build_model(model, registry.tasks.get("secondary_structure").target, seed=seed), model

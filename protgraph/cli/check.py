@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ def check_command(
         str, typer.Option(help="float64 (errors up to 1e-10) or float32 (errors up to each component's tolerance).")
     ] = "float64",
     table: Annotated[
-        Path | None, typer.Option(help="Write the equivariance errors by type and device to this Markdown file.")
+        Path | None, typer.Option(help="Write the equivariance errors by type and device to this Markdown file (.md).")
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Check that components do what they declare: fields, symmetry, batching, gradients, state, devices.
 
@@ -50,19 +52,22 @@ def check_command(
     from protgraph.testing import release_modules
     from protgraph.testing.equivariance_table import measure_equivariance
 
+    if table is not None:
+        check_output(table, option="--table", overwrite=overwrite, suffixes=[".md"])
     mmap_large_blocks()
     components = deque(_select(names or [], everything, kind))
     _require_device(device)
     total, rows, statuses = len(components), [], []
-    while components:
-        component = components.popleft()  # its inputs and modules are freed with it
-        statuses.append(_check(component, device, dtype, verbose=total <= 4))
+    with set_aside_if_failed(*([table] if table else [])):
+        while components:
+            component = components.popleft()  # its inputs and modules are freed with it
+            statuses.append(_check(component, device, dtype, verbose=total <= 4))
+            if table is not None:
+                rows.append(measure_equivariance(component))
+            release_component_dictionary()
+            release_modules()
         if table is not None:
-            rows.append(measure_equivariance(component))
-        release_component_dictionary()
-        release_modules()
-    if table is not None:
-        _write_table(rows, table)
+            _write_table(rows, table)
     _summarize(statuses)
     if "failed" in statuses:
         raise typer.Exit(1)
@@ -146,9 +151,9 @@ def _summarize(statuses: Sequence[str]) -> None:
 def _write_table(rows: Sequence[object], path: Path) -> None:
     import sys
 
+    from protgraph.file_io import write_text_file
     from protgraph.testing.equivariance_table import equivariance_markdown
 
     command = " ".join(["protgraph", *sys.argv[1:]])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(equivariance_markdown(rows, command=command), encoding="utf-8")
+    write_text_file(path, equivariance_markdown(rows, command=command))
     typer.echo(f"wrote {path}")

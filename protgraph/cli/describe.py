@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+
 if TYPE_CHECKING:
     from protgraph.model import ComponentSummary
 
@@ -19,7 +21,8 @@ _NARROW = 100
 def describe_command(
     model: Annotated[str, typer.Argument(help="Model name ('gat', 'gat.v1') or checkpoint file.")],
     task: Annotated[str, typer.Option(help="Task whose target selects the head.")] = "secondary_structure",
-    draw: Annotated[Path | None, typer.Option(help="Image file for a diagram of the model (PNG, SVG, PDF).")] = None,
+    draw: Annotated[Path | None, typer.Option(help="Image file for a diagram, .png, .svg or .pdf.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Print the components of a model with the fields that they read and write, shapes, and parameters.
 
@@ -34,13 +37,17 @@ def describe_command(
     from protgraph.cli.model_argument import find_checkpoint
     from protgraph.model import build_model, draw_model, summarize_model
 
-    trained = find_checkpoint(model)
-    built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
-    _print(built.spec.name, summarize_model(built), built.num_parameters)
-    for text in built.spec.dead_layers():
-        typer.echo(f"note: no component reads the fields of {text}")
     if draw is not None:
-        typer.echo(f"diagram: {draw_model(built.spec, draw)}")
+        suffixes = [".png", ".svg", ".pdf"]
+        check_output(draw, option="--draw", inputs=[model], overwrite=overwrite, suffixes=suffixes)
+    with set_aside_if_failed(*([draw] if draw else [])):
+        trained = find_checkpoint(model)
+        built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
+        _print(built.spec.name, summarize_model(built), built.num_parameters)
+        for text in built.spec.dead_layers():
+            typer.echo(f"note: no component reads the fields of {text}")
+        if draw is not None:
+            typer.echo(f"diagram: {draw_model(built.spec, draw)}")
 
 
 def _print(name: str, rows: list[ComponentSummary], total: int) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from protgraph.model import ProteinModel
     from protgraph.structure import ReadOptions, Residues
 
-__all__ = ["ProteinReader", "design_command", "load_model", "names", "writable"]
+__all__ = ["ProteinReader", "design_command", "load_model", "names", "protein_files"]
 
 Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
 Model = Annotated[str, typer.Option(help="A model with published weights, or a checkpoint of 'protgraph train'.")]
@@ -65,6 +66,7 @@ def design_command(
         float, typer.Option(help="Gaussian coordinate noise (standard deviation, Å), resampled for each sequence.")
     ] = 0.0,
     device: Device = "auto",
+    overwrite: Overwrite = False,
     *,
     read: ReadOptions,
 ) -> None:
@@ -81,14 +83,16 @@ def design_command(
       protgraph design dimer.pdb --chains A --fixed A:10-20 --omit C -o d.fasta
       protgraph design trimer.pdb --tied A,B,C --save designs.npz -o designs.fasta
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from protgraph.design import DesignSpec, design_records, write_design_fasta, write_designs
+    from protgraph.design import DesignSpec, write_design_fasta, write_designs
     from protgraph.design import design_sequences as run
 
-    writable(out)
-    writable(save, ".npz")
+    sources = protein_files(files)
+    tables = [pssm, pssm_log_odds, *omit.split(","), *bias.split(",")]
+    inputs = [*files, *sources, model, weights, *tables]
+    out = check_output(out, inputs=inputs, overwrite=overwrite)
+    if save is not None:
+        inputs.append(out)
+        save = check_output(save, option="--save", inputs=inputs, overwrite=overwrite, suffixes=[".npz"])
     spec = DesignSpec(
         chains=names(chains),
         fixed=fixed,
@@ -101,29 +105,44 @@ def design_command(
         tied=tuple(tied or ()),
     )
     options = {"copies": n, "temperature": _temperatures(temperature), "seed": seed, "noise": noise}
-    network = load_model(model, weights, device)
-    proteins, refused = ProteinReader(files, network, read), []
-    saved: list[Design] = []
-    designs = run(
-        network, proteins.residues, spec, **options, details=save is not None, sidechains=side_chains, refused=refused
-    )
+    with set_aside_if_failed(out, *([save] if save else [])):
+        network = load_model(model, weights, device)
+        proteins, refused = ProteinReader(sources, network, read), []
+        designs = run(
+            network,
+            proteins.residues,
+            spec,
+            **options,
+            details=save is not None,
+            sidechains=side_chains,
+            refused=refused,
+        )
+        saved: list[Design] = []
+        records = _records(designs, len(proteins.residues), saved if save else None, model=model, seed=seed)
+        count = write_design_fasta(out, records)
+        if count:
+            designed = len(proteins.residues) - len(refused)
+            typer.echo(f"{_counted(count - designed, 'sequence')} for {_counted(designed, 'protein')} → {out}")
+        if saved and save is not None:
+            typer.echo(f"arrays → {write_designs(save, saved)}")
+        proteins.finish(out, refused)
+
+
+def _records(
+    designs: Iterator[Design], total: int, saved: list[Design] | None, *, model: str, seed: int
+) -> Iterator[tuple[str, str]]:
+    """Yield the FASTA records of designs with a progress bar; append the designs to ``saved``."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from protgraph.design import design_records
 
     console = Console(stderr=True)
-
-    def fasta_records() -> Iterator[tuple[str, str]]:
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-            for design in progress.track(designs, total=len(proteins.residues), description="proteins"):
-                if save is not None:
-                    saved.append(design)
-                yield from design_records(design, model=model, seed=seed)
-
-    count = write_design_fasta(out, fasta_records())
-    if count:
-        designed = len(proteins.residues) - len(refused)
-        typer.echo(f"{_counted(count - designed, 'sequence')} for {_counted(designed, 'protein')} → {out}")
-    if saved and save is not None:
-        typer.echo(f"arrays → {write_designs(save, saved)}")
-    proteins.finish(out, refused)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        for design in progress.track(designs, total=total, description="proteins"):
+            if saved is not None:
+                saved.append(design)
+            yield from design_records(design, model=model, seed=seed)
 
 
 def _counted(n: int, what: str) -> str:
@@ -144,20 +163,17 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
-def writable(path: Path | None, *suffixes: str) -> None:
-    """Check that an output path is not a folder and has one of the suffixes.
+def protein_files(files: Sequence[Path]) -> list[str]:
+    """Return the structure files, archive entries and graph stores of sources; FASTA files in folders are skipped."""
+    from protgraph.featurize import expand_sources
+    from protgraph.structure.io import FASTA_SUFFIXES
 
-    Raises
-    ------
-    OptionError
-        The path is a folder or has another suffix.
-    """
-    from protgraph.errors import OptionError
-
-    if path is not None and suffixes and path.suffix not in suffixes:
-        raise OptionError(f"invalid output file: {path}. Use a name that ends in {' or '.join(suffixes)}.")
-    if path is not None and path.is_dir():
-        raise OptionError(f"invalid output file: {path} is a folder. Use the path of a file.")
+    named = list(map(str, files))
+    return [
+        source
+        for source in expand_sources(files)
+        if source in named or not source.removesuffix(".gz").endswith(FASTA_SUFFIXES)
+    ]
 
 
 def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
@@ -226,25 +242,18 @@ class ProteinReader:
 
     Parameters
     ----------
-    files : sequence of Path
-        Structure files, folders (FASTA files in them are skipped), archive entries and graph stores.
+    sources : sequence of str
+        Structure files, archive entries and graph stores; see :func:`protein_files`.
     model : ProteinModel
     read : ReadOptions
     """
 
-    def __init__(self, files: Sequence[Path], model: ProteinModel, read: ReadOptions) -> None:
+    def __init__(self, sources: Sequence[str], model: ProteinModel, read: ReadOptions) -> None:
         from dataclasses import replace
 
-        from protgraph.featurize import ModelInputs, expand_sources, iter_graphs, successes
-        from protgraph.structure.io import FASTA_SUFFIXES
+        from protgraph.featurize import ModelInputs, iter_graphs, successes
 
         self.failures: list[Failure] = []
-        named = list(map(str, files))
-        sources = [
-            source
-            for source in expand_sources(files)
-            if source in named or not source.removesuffix(".gz").endswith(FASTA_SUFFIXES)
-        ]
         results = list(successes(iter_graphs(sources, model.plan, read=read, step=ModelInputs()), self.failures))
         names = [p.residues.name for p in results]
         self.residues: list[Residues] = [

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from protgraph.cli.output_path import FAILURES_SUFFIX
+
 if TYPE_CHECKING:
     from protgraph.featurize import Failure
 
@@ -27,7 +29,7 @@ def report_failures(failures: Sequence[Failure], out: Path, *, any_succeeded: bo
     """
     from protgraph.featurize import write_failures
 
-    path = write_failures(out.parent / f"{out.name}.failures.csv", failures)
+    path = write_failures(out.parent / f"{out.name}{FAILURES_SUFFIX}", failures)
     if path is None:
         return
     from rich.console import Console

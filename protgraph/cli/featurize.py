@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.output_path import check_output
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
@@ -95,6 +96,9 @@ def featurize_command(
     plan = FeaturePlan(features, node_type=chosen)
     read = replace(read, ligands=ligands, nucleic=nucleic).with_ligands(plan.needs_ligands)
     processes = jobs or max(1, min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS))
+    if manifest is not None:
+        inputs, suffixes = [*files, *sources], [".tsv", ".csv", ".json"]
+        check_output(manifest, option="--manifest", inputs=inputs, overwrite=overwrite, suffixes=suffixes)
     manifest = manifest or out.parent / f"{out.name}.manifest.tsv"
     _featurize(sources, plan, read, out, manifest, jobs=processes, overwrite=overwrite)
 

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+
 __all__ = ["generate_command"]
 
 
@@ -28,6 +30,7 @@ def generate_command(
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
     cache: Annotated[bool, typer.Option(help="Use a key–value cache.")] = True,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
+    overwrite: Overwrite = False,
 ) -> None:
     """Sample sequences from a model trained on the task 'next_residue', and write them as FASTA.
 
@@ -45,23 +48,25 @@ def generate_command(
     from protgraph.train import load_checkpoint
     from protgraph.train.generate import generate, write_generated
 
-    loaded = load_checkpoint(checkpoint)
+    out = check_output(out, inputs=[checkpoint], overwrite=overwrite)
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    start = time.perf_counter()
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        shown = progress.add_task("residues", total=length)
-        sequences = generate(
-            loaded,
-            n=n,
-            length=length,
-            prompt=prompt,
-            cache=cache,
-            device=device,
-            on_residue=lambda done: progress.update(shown, completed=done),
-            **options,
-        )
-    seconds = time.perf_counter() - start
-    write_generated(out, sequences, name=loaded.model.spec.name, settings=options)
+    with set_aside_if_failed(out):
+        loaded = load_checkpoint(checkpoint)
+        start = time.perf_counter()
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            shown = progress.add_task("residues", total=length)
+            sequences = generate(
+                loaded,
+                n=n,
+                length=length,
+                prompt=prompt,
+                cache=cache,
+                device=device,
+                on_residue=lambda done: progress.update(shown, completed=done),
+                **options,
+            )
+        seconds = time.perf_counter() - start
+        write_generated(out, sequences, name=loaded.model.spec.name, settings=options)
     perplexity = sum(s.perplexity for s in sequences) / n
     rate = n * (length - len(prompt)) / seconds
     typer.echo(f"{n} sequences of {length} residues, mean perplexity {perplexity:.2f}, {rate:.0f} residues/s → {out}")

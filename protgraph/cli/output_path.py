@@ -1,29 +1,159 @@
-"""Check of an output path before the work starts."""
+"""Checks of output paths before the work starts, and the earlier result of a run that fails."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
-from protgraph.errors import OptionError
+import typer
 
-__all__ = ["check_output"]
+from protgraph.errors import OptionError, OutputFileError
+
+__all__ = ["FAILURES_SUFFIX", "Overwrite", "check_output", "check_output_folder", "set_aside_if_failed"]
+
+#: Option of every command that writes a file.
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output files.")]
+
+#: Appended to the name of the output: the table of files that failed.
+FAILURES_SUFFIX = ".failures.csv"
+
+_LONGEST_NAME = 240  # bytes; file systems allow 255, of which a temporary file needs 15
 
 
-def check_output(path: Path) -> Path:
+def check_output(
+    path: Path,
+    *,
+    option: str = "--out",
+    inputs: Iterable[str | Path | None] = (),
+    overwrite: bool = False,
+    suffixes: Sequence[str] = (),
+) -> Path:
     """Return the path of an output file, after creating its folder.
+
+    ``PATH.failures.csv``, which commands write beside their output, is not one of the inputs either.
+
+    Parameters
+    ----------
+    path : Path
+    option : str
+        Option of the path, for errors.
+    inputs : iterable of str or Path, optional
+        Files, graph stores and other sources that the command reads. None and names that are not paths are skipped.
+    overwrite : bool
+        Allow an existing file.
+    suffixes : sequence of str
+        Allowed ends of the name; empty allows all.
 
     Raises
     ------
     OptionError
-        The path is a folder, or its folder cannot be created or is not writable.
+        The path has another suffix, is a folder, is one of the inputs (also by a link) or in a graph store, is not a
+        regular file, exists without ``overwrite``, or its folder cannot be created or is not writable.
     """
-    if path.is_dir():
-        raise OptionError(f"--out {str(path)!r} is a folder. Give a file name.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise OptionError(f"--out {str(path)!r}: the folder cannot be created: {e.strerror}") from e
-    if not os.access(path.parent, os.W_OK):
-        raise OptionError(f"--out {str(path)!r}: the folder is not writable")
+    what = f"{option} {str(path)!r}"
+    if os.path.isdir(path):
+        raise OptionError(f"{what} is a folder. Give a file name.")
+    if suffixes and not any(path.name.endswith(suffix) and path.name != suffix for suffix in suffixes):
+        raise OptionError(f"{what} has the suffix {path.suffix!r}. Allowed: {', '.join(suffixes)}.")
+    if len(os.fsencode(path.name)) > _LONGEST_NAME:
+        raise OptionError(f"{what}: the name is too long. Allowed: {_LONGEST_NAME} bytes.")
+    given = [os.fspath(name) for name in inputs if name]
+    _check_differs(path, given, what)
+    failures = path.with_name(path.name + FAILURES_SUFFIX)
+    _check_differs(failures, given, f"{what}: the table of failures {str(failures)!r}")
+    _check_no_store(path, what)
+    if path.exists() and not path.is_file():
+        raise OptionError(f"{what} is not a regular file. Give another name.")
+    if path.exists() and not overwrite:
+        raise OptionError(f"{what} exists. Add --overwrite to replace it, or give another name.")
+    _check_writable(path.parent, what)
     return path
+
+
+def check_output_folder(
+    path: Path, *, option: str = "--out", inputs: Iterable[str | Path | None] = (), overwrite: bool = False
+) -> Path:
+    """Return the path of a folder for output files, after creating it.
+
+    Parameters
+    ----------
+    path, option, inputs
+        See :func:`check_output`. Inputs may be in the folder, but they are not the folder itself.
+    overwrite : bool
+        Allow a folder with files; those with the names of the new files are replaced.
+
+    Raises
+    ------
+    OptionError
+        The path is a file, an input or in a graph store, has files without ``overwrite``, or is not writable.
+    """
+    what = f"{option} {str(path)!r}"
+    if path.exists() and not path.is_dir():
+        raise OptionError(f"{what} is a file. Give a folder.")
+    _check_differs(path, [os.fspath(name) for name in inputs if name], what)
+    _check_no_store(path, what)
+    _check_writable(path, what)
+    if not overwrite and any(path.iterdir()):
+        raise OptionError(f"{what} is a folder with files. Add --overwrite to replace them, or give another name.")
+    return path
+
+
+@contextmanager
+def set_aside_if_failed(*paths: Path) -> Iterator[None]:
+    """Rename earlier results to ``NAME.old`` if the block fails, so that they are not taken for new ones.
+
+    A file that the block replaced is a new result and stays; an :class:`OutputFileError` leaves the earlier files as
+    they are. Worker processes of a distributed run rename nothing.
+
+    Parameters
+    ----------
+    *paths : Path
+        Output files of the command.
+    """
+    before = {path: path.stat() for path in paths if path.is_file()}
+    try:
+        yield
+    except OutputFileError:
+        raise
+    except BaseException as e:
+        if getattr(e, "exit_code", getattr(e, "code", 1)) == 0 or os.environ.get("LOCAL_RANK", "0") != "0":
+            raise
+        for path, stat in before.items():
+            if path.is_file() and os.path.samestat(path.stat(), stat):
+                old = path.with_name(f"{path.name}.old")
+                os.replace(path, old)
+                typer.echo(f"earlier result renamed: {path} → {old}", err=True)
+        raise
+
+
+def _check_differs(path: Path, inputs: Iterable[str], what: str) -> None:
+    """Raise if ``path`` is one of the inputs: files, "@list.txt", or FASTA records "x.fasta#name"."""
+    own = path.stat() if path.exists() else None
+    for name in inputs:
+        for source in {name, name.removeprefix("@"), name.rpartition("#")[0] or name}:
+            if own is None:
+                is_same = os.path.abspath(source) == os.path.abspath(path)
+            else:
+                is_same = os.path.exists(source) and os.path.samestat(os.stat(source), own)
+            if is_same:
+                raise OptionError(f"{what} is also an input. Give another name.")
+
+
+def _check_no_store(path: Path, what: str) -> None:
+    from protgraph.data.store import is_store
+
+    store = next((folder for folder in Path(os.path.realpath(path)).parents if is_store(folder)), None)
+    if store is not None:
+        raise OptionError(f"{what} is in the graph store {str(store)!r}. Give a path outside of it.")
+
+
+def _check_writable(folder: Path, what: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise OptionError(f"{what}: the folder cannot be created: {e.strerror}.") from e
+    if not os.access(folder, os.W_OK):
+        raise OptionError(f"{what}: the folder is not writable. Give a path in another folder.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 def predict_command(
     checkpoint: Checkpoint,
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, CSV.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv.")],
     device: Device = "auto",
+    overwrite: Overwrite = False,
     *,
     read: ReadOptions,
 ) -> None:
@@ -44,19 +46,20 @@ def predict_command(
       protgraph predict gat.safetensors structures/ --chain A -o out.csv
     """
     from protgraph.cli.failures import report_failures
-    from protgraph.cli.output_path import check_output
     from protgraph.featurize import expand_sources
     from protgraph.train import predict as run
     from protgraph.wording import count_noun
 
-    sources, out = expand_sources(files), check_output(out)
-    result = run(checkpoint, sources, read=read, device=device)
-    for note in result.notes:
-        typer.echo(note, err=True)
-    if result.rows:
-        result.write_csv(out)
-        typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
-    report_failures(result.failures, out, any_succeeded=bool(result.rows))
+    sources = expand_sources(files)
+    out = check_output(out, inputs=[checkpoint, *files, *sources], overwrite=overwrite, suffixes=[".csv"])
+    with set_aside_if_failed(out):
+        result = run(checkpoint, sources, read=read, device=device)
+        for note in result.notes:
+            typer.echo(note, err=True)
+        if result.rows:
+            result.write_csv(out)
+            typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
+        report_failures(result.failures, out, any_succeeded=bool(result.rows))
 
 
 def _files_read(result: Predictions, sources: list[str]) -> str:
@@ -78,6 +81,7 @@ def embed_command(
     files: Files,
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .npz or .parquet.")],
     device: Device = "auto",
+    overwrite: Overwrite = False,
     *,
     read: ReadOptions,
 ) -> None:
@@ -92,21 +96,22 @@ def embed_command(
       protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
     """
     from protgraph.cli.failures import report_failures
-    from protgraph.cli.output_path import check_output
-    from protgraph.errors import OptionError
     from protgraph.featurize import expand_sources
     from protgraph.train import embed as run
+    from protgraph.train.embed import embedding_files
     from protgraph.wording import count_noun
 
-    if out.suffix not in (".npz", ".parquet"):
-        raise OptionError(f"--out {str(out)!r}: allowed suffixes are .npz and .parquet")
-    sources, out = expand_sources(files), check_output(out)
-    result = run(checkpoint, sources, read=read, device=device)
-    for note in result.notes:
-        typer.echo(note, err=True)
-    if result.files:
-        written = ", ".join(map(str, result.write(out)))
-        residues, width = result.node.shape
-        counts = f"{count_noun(residues, 'residue')} of {count_noun(len(result.files), 'protein')}"
-        typer.echo(f"{counts}, {width} wide → {written}")
-    report_failures(result.failures, out, any_succeeded=bool(result.files))
+    sources = expand_sources(files)
+    inputs = [checkpoint, *files, *sources]
+    out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".npz", ".parquet"])
+    outputs = [check_output(path, inputs=inputs, overwrite=overwrite) for path in embedding_files(out)]
+    with set_aside_if_failed(*outputs):
+        result = run(checkpoint, sources, read=read, device=device)
+        for note in result.notes:
+            typer.echo(note, err=True)
+        if result.files:
+            written = ", ".join(map(str, result.write(out)))
+            residues, width = result.node.shape
+            counts = f"{count_noun(residues, 'residue')} of {count_noun(len(result.files), 'protein')}"
+            typer.echo(f"{counts}, {width} wide → {written}")
+        report_failures(result.failures, out, any_succeeded=bool(result.files))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.design import Device, Files, Model, ProteinReader, Weights, load_model, names, writable
+from protgraph.cli.design import Device, Files, Model, ProteinReader, Weights, load_model, names, protein_files
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.file_io import atomic_write
 
@@ -38,6 +39,7 @@ def score_command(
     seed: Annotated[int, typer.Option(help="Seed of the decoding orders and the noise.")] = 0,
     noise: Annotated[float, typer.Option(help="Gaussian coordinate noise (standard deviation, Å).")] = 0.0,
     device: Device = "auto",
+    overwrite: Overwrite = False,
     *,
     read: ReadOptions,
 ) -> None:
@@ -63,32 +65,39 @@ def score_command(
       protgraph score 1ubq.cif --mode conditional --orders 4 -o scores.npz
       protgraph score dimer.cif --chains A --sequences dimer.fasta -o scores.csv
     """
-    from protgraph.design import read_design_sequences, sequences_by_protein, write_scores
+    from protgraph.design import read_design_sequences, sequences_by_protein
     from protgraph.design import score_sequences as run
 
-    writable(out, ".csv", ".npz")
-    records = read_design_sequences(sequences) if sequences else ()
-    network = load_model(model, weights, device)
-    proteins, refused = ProteinReader(files, network, read), []
-    given = sequences_by_protein(records, [r.name for r in proteins.residues])
-    how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise, "sequences": given}
-    scores = _print_scores(run(network, proteins.residues, **how, refused=refused))
-    if out.suffix == ".csv":
-        count = _write_csv(out, scores)
-    else:
-        collected = list(scores)
-        count = sum(len(s.residues) for s in collected)
-        if collected:
-            write_scores(out, collected)
-    if count:
-        typer.echo(f"{count} residues → {out}")
-    proteins.finish(out, refused)
+    sources = protein_files(files)
+    inputs = [*files, *sources, model, weights, sequences]
+    out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".csv", ".npz"])
+    with set_aside_if_failed(out):
+        records = read_design_sequences(sequences) if sequences else ()
+        network = load_model(model, weights, device)
+        proteins, refused = ProteinReader(sources, network, read), []
+        given = sequences_by_protein(records, [r.name for r in proteins.residues])
+        how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise}
+        scores = _print_scores(run(network, proteins.residues, **how, sequences=given, refused=refused))
+        count = _write_csv(out, scores) if out.suffix == ".csv" else _write_npz(out, scores)
+        if count:
+            typer.echo(f"{count} residues → {out}")
+        proteins.finish(out, refused)
 
 
 def _print_scores(scores: Iterable[Scores]) -> Iterator[Scores]:
     for s in scores:
         typer.echo(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
         yield s
+
+
+def _write_npz(path: Path, scores: Iterable[Scores]) -> int:
+    """Write the arrays of all sequences, and return the number of residues."""
+    from protgraph.design import write_scores
+
+    collected = list(scores)
+    if collected:
+        write_scores(path, collected)
+    return sum(len(s.residues) for s in collected)
 
 
 def _write_csv(path: Path, scores: Iterable[Scores]) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
@@ -73,6 +75,7 @@ def train_command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run with the same arguments, if there is one.")
     ] = False,
+    overwrite: Overwrite = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print a line per epoch.")] = False,
     *,
     read: ReadOptions,
@@ -104,7 +107,6 @@ def train_command(
       protgraph train gat --data graphs --task site --callback my_module:MyCallback
     """
     from protgraph.cli.failures import report_failures
-    from protgraph.cli.output_path import check_output
     from protgraph.train import FitConfig, fit
     from protgraph.train.callbacks import callback_by_name
     from protgraph.train.session import is_first_process
@@ -121,35 +123,39 @@ def train_command(
         max_time=max_time,
         precision=precision,
     )
+    check = partial(check_output, inputs=[data, labels], overwrite=overwrite, suffixes=[".safetensors"])
+    if out is not None:
+        check(out)
     dataset = _dataset(data, labels, task, column, kind, seed, read)
     tasks = list(dataset.tasks())
     if task is None and len(tasks) > 1:
         raise OptionError(f"Dataset {data!r} has several tasks. Select one with --task: {', '.join(tasks)}.")
     task = task or tasks[0]
-    out = check_output(out or Path(f"{model}-{task}.safetensors"))
+    out = out or check(Path(f"{model}-{task}.safetensors"))
     run_dir = out.with_suffix(".run")
-    result = fit(
-        model,
-        dataset,
-        task,
-        config=config,
-        devices=devices,
-        strategy=strategy,
-        workers=workers,
-        run_dir=run_dir,
-        resume=resume,
-        callbacks=[callback_by_name(text) for text in callback or ()],
-        logger=_loggers(log or ["csv"], run_dir, out.stem, resume=resume),
-        on_epoch=None if quiet else _print_epoch,
-    )
-    if not is_first_process():
-        return
-    for note in result.notes:
-        typer.echo(note, err=True)
-    typer.echo(result.summary())
-    path = result.save(out)
-    typer.echo(f"checkpoint: {path}")
-    report_failures(result.failures, path, any_succeeded=True)
+    with set_aside_if_failed(out):
+        result = fit(
+            model,
+            dataset,
+            task,
+            config=config,
+            devices=devices,
+            strategy=strategy,
+            workers=workers,
+            run_dir=run_dir,
+            resume=resume,
+            callbacks=[callback_by_name(text) for text in callback or ()],
+            logger=_loggers(log or ["csv"], run_dir, out.stem, resume=resume),
+            on_epoch=None if quiet else _print_epoch,
+        )
+        if not is_first_process():
+            return
+        for note in result.notes:
+            typer.echo(note, err=True)
+        typer.echo(result.summary())
+        path = result.save(out)
+        typer.echo(f"checkpoint: {path}")
+        report_failures(result.failures, path, any_succeeded=True)
 
 
 def _loggers(kinds: list[str], folder: Path, run: str, *, resume: bool) -> list[Logger]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["view_command"]
 
+#: Format → suffix of the output file.
+_SUFFIX = {"html": ".html", "molviewspec": ".mvsj"}
+
 
 @reads_structures()
 def view_command(
     file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq, af:P69905.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .html or .mvsj.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .html, or .mvsj for molviewspec.")],
     edges: Annotated[
         str, typer.Option(help="Edge featurizers, comma-separated: 'contact,knn:k=8,of=cb,disulfide'.")
     ] = "",
@@ -38,6 +42,7 @@ def view_command(
         bool, typer.Option("--attention", help="Show the strongest attention weights of the trained model as edges.")
     ] = False,
     form: Annotated[str, typer.Option("--format", help="Output format: html, or molviewspec for Mol*.")] = "html",
+    overwrite: Overwrite = False,
     *,
     read: ReadOptions,
 ) -> None:
@@ -54,6 +59,30 @@ def view_command(
       protgraph view 1ubq.cif --checkpoint gat.safetensors -o predicted.html
       protgraph view 1ubq.cif --color b_factor --format molviewspec -o 1ubq.mvsj
     """
+    if form not in _SUFFIX:
+        raise OptionError(f"--format {form!r}. Allowed: {', '.join(_SUFFIX)}.")
+    if attention and checkpoint is None:
+        raise OptionError("--attention requires a trained model. Add --checkpoint FILE.")
+    if form == "molviewspec" and (read.assembly is not None or read.model_number != 1):
+        raise OptionError(
+            "--format molviewspec shows the file unmodified. Remove --assembly and --model-number, or use html."
+        )
+    out = check_output(out, inputs=[file, checkpoint], overwrite=overwrite, suffixes=[_SUFFIX[form]])
+    with set_aside_if_failed(out):
+        _write(file, out, form, checkpoint, color, edges, read, attention=attention)
+
+
+def _write(
+    file: str,
+    out: Path,
+    form: str,
+    checkpoint: Path | None,
+    color: str | None,
+    edges: str,
+    read: ReadOptions,
+    *,
+    attention: bool,
+) -> None:
     from protgraph.structure.io import open_source, read_residues
     from protgraph.train import load_checkpoint
     from protgraph.view.model_colors import attention_edges, prediction_colors
@@ -61,14 +90,6 @@ def view_command(
     from protgraph.view.page import write_page
     from protgraph.view.scene import Scene, is_color, make_scene
 
-    if form not in ("html", "molviewspec"):
-        raise OptionError(f"--format {form!r}. Allowed: html, molviewspec.")
-    if attention and checkpoint is None:
-        raise OptionError("--attention requires a trained model. Add --checkpoint FILE.")
-    if form == "molviewspec" and (read.assembly is not None or read.model_number != 1):
-        raise OptionError(
-            "--format molviewspec shows the file unmodified. Remove --assembly and --model-number, or use html."
-        )
     trained = None if checkpoint is None else load_checkpoint(checkpoint)
     content = open_source(file)
     protein = read_residues(content, read if trained is None else read.with_ligands(trained.model.plan.needs_ligands))

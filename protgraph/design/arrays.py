@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from protgraph.design.result import Design, Scores
+from protgraph.file_io import atomic_write
 
 __all__ = ["write_designs", "write_scores"]
 
@@ -63,11 +64,11 @@ def write_scores(path: str | Path, scores: Sequence[Scores]) -> Path:
 
 def _write(path: str | Path, arrays: dict[str, np.ndarray], residues: Sequence) -> Path:
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     names = {
         "ptr": np.cumsum([0, *map(len, residues)]),
         "proteins": np.array([r.name for r in residues]),
         "residues": np.concatenate([r.ids for r in residues]),
     }
-    np.savez_compressed(path, **arrays, **names)
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **arrays, **names)
     return path

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
+from protgraph.file_io import atomic_write
 from protgraph.model.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def draw_model(spec: ModelSpec, path: str | Path) -> Path:
         if fields:
             taken.append(_label(axes, (place[a], control, place[b]), "\n".join(fields), taken))
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary, format=path.suffix.removeprefix("."))
     return path
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +23,7 @@ from protgraph import __version__, registry
 from protgraph.data.graph import fields as table
 from protgraph.errors import CheckpointError, ProtgraphError
 from protgraph.featurize.steps import ModelInputs
+from protgraph.file_io import atomic_write
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
 from protgraph.train.checkpoint_header import FORMAT, FORMAT_VERSION, CheckpointHeader
@@ -110,17 +109,8 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
     weights = {name: value.detach().cpu().clone().contiguous() for name, value in model.state_dict().items()}
     content = json.loads(json.dumps(header.model_dump(exclude={"sha256"}), allow_nan=False))  # as it is read
     content["sha256"] = _checksum(content, weights)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".{path.name}-{secrets.token_hex(4)}"
-    try:
-        temporary.touch(exist_ok=False)
-        mode = temporary.stat().st_mode  # of the umask; safetensors makes files private
+    with atomic_write(path) as temporary:
         save_file(weights, temporary, metadata={KEY: json.dumps(content)})
-        temporary.chmod(mode)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
     return path
 
 

@@ -16,13 +16,14 @@ from protgraph.errors import OptionError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source
 from protgraph.featurize.result import count_notes
+from protgraph.file_io import atomic_write
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode
 from protgraph.train.predict import featurized_proteins
 
-__all__ = ["Embeddings", "embed"]
+__all__ = ["Embeddings", "embed", "embedding_files"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,23 +69,36 @@ class Embeddings:
         OptionError
             The path has another suffix.
         """
-        path = Path(path)
-        if path.suffix == ".npz":
+        files = embedding_files(path)
+        if len(files) == 1:
             text = {key: np.array(getattr(self, key), dtype=str) for key in ("files", "names", "chains", "residues")}
-            np.savez(path, ptr=self.ptr, node=self.node, protein=self.protein, **text)
-            return [path]
-        if path.suffix == ".parquet":
-            whole = path.with_suffix(".protein.parquet")
-            count = np.diff(self.ptr)
-            _write_parquet(path, self._repeated(count) | {"residue": self.residues.tolist()}, self.node)
-            _write_parquet(whole, self._repeated(np.ones_like(count)) | {"residues": count.tolist()}, self.protein)
-            return [path, whole]
-        raise OptionError(f"wrong suffix of embeddings: {str(path)!r}. Allowed: .npz, .parquet.")
+            with atomic_write(path) as temporary, temporary.open("wb") as file:
+                np.savez(file, ptr=self.ptr, node=self.node, protein=self.protein, **text)
+            return files
+        count = np.diff(self.ptr)
+        with atomic_write(files[0]) as residues, atomic_write(files[1]) as proteins:
+            _write_parquet(residues, self._repeated(count) | {"residue": self.residues.tolist()}, self.node)
+            _write_parquet(proteins, self._repeated(np.ones_like(count)) | {"residues": count.tolist()}, self.protein)
+        return files
 
     def _repeated(self, count: np.ndarray) -> dict[str, list[str]]:
         """Return file, name and chains of each protein, repeated ``count`` ``(P,)`` times."""
         columns = {"file": self.files, "protein": self.names, "chains": self.chains}
         return {key: np.repeat(np.array(value, dtype=str), count).tolist() for key, value in columns.items()}
+
+
+def embedding_files(path: str | Path) -> list[Path]:
+    """Return the files of :meth:`Embeddings.write`: ``path``, and for ``.parquet`` also that of the proteins.
+
+    Raises
+    ------
+    OptionError
+        The path has another suffix than .npz or .parquet.
+    """
+    path = Path(path)
+    if path.suffix not in (".npz", ".parquet"):
+        raise OptionError(f"wrong suffix of embeddings: {str(path)!r}. Allowed: .npz, .parquet.")
+    return [path] if path.suffix == ".npz" else [path, path.with_suffix(".protein.parquet")]
 
 
 def embed(

@@ -15,6 +15,7 @@ from torch_geometric.data import Batch
 
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionError
+from protgraph.file_io import atomic_write
 from protgraph.model.build import ProteinModel
 from protgraph.model.incremental import IncrementalState, first_nodes, incremental_step
 from protgraph.nn.sampling import check_sampling, sample_classes
@@ -135,9 +136,8 @@ def write_generated(
 ) -> Path:
     """Write sequences as FASTA with number, length, prompt, log-probability, perplexity and settings in the header."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     options = "".join(f" {key}={value}" for key, value in settings.items() if value is not None)
-    with path.open("w", encoding="utf-8") as file:
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for number, s in enumerate(samples, 1):
             figures = f"log_prob={s.log_prob:.6f} perplexity={s.perplexity:.6f}"
             file.write(f">{name}_{number} length={len(s.sequence)} prompt={s.prompt} {figures}{options}\n")

@@ -18,6 +18,7 @@ from protgraph.data.store.loader import pack
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source, iter_graphs
 from protgraph.featurize.result import GraphResult, count_notes, successes
+from protgraph.file_io import atomic_write
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
@@ -57,7 +58,7 @@ class Predictions:
 
     def write_csv(self, path: str | Path) -> None:
         """Write the table as CSV with 9 significant digits, which identify each float32."""
-        with open(path, "w", encoding="utf-8", newline="") as file:
+        with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(self.columns)
             for row in self.rows:

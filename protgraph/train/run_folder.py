@@ -16,6 +16,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from protgraph.errors import CheckpointError, OptionError
+from protgraph.file_io import write_text_file
 from protgraph.train.callbacks import BEST, STATE
 from protgraph.train.session import is_first_process
 from protgraph.train.state_file import check_state_file
@@ -82,7 +83,7 @@ class RunFolder:
                 return self.state
             if is_first_process():
                 self._remove_files()
-                (self.checkpoints / RECORD).write_text(json.dumps(identity), encoding="utf-8")
+                write_text_file(self.checkpoints / RECORD, json.dumps(identity))
         except Timeout as e:
             raise OptionError(
                 f"run_dir {str(self.path)!r} is used by another run. Use another folder, or wait until it has finished."

@@ -28,8 +28,8 @@ class StateFileIO(TorchCheckpointIO):
         self, checkpoint: dict[str, Any], path: str | Path, storage_options: object | None = None
     ) -> None:
         """Write a checkpoint with ``torch.save``; ``storage_options`` are not used."""
-        with atomic_write(path) as temporary:
-            torch.save(checkpoint, temporary)
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
+            torch.save(checkpoint, file)  # torch's own writer hides the reason of a failed write
 
     def load_checkpoint(self, path: str | Path, *args: Any, **options: Any) -> dict[str, Any]:
         """Read a checkpoint.

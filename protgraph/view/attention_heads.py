@@ -24,6 +24,7 @@ from scipy.stats import rankdata
 from torch import Tensor
 
 from protgraph.errors import OptionError
+from protgraph.file_io import atomic_write
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.structure import Residues
 from protgraph.structure.descriptors.representative_atoms import cb_or_ca
@@ -172,8 +173,7 @@ def report_heads(
 def write_heads(reports: Sequence[HeadReport], path: str | Path) -> Path:
     """Write reports as CSV, one row per head."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow([f.name for f in fields(HeadReport)])
         for report in reports:

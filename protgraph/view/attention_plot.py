@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from protgraph.file_io import atomic_write
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.structure import Residues
 from protgraph.view.attention_heads import HeadReport
@@ -155,8 +156,8 @@ def make_figure(width: float, height: float) -> Figure:
 def save(figure: Figure, path: str | Path) -> Path:
     """Write a figure, and create missing folders."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=_DPI)
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary, dpi=_DPI, format=path.suffix.removeprefix("."))
     return path
 
 

@@ -23,6 +23,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
 from protgraph.errors import OptionError
+from protgraph.file_io import write_text_file
 from protgraph.structure.io import FileContent
 from protgraph.view.scene import Color, EdgeSet, Scene
 
@@ -52,7 +53,6 @@ def write_molviewspec(scene: Scene, path: str | Path, *, source: FileContent) ->
     if source.stored.startswith(b"\x1f\x8b"):
         raise OptionError(f"{source.path} is gzipped, which Mol* cannot read. Run: gunzip {source.path}")
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     url = Path(os.path.relpath(source.path, path.parent)).as_posix()
     cartoon = _node("representation", {"type": "cartoon"}, _colors(scene))
     polymer = _node("component", {"selector": "polymer"}, [cartoon])
@@ -69,7 +69,7 @@ def write_molviewspec(scene: Scene, path: str | Path, *, source: FileContent) ->
             "timestamp": datetime.now(UTC).isoformat(),
         },
     }
-    path.write_text(json.dumps(state, indent=1), encoding="utf-8")
+    write_text_file(path, json.dumps(state, indent=1))
     return path
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from protgraph.errors import MissingExtraError
+from protgraph.file_io import write_text_file
 from protgraph.view.scene import EdgeSet, Scene
 
 __all__ = ["write_page"]
@@ -40,12 +41,11 @@ def write_page(scene: Scene, path: str | Path) -> Path:
         hoverlabel={"align": "left"},
     )
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     config = {"displaylogo": False, "showSendToCloud": False, "plotlyServerURL": "", "responsive": True}
     page = figure.to_html(
         include_plotlyjs=True, include_mathjax=False, full_html=True, config=config, default_height="92vh"
     )
-    path.write_text(page, encoding="utf-8")
+    write_text_file(path, page)
     return path
 
 

@@ -78,7 +78,8 @@ def test_figures_of_another_model_are_removed(run, ubiquitin, transformer_figure
     assert result.code == 0
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     (tmp_path / "notes.txt").write_text("mine")
-    result = run("attention", "gat", ubiquitin, "-o", tmp_path)
+    assert run("attention", "gat", ubiquitin, "-o", tmp_path).code == 2  # a folder with files
+    result = run("attention", "gat", ubiquitin, "-o", tmp_path, "--overwrite")
     assert result.code == 0
     layers = [f"layers_{i}_gat.png" for i in (2, 4, 6)]
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*layers, "heads.csv", "heads.png", "notes.txt"])

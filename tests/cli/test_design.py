@@ -82,7 +82,7 @@ def test_scoring_designs_of_a_chain_gives_the_scores_of_sampling(run, structures
         assert f"{header}: {re.search(r'score=([0-9.]+)', header)[1]}" in done.out  # decoding order of the first copy
     rows = list(csv.DictReader(out.open()))
     assert {row["chain"] for row in rows} == {"A"} and len(rows) == 2 * 89
-    wrong = run("score", file, "--sequences", designs, "-o", out)
+    wrong = run("score", file, "--sequences", designs, "--overwrite", "-o", out)
     assert wrong.code == 2 and all(data in wrong.err for data in ("89 residues", "1a19", "178", "A: 89, B: 89"))
 
 
@@ -122,7 +122,7 @@ def test_failures_are_listed_and_do_not_stop_the_others(run, file, tmp_path):
     assert run("design", file, broken, "-o", out).code == 1
     listed = tmp_path / "designs.fasta.failures.csv"
     assert "broken.pdb" in listed.read_text()
-    assert run("design", file, "-o", out).code == 0
+    assert run("design", file, "--overwrite", "-o", out).code == 0
     assert not listed.exists()  # written by the earlier run
 
 

@@ -77,7 +77,7 @@ def test_predict_lists_broken_files_and_continues(run, folder, checkpoint, tmp_p
     assert [f["error_type"] for f in failures] == ["EmptyStructureError", "StructureFileError"]
     assert "atom_site" in failures[0]["message"] and "missing.pdb" in failures[1]["message"]
     assert "46 rows of 1 of 3 files" in result.out
-    result = run("predict", checkpoint, files[1], "-o", out)
+    result = run("predict", checkpoint, files[1], "--overwrite", "-o", out)
     assert result.code == 0 and "46 rows of 1 file →" in result.out
     assert not (tmp_path / "predicted.csv.failures.csv").exists()  # of the run before
 
@@ -121,7 +121,7 @@ def test_columns_of_a_table_and_their_kind_are_options(run, folder, tmp_path):
     assert result.code == 2 and "--column" in result.err
     result = run("train", "majority", *args, "--column", "ph")
     assert result.code == 0 and "rmse" in result.out, result.err
-    result = run("train", "majority", *args, "--column", "group", "--kind", "classification")
+    result = run("train", "majority", *args, "--column", "group", "--kind", "classification", "--overwrite")
     assert result.code == 0 and "accuracy" in result.out, result.err
     result = run("train", "majority", "--data", "pdb_core", "--task", "interface", "--column", "ph")
     assert result.code == 2 and "--labels" in result.err
@@ -164,7 +164,7 @@ def test_training_lists_broken_files_and_continues(run, folder, tmp_path):
     assert "atom_site" in failures["broken"] and "protein" in failures["water"] and len(failures) == 2
     for name in ("broken.cif", "water.pdb"):
         (tmp_path / "mixed" / name).unlink()
-    assert run("train", "gcn", *args).code == 0 and not listed.exists()
+    assert run("train", "gcn", *args, "--overwrite").code == 0 and not listed.exists()
 
 
 def test_a_table_of_splits_assigns_the_files_of_a_folder(run, folder, tmp_path):
@@ -211,7 +211,10 @@ def test_labels_of_absent_residues_are_one_error_with_their_names(run, folder, t
         (["describe", "gta"], "gat"),
         (["describe", "gat.safetensors"], "'gat.safetensors'"),
         (["train", "gcn", "--data", "pdb_core", "--task", "interface", "-o", "."], "--out '.'"),
-        (["train", "gcn", "--data", "pdb_core", "--task", "interface", "-o", f"{__file__}/x"], "folder cannot be"),
+        (
+            ["train", "gcn", "--data", "pdb_core", "--task", "interface", "-o", f"{__file__}/x.safetensors"],
+            "folder cannot be",
+        ),
         (["predict", "nope.safetensors", __file__, "-o", "."], "--out '.'"),
         (["describe", "runs/gat"], "'runs/gat'"),
         (["describe", "gat", "--task", "nope"], "secondary_structure"),

@@ -45,16 +45,18 @@ def test_a_model_gives_colors_and_attention_edges(run, structures_dir, tmp_path,
     assert "46 attention" in result.out
     text = out.read_text()
     assert "p_even: 0." in text and '"legendgroup":"attention"' in text
-    result = run("view", structures_dir / "1crn.bcif", "--checkpoint", checkpoint, "--color", "p_odd", "-o", out)
+    args = ["--checkpoint", checkpoint, "--overwrite", "-o", out]
+    result = run("view", structures_dir / "1crn.bcif", *args, "--color", "p_odd")
     assert result.code == 0 and "p_odd" in result.out
-    result = run("view", structures_dir / "1crn.bcif", "--checkpoint", checkpoint, "--color", "p_helix", "-o", out)
+    result = run("view", structures_dir / "1crn.bcif", *args, "--color", "p_helix")
     assert result.code == 2 and "predicted, p_even, p_odd" in result.err
 
 
 @pytest.mark.parametrize("form", ["html", "molviewspec"])
 def test_the_file_is_opened_once(run, structures_dir, tmp_path, checkpoint, opened_files, form):
     path = structures_dir / "1crn.bcif"
-    args = ["--checkpoint", checkpoint, "--attention", "--format", form, "-o", tmp_path / "out"]
+    out = tmp_path / ("out.html" if form == "html" else "out.mvsj")
+    args = ["--checkpoint", checkpoint, "--attention", "--format", form, "-o", out]
     assert run("view", path, *args).code == 0
     assert opened_files.count(str(path)) == 1
 

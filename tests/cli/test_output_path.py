@@ -1,0 +1,119 @@
+"""Output paths are checked before the work, and earlier results of failed runs are renamed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+import typer
+
+from protgraph.cli.output_path import check_output, check_output_folder, set_aside_if_failed
+from protgraph.errors import OptionError, OutputFileError
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in.pdb"
+    path.write_text("ATOM")
+    return path
+
+
+def links_to(source: Path) -> dict[str, Path]:
+    folder = source.parent
+    (folder / "soft").symlink_to(source)
+    (folder / "hard").hardlink_to(source)
+    dotted = folder / "sub" / ".." / source.name
+    (folder / "sub").mkdir()
+    return {"itself": source, "soft": folder / "soft", "hard": folder / "hard", "dotted": dotted}
+
+
+@pytest.mark.parametrize("kind", ["itself", "soft", "hard", "dotted"])
+def test_input_is_refused_also_with_overwrite(source, kind):
+    out = links_to(source)[kind]
+    for given in (source, str(source), f"{source}#record", f"@{source}"):
+        with pytest.raises(OptionError, match=str(out)):
+            check_output(out, inputs=[None, given], overwrite=True)
+    assert source.read_text() == "ATOM"
+
+
+def test_input_with_the_name_of_the_table_of_failures_is_refused(tmp_path):
+    labels = tmp_path / "p.csv.failures.csv"
+    labels.write_text("file,site\n")
+    with pytest.raises(OptionError, match="failures.csv"):
+        check_output(tmp_path / "p.csv", inputs=[labels], overwrite=True)
+
+
+def test_missing_input_of_the_same_name_is_refused(tmp_path):
+    with pytest.raises(OptionError):
+        check_output(tmp_path / "x.cif", inputs=[tmp_path / "." / "x.cif"])
+
+
+def test_existing_file_needs_overwrite(source):
+    with pytest.raises(OptionError, match="--overwrite"):
+        check_output(source)
+    assert check_output(source, overwrite=True) == source
+
+
+def test_suffix_is_checked(tmp_path):
+    assert check_output(tmp_path / "v.mvsj", suffixes=[".html", ".mvsj"]).name == "v.mvsj"
+    for name in ("v.xlsx", "v", ".html", "v.HTML"):
+        with pytest.raises(OptionError, match=r"--draw .*\.html, \.mvsj"):
+            check_output(tmp_path / name, option="--draw", suffixes=[".html", ".mvsj"])
+
+
+def test_folder_device_and_graph_store_are_refused(tmp_path):
+    (tmp_path / "store" / "sub").mkdir(parents=True)
+    (tmp_path / "store" / "store.json").write_text("{}")
+    for path in (
+        tmp_path,
+        Path(os.devnull),
+        tmp_path / "store" / "x.csv",
+        tmp_path / "store" / "sub" / "x.csv",
+        tmp_path / ("x" * 241),
+    ):
+        with pytest.raises(OptionError):
+            check_output(path, overwrite=True)
+    with pytest.raises(OptionError):
+        check_output_folder(tmp_path / "store" / "x")
+
+
+def test_output_folder_with_files_needs_overwrite(source, tmp_path):
+    with pytest.raises(OptionError, match="--overwrite"):
+        check_output_folder(tmp_path)
+    assert check_output_folder(tmp_path, overwrite=True) == tmp_path
+    assert check_output_folder(tmp_path / "new", inputs=[source]).is_dir()
+    with pytest.raises(OptionError):
+        check_output_folder(source, overwrite=True)
+
+
+@pytest.mark.parametrize("error", [OptionError("x"), KeyboardInterrupt(), SystemExit(2), typer.Exit(2)])
+def test_failure_renames_the_earlier_result(source, capsys, error):
+    with pytest.raises(type(error)), set_aside_if_failed(source):
+        raise error
+    old = source.with_name("in.pdb.old")
+    assert not source.exists() and old.read_text() == "ATOM" and str(old) in capsys.readouterr().err
+
+
+def test_new_result_and_failed_write_keep_their_names(source, tmp_path, monkeypatch):
+    with pytest.raises(typer.Exit), set_aside_if_failed(source):
+        new = tmp_path / "new"
+        new.write_text("new")
+        new.replace(source)
+        raise typer.Exit(1)
+    assert source.read_text() == "new"
+    with pytest.raises(OutputFileError), set_aside_if_failed(source):
+        raise OutputFileError("full")
+    with pytest.raises(typer.Exit), set_aside_if_failed(source):
+        raise typer.Exit(0)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    with pytest.raises(OptionError), set_aside_if_failed(source):
+        raise OptionError("worker")
+    assert source.read_text() == "new" and not source.with_name("in.pdb.old").exists()
+
+
+def test_unwritable_parent_is_refused(source):
+    with pytest.raises(OptionError, match="folder") as caught:
+        check_output(source / "x.csv")
+    assert caught.value.__cause__.errno in (errno.EEXIST, errno.ENOTDIR)
