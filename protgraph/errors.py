@@ -11,11 +11,13 @@ from collections.abc import Iterable, Sequence
 
 __all__ = [
     "CheckpointError",
+    "ComponentTypeError",
     "DatasetError",
     "DuplicateNameError",
     "EmptyStructureError",
     "FetchError",
     "FieldError",
+    "InvalidNameError",
     "LabelError",
     "LeakError",
     "MissingCoordinatesError",
@@ -87,6 +89,14 @@ class UnknownNameError(ProtgraphError, LookupError):
 
 class DuplicateNameError(ProtgraphError, ValueError):
     """Two different objects are registered under one name."""
+
+
+class InvalidNameError(ProtgraphError, ValueError):
+    """A component cannot be registered under this name."""
+
+
+class ComponentTypeError(ProtgraphError, TypeError):
+    """An object that is registered, or is behind an entry point, is not a component of this kind."""
 
 
 class PluginLoadError(ProtgraphError, ImportError):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.errors import UnknownNameError, suggest
-from protgraph.registry import Option, Registry, RegistryEntry, component_options, registries
+from protgraph.registry import Option, PluginProblem, Registry, RegistryEntry, component_options, registries
+from protgraph.registry.component_names import split_distribution
 
 if TYPE_CHECKING:
     from protgraph.task import Task
@@ -23,6 +24,8 @@ def list_command(
 ) -> None:
     """List the installed components with their distributions. No component is imported.
 
+    A component whose name belongs to another distribution is listed and used as DISTRIBUTION/NAME.
+
     \b
     Examples:
       protgraph list
@@ -32,15 +35,15 @@ def list_command(
     for plural, registry in selected.items():
         names = registry.names()
         typer.secho(f"{plural} ({len(names)})", bold=True)
-        conflicts = {problem.name for problem in registry.problems()}
-        rows = [_row(registry, name, name in conflicts) for name in names]
+        conflicts = {problem.name: problem for problem in registry.problems()}
+        rows = [_row(registry, name, conflicts.get(name)) for name in names]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             typer.echo("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def info_command(
-    name: Annotated[str, typer.Argument(help="Component name, or 'family.variant' of a model.")],
+    name: Annotated[str, typer.Argument(help="Component name, 'family.variant', or 'distribution/name'.")],
     kind: Annotated[str | None, typer.Option(help="Kind of component, e.g. layers, if several share the name.")] = None,
 ) -> None:
     """Print the inputs, outputs, options, documentation and source of a component.
@@ -65,13 +68,14 @@ def _plural(kind: str) -> str:
     return plural
 
 
-def _row(registry: Registry, name: str, conflict: bool) -> tuple[str, str, str]:
+def _row(registry: Registry, name: str, conflict: PluginProblem | None) -> tuple[str, str, str]:
     entry = registry.entry(name)
-    if conflict:
-        return name, "defined more than once", "see protgraph doctor"
-    if entry.name != name:
-        return name, entry.source, f"now {entry.name}"
-    return name, entry.source, entry.object
+    if conflict is None:
+        return name, entry.source, entry.object
+    bare = split_distribution(name)[1]
+    if bare != name:
+        return name, entry.source, f"{entry.object} ({bare!r} is built in)"
+    return name, conflict.source, "conflict: write DISTRIBUTION/NAME"
 
 
 def _unknown(name: str, selected: dict[str, Registry]) -> UnknownNameError:

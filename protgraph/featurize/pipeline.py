@@ -36,7 +36,6 @@ from protgraph.structure.residues.residues import Residues
 __all__ = ["Source", "expand_sources", "iter_graphs"]
 
 _AHEAD = 4  # files per process that are submitted before the oldest one is done
-_SESSION = "session"
 
 Source = str | os.PathLike[str] | ProteinRequest | GraphStore
 
@@ -215,7 +214,7 @@ def _parallel(
 
 def _is_portable(run: _Run, plan: FeaturePlan) -> bool:
     """Return True if another process can import all featurizers and the step."""
-    if any(registry.featurizers.entry(n.name).source == _SESSION for n in plan.components):
+    if any(registry.featurizers.entry(n.name).is_session for n in plan.components):
         return False
     try:
         pickle.dumps(run)

@@ -91,10 +91,7 @@ class FeaturePlan:
     @staticmethod
     def _create(i: int, n: ComponentSpec) -> tuple[ComponentSpec, Featurizer]:
         path = f"features[{i}] ({n.name})"
-        featurizer = registry.featurizers.create(n.name, path=path, options=n.options)
-        if not isinstance(featurizer, Featurizer):
-            raise WiringError(f"{path} is a {type(featurizer).__name__}, not a protgraph Featurizer")
-        return n, featurizer
+        return n, registry.featurizers.create(n.name, path=path, options=n.options)
 
     def _place(self, path: str, n: ComponentSpec, featurizer: Featurizer) -> None:
         if n.inputs:
@@ -131,7 +128,10 @@ class FeaturePlan:
 
     def key(self) -> str:
         """Return canonical text of everything besides code that :meth:`precompute` depends on, for cache keys."""
-        stored = [(n.to_dict(), featurizer.depends_on()) for n, featurizer in (*self.structure, *self.edges)]
+        stored = [
+            (n.to_dict(), featurizer.depends_on(), [repr(spec) for spec in featurizer.out.values()])
+            for n, featurizer in (*self.structure, *self.edges)
+        ]
         return json.dumps([self.node_type, *stored], sort_keys=True)
 
     def precompute(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:

@@ -7,13 +7,15 @@ import does not affect the others. Built-in components are registered through th
 from __future__ import annotations
 
 from protgraph.registry.component import ComponentSpec, as_component, as_components, component
-from protgraph.registry.discovery import PluginProblem, Provider, RegistryEntry, unreadable_distributions
+from protgraph.registry.discovery import BUILT_IN, unreadable_distributions
 from protgraph.registry.family import Family
 from protgraph.registry.options import Option, component_options
+from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry
 from protgraph.registry.registries import datasets, featurizers, heads, layers, models, registries, tasks
 from protgraph.registry.registry import Registry
 
 __all__ = [
+    "BUILT_IN",
     "ComponentSpec",
     "Family",
     "Option",

@@ -6,16 +6,38 @@ metrics (``protgraph.task.METRICS``).
 
 from __future__ import annotations
 
+from protgraph.registry.component_type import ComponentType
 from protgraph.registry.registry import Registry
 
 __all__ = ["datasets", "featurizers", "heads", "layers", "models", "registries", "tasks"]
 
-featurizers = Registry(kind="featurizer", group="protgraph.featurizers")
-layers = Registry(kind="layer", group="protgraph.layers")
-heads = Registry(kind="head", group="protgraph.heads")
-models = Registry(kind="model", group="protgraph.models")
-tasks = Registry(kind="task", group="protgraph.tasks")
-datasets = Registry(kind="dataset", group="protgraph.datasets")
+_FEATURIZER = ComponentType(
+    "a subclass of protgraph.StructureFeaturizer, EdgeFeaturizer or TensorFeaturizer",
+    "protgraph.featurize.base:Featurizer",
+    classes=True,
+)
+_HEAD = ComponentType("a subclass of protgraph.Head", "protgraph.nn.module:Head", classes=True)
+_LAYER = ComponentType(
+    "a subclass of protgraph.GraphLayer, not of Head",
+    "protgraph.nn.module:GraphLayer",
+    classes=True,
+    without="protgraph.nn.module:Head",
+)
+_MODEL = ComponentType("a protgraph.ModelSpec", "protgraph.model.spec:ModelSpec", instances=True)
+_TASK = ComponentType("a protgraph.Task", "protgraph.task.task:Task", instances=True)
+_DATASET = ComponentType(
+    "a subclass of protgraph.Dataset, an instance of one",
+    "protgraph.data.datasets.dataset:Dataset",
+    classes=True,
+    instances=True,
+)
+
+featurizers = Registry(kind="featurizer", group="protgraph.featurizers", type_=_FEATURIZER)
+layers = Registry(kind="layer", group="protgraph.layers", type_=_LAYER)
+heads = Registry(kind="head", group="protgraph.heads", type_=_HEAD)
+models = Registry(kind="model", group="protgraph.models", type_=_MODEL)
+tasks = Registry(kind="task", group="protgraph.tasks", type_=_TASK)
+datasets = Registry(kind="dataset", group="protgraph.datasets", type_=_DATASET)
 
 registries: dict[str, Registry] = {
     "featurizers": featurizers,

@@ -9,24 +9,21 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import TypeVar, overload
 
-from protgraph.errors import (
-    DuplicateNameError,
-    OptionError,
-    PluginLoadError,
-    ProtgraphError,
-    UnknownNameError,
-    suggest,
-)
-from protgraph.registry.discovery import PluginProblem, Provider, RegistryEntry, installed_providers
+from protgraph.errors import DuplicateNameError, OptionError, ProtgraphError, UnknownNameError, suggest
+from protgraph.registry.component_names import check_component_name, normalized_distribution, split_distribution
+from protgraph.registry.component_type import ComponentType
+from protgraph.registry.discovery import BUILT_IN, installed_providers
 from protgraph.registry.family import Family
 from protgraph.registry.options import check_options, reject_var_keyword
+from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry, is_redefinition, is_same
 
 __all__ = ["Registry"]
 
 T = TypeVar("T")
+_MISSING: object = object()
 NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
@@ -34,7 +31,8 @@ class Registry:
     """Mapping of names to components of one kind.
 
     Installed distributions provide components through an entry-point group, the running process through
-    :meth:`register`. No provider overwrites another: if a name has two different objects, using it raises.
+    :meth:`register`. A built-in component keeps its name if other distributions claim it; a name of two other
+    distributions with different objects raises. ``DISTRIBUTION/NAME`` is the component of one distribution.
 
     Parameters
     ----------
@@ -42,6 +40,8 @@ class Registry:
         Kind of component for messages, e.g. "layer".
     group : str
         Entry-point group, e.g. "protgraph.layers".
+    type_ : ComponentType, optional
+        Type of the components; anything by default.
 
     Examples
     --------
@@ -54,40 +54,80 @@ class Registry:
     (['box'], 2.0)
     """
 
-    def __init__(self, *, kind: str, group: str) -> None:
-        self.kind, self.group = kind, group
+    def __init__(self, *, kind: str, group: str, type_: ComponentType | None = None) -> None:
+        self.kind, self.group, self.type = kind, group, type_
         self._session: dict[str, Provider] = {}
         self._installed: tuple[tuple[str, ...], dict[str, list[Provider]]] = ((), {})
 
     @overload
-    def register(self, name: str) -> Callable[[T], T]: ...
+    def register(self, name: str, *, replace: bool = False) -> Callable[[T], T]: ...
     @overload
-    def register(self, name: str, obj: T) -> T: ...
-    def register(self, name: str, obj: object = None) -> object:
+    def register(self, name: str, obj: T, *, replace: bool = False) -> T: ...
+    def register(self, name: str, obj: object = _MISSING, *, replace: bool = False) -> object:
         """Register a component for this process, directly or as a decorator; return the component.
 
-        Registering the same object twice has no effect.
+        Registering the same or an equal object again has no effect. A class that is defined again by the same module
+        or notebook cell, executed again, replaces the earlier one.
+
+        Parameters
+        ----------
+        name : str
+            Letters, digits, ``_`` and ``-``.
+        obj : object, optional
+            The component; without it, a decorator is returned.
+        replace : bool
+            Replace another component that this process registered under the name.
 
         Raises
         ------
+        InvalidNameError
+            If a component cannot have this name.
+        ComponentTypeError
+            If the object is not a component of this kind.
         DuplicateNameError
-            If another object has the name; the message locates both.
+            If another object has the name; the message locates both. Names of installed distributions cannot be
+            replaced.
         OptionError
             If the signature of the component has ``**kwargs``.
         """
+        check_component_name(name, self.kind)
         caller = sys._getframe(1)
-        line = f"{caller.f_code.co_filename}:{caller.f_lineno}"
-        if obj is None:
-            return lambda decorated: self._add(name, decorated, line)
-        return self._add(name, obj, line)
+        place = f"{caller.f_code.co_filename}:{caller.f_lineno}", caller.f_code
+        if obj is _MISSING:
+            return lambda decorated: self._add(name, decorated, place, replace)
+        return self._add(name, obj, place, replace)
 
-    def _add(self, name: str, obj: object, line: str) -> object:
-        new = Provider.from_session(name, self.kind, obj, line)
+    def unregister(self, name: str) -> object:
+        """Remove a component that this process registered, and return it.
+
+        Raises
+        ------
+        UnknownNameError
+            If this process did not register the name, e.g. because an installed distribution provides it.
+        """
+        if name in self._session:
+            return self._session.pop(name).load()
+        provider = self._find(name)
+        raise UnknownNameError(
+            f"{self.kind} {name!r} is not registered by this session, but by {provider.source}. Uninstall the "
+            f"distribution to remove it: pip uninstall {provider.distribution}."
+        )
+
+    def _add(self, name: str, obj: object, place: tuple[str, CodeType], replace: bool) -> object:
+        label = f"{self.kind} {name!r}"
+        if self.type is not None:
+            self.type.check(obj, label)
         if callable(obj):
-            reject_var_keyword(obj, f"{self.kind} {name!r}")
-        for old in self._providers(name):
-            if not _is_same(old, new):
-                raise DuplicateNameError(_conflict(self.kind, name, [old, new]))
+            reject_var_keyword(obj, label)
+        new = Provider.from_session(name, self.kind, obj, *place)
+        installed, old = self._entry_points().get(name, []), self._session.get(name)
+        if installed and not any(is_same(provider, new) for provider in installed):
+            raise DuplicateNameError(f"{_both(label, [*installed, new])} Choose another name.")
+        if old is not None and not (replace or is_same(old, new) or is_redefinition(old, new)):
+            raise DuplicateNameError(
+                f"{_both(label, [old, new])} Choose another name, or replace the first one: "
+                f"register({name!r}, …, replace=True)."
+            )
         self._session[name] = new
         return obj
 
@@ -148,23 +188,28 @@ class Registry:
         return component
 
     def names(self) -> list[str]:
-        """Return all names, sorted, without importing components."""
-        return sorted({*self._entry_points(), *self._session})
+        """Return all names, sorted, without importing components.
+
+        A component whose name belongs to another distribution, or to several, is listed as "distribution/name".
+        """
+        claims = [p.qualified_name for name, all_ in self._entry_points().items() for p in _displaced(all_)]
+        return sorted({*self._entry_points(), *self._session, *claims})
 
     def entry(self, name: str) -> RegistryEntry:
         """Return the metadata of a name without importing it; of the first provider if there are several."""
-        providers = self._providers(self._split(name)[0])
-        if not providers:
-            raise self._unknown(name)
-        return providers[0].entry()
+        provider = self._find(self._split(name)[0])
+        displaced = provider in _displaced(self._entry_points().get(provider.name, []))
+        own = provider.qualified_name if displaced and split_distribution(name)[0] else provider.name
+        distribution, loaded = provider.distribution, provider.is_loaded
+        return RegistryEntry(own, self.kind, provider.source, provider.ref, loaded, distribution)
 
     def where(self, name: str) -> str:
         """Return ``file:line`` of a component, importing it."""
         base, _ = self._split(name)
         component = self.get(name)
-        provider = self._providers(base)[0]
+        provider = self._find(base)
         if component is not provider.load() and inspect.isclass(component):  # a variant that is a class
-            provider = Provider(base, self.kind, provider.source, provider.ref, obj=component)
+            provider = Provider(base, self.kind, provider.ref, obj=component)
         return provider.where()
 
     def problems(self, *, load: bool = False) -> list[PluginProblem]:
@@ -174,19 +219,23 @@ class Registry:
         """
         problems = []
         for name in self.names():
-            providers = self._providers(name)
             try:
+                self._check_conflict(name)
                 if load:
                     obj = self._load(name)
                     for part in obj.variants.values() if isinstance(obj, Family) else [obj]:
                         if callable(part):
                             reject_var_keyword(part, f"{self.kind} {name!r}")
-                elif _differ(providers):
-                    raise DuplicateNameError(_conflict(self.kind, name, providers))
             except ProtgraphError as e:
-                source = ", ".join(dict.fromkeys(provider.source for provider in providers))
+                source = ", ".join(dict.fromkeys(provider.source for provider in self._providers(name)))
                 problems.append(PluginProblem(self.kind, name, source, str(e)))
         return problems
+
+    def provided_by(self, distribution: str) -> dict[str, str]:
+        """Return the names of a distribution's components as "distribution/name", with "module:attribute" of each."""
+        own = normalized_distribution(distribution)
+        all_ = (provider for providers in self._entry_points().values() for provider in providers)
+        return {p.qualified_name: p.ref for p in all_ if normalized_distribution(p.distribution) == own}
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
@@ -213,23 +262,59 @@ class Registry:
         return self._installed[1]
 
     def _providers(self, name: str) -> list[Provider]:
-        providers = list(self._entry_points().get(name, ()))
+        """Return the providers that a name refers to; several only if they conflict or have the same object."""
+        distribution, bare = split_distribution(name)
+        installed = self._entry_points()
+        if distribution:
+            own = normalized_distribution(distribution)
+            return [p for p in installed.get(bare, ()) if normalized_distribution(p.distribution) == own]
+        providers = list(installed.get(name, ()))
+        if providers and providers[0].distribution == BUILT_IN:
+            return providers[:1]
         if name in self._session:
             providers.append(self._session[name])
         return providers
 
-    def _split(self, name: str) -> tuple[str, str]:
-        """Split into family and variant; a name that is registered with its dot has no variant."""
-        base, _, variant = name.partition(".")
-        return (name, "") if self._providers(name) else (base, variant)
-
-    def _load(self, name: str) -> object:
+    def _find(self, name: str) -> Provider:
         providers = self._providers(name)
         if not providers:
             raise self._unknown(name)
-        if not all(_is_same(providers[0], other) for other in providers[1:]):
-            raise DuplicateNameError(_conflict(self.kind, name, providers))
-        return providers[0].load()
+        return providers[0]
+
+    def _split(self, name: str) -> tuple[str, str]:
+        """Split into name and variant."""
+        distribution, bare = split_distribution(name)
+        base, _, variant = bare.partition(".")
+        if not distribution and name in self._entry_points():  # installed under an invalid name, with a dot
+            return name, ""
+        return (f"{distribution}/{base}" if distribution else base), variant
+
+    def _load(self, name: str) -> object:
+        first, *others = self._providers(name) or [self._find(name)]
+        if not all(is_same(first, other) for other in others):
+            raise self._conflict(name, [first, *others])
+        obj = first.load()
+        if self.type is not None:
+            self.type.check(obj, f"{self.kind} {name!r} of {first.description}")
+        return obj
+
+    def _check_conflict(self, name: str) -> None:
+        """Raise if a name is ambiguous, or if its bare name belongs to the built-in distribution; import nothing."""
+        providers = self._providers(name)
+        if _differ(providers):
+            raise self._conflict(name, providers)
+        bare = split_distribution(name)[1]
+        owner, *claims = self._entry_points().get(bare, [None])
+        if bare != name and owner is not None and owner.distribution == BUILT_IN and providers[0] in claims:
+            raise DuplicateNameError(
+                f"{self.kind} {bare!r} is the name of a component of {BUILT_IN}. {providers[0].description} is "
+                f"available as {name!r}."
+            )
+
+    def _conflict(self, name: str, providers: list[Provider]) -> DuplicateNameError:
+        qualified = " or ".join(repr(provider.qualified_name) for provider in providers if provider.distribution)
+        session = f", or {self.kind}s.unregister({name!r})" if not providers[-1].distribution else ""
+        return DuplicateNameError(f"{_both(f'{self.kind} {name!r}', providers)} Write {qualified}{session}.")
 
     def _unknown(self, name: str) -> UnknownNameError:
         names = self.names()
@@ -240,19 +325,11 @@ class Registry:
         )
 
 
-def _is_same(old: Provider, new: Provider) -> bool:
-    """Return True if two providers have the same object; entry points are imported only if necessary."""
-    if old.ref == new.ref and (not old.is_loaded or not new.is_loaded):
-        return True
-    module = sys.modules.get(old.ref.partition(":")[0])
-    if not old.is_loaded and getattr(getattr(module, "__spec__", None), "_initializing", False):
-        return True  # a module registers its own entry point during its import; compared on use
-    if _is_redefinition(old, new):
-        return True
-    try:
-        return old.load() is new.load()
-    except PluginLoadError:
-        return False
+def _displaced(providers: list[Provider]) -> list[Provider]:
+    """Return the providers that are not available under the name alone, compared without importing them."""
+    if len(providers) < 2 or not _differ(providers):
+        return []
+    return providers[1:] if providers[0].distribution == BUILT_IN else providers
 
 
 def _differ(providers: list[Provider]) -> bool:
@@ -261,12 +338,5 @@ def _differ(providers: list[Provider]) -> bool:
     return len({provider.ref for provider in providers}) > 1 and len(objects) > 1
 
 
-def _is_redefinition(old: Provider, new: Provider) -> bool:
-    """Return True if an interactive session defines its component again: the new object replaces the old one."""
-    interactive = hasattr(sys, "ps1")
-    return interactive and old.ref == new.ref and old.ref.startswith("__main__:") and old.source == new.source
-
-
-def _conflict(kind: str, name: str, providers: list[Provider]) -> str:
-    descriptions = " and ".join(dict.fromkeys(provider.description for provider in providers))
-    return f"{kind} {name!r} is provided by {descriptions}.\nRename one or uninstall its distribution."
+def _both(label: str, providers: list[Provider]) -> str:
+    return f"{label} is provided by {' and by '.join(provider.description for provider in providers)}."

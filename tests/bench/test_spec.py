@@ -10,7 +10,9 @@ import pytest
 
 from protgraph import registry
 from protgraph.bench.spec import BenchSpec
+from protgraph.data import Dataset
 from protgraph.errors import OptionError, UnknownNameError
+from protgraph.model import ModelSpec
 from protgraph.train.config import FitConfig
 
 WHOLE = """
@@ -161,9 +163,9 @@ def test_an_unreadable_file_is_an_option_error(tmp_path: Path, text: str | None,
 
 def test_check_finds_unknown_names_and_training_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry.datasets, "_session", {})
-    for kind, name in ((registry.datasets, "d"), (registry.models, "m")):
+    for kind, name, component in ((registry.datasets, "d", Dataset), (registry.models, "m", ModelSpec("m"))):
         monkeypatch.setattr(kind, "_session", {})
-        kind.register(name, object())
+        kind.register(name, component)
     spec(fit={"epochs": 3}).check(Config)
     with pytest.raises(UnknownNameError, match="models: .*'u'"):
         spec(models=["m", "u"]).check(Config)

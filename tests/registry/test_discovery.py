@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from protgraph.errors import DuplicateNameError, PluginLoadError, UnknownNameError
+from protgraph.errors import ComponentTypeError, DuplicateNameError, PluginLoadError, UnknownNameError
 from protgraph.registry import Registry, registries
 from protgraph.registry.discovery import unreadable_distributions
 
@@ -76,13 +77,78 @@ def test_two_distributions_with_different_objects_conflict(shapes: Registry, ins
     install("one_dist", {"protgraph.shapes": {"cone": "one_mod:Cone"}}, {"one_mod": "class Cone: pass"})
     install("two_dist", {"protgraph.shapes": {"cone": "two_mod:Cone"}}, {"two_mod": "class Cone: pass\nclass Ok: pass"})
     install("three_dist", {"protgraph.shapes": {"ok": "two_mod:Ok"}})
-    assert shapes.names() == ["cone", "ok"] and shapes.get("ok").__name__ == "Ok"
+    assert shapes.names() == ["cone", "ok", "one_dist/cone", "two_dist/cone"] and shapes.get("ok").__name__ == "Ok"
     with pytest.raises(DuplicateNameError) as e:
         shapes.get("cone")
     assert "one_mod:Cone (one_dist 1.2)" in str(e.value) and "two_mod:Cone (two_dist 1.2)" in str(e.value)
+    assert "'one_dist/cone' or 'two_dist/cone'" in str(e.value)
+    assert shapes.get("one_dist/cone").__module__ == "one_mod" and shapes.get("Two-Dist/cone").__module__ == "two_mod"
     for load in (False, True):
         (problem,) = shapes.problems(load=load)
         assert problem.name == "cone" and {"one_dist 1.2", "two_dist 1.2"} == set(problem.source.split(", "))
+
+
+def test_the_built_in_component_keeps_its_name_and_claims_are_qualified(shapes: Registry, install: Install) -> None:
+    box = "class Box: pass"
+    install("acme-forms", {"protgraph.shapes": {"box": "acme_mod:Box", "cone": "acme_mod:Box"}}, {"acme_mod": box})
+    install("protgraph-pyg", {"protgraph.shapes": {"box": "built_mod:Box"}}, {"built_mod": box})
+    install("zeta.forms", {"protgraph.shapes": {"box": "zeta_mod:FORMS"}}, {"zeta_mod": ZETA})
+    assert shapes.names() == ["acme-forms/box", "box", "cone", "zeta.forms/box"]
+    assert shapes.get("box").__module__ == "built_mod" and "acme_mod" not in sys.modules
+    assert shapes.get("acme-forms/box").__module__ == "acme_mod" and shapes.create("acme_forms/box") is not None
+    assert shapes.get("zeta.forms/box.round") == "round" and "zeta.forms/box.flat" not in shapes
+    assert shapes.family("zeta.forms/box").default == "round"
+    entry = shapes.entry("acme-forms/box")
+    assert (entry.name, entry.source, entry.distribution) == ("acme-forms/box", "acme-forms 1.2", "acme-forms")
+    assert shapes.entry("acme-forms/cone").name == "cone" and shapes.entry("protgraph-pyg/box").name == "box"
+    assert shapes.where("acme-forms/box").endswith("acme_mod.py:1")
+    assert {p.name: p.source for p in shapes.problems()} == {
+        "acme-forms/box": "acme-forms 1.2",
+        "zeta.forms/box": "zeta.forms 1.2",
+    }
+    assert shapes.provided_by("ACME_forms") == {"acme-forms/box": "acme_mod:Box", "acme-forms/cone": "acme_mod:Box"}
+    with pytest.raises(UnknownNameError, match="acme-forms/sphere"):
+        shapes.get("acme-forms/sphere")
+
+
+ZETA = """
+from protgraph.registry import Family
+FORMS = Family({"round": "round"})
+"""
+
+
+def test_a_module_that_registers_its_claim_on_a_built_in_name_is_available(shapes: Registry, install: Install) -> None:
+    code = "import protgraph.registry as r\nBOX = r.shapes_of_test.register('box', (1, 2))"
+    install("claims", {"protgraph.shapes": {"box": "claim_mod:BOX"}}, {"claim_mod": code})
+    install("protgraph-pyg", {"protgraph.shapes": {"box": "first_built_mod:BOX"}}, {"first_built_mod": "BOX = (3,)"})
+    import protgraph.registry
+
+    protgraph.registry.shapes_of_test = shapes
+    try:
+        assert shapes.get("claims/box") == (1, 2) and shapes.get("box") == (3,)
+    finally:
+        del protgraph.registry.shapes_of_test
+
+
+@pytest.mark.parametrize("value", ["NUMBER", "Plain", "function", "Proxy()"])
+def test_an_entry_point_of_another_type_is_an_error_with_its_source(install: Install, value: str) -> None:
+    code = """
+    class Plain: pass
+    class Proxy:
+        __class__ = property(lambda self: 1 / 0)
+        def __getattr__(self, name): raise RuntimeError(name)
+    NUMBER = 3
+    def function(): pass
+"""
+    code += f"    OBJECT = {value}\n"
+    install("odd_types", {f"protgraph.{plural}": {"odd": "odd_types_mod:OBJECT"} for plural in registries}, {
+        "odd_types_mod": textwrap.dedent(code)
+    })  # fmt: skip
+    for registry in registries.values():
+        with pytest.raises(ComponentTypeError) as e:
+            registry.get("odd")
+        assert f"{registry.kind} 'odd' of odd_types_mod:OBJECT (odd_types 1.2)" in str(e.value)
+        assert [p.name for p in registry.problems(load=True) if p.source == "odd_types 1.2"] == ["odd"]
 
 
 def test_two_distributions_with_the_same_object_do_not_conflict(shapes: Registry, install: Install) -> None:
@@ -102,15 +168,13 @@ def test_registering_an_installed_name_raises(shapes: Registry, install: Install
 
 def test_module_may_register_its_own_entry_point(install: Install) -> None:
     code = """
-        from protgraph.registry import layers
-        @layers.register("own_layer")
-        class Own:
-            def __init__(self, *, dim: int = 3): self.dim = dim
+        from protgraph.registry import models
+        from protgraph.model import ModelSpec
+        OWN = models.register("own_model", ModelSpec("own_model"))
     """
-    install("own_dist", {"protgraph.layers": {"own_layer": "own_mod:Own"}}, {"own_mod": code})
-    assert registries["layers"].create("own_layer").dim == 3
-    assert "own_layer" not in {p.name for p in registries["layers"].problems()}
-    registries["layers"]._session.pop("own_layer")
+    install("own_dist", {"protgraph.models": {"own_model": "own_mod:OWN"}}, {"own_mod": code})
+    assert registries["models"].get("own_model").name == "own_model"
+    assert "own_model" not in {p.name for p in registries["models"].problems()}
 
 
 def test_shadowed_copy_of_a_distribution_is_ignored(shapes: Registry, install: Install, tmp_path: Path) -> None:

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from protgraph.errors import DuplicateNameError, ProtgraphError, UnknownNameError
-from protgraph.registry import Family, Registry
+from protgraph import GraphLayer, ModelSpec
+from protgraph.errors import (
+    ComponentTypeError,
+    DuplicateNameError,
+    InvalidNameError,
+    ProtgraphError,
+    UnknownNameError,
+)
+from protgraph.registry import Family, Registry, heads, layers, registries
 
 
 class Box:
@@ -61,6 +68,81 @@ def test_two_classes_of_the_same_qualified_name_conflict(shapes: Registry) -> No
     shapes.register("same", make())
     with pytest.raises(DuplicateNameError):
         shapes.register("same", make())
+
+
+def test_replace_and_unregister(shapes: Registry) -> None:
+    shapes.register("box", Box)
+    with pytest.raises(DuplicateNameError, match="replace=True"):
+        shapes.register("box", Ball)
+    assert shapes.register("box", Ball, replace=True) is Ball and shapes.get("box") is Ball
+    assert shapes.register("box", replace=True)(Box) is Box and shapes.get("box") is Box
+    assert shapes.unregister("box") is Box and "box" not in shapes
+    shapes.register("box", Ball)
+    with pytest.raises(UnknownNameError, match="'cone'"):
+        shapes.unregister("cone")
+
+
+def test_names_of_distributions_are_neither_replaced_nor_unregistered() -> None:
+    for arguments in ({}, {"replace": True}):
+        with pytest.raises(DuplicateNameError, match="protgraph-pyg"):
+            layers.register("gcn", type("Own", (GraphLayer,), {}), **arguments)
+    with pytest.raises(UnknownNameError, match="'gcn'.*protgraph-pyg"):
+        layers.unregister("gcn")
+
+
+def test_an_equal_object_replaces_the_earlier_one(shapes: Registry) -> None:
+    first, second = ModelSpec("mine", layers=["gcn"]), ModelSpec("mine", layers=["gcn"])
+    for spec in (first, second):
+        shapes.register("mine", spec)
+    assert shapes.get("mine") is second
+    with pytest.raises(DuplicateNameError):
+        shapes.register("mine", ModelSpec("mine", layers=["gat"]))
+
+
+CELL = """
+class Cell:
+    pass
+shapes.register("cell", Cell)
+shapes.register("instance", Cell())
+"""
+
+
+def test_a_cell_or_module_that_is_executed_again_replaces_its_components(shapes: Registry) -> None:
+    for _ in range(2):
+        scope = {"__name__": "cell_of_test", "shapes": shapes}
+        exec(compile(CELL, "/tmp/ipykernel_1/2.py", "exec"), scope)
+        assert shapes.get("cell") is scope["Cell"]
+    with pytest.raises(DuplicateNameError):
+        exec(compile(CELL, "another_file.py", "exec"), scope)
+
+
+def test_a_loop_that_registers_different_objects_raises(shapes: Registry) -> None:
+    code = "for bits in ((1,), (2,)):\n    shapes.register('bits', bits)"
+    with pytest.raises(DuplicateNameError):
+        exec(compile(code, "/tmp/loop.py", "exec"), {"shapes": shapes})
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a.b", "a/b", "é", "-a", 3, None, Box], ids=repr)
+def test_names_that_components_cannot_have_raise(shapes: Registry, name: object) -> None:
+    for arguments in ((name, Box), (name,)):
+        with pytest.raises(InvalidNameError, match="shape name"):
+            shapes.register(*arguments)
+    assert shapes.names() == []
+
+
+@pytest.mark.parametrize("kind", registries)
+@pytest.mark.parametrize("obj", [3, None, "gcn", Box, len, Family({"one": Box})], ids=repr)
+def test_objects_of_another_kind_cannot_be_registered(kind: str, obj: object) -> None:
+    with pytest.raises(ComponentTypeError, match=f"{registries[kind].kind} 'odd'"):
+        registries[kind].register("odd", obj)
+    assert "odd" not in registries[kind]
+
+
+def test_layers_and_heads_are_different_kinds() -> None:
+    with pytest.raises(ComponentTypeError):
+        heads.register("odd", layers.get("gcn"))
+    with pytest.raises(ComponentTypeError):
+        layers.register("odd", heads.get(heads.names()[0]))
 
 
 def test_interactive_session_may_redefine_its_component(shapes: Registry, monkeypatch: pytest.MonkeyPatch) -> None:

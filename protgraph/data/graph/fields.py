@@ -7,6 +7,7 @@ names with :func:`register_field`.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
@@ -147,22 +148,38 @@ class FieldSpec:
 
 
 _TABLE: dict[str, FieldSpec] = {}
+_OWNERS: dict[str, str] = {}  # name → module that registered it
+_PACKAGES = ("protgraph", "protgraph_plugins", "protgraph_datasets")
 
 
-def register_field(spec: FieldSpec) -> FieldSpec:
+def register_field(spec: FieldSpec, *, replace: bool = False) -> FieldSpec:
     """Add a field to the table and return it; adding an equal spec again has no effect.
+
+    Parameters
+    ----------
+    spec : FieldSpec
+    replace : bool
+        Replace another spec of this name, e.g. in a notebook in which its irreps change. Models and graphs that exist
+        keep the earlier spec. The fields of protgraph itself cannot be replaced.
 
     Raises
     ------
     DuplicateNameError
         If the name is registered with another spec.
     """
-    registered = _TABLE.setdefault(spec.name, spec)
-    if registered != spec:
+    registered = _TABLE.get(spec.name, spec)
+    is_built_in = _OWNERS.get(spec.name, "").partition(".")[0] in _PACKAGES
+    if registered != spec and (is_built_in or not replace):
+        hint = "" if is_built_in else f", or replace it: register_field(FieldSpec({spec.name!r}, …), replace=True)"
         raise DuplicateNameError(
-            f"field {spec.name!r} is already registered as {registered}, not as {spec}. Choose another name."
+            f"field {spec.name!r} is already registered as {registered}, not as {spec}. Choose another name{hint}."
         )
-    return registered
+    if registered != spec or spec.name not in _TABLE:
+        caller = sys._getframe(1)
+        is_module = caller.f_code.co_name == "<module>"  # else read from a file
+        _TABLE[spec.name] = spec
+        _OWNERS[spec.name] = caller.f_globals.get("__name__", "") if is_module else ""
+    return _TABLE[spec.name]
 
 
 def is_registered(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from importlib import import_module
 
 import pytest
 from torch_geometric.data import Data
@@ -74,3 +75,14 @@ def test_every_registered_field_has_valid_irreps_and_doc():
             product = math.prod(n for n in trailing if n is not None)
             fits = width % product == 0 if None in trailing else width == product
             assert spec.is_category or trailing == () or fits, (name, width, trailing)
+
+
+def test_a_field_is_replaced_on_request_unless_it_is_built_in():
+    spec = FieldSpec("test_fields_replaced", "node", "3x0e", doc="a test")
+    register_field(spec)
+    changed = register_field(spec.as_(spec.name, irreps="4x0e"), replace=True)
+    assert field(spec.name) is changed and changed.dim == 4
+    import_module("protgraph.featurize.edge_bessel")  # registers its field
+    for name in ("pos", "edge_bessel"):
+        with pytest.raises(DuplicateNameError, match=name):
+            register_field(FieldSpec(name, "node", "7x0e"), replace=True)

@@ -1,0 +1,78 @@
+"""Types that the components of a registry can have, compared without importing torch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from protgraph.errors import ComponentTypeError
+from protgraph.registry.family import Family
+
+__all__ = ["ComponentType"]
+
+
+@dataclass(frozen=True)
+class ComponentType:
+    """Type of the components of one registry.
+
+    Parameters
+    ----------
+    text : str
+        Description for messages, e.g. "a subclass of protgraph.Head".
+    base : str
+        Base class as "module:class". It is not imported: if its module is not loaded, no object has this type.
+    classes, instances : bool
+        True if subclasses, or instances, of the base class are allowed.
+    without : str
+        Subclass of the base class that has a registry of its own, as "module:class".
+    """
+
+    text: str
+    base: str
+    classes: bool = False
+    instances: bool = False
+    without: str = ""
+
+    def check(self, obj: object, label: str) -> None:
+        """Raise :class:`ComponentTypeError` if an object, or a variant of a family, is not of this type.
+
+        Parameters
+        ----------
+        obj : object
+        label : str
+            Kind, name and source for the message.
+        """
+        for name, part in _parts(obj):
+            if not self._accepts(part):
+                raise ComponentTypeError(f"{label}{name} is {_description(part)}. Allowed: {self.text}, or a Family.")
+
+    def _accepts(self, obj: object) -> bool:
+        # type(obj), not obj.__class__, which a proxy may report as that of another object
+        is_class = issubclass(type(obj), type)
+        if not (self.classes if is_class else self.instances):
+            return False
+        own = obj if is_class else type(obj)
+        base, without = _loaded(self.base), _loaded(self.without)
+        return base is not None and issubclass(own, base) and not (without is not None and issubclass(own, without))
+
+
+def _parts(obj: object) -> Iterator[tuple[str, object]]:
+    """Yield the variants of a family with their suffixes, or the object itself."""
+    if issubclass(type(obj), Family):
+        yield from ((f".{name}", part) for name, part in obj.variants.items())
+    else:
+        yield "", obj
+
+
+def _loaded(ref: str) -> type | None:
+    module, _, name = ref.partition(":")
+    return getattr(sys.modules.get(module), name, None)
+
+
+def _description(obj: object) -> str:
+    """Return the kind of an object without using its own methods, which may raise."""
+    own = type(obj)
+    if issubclass(own, type):
+        return f"the class {obj.__module__}.{obj.__qualname__}"
+    return f"an object of type {own.__module__}.{own.__qualname__}"

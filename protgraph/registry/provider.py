@@ -1,0 +1,206 @@
+"""Providers of registry names: entry points of installed distributions, and registrations of the running process."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+
+from protgraph.errors import PluginLoadError
+
+__all__ = ["PluginProblem", "Provider", "RegistryEntry", "is_redefinition", "is_same", "one_line"]
+
+
+@dataclass(frozen=True)
+class RegistryEntry:
+    """Metadata of a registry name, available without importing the component.
+
+    Parameters
+    ----------
+    name : str
+        Registry name without variant: "gat", or "acme-gated/gcn" if another distribution has the name "gcn".
+    kind : str
+        E.g. "layer".
+    source : str
+        "distribution version", or "session" if it was registered in this process.
+    object : str
+        "module:attribute".
+    is_loaded : bool
+        True if the object has been imported.
+    distribution : str
+        Name of the distribution; "" for a registration of this process.
+    """
+
+    name: str
+    kind: str
+    source: str
+    object: str
+    is_loaded: bool
+    distribution: str = ""
+
+    @property
+    def is_session(self) -> bool:
+        """True if only this process has the component, so that worker processes cannot import it."""
+        return not self.distribution
+
+
+@dataclass(frozen=True)
+class PluginProblem:
+    """Problem of an installed component, name or distribution, e.g. a conflict or a failed import."""
+
+    kind: str
+    name: str
+    source: str
+    message: str
+
+
+class Provider:
+    """Object offered under a registry name, imported on first use.
+
+    Parameters
+    ----------
+    name, kind : str
+        E.g. "gat", "layer".
+    ref : str
+        "module:attribute".
+    distribution, version : str
+        Of the distribution that installs the object; "" for a registration of this process.
+    obj : object, optional
+        The object, if it is already imported.
+    line : str
+        "file:line" of the registration, if registered in this process.
+    code : code object, optional
+        The code that called ``register``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        ref: str,
+        *,
+        distribution: str = "",
+        version: str = "",
+        obj: object = None,
+        line: str = "",
+        code: CodeType | None = None,
+    ) -> None:
+        self.name, self.kind, self.ref = name, kind, ref
+        self.distribution, self.version, self.line, self.code = distribution, version, line, code
+        self._obj = obj
+
+    @classmethod
+    def from_session(cls, name: str, kind: str, obj: object, line: str, code: CodeType) -> Provider:
+        """Create the provider for ``registry.register(name, obj)``."""
+        owner = obj if hasattr(obj, "__qualname__") else type(obj)
+        return cls(name, kind, f"{owner.__module__}:{owner.__qualname__}", obj=obj, line=line, code=code)
+
+    @property
+    def is_loaded(self) -> bool:
+        """True if the object has been imported."""
+        return self._obj is not None
+
+    @property
+    def source(self) -> str:
+        """Distribution and version, or "session"."""
+        return f"{self.distribution} {self.version}" if self.distribution else "session"
+
+    @property
+    def qualified_name(self) -> str:
+        """Name that no other distribution can have: "distribution/name"."""
+        return f"{self.distribution}/{self.name}" if self.distribution else self.name
+
+    @property
+    def description(self) -> str:
+        """Object and source, for error messages."""
+        return f"{self.ref} ({self.source if self.distribution else f'this session, {self.line}'})"
+
+    def load(self) -> object:
+        """Return the object, importing it on first use.
+
+        Raises
+        ------
+        PluginLoadError
+            If the import fails for any reason; names the component, the distribution, the object and the cause.
+        """
+        if self._obj is None:
+            module, _, attribute = self.ref.partition(":")
+            try:
+                obj: object = importlib.import_module(module)
+                for part in filter(None, attribute.split(".")):
+                    obj = getattr(obj, part)
+            except (Exception, SystemExit) as e:
+                raise PluginLoadError(
+                    f"{self.kind} {self.name!r} of {self.source} could not be loaded from {self.ref}: "
+                    f"{type(e).__name__}: {one_line(e)}\nOther components are not affected. `protgraph doctor` "
+                    "checks all of them."
+                ) from e
+            self._obj = obj
+        return self._obj
+
+    def where(self) -> str:
+        """Return ``file:line`` of the object's source; for an instance, that of its assignment or registration."""
+        obj = self.load()
+        if inspect.isclass(obj) or inspect.isroutine(obj):
+            try:
+                return f"{inspect.getsourcefile(obj)}:{inspect.getsourcelines(obj)[1]}"
+            except (OSError, TypeError):
+                return self.line or self.ref
+        return self.line or _assignment(self.ref)
+
+
+def is_same(old: Provider, new: Provider) -> bool:
+    """Return True if two providers have the same object; entry points are imported only if necessary."""
+    if old.ref == new.ref and (not old.is_loaded or not new.is_loaded):
+        return True
+    module = sys.modules.get(old.ref.partition(":")[0])
+    if not old.is_loaded and getattr(getattr(module, "__spec__", None), "_initializing", False):
+        return True  # a module registers its own entry point during its import; compared on use
+    try:
+        return old.load() is new.load()
+    except PluginLoadError:
+        return False
+
+
+def is_redefinition(old: Provider, new: Provider) -> bool:
+    """Return True if the same statement of a session registers its component again, so that the new one replaces it.
+
+    That is the case for an equal object, for a class that an interactive session defines again under the same name,
+    and for a module or notebook cell that is executed again.
+    """
+    if old.distribution or new.distribution or old.ref != new.ref or "<locals>" in new.ref:
+        return False
+    if (old.load() == new.load()) is True:
+        return True
+    if hasattr(sys, "ps1") and new.ref.startswith("__main__:"):
+        return True
+    files = [provider.line.rpartition(":")[0] for provider in (old, new)]
+    executed_again = old.code is not new.code and {old.code.co_name, new.code.co_name} == {"<module>"}
+    return executed_again and files[0] == files[1] and not files[0].startswith("<")
+
+
+def one_line(e: BaseException) -> str:
+    """Return the first line of the message of an exception."""
+    return (str(e).strip() or "no message").splitlines()[0]
+
+
+def _assignment(ref: str) -> str:
+    """Return ``file:line`` of the top-level statement that assigns an instance; follow re-exports."""
+    import ast
+
+    module, _, attribute = ref.partition(":")
+    path = getattr(sys.modules.get(module), "__file__", None)
+    if path is None or not Path(path).is_file():
+        return ref
+    for statement in ast.parse(Path(path).read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.ImportFrom) and statement.level == 0:
+            for alias in statement.names:
+                if attribute == (alias.asname or alias.name):
+                    return _assignment(f"{statement.module}:{alias.name}")
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        if any(isinstance(t, ast.Name) and t.id == attribute for t in targets):
+            return f"{path}:{statement.lineno}"
+    return path
