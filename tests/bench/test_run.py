@@ -50,6 +50,9 @@ TARGET = Target("label", "node", "classification", 2)
 class Small(Dataset):
     name, version = "small", "1"
 
+    def tasks(self) -> list[str]:
+        return ["first", "second"]
+
     def target(self, task: str) -> Target:
         if task not in ("first", "second"):
             raise UnknownNameError(f"dataset 'small' has no task {task!r}. Allowed: first, second.")
