@@ -35,7 +35,7 @@ def describe_command(
     """
     from protgraph import registry
     from protgraph.cli.model_argument import find_checkpoint
-    from protgraph.model import build_model, draw_model, summarize_model
+    from protgraph.model import build_model, draw_model, standardized_inputs, summarize_model
 
     if draw is not None:
         suffixes = [".png", ".svg", ".pdf"]
@@ -44,6 +44,8 @@ def describe_command(
         trained = find_checkpoint(model)
         built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
         _print(built.spec.name, summarize_model(built), built.num_parameters)
+        if standardized := standardized_inputs(built):
+            typer.echo(f"standardized inputs: {', '.join(standardized)}")
         for text in built.spec.dead_layers():
             typer.echo(f"note: no component reads the fields of {text}")
         if draw is not None:

@@ -52,6 +52,9 @@ def train_command(
     pos_weight: Annotated[
         str | None, typer.Option(help="Weight of positives in the loss of binary labels: a number, or 'balanced'.")
     ] = None,
+    no_standardize: Annotated[
+        bool, typer.Option("--no-standardize", help="Use input features as they are; see docs/small_data.md.")
+    ] = False,
     noise: Annotated[
         float, typer.Option(help="Gaussian noise on coordinates (standard deviation, Å), drawn for every batch.")
     ] = 0.0,
@@ -119,6 +122,7 @@ def train_command(
         batch_residues=batch_residues,
         device=device,
         pos_weight=_weight(pos_weight),
+        standardize=not no_standardize,
         noise=noise,
         max_time=max_time,
         precision=precision,

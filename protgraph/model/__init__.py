@@ -8,7 +8,7 @@ from protgraph.model.diagram import draw_model
 from protgraph.model.incremental import IncrementalState, first_nodes, incremental_step
 from protgraph.model.pretrained import PublishedWeights, pretrained
 from protgraph.model.spec import ModelSpec, WiredComponent
-from protgraph.model.summary import ComponentSummary, summarize_model
+from protgraph.model.summary import ComponentSummary, standardized_inputs, summarize_model
 from protgraph.model.weights import conversion_errors, find_weights, read_model_state, read_weights
 from protgraph.registry.component import ComponentSpec, component
 
@@ -32,5 +32,6 @@ __all__ = [
     "pretrained",
     "read_model_state",
     "read_weights",
+    "standardized_inputs",
     "summarize_model",
 ]

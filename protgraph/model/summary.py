@@ -13,8 +13,9 @@ from torch import nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.model.build import ProteinModel
+from protgraph.nn.standardize import Standardize
 
-__all__ = ["ComponentSummary", "summarize_model"]
+__all__ = ["ComponentSummary", "standardized_inputs", "summarize_model"]
 
 _ROWS = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}
 
@@ -71,6 +72,19 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
         ComponentSummary("head", target.head_name, options, _names(model.head_reads), (logits,), _count(model.head))
     )
     return rows
+
+
+def standardized_inputs(model: ProteinModel) -> list[str]:
+    """Return the features that a model standardizes, e.g. ``["sasa", "dihedral[0,2]"]``, those columns of dihedral."""
+    names: dict[str, None] = {}
+    for w, layer in zip(model.wires, model.layers, strict=True):
+        if not isinstance(standardize := getattr(layer, "standardize", None), Standardize):
+            continue
+        for local, numbers in standardize.standardized().items():
+            part = standardize.columns[local]
+            is_whole = len(numbers) == part.stop - part.start
+            names[w.reads[local] + ("" if is_whole else f"[{','.join(map(str, numbers))}]")] = None
+    return list(names)
 
 
 def _options(options: Mapping[str, object]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from protgraph.nn.positional_encoding import (
 )
 from protgraph.nn.radial_basis import BesselBasis, polar
 from protgraph.nn.sampling import sample_classes, sampling_probabilities
+from protgraph.nn.standardize import Standardize
 
 __all__ = [
     "AttentionMixin",
@@ -52,6 +53,7 @@ __all__ = [
     "ScalarVectorDropout",
     "ScalarVectorNorm",
     "ScalarVectorWidths",
+    "Standardize",
     "activation",
     "filtered_sum",
     "invariant_width",

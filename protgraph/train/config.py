@@ -53,6 +53,9 @@ class FitConfig:
         Precision of the forward pass in training. Weights and evaluation are float32.
     deterministic : bool
         On a GPU, use only operations with reproducible results.
+    standardize : bool
+        Standardize continuous input features with the mean and scale of the training split, which are saved in the
+        checkpoint; see :func:`protgraph.train.standardization.standardize_inputs`.
     noise : float
         Standard deviation of Gaussian noise on the coordinates of a training batch, Å, drawn for every batch. Edges are
         those of the exact structure. Models with features computed from the exact coordinates raise.
@@ -83,6 +86,7 @@ class FitConfig:
     device: str = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     deterministic: bool = True
+    standardize: bool = True
     noise: NonNegativeFloat = 0.0
     max_time: Seconds | None = None
 

@@ -30,6 +30,7 @@ from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
 from protgraph.train.result import FitResult
 from protgraph.train.session import keyboard_interrupt, quiet_lightning, reproducible
+from protgraph.train.standardization import standardize_inputs
 
 if TYPE_CHECKING:
     from lightning.pytorch.callbacks import Callback
@@ -200,6 +201,8 @@ def _run(
         state = folder.start(identity, resume=resume)
         logged = identity | {"model": network.spec.name}
         with messages, reproducible(config, device), keyboard_interrupt():
+            if config.standardize:
+                standardize_inputs(network, task, splits["train"])
             counts = count_labels(task, splits["train"], seed=config.seed)
             weight = positive_weight(task, config, counts)
             initialize_head(network.head, task, counts, weight)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from protgraph.failure import Failure
 from protgraph.model.build import ProteinModel
+from protgraph.model.summary import standardized_inputs
 from protgraph.task.task import Task
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
@@ -105,6 +106,7 @@ class FitResult:
                 "config": self.config.to_dict(),
                 "best_epoch": self.best_epoch,
                 "epochs": self.epochs,
+                "standardized": standardized_inputs(self.model),
                 "sizes": {split: list(size) for split, size in self.sizes.items()},
             },
         )
@@ -131,6 +133,8 @@ class FitResult:
             f"{split:5} " + "  ".join(f"{name} {value:.4f}" for name, value in values.items())
             for split, values in self.metrics.items()
         ]
+        if standardized := standardized_inputs(self.model):
+            lines.append(f"standardized inputs: {', '.join(standardized)}")
         if self.failures:
             lines.append(f"{len(self.failures)} proteins could not be used; the first: {self.failures[0].reason}")
         return "\n".join(lines)

@@ -12,6 +12,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.module import GraphLayer
+from protgraph.nn.standardize import Standardize
 
 __all__ = ["Constant", "Embed"]
 ENTRY_POINTS = {"protgraph.layers": {"constant": "Constant", "embed": "Embed"}}
@@ -19,6 +20,8 @@ ENTRY_POINTS = {"protgraph.layers": {"constant": "Constant", "embed": "Embed"}}
 
 class Embed(GraphLayer):
     """Linear embedding of all fields that it reads: ``h = W [one-hot(c_1), …, x_1, x_2, …] + b``.
+
+    Training may standardize columns of x (``FitConfig.standardize``, :class:`protgraph.nn.standardize.Standardize`).
 
     The columns of W for a category are an embedding table; no one-hot matrix is materialized. Fields of edges are
     embedded in the same way: ``component("embed", reads=["edge_rbf", "edge_offset"], writes={"h": "edge_attr"})``.
@@ -53,13 +56,14 @@ class Embed(GraphLayer):
         self.real = {n: s.o3.dim for n, s in fields.items() if not s.is_category}
         width = sum(self.real.values())
         self.linear = nn.Linear(width, dim) if width else None
+        self.standardize = Standardize(self.real)
         self.declare(h=FieldSpec("h", level, f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         parts = [table(f[name]) for name, table in self.tables.items()]
         if self.linear is not None:
             x = [f[name].reshape(-1, width).to(self.linear.weight.dtype) for name, width in self.real.items()]
-            parts.append(self.linear(torch.cat(x, 1)))
+            parts.append(self.linear(self.standardize(torch.cat(x, 1))))
         return {"h": sum(parts[1:], start=parts[0])}
 
 
