@@ -78,6 +78,7 @@ _HOME = {
     "score_sequences": "protgraph.design",
     "write_report": "protgraph.bench",
     # writing components
+    "ComponentError": "protgraph.errors",
     "Conformity": "protgraph.data",
     "EdgeFeaturizer": "protgraph.featurize",
     "EdgeList": "protgraph.featurize",

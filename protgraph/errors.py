@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 __all__ = [
     "CheckpointError",
+    "ComponentError",
     "ComponentTypeError",
     "DatasetError",
     "DuplicateNameError",
@@ -40,8 +41,6 @@ __all__ = [
 def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cutoff: float = 0.6) -> str:
     """Return the sentence " Did you mean 'a' or 'b'?" for a misspelled name, or "" if nothing is similar.
 
-    Upper and lower case are the same.
-
     Parameters
     ----------
     name : str
@@ -59,16 +58,10 @@ def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cuto
     " Did you mean 'heads'?"
     >>> suggest("heds", ["dim"])
     ''
-    >>> suggest("GCN", ["gcn"])
-    " Did you mean 'gcn'?"
     """
     from difflib import get_close_matches
 
-    folded: dict[str, list[str]] = {}
-    for choice in choices:
-        folded.setdefault(choice.lower(), []).append(choice)
-    similar = get_close_matches(name.lower(), list(folded), n=3, cutoff=cutoff)
-    near = dict.fromkeys([*(choice for key in similar for choice in folded[key]), *also])
+    near = dict.fromkeys([*get_close_matches(name, list(choices), n=3, cutoff=cutoff), *also])
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
@@ -117,6 +110,29 @@ class OptionError(ProtgraphError, TypeError):
 
 class OutputFileError(ProtgraphError, OSError):
     """A file could not be written, e.g. because the disk is full; an earlier file of this name is unchanged."""
+
+
+class ComponentError(ProtgraphError, RuntimeError):
+    """The code of a component raised an error or returned something else than it declares; the cause is attached.
+
+    Parameters
+    ----------
+    message : str
+    kind, name : str
+        E.g. "featurizer", "dihedral".
+    source : str
+        "distribution version", "this session", or "" if unknown.
+    protein : str
+        Name of the protein that it ran on; "" if it was not one protein.
+    location : str
+        "file:line" of the fault, or of the definition of the component.
+    """
+
+    def __init__(
+        self, message: str, *, kind: str = "", name: str = "", source: str = "", protein: str = "", location: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.kind, self.name, self.source, self.protein, self.location = kind, name, source, protein, location
 
 
 class FieldError(ProtgraphError, ValueError):

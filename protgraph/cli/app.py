@@ -17,7 +17,6 @@ import typer
 from typer.core import TyperGroup
 
 from protgraph.cli.error_report import print_error, print_fault
-from protgraph.cli.parameters import check_parameters
 from protgraph.errors import ProtgraphError, suggest
 
 __all__ = ["COMMANDS", "app", "main"]
@@ -103,7 +102,6 @@ def _load(name: str) -> Any:
     single.command(name)(getattr(import_module(module), function))
     command = typer.main.get_command(single)
     command.params += _common_options()
-    check_parameters(command)
     command.help = _unwrapped(command.help or "")
     for part in (command, *command.params):
         if getattr(part, "help", None):

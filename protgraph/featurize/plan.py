@@ -16,6 +16,11 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.featurize.run_featurizer import (
+    run_edge_featurizer,
+    run_structure_featurizer,
+    run_tensor_featurizer,
+)
 from protgraph.ops import Edges, Proteins
 from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure import Residues, Structure, clean
@@ -140,7 +145,7 @@ class FeaturePlan:
         Parameters
         ----------
         residues : Residues
-            The protein, without hidden information.
+            The protein, without hidden information. Featurizers get its arrays read-only.
         aatype : ndarray, optional
             ``(N,)`` int64, residue types of the graph; by default those of ``residues``.
 
@@ -150,6 +155,8 @@ class FeaturePlan:
             There are no residues.
         MissingCoordinatesError
             The protein has no coordinates, and a featurizer requires them.
+        ComponentError
+            A featurizer fails, or returns something else than it declares.
         """
         if len(residues) == 0:
             raise EmptyStructureError(f"{residues.name}: no protein residues, hence no graph")
@@ -168,9 +175,10 @@ class FeaturePlan:
             "backbone": residues.backbone,
             "backbone_mask": residues.backbone_mask,
         }
+        visible = residues.read_only()
         for n, featurizer in self.structure:
-            for local, value in featurizer(residues).items():
-                arrays[n.writes.get(local, local)] = value
+            own = run_structure_featurizer(n.name, featurizer, visible)
+            arrays |= {n.writes.get(local, local): value for local, value in own.items()}
         nodes = nodes_of(residues, self.node_type)
         if self.node_type != "residue":
             if residues.ligands is not None:
@@ -179,7 +187,7 @@ class FeaturePlan:
         graph = ProteinGraph()
         set_attributes(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
         if self.edges:
-            _add_edges(graph, [_edges(featurizer, residues, nodes) for _, featurizer in self.edges])
+            _add_edges(graph, [run_edge_featurizer(n.name, one, visible, nodes) for n, one in self.edges])
         graph.name = residues.name
         graph.residue_ids = nodes.ids(residues)
         graph.report = residues.report.to_dict()
@@ -192,10 +200,11 @@ class FeaturePlan:
         """
         f = dict(f)
         dtype = f["pos"].dtype
+        rows = {"node": len(f["pos"])} | ({"edge": f["edge_index"].size(1)} if "edge_index" in f else {})
         for n, featurizer in self.tensor:
             own = {local: f[n.reads.get(local, local)] for local in featurizer.reads}
             own |= {local: f[local] for local in featurizer.optional if local in f}
-            for local, value in featurizer(own).items():
+            for local, value in run_tensor_featurizer(n.name, featurizer, own, rows).items():
                 f[n.writes.get(local, local)] = value.to(dtype) if value.is_floating_point() else value
         return f
 
@@ -264,10 +273,6 @@ def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: NodeAtoms) -> dict[str, n
     repeated = {name: value[nodes.residue] for name, value in arrays.items()}
     own = {"pos": nodes.pos, "atom_type": nodes.atom_type, "element": nodes.atomic_number, "residue": nodes.residue}
     return {**repeated, **own, "is_ligand": nodes.is_ligand}
-
-
-def _edges(featurizer: EdgeFeaturizer, residues: Residues, nodes: NodeAtoms) -> EdgeList:
-    return featurizer(residues) if nodes.node_type == "residue" else featurizer.among(residues, nodes)
 
 
 def _add_edges(graph: ProteinGraph, kinds: list[EdgeList]) -> None:

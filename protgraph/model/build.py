@@ -12,14 +12,15 @@ from torch_geometric.data import Data
 
 from protgraph import registry
 from protgraph.data.datasets.target import Target
-from protgraph.errors import FieldError, OptionError, WiringError
+from protgraph.errors import FieldError, WiringError
 from protgraph.featurize.plan import COORDINATES, FeaturePlan, inputs
 from protgraph.model.attention_maps import AttentionMap, attention_maps
-from protgraph.model.spec import ModelSpec, WiredComponent, wire
+from protgraph.model.run_layer import run_head, run_layer
+from protgraph.model.spec import ModelSpec, wire
 from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.nn.decoder import Decoder
-from protgraph.nn.module import GraphLayer, Head
-from protgraph.validation import Seed, check_value
+from protgraph.nn.module import Head
+from protgraph.registry.component_fault import ComponentScope
 
 __all__ = ["ProteinModel", "as_model_spec", "build_model"]
 
@@ -67,7 +68,14 @@ class ProteinModel(nn.Module):
             raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.spec.name!r} does not have.")
         specs = {local: self.fields[f] for local, f in reads.items()}
         options = self.spec.heads.get(name, {})
-        return registry.heads.create(name, specs, self.target, path=f"head ({name})", options=options), reads
+        head = registry.heads.create(name, specs, self.target, path=f"head ({name})", options=options)
+        if not isinstance(head, Head):
+            raise WiringError(f"head {name!r} is a {type(head).__name__}, not a protgraph Head.")
+        if "logits" not in head.out:
+            raise WiringError(
+                f"head {name!r} declares no logits. In __init__: self.declare(logits=f'{{target.size}}x0e')."
+            )
+        return head, reads
 
     def _fields_needed(self) -> tuple[str, ...]:
         """Return the fields that an input graph must have."""
@@ -127,30 +135,14 @@ class ProteinModel(nn.Module):
     def embed(self, batch: Data) -> dict[str, Any]:
         """Return all fields after the last layer, by name, for a graph or batch of precomputed fields."""
         f = self.fields_of(batch)
+        rows = _rows(f)
         for w, layer in zip(self.wires, self.layers, strict=True):
-            f |= self._run_layer(w, layer, f)
+            scope = ComponentScope(
+                "layer", w.component.name, layer.forward, path=f"{w.path} of model {self.spec.name!r}"
+            )
+            outputs = run_layer(layer, {local: f[name] for local, name in w.reads.items()}, scope, rows)
+            f |= {name: outputs[local] for local, name in w.writes.items()}
         return f
-
-    def _run_layer(self, w: WiredComponent, layer: GraphLayer, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Run one layer and return its outputs by their names in the model; errors name the layer."""
-        path = f"{w.path} ({w.component.name}) of model {self.spec.name!r}"
-        try:
-            outputs = layer({local: f[name] for local, name in w.reads.items()})
-        except Exception as e:
-            e.add_note(f"in {path}, with inputs {', '.join(w.reads)}")
-            raise
-        if not isinstance(outputs, Mapping) or set(w.writes) - set(outputs):
-            got = sorted(outputs) if isinstance(outputs, Mapping) else f"a {type(outputs).__name__}"
-            raise WiringError(f"{path} returns {got}, but its writes are {sorted(w.writes)}.")
-        nodes = f["proteins"].batch.numel()
-        for local, value in outputs.items():
-            spec = layer.out.get(local)
-            if spec is None or spec.level != "node":
-                continue
-            shape, trailing = tuple(value.shape), spec.trailing_shape
-            if shape[:1] != (nodes,) or not _fits(shape[1:], trailing):
-                raise WiringError(f"{path} returns {local!r} of shape {shape}, but declares {(nodes, *trailing)}.")
-        return {name: outputs[local] for local, name in w.writes.items()}
 
     def attention(self, batch: Data) -> dict[str, list[AttentionMap]]:
         """Compute the attention weights of all layers for a graph or batch.
@@ -172,34 +164,25 @@ class ProteinModel(nn.Module):
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """Compute ``{"logits": (N, C)}`` for a graph or batch; the target defines N and C."""
-        f = self.embed(batch)
-        return self.head({local: f[name] for local, name in self.head_reads.items()})
+        f, target = self.embed(batch), self.target
+        scope = ComponentScope("head", target.head_name, self.head.forward, path=f"model {self.spec.name!r}")
+        own = {local: f[name] for local, name in self.head_reads.items()}
+        return run_head(self.head, own, scope, _rows(f), target.shape, target.level)
 
 
-def _fits(shape: tuple[int, ...], declared: tuple[int | None, ...]) -> bool:
-    """Return whether a shape is the declared one; None matches any width."""
-    return len(shape) == len(declared) and all(b in (None, a) for a, b in zip(shape, declared, strict=True))
+def _rows(f: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of rows of each level."""
+    proteins = f["proteins"]
+    rows = {"node": len(f["pos"]), "graph": len(proteins), "pair": sum(n * n for n in proteins.sizes)}
+    return rows | ({"edge": f["edge_index"].size(1)} if "edge_index" in f else {})
 
 
 def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:
-    """Return the model specification of a registry name, dict or specification.
-
-    Raises
-    ------
-    UnknownNameError
-        No model has this name.
-    OptionError
-        The argument is something else, e.g. a module or a checkpoint.
-    """
+    """Return the model specification of a registry name, dict or specification."""
     if isinstance(model, ModelSpec):
         return model
     if isinstance(model, Mapping):
         return ModelSpec.from_dict(model)
-    if not isinstance(model, str):
-        hint = " Give 'model.spec' of a ProteinModel." if isinstance(model, nn.Module) else ""
-        raise OptionError(f"model: {type(model).__name__}. Allowed: a registry name, a ModelSpec or a dict.{hint}")
-    if model.endswith(".safetensors"):
-        raise OptionError(f"model {model!r} is a checkpoint. Allowed: the name of a model, 'protgraph list models'.")
     spec = registry.models.get(model)
     if not isinstance(spec, ModelSpec):
         raise WiringError(f"model {model!r} is a {type(spec).__name__}, not a ModelSpec or a Family.")
@@ -224,7 +207,6 @@ def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, s
         With the path of the component.
     """
     spec = as_model_spec(model)
-    check_value(seed, Seed | None, path="seed")
     scope = nullcontext() if seed is None else torch.random.fork_rng(devices=[])
     with scope:
         if seed is not None:

@@ -22,6 +22,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from protgraph.registry.component_fault import ComponentScope
 from protgraph.task.losses import cross_entropy, known_labels
 from protgraph.task.predictions import SplitPredictions
 
@@ -81,10 +82,27 @@ def as_metric(mode: Literal["max", "min"]) -> Callable[[Callable[[SplitPredictio
     return lambda function: Metric(function.__name__, mode, function)
 
 
-def compute_metrics(metrics: Iterable[Metric], predictions: SplitPredictions) -> dict[str, float]:
-    """Compute metrics by name; NaN if no label is known."""
+def compute_metrics(metrics: Iterable[Metric], predictions: SplitPredictions, *, task: str = "") -> dict[str, float]:
+    """Compute metrics by name; NaN if no label is known.
+
+    Parameters
+    ----------
+    metrics : iterable of Metric
+    predictions : SplitPredictions
+    task : str
+        Name of the task, for errors.
+
+    Raises
+    ------
+    ComponentError
+        A metric raises an error or does not return a number.
+    """
+    values = {}
     is_empty = not bool(known_labels(predictions.y).any())
-    return {m.name: math.nan if is_empty else m(predictions) for m in metrics}
+    for metric in metrics:
+        with ComponentScope("task", task, metric.function, action=f"metric {metric.name!r}"):
+            values[metric.name] = math.nan if is_empty else metric(predictions)
+    return values
 
 
 def confusion_matrix(o: SplitPredictions) -> Tensor:

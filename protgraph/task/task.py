@@ -15,6 +15,7 @@ from protgraph.data.datasets.labels import Labels, align
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
 from protgraph.ops import Proteins
+from protgraph.registry.component_fault import ComponentScope
 from protgraph.task import metrics as m
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
@@ -110,9 +111,27 @@ class Task:
     def batch_loss(self, loss: Callable[[Tensor, Tensor], Tensor], logits: Tensor, y: Tensor, batch: Data) -> Tensor:
         """Compute the loss of a graph or batch, protein by protein if the task requires it."""
         if not self.loss_per_protein:
-            return loss(logits, y)
+            return self.compute_loss(loss, logits, y)
         sizes = Proteins.from_graph(batch).sizes
-        return torch.stack([loss(*one) for one in zip(logits.split(sizes), y.split(sizes), strict=True)]).mean()
+        parts = zip(logits.split(sizes), y.split(sizes), strict=True)
+        return torch.stack([self.compute_loss(loss, *one) for one in parts]).mean()
+
+    def compute_loss(self, loss: Callable[[Tensor, Tensor], Tensor], logits: Tensor, y: Tensor) -> Tensor:
+        """Call a loss function for this task.
+
+        Raises
+        ------
+        ComponentError
+            It raises an error, or does not return a scalar.
+        """
+        with ComponentScope("task", self.name, loss, action="loss") as scope:
+            value = loss(logits, y)
+            if not isinstance(value, Tensor) or value.dim():
+                found = (
+                    f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"as a {type(value).__name__}"
+                )
+                raise scope.returned(f"returns a value {found}", allowed="Return a scalar, the mean over known labels.")
+        return value
 
     def for_decoder(self) -> Task:
         """Return this task with the inputs for a model that ends in a decoder."""
@@ -151,33 +170,58 @@ class Task:
         ------
         LabelError
             No labels, labels of absent residues, or labels that do not fit the target.
+        ComponentError
+            ``derive`` or ``restore`` raises an error, or its result does not fit the target.
         """
         if given is not None:
             y = align(given, residues, strict=strict)
-        elif self.restore is not None and seen is not None:
-            y = self.restore(residues, seen)
-        elif self.derive is not None:
-            y = self.derive(residues)
-        else:
-            raise LabelError(
-                f"task {self.name!r} needs labels of {residues.name!r}, and cannot derive them from a structure."
-            )
-        self._check(y, residues.name)
+            if problem := self._problem(y, residues):
+                raise LabelError(f"task {self.name!r}: labels of {residues.name!r} {' '.join(problem)}")
+            return y
+        if self.restore is not None and seen is not None:
+            return self._derived(self.restore, residues, seen)
+        if self.derive is not None:
+            return self._derived(self.derive, residues)
+        raise LabelError(
+            f"task {self.name!r} needs labels of {residues.name!r}, and cannot derive them from a structure."
+        )
+
+    def _derived(self, function: Callable[..., np.ndarray], *proteins: Residues) -> np.ndarray:
+        """Return derived labels; the function gets read-only arrays."""
+        action = "restore" if function is self.restore else "derive"
+        with ComponentScope("task", self.name, function, action=action, protein=proteins[0].name) as scope:
+            y = function(*(one.read_only() for one in proteins))
+            if not isinstance(y, np.ndarray):
+                raise scope.returned(f"returns {'None' if y is None else f'a {type(y).__name__}'}", allowed=_ARRAY)
+            if problem := self._problem(y, proteins[0]):
+                raise scope.returned(f"returns labels that {problem[0]}", allowed=problem[1])
         return y
 
-    def _check(self, y: np.ndarray, protein: str) -> None:
+    def _problem(self, y: np.ndarray, residues: Residues) -> tuple[str, str] | None:
+        """Return what is wrong with labels, and what is allowed; None if they fit the target."""
         target = self.stored
-        where, size = f"task {self.name!r}: labels of {protein!r}", target.size
-        columns = f"{size} columns" + " of x, y, z" * target.is_geometric
+        rows = {"node": len(residues), "graph": 1, "pair": len(residues) ** 2}.get(
+            target.level, len(y) if y.ndim else 0
+        )
+        form = f"{y.dtype} {y.shape}"
+        each = {"node": "one row per residue", "graph": "one row", "pair": "one row per ordered pair of residues"}
+        count = f"{each.get(target.level, 'one row per edge')}"
         if target.kind == "classification":
-            if y.ndim != 1 or y.dtype.kind != "i":
-                raise LabelError(f"{where} are {y.dtype} {y.shape}. Classes are one integer per row.")
-            if y.size and (y.min() < -1 or y.max() >= size):
-                raise LabelError(f"{where} lie in {y.min()}…{y.max()}. Classes are 0 to {size - 1}, and −1 if unknown.")
-        elif y.shape[1:] != target.shape or y.dtype.kind != "f":
-            raise LabelError(f"{where} are {y.dtype} {y.shape}. For {target.kind} they are floats with {columns}.")
+            if y.shape != (rows,) or y.dtype.kind != "i":
+                return f"are {form}.", f"Classes are integers ({rows},), {count}."
+            if y.size and (y.min() < -1 or y.max() >= target.size):
+                return (
+                    f"lie in {y.min()}…{y.max()}.",
+                    f"Classes are 0 to {target.size - 1}, and −1 if unknown.",
+                )
+        elif y.shape != (rows, *target.shape) or y.dtype.kind != "f":
+            return f"are {form}.", f"For {target.kind} they are floats {(rows, *target.shape)}, {count}."
         elif target.kind == "multilabel" and not np.isin(y[~np.isnan(y)], (0, 1)).all():
-            raise LabelError(f"{where} have other values than 0, 1 and NaN (unknown).")
+            return "have other values than 0, 1 and NaN.", "NaN is unknown."
+        return None
+
+
+_ARRAY = "Return a numpy array of the labels."
 
 
 def default_task(target: Target, *, hidden: Collection[str] = ()) -> Task:

@@ -70,7 +70,8 @@ def evaluate(
     threshold : Tensor, optional
         ``(C,)`` log-odds for yes/no labels, as :func:`protgraph.task.best_threshold` chose it on validation.
     """
-    return compute_metrics(task.metrics, predict_split(model, store, task).with_threshold(threshold))
+    predictions = predict_split(model, store, task).with_threshold(threshold)
+    return compute_metrics(task.metrics, predictions, task=task.name)
 
 
 def predict_split(
@@ -138,7 +139,7 @@ def predict_batch(
     if task.target.level == "pair":
         rows = symmetrize_pairs(logits, batch)
         weight = int(known_labels(rows.y).sum())
-        mean = float(loss(rows.logits, rows.y))
+        mean = float(task.compute_loss(loss, rows.logits, rows.y))
         return BatchPredictions(
             rows if task.select_rows is None else _select(rows, task.select_rows(rows)), 1, mean, weight
         )

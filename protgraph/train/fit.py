@@ -221,7 +221,7 @@ def _evaluate(
     for split in prepared.splits:
         if split not in ("train", "val"):
             predictions = predict_split(network, prepared.splits[split], task).with_threshold(best["threshold"])
-            metrics[split] = compute_metrics(task.metrics, predictions)
+            metrics[split] = compute_metrics(task.metrics, predictions, task=task.name)
             if task.target.kind == "classification":
                 confusion[split] = confusion_matrix(predictions)
     return metrics, confusion

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
-from protgraph.errors import CheckpointError
+from protgraph.errors import CheckpointError, ComponentError
 from protgraph.model.build import ProteinModel
+from protgraph.model.nonfinite import find_nonfinite_layer
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import best_threshold, compute_metrics
 from protgraph.task.task import Task
@@ -50,6 +51,8 @@ class FitModule(pl.LightningModule):
         ``(C,)`` log-odds chosen on validation at each row of the history, for yes/no labels.
     residues, seconds : int, float
         Residues and seconds of training, without validation.
+    nonfinite : ComponentError or None
+        Names the layer whose output made the validation loss NaN or infinite.
 
     Notes
     -----
@@ -76,6 +79,7 @@ class FitModule(pl.LightningModule):
         self.history: list[dict[str, float]] = []
         self.thresholds: list[Tensor | None] = []
         self.residues, self.seconds = 0, 0.0
+        self.nonfinite: ComponentError | None = None
         self._random: list[dict[str, Any]] | None = None
         self._start: float | None = None  # start of the training time not yet in `seconds`
 
@@ -121,6 +125,7 @@ class FitModule(pl.LightningModule):
         if self.config.noise:
             batch = add_noise(batch, self.config.noise, self._generator)
         loss = self.task.batch_loss(self.loss, self(batch).float(), y, batch)
+        self._check_finite(loss, batch)
         count = known_labels(y).sum()
         if self.trainer.world_size == 1:
             self._nodes += batch.num_nodes
@@ -135,6 +140,21 @@ class FitModule(pl.LightningModule):
         share = loss * weight / total.clamp(min=1)  # the shares of all processes add up to the global mean
         self._add(share.detach() * labels, count)
         return share * self.trainer.world_size  # Lightning averages gradients over processes
+
+    def _check_finite(self, loss: Tensor, batch: Batch) -> None:
+        """Find the layer that made the loss NaN, while the weights are finite; on a GPU in the first step only.
+
+        Raises
+        ------
+        ComponentError
+            A layer returns such values with its initial weights.
+        """
+        is_costly = self.global_step > 0 and loss.device.type != "cpu"
+        if self.nonfinite is not None or is_costly or math.isfinite(loss.detach()):
+            return
+        self.nonfinite = find_nonfinite_layer(self.model, batch)
+        if self.nonfinite is not None and not self.global_step:
+            raise self.nonfinite
 
     def _add(self, loss: Tensor, count: Tensor) -> None:
         """Add a batch to the training loss of the epoch."""
@@ -162,10 +182,13 @@ class FitModule(pl.LightningModule):
         rows = join_predictions(self._gather(self._parts))
         self._parts = []
         threshold = best_threshold(rows) if self.task.has_threshold else None
-        metrics = compute_metrics(self.task.metrics, rows.with_threshold(threshold))
-        val_loss = float(self.loss(rows.logits, rows.y)) if rows.loss is None else rows.loss
+        metrics = compute_metrics(self.task.metrics, rows.with_threshold(threshold), task=self.task.name)
+        val_loss = float(self.task.compute_loss(self.loss, rows.logits, rows.y)) if rows.loss is None else rows.loss
         if self.trainer.sanity_checking:
             return
+        if not math.isfinite(val_loss) and self.nonfinite is None:
+            first = next(iter(self.trainer.val_dataloaders)).to(self.device)
+            self.nonfinite = find_nonfinite_layer(self.model, first)
         row = {"epoch": self.current_epoch + 1, "train_loss": self._train_loss, "val_loss": val_loss, **metrics}
         self.history.append(row)
         self.thresholds.append(threshold)

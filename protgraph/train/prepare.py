@@ -16,13 +16,14 @@ import torch
 from protgraph import __version__
 from protgraph.data.cache_key import code_digest, component_digest, digest, stamps
 from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.dataset_checks import checked_examples, checked_labels, require_card
 from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues_error
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import META, GraphStore, is_store
 from protgraph.data.store.store_writer import write_store
-from protgraph.errors import DatasetError, LabelError, LeakError, WiringError
+from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import iter_graphs
 from protgraph.featurize.plan import FeaturePlan
@@ -107,7 +108,9 @@ def prepare(
     LabelError
         Labels name absent residues, or do not fit the target.
     DatasetError
-        No protein of the training split could be prepared.
+        No protein of the training split could be prepared, or the dataset does not return what it has to.
+    ComponentError
+        A featurizer, ``derive`` of the task, or the dataset fails on every protein.
     WiringError
         Nodes are atoms, and the task has labels per pair or edge, or requires a causal model.
     LeakError
@@ -115,8 +118,9 @@ def prepare(
     """
     _check(plan, task)
     cache = cache_dir(cache)
-    examples = dataset.examples(task.name)
-    labels = [dataset.labels(task.name, example) for example in examples]
+    require_card(dataset)
+    examples = checked_examples(dataset, task.name)
+    labels = checked_labels(dataset, task.name, examples)
     used = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
     used += [dataset.base if isinstance(dataset, DerivedTaskDataset) else dataset]
     used += [function for function in (task.derive, task.restore) if function is not None]
@@ -238,6 +242,10 @@ def _make(
     for i in sorted(graphs):
         splits[examples[i].split].append(graphs[i])
     if not splits.get("train"):
+        if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
+            first = number[failures[0].protein]
+            one = dataset_requests(dataset, [examples[first]], read, labels=[labels[first]])
+            list(iter_graphs(one, plan, read=read, step=LabeledGraph(task), fatal=(ComponentError,)))  # raises it again
         why = f" The first of {len(failures)} failures: {failures[0]}" if failures else ""
         raise DatasetError(f"dataset {dataset.name!r} has no training protein for task {task.name!r}.{why}")
     return {split: members for split, members in splits.items() if members}, failures, count_notes(notes)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
+from protgraph.data.datasets.dataset_checks import require_card
 from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, UnknownNameError, suggest
@@ -73,6 +74,7 @@ def load_dataset(
     resolved = dataset if isinstance(dataset, Dataset) else registry.datasets.create(dataset)
     if not isinstance(resolved, Dataset):
         raise DatasetError(f"dataset {dataset!r} is a {type(resolved).__name__}, not a protgraph Dataset.")
+    require_card(resolved, name=dataset if isinstance(dataset, str) else "")
     if read is None or read == resolved.read_options:
         return _with_task(resolved, task)
     if not resolved.reads_files:

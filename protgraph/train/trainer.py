@@ -144,6 +144,8 @@ def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
     ------
     ProtgraphError
         No epoch was validated, or its loss or metric is not finite.
+    ComponentError
+        A layer returns values that are not finite.
     """
     name, task = module.model.spec.name, module.task
     if path is None:
@@ -154,6 +156,8 @@ def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
     last, checkpoint = module.history[-1], torch.load(path, map_location="cpu", weights_only=True)
     row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
     if not (torch.isfinite(torch.tensor([row[task.monitor], row["val_loss"]])).all()):
+        if module.nonfinite is not None:
+            raise module.nonfinite
         raise ProtgraphError(
             f"Training of {name!r} has no usable epoch: train_loss {last['train_loss']}, {task.monitor} "
             f"{last[task.monitor]} on validation. If the loss is not finite, use a smaller lr. If the metric is "

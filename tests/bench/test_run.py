@@ -19,6 +19,7 @@ from protgraph.bench.rows import BenchJob, BenchRow, read_rows
 from protgraph.bench.run import run_bench
 from protgraph.bench.spec import BenchSpec
 from protgraph.data.cache_key import code_digest
+from protgraph.data.datasets.card import DatasetCard, TaskCard
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError, PluginLoadError, UnknownNameError
@@ -48,15 +49,9 @@ TARGET = Target("label", "node", "classification", 2)
 
 
 class Small(Dataset):
-    name, version = "small", "1"
-
-    def tasks(self) -> list[str]:
-        return ["first", "second"]
-
-    def target(self, task: str) -> Target:
-        if task not in ("first", "second"):
-            raise UnknownNameError(f"dataset 'small' has no task {task!r}. Allowed: first, second.")
-        return TARGET
+    version = "1"
+    tasks_of_card = {name: TaskCard(TARGET, "", "", {}) for name in ("first", "second")}  # noqa: RUF012
+    card = DatasetCard("small", "1", "", "", "", "", {}, tasks_of_card)
 
     def examples(self, task: str, split: str | None = None) -> list:
         return []

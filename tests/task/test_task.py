@@ -99,7 +99,7 @@ def test_a_label_per_protein_has_one_row(residues):
         ("classification", 5, "5"),
         ("classification", 0.5, "float"),
         ("multilabel", [0.5, 1.0], "0, 1"),
-        ("regression", [1.0], r"\(1, 1\).* 2 "),
+        ("regression", [1.0], r"\(1, 1\).*\(1, 2\)"),
     ],
 )
 def test_labels_that_do_not_fit_the_target_are_errors(residues, kind, value, words):

@@ -12,13 +12,14 @@ from types import ModuleType
 import pytest
 
 from protgraph import Dataset, Family, Task
+from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.featurize import Featurizer
 from protgraph.nn import GraphLayer, Head
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Base class of featurizers; the class that ``--data FOLDER`` builds.
-UNREGISTERED = (Featurizer, FolderDataset)
+#: Base class of featurizers; the classes of ``--data FOLDER`` and of a task that a dataset does not list.
+UNREGISTERED = (DerivedTaskDataset, Featurizer, FolderDataset)
 
 
 @pytest.fixture(scope="module")

@@ -229,7 +229,10 @@ def test_an_error_of_a_featurizer_fails_one_protein(small, tmp_path):
 
     registry.featurizers.register("picky_for_prepare", Picky)
     prepared = prepare(small, resolve_task("helix", small), FeaturePlan(["picky_for_prepare"]), cache=tmp_path)
-    assert [(f.protein, f.reason) for f in prepared.failures] == [("2erl_A", "ZeroDivisionError: too short")]
+    [failure] = prepared.failures
+    assert (failure.protein, failure.error_type) == ("2erl_A", "ComponentError")
+    for part in ("'picky_for_prepare'", "'2erl'", "ZeroDivisionError: too short", "test_prepare.py:"):
+        assert part in failure.reason
 
 
 def test_labels_of_absent_residues_are_an_error_with_their_names(small, plan, tmp_path):

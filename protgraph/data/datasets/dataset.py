@@ -34,7 +34,7 @@ class Example:
     id : str
         Unique identifier in the dataset, e.g. ``"1ubq_A"``.
     path : Path
-        Structure or FASTA file.
+        Structure or FASTA file; a text becomes a path.
     chains : tuple of str, optional
         Author chain ids; None: all protein chains.
     split : str
@@ -48,6 +48,11 @@ class Example:
     chains: tuple[str, ...] | None
     split: str
     record: str | None = None
+
+    def __post_init__(self) -> None:
+        chains = (self.chains,) if isinstance(self.chains, str) else self.chains
+        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "chains", None if chains is None else tuple(chains))
 
 
 class Dataset(ABC):

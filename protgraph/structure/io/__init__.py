@@ -7,10 +7,8 @@ from protgraph.structure.io.fetch import cache_dir, fetch, is_offline
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.readers import ParsedFile, read_atoms
-from protgraph.structure.io.residue_values import ResidueValues
 from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
 from protgraph.structure.io.sources import expand_files, open_source, proteins_of, read_residues
-from protgraph.structure.io.write_values import WrittenStructure, write_residue_values
 
 __all__ = [
     "FASTA_SUFFIXES",
@@ -19,8 +17,6 @@ __all__ = [
     "FileContent",
     "ParsedFile",
     "ReadOptions",
-    "ResidueValues",
-    "WrittenStructure",
     "as_accession",
     "cache_dir",
     "expand_files",
@@ -38,5 +34,4 @@ __all__ = [
     "read_file",
     "read_residues",
     "to_atom_array",
-    "write_residue_values",
 ]

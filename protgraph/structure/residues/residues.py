@@ -205,6 +205,15 @@ class Residues:
             changes |= {"report": LossReport(), "ligands": None}  # its counts depend on the structure
         return replace(self, **changes)
 
+    def read_only(self) -> Residues:
+        """Return the same residues with arrays that cannot be changed; the data are not copied."""
+        arrays = {name: _read_only(value) for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        ligands = self.ligands
+        if ligands is not None:
+            own = {name: _read_only(value) for name, value in vars(ligands).items() if isinstance(value, np.ndarray)}
+            ligands = replace(ligands, **own)
+        return replace(self, **arrays, ligands=ligands)
+
     def without_sidechains(self, rows: np.ndarray) -> Residues:
         """Return a copy with only N, CA, C and O in the residues with ``rows`` ``(N,)`` bool True."""
         keep = np.isin(self.atom_name, BACKBONE) | ~rows[self.atom_residue]
@@ -238,3 +247,9 @@ class Residues:
         """Return the arrays of the kept atoms, with residues renumbered by ``number`` ``(N,)``."""
         arrays = {name: getattr(self, name)[keep] for name in ("atom_pos", "atom_name", "atom_element")}
         return {**arrays, "atom_residue": number[self.atom_residue[keep]]}
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,139 @@
+"""Run one featurizer and check what it returns; faults name the featurizer, the protein and the line of code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+from torch import Tensor
+
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.registry.component_fault import ComponentScope
+from protgraph.structure.residues.atoms import NodeAtoms
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["run_edge_featurizer", "run_structure_featurizer", "run_tensor_featurizer"]
+
+
+def run_structure_featurizer(name: str, featurizer: StructureFeaturizer, residues: Residues) -> dict[str, np.ndarray]:
+    """Return the arrays of a structure featurizer by local name.
+
+    Parameters
+    ----------
+    name : str
+        Registry name.
+    featurizer : StructureFeaturizer
+    residues : Residues
+        With read-only arrays.
+
+    Raises
+    ------
+    ComponentError
+        It raises an error, or does not return the fields that it declares, one finite row per residue.
+    """
+    with _scope(name, featurizer.__call__, residues.name) as scope:
+        result = featurizer(residues)
+        arrays = {local: np.asarray(value) for local, value in _require_fields(scope, featurizer, result)}
+        n = len(residues)
+        rows = {"node": n, "graph": 1, "pair": n * n}
+        for local, value in arrays.items():
+            spec = featurizer.out[local]
+            _require_shape(scope, local, value.shape, spec, rows.get(spec.level))
+            is_float = value.dtype.kind == "f"
+            if is_float != spec.dtype.startswith("float"):
+                raise scope.returned(f"returns {local!r} of type {value.dtype}", allowed=f"Declared: {spec.dtype}.")
+            if is_float and not np.isfinite(value).all():
+                row = int(np.argwhere(~np.isfinite(value))[0, 0])
+                raise scope.returned(
+                    f"returns {local!r} that is not finite in row {row}",
+                    allowed="Replace missing values by 0 and use a mask field.",
+                )
+    return arrays
+
+
+def run_edge_featurizer(name: str, featurizer: EdgeFeaturizer, residues: Residues, nodes: NodeAtoms) -> EdgeList:
+    """Return the edges between residues or, if the nodes are atoms, between atoms.
+
+    Raises
+    ------
+    ComponentError
+        It raises an error, or does not return an :class:`EdgeList` of nodes that exist, sorted by target.
+    """
+    between_residues = nodes.node_type == "residue"
+    call = featurizer.__call__ if between_residues else featurizer.among
+    with _scope(name, call, residues.name) as scope:
+        edges = featurizer(residues) if between_residues else featurizer.among(residues, nodes)
+        if not isinstance(edges, EdgeList):
+            raise scope.returned(f"returns {_describe(edges)}", allowed="Return an EdgeList(source, target).")
+        source, target = np.asarray(edges.source), np.asarray(edges.target)
+        if source.ndim != 1 or source.shape != target.shape or not source.dtype.kind == target.dtype.kind == "i":
+            found = f"source {source.dtype} {source.shape} and target {target.dtype} {target.shape}"
+            raise scope.returned(f"returns {found}", allowed="Both are integers of shape (E,).")
+        if len(target) and (np.diff(target) < 0).any():
+            raise scope.returned("returns edges that are not sorted by target", allowed=_ORDER)
+        if len(source) and not (min(source.min(), target[0]) >= 0 and max(source.max(), target[-1]) < len(nodes)):
+            raise scope.returned("returns edges of nodes that do not exist", allowed=f"Nodes: 0 to {len(nodes) - 1}.")
+    return edges
+
+
+_ORDER = "Sort by target, then by distance, then by source: np.lexsort((source, distance, target))."
+
+
+def run_tensor_featurizer(
+    name: str, featurizer: TensorFeaturizer, f: Mapping[str, Tensor], rows: Mapping[str, int]
+) -> dict[str, Tensor]:
+    """Return the tensors of a tensor featurizer by local name.
+
+    Parameters
+    ----------
+    name : str
+        Registry name.
+    featurizer : TensorFeaturizer
+    f : mapping of str to Tensor
+        Its inputs by local name.
+    rows : mapping of str to int
+        Number of nodes and edges, by level.
+
+    Raises
+    ------
+    ComponentError
+        It raises an error, or does not return the fields that it declares, one row per node or edge.
+    """
+    with _scope(name, featurizer.__call__) as scope:
+        result = dict(_require_fields(scope, featurizer, featurizer(f)))
+        for local, value in result.items():
+            if not isinstance(value, Tensor):
+                raise scope.returned(f"returns {local!r} as {_describe(value)}", allowed="Return a tensor.")
+            spec = featurizer.out[local]
+            _require_shape(scope, local, tuple(value.shape), spec, rows.get(spec.level))
+    return result
+
+
+def _scope(name: str, call: Callable[..., object], protein: str = "") -> ComponentScope:
+    return ComponentScope("featurizer", name, call, protein=protein)
+
+
+def _require_fields(scope: ComponentScope, featurizer: Featurizer, result: object) -> Iterator[tuple[str, object]]:
+    """Yield the name and value of each returned field; raise if they are not those that are declared."""
+    declared = sorted(featurizer.out)
+    allowed = f"Return a dict of the fields that it writes: {', '.join(declared)}."
+    if not isinstance(result, Mapping):
+        raise scope.returned(f"returns {_describe(result)}", allowed=allowed)
+    if sorted(result) != declared:
+        raise scope.returned(f"returns the fields {', '.join(map(str, result)) or '(none)'}", allowed=allowed)
+    yield from result.items()
+
+
+def _require_shape(
+    scope: ComponentScope, local: str, shape: tuple[int, ...], spec: FieldSpec, rows: int | None
+) -> None:
+    expected = (rows, *spec.trailing_shape)
+    if len(shape) != len(expected) or any(b not in (None, a) for a, b in zip(shape, expected, strict=True)):
+        text = ", ".join("any" if part is None else str(part) for part in expected)
+        each = f", one row per {spec.level}" if spec.level != "graph" else ""
+        raise scope.returned(f"returns {local!r} of shape {shape}", allowed=f"Declared: ({text}){each}.")
+
+
+def _describe(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"

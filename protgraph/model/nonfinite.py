@@ -1,0 +1,69 @@
+"""Find the layer of a model that gives the first value that is not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from protgraph.errors import ComponentError
+from protgraph.model.build import ProteinModel
+from protgraph.registry.component_fault import ComponentScope
+
+__all__ = ["find_nonfinite_layer"]
+
+_MAY_BE_NAN = ("backbone",)  # missing atoms
+
+
+def find_nonfinite_layer(model: ProteinModel, batch: Data) -> ComponentError | None:
+    """Return the error of the first layer or head with finite weights and inputs that returns NaN or infinity.
+
+    Parameters
+    ----------
+    model : ProteinModel
+    batch : Data
+        Graph or batch for which a prediction is not finite.
+
+    Returns
+    -------
+    ComponentError or None
+        None if no layer is at fault: all values are finite, or the weights or features are not.
+    """
+    faults: list[ComponentError] = []
+    named = [
+        (f"{w.path} of model", "layer", w.component.name, m) for w, m in zip(model.wires, model.layers, strict=True)
+    ]
+    named.append(("model", "head", model.target.head_name, model.head))
+    hooks = []
+    for path, kind, name, module in named:
+        scope = ComponentScope(kind, name, module.forward, path=f"{path} {model.spec.name!r}")
+
+        def check(module: nn.Module, args: tuple[Any, ...], out: Any, scope: ComponentScope = scope) -> None:
+            bad = [n for n, x in _floats(out) if not bool(torch.isfinite(x).all())]
+            if bad and not faults and _is_finite(module, args[0]):
+                problem = f"returns {bad[0]!r} with values that are not finite"
+                faults.append(scope.returned(problem, allowed="If its weights have become large, use a smaller lr."))
+
+        hooks.append(module.register_forward_hook(check))
+    try:
+        with torch.no_grad():
+            model(batch)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return faults[0] if faults else None
+
+
+def _is_finite(module: nn.Module, f: Mapping[str, Any]) -> bool:
+    """Return True if the weights and inputs of a layer are finite."""
+    values = [*module.parameters(), *(x for name, x in _floats(f) if name not in _MAY_BE_NAN)]
+    return all(bool(torch.isfinite(x).all()) for x in values)
+
+
+def _floats(values: object) -> Iterator[tuple[str, Tensor]]:
+    for name, x in values.items() if isinstance(values, Mapping) else ():
+        if isinstance(x, Tensor) and x.is_floating_point():
+            yield name, x

@@ -1,0 +1,95 @@
+"""Run one layer or head of a model and check what it returns; faults name the layer, its place and the line of code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.nn.module import GraphLayer
+from protgraph.registry.component_fault import ComponentScope
+
+__all__ = ["run_head", "run_layer"]
+
+
+def run_layer(
+    layer: GraphLayer, f: Mapping[str, Any], scope: ComponentScope, rows: Mapping[str, int]
+) -> dict[str, Tensor]:
+    """Return the outputs of a layer by local name.
+
+    Parameters
+    ----------
+    layer : GraphLayer
+    f : mapping of str to Tensor
+        Its inputs by local name.
+    scope : ComponentScope
+        Names the layer in errors.
+    rows : mapping of str to int
+        Number of rows of each level.
+
+    Raises
+    ------
+    ComponentError
+        It raises an error, does not return the fields in ``writes`` with the declared shapes, or leaves torch in
+        another gradient mode.
+    """
+    outputs = _call(layer, f, scope)
+    for local, spec in layer.out.items():
+        _require_shape(scope, local, outputs[local], spec.trailing_shape, spec, rows)
+    return outputs
+
+
+def run_head(
+    head: GraphLayer,
+    f: Mapping[str, Any],
+    scope: ComponentScope,
+    rows: Mapping[str, int],
+    shape: tuple[int, ...],
+    level: str,
+) -> dict[str, Tensor]:
+    """Return the outputs of a head; ``shape`` and ``level`` are those of the target. See :func:`run_layer`."""
+    outputs = _call(head, f, scope)
+    _require_shape(scope, "logits", outputs["logits"], shape, FieldSpec("logits", level, "0e"), rows)
+    return outputs
+
+
+def _call(layer: GraphLayer, f: Mapping[str, Any], scope: ComponentScope) -> dict[str, Tensor]:
+    has_gradients = torch.is_grad_enabled()
+    try:
+        outputs = layer(f)
+    except (Exception, SystemExit) as e:
+        torch.set_grad_enabled(has_gradients)
+        if scope.is_fault(e):
+            raise scope.raised(e) from e
+        raise
+    if torch.is_grad_enabled() != has_gradients:
+        torch.set_grad_enabled(has_gradients)
+        raise scope.returned("changes the gradient mode of torch", allowed="Use it as a context: with torch.no_grad().")
+    allowed = f"Return a dict of the fields in writes: {', '.join(sorted(layer.writes))}."
+    if not isinstance(outputs, Mapping):
+        raise scope.returned(f"returns {'None' if outputs is None else f'a {type(outputs).__name__}'}", allowed=allowed)
+    if set(layer.writes) - set(outputs):
+        raise scope.returned(f"returns the fields {sorted(outputs)}", allowed=allowed)
+    return outputs
+
+
+def _require_shape(
+    scope: ComponentScope,
+    local: str,
+    value: object,
+    trailing: tuple[int | None, ...],
+    spec: FieldSpec,
+    rows: Mapping[str, int],
+) -> None:
+    if not isinstance(value, Tensor):
+        raise scope.returned(f"returns {local!r} as a {type(value).__name__}", allowed="Return a tensor.")
+    expected = (rows.get(spec.level), *trailing)
+    if len(value.shape) == len(expected) and all(b in (None, a) for a, b in zip(value.shape, expected, strict=True)):
+        return
+    declared = ", ".join("any" if part is None else str(part) for part in expected)
+    raise scope.returned(
+        f"returns {local!r} of shape {tuple(value.shape)}", allowed=f"Declared: ({declared}), one row per {spec.level}."
+    )
