@@ -250,11 +250,11 @@ class BenchSpec(BaseModel):
         UnknownNameError, OptionError
             The message has the file and the key.
         """
-        from protgraph.train.user_dataset import find_folder
+        from protgraph.train.user_dataset import find_proteins
 
         self._check_names("models", registry.models.entry, self.models)
         if self.is_folder:
-            self._check_names("dataset", find_folder, [self.dataset])
+            self._check_names("dataset", find_proteins, [self.dataset])
         for path, options in self._option_tables().items():
             try:
                 _check_options(options, config)

@@ -172,7 +172,7 @@ def protein_files(files: Sequence[Path]) -> list[str]:
     return [
         source
         for source in expand_sources(files)
-        if source in named or not source.removesuffix(".gz").endswith(FASTA_SUFFIXES)
+        if source in named or not source.lower().removesuffix(".gz").endswith(FASTA_SUFFIXES)
     ]
 
 

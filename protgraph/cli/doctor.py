@@ -17,6 +17,7 @@ EXTRAS = {
     "torch-scatter": ("torch_scatter", "scatter"),
     "plotly": ("plotly", "view"),
     "pandas": ("pandas", "pandas"),
+    "openpyxl": ("openpyxl", "xlsx"),
     "transformers": ("transformers", "esm"),
     "cuequivariance-torch": ("cuequivariance_torch", "cuequivariance"),
 }

@@ -24,12 +24,19 @@ __all__ = ["train_command"]
 @reads_structures()
 def train_command(
     model: Annotated[str, typer.Argument(help="Model by name: 'gat', 'gat.v1'.")],
-    data: Annotated[str, typer.Option(help="Dataset by name, a folder of structure or FASTA files, or a graph store.")],
+    data: Annotated[
+        list[str],
+        typer.Option(
+            help="Dataset by name, folder or graph store, structure or FASTA file, pattern; repeat for more files."
+        ),
+    ],
     task: Annotated[
         str | None,
         typer.Option(help="Task of the dataset, or label column of the table. Required if there are several."),
     ] = None,
-    labels: Annotated[Path | None, typer.Option(help="CSV table of labels or splits, for a folder.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Table of labels or splits: CSV, TSV, .xlsx (FILE.xlsx#SHEET) or Parquet.")
+    ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(help="Label column of the table; repeat for several numeric ones that form one task."),
@@ -37,6 +44,9 @@ def train_command(
     kind: Annotated[
         str | None,
         typer.Option(help="Kind of labels: classification, multilabel (binary) or regression; inferred if omitted."),
+    ] = None,
+    unknown: Annotated[
+        list[str] | None, typer.Option(help="Text that means an unknown label, besides blank cells; repeat for more.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
@@ -127,13 +137,13 @@ def train_command(
         max_time=max_time,
         precision=precision,
     )
-    check = partial(check_output, inputs=[data, labels], overwrite=overwrite, suffixes=[".safetensors"])
+    check = partial(check_output, inputs=[*data, labels], overwrite=overwrite, suffixes=[".safetensors"])
     if out is not None:
         check(out)
-    dataset = _dataset(data, labels, task, column, kind, seed, read)
+    dataset = _dataset(data, labels, task, column, kind, unknown, seed, read)
     tasks = list(dataset.tasks())
     if task is None and len(tasks) > 1:
-        raise OptionError(f"Dataset {data!r} has several tasks. Select one with --task: {', '.join(tasks)}.")
+        raise OptionError(f"Dataset {dataset.name!r} has several tasks. Select one with --task: {', '.join(tasks)}.")
     task = task or tasks[0]
     out = out or check(Path(f"{model}-{task}.safetensors"))
     run_dir = out.with_suffix(".run")
@@ -180,20 +190,22 @@ def _loggers(kinds: list[str], folder: Path, run: str, *, resume: bool) -> list[
 
 
 def _dataset(
-    data: str,
+    data: list[str],
     labels: Path | None,
     task: str | None,
     columns: list[str] | None,
     kind: str | None,
+    unknown: list[str] | None,
     seed: int,
     read: ReadOptions,
 ) -> Dataset:
     from protgraph.train import load_dataset
     from protgraph.train.user_dataset import check_labels_are_used
 
-    if labels is None and (columns or kind):
-        raise OptionError("--column and --kind select labels of a table. Add the table with --labels.")
-    dataset = load_dataset(data, labels=labels, task=task, columns=columns or None, kind=kind, seed=seed, read=read)
+    if labels is None and (columns or kind or unknown):
+        raise OptionError("--column, --kind and --unknown are for labels of a table. Add the table with --labels.")
+    options = {"columns": columns or None, "kind": kind, "unknown": unknown or None, "seed": seed, "read": read}
+    dataset = load_dataset(data[0] if len(data) == 1 else data, labels=labels, task=task, **options)
     check_labels_are_used([dataset])
     for note in getattr(dataset, "notes", ()):
         typer.echo(note, err=True)

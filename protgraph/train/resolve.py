@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
@@ -14,18 +16,19 @@ from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.task.task import Task, default_task
-from protgraph.train.user_dataset import find_folder, tasks_without_labels, user_dataset
+from protgraph.train.user_dataset import find_proteins, tasks_without_labels, user_dataset
 
 __all__ = ["load_dataset", "resolve_task"]
 
 
 def load_dataset(
-    dataset: str | Path | Dataset | GraphStore,
+    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]],
     *,
-    labels: str | Path | None = None,
+    labels: Any = None,
     task: str | Task | None = None,
     columns: str | Sequence[str] | None = None,
     kind: str | None = None,
+    unknown: Collection[str] | None = None,
     seed: int = 0,
     read: ReadOptions | None = None,
     cache: str | Path | None = None,
@@ -34,10 +37,11 @@ def load_dataset(
 
     Parameters
     ----------
-    dataset : str, Path, Dataset or GraphStore
-        Registry name, folder of structure or FASTA files, or graph store. A registered name has priority over a folder
-        of the same name, which is ``"./name"``.
-    labels, columns, kind, seed
+    dataset : str, Path, Dataset, GraphStore, or sequence of str or PathLike
+        Registry name; folder of structure or FASTA files with its subfolders; graph store; file or pattern; or a list
+        of files, folders and patterns. A registered name has priority over a folder of the same name, which is
+        ``"./name"``.
+    labels, columns, kind, unknown, seed
         For a folder or store: label table, label columns, and seed of the random split; see
         :func:`protgraph.train.user_dataset.user_dataset`.
     task : str or Task, optional
@@ -62,10 +66,9 @@ def load_dataset(
     """
     if isinstance(dataset, GraphStore):
         dataset = dataset.path
-    is_named = isinstance(dataset, Dataset) or str(dataset) in registry.datasets
-    if not is_named:
-        folder, cache = find_folder(str(dataset)), cache_dir(cache)
-        return user_dataset(folder, labels, task, columns=columns, kind=kind, seed=seed, read=read, cache=cache)
+    if not isinstance(dataset, Dataset) and not (isinstance(dataset, str) and dataset in registry.datasets):
+        options = {"columns": columns, "kind": kind, "unknown": unknown, "seed": seed, "read": read}
+        return user_dataset(find_proteins(dataset), labels, task, **options, cache=cache_dir(cache))
     if labels is not None:
         raise DatasetError(
             f"labels {str(labels)!r}: dataset {getattr(dataset, 'name', dataset)!r} has labels of its own. Labels are "

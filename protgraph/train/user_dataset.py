@@ -2,47 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Sequence
 from functools import partial
+from glob import has_magic
 from pathlib import Path
+from typing import Any
 
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.datasets.folder_index import label_columns
 from protgraph.data.datasets.label_table import read_label_table
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.featurize.file_cache import FileCache
+from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.task.task import Task
 
-__all__ = ["find_folder", "user_dataset", "check_labels_are_used", "tasks_without_labels"]
+__all__ = ["find_proteins", "user_dataset", "check_labels_are_used", "tasks_without_labels"]
 
 
-def find_folder(name: str) -> Path:
-    """Return the folder or graph store of this name.
+def find_proteins(source: object) -> Path | list[str]:
+    """Return the folder or graph store, or the list of files and patterns, that a dataset argument names.
 
     Raises
     ------
     UnknownNameError
         There is none.
+    DatasetError
+        The argument is neither a name nor a list of names.
     """
-    if Path(name).is_dir():
-        return Path(name)
-    names = registry.datasets.names()
-    raise UnknownNameError(
-        f"dataset {name!r}: neither a registered dataset nor a folder.{suggest(Path(name).name, names)}\n"
-        f"Registered datasets: {', '.join(names)}. Or give a folder of structure or FASTA files, or a graph store."
-    )
+    names = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(names, Sequence) or not all(isinstance(name, str | os.PathLike) for name in names):
+        raise DatasetError(
+            f"dataset: {type(source).__name__} is not a dataset. Allowed: the name of a registered dataset, a folder, "
+            "file, pattern or graph store, a list of these, or a Dataset."
+        )
+    names = [os.fspath(name) for name in names]
+    if not names or "" in names:
+        raise UnknownNameError("dataset: the name is empty. Give a folder, a file or a registered dataset.")
+    for name in names:
+        if not (Path(name).exists() or has_magic(name) or name.startswith("@") or as_accession(name) is not None):
+            registered = registry.datasets.names()
+            raise UnknownNameError(
+                f"dataset {name!r}: neither a registered dataset nor a folder or file."
+                f"{suggest(Path(name).name, registered)}\n"
+                f"Registered datasets: {', '.join(registered)}. Or give structure or FASTA files, or a graph store."
+            )
+    return Path(names[0]) if len(names) == 1 and Path(names[0]).is_dir() else names
 
 
 def user_dataset(
-    folder: str | Path,
-    labels: str | Path | None,
+    folder: str | Path | Sequence[str | os.PathLike[str]],
+    labels: Any,
     task: str | Task | None,
     *,
     columns: str | Sequence[str] | None = None,
     kind: str | None = None,
+    unknown: Collection[str] | None = None,
     seed: int = 0,
     read: ReadOptions | None = None,
     cache: Path,
@@ -51,9 +68,9 @@ def user_dataset(
 
     Parameters
     ----------
-    folder : str or Path
-        Folder of structure or FASTA files, or graph store.
-    labels : str or Path, optional
+    folder : str, Path, or sequence of str or PathLike
+        Folder of structure or FASTA files, graph store, or list of files.
+    labels : str, Path or data frame, optional
         Table of labels, of splits, or both; see :mod:`protgraph.data.datasets.folder`.
     task : str or Task, optional
         A label column of the table, or a registered task. Default: the only label column.
@@ -62,6 +79,8 @@ def user_dataset(
         registered task that they are the labels of.
     kind : str, optional
         Kind of the labels of the table; see :class:`protgraph.data.datasets.folder.FolderDataset`.
+    unknown : collection of str, optional
+        Texts in the table that mean an unknown label.
     seed : int
         Seed of the random split.
     read : ReadOptions, optional
@@ -79,23 +98,28 @@ def user_dataset(
         The table is invalid, or no task is given and it has several label columns.
     """
     read = read or ReadOptions()
-    available = [] if labels is None else label_columns(read_label_table(labels))
     common = {"seed": seed, "fingerprint": partial(FileCache(cache).fingerprint, read=read), "read_options": read}
     name = task.name if isinstance(task, Task) else task
     columns = [columns] if isinstance(columns, str) else columns
+    if labels is not None:
+        labels = read_label_table(labels, columns=[*(columns or ()), *([name] if name else ())])
+    available = [] if labels is None else [*labels.labels, *labels.empty]
+    where = "" if labels is None else labels.where
     columns = [name] if columns is None and name in available else columns
     resolved = task if isinstance(task, Task) or task is None else _registered(task)
     if columns is None and resolved is not None and resolved.derives_labels:
         return FolderDataset(folder, labels, task=resolved.name, target=resolved.target, **common)
     if labels is not None and (available or columns):
-        _check_task_name(name, columns, available, str(labels), is_registered=resolved is not None)
-        return FolderDataset(folder, labels, task=name, columns=columns, kind=kind, **common)
-    missing = "there is no label table" if labels is None else f"{labels} has no label column"
+        _check_task_name(name, columns, available, where, is_registered=resolved is not None)
+        classes = () if resolved is None or resolved.target.kind != "classification" else resolved.target.names
+        options = {"columns": columns, "kind": kind, "unknown": unknown, "classes": classes}
+        return FolderDataset(folder, labels, task=name, **options, **common)
+    missing = "there is no label table" if labels is None else f"{where} has no label column"
     subject = "no task is given" if name is None else f"task {name!r} requires labels"
     if name is not None and resolved is None and name not in registry.tasks:
         subject = f"task {name!r} is not registered.{suggest(name, registry.tasks.names())} It would be a label column"
     raise DatasetError(
-        f"folder {str(folder)!r}: {subject}, and {missing}.\n"
+        f"dataset {str(folder)!r}: {subject}, and {missing}.\n"
         "Labels are a CSV file: columns file and a label per protein, or file, chain, res_id and a label per residue.\n"
         f"Tasks that need none: {', '.join(tasks_without_labels())}."
     )

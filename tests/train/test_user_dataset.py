@@ -10,6 +10,7 @@ import pytest
 
 import protgraph as pg
 from protgraph import registry
+from protgraph.data.datasets.labels import align
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError, UnknownNameError
 from protgraph.featurize.plan import FeaturePlan
@@ -109,11 +110,19 @@ def test_a_label_column_has_priority_over_a_task_of_its_name(folder, table):
         resolve_task("b_factor", data)
 
 
-def test_a_registered_task_with_other_class_names_is_an_error(folder, tmp_path):
-    """Sorted, the classes of a table are C, E, H; the registered task has H, E, C."""
-    (tmp_path / "ss.csv").write_text("file,chain,res_id,secondary_structure\n1crn,A,1,H\n1crn,A,2,E\n1crn,A,3,C\n")
+def test_classes_of_a_registered_task_have_its_order(folder, tmp_path):
+    """Sorted, the classes of the table are C, E, H; the registered task has H, E, C."""
+    rows = "".join(f"1crn,A,{i},{c}\n" for i, c in enumerate("HECC", 1))
+    (tmp_path / "ss.csv").write_text("file,chain,res_id,secondary_structure\n" + rows)
     data = get(folder, tmp_path / "ss.csv", "secondary_structure")
-    assert data.target("secondary_structure").names == ("C", "E", "H")
+    assert data.target("secondary_structure") == builtin.SECONDARY_STRUCTURE.target
+    assert align(
+        data.labels("secondary_structure", data.examples("secondary_structure")[0]),
+        data.read(data.examples("secondary_structure")[0]),
+    )[:4].tolist() == [0, 1, 2, 2]
+    (tmp_path / "ss.csv").write_text("file,chain,res_id,secondary_structure\n" + rows.replace(",H", ",G"))
+    data = get(folder, tmp_path / "ss.csv", "secondary_structure")
+    assert data.target("secondary_structure").names == ("C", "E", "G")
     with pytest.raises(DatasetError, match="'secondary_structure'"):
         resolve_task("secondary_structure", data)
 

@@ -4,6 +4,7 @@ from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, load
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.label_column import LabelColumn, interpret_column
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, align
 from protgraph.data.datasets.splits import FRACTIONS, group_split, linked_groups
@@ -16,6 +17,7 @@ __all__ = [
     "DerivedTaskDataset",
     "Example",
     "FolderDataset",
+    "LabelColumn",
     "LabelTable",
     "Labels",
     "ProteinLabels",
@@ -25,6 +27,7 @@ __all__ = [
     "TaskCard",
     "align",
     "group_split",
+    "interpret_column",
     "linked_groups",
     "load_card",
     "parse_card",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from protgraph.data.datasets.target import Target
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Dataset", "Example"]
+__all__ = ["Dataset", "Example", "read_example"]
 
 
 @dataclass(frozen=True)
@@ -110,17 +110,7 @@ class Dataset(ABC):
 
     def read(self, example: Example) -> Residues:
         """Return the residues of one protein, nothing hidden."""
-        from protgraph.data.store.graph_store import GraphStore, is_store
-        from protgraph.structure.io import open_source, proteins_of
-
-        if is_store(example.path):
-            store = GraphStore(example.path)
-            residues = store.residues(store.sources.index(example.record))
-            residues = residues if self.read_options.chains is None else residues.chains(self.read_options.chains)
-        else:
-            proteins = proteins_of(open_source(example.path), self.read_options)
-            (residues,) = [p.read() for p in proteins if example.record is None or p.record == example.record]
-        return residues if example.chains is None else residues.chains(example.chains)
+        return read_example(example, self.read_options)
 
     def check(self, task: str) -> dict[str, SplitCount]:
         """Read all structures, align their labels and count.
@@ -159,3 +149,18 @@ class Dataset(ABC):
                 f"dataset {self.name!r} has no task {task!r}.{suggest(task, self.card.tasks)} "
                 f"Tasks: {', '.join(sorted(self.card.tasks))}."
             ) from None
+
+
+def read_example(example: Example, read: ReadOptions) -> Residues:
+    """Return the residues of an example, from its file or graph store."""
+    from protgraph.data.store.graph_store import GraphStore, is_store
+    from protgraph.structure.io import open_source, proteins_of
+
+    if is_store(example.path):
+        store = GraphStore(example.path)
+        residues = store.residues(store.sources.index(example.record))
+        residues = residues if read.chains is None else residues.chains(read.chains)
+    else:
+        proteins = proteins_of(open_source(example.path), read)
+        (residues,) = [p.read() for p in proteins if example.record is None or p.record == example.record]
+    return residues if example.chains is None else residues.chains(example.chains)

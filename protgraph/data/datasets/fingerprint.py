@@ -33,17 +33,24 @@ class Fingerprint:
         all types are unknown. Chains and records that cannot be read are absent.
     records : tuple of str, optional
         Names of the records of a FASTA file; None for a structure.
+    lengths : mapping of str to int
+        Chain or record to its number of residues.
+    chains : mapping of str to str
+        Record of a FASTA file to its chain; empty for a structure.
     """
 
     digest: str
     sequences: Mapping[str, str] = field(default_factory=dict)
     records: tuple[str, ...] | None = None
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    chains: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, names: Collection[str] | None) -> Fingerprint:
         """Return the fingerprint of these chains or records alone; None keeps all."""
         if names is None:
             return self
-        return replace(self, sequences={n: s for n, s in self.sequences.items() if n in names})
+        kept = [{n: v for n, v in part.items() if n in names} for part in (self.sequences, self.lengths, self.chains)]
+        return replace(self, sequences=kept[0], lengths=kept[1], chains=kept[2])
 
     @property
     def known(self) -> frozenset[str]:
@@ -54,7 +61,14 @@ class Fingerprint:
     def from_dict(cls, data: Mapping[str, Any]) -> Fingerprint:
         """Return the fingerprint of :func:`dataclasses.asdict`."""
         records = data["records"]
-        return cls(data["digest"], dict(data["sequences"]), None if records is None else tuple(records))
+        records = None if records is None else tuple(records)
+        return cls(data["digest"], dict(data["sequences"]), records, dict(data["lengths"]), dict(data["chains"]))
+
+    @classmethod
+    def from_residues(cls, digest: str, residues: Residues) -> Fingerprint:
+        """Return the fingerprint of a structure."""
+        lengths = {name: int((residues.chain == name).sum()) for name in residues.chain_names}
+        return cls(digest, chain_digests(residues), None, lengths)
 
 
 def fingerprint_file(
@@ -79,7 +93,7 @@ def fingerprint_file(
         return Fingerprint(file.sha256)
     if isinstance(parsed, list):
         return _fasta(file.sha256, parsed)
-    return Fingerprint(file.sha256, chain_digests(parsed))
+    return Fingerprint.from_residues(file.sha256, parsed)
 
 
 def chain_digests(residues: Residues) -> dict[str, str]:
@@ -89,13 +103,15 @@ def chain_digests(residues: Residues) -> dict[str, str]:
 
 
 def _fasta(sha256: str, records: list[FastaRecord]) -> Fingerprint:
-    sequences = {}
+    sequences, lengths = {}, {}
     for record in records:
         try:
-            sequences[record.name] = _digest(record.residues().sequence)
+            residues = record.residues()
         except ProtgraphError:
             continue  # listed as a failure when the record is read
-    return Fingerprint(sha256, sequences, tuple(record.name for record in records))
+        sequences[record.name], lengths[record.name] = _digest(residues.sequence), len(residues)
+    names = tuple(record.name for record in records)
+    return Fingerprint(sha256, sequences, names, lengths, {record.name: record.chain for record in records})
 
 
 def _digest(sequence: str) -> str:

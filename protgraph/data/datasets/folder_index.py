@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from protgraph.data.datasets.dataset import Example
+from protgraph.data.datasets.dataset import Example, read_example
 from protgraph.data.datasets.label_table import LabelTable, parse_residue_numbers
 from protgraph.data.datasets.protein_files import ProteinFile, ProteinFolder, source_ids
-from protgraph.errors import LabelError
+from protgraph.errors import LabelError, ProtgraphError, list_first
+from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.residues.identity import residue_ids
 
-__all__ = ["FolderIndex", "index_folder", "index_table", "label_columns"]
+__all__ = ["FolderIndex", "index_folder", "index_table"]
 
-_IDENTITY = ("file", "id", "chain", "res_id", "ins_code")
-_KEYS = (*_IDENTITY, "split", "cluster")
+_SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,26 +28,20 @@ class FolderIndex:
     examples : tuple of Example
     rows : tuple of ndarray
         ``(R,)`` int64 for each example: its rows in the table.
-    table : mapping of str to ndarray
-        Columns of the label table; empty if there is none.
+    table : LabelTable, optional
     keys : tuple of ndarray
         Chain, number and insertion code of each row if labels are per residue; else empty.
     """
 
     examples: tuple[Example, ...]
     rows: tuple[np.ndarray, ...]
-    table: LabelTable = field(default_factory=dict)
+    table: LabelTable | None = None
     keys: tuple[np.ndarray, ...] = ()
 
     @property
     def is_per_residue(self) -> bool:
         """True if the labels are per residue."""
         return bool(self.keys)
-
-
-def label_columns(table: LabelTable) -> list[str]:
-    """Return the columns that are labels."""
-    return [column for column in table if column not in _KEYS]
 
 
 def index_folder(folder: ProteinFolder) -> FolderIndex:
@@ -62,44 +57,76 @@ def index_folder(folder: ProteinFolder) -> FolderIndex:
     return FolderIndex(examples, rows)
 
 
-def index_table(folder: ProteinFolder, table: LabelTable, where: str) -> FolderIndex:
+def index_table(folder: ProteinFolder, table: LabelTable) -> FolderIndex:
     """Index the files, records and chains that a table lists.
 
     Raises
     ------
     LabelError
-        If key columns are missing, a file does not exist, or a protein or residue is listed twice.
+        If a file does not exist, a protein or residue is listed twice, or the chain of a residue is missing.
     """
-    key = [c for c in ("file", "id") if c in table]
-    if len(key) != 1:
-        raise LabelError(f"{where}: needs one column 'file' or 'id', not both. Columns: {', '.join(table)}.")
-    per_residue = "res_id" in table
-    if per_residue and "chain" not in table:
-        raise LabelError(f"{where}: labels per residue need the column 'chain' in addition to 'res_id'")
-    sources, file = folder.named(table[key[0]].tolist(), where)
-    keys = (table["chain"], *parse_residue_numbers(table, where)) if per_residue else ()
-    chain = table["chain"].tolist() if "chain" in table and not per_residue else [""] * len(file)
-    _no_duplicates(_row_names([sources[f].name for f in file], chain, keys), table, where)
+    sources, file = folder.named(table)
+    if table.is_per_residue:
+        given = table.keys.get("chain", np.full(len(table), ""))
+        keys = (_chains(folder, sources, file, given, table), *parse_residue_numbers(table))
+        chain = [""] * len(file)
+    else:
+        keys, chain = (), table.keys.get("chain", np.full(len(table), "")).tolist()
+    _no_duplicates(sources, file, chain, keys, table)
     rows, examples = _examples(sources, file, chain)
     return FolderIndex(examples, rows, table, keys)
 
 
-def _row_names(files: list[str], chains: list[str], keys: tuple[np.ndarray, ...]) -> list[str]:
-    """Return a readable name per row: ``1ubq.pdb``, ``1ubq.pdb chain A``, ``1ubq.pdb A:42``."""
-    if not keys:
-        return [f"{file} chain {chain}" if chain else file for file, chain in zip(files, chains, strict=True)]
-    return [f"{file} {residue}" for file, residue in zip(files, residue_ids(*keys), strict=True)]
+def _chains(
+    folder: ProteinFolder, sources: list[ProteinFile], file: list[int], given: np.ndarray, table: LabelTable
+) -> np.ndarray:
+    """Return the chain of each row; where the table has none, the only protein chain of the file.
+
+    Files that cannot be read keep a blank chain; they are failures when they are read.
+    """
+    chain = given.astype(object)
+    for row in np.flatnonzero(given == ""):
+        names = folder.chains(sources[file[row]])
+        if len(names) > 1 and "" not in names:
+            raise LabelError(
+                f"{table.where}: row {table.rows[row]} has no chain, and {sources[file[row]].name} has {len(names)} "
+                f"protein chains: {list_first(names, _SHOWN)}. Add a column 'chain'."
+            )
+        chain[row] = names[0] if len(names) == 1 else ""
+    return chain.astype(str)
 
 
-def _no_duplicates(names: list[str], table: LabelTable, where: str) -> None:
-    values = [column for name, column in table.items() if name not in _IDENTITY]
-    seen: dict[str, int] = {}
-    for row, name in enumerate(names):
-        first = seen.setdefault(name, row)
-        if first != row:
-            same = all(column[first] == column[row] for column in values)
-            how = "with the same" if same else "with different"
-            raise LabelError(f"{where}: rows {first + 1} and {row + 1} are both for {name}, {how} values. Keep one.")
+def _no_duplicates(
+    sources: list[ProteinFile], file: list[int], chain: list[str], keys: tuple[np.ndarray, ...], table: LabelTable
+) -> None:
+    """Raise if two rows are for the same protein or residue."""
+    ids: Sequence[str] = residue_ids(*keys) if keys else [f"chain {name}" if name else "" for name in chain]
+    seen: dict[tuple[int, str], int] = {}
+    for row, key in enumerate(zip(file, ids, strict=True)):
+        first = seen.setdefault(key, row)
+        if first == row:
+            continue
+        values = [*table.labels.values(), *(table.keys[key] for key in ("split", "cluster") if key in table.keys)]
+        how = "the same" if all(column[first] == column[row] for column in values) else "different"
+        protein, name = sources[file[row]], f"{sources[file[row]].name} {key[1]}".rstrip()
+        codes = _insertion_codes(protein, keys, row) if keys and "ins_code" not in table.keys else []
+        fix = "Keep one."
+        if len(codes) > 1:
+            residues = ", ".join(f"{keys[1][row]}{code}" for code in codes)
+            fix = f"The file has the residues {residues}: add a column 'ins_code'."
+        rows = f"rows {table.rows[first]} and {table.rows[row]}"
+        raise LabelError(f"{table.where}: {rows} are both for {name}, with {how} values. {fix}")
+
+
+def _insertion_codes(protein: ProteinFile, keys: tuple[np.ndarray, ...], row: int) -> list[str]:
+    """Return the insertion codes of the residues of a chain and number in a file."""
+    path, record = protein.location
+    try:
+        residues = read_example(Example("", path, None, "", record), ReadOptions())
+    except (ProtgraphError, OSError, ValueError):
+        return []
+    same = (residues.chain == keys[0][row]) & (residues.res_id == keys[1][row])
+    return [str(code) for code in residues.ins_code[same]]
 
 
 def _examples(

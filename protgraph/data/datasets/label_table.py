@@ -1,72 +1,193 @@
-"""Label tables of users: text with a header and columns separated by commas, tabs or semicolons.
-
-Spreadsheets write semicolons if the decimal separator is a comma; in such a table ``40,5`` is 40.5.
-
-Not pandas or pyarrow.csv: both accept malformed quotes or short rows silently, and their errors have no row number
-(pandas 3.1 fills short rows; pyarrow 26.0 reads an unclosed quote to the end of the file; 2026-11-22).
-"""
+"""Label tables of users: key columns, label columns, and the number of each row as in the file."""
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from protgraph.errors import LabelError
+from protgraph.data.datasets.table_header import find_keys
+from protgraph.data.datasets.table_reader import TableCells, read_cells
+from protgraph.errors import LabelError, UnknownNameError, list_first, suggest
 
-__all__ = ["LabelTable", "parse_labels", "parse_residue_numbers", "read_label_table"]
+__all__ = ["LabelTable", "parse_residue_numbers", "read_label_table"]
 
-LabelTable = Mapping[str, np.ndarray]
-"""Columns by name, each ``(R,)`` str; blank cells are ""."""
-
-_BLANK = ("", "nan", "NaN")
-_UNKNOWN_NUMBER = (*_BLANK, "NA")
-_RESIDUE = re.compile(r"\s*([+-]?\d+)\s*([A-Za-z]?)\s*")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_RESIDUE = re.compile(r"([+-]?\d+)(?:\.0+)?\s*([A-Za-z]?)")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?%?")
+_LISTED = 8
 
 
-def read_label_table(path: str | Path) -> dict[str, np.ndarray]:
-    """Read a table as strings. The separator is the first of tab, comma and semicolon that the header contains.
+@dataclass(frozen=True, eq=False)
+class LabelTable:
+    """Columns of a label table as text; blank cells are "".
+
+    Parameters
+    ----------
+    where : str
+        Name of the table in messages.
+    keys : mapping of str to ndarray
+        ``(R,)`` str of each key column that the table has: file, chain, res_id, ins_code, split, cluster.
+    labels : mapping of str to ndarray
+        ``(R,)`` str of each other column.
+    rows : ndarray
+        ``(R,)`` int, number of each row as in the file, where the header is row 1.
+    digest : str
+        SHA-256 of the content.
+    format : str
+        Format for messages, e.g. "columns separated by semicolons".
+    prefers_comma : bool
+        True if decimal commas are usual in the format.
+    notes : tuple of str
+        Messages for the user: aliases of key columns, ignored columns.
+    empty : tuple of str
+        Columns that are blank in every row, which are ignored.
+    """
+
+    where: str
+    keys: Mapping[str, np.ndarray]
+    labels: Mapping[str, np.ndarray]
+    rows: np.ndarray
+    digest: str
+    format: str
+    prefers_comma: bool = False
+    notes: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def is_per_residue(self) -> bool:
+        """True if the labels are per residue."""
+        return "res_id" in self.keys
+
+    def has_decimal_commas(self, besides: str) -> bool:
+        """Return True if a label column other than ``besides`` has numbers with a decimal comma."""
+        others = (cells for name, cells in self.labels.items() if name != besides)
+        return any(_DECIMAL_COMMA.fullmatch(text) for cells in others for text in cells.tolist())
+
+    def select(self, task: str | None, columns: str | Sequence[str] | None) -> list[str]:
+        """Return the label columns of a task.
+
+        Parameters
+        ----------
+        task : str, optional
+            A label column, if ``columns`` is not given.
+        columns : str or sequence of str, optional
+
+        Raises
+        ------
+        UnknownNameError
+            The table has no such label column.
+        LabelError
+            There is no label column, or several and none is selected, or ``task`` is a column beside ``columns``.
+        """
+        available, where = list(self.labels), self.where
+        chosen = [columns] if isinstance(columns, str) else list(columns or ([task] if task is not None else ()))
+        for name in chosen:
+            if name in self.empty:
+                raise LabelError(f"{where}: column {name!r} is blank in every row.")
+        if not available:
+            blank = f" Blank in every row: {', '.join(map(repr, self.empty))}." if self.empty else ""
+            raise LabelError(f"{where}: no label column. Columns: {', '.join(self.keys)}.{blank}")
+        for name in chosen:
+            if name not in available:
+                hint = suggest(name, available)
+                have = list_first(available, _LISTED)
+                raise UnknownNameError(f"{where}: no label column {name!r}.{hint} Label columns: {have}.")
+        if len(chosen) != len(set(chosen)) or (task in available and chosen != [task]):
+            named = ", ".join(chosen)
+            raise LabelError(f"{where}: task {task!r} of the columns {named}. Give each column once, by one name.")
+        if not chosen and len(available) > 1:
+            raise LabelError(
+                f"{where} has {len(available)} label columns: {list_first(available, _LISTED)}. Choose one with --task "
+                "(task=), or several numeric ones that form one task with --column for each (columns=)."
+            )
+        return chosen or available
+
+
+def read_label_table(source: Any, *, columns: Collection[str] = ()) -> LabelTable:
+    """Read a label table.
+
+    Parameters
+    ----------
+    source : str, Path, data frame or LabelTable
+        See :func:`protgraph.data.datasets.table_reader.read_cells`. A LabelTable is returned as it is.
+    columns : collection of str
+        Columns that are labels even if their names are aliases of key columns, e.g. "resid".
 
     Raises
     ------
     LabelError
-        If the file is missing, empty or not UTF-8, a column name is repeated, or a row has a wrong number of columns.
+        The table cannot be read, a column name is missing or repeated, a row has a wrong number of columns, or two
+        columns are for the same key.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> table = read_label_table(pandas.DataFrame({"pdb": ["1ubq", "1crn"], "tm": [81.5, 60]}))
+    >>> table.notes, list(table.labels)
+    (("column 'pdb' is the file",), ['tm'])
     """
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            header = file.readline()
-            file.seek(0)
-            separator = next((mark for mark in "\t,;" if mark in header), ",")
-            rows = list(csv.reader(file, delimiter=separator, strict=True))
-    except OSError as e:
-        raise LabelError(f"cannot read label table {str(path)!r}: {e.strerror}") from e
-    except (UnicodeDecodeError, csv.Error) as e:
-        raise LabelError(f"{path} is not UTF-8 text with columns separated by commas, tabs or semicolons: {e}") from e
-    lines = [(number, row) for number, row in enumerate(rows, start=1) if any(map(str.strip, row))]
-    if len(lines) < 2:
-        raise LabelError(f"{path} has no labels. It needs a header and at least one row.")
-    names = [name.strip() for name in lines[0][1]]
-    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    if isinstance(source, LabelTable):
+        return source
+    cells = read_cells(source)
+    names, body, notes = _rectangle(cells)
+    key_names = find_keys([name for name in names if name], columns, cells.where)
+    text = np.array([row for _, row in body], dtype=object).reshape(len(body), len(names))
+    by_name = {name: text[:, i].astype(str) for i, name in enumerate(names) if name}
+    keys = {key: by_name[name] for key, name in key_names.items()}
+    keys = {key: column for key, column in keys.items() if key in ("file", "split") or (column != "").any()}
+    labels = {name: column for name, column in by_name.items() if name not in key_names.values()}
+    empty = tuple(name for name, column in labels.items() if not (column != "").any())
+    if empty:
+        noun = "column is" if len(empty) == 1 else "columns are"
+        notes.append(f"{len(empty)} {noun} blank in every row and ignored: {list_first(empty, _LISTED)}")
+    aliases = [f"column {name!r} is the {key}" for key, name in key_names.items() if name.lower() not in (key, "id")]
+    return LabelTable(
+        where=cells.where,
+        keys=keys,
+        labels={name: column for name, column in labels.items() if name not in empty},
+        rows=np.array([number for number, _ in body]),
+        digest=cells.digest,
+        format=cells.format,
+        prefers_comma=cells.has_decimal_comma,
+        notes=(*aliases, *notes),
+        empty=empty,
+    )
+
+
+def _rectangle(cells: TableCells) -> tuple[list[str], list[tuple[int, list[str]]], list[str]]:
+    """Return the column names, the rows at equal length, and notes; blank columns without a name are left out."""
+    where, names = cells.where, list(cells.rows[0][1])
+    width = max(len(row) for _, row in cells.rows)
+    given = len(names)
+    while names and not names[-1]:
+        names.pop()
+    rows = []
+    for number, row in cells.rows[1:]:
+        if len(row) < len(names) or any(row[max(given, len(names)) :]):
+            raise LabelError(f"{where}: row {number} has {len(row)} columns, the header has {len(names)}.")
+        rows.append((number, [*row, *[""] * (width - len(row))]))
+    names += [""] * (width - len(names))
+    unnamed = [i for i, name in enumerate(names) if not name]
+    for i in unnamed:
+        filled = next(((number, row[i]) for number, row in rows if row[i]), None)
+        if filled is not None:
+            raise LabelError(
+                f"{where}: column {i + 1} has no name, but row {filled[0]} has {filled[1]!r}. Name it in the header."
+            )
+    repeated = [name for i, name in enumerate(names) if name and name in names[:i]]
     if repeated:
-        raise LabelError(f"{path}: column {repeated[0]!r} is repeated")
-    for number, row in lines[1:]:
-        if len(row) != len(names):
-            raise LabelError(f"{path}: row {number} has {len(row)} columns, the header has {len(names)}")
-    cells = [row if separator != ";" else [_decimal_point(text) for text in row] for _, row in lines[1:]]
-    columns = zip(*cells, strict=True)
-    return {name: np.char.strip(np.array(column)) for name, column in zip(names, columns, strict=True)}
+        raise LabelError(f"{where}: column {repeated[0]!r} is repeated. Rename or remove one.")
+    noun = "column without a name is" if len(unnamed) == 1 else "columns without a name are"
+    return names, rows, [f"{len(unnamed)} {noun} blank and ignored"] if unnamed else []
 
 
-def _decimal_point(text: str) -> str:
-    """Convert ``40,5`` to ``40.5``; return any other text unchanged."""
-    return text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text.strip()) else text
-
-
-def parse_residue_numbers(table: LabelTable, where: str) -> tuple[np.ndarray, np.ndarray]:
+def parse_residue_numbers(table: LabelTable) -> tuple[np.ndarray, np.ndarray]:
     """Parse residue numbers ``(R,)`` int64 and insertion codes ``(R,)`` str; ``res_id`` may contain both, as ``100B``.
 
     Raises
@@ -74,105 +195,14 @@ def parse_residue_numbers(table: LabelTable, where: str) -> tuple[np.ndarray, np
     LabelError
         If a value is not a residue number, or contradicts the column ``ins_code``.
     """
-    matches = [_RESIDUE.fullmatch(text) for text in table["res_id"].tolist()]
-    codes = table.get("ins_code")
+    numbers, codes = table.keys["res_id"], table.keys.get("ins_code")
+    matches = [_RESIDUE.fullmatch(text) for text in numbers.tolist()]
     for i, match in enumerate(matches):
         if match is None or (match[2] and codes is not None and codes[i] not in ("", match[2])):
-            values = f"res_id {str(table['res_id'][i])!r}" + ("" if codes is None else f", ins_code {str(codes[i])!r}")
-            raise LabelError(f"{where}: label {i + 1} has {values}. Allowed: '42', or '100B' with insertion code.")
+            values = f"res_id {str(numbers[i])!r}" + ("" if codes is None else f", ins_code {str(codes[i])!r}")
+            raise LabelError(
+                f"{table.where}: row {table.rows[i]} has {values}. Allowed: '42', or '100B' with insertion code."
+            )
     number = np.array([int(match[1]) for match in matches], dtype=np.int64)
     suffix = np.array([match[2] for match in matches])
     return number, suffix if codes is None else np.where(codes == "", suffix, codes)
-
-
-def parse_labels(
-    table: LabelTable, columns: Sequence[str], kind: str | None, where: str
-) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    """Parse label columns. Blank cells and "nan" are unknown; in numeric columns, "NA" as well.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        One column for classification; any number for multilabel and regression.
-    kind : {"classification", "multilabel", "regression"}, optional
-        Default: classification for text, multilabel if all numbers are 0 or 1, regression for other numbers.
-    where : str
-        Name of the table in error messages.
-
-    Returns
-    -------
-    values : ndarray
-        ``(R,)`` int64 with −1 for unknown, or ``(R, C)`` float32 with NaN for unknown.
-    kind : str
-        Kind of the labels.
-    classes : tuple of str
-        Class names, sorted (numbers by value); empty for multilabel and regression.
-
-    Raises
-    ------
-    LabelError
-        If a column is blank, mixes numbers and text, or has the same label everywhere.
-    """
-    if kind not in (None, "classification", "multilabel", "regression"):
-        raise LabelError(f"kind {kind!r} is not one of 'classification', 'multilabel', 'regression'")
-    numbers = None if kind == "classification" else np.stack([_numbers(table[c]) for c in columns], axis=1)  # (R, C)
-    is_text = numbers is not None and np.isinf(numbers).any() and not np.isfinite(numbers).any()
-    if kind == "classification" or (kind is None and len(columns) == 1 and is_text):
-        if len(columns) > 1:
-            raise LabelError(f"{where}: classification needs one label column, not {', '.join(columns)}")
-        return _parse_classes(table[columns[0]], columns[0], where)
-    bad = np.argwhere(np.isinf(numbers))
-    if len(bad):
-        row, column = bad[0]
-        fault = f"{columns[column]} of label {row + 1} is {str(table[columns[column]][row])!r}, not a finite number"
-        hint = "" if kind is not None else ". Leave unknown labels blank, or use --kind classification"
-        hint = ". Choose one column with --column" if kind is None and len(columns) > 1 else hint
-        raise LabelError(f"{where}: {fault}{hint}.")
-    labeled = numbers[~np.isnan(numbers)]
-    if labeled.size == 0:
-        raise LabelError(f"{where}: {', '.join(columns)} are blank in every row")
-    is_binary = bool(np.isin(labeled, (0, 1)).all())
-    if kind == "multilabel" and not is_binary:
-        raise LabelError(f"{where}: multilabel values must be 0 or 1, not {labeled[~np.isin(labeled, (0, 1))][0]:g}")
-    kind = kind or ("multilabel" if is_binary else "regression")
-    if kind == "multilabel" and len(columns) == 1 and (labeled == labeled[0]).all():
-        raise LabelError(f"{where}: {columns[0]} is {labeled[0]:g} in all labeled rows; two values are needed")
-    return numbers.astype(np.float32), kind, ()
-
-
-def _parse_classes(column: np.ndarray, name: str, where: str) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    """Parse a column of class names; see :func:`parse_labels`."""
-    text = column.tolist()
-    classes = sorted(set(text) - set(_BLANK), key=_numeric_order)
-    if not classes:
-        raise LabelError(f"{where}: column {name!r} is blank in every row")
-    if "NA" in classes:
-        raise LabelError(
-            f"{where}: {name} of label {text.index('NA') + 1} is 'NA', which may mean unknown or be a class.\n"
-            "Leave unknown labels blank, and give a class of this name another name, e.g. 'Na+'."
-        )
-    if len(classes) == 1:
-        raise LabelError(f"{where}: {name} is {classes[0]!r} in all labeled rows; two classes are needed")
-    code = {name: i for i, name in enumerate(classes)} | dict.fromkeys(_BLANK, -1)
-    return np.array([code[t] for t in text], dtype=np.int64), "classification", tuple(classes)
-
-
-def _numbers(column: np.ndarray) -> np.ndarray:
-    """Parse numbers to ``(R,)`` float64: NaN for blank cells, infinity for anything that is not a finite number."""
-    number = np.empty(len(column))
-    for i, text in enumerate(column.tolist()):
-        if text in _UNKNOWN_NUMBER:
-            number[i] = np.nan
-            continue
-        try:
-            number[i] = float(text)
-        except ValueError:
-            number[i] = np.inf
-    return number
-
-
-def _numeric_order(name: str) -> tuple[int, float, str]:
-    try:
-        return 0, float(name), name
-    except ValueError:
-        return 1, 0.0, name

@@ -1,7 +1,8 @@
-"""Proteins of a folder or graph store before they are read: structure files, FASTA records, and their names."""
+"""Proteins of a folder, list of files or graph store before they are read: structure files, FASTA records, names."""
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -9,15 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from protgraph.data.datasets.fingerprint import Fingerprint, chain_digests, fingerprint_file
+from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.labels import SHOWN
 from protgraph.data.store.graph_store import GraphStore, is_store
-from protgraph.errors import DatasetError, LabelError, list_first
+from protgraph.errors import DatasetError, LabelError, list_first, suggest
+from protgraph.structure.io.accession import as_accession
+from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.sniff import is_fasta
-from protgraph.structure.io.sources import SUFFIXES, is_protein_file
+from protgraph.structure.io.sources import SUFFIXES, expand_files, files_in, is_protein_file
+from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
-    from protgraph.data.datasets.dataset import Example
+    from protgraph.data.datasets.label_table import LabelTable
 
 __all__ = ["ProteinFile", "ProteinFolder", "open_folder", "source_ids"]
 
@@ -31,46 +35,62 @@ class ProteinFile:
     path : Path
     record : str, optional
         Name of the FASTA record; None for a structure.
+    relative : str
+        Path of the file below the folder, with "/"; its name by default.
     place : tuple of (Path, str or None), optional
         Path and record to read it from, if these are others: a graph store and the source of one of its proteins.
     """
 
     path: Path
     record: str | None = None
+    relative: str = ""
     place: tuple[Path, str | None] | None = None
 
     @property
+    def file(self) -> str:
+        """Path of the file below the folder."""
+        return self.relative or self.path.name
+
+    @property
     def name(self) -> str:
-        """Name of the file; for a record, followed by "#" and its name."""
-        return self.path.name if self.record is None else f"{self.path.name}#{self.record}"
+        """Path of the file below the folder; for a record, followed by "#" and its name."""
+        return self.file if self.record is None else f"{self.file}#{self.record}"
 
     @property
     def stem(self) -> str:
         """Name of the file without suffixes, or name of the record."""
-        return _stem(self.path) if self.record is None else self.record
+        return _stem(self.path.name) if self.record is None else self.record
 
     @property
     def location(self) -> tuple[Path, str | None]:
         """Path and record from which the protein is read."""
         return self.place or (self.path, self.record)
 
+    def file_names(self) -> set[str]:
+        """Return the names that a table may use for the file."""
+        return {self.file, self.path.name, _stem(self.file), _stem(self.path.name)}
+
 
 class ProteinFolder(ABC):
-    """Proteins of a folder of files or of a graph store."""
+    """Proteins of a folder or list of files, or of a graph store."""
 
     path: Path
 
     @abstractmethod
     def groups(self, names: Iterable[str] | None = None) -> dict[str, list[ProteinFile]]:
-        """Return the proteins of each file by its name.
+        """Return the proteins of each file by its path below the folder.
 
         ``names`` of a table help to read fewer files; files that they do not name may lack the names of records only
         if they are not FASTA.
         """
 
     @abstractmethod
-    def fingerprint(self, example: Example) -> Fingerprint:
-        """Return the fingerprint of the file of an example."""
+    def fingerprint(self, path: Path, record: str | None) -> Fingerprint:
+        """Return the fingerprint of the file of a protein, from its location."""
+
+    def other_files(self) -> list[str]:
+        """Return the files of the folder that are neither structure nor FASTA files, by their names."""
+        return []
 
     def proteins(self) -> list[ProteinFile]:
         """Return all proteins.
@@ -82,54 +102,82 @@ class ProteinFolder(ABC):
         """
         return [protein for group in self.groups().values() for protein in group]
 
-    def named(self, names: Sequence[str], where: str) -> tuple[list[ProteinFile], list[int]]:
+    def chains(self, protein: ProteinFile) -> list[str]:
+        """Return the protein chains of a file, or the chain of a FASTA record; empty if it cannot be read."""
+        fingerprint = self.fingerprint(*protein.location)
+        if fingerprint.records is None:
+            return list(fingerprint.sequences)
+        return [fingerprint.chains[protein.record]] if protein.record in fingerprint.chains else []
+
+    def named(self, table: LabelTable) -> tuple[list[ProteinFile], list[int]]:
         """Return the proteins that a table names, and for each of its rows the place of its protein among them.
 
-        Parameters
-        ----------
-        names : sequence of str
-            For each row: name of a file with or without suffix, name of a record, or both joined by "#".
-        where : str
-            Name of the table in errors.
+        A row has the name or path of a file below the folder, with or without suffix, the name of a record, or both
+        joined by "#". Letters may differ in case where only one file matches.
 
         Raises
         ------
         LabelError
             A name is in no file, or in several.
         """
+        names = table.keys["file"].tolist()
         groups = self.groups(names)
         by_name = _by_name(groups)
+        by_lower: dict[str, list[ProteinFile]] = {}
+        for name, proteins in by_name.items():
+            by_lower.setdefault(name.lower(), []).extend(p for p in proteins if p not in by_lower[name.lower()])
         chosen: dict[str, ProteinFile] = {}
         absent: list[str] = []
-        for name in dict.fromkeys(names):
-            matches = groups.get(name) or by_name.get(name, [])
+        for row, name in zip(table.rows.tolist(), names, strict=True):
+            if name in chosen or name in absent:
+                continue
+            matches = groups.get(name) or by_name.get(name) or by_lower.get(name.lower()) or self._at_path(name, groups)
             if len(matches) > 1:
                 shown = list_first([protein.name for protein in matches], SHOWN)
-                raise LabelError(f"{where}: {name!r} is ambiguous: {shown}. Give the whole name.")
+                raise LabelError(f"{table.where}: row {row}: {name!r} is ambiguous: {shown}. Give the whole name.")
             chosen |= {name: matches[0]} if matches else {}
             absent += [] if matches else [name]
         if absent:
-            shown = list_first(list(map(repr, absent)), SHOWN)
-            raise LabelError(f"{where} names {len(absent)} files that are not in {self.path}: {shown}")
+            raise self._absent_error(absent, by_name, table)
         proteins = list(dict.fromkeys(chosen.values()))
         place = {protein: i for i, protein in enumerate(proteins)}
         return proteins, [place[chosen[name]] for name in names]
 
-    def unnamed(self, examples: Sequence[Example]) -> list[str]:
-        """Return the names of files without an example."""
-        used = {(example.path, example.record) for example in examples}
-        groups = self.groups([example.path.name for example in examples])
-        return [name for name, group in groups.items() if not any(protein.location in used for protein in group)]
+    def _at_path(self, name: str, groups: dict[str, list[ProteinFile]]) -> list[ProteinFile]:
+        """Return the proteins of a file that a table names by its path from the working directory or the root."""
+        if "/" not in name and os.sep not in name:
+            return []
+        path = Path(os.path.abspath(name))
+        return next((group for group in groups.values() if Path(os.path.abspath(group[0].path)) == path), [])
+
+    def _absent_error(self, absent: list[str], by_name: Iterable[str], table: LabelTable) -> LabelError:
+        first = {name: row for row, name in reversed(list(zip(table.rows, table.keys["file"].tolist(), strict=True)))}
+        shown = list_first([f"{name!r} (row {first[name]})" for name in absent], SHOWN)
+        hint = suggest(absent[0], by_name)
+        verb = "is" if len(absent) == 1 else "are"
+        return LabelError(
+            f"{table.where} names {count_noun(len(absent), 'file')} that {verb} not in {self.path}: {shown}.{hint}"
+        )
+
+    def unnamed(self, used: Iterable[tuple[Path, str | None]]) -> list[str]:
+        """Return the files without an example, given the locations of the examples."""
+        locations = set(used)
+        groups = self.groups([path.name for path, _ in locations])
+        return [name for name, group in groups.items() if not any(protein.location in locations for protein in group)]
 
 
 def open_folder(
-    path: str | Path | GraphStore, *, fingerprint: Callable[[Path], Fingerprint] = fingerprint_file
+    source: str | Path | GraphStore | Sequence[str | os.PathLike[str]],
+    *,
+    fingerprint: Callable[[Path], Fingerprint] = fingerprint_file,
 ) -> ProteinFolder:
-    """Return the proteins of a folder of files or of a graph store.
+    """Return the proteins of a folder, files or a graph store.
 
     Parameters
     ----------
-    path : str, Path or GraphStore
+    source : str, Path, GraphStore, or sequence of str or PathLike
+        Folder, which is searched recursively, or graph store; or files, folders, patterns and accessions as of
+        :func:`protgraph.structure.io.sources.expand_files`.
     fingerprint : callable
         Function of a path that returns its :class:`Fingerprint`, e.g. from a cache.
 
@@ -137,55 +185,91 @@ def open_folder(
     ------
     DatasetError
         The folder does not exist, or the store has no residues.
+    StructureFileError, SelectionError
+        A source in a list matches no file.
     """
-    if isinstance(path, GraphStore) or is_store(path):
-        return _StoreFolder(path if isinstance(path, GraphStore) else GraphStore(path))
-    return _FileFolder(Path(path), fingerprint)
+    if isinstance(source, GraphStore) or (isinstance(source, str | Path) and is_store(source)):
+        return _StoreFolder(source if isinstance(source, GraphStore) else GraphStore(source))
+    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+        path = Path(source)
+        files = files_in(path)
+        others = [p.relative_to(path).as_posix() for p in files if not is_protein_file(p)]
+        return _FileFolder(path, [p for p in files if is_protein_file(p)], fingerprint, others)
+    if isinstance(source, str | os.PathLike) and not (Path(source).is_file() or "*" in str(source)):
+        raise DatasetError(f"no folder of structures at {str(source)!r}")
+    names = [fetch(entry) if (entry := as_accession(name)) else Path(name) for name in expand_files(source)]
+    return _FileFolder(_common_folder(names), names, fingerprint)
 
 
 def source_ids(proteins: Sequence[ProteinFile]) -> list[str]:
     """Return the ids of examples: the shortest name of each protein that is unique."""
-    count = Counter(protein.stem for protein in proteins)
-    return [protein.stem if count[protein.stem] == 1 else protein.name for protein in proteins]
+    stems = Counter(protein.stem for protein in proteins)
+    paths = Counter(_stem(protein.name) for protein in proteins)
+
+    def shortest(protein: ProteinFile) -> str:
+        if stems[protein.stem] == 1:
+            return protein.stem
+        path = _stem(protein.name)
+        return path if protein.record is None and "/" in path and paths[path] == 1 else protein.name
+
+    return [shortest(protein) for protein in proteins]
+
+
+def _common_folder(files: Sequence[Path]) -> Path:
+    """Return the deepest folder that contains all files."""
+    folders = [os.path.abspath(path.parent) for path in files]
+    try:
+        return Path(os.path.relpath(os.path.commonpath(folders))) if folders else Path()
+    except ValueError:  # Windows: files on several drives
+        return Path()
 
 
 class _FileFolder(ProteinFolder):
-    """Folder of structure and FASTA files; its subfolders are not searched."""
+    """Structure and FASTA files of a folder or a list."""
 
-    def __init__(self, path: Path, fingerprint: Callable[[Path], Fingerprint]) -> None:
-        if not path.is_dir():
-            raise DatasetError(f"no folder of structures at {str(path)!r}")
+    def __init__(
+        self,
+        path: Path,
+        files: Sequence[Path],
+        fingerprint: Callable[[Path], Fingerprint],
+        others: Sequence[str] = (),
+    ) -> None:
         self.path, self._fingerprint_file = path, fingerprint
-        self._files = sorted(p for p in path.iterdir() if is_protein_file(p) and p.is_file())
+        self._files, self._others = list(files), list(others)
         self._fingerprints: dict[Path, Fingerprint] = {}
+
+    def other_files(self) -> list[str]:
+        return self._others
 
     def groups(self, names: Iterable[str] | None = None) -> dict[str, list[ProteinFile]]:
         chosen = None if names is None else set(names)
         files = list(self._files)
         if chosen is not None:  # a table may name a file whatever its suffix is
-            others = (self.path / name for name in sorted(chosen) if name and Path(name).name == name)
-            files += [p for p in others if p not in self._files and p.is_file()]
+            files += [self.path / name for name in self._others if chosen & {name, Path(name).name}]
         if not files:
             allowed = ", ".join(SUFFIXES)
             raise DatasetError(
-                f"folder {str(self.path)!r} holds no structure or FASTA file ({allowed}, maybe .gz).\n"
-                "Subfolders are not searched."
+                f"folder {str(self.path)!r}: no structure or FASTA file ({allowed}, maybe .gz), also not in subfolders."
             )
-        return {path.name: self._proteins(path, chosen) for path in files}
+        return {self._relative(path): self._proteins(path, chosen) for path in files}
 
-    def fingerprint(self, example: Example) -> Fingerprint:
-        return self._cached(example.path)
+    def fingerprint(self, path: Path, record: str | None) -> Fingerprint:
+        return self._cached(path)
+
+    def _relative(self, path: Path) -> str:
+        return Path(os.path.relpath(path, self.path)).as_posix()
 
     def _proteins(self, path: Path, names: set[str] | None) -> list[ProteinFile]:
         """Return one protein of a structure file; of a FASTA file, each record.
 
         A file is opened once, by its fingerprint; files that a table does not name are only sniffed.
         """
-        is_used = names is None or path in self._fingerprints or path.name in names or _stem(path) in names
+        whole = ProteinFile(path, relative=self._relative(path))
+        is_used = names is None or path in self._fingerprints or bool(whole.file_names() & names)
         if not is_used and not is_fasta(path):
-            return [ProteinFile(path)]
+            return [whole]
         records = self._cached(path).records
-        return [ProteinFile(path)] if records is None else [ProteinFile(path, record) for record in records]
+        return [whole] if records is None else [ProteinFile(path, record, whole.relative) for record in records]
 
     def _cached(self, path: Path) -> Fingerprint:
         if path not in self._fingerprints:
@@ -203,32 +287,35 @@ class _StoreFolder(ProteinFolder):
         self._number = {source: i for i, source in enumerate(store.sources)}
 
     def groups(self, names: Iterable[str] | None = None) -> dict[str, list[ProteinFile]]:
-        groups: dict[str, list[ProteinFile]] = {}
+        files: dict[str, tuple[Path, str | None]] = {}
         for source in self._store.sources:
             file, mark, record = source.rpartition("#")
             is_record = bool(mark) and is_protein_file(file)
-            path = Path(file if is_record else source)
-            protein = ProteinFile(path, record if is_record else None, (self.path, source))
-            groups.setdefault(path.name, []).append(protein)
+            files[source] = Path(file if is_record else source), record if is_record else None
+        root = os.path.commonpath([os.path.abspath(path.parent) for path, _ in files.values()]) if files else ""
+        groups: dict[str, list[ProteinFile]] = {}
+        for source, (path, record) in files.items():
+            relative = Path(os.path.relpath(os.path.abspath(path), root)).as_posix()
+            groups.setdefault(relative, []).append(ProteinFile(path, record, relative, (self.path, source)))
         return groups
 
-    def fingerprint(self, example: Example) -> Fingerprint:
-        i = self._number[example.record]
-        return Fingerprint(self._store.checksums[i], chain_digests(self._store.residues(i)))
+    def fingerprint(self, path: Path, record: str | None) -> Fingerprint:
+        i = self._number[record]
+        return Fingerprint.from_residues(self._store.checksums[i], self._store.residues(i))
 
 
 def _by_name(groups: dict[str, list[ProteinFile]]) -> dict[str, list[ProteinFile]]:
     """Return the proteins by every name that a table may use."""
     named: dict[str, list[ProteinFile]] = {}
-    for file, group in groups.items():
+    for group in groups.values():
         for protein in group:
-            names = {protein.stem, protein.name, *([_stem(protein.path), file] if len(group) == 1 else [])}
-            for name in names:
+            own = {protein.stem, protein.name, *(protein.file_names() if len(group) == 1 else ())}
+            for name in own:
                 named.setdefault(name, []).append(protein)
     return named
 
 
-def _stem(path: Path) -> str:
-    """Return the name without the suffixes of a protein file."""
-    name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
+def _stem(name: str) -> str:
+    """Return a name or path without the suffixes of a protein file."""
+    name = name[:-3] if name.lower().endswith(".gz") else name
     return name[: name.rindex(".")] if name.lower().endswith(SUFFIXES) else name

@@ -85,7 +85,8 @@ def load_structure(
         raise StructureFileError(f"{file.path} is FASTA, sequences without atoms; read it with protgraph.load_fasta")
     parsed = read_atoms(file, model=model_number, assembly=assembly)
     report = LossReport(models=parsed.models - 1, warnings=parsed.warnings)
-    name = Path(Path(file.path).name.removesuffix(".gz")).stem
+    name = Path(file.path).name
+    name = Path(name[:-3] if name.lower().endswith(".gz") else name).stem
     origin = {"name": name, "source": file.path, "form": parsed.format}
     structure = resolve_atoms(parsed.atoms, **origin, altloc=altloc, report=report)
     structure = replace(structure, predicted=parsed.predicted)

@@ -24,6 +24,7 @@ __all__ = [
     "ProteinSource",
     "expand_files",
     "expand_lists",
+    "files_in",
     "is_protein_file",
     "open_source",
     "proteins_of",
@@ -59,15 +60,28 @@ def is_protein_file(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().removesuffix(".gz").endswith(SUFFIXES)
 
 
+def files_in(folder: str | os.PathLike[str]) -> list[Path]:
+    """Return the files of a folder and its subfolders, sorted; names that begin with "." are left out.
+
+    Hidden files are e.g. the resource forks ``._1ubq.pdb`` of macOS and ``.ipynb_checkpoints``.
+    """
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [Path(place, name) for name in names if not name.startswith(".")]
+    return sorted(path for path in found if path.is_file())
+
+
 def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the files of sources, each once, in order.
 
     Parameters
     ----------
     sources : str, PathLike or iterable of those
-        A file; a folder, which is searched recursively for files with a suffix in :data:`SUFFIXES`; a pattern such as
-        "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file. Accessions such as "pdb:1ubq" and "af:P69905" stay
-        as they are, to be fetched when they are read. A file that does not exist stays, and fails when it is read.
+        A file; a folder, which is searched recursively for files with a suffix in :data:`SUFFIXES` (see
+        :func:`files_in`); a pattern such as "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file. Accessions such
+        as "pdb:1ubq" and "af:P69905" stay as they are, to be fetched when they are read. A file that does not exist
+        stays, and fails when it is read.
 
     Raises
     ------
@@ -82,7 +96,7 @@ def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[st
         if as_accession(text) is not None or path.is_file():
             inside = [str(path)]
         elif path.is_dir():
-            inside = [str(p) for p in sorted(path.rglob("*")) if is_protein_file(p) and p.is_file()]
+            inside = [str(p) for p in files_in(path) if is_protein_file(p)]
             if not inside:
                 allowed = ", ".join(SUFFIXES)
                 raise StructureFileError(f"folder {text!r} holds no structure or FASTA file ({allowed}, maybe .gz)")

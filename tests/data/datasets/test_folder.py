@@ -86,7 +86,8 @@ def test_labels_per_protein_have_one_row(folder, table):
 
 
 def test_chain_column_makes_one_example_per_chain(folder, table):
-    data = FolderDataset(folder, table("file,chain,class", ["2d7t,H,heavy", "2d7t,L,light", "1ubq,,none"]))
+    rows = ["2d7t,H,heavy", "2d7t,L,light", "1ubq,,none"]
+    data = FolderDataset(folder, table("file,chain,class", rows), kind="classification")
     assert [(e.id, e.chains) for e in data.examples("class")] == [
         ("2d7t_H", ("H",)),
         ("2d7t_L", ("L",)),
@@ -99,7 +100,7 @@ def test_chain_column_makes_one_example_per_chain(folder, table):
 
 
 def test_absent_chain_raises(folder, table):
-    data = FolderDataset(folder, table("file,chain,class", ["1ubq,Q,a", "1orc,A,b"]))
+    data = FolderDataset(folder, table("file,chain,class", ["1ubq,Q,1", "1orc,A,2"]))
     with pytest.raises(SelectionError, match="'Q'"):
         data.check("class")
 
@@ -114,7 +115,7 @@ def test_absent_chain_raises(folder, table):
         (["0", "1", "1", "0"], "regression", "regression", ("x",)),
         (["-1.5", "nan", "1e3", "2"], None, "regression", ("x",)),
         (["-1.5", "NA", "1e3", ""], None, "regression", ("x",)),
-        (["helix", "nan", "NaN", "coil"], None, "classification", ("coil", "helix")),
+        (["helix", "nan", "NaN", "coil"], "classification", "classification", ("coil", "helix")),
         (["1", "1A", "2", "2"], "classification", "classification", ("1", "2", "1A")),
     ],
 )
@@ -131,7 +132,7 @@ def test_semicolon_tables_have_decimal_commas(folder, table):
     assert data.target("tm+ph").names == ("tm", "ph")
     known = {e.id: align(data.labels("tm+ph", e), data.read(e))[0].tolist() for e in data.examples("tm+ph")}
     assert known == {"1ubq": [40.5, 7.0], "1orc": [-12.5, 6.5]}
-    texts = FolderDataset(folder, table("file;x", ["1ubq;a, b", "1orc;c"])).target("x")
+    texts = FolderDataset(folder, table("file;x", ["1ubq;a, b", "1orc;c", "5cq2;c"])).target("x")
     assert texts.names == ("a, b", "c")
 
 
@@ -181,25 +182,25 @@ def test_random_split_keeps_files_and_clusters_together(folder, table):
 @pytest.mark.parametrize(
     ("header", "rows", "parts"),
     [
-        ("file,x", ["1abc,1", "1ubq,2", "9xyz,3"], ["2 files", "'1abc', '9xyz'"]),
+        ("file,x", ["1abc,1", "1ubq,2", "9xyz,3"], ["2 files", "'1abc' (row 2), '9xyz' (row 4)"]),
         ("name,x", ["1ubq,1"], ["'file'", "'id'", "name, x"]),
         ("file,id,x", ["1ubq,1ubq,1"], ["'file'", "'id'"]),
         ("file", ["1ubq"], ["Columns: file."]),
         ("file,x,x", ["1ubq,1,1"], ["'x'"]),
         ("file,x", ["1ubq,1,2"], ["row 2 has 3 columns", "2"]),
         ("file,x", [], ["labels.csv"]),
-        ("file,x", ["1ubq,", "1orc,"], ["x are blank"]),
-        ("file,res_id,x", ["1ubq,1,2"], ["'chain'", "'res_id'"]),
-        ("file,chain,res_id,x", ["1ubq,A,one,2"], ["label 1 has res_id 'one'"]),
+        ("file,x", ["1ubq,", "1orc,"], ["Blank", "'x'"]),
+        ("file,res_id,x", ["2d7t,1,2", "2d7t,2,3"], ["row 2", "2d7t.bcif", "H, L", "'chain'"]),
+        ("file,chain,res_id,x", ["1ubq,A,one,2"], ["row 2 has res_id 'one'"]),
         ("file,chain,res_id,ins_code,x", ["1ubq,A,1A,B,2"], ["res_id '1A', ins_code 'B'"]),
-        ("file,chain,res_id,x", ["1ubq,A,1,2", "1ubq.bcif,A,1,2"], ["rows 1 and 2", "1ubq.bcif A:1", "same"]),
-        ("file,chain,res_id,x", ["1ubq,A,1,2", "1ubq,A,1,3"], ["rows 1 and 2", "1ubq.bcif A:1", "different"]),
-        ("file,x", ["1ubq,a", "1ubq,b"], ["rows 1 and 2", "1ubq.bcif", "different"]),
-        ("file,x", ["1ubq,1.5", "1orc,<5"], ["x of label 2 is '<5'", "--kind classification"]),
-        ("file,x", ["1ubq,0", "1orc,1", "5cq2,inf"], ["x of label 3 is 'inf'"]),
-        ("file,x", ["1ubq,zinc", "1orc,NA"], ["x of label 2 is 'NA'"]),
-        ("file,x", ["1ubq,loop", "1orc,loop", "5cq2,"], ["x is 'loop'"]),
-        ("file,x", ["1ubq,0", "1orc,0"], ["x is 0"]),
+        ("file,chain,res_id,x", ["1ubq,A,1,2", "1ubq.bcif,A,1,2"], ["rows 2 and 3", "1ubq.bcif A:1", "same"]),
+        ("file,chain,res_id,x", ["1ubq,A,1,2", "1ubq,A,1,3"], ["rows 2 and 3", "1ubq.bcif A:1", "different"]),
+        ("file,x", ["1ubq,a", "1ubq,b"], ["rows 2 and 3", "1ubq.bcif", "different"]),
+        ("file,x", ["1ubq,1.5", "1orc,<5"], ["row 3 is '<5'", "--kind classification"]),
+        ("file,x", ["1ubq,0", "1orc,1", "5cq2,inf"], ["row 4 is 'inf'"]),
+        ("file,x", ["1ubq,zinc", "1orc,NA"], ["row 3 is 'NA'", "--unknown"]),
+        ("file,x", ["1ubq,loop", "1orc,loop", "5cq2,"], ["'x' is 'loop'"]),
+        ("file,x", ["1ubq,0", "1orc,0"], ["'x' is '0'"]),
         ("file,x", ['1ubq,"a"b'], ["labels.csv"]),
     ],
 )
@@ -213,9 +214,9 @@ def test_invalid_table_raises_with_the_place(folder, table, header, rows, parts)
 @pytest.mark.parametrize(
     ("header", "rows", "data"),
     [
-        ("file,x,split", ["1ubq,1,train", "1orc,2,"], r"row 2 .*\[''\]"),
+        ("file,x,split", ["1ubq,1,train", "1orc,2,"], r"row 3 .*\[''\]"),
         ("file,chain,res_id,x,split", ["1ubq,A,1,1,train", "1ubq,A,2,2,test"], r"\['test', 'train'\]"),
-        ("file,x,split", ["1ubq,2,training"], "'train'.*'training'"),
+        ("file,x,split", ["1ubq,2,training", "1orc,3,training"], "'train'.*'training'"),
     ],
 )
 def test_invalid_split_column_raises(folder, table, header, rows, data):

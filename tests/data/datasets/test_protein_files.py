@@ -51,5 +51,5 @@ def test_fasta_records_are_found_by_name_file_and_record_or_stem(sequences, tabl
 def test_the_name_of_a_fasta_file_of_several_records_is_ambiguous(sequences, table):
     with pytest.raises(LabelError, match="'two.fasta'.*two.fasta#a, two.fasta#b_long"):
         FolderDataset(sequences, table("file,size", ["two.fasta,1.5", "one.fa,2"]))
-    with pytest.raises(LabelError, match="1 files.*sequences.*'d'"):
+    with pytest.raises(LabelError, match="1 file .*sequences.*'d'"):
         FolderDataset(sequences, table("file,size", ["d,1.5", "one.fa,2"]))
