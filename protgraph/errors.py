@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 __all__ = [
     "CheckpointError",
+    "CodeChangeWarning",
     "ComponentError",
     "ComponentTypeError",
     "DatasetError",
@@ -29,6 +30,7 @@ __all__ = [
     "OutputFileError",
     "PluginLoadError",
     "ProtgraphError",
+    "ProtgraphWarning",
     "SelectionError",
     "StructureFileError",
     "UnknownNameError",
@@ -185,6 +187,14 @@ class CheckpointError(ProtgraphError, ValueError):
 
 class LeakError(ProtgraphError, ValueError):
     """A model would receive its target as input."""
+
+
+class ProtgraphWarning(UserWarning):
+    """Base class of the warnings that protgraph issues; the command line prints them as notes."""
+
+
+class CodeChangeWarning(ProtgraphWarning):
+    """The installed code of a component is not the code that a checkpoint was trained with."""
 
 
 class MissingExtraError(ProtgraphError, ImportError):

@@ -16,8 +16,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from protgraph.cli.error_report import print_error, print_fault
-from protgraph.errors import ProtgraphError, suggest
+from protgraph.cli.error_report import print_error, print_fault, print_warning
+from protgraph.errors import ProtgraphError, ProtgraphWarning, suggest
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -162,16 +162,31 @@ def main(args: Sequence[str] | None = None) -> None:
     args : sequence of str, optional
         Arguments after ``protgraph``; those of the process by default.
     """
-    # Python hides DeprecationWarnings of libraries; the user of a deprecated name must see the new one.
-    warnings.filterwarnings("default", message=".* is now called ", category=DeprecationWarning)
     command = typer.main.get_command(app)
     session = _Session()
     try:
-        command.main(args=None if args is None else list(args), prog_name="protgraph", obj=session)
+        with warnings.catch_warnings():
+            _show_warnings()
+            command.main(args=None if args is None else list(args), prog_name="protgraph", obj=session)
     except (ProtgraphError, OSError) as e:
         _exit(e, 2, print_error, debug=session.debug)
     except Exception as e:  # noqa: BLE001 - the last resort: shown as a fault, with its place
         _exit(e, 70, print_fault, debug=session.debug)
+
+
+def _show_warnings() -> None:
+    """Print warnings of protgraph as one line each, and the deprecations of names, which Python hides."""
+    warnings.filterwarnings("default", message=".* is now called ", category=DeprecationWarning)
+    warnings.filterwarnings("always", category=ProtgraphWarning)
+    show = warnings.showwarning
+
+    def show_ours(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+        if issubclass(category, ProtgraphWarning):
+            print_warning(message)
+        else:
+            show(message, category, *place, **options)
+
+    warnings.showwarning = show_ours
 
 
 def _exit(e: Exception, code: int, show: Callable[[Exception], None], *, debug: bool) -> NoReturn:

@@ -10,18 +10,27 @@ from pathlib import Path
 
 from protgraph.registry import registries
 
-__all__ = ["describe_fault", "print_error", "print_fault"]
+__all__ = ["describe_fault", "print_error", "print_fault", "print_warning"]
 
 _LIBRARIES = {"site-packages", "dist-packages"}
 
 
 def print_error(message: object) -> None:
     """Print ``error: `` and the message on standard error, without wrapping."""
+    _print("error: ", "bold red", message)
+
+
+def print_warning(message: object) -> None:
+    """Print ``warning: `` and the message on standard error, without wrapping."""
+    _print("warning: ", "yellow", message)
+
+
+def _print(label: str, style: str, message: object) -> None:
     from rich.console import Console
     from rich.text import Text
 
     text = str(message) or type(message).__name__
-    Console(stderr=True).print(Text.assemble(("error: ", "bold red"), text), soft_wrap=True)
+    Console(stderr=True).print(Text.assemble((label, style), text), soft_wrap=True)
 
 
 def print_fault(error: BaseException) -> None:

@@ -1,7 +1,8 @@
 """Keys of cached data: digests of plain data, files and source code.
 
 Digests of code are computed from syntax trees without docstrings. Only edits of code change them: edits of docstrings,
-comments and layout do not. They depend on the version of Python, whose syntax trees differ.
+comments and layout do not. They are compared between computers, so the text of a syntax tree is the same in all
+supported versions of Python.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 __all__ = ["code_digest", "component_digest", "component_package", "digest", "source_digest", "stamps"]
 
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_NOT_CODE = ("ctx", "kind", "type_comment")
 _FAMILIES = ("protgraph_plugins", "protgraph_datasets")  # top-level packages of several independent families
 
 
@@ -61,7 +63,21 @@ def source_digest(source: str) -> str:
     for item in ast.walk(tree):
         if isinstance(item, _DOCUMENTED) and ast.get_docstring(item, clean=False) is not None:
             del item.body[0]
-    return digest(ast.dump(tree))
+    return digest(_tree_text(tree))
+
+
+def _tree_text(item: object) -> str:
+    """Return a syntax tree as text.
+
+    Not ast.dump: its text of the same tree differs between Python 3.11, 3.12 and 3.13 (2026-11-22).
+    """
+    if isinstance(item, list):
+        return f"[{','.join(map(_tree_text, item))}]"
+    if not isinstance(item, ast.AST):
+        return repr(item)
+    values = ((name, getattr(item, name, None)) for name in item._fields if name not in _NOT_CODE)
+    parts = [f"{name}={_tree_text(value)}" for name, value in values if value is not None and value != []]
+    return f"{type(item).__name__}({','.join(parts)})"
 
 
 def component_package(module: str) -> str:

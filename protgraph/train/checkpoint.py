@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ from protgraph.featurize.steps import ModelInputs
 from protgraph.file_io import atomic_write
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
-from protgraph.train.checkpoint_header import FORMAT, FORMAT_VERSION, CheckpointHeader
-from protgraph.train.component_source import check_field, check_installed_component, components_of
+from protgraph.train.checkpoint_header import FORMAT, FORMAT_VERSION, CheckpointHeader, ComponentSource
+from protgraph.train.component_source import check_field, components_of, resolve_components
 
 __all__ = ["Checkpoint", "as_checkpoint", "load_checkpoint", "save_checkpoint"]
 
@@ -57,6 +57,8 @@ class Checkpoint:
         Plain data: dataset, options, epochs.
     version : str
         Version of protgraph at training.
+    components : sequence of ComponentSource
+        Distribution, object and code of each component at training; by default those that are installed.
     """
 
     model: ProteinModel
@@ -68,6 +70,7 @@ class Checkpoint:
     metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     trained: Mapping[str, Any] = field(default_factory=dict)
     version: str = __version__
+    components: Sequence[ComponentSource] = ()
 
     @property
     def graph_step(self) -> ModelInputs:
@@ -102,7 +105,7 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
         visible_types=checkpoint.visible_types,
         threshold=None if checkpoint.threshold is None else checkpoint.threshold.tolist(),
         fields={name: table.field(name) for name in model.fields if table.is_registered(name)},
-        components=list(components_of(model)),
+        components=checkpoint.components or components_of(model, checkpoint.task),
         metrics=_without_nan(checkpoint.metrics),
         trained=dict(checkpoint.trained),
     )
@@ -122,15 +125,19 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     CheckpointError
         The file is not a checkpoint or is damaged, a component that it needs is not installed (the error names the
         distribution), or the installed components and fields do not fit it.
+
+    Warns
+    -----
+    CodeChangeWarning
+        The installed code of a component is not that of training, so predictions may differ.
     """
     path = Path(path)
     header, weights = _read(path)
-    for component in header.components:
-        check_installed_component(path, component)
+    names = resolve_components(path, header.components)
     for spec in header.fields.values():
         check_field(path, spec)
     return Checkpoint(
-        model=_build(path, header, weights).eval(),
+        model=_build(path, header, weights, names).eval(),
         task=header.task,
         hidden=frozenset(header.hidden),
         one_chain=header.one_chain,
@@ -139,6 +146,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         metrics={s: {k: math.nan if v is None else v for k, v in m.items()} for s, m in header.metrics.items()},
         trained=header.trained,
         version=header.version,
+        components=[c.model_copy(update={"name": names.get((c.kind, c.name), c.name)}) for c in header.components],
     )
 
 
@@ -196,10 +204,15 @@ def _checksum(content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
     return whole.hexdigest()
 
 
-def _build(path: Path, header: CheckpointHeader, weights: Mapping[str, Tensor]) -> ProteinModel:
-    """Build the model and load all of its weights."""
+def _build(
+    path: Path, header: CheckpointHeader, weights: Mapping[str, Tensor], names: Mapping[tuple[str, str], str]
+) -> ProteinModel:
+    """Build the model and load all of its weights; ``names`` has the present name of each kind and name."""
     try:
-        model = build_model(ModelSpec.from_dict(header.graph), header.target, seed=0)
+        spec = ModelSpec.from_dict(header.graph)
+        features = [replace(c, name=names.get(("featurizer", c.name), c.name)) for c in spec.features]
+        layers = [replace(c, name=names.get(("layer", c.name), c.name)) for c in spec.layers]
+        model = build_model(replace(spec, features=features, layers=layers), header.target, seed=0)
         model.load_state_dict(weights, strict=True)
     except (ProtgraphError, RuntimeError) as e:
         sources = ", ".join(dict.fromkeys(component.source for component in header.components))

@@ -19,12 +19,24 @@ class _Strict(BaseModel):
 
 
 class ComponentSource(_Strict):
-    """Registry name of a component, and the distribution and object behind it."""
+    """Registry name of a component, and the distribution, object and code behind it.
 
-    kind: Literal["featurizer", "layer", "head"]
+    Parameters
+    ----------
+    kind, name : str
+    source : str
+        "distribution version", or "session".
+    object : str
+        "module:attribute".
+    digest : str, optional
+        Digest of the code, without comments and docstrings; None if there is no source code.
+    """
+
+    kind: Literal["featurizer", "layer", "head", "task"]
     name: str
     source: str
     object: str
+    digest: str | None = None
 
 
 class CheckpointHeader(_Strict):

@@ -1,48 +1,138 @@
-"""Compare the components and fields of a checkpoint with the installed ones."""
+"""Origin of the components of a checkpoint: where they came from at training, compared with what is installed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from protgraph import registry
+from protgraph.data.cache_key import component_digest
 from protgraph.data.graph import fields as table
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.errors import CheckpointError, ProtgraphError
+from protgraph.data.import_closure import closure_digest
+from protgraph.errors import CheckpointError, CodeChangeWarning, ProtgraphError, list_first
 from protgraph.model.build import ProteinModel
+from protgraph.registry import BUILT_IN, Registry, RegistryEntry
+from protgraph.registry.component_names import normalized_distribution, split_distribution
 from protgraph.train.checkpoint_header import ComponentSource
 
-__all__ = ["check_installed_component", "check_field", "components_of"]
+__all__ = ["check_field", "components_of", "resolve_components"]
 
 SESSION = "session"  # source of a component that was registered in the running process
 
 
-def components_of(model: ProteinModel) -> Iterable[ComponentSource]:
-    """Yield each featurizer, layer and head of a model once."""
-    used = [("featurizer", registry.featurizers, c.name) for c in model.spec.features]
-    used += [("layer", registry.layers, c.name) for c in model.spec.layers]
-    used += [("head", registry.heads, model.target.head_name)]
-    for kind, names, name in dict.fromkeys(used):
-        entry = names.entry(name)
-        yield ComponentSource(kind=kind, name=name, source=entry.source, object=entry.object)
+def components_of(model: ProteinModel, task: str) -> list[ComponentSource]:
+    """Return the sources of each featurizer, layer and head of a model, once, and of its task if that is registered."""
+    used = [("featurizer", c.name) for c in model.spec.features] + [("layer", c.name) for c in model.spec.layers]
+    used.append(("head", model.target.head_name))
+    if task in registry.tasks:
+        used.append(("task", task))
+    return [_installed(kind, name) for kind, name in dict.fromkeys(used)]
 
 
-def check_installed_component(path: Path, component: ComponentSource) -> None:
-    """Import one component; raise :class:`CheckpointError` if it is missing or of another distribution."""
-    kind, name, source = component.kind, component.name, component.source
-    names = {"featurizer": registry.featurizers, "layer": registry.layers, "head": registry.heads}[kind]
+def _installed(kind: str, name: str) -> ComponentSource:
+    """Return the source of a component that is installed, or registered in this session; import it."""
+    names = _registry(kind)
+    entry, component = names.entry(name), names.get(name)
+    digest = _code(component, entry)
+    return ComponentSource(kind=kind, name=name, source=entry.source, object=entry.object, digest=digest)
+
+
+def _registry(kind: str) -> Registry:
+    return registry.registries[f"{kind}s"]
+
+
+def _code(component: object, entry: RegistryEntry) -> str | None:
+    """Return the digest of the code of a component; None without source code."""
+    module = entry.object.partition(":")[0]
+    if entry.distribution == BUILT_IN and module.partition(".")[0] == "protgraph":
+        return closure_digest(module)
+    return component_digest(component, module=module)
+
+
+def resolve_components(path: Path, components: Sequence[ComponentSource]) -> Mapping[tuple[str, str], str]:
+    """Import the components of a checkpoint and return the names under which they are available now.
+
+    A name that now belongs to another distribution is available as "distribution/name".
+
+    Parameters
+    ----------
+    path : Path
+        Checkpoint file, for messages.
+    components : sequence of ComponentSource
+        Sources at training.
+
+    Returns
+    -------
+    mapping of (str, str) to str
+        Kind and name at training → name.
+
+    Raises
+    ------
+    CheckpointError
+        If a component is missing or of another distribution.
+
+    Warns
+    -----
+    CodeChangeWarning
+        If code differs from that at training, once per distribution. Another version with equal code does not warn.
+    """
+    names: dict[tuple[str, str], str] = {}
+    changed: dict[tuple[str, str], list[str]] = {}
+    for saved in components:
+        if saved.kind == "task" and saved.name not in registry.tasks:
+            continue  # predictions do not use it
+        names[saved.kind, saved.name] = name = _find(path, saved)
+        now = _installed(saved.kind, name)
+        if _differs(saved, now):
+            changed.setdefault((saved.source, now.source), []).append(f"{saved.kind} {saved.name!r}")
+    for message in _messages(path, changed):
+        warnings.warn(message, CodeChangeWarning, stacklevel=4)
+    return names
+
+
+def _find(path: Path, saved: ComponentSource) -> str:
+    """Return the name of an installed component; raise if it is missing."""
+    kind, name, source = saved.kind, saved.name, saved.source
     distribution = source.rpartition(" ")[0]
-    try:
-        names.get(name)
-        installed = names.entry(name).source
-    except ProtgraphError as e:
-        hint = f"pip install {distribution}"
-        if source == SESSION:
-            hint = f"it was registered in a session as {component.object}; import that module first"
-        first = str(e).partition("\n")[0]
-        raise CheckpointError(f"{path} needs {kind} {name!r} of {source}: {hint}\n{first}") from e
-    if SESSION not in (source, installed) and installed.rpartition(" ")[0] != distribution:
-        raise CheckpointError(f"{path} was trained with {kind} {name!r} of {source}; installed is one of {installed}.")
+    names, qualified = _registry(kind), f"{distribution}/{split_distribution(name)[1]}"
+    candidates = [name] if source == SESSION or kind == "head" else [name, qualified]
+    error = None
+    for candidate in candidates:
+        try:
+            names.get(candidate)
+        except ProtgraphError as e:
+            error = error or e
+            continue
+        own = names.entry(candidate).distribution
+        if SESSION in (source, own or SESSION) or normalized_distribution(own) == normalized_distribution(distribution):
+            return candidate
+        installed = names.entry(candidate).source
+        error = CheckpointError(f"Installed is {kind} {name!r} of {installed}.")
+    hint = f"pip install {distribution}"
+    if source == SESSION:
+        hint = f"it was registered in a session as {saved.object}; import that module first"
+    first = str(error).partition("\n")[0]
+    raise CheckpointError(f"{path} needs {kind} {name!r} of {source}: {hint}\n{first}") from error
+
+
+def _differs(saved: ComponentSource, now: ComponentSource) -> bool:
+    """Return True if the code differs, or the version if the code of one of them is unknown."""
+    if saved.digest is None or now.digest is None:
+        return saved.source != now.source
+    return saved.digest != now.digest
+
+
+def _messages(path: Path, changed: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[str]:
+    for (before, now), components in changed.items():
+        code = f"the code of {list_first(components, 4)}"
+        if before == now:
+            yield f"{path}: {code} ({now}) is not that of training; predictions may differ."
+            continue
+        distribution, _, version = before.rpartition(" ")
+        hint = f" pip install {distribution}=={version}" if before != SESSION else ""
+        yield f"{path} was trained with {before}, installed is {now}; {code} may give other predictions.{hint}"
 
 
 def check_field(path: Path, saved: FieldSpec) -> None:

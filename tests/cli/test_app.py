@@ -107,7 +107,8 @@ def test_an_unexpected_error_in_a_library_has_the_place_of_our_call(run, monkeyp
 
 def test_the_distribution_of_a_plugin_is_named_for_its_error(run, broken_plugin: Path) -> None:
     (broken_plugin / "cracked_mod.py").write_text(
-        "class Cracked:\n    def __init__(self):\n        pass\n    @classmethod\n    def names(cls): return [][0]\n"
+        "from protgraph import GraphLayer\nclass Cracked(GraphLayer):\n    forward = None\n    @classmethod\n"
+        "    def names(cls): return [][0]\n"
     )
     import protgraph
 
