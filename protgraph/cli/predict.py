@@ -9,6 +9,8 @@ import typer
 
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
+from protgraph.cli.structure_output import Chimerax, Defattr, Pymol, Structure, StructureOutput, Value
+from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.structure import ReadOptions
@@ -28,38 +30,64 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 def predict_command(
     checkpoint: Checkpoint,
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .parquet.")],
+    structure: Structure = None,
+    value: Value = None,
+    defattr: Defattr = None,
+    pymol: Pymol = None,
+    chimerax: Chimerax = None,
     device: Device = "auto",
     overwrite: Overwrite = False,
     *,
     read: ReadOptions,
 ) -> None:
-    """Predict for structure files: a CSV row per residue, protein, edge or pair of residues, with probabilities.
+    """Predict for structure files: a row per residue, protein, edge or pair of residues, with probabilities.
 
     Each record of a FASTA file is a protein, for models that need no coordinates.
+
+    --structure writes the structure again, with probabilities in percent as B factors of each residue's atoms. The
+    value is the only one per residue, the probability of the second of two classes, or that of the predicted class
+    ("confidence"); --value selects another one.
 
     Files that fail are listed in OUT.failures.csv, and the others continue; the exit code is 1 (2 if all fail).
 
     \b
     Examples:
       protgraph predict gat.safetensors 1ubq.cif -o out.csv
-      protgraph predict gat.safetensors structures/ --chain A -o out.csv
+      protgraph predict gat.safetensors structures/ --chain A -o out.parquet
+      protgraph predict site.safetensors 1ubq.cif -o out.csv --structure site.cif
+      protgraph predict gat.safetensors 1ubq.cif -o out.csv --defattr p_H.defattr --value p_H
     """
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources
+    from protgraph.train import load_checkpoint
     from protgraph.train import predict as run
+    from protgraph.train.prediction_table import check_table_suffix
+    from protgraph.train.value_column import choose_value
     from protgraph.wording import count_noun
 
+    check_table_suffix(out)
     sources = expand_sources(files)
-    out = check_output(out, inputs=[checkpoint, *files, *sources], overwrite=overwrite, suffixes=[".csv"])
-    with set_aside_if_failed(out):
-        result = run(checkpoint, sources, read=read, device=device)
+    inputs = [checkpoint, *files, *sources]
+    out = check_output(out, inputs=inputs, overwrite=overwrite)
+    viewers = (structure, defattr, pymol, chimerax)
+    shown = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
+    trained = load_checkpoint(checkpoint)
+    if shown.is_used:
+        choose_value(trained.model.target, value)
+    elif value is not None:
+        raise OptionError(f"--value {value!r} is for --structure and --defattr. Add one of them.")
+    with set_aside_if_failed(out, *shown.outputs):
+        result = run(trained, sources, read=read, device=device)
         for note in result.notes:
             typer.echo(note, err=True)
+        failures = list(result.failures)
         if result.rows:
-            result.write_csv(out)
+            result.write(out)
             typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
-        report_failures(result.failures, out, any_succeeded=bool(result.rows))
+            if shown.is_used:
+                failures += shown.write(result.residue_values(value))
+        report_failures(failures, out, any_succeeded=bool(result.rows))
 
 
 def _files_read(result: Predictions, sources: list[str]) -> str:

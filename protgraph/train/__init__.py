@@ -6,7 +6,8 @@ from protgraph.train.embed import Embeddings, embed
 from protgraph.train.evaluate import evaluate
 from protgraph.train.fit import fit
 from protgraph.train.generate import GeneratedSequence, generate
-from protgraph.train.predict import Predictions, predict
+from protgraph.train.predict import predict
+from protgraph.train.prediction_table import Predictions
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset
 from protgraph.train.result import FitResult

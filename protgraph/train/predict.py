@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from protgraph import __version__
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
@@ -18,51 +17,18 @@ from protgraph.data.store.loader import pack
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source, iter_graphs
 from protgraph.featurize.result import GraphResult, count_notes, successes
-from protgraph.file_io import atomic_write
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
+from protgraph.train.prediction_table import Predictions, Row
+from protgraph.train.value_column import prediction_columns, target_names
 
-__all__ = ["Predictions", "featurized_proteins", "predict"]
+__all__ = ["featurized_proteins", "origin_of", "predict"]
 
 RESIDUE = ("file", "chain", "res_id", "ins_code", "res_name")
 PAIR = ("file", *(f"{key}_{side}" for side in (1, 2) for key in RESIDUE[1:]))
 PROTEIN = ("file", "protein", "chains", "residues")
-
-Row = tuple[str | int | float, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Table of predictions, and the files that failed.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        Identity of a residue, protein, pair or edge, then the prediction. Classification: ``predicted`` (name of the
-        class) and the probability ``p_<class>`` of each. Multilabel: ``p_<label>`` and ``predicted_<label>`` (0 or 1,
-        at the threshold chosen in training). Regression: one column per value; vectors and coordinates: three each.
-    rows : list of tuple
-        In the order of files, chains and residues.
-    failures : list of Failure
-        Files and chains without rows.
-    notes : tuple of str
-        Messages for the user, e.g. that features of a graph store are recomputed.
-    """
-
-    columns: tuple[str, ...]
-    rows: list[Row]
-    failures: list[Failure]
-    notes: tuple[str, ...] = ()
-
-    def write_csv(self, path: str | Path) -> None:
-        """Write the table as CSV with 9 significant digits, which identify each float32."""
-        with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(self.columns)
-            for row in self.rows:
-                writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
 
 
 def predict(
@@ -120,7 +86,20 @@ def predict(
                 logits = logits[residue_nodes(batch).cpu()]
             values = _values(logits, target, checkpoint.threshold)
             rows += [(*identity, *own) for identity, own in zip(identify(members, target), values, strict=True)]
-    return Predictions((*columns, *_columns(target)), rows, failures, count_notes(notes))
+    return Predictions(
+        (*columns, *prediction_columns(target)),
+        rows,
+        failures,
+        target,
+        notes=count_notes(notes),
+        origin=origin_of(checkpoint),
+        read=read or ReadOptions(),
+    )
+
+
+def origin_of(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """Return the model, the task and the version of a checkpoint, one text each, for headers of written files."""
+    return (f"model {checkpoint.model.spec.name}", f"task {checkpoint.task}", f"protgraph {__version__}")
 
 
 def featurized_proteins(
@@ -173,27 +152,10 @@ _IDENTITY = {
 }
 
 
-def _names(target: Target) -> tuple[str, ...]:
-    if target.names:
-        return target.names
-    return (target.name,) if target.size == 1 else tuple(map(str, range(target.size)))
-
-
-def _columns(target: Target) -> tuple[str, ...]:
-    names = _names(target)
-    if target.kind == "classification":
-        return ("predicted", *(f"p_{name}" for name in names))
-    if target.kind == "multilabel":
-        return tuple(column for name in names for column in (f"p_{name}", f"predicted_{name}"))
-    if target.is_geometric:
-        return tuple(f"{name}_{axis}" for name in names for axis in "xyz")
-    return names
-
-
 def _values(logits: Tensor, target: Target, threshold: Tensor | None) -> list[tuple[str | int | float, ...]]:
     """Return the predicted columns of each row of ``(N, C)`` logits."""
     if target.kind == "classification":
-        names = _names(target)
+        names = target_names(target)
         best = [names[i] for i in logits.argmax(1).tolist()]
         return [(name, *p) for name, p in zip(best, logits.softmax(1).tolist(), strict=True)]
     if target.kind == "multilabel":

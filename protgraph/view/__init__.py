@@ -2,6 +2,7 @@
 
 from protgraph.view.attention_heads import HeadReport, report_heads
 from protgraph.view.attention_report import AttentionReport, write_attention
+from protgraph.view.color_scripts import write_chimerax_script, write_defattr, write_pymol_script
 from protgraph.view.model_colors import attention_edges, prediction_colors
 from protgraph.view.molviewspec import write_molviewspec
 from protgraph.view.page import write_page
@@ -20,6 +21,9 @@ __all__ = [
     "prediction_colors",
     "report_heads",
     "write_attention",
+    "write_chimerax_script",
+    "write_defattr",
     "write_molviewspec",
     "write_page",
+    "write_pymol_script",
 ]

@@ -70,10 +70,10 @@ def test_nan_metrics_round_trip(trained, tmp_path):
 
 def test_another_process_predicts_the_same_bits(trained, saved, structures_dir, tmp_path):
     files = [structures_dir / "1orc.bcif", structures_dir / "1hf9.bcif"]
-    predict(trained.checkpoint(), files, device="cpu").write_csv(tmp_path / "here.csv")
+    predict(trained.checkpoint(), files, device="cpu").write(tmp_path / "here.csv")
     code = (
         "import sys; from protgraph.train import predict; "
-        "predict(sys.argv[1], sys.argv[3:], device='cpu').write_csv(sys.argv[2])"
+        "predict(sys.argv[1], sys.argv[3:], device='cpu').write(sys.argv[2])"
     )
     threads = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
     subprocess.run([sys.executable, "-c", code, saved, tmp_path / "there.csv", *files], check=True, env=threads)

@@ -110,7 +110,7 @@ def test_an_unknown_chain_is_a_failure_of_that_file(trained, one):
 
 def test_csv_keeps_each_float32_exactly(trained, one, tmp_path):
     result = predict(trained.checkpoint(), [one], device="cpu")
-    result.write_csv(tmp_path / "out.csv")
+    result.write(tmp_path / "out.csv")
     with open(tmp_path / "out.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == result.columns

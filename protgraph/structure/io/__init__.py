@@ -7,8 +7,10 @@ from protgraph.structure.io.fetch import cache_dir, fetch, is_offline
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.readers import ParsedFile, read_atoms
+from protgraph.structure.io.residue_values import ResidueValues
 from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
 from protgraph.structure.io.sources import expand_files, open_source, proteins_of, read_residues
+from protgraph.structure.io.write_values import WrittenStructure, write_residue_values
 
 __all__ = [
     "FASTA_SUFFIXES",
@@ -17,6 +19,8 @@ __all__ = [
     "FileContent",
     "ParsedFile",
     "ReadOptions",
+    "ResidueValues",
+    "WrittenStructure",
     "as_accession",
     "cache_dir",
     "expand_files",
@@ -34,4 +38,5 @@ __all__ = [
     "read_file",
     "read_residues",
     "to_atom_array",
+    "write_residue_values",
 ]

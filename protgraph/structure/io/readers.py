@@ -23,9 +23,11 @@ from biotite.structure.io import pdb, pdbx
 
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
 from protgraph.structure.io.bcif import AtomSite, unpack_categories
+from protgraph.structure.io.cif_values import DETAILS
 from protgraph.structure.io.pdb import count_models, read_model
+from protgraph.structure.io.pdb_values import REMARK
 from protgraph.structure.io.repair import check_last_record, complete_records, decode_hexadecimal, strip_indent
-from protgraph.structure.io.sniff import FileContent, detect_format, read_file
+from protgraph.structure.io.sniff import FileContent, decode_text, detect_format, read_file
 
 __all__ = ["ParsedFile", "normalize_annotations", "read_atoms"]
 
@@ -43,6 +45,7 @@ _COLUMNS = frozenset(
 )
 
 _PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # PDB files of the AlphaFold database
+_OTHER_VALUES = f"{REMARK} B factors are "  # of protgraph.structure.io.write_values
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,7 @@ class _PDBReader(_Reader):
     format = "pdb"
 
     def open(self, content: bytes) -> None:
-        self.text, self.notes = decode_hexadecimal(_decode(content))
+        self.text, self.notes = decode_hexadecimal(decode_text(content))
         check_last_record(self.text, self.path)
 
     @cached_property
@@ -156,7 +159,7 @@ class _PDBReader(_Reader):
         return count
 
     def predicted(self) -> bool:
-        return _PREDICTED.search(self.text) is not None
+        return _PREDICTED.search(self.text) is not None and _OTHER_VALUES not in self.text
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
         atoms = read_model(self.text, model)
@@ -185,7 +188,7 @@ class _CIFReader(_Reader):
     format = "mmcif"
 
     def open(self, content: bytes) -> None:
-        self._choose(pdbx.CIFFile.read(io.StringIO(strip_indent(_decode(content)))))
+        self._choose(pdbx.CIFFile.read(io.StringIO(strip_indent(decode_text(content)))))
 
     def _choose(self, file: pdbx.CIFFile | pdbx.BinaryCIFFile) -> None:
         """Select the block with coordinates and add the columns that biotite requires and the standard does not."""
@@ -215,6 +218,8 @@ class _CIFReader(_Reader):
         return pdbx.get_model_count(self.block)
 
     def predicted(self) -> bool:
+        if DETAILS in self.block:
+            return False
         metrics = self.block.get("ma_qa_metric", {})
         return "name" in metrics and any("plddt" in name.lower() for name in metrics["name"].as_array(str))
 
@@ -261,14 +266,6 @@ class _BinaryCIFReader(_CIFReader):
 
 
 _READERS: dict[str, type[_Reader]] = {reader.format: reader for reader in (_PDBReader, _CIFReader, _BinaryCIFReader)}
-
-
-def _decode(content: bytes) -> str:
-    """Decode UTF-8 (the standard), or else Latin-1 (old programs), which accepts every byte."""
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from protgraph.errors import StructureFileError
 
-__all__ = ["FileContent", "detect_format", "is_fasta", "read_file"]
+__all__ = ["FileContent", "decode_text", "detect_format", "is_fasta", "read_file"]
 
 _CIF = re.compile(rb"^[ \t]*data_\S", re.MULTILINE | re.IGNORECASE)
 _PDB = re.compile(rb"^(ATOM  |HETATM|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1)", re.MULTILINE)
@@ -126,3 +126,11 @@ def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> s
         if _PDB.search(content):
             return "pdb"
     raise StructureFileError(f"{path}: not a structure file (it begins {bytes(content[:24])!r}).\n{readable}")
+
+
+def decode_text(content: bytes) -> str:
+    """Decode UTF-8 (the standard), or else Latin-1 (old programs), which accepts every byte."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")

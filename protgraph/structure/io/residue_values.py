@@ -1,0 +1,140 @@
+"""One value per residue, and its place on the atoms of a structure file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from biotite.structure import AtomArray
+
+from protgraph.structure.residues.residues import Residues
+from protgraph.structure.residues.structure import residue_starts
+
+__all__ = ["ResidueValues", "values_of_atoms"]
+
+PERCENT = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class ResidueValues:
+    """One value for each of N residues of a structure file.
+
+    Parameters
+    ----------
+    name : str
+        Name of the value, e.g. "p_site".
+    chain, res_id, ins_code, res_name : ndarray
+        ``(N,)`` identity of the residues, as in :class:`protgraph.Residues`.
+    values : ndarray
+        ``(N,)`` float64; NaN for a residue without a value.
+    is_probability : bool
+        True for values from 0 to 1. B factors are then 100 times the values, as pLDDT.
+    classes : tuple of str
+        Names of the classes whose index is the value; empty for numbers.
+    origin : tuple of str
+        Model, task and version, one text each, for the headers of written files.
+    """
+
+    name: str
+    chain: np.ndarray
+    res_id: np.ndarray
+    ins_code: np.ndarray
+    res_name: np.ndarray
+    values: np.ndarray
+    is_probability: bool = False
+    classes: tuple[str, ...] = ()
+    origin: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def scale(self) -> float:
+        """Factor from values to B factors: 100 for probabilities, else 1."""
+        return PERCENT if self.is_probability else 1.0
+
+    @property
+    def b_factor(self) -> np.ndarray:
+        """Values as they are written to B factors, ``(N,)`` float64: probabilities in percent."""
+        return self.values * self.scale
+
+    @property
+    def color_limits(self) -> tuple[float, float]:
+        """Lowest and highest B factor of a color scale: 0 and 100 for probabilities, else those of the values."""
+        if self.is_probability:
+            return 0.0, PERCENT
+        known = self.values[~np.isnan(self.values)]
+        return (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+
+    @property
+    def class_lines(self) -> tuple[str, ...]:
+        """Number and name of each class, one text each."""
+        return tuple(f"class {number}: {name}" for number, name in enumerate(self.classes))
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """Description of the written B factors, one short line each."""
+        known = self.b_factor[~np.isnan(self.values)]
+        scale = " in percent (100 x probability)" if self.is_probability else ""
+        lines = [f"B factors are {self.name}{scale}", *self.origin, *self.class_lines]
+        if len(known):
+            lines.append(f"range {known.min():.6g} to {known.max():.6g}")
+        return (*lines, f"{len(known)} residues have a value, all others have 0")
+
+
+def values_of_atoms(atoms: AtomArray, values: ResidueValues, residues: Residues | None = None) -> np.ndarray:
+    """Return the value of the residue of each atom, ``(A,)`` float64, NaN without one.
+
+    Every atom of a residue has its value, of all alternate locations and hydrogens too. A molecule of another name with
+    the same chain, number and insertion code has none, unless it is an alternate location.
+
+    Parameters
+    ----------
+    atoms : AtomArray
+        All atoms of a model, with annotation ``altloc_id``.
+    values : ResidueValues
+    residues : Residues, optional
+        Residues of the file; required if it uses chain ids twice, see :func:`protgraph.structure.clean`.
+    """
+    start = residue_starts(atoms)
+    length = np.diff(start, append=len(atoms))
+    identity = _identities(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
+    if residues is not None:
+        identity = _renamed(atoms, start, identity, residues)
+    place = {key: i for i, key in enumerate(_identities(values.chain, values.res_id, values.ins_code))}
+    row = np.array([place.get(key, -1) for key in identity])  # (R,) of values; -1: none
+    same_name = atoms.res_name[start] == values.res_name[row]
+    has_altloc = np.logical_or.reduceat(atoms.altloc_id != "", start)
+    found = np.where((row >= 0) & (same_name | has_altloc), values.values[row], np.nan)
+    return np.repeat(found, length)
+
+
+def _identities(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> list[tuple[str, int, str]]:
+    return list(zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True))
+
+
+def _renamed(
+    atoms: AtomArray, start: np.ndarray, identity: Sequence[tuple[str, int, str]], residues: Residues
+) -> list[tuple[str, int, str]]:
+    """Return the identity of each run of atoms after chains with a repeated id are renamed.
+
+    The residues of all copies of an identity follow each other as their CA atoms do in the file.
+    """
+    copies: dict[tuple[int, str, bytes], list[tuple[str, int, str]]] = {}
+    for key, position in zip(
+        _identities(residues.chain, residues.res_id, residues.ins_code), residues.pos, strict=True
+    ):
+        copies.setdefault((*key[1:], position.tobytes()), []).append(key)
+    run = np.repeat(np.arange(len(start)), np.diff(start, append=len(atoms)))
+    at_ca: dict[int, tuple[str, int, str]] = {}
+    for atom in np.flatnonzero(atoms.atom_name == "CA").tolist():
+        number = int(run[atom])
+        found = copies.get((*identity[number][1:], atoms.coord[atom].astype(np.float32).tobytes()))
+        if found and number not in at_ca:
+            at_ca[number] = found.pop(0)
+    renamed, latest = [], {}
+    for number, key in enumerate(identity):
+        latest[key] = at_ca.get(number, latest.get(key, key))
+        renamed.append(latest[key])
+    return renamed

@@ -1,0 +1,91 @@
+"""``protgraph predict``: tables, and files for molecular viewers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import protgraph as pg
+from protgraph.structure.io import read_residues
+
+
+@pytest.fixture(scope="module")
+def checkpoint(structures_dir, tmp_path_factory):
+    """Return the checkpoint of a small model of three classes."""
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "in").mkdir()
+    rows = ["file,chain,res_id,ins_code,state"]
+    for name in ("1crn", "10sb", "134l", "1ubq"):
+        (folder / "in" / f"{name}.bcif").write_bytes((structures_dir / f"{name}.bcif").read_bytes())
+        r = read_residues(structures_dir / f"{name}.bcif")
+        keys = zip(r.chain, r.res_id, r.ins_code, strict=True)
+        rows += [f"{name},{c},{n},{i},{('low', 'mid', 'high')[n % 3]}" for c, n, i in keys]
+    (folder / "labels.csv").write_text("\n".join(rows) + "\n")
+    data = pg.load_dataset(folder / "in", labels=folder / "labels.csv", task="state")
+    result = pg.fit("gcn", data, "state", config=pg.FitConfig(epochs=1, device="cpu"))
+    return result.save(folder / "m.safetensors")
+
+
+def test_structure_attributes_and_scripts_of_one_file(run, checkpoint, structures_dir, tmp_path):
+    source = structures_dir / "1ubq.bcif"
+    outputs = {"--structure": "a.cif", "--defattr": "a.defattr", "--pymol": "a.pml", "--chimerax": "a.cxc"}
+    options = [part for option, name in outputs.items() for part in (option, tmp_path / name)]
+    result = run("predict", checkpoint, source, "-o", tmp_path / "a.parquet", "--value", "p_mid", *options)
+    assert result.code == 0, result.err
+    assert all((tmp_path / name).is_file() for name in outputs.values())
+    table = pq.read_table(tmp_path / "a.parquet").to_pydict()
+    r = read_residues(tmp_path / "a.cif")
+    np.testing.assert_allclose(r.b_factor, 100 * np.array(table["p_mid"]), rtol=1e-5)
+    assert "B factor 0 in 0 residues" in result.out
+    lines = (tmp_path / "a.defattr").read_text().splitlines()
+    assert "attribute: p_mid" in lines and sum(line.startswith("\t/A:") for line in lines) == 76
+
+
+def test_several_files_are_written_to_a_folder(run, checkpoint, structures_dir, tmp_path):
+    sources = [structures_dir / "1ubq.bcif", structures_dir / "1crn.bcif"]
+    (tmp_path / "s.fasta").write_text(">a\nMKT\n")
+    result = run("predict", checkpoint, *sources, "-o", tmp_path / "a.csv", "--structure", tmp_path / "many")
+    assert result.code == 0, result.err
+    assert sorted(p.name for p in (tmp_path / "many").iterdir()) == ["1crn.cif", "1ubq.cif"]
+    assert "REMARK" not in (tmp_path / "many" / "1crn.cif").read_text()
+    result = run("predict", checkpoint, *sources, "-o", tmp_path / "b.csv", "--structure", tmp_path / "many")
+    assert result.code == 2 and "--overwrite" in result.err
+    result = run("predict", checkpoint, *sources, "-o", tmp_path / "b.csv", "--structure", tmp_path / "one.cif")
+    assert result.code == 2 and "folder" in result.err and not (tmp_path / "one.cif").exists()
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--structure", "a.cif", "--value", "p_mdi"], "Did you mean 'p_mid'"),
+        (["--structure", "a.txt"], "a.txt"),
+        (["--defattr", "a.txt"], ".defattr"),
+        (["--pymol", "a.pml"], "--structure"),
+        (["--value", "p_mid"], "--structure"),
+        (["-o", "b.xlsx"], "b.xlsx"),
+    ],
+)
+def test_wrong_options_are_refused_before_work(run, checkpoint, structures_dir, tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)
+    result = run("predict", checkpoint, structures_dir / "1ubq.bcif", "-o", "a.csv", *options)
+    assert result.code == 2 and words in result.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_input_is_not_replaced(run, checkpoint, structures_dir, tmp_path):
+    source = tmp_path / "1ubq.cif"
+    source.write_bytes((structures_dir / "1ubq.bcif").read_bytes())
+    before = source.read_bytes()
+    for structure in (source, tmp_path):
+        result = run("predict", checkpoint, source, "-o", tmp_path / "a.csv", "--structure", structure)
+        assert result.code == 2 and "1ubq.cif" in result.err and "input" in result.err
+    assert source.read_bytes() == before
+
+
+def test_a_sequence_has_no_structure(run, checkpoint, structures_dir, tmp_path):
+    files = [structures_dir / "1ubq.bcif", tmp_path / "s.fasta"]
+    files[1].write_text(">a\nMKT\n")
+    result = run("predict", checkpoint, *files, "-o", tmp_path / "a.csv", "--structure", tmp_path / "many")
+    assert result.code == 1  # the model reads coordinates
+    assert [p.name for p in (tmp_path / "many").iterdir()] == ["1ubq.cif"]
