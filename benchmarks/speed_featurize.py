@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.peer_programs import peer_programs
 from benchmarks.timing import Measurement, interleave
 from protgraph import registry
-from protgraph.errors import DatasetError
+from protgraph.errors import DatasetError, StructureFileError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
@@ -41,6 +41,10 @@ def measure(*, seconds: float = 5.0, files: Sequence[Path] = ()) -> list[Measure
     -----
     The error is the largest difference of the distances, Å, from those of brute force.
     """
+    files = [Path(file) for file in files]
+    missing = [file for file in files if not file.exists()]
+    if missing:
+        raise StructureFileError(f"{missing[0]}: file not found. Give structure files or folders.")
     if files:
         by_format = {suffix: list(g) for suffix, g in groupby(sorted(files, key=_suffix), _suffix) if suffix in FORMATS}
         if not by_format:

@@ -43,6 +43,8 @@ __all__ = [
 def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cutoff: float = 0.6) -> str:
     """Return the sentence " Did you mean 'a' or 'b'?" for a misspelled name, or "" if nothing is similar.
 
+    Upper and lower case are the same.
+
     Parameters
     ----------
     name : str
@@ -60,10 +62,16 @@ def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cuto
     " Did you mean 'heads'?"
     >>> suggest("heds", ["dim"])
     ''
+    >>> suggest("GCN", ["gcn"])
+    " Did you mean 'gcn'?"
     """
     from difflib import get_close_matches
 
-    near = dict.fromkeys([*get_close_matches(name, list(choices), n=3, cutoff=cutoff), *also])
+    folded: dict[str, list[str]] = {}
+    for choice in choices:
+        folded.setdefault(choice.lower(), []).append(choice)
+    similar = get_close_matches(name.lower(), list(folded), n=3, cutoff=cutoff)
+    near = dict.fromkeys([*(choice for key in similar for choice in folded[key]), *also])
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 

@@ -33,6 +33,8 @@ class Failure:
     --------
     >>> print(Failure.of("1abc.pdb", "A", ValueError("no atoms")))
     1abc.pdb A: ValueError: no atoms
+    >>> print(Failure("1abc.pdb", "1abc.pdb", "SelectionError", "1abc.pdb: no chain 'Q'"))
+    1abc.pdb: no chain 'Q'
     """
 
     source: str
@@ -53,8 +55,11 @@ class Failure:
         return self.message if self.error_type in _own_types() else f"{self.error_type}: {self.message}"
 
     def __str__(self) -> str:
-        where = f"{self.source} {self.protein}".rstrip()
-        return self.reason if self.reason.startswith(where) else f"{where}: {self.reason}"
+        where = self.source if self.protein == self.source else f"{self.source} {self.protein}".rstrip()
+        reason = self.reason
+        while reason.startswith(f"{self.source}: "):  # e.g. a protein that has the name of its file
+            reason = reason.removeprefix(f"{self.source}: ")
+        return reason if reason.startswith(where) else f"{where}: {reason}"
 
 
 def _one_line(error: BaseException) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from protgraph.errors import OptionError, ProtgraphError, suggest
 
-__all__ = ["check_choice", "check_value", "describe_errors", "unknown_name"]
+__all__ = ["Seed", "check_choice", "check_value", "describe_errors", "unknown_name"]
+
+#: Seed of a random generator, in the range that NumPy and torch share.
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 #: Error type of pydantic → allowed value, in the words of TOML.
 _ALLOWED = {
@@ -37,7 +40,12 @@ def describe_errors(error: ValidationError, *, keys: _Keys = (), paths: Mapping[
         Field name → path of the key in the file, where the two differ.
     """
     grouped: dict[tuple[int | str, ...], list[Any]] = {}
-    for item in error.errors(include_url=False):
+    found = error.errors(include_url=False)
+    missing = [item["loc"] for item in found if item["type"] == "missing"]
+    if len(missing) > 1 and len(missing) == len(found):
+        absent = [_path([(paths or {}).get(loc[0], loc[0]), *loc[1:]]) for loc in missing]
+        return f"{', '.join(absent)} are missing. Keys: {', '.join(keys(missing[0]) if callable(keys) else keys)}."
+    for item in found:
         if not any(loc[: len(item["loc"])] == item["loc"] != loc for loc in grouped):  # a wrong element is reported
             grouped.setdefault(item["loc"], []).append(item)
     return "\n".join(_line(loc, items, keys, paths or {}) for loc, items in grouped.items())

@@ -16,15 +16,15 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeInt,
-    StrictInt,
+    Strict,
     StrictStr,
     ValidationError,
     model_validator,
 )
 
 from protgraph import registry
-from protgraph.errors import OptionError, UnknownNameError
-from protgraph.validation import check_value, describe_errors, unknown_name
+from protgraph.errors import OptionError, UnknownNameError, suggest
+from protgraph.validation import Seed, check_value, describe_errors, unknown_name
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
@@ -50,6 +50,7 @@ def _folder_name(value: str) -> str:
     return value
 
 
+_Seed = Annotated[Seed, Strict()]
 _Names = Annotated[tuple[StrictStr, ...], AfterValidator(_without_repeats)]
 _Options = dict[str, Any]
 
@@ -110,7 +111,7 @@ class BenchSpec(BaseModel):
     dataset: StrictStr
     tasks: Annotated[_Names, Field(min_length=1)]
     models: Annotated[_Names, Field(min_length=1)]
-    seeds: Annotated[tuple[StrictInt, ...], Field(min_length=1), AfterValidator(_without_repeats)] = (0, 1, 2)
+    seeds: Annotated[tuple[_Seed, ...], Field(min_length=1), AfterValidator(_without_repeats)] = (0, 1, 2)
     baselines: _Names = ()
     read: _Options = Field(default_factory=dict)
     fit: _Options = Field(default_factory=dict)
@@ -182,8 +183,8 @@ class BenchSpec(BaseModel):
         names = sorted(f.name.removesuffix(".toml") for f in _BUILT_IN.iterdir() if f.name.endswith(".toml"))
         if name not in names:
             raise OptionError(
-                f"bench spec {name!r} not found. Allowed: the path of a TOML file (see 'protgraph bench --help'), or a "
-                f"built-in spec: {', '.join(names)}."
+                f"bench spec {name!r} not found.{suggest(name, names)} Allowed: a TOML file (see 'bench --help'), "
+                f"or a built-in spec: {', '.join(names)}."
             )
         text = _BUILT_IN.joinpath(f"{name}.toml").read_text(encoding="utf-8")
         return cls.from_dict(tomllib.loads(text), where=f"{name}.toml")

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from protgraph.cli.error_report import print_error, print_fault, print_warning
+from protgraph.cli.parameters import check_parameters
 from protgraph.errors import ProtgraphError, ProtgraphWarning, suggest
 
 __all__ = ["COMMANDS", "app", "main"]
@@ -102,6 +103,7 @@ def _load(name: str) -> Any:
     single.command(name)(getattr(import_module(module), function))
     command = typer.main.get_command(single)
     command.params += _common_options()
+    check_parameters(command)
     command.help = _unwrapped(command.help or "")
     for part in (command, *command.params):
         if getattr(part, "help", None):

@@ -122,9 +122,10 @@ def _featurize(
         counts = [count_noun(len(done), "graph"), count_noun(residues, "residue"), count_noun(edges, "edge")]
         typer.echo(f"{', '.join(counts)} → {out}; losses are in {table}")
     shutil.rmtree(parts, ignore_errors=True)
-    failed = len(results) - len(done)
-    if failed:
-        typer.secho(f"{failed} of {len(results)} failed; see {table}", fg="red", bold=True, err=True)
+    failures = [r for r in results if isinstance(r, Failure)]
+    if failures:
+        typer.secho(f"{len(failures)} of {len(results)} failed", fg="red", bold=True, err=True, nl=False)
+        typer.echo(f"; see {table}. The first: {failures[0]}", err=True)
         raise typer.Exit(1 if done else 2)
 
 

@@ -38,11 +38,13 @@ def fetch_command(
     """
     from rich.console import Console
 
-    from protgraph.errors import ProtgraphError
+    from protgraph.errors import OptionError, ProtgraphError
     from protgraph.structure.io.fetch import fetch as run
     from protgraph.structure.io.fetch import is_offline
     from protgraph.structure.io.sources import expand_lists
 
+    if retries < 0:
+        raise OptionError(f"--retries {retries}. Allowed: 0 or more.")
     names = expand_lists(ids)
     failed = 0
     for name in names:

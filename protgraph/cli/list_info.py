@@ -64,7 +64,9 @@ def info_command(
 def _plural(kind: str) -> str:
     plural = kind if kind.endswith("s") else f"{kind}s"
     if plural not in registries:
-        raise UnknownNameError(f"kind {kind!r} not found. Allowed: {', '.join(registries)}.")
+        raise UnknownNameError(
+            f"kind {kind!r} not found.{suggest(kind, registries)} Allowed: {', '.join(registries)}."
+        )
     return plural
 
 
@@ -79,9 +81,17 @@ def _row(registry: Registry, name: str, conflict: PluginProblem | None) -> tuple
 
 
 def _unknown(name: str, selected: dict[str, Registry]) -> UnknownNameError:
-    hint = suggest(name, {component for registry in selected.values() for component in registry})
-    kinds = " or ".join(registry.kind for registry in selected.values())
-    return UnknownNameError(f"{kinds} {name!r} not found.{hint} 'protgraph list' prints all names.")
+    base, _, variant = name.partition(".")
+    for registry in selected.values():
+        family = registry.family(base) if variant and base in registry else None
+        if family is not None:
+            hint = suggest(variant, family.variants)
+            return UnknownNameError(f"{name!r} not found.{hint} Variants of {base!r}: {', '.join(family.variants)}.")
+    if variant and any(base in registry for registry in selected.values()):
+        return UnknownNameError(f"{name!r} not found. {base!r} has no variants.")
+    hint = suggest(name, sorted({component for registry in selected.values() for component in registry}))
+    where = f"component {name!r}" if len(selected) > 1 else f"{next(iter(selected.values())).kind} {name!r}"
+    return UnknownNameError(f"{where} not found.{hint} 'protgraph list' prints all names.")
 
 
 def _describe(registry: Registry, name: str) -> str:

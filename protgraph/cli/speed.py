@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from protgraph.errors import MissingExtraError
+from protgraph.errors import MissingExtraError, OptionError
 
 __all__ = ["speed_command"]
 
@@ -45,6 +45,8 @@ def speed_command(
     from protgraph.structure.io import expand_files
 
     benchmarks = _import_benchmarks()
+    if not seconds >= 0:
+        raise OptionError(f"--seconds {seconds}. Allowed: 0, for one turn each, or more.")
     console = Console()
     paths = expand_files(files) if files else ()
     for chosen in [name] if name else list(benchmarks.MEASUREMENTS):

@@ -10,7 +10,7 @@ import typer
 
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, suggest
 
 if TYPE_CHECKING:
     from protgraph.registry.component import ComponentSpec
@@ -97,7 +97,10 @@ def _write(
     columns: dict[str, Color] = {} if trained is None else prediction_colors(trained, protein)
     chosen = color or next(iter(columns), "chain")
     if columns and chosen not in columns and not is_color(chosen):
-        raise OptionError(f"--color {chosen!r}. Allowed: a featurizer, or a predicted column: {', '.join(columns)}.")
+        hint = suggest(chosen, [*columns, "chain", "residue", "seq_pos", "b_factor"])
+        raise OptionError(
+            f"--color {chosen!r} not found.{hint} Allowed: a featurizer, or a predicted column: {', '.join(columns)}."
+        )
     scene = make_scene(
         residues, edges=parse_edges(edges), color=columns.pop(chosen, chosen), shown=list(columns.values())
     )

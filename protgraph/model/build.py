@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from protgraph import registry
 from protgraph.data.datasets.target import Target
-from protgraph.errors import FieldError, WiringError
+from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.featurize.plan import COORDINATES, FeaturePlan, inputs
 from protgraph.model.attention_maps import AttentionMap, attention_maps
 from protgraph.model.run_layer import run_head, run_layer
@@ -21,6 +21,7 @@ from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.nn.decoder import Decoder
 from protgraph.nn.module import Head
 from protgraph.registry.component_fault import ComponentScope
+from protgraph.validation import Seed, check_value
 
 __all__ = ["ProteinModel", "as_model_spec", "build_model"]
 
@@ -178,11 +179,24 @@ def _rows(f: Mapping[str, Any]) -> dict[str, int]:
 
 
 def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:
-    """Return the model specification of a registry name, dict or specification."""
+    """Return the model specification of a registry name, dict or specification.
+
+    Raises
+    ------
+    UnknownNameError
+        No model has this name.
+    OptionError
+        The argument is something else, e.g. a module or a checkpoint.
+    """
     if isinstance(model, ModelSpec):
         return model
     if isinstance(model, Mapping):
         return ModelSpec.from_dict(model)
+    if not isinstance(model, str):
+        hint = " Give 'model.spec' of a ProteinModel." if isinstance(model, nn.Module) else ""
+        raise OptionError(f"model: {type(model).__name__}. Allowed: a registry name, a ModelSpec or a dict.{hint}")
+    if model.endswith(".safetensors"):
+        raise OptionError(f"model {model!r} is a checkpoint. Allowed: the name of a model, 'protgraph list models'.")
     spec = registry.models.get(model)
     if not isinstance(spec, ModelSpec):
         raise WiringError(f"model {model!r} is a {type(spec).__name__}, not a ModelSpec or a Family.")
@@ -207,6 +221,7 @@ def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, s
         With the path of the component.
     """
     spec = as_model_spec(model)
+    check_value(seed, Seed | None, path="seed")
     scope = nullcontext() if seed is None else torch.random.fork_rng(devices=[])
     with scope:
         if seed is not None:

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationErr
 from pydantic.dataclasses import dataclass
 
 from protgraph.errors import OptionError
+from protgraph.validation import Seed
 
 __all__ = ["FitConfig", "find_device"]
 
@@ -79,7 +80,7 @@ class FitConfig:
     weight_decay: NonNegativeFloat = 1e-2
     schedule: Literal["cosine", "constant"] = "cosine"
     batch_residues: PositiveInt = 2048
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     patience: PositiveInt | None = 10
     gradient_clip: PositiveFloat | None = 1.0
     pos_weight: PositiveFloat | Literal["balanced"] | None = None
@@ -122,4 +123,6 @@ def find_device(name: str) -> torch.device:
     count = torch.cuda.device_count()
     if device.type == "cuda" and (device.index or 0) >= count:
         raise OptionError(f"Device {name!r} does not exist: {count} CUDA devices found. Use 'auto' or 'cpu'.")
+    if device.type not in ("cpu", "cuda"):
+        raise OptionError(f"Device {name!r} is not supported. Allowed: 'auto', 'cpu', 'cuda', 'cuda:1'.")
     return device

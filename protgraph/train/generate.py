@@ -25,6 +25,7 @@ from protgraph.train.causality_check import raise_on_leak
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import evaluation_mode
+from protgraph.validation import Seed, check_value
 
 __all__ = ["GeneratedSequence", "generate", "write_generated"]
 
@@ -104,6 +105,7 @@ def generate(
     WiringError
         The model reads edges, or a layer has no key–value cache (use ``cache=False``).
     """
+    check_value(seed, Seed, path="seed")
     types = _prompt(prompt, n, length)
     check_sampling(temperature=temperature, top_k=top_k, top_p=top_p, classes=UNKNOWN)
     checkpoint = as_checkpoint(checkpoint)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from protgraph import registry
-from protgraph.errors import MissingCoordinatesError, OptionError
+from protgraph.errors import MissingCoordinatesError, OptionError, suggest
 from protgraph.featurize.base import EdgeFeaturizer
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.registry.component import ComponentSpec
@@ -161,6 +161,12 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
     if name in _PLAIN:
         return _plain(residues, name)
     featurizer, _, column = name.partition(":")
+    if featurizer not in registry.featurizers:
+        hint = suggest(featurizer, [*_PLAIN, *registry.featurizers])
+        raise OptionError(
+            f"color {name!r} not found.{hint} Allowed: {', '.join(_PLAIN)}, or a featurizer ('protgraph list "
+            "featurizers'); predicted columns require a trained model (--checkpoint)."
+        )
     plan = FeaturePlan([*(edges or [ComponentSpec("knn")]), ComponentSpec(featurizer)])
     written = [f for f, spec in plan.fields.items() if spec.level == "node" and f in _written(plan, featurizer)]
     if not written:

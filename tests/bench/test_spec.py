@@ -150,7 +150,8 @@ def test_all_wrong_keys_are_reported_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "part"), [(None, "No such file"), ("name = ", "spec.toml"), ("name='a'", "dataset is missing")]
+    ("text", "part"),
+    [(None, "No such file"), ("name = ", "spec.toml"), ("name='a'", "dataset, tasks, models are missing")],
 )
 def test_an_unreadable_file_is_an_option_error(tmp_path: Path, text: str | None, part: str) -> None:
     path = tmp_path / "spec.toml"

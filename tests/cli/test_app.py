@@ -105,18 +105,20 @@ def test_an_unexpected_error_in_a_library_has_the_place_of_our_call(run, monkeyp
     assert re.search(r"JSONDecodeError: .*\(\S+test_app.py:\d+\)", run("list", "layers").err)
 
 
-def test_the_distribution_of_a_plugin_is_named_for_its_error(run, broken_plugin: Path) -> None:
+def test_the_distribution_of_a_plugin_is_named_for_its_error(
+    broken_plugin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (broken_plugin / "cracked_mod.py").write_text(
-        "from protgraph import GraphLayer\nclass Cracked(GraphLayer):\n    forward = None\n    @classmethod\n"
-        "    def names(cls): return [][0]\n"
+        "from protgraph.nn import GraphLayer\n\nclass Cracked(GraphLayer):\n    forward = None\n    @classmethod\n"
+        "    def names(cls):\n        return [][0]\n"
     )
-    import protgraph
-
+    monkeypatch.setitem(sys.modules, "cracked_mod", None)  # removed after the test
+    del sys.modules["cracked_mod"]
     component = protgraph.layers.get("cracked")
     with pytest.raises(IndexError) as caught:
         component.names()
     text = describe_fault(caught.value)
-    assert "cracked_mod.py:5" in text and "cracked-dist 0.3" in text
+    assert "cracked_mod.py:7" in text and "cracked-dist 0.3" in text
 
 
 def test_ctrl_c_is_one_line(run, failing) -> None:

@@ -26,14 +26,14 @@ class ShellCase:
 
     args: str
     code: int
-    says: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
     changes: str = ""
 
     def __str__(self) -> str:
         return f"protgraph {self.args}"
 
 
-def case(args: str, code: int, *says: str, changes: str = "") -> ShellCase:
+def case(args: str, code: int, *parts: str, changes: str = "") -> ShellCase:
     """Return a :class:`ShellCase`.
 
     Parameters
@@ -42,12 +42,12 @@ def case(args: str, code: int, *says: str, changes: str = "") -> ShellCase:
         Arguments of ``protgraph`` in the syntax of a shell.
     code : int
         Expected exit code.
-    *says : str
+    *parts : str
         Texts of the output, compared without case and line breaks.
     changes : str
         Start of the paths that the command may change.
     """
-    return ShellCase(args, code, says, changes)
+    return ShellCase(args, code, parts, changes)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def replay(workspace: Workspace, case: ShellCase) -> tuple[Outcome, list[str]]:
             faults.append(f"written although it failed: {', '.join(left)}")
         faults += message_faults(outcome.err)
     flat = _flat(text)
-    faults += [f"output lacks {data!r}" for data in case.says if _flat(data) not in flat]
+    faults += [f"output lacks {data!r}" for data in case.parts if _flat(data) not in flat]
     return outcome, faults
 
 

@@ -16,10 +16,10 @@ _NAMES = [
     case("list layer", 0, "gcn"),
     case("list Layers", 2, "'layers'"),
     case("list layres", 2, "'layers'"),
-    case("list ''", 2, "layers"),
+    case("list ''", 2, "kind", "empty"),
     case("list layers heads", 2, "heads"),
     case("info", 2, "name"),
-    case("info ''", 2, "protgraph list"),
+    case("info ''", 2, "name", "empty"),
     case("info GCN", 2, "'GCN'", "'gcn'"),
     case("info gnc", 2, "'gcn'"),
     case("info gcn.kipf", 2, "'gcn.kipf'", "variants"),
@@ -65,7 +65,7 @@ _NAMES = [
     case("fetch 1ubq --offline --retries -1", 2, "-1"),
     case("speed atention", 2, "'attention'"),
     case("speed featurize --seconds 0.1 --files nothere", 2, "nothere"),
-    case("speed featurize --seconds 0", 2, "--seconds"),
+    case("speed neighbors --seconds nan", 2, "nan"),
     case("speed featurize --seconds -1", 2, "-1"),
 ]
 
@@ -97,7 +97,7 @@ _FEATURIZE = [
     case("featurize '*.nothing' -o new", 2, "*.nothing"),
     case("featurize A -o new", 0, "6 graphs"),
     case("featurize store -o new", 0, "6 graphs"),
-    case("featurize 1crn.pdb -o store --overwrite", 0, "1 graph", changes="store/"),
+    case("featurize 1crn.pdb -o store --overwrite", 0, "1 graph", changes="store"),
 ]
 
 _TRAIN = [
@@ -115,7 +115,7 @@ _TRAIN = [
     case(f"train gcn --data empty --task secondary_structure {_FIT}", 2, "empty"),
     case(f"train gcn --data notes.txt --task secondary_structure {_FIT}", 2, "notes.txt"),
     case(f"train gcn --data text.pdb --task secondary_structure {_FIT}", 2, "text.pdb"),
-    case(f"train gcn --data A {_FIT}", 2, "--task", "secondary_structure"),
+    case(f"train gcn --data A {_FIT}", 2, "task", "secondary_structure"),
     case(f"train gcn --data A --task secondary_structur {_FIT}", 2, "'secondary_structure'"),
     case(f"train gcn --data A --task SECONDARY_STRUCTURE {_FIT}", 2, "'secondary_structure'"),
     case(f"train gcn --data A --task '' {_FIT}", 2, "--task"),
@@ -131,7 +131,7 @@ _TRAIN = [
     case(f"train gcn --data A --labels abc.csv --task aa {_FIT}", 2, "'aa'", "a, b, c"),
     case(f"train gcn --data A --labels tm.csv --task secondary_structur {_FIT}", 2, "'secondary_structure'", "tm"),
     case(f"train gcn --data A --labels size.csv --column siz {_FIT}", 2, "'size'"),
-    case(f"train gcn --data A --labels size.csv --column '' {_FIT}", 2, "size"),
+    case(f"train gcn --data A --labels size.csv --column '' {_FIT}", 2, "--column"),
     case(f"train gcn --data A --labels size.csv --column file {_FIT}", 2, "file"),
     case(f"train gcn --data A --labels size.csv --kind regresion {_FIT}", 2, "'regression'"),
     case(f"train gcn --data A --labels zones.csv --kind regression {_FIT}", 2, "zone"),
@@ -152,7 +152,7 @@ _BENCH = [
     case("bench nothere", 2, "nothere", "pdb_core"),
     case("bench nothere.toml", 2, "nothere.toml"),
     case("bench pdb_cor", 2, "'pdb_core'"),
-    case("bench ''", 2, "pdb_core"),
+    case("bench ''", 2, "spec", "empty"),
     case("bench A", 2, "A"),
     case("bench notes.txt", 2, "notes.txt"),
     case("bench 1crn.pdb", 2, "1crn.pdb"),
@@ -202,7 +202,7 @@ _PREDICT = [
 
 _SEQUENCES = [
     case("generate", 2, "checkpoint"),
-    case("generate ss.safetensors -o new.fasta", 2, "ss.safetensors"),
+    case("generate ss.safetensors -o new.fasta", 2, "secondary_structure"),
     case("generate gpt.safetensors -o new.fasta --n 0", 2, "0"),
     case("generate gpt.safetensors -o new.fasta --length 0", 2, "0"),
     case("generate gpt.safetensors -o new.fasta --length -3", 2, "-3"),
