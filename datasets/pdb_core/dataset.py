@@ -60,6 +60,10 @@ class PdbCore(Dataset):
             examples.append(Example(f"{row['entry']}_{row['chain']}", path, (row["chain"],), row["split"]))
         return examples
 
+    def links(self, example: Example) -> frozenset[str]:
+        """Return the connected component of sequence clusters and entries that the chain is in."""
+        return frozenset([self._components[example.path.stem, example.chains[0]]])
+
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of a chain; None if the task computes them."""
         self._task(task)
@@ -74,6 +78,10 @@ class PdbCore(Dataset):
         """The rows of chains.tsv."""
         with open(FOLDER / "chains.tsv", encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file, delimiter="\t"))
+
+    @cached_property
+    def _components(self) -> dict[tuple[str, str], str]:
+        return {(row["entry"], row["chain"]): row["component"] for row in self._chains}
 
     @cached_property
     def _table(self) -> dict[str, np.ndarray]:

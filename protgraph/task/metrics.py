@@ -220,12 +220,12 @@ def auroc(o: SplitPredictions) -> float:
 @as_metric("max")
 def mcc(o: SplitPredictions) -> float:
     """Matthews correlation at the threshold, mean over labels."""
-    cuts = o.logits.new_zeros(o.y.size(1)) if o.threshold is None else o.threshold
+    cuts = (o.logits.new_zeros(o.y.size(1)) if o.threshold is None else o.threshold).expand_as(o.y)
     values = []
-    for (logits, y), cut in zip(o.columns(), cuts, strict=True):
-        predicted, true = logits >= cut, y == 1
+    for c, known in enumerate(known_labels(o.y).unbind(1)):
+        predicted, true = o.logits[known, c] >= cuts[known, c], o.y[known, c] == 1
         counts = [(predicted & true), (predicted & ~true), (~predicted & true), (~predicted & ~true)]
-        values.append(float(_matthews(*(c.sum().double() for c in counts))) if len(y) else math.nan)
+        values.append(float(_matthews(*(n.sum().double() for n in counts))) if len(true) else math.nan)
     return _mean(values)
 
 

@@ -48,13 +48,16 @@ class SplitPredictions:
     chain : Tensor, optional
         ``(N,)`` int64, equal for the residues of one chain of one protein. None if rows are not residues.
     threshold : Tensor, optional
-        ``(C,)`` log-odds from which a label counts as predicted. None is 0, a probability of 0.5.
+        ``(C,)`` log-odds from which a label counts as predicted, or ``(N, C)`` if they differ between rows. None is 0,
+        a probability of 0.5.
     pos : Tensor, optional
         ``(N, 3)`` Å, input positions of the residues: the origins of predicted vectors.
     pairs : ResiduePairs, optional
         Identity of the rows, if they are pairs of residues.
     loss : float, optional
         Mean loss over all known labels, if rows were dropped or the loss is one per protein.
+    protein : Tensor, optional
+        ``(N,)`` int64, number of the protein of each row.
     """
 
     logits: Tensor
@@ -64,10 +67,48 @@ class SplitPredictions:
     pos: Tensor | None = None
     pairs: ResiduePairs | None = None
     loss: float | None = None
+    protein: Tensor | None = None
+
+    @property
+    def is_binary(self) -> bool:
+        """True if all known labels are 0 or 1, and both are possible: yes/no labels as floats."""
+        known = self.y[known_labels(self.y)]
+        return self.y.is_floating_point() and bool(((known == 0) | (known == 1)).all())
 
     def with_threshold(self, threshold: Tensor | None) -> SplitPredictions:
         """Return the same predictions with another threshold."""
         return replace(self, threshold=threshold)
+
+    def take(self, rows: Tensor, copy: Tensor) -> SplitPredictions:
+        """Return rows, possibly repeated, as a sample of proteins.
+
+        Parameters
+        ----------
+        rows : Tensor
+            ``(M,)`` int64, rows of whole proteins, one protein after the other.
+        copy : Tensor
+            ``(M,)`` int64, number of the copy of the protein that each row is part of, ascending: the protein in the
+            result.
+        """
+        pairs, chain, threshold = self.pairs, self.chain, self.threshold
+        if threshold is not None and threshold.dim() == 2:
+            threshold = threshold[rows]
+        if pairs is not None:
+            first = torch.cat([copy.new_ones(1, dtype=torch.bool), copy.diff() != 0]) if len(copy) else copy.bool()
+            pairs = ResiduePairs(copy, pairs.separation[rows], pairs.sizes[pairs.protein[rows[first]]])
+        if chain is not None:
+            chain = torch.stack([copy, chain[rows]]).unique(dim=1, return_inverse=True)[1]
+        return replace(
+            self,
+            logits=self.logits[rows],
+            y=self.y[rows],
+            chain=chain,
+            threshold=threshold,
+            pos=None if self.pos is None else self.pos[rows],
+            pairs=pairs,
+            loss=None,
+            protein=copy,
+        )
 
     def columns(self) -> Iterable[tuple[Tensor, Tensor]]:
         """Yield the known log-odds and int64 labels of each of the C labels."""

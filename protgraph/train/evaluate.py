@@ -97,13 +97,21 @@ def predict_split(
         has one loss per protein.
     max_nodes : int
         Residues per batch. For a target of pairs, each protein is a batch of its own.
+
+    Returns
+    -------
+    SplitPredictions
+        In batches of similar lengths; ``protein`` is the number of the protein in the store.
     """
+    batches = evaluation_batches(store, task, max_nodes=max_nodes)
     with evaluation_mode(model) as device:
         parts = [
             predict_batch(model, evaluation_batch(store, members, task).to(device), task, loss=loss)
-            for members in evaluation_batches(store, task, max_nodes=max_nodes)
+            for members in batches
         ]
-    return join_predictions(parts)
+    joined = join_predictions(parts)
+    order = torch.tensor([i for members in batches for i in members])
+    return replace(joined, protein=order[joined.protein])
 
 
 def evaluation_batches(store: GraphStore, task: Task, *, max_nodes: int = EVALUATION_RESIDUES) -> list[list[int]]:
@@ -150,7 +158,17 @@ def predict_batch(
     per_residue = batch.y_level == "node"
     chain = batch.batch.cpu() * _CHAINS + batch.chain.cpu() if per_residue else None
     pos = batch.pos.cpu() if per_residue and task.target.kind == "vectors" else None
-    return BatchPredictions(SplitPredictions(logits, y, chain, pos=pos), batch.num_graphs, mean, weight)
+    protein = _protein_of_rows(batch).cpu()
+    return BatchPredictions(
+        SplitPredictions(logits, y, chain, pos=pos, protein=protein), batch.num_graphs, mean, weight
+    )
+
+
+def _protein_of_rows(batch: Batch) -> Tensor:
+    """Return the number of the protein of each label of nodes, edges or proteins."""
+    if batch.y_level == "graph":
+        return torch.arange(batch.num_graphs)
+    return batch.batch if batch.y_level == "node" else batch.batch[batch.edge_index[1]]
 
 
 def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
@@ -159,13 +177,12 @@ def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
     for part in parts:
         if part.rows.chain is not None:
             chains.append(part.rows.chain + first * _CHAINS)
-        if part.rows.pairs is not None:
-            proteins.append(part.rows.pairs.protein + first)
+        proteins.append(part.rows.protein + first)
         first += part.proteins
-    pairs = None
-    if proteins:
+    pairs, protein = None, torch.cat(proteins)
+    if rows[0].pairs is not None:
         separation, sizes = (torch.cat([getattr(r.pairs, name) for r in rows]) for name in ("separation", "sizes"))
-        pairs = ResiduePairs(torch.cat(proteins), separation, sizes)
+        pairs = ResiduePairs(protein, separation, sizes)
     loss = None
     if parts[0].loss is not None:
         loss = sum(part.loss * part.weight for part in parts) / max(sum(part.weight for part in parts), 1)
@@ -176,6 +193,7 @@ def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
         pos=None if rows[0].pos is None else torch.cat([r.pos for r in rows]),
         pairs=pairs,
         loss=loss,
+        protein=protein,
     )
 
 
@@ -199,13 +217,15 @@ def symmetrize_pairs(logits: Tensor, graph: Data) -> SplitPredictions:
     distance = (graph.seq_pos[i] - graph.seq_pos[j]).abs()
     separation = torch.where(graph.chain[i] == graph.chain[j], distance, OTHER_CHAIN).cpu()
     protein = torch.zeros(len(mean), dtype=torch.long)
-    return SplitPredictions(mean, y, pairs=ResiduePairs(protein, separation, torch.tensor([size])))
+    pairs = ResiduePairs(protein, separation, torch.tensor([size]))
+    return SplitPredictions(mean, y, pairs=pairs, protein=protein)
 
 
 def _select(predictions: SplitPredictions, rows: Tensor) -> SplitPredictions:
     pairs = predictions.pairs
     pairs = replace(pairs, protein=pairs.protein[rows], separation=pairs.separation[rows])
-    return replace(predictions, logits=predictions.logits[rows], y=predictions.y[rows], pairs=pairs)
+    kept = {key: getattr(predictions, key)[rows] for key in ("logits", "y", "protein")}
+    return replace(predictions, pairs=pairs, **kept)
 
 
 @contextmanager

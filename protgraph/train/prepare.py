@@ -17,7 +17,6 @@ from protgraph import __version__
 from protgraph.data.cache_key import code_digest, component_digest, digest, stamps
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.dataset_checks import checked_examples, checked_labels, require_card
-from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues_error
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
@@ -122,8 +121,7 @@ def prepare(
     examples = checked_examples(dataset, task.name)
     labels = checked_labels(dataset, task.name, examples)
     used = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
-    used += [dataset.base if isinstance(dataset, DerivedTaskDataset) else dataset]
-    used += [function for function in (task.derive, task.restore) if function is not None]
+    used += [dataset.source, *(function for function in (task.derive, task.restore) if function is not None)]
     code = [component_digest(one) for one in used]
     temporary = None
     if None in code:  # without source, the next run cannot detect a change

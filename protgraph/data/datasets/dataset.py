@@ -81,6 +81,20 @@ class Dataset(ABC):
         """Whether the examples are files or graph stores that the pipeline reads, because :meth:`read` is inherited."""
         return type(self).read is Dataset.read
 
+    @property
+    def source(self) -> Dataset:
+        """The dataset that reads the proteins: this one, unless it changes tasks or splits of another."""
+        return self
+
+    def links(self, example: Example) -> frozenset[str]:
+        """Return the links of an example; examples with a common link are never in different folds.
+
+        By default the digests of the sequences of its chains. Overridden by datasets that know sequence clusters.
+        """
+        from protgraph.data.datasets.fingerprint import chain_digests
+
+        return frozenset(filter(None, chain_digests(self.read(example)).values()))
+
     def tasks(self) -> list[str]:
         """Return the names of the tasks."""
         return list(self.card.tasks)

@@ -45,6 +45,11 @@ class DerivedTaskDataset(Dataset):
         self.card = replace(base.card, tasks=MappingProxyType({**base.card.tasks, task: card}))
 
     @property
+    def source(self) -> Dataset:
+        """The dataset that reads the proteins."""
+        return self.base.source
+
+    @property
     def reads_files(self) -> bool:
         """Whether the base dataset leaves reading to the pipeline."""
         return self.base.reads_files
@@ -58,6 +63,10 @@ class DerivedTaskDataset(Dataset):
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of an example; None for the added task, which computes them."""
         return None if task == self._added else self.base.labels(task, example)
+
+    def links(self, example: Example) -> frozenset[str]:
+        """Return the links of an example in the base dataset."""
+        return self.base.links(example)
 
     def read(self, example: Example) -> Residues:
         """Return the residues of one protein, read by the base dataset."""

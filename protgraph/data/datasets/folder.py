@@ -20,7 +20,7 @@ from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder_index import index_folder, index_table
-from protgraph.data.datasets.folder_splits import assign_folder_splits
+from protgraph.data.datasets.folder_splits import assign_folder_splits, split_units
 from protgraph.data.datasets.label_column import LabelColumn, combine_columns, interpret_column
 from protgraph.data.datasets.label_strata import label_strata
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
@@ -135,8 +135,10 @@ class FolderDataset(Dataset):
             target = Target(task, level, kind, len(names or used), tuple(names or used))
         fingerprints = {e.id: proteins.fingerprint(e.path, e.record) for e in index.examples}
         strata = None if self._values is None else label_strata(self._values, target)
-        assignment = assign_folder_splits(index, fingerprints, fractions=fractions, seed=seed, strata=strata)
+        units = split_units(index, fingerprints, strata)
+        assignment = assign_folder_splits(index, units, fractions=fractions, seed=seed, strata=strata)
         self._examples = [replace(e, split=s) for e, s in zip(index.examples, assignment.splits, strict=True)]
+        self._units = {e.id: unit for e, unit in zip(index.examples, units, strict=True)}
         self._rows = {e.id: rows for e, rows in zip(index.examples, index.rows, strict=True)}
         self.unnamed_files = proteins.unnamed((e.path, e.record) for e in index.examples)
         self.unused_columns = [c for c in table.labels if c not in used] if table is not None else []
@@ -163,6 +165,12 @@ class FolderDataset(Dataset):
         """Return the examples of a split, or all."""
         self._task(task)
         return [e for e in self._examples if split in (None, e.split)]
+
+    def links(self, example: Example) -> frozenset[str]:
+        """Return the file of an example, its clusters in the table, and the digests of its sequences."""
+        unit = self._units[example.id]
+        links = {f"file {example.path} {example.record or ''}", *(f"cluster {name}" for name in unit.clusters)}
+        return frozenset(links | unit.sequences)
 
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of an example; None if the task computes them."""

@@ -18,12 +18,34 @@ from protgraph.errors import DatasetError
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["assign_folder_splits", "example_content"]
+__all__ = ["assign_folder_splits", "example_content", "split_units"]
+
+
+def split_units(
+    index: FolderIndex, fingerprints: Mapping[str, Fingerprint], strata: LabelStrata | None
+) -> list[SplitUnit]:
+    """Return the sequences, clusters and label counts of each example.
+
+    Parameters
+    ----------
+    index : FolderIndex
+    fingerprints : mapping of str to Fingerprint
+        Fingerprint of each example, by its id.
+    strata : LabelStrata, optional
+        Strata of the table's rows.
+    """
+    keys, units = {} if index.table is None else index.table.keys, []
+    for example, rows in zip(index.examples, index.rows, strict=True):
+        content = example_content(example, fingerprints[example.id])
+        clusters = frozenset(keys["cluster"][rows].tolist() if "cluster" in keys else ()) - {""}
+        counts = () if strata is None else strata.of(rows)
+        units.append(SplitUnit(example.id, content.known, clusters, bool(content.sequences), counts))
+    return units
 
 
 def assign_folder_splits(
     index: FolderIndex,
-    fingerprints: Mapping[str, Fingerprint],
+    units: Sequence[SplitUnit],
     *,
     fractions: Mapping[str, float],
     seed: int,
@@ -34,25 +56,20 @@ def assign_folder_splits(
     Parameters
     ----------
     index : FolderIndex
-    fingerprints : mapping of str to Fingerprint
-        Fingerprint of each example, by its id.
+    units : sequence of SplitUnit
+        Result of :func:`split_units`.
     fractions : mapping of str to float
         Fractions of a random split.
     seed : int
     strata : LabelStrata, optional
-        Strata of the table's rows.
+        Strata of the counts of the units.
 
     Raises
     ------
     DatasetError
         The column ``split`` is incomplete or contradictory.
     """
-    keys, units = {} if index.table is None else index.table.keys, []
-    for example, rows in zip(index.examples, index.rows, strict=True):
-        content = example_content(example, fingerprints[example.id])
-        clusters = frozenset(keys["cluster"][rows].tolist() if "cluster" in keys else ()) - {""}
-        counts = () if strata is None else strata.of(rows)
-        units.append(SplitUnit(example.id, content.known, clusters, bool(content.sequences), counts))
+    keys = {} if index.table is None else index.table.keys
     if index.table is not None and "split" in keys:
         return splits_from_table(_splits_in_table(index.table, index.rows), units, index.table.where)
     sources = [(example.path, example.record) for example in index.examples]

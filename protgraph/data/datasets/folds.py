@@ -1,0 +1,144 @@
+"""Folds of a dataset for cross-validation: groups stay together, labels are balanced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from protgraph.data.datasets.label_strata import LabelStrata, label_strata
+from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
+from protgraph.data.datasets.resplit import ResplitDataset
+from protgraph.data.datasets.splits import group_split, linked_groups
+from protgraph.errors import DatasetError, OptionError
+
+if TYPE_CHECKING:
+    from protgraph.data.datasets.dataset import Dataset
+    from protgraph.data.datasets.target import Target
+
+__all__ = ["FoldAssignment", "Folds", "assign_folds", "fold_datasets"]
+
+Folds = int | Literal["leave-one-group-out"]
+
+_VALIDATION = 0.125  # of the proteins outside the test fold, as in 80/10/10
+
+
+@dataclass(frozen=True, eq=False)
+class FoldAssignment:
+    """Assignment of the examples of a task to test folds.
+
+    Parameters
+    ----------
+    fold : ndarray
+        ``(P,)`` int64 from 0, the fold in which each example is tested, in the order of the examples.
+    groups : tuple of int
+        Group of each example.
+    counts : ndarray
+        ``(P, K)`` label counts in the balanced strata; K is 0 if the labels are computed from structures.
+    required : ndarray
+        ``(K,)``; see :func:`protgraph.data.datasets.splits.group_split`.
+    rule : str
+    """
+
+    fold: np.ndarray
+    groups: tuple[int, ...]
+    counts: np.ndarray
+    required: np.ndarray
+    rule: str
+
+    @property
+    def number(self) -> int:
+        """Number of folds."""
+        return int(self.fold.max()) + 1
+
+
+def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) -> FoldAssignment:
+    """Assign each example of a task to one test fold; linked examples are in the same fold.
+
+    Links are those of :meth:`Dataset.links`: equal sequences, clusters of the label table, chains of one file. The
+    splits of the dataset are ignored.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    task : str
+    folds : int or "leave-one-group-out"
+        Number of folds with balanced labels, or one fold for each group (scikit-learn's ``LeaveOneGroupOut``).
+    seed : int
+
+    Raises
+    ------
+    OptionError
+        ``folds`` is neither a number from 2 nor "leave-one-group-out".
+    DatasetError
+        There are fewer groups than folds, or fewer than three groups.
+    """
+    is_number = isinstance(folds, int) and not isinstance(folds, bool) and folds >= 2
+    if not is_number and folds != "leave-one-group-out":
+        raise OptionError(f"folds = {folds!r}. Allowed: a whole number from 2, or 'leave-one-group-out'.")
+    examples = dataset.examples(task)
+    groups = linked_groups([dataset.links(example) for example in examples])
+    count = len(set(groups))
+    if count < max(3, folds if is_number else 3):
+        raise DatasetError(
+            f"dataset {dataset.name!r}: {count} independent groups of proteins, {folds} folds. Proteins with a common "
+            "sequence or cluster are one group; each fold needs one, and training and validation too. Use fewer folds, "
+            "or add proteins."
+        )
+    strata, counts = _strata([dataset.labels(task, example) for example in examples], dataset.target(task))
+    required = np.zeros(0) if strata is None else strata.required
+    by = "examples that share a sequence or cluster are in the same fold"
+    if not is_number:
+        fold = np.array(groups)
+        return FoldAssignment(fold, tuple(groups), counts, required, f"leave one of {count} groups out; {by}")
+    names = [_name(examples, groups, group) for group in range(count)]
+    fractions = {str(i): 1 / folds for i in range(folds)}
+    labels = {"counts": counts, "required": required}
+    fold = group_split([names[g] for g in groups], fractions=fractions, seed=seed, **labels)
+    balanced = "" if strata is None else f"; {strata.text} are balanced over the folds"
+    rule = f"{folds} folds, seed {seed}; {by}{balanced}"
+    return FoldAssignment(np.array(fold, dtype=np.int64), tuple(groups), counts, required, rule)
+
+
+def fold_datasets(dataset: Dataset, task: str, assignment: FoldAssignment, *, seed: int = 0) -> list[ResplitDataset]:
+    """Return the dataset of each fold: its examples are ``test``, an eighth of the others ``val``, the rest ``train``.
+
+    Validation is drawn at random by group from the other folds, with balanced labels.
+    """
+    examples = dataset.examples(task)
+    groups = np.array(assignment.groups)
+    names = [_name(examples, assignment.groups, group) for group in range(groups.max() + 1)]
+    datasets = []
+    for k in range(assignment.number):
+        rest = np.flatnonzero(assignment.fold != k)
+        fractions = {"train": 1 - _VALIDATION, "val": _VALIDATION}
+        labels = {"counts": assignment.counts[rest], "required": assignment.required}
+        drawn = group_split([names[groups[i]] for i in rest], fractions=fractions, seed=seed + k, **labels)
+        split = dict.fromkeys(range(len(examples)), "test") | dict(zip(rest.tolist(), drawn, strict=True))
+        splits = {example.id: split[i] for i, example in enumerate(examples)}
+        rule = f"fold {k + 1} of {assignment.number}; {assignment.rule}"
+        datasets.append(ResplitDataset(dataset, task, splits, rule))
+    return datasets
+
+
+def _name(examples: Sequence, groups: Sequence[int], group: int) -> str:
+    """Return the first id in a group, which does not depend on the order of examples."""
+    return min(example.id for example, own in zip(examples, groups, strict=True) if own == group)
+
+
+def _strata(labels: Sequence[Labels | None], target: Target) -> tuple[LabelStrata | None, np.ndarray]:
+    """Return the strata of all labels, and the counts ``(P, K)`` of each example."""
+    nothing = None, np.zeros((len(labels), 0))
+    if not all(isinstance(own, ResidueLabels | ProteinLabels) for own in labels):
+        return nothing
+    rows = [own.values if isinstance(own, ResidueLabels) else np.asarray(own.value)[None] for own in labels]
+    values = np.concatenate([np.asarray(own) for own in rows])
+    values = values if target.kind == "classification" else values.astype(np.float64).reshape(len(values), -1)
+    strata = label_strata(values, target)
+    if strata is None:
+        return nothing
+    ends = np.cumsum([len(own) for own in rows])
+    counts = [strata.of(np.arange(end - len(own), end)) for end, own in zip(ends, rows, strict=True)]
+    return strata, np.array(counts)

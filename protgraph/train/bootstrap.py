@@ -1,0 +1,184 @@
+"""Bootstrap over proteins: intervals of a metric, and of the difference of two models on the same proteins.
+
+Not scipy.stats.bootstrap: its interval is NaN if the metric is undefined in one resample, e.g. without positives; and
+it calls the metric 1,000 times, which takes 10 s for the average precision of 10,000 residues, this 0.1 s (SciPy
+1.17.1, 2026-11-22).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from protgraph.task.losses import known_labels
+from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.predictions import SplitPredictions
+from protgraph.wording import count_noun
+
+__all__ = ["RESAMPLES", "BootstrapInterval", "SplitSize", "bootstrap_scores", "count_split", "percentile_interval"]
+
+RESAMPLES = 1000
+_LEVEL = 0.95
+FEW_PROTEINS, FEW_POSITIVE = 10, 5
+"""A test set with fewer proteins, or fewer proteins with positives, is too small to conclude from."""
+
+
+@dataclass(frozen=True)
+class BootstrapInterval:
+    """Percentile interval of a metric over resampled proteins.
+
+    Parameters
+    ----------
+    low, high : float
+        Limits of the 95 % interval; NaN if fewer than half of the resamples have a value.
+    undefined : int
+        Resamples without a value, e.g. without positives; they are left out.
+    """
+
+    low: float
+    high: float
+    undefined: int = 0
+
+    def text(self, digits: int = 3) -> str:
+        """Format as "0.412 to 0.655"."""
+        return "undefined" if np.isnan(self.low) else f"{self.low:.{digits}f} to {self.high:.{digits}f}"
+
+
+@dataclass(frozen=True)
+class SplitSize:
+    """Number of proteins with a known label in a split.
+
+    Parameters
+    ----------
+    proteins : int
+    with_positives : int or None
+        Of these, proteins with a positive label; None if the labels are not yes/no labels.
+    """
+
+    proteins: int
+    with_positives: int | None = None
+
+    @property
+    def is_small(self) -> bool:
+        """True if it is too small to conclude from: fewer than 10 proteins, or fewer than 5 with positives."""
+        few = self.with_positives is not None and self.with_positives < FEW_POSITIVE
+        return self.proteins < FEW_PROTEINS or few
+
+    def text(self) -> str:
+        """Format as "11 proteins, 3 with positives"."""
+        positives = "" if self.with_positives is None else f", {self.with_positives} with positives"
+        return count_noun(self.proteins, "protein") + positives
+
+
+def count_split(predictions: SplitPredictions) -> SplitSize:
+    """Count the proteins of a split that have a known label, and those with a positive one."""
+    known = known_labels(predictions.y)
+    known = known if known.dim() == 1 else known.flatten(1).any(1)
+    size = len(predictions.protein[known].unique())
+    if predictions.y.dim() != 2 or not predictions.is_binary:
+        return SplitSize(size)
+    return SplitSize(size, len(predictions.protein[(predictions.y == 1).any(1)].unique()))
+
+
+def bootstrap_scores(
+    predictions: SplitPredictions, metric: Metric, *, resamples: int = RESAMPLES, seed: int = 0
+) -> np.ndarray:
+    """Compute a metric on resampled proteins.
+
+    Parameters
+    ----------
+    predictions : SplitPredictions
+        With ``protein``. The same proteins, seed and number of resamples give the same samples, whatever the model is.
+    metric : Metric
+        Metrics of pairs, vectors and coordinates are averaged over proteins; others are computed from all rows.
+    resamples : int
+    seed : int
+
+    Returns
+    -------
+    ndarray
+        ``(resamples,)`` float64, NaN where the metric is undefined.
+    """
+    numbers, place = predictions.protein.unique(return_inverse=True)
+    count = len(numbers)
+    drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
+    times = np.stack([np.bincount(row, minlength=count) for row in drawn])  # (resamples, P)
+    rows = [torch.nonzero(place == p).flatten() for p in range(count)]
+    if predictions.pairs is not None or predictions.y.dim() == 3:
+        values = np.array([_score(predictions, metric, [own]) for own in rows])
+        return _ratio(times @ np.nan_to_num(values), times @ ~np.isnan(values))
+    weighted = _WEIGHTED.get(metric.name) if METRICS.get(metric.name) is metric else None
+    if weighted is not None:
+        return weighted(predictions, place, times)
+    return np.array([_score(predictions, metric, [rows[p] for p in sample]) for sample in drawn])
+
+
+def percentile_interval(scores: np.ndarray) -> BootstrapInterval:
+    """Return the central 95 % of the defined scores of :func:`bootstrap_scores`."""
+    defined = scores[~np.isnan(scores)]
+    undefined = len(scores) - len(defined)
+    if len(defined) < max(1, len(scores) / 2):
+        return BootstrapInterval(np.nan, np.nan, undefined)
+    low, high = np.quantile(defined, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    return BootstrapInterval(float(low), float(high), undefined)
+
+
+def _score(predictions: SplitPredictions, metric: Metric, sample: list[torch.Tensor]) -> float:
+    """Compute a metric on the rows of a sample of proteins."""
+    copy = torch.repeat_interleave(torch.arange(len(sample)), torch.tensor([len(own) for own in sample]))
+    one = predictions.take(torch.cat(sample), copy)
+    return metric(one) if bool(known_labels(one.y).any()) else np.nan
+
+
+def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    return np.divide(numerator, denominator, out=np.full(len(numerator), np.nan), where=denominator > 0)
+
+
+def _sums(values: torch.Tensor, place: torch.Tensor, proteins: int) -> np.ndarray:
+    """Sum values per protein, ``(P,)`` float64."""
+    return np.bincount(place.numpy(), values.double().numpy(), minlength=proteins)
+
+
+def _accuracy(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    known = o.y >= 0
+    right, total = (_sums(x, place, times.shape[1]) for x in (known & (o.logits.argmax(1) == o.y), known))
+    return _ratio(times @ right, times @ total)
+
+
+def _rmse(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    known = known_labels(o.y)
+    squares = torch.where(known, (o.logits - o.y).double().square(), 0.0).sum(1)
+    error, total = (_sums(x, place, times.shape[1]) for x in (squares, known.sum(1)))
+    return np.sqrt(_ratio(times @ error, times @ total))
+
+
+def _auprc(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    """Average precision Σ (R_n − R_(n−1)) P_n over distinct scores, with the number of copies as weights."""
+    columns = []
+    for c, known in enumerate(known_labels(o.y).unbind(1)):
+        score, label, owner = o.logits[known, c], o.y[known, c].double().numpy(), place[known].numpy()
+        order = score.argsort(descending=True, stable=True).numpy()
+        last = np.flatnonzero(np.append(np.diff(score.numpy()[order]) != 0, True))  # of equal scores
+        found = np.empty(len(times))
+        for i, weight in enumerate(times):
+            w = weight[owner[order]]
+            true, total = np.cumsum(w * label[order])[last], np.cumsum(w)[last]
+            positives, negatives = true[-1], total[-1] - true[-1]
+            precision = np.divide(true, total, out=np.zeros(len(last)), where=total > 0)
+            gained = np.diff(true, prepend=0.0)
+            found[i] = (gained @ precision) / positives if positives > 0 and negatives > 0 else np.nan
+        columns.append(found)
+    values = np.stack(columns)
+    return _ratio(np.nansum(values, 0), (~np.isnan(values)).sum(0))
+
+
+#: Metrics that are computed from sums per protein or weights, equal to those of resampled rows.
+_WEIGHTED: dict[str, Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]] = {
+    "accuracy": _accuracy,
+    "recovery": _accuracy,
+    "rmse": _rmse,
+    "auprc": _auprc,
+}

@@ -1,0 +1,100 @@
+"""Bootstrap over proteins: weighted metrics equal those of resampled rows, intervals equal SciPy's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import bootstrap
+
+from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.predictions import SplitPredictions
+from protgraph.train.bootstrap import SplitSize, bootstrap_scores, count_split, percentile_interval
+
+
+def example(kind: str, proteins: int = 8, seed: int = 0) -> SplitPredictions:
+    """Return random predictions of proteins of 3 to 9 residues with some unknown labels and equal scores."""
+    rng = np.random.default_rng(seed)
+    protein = torch.from_numpy(np.repeat(np.arange(proteins), rng.integers(3, 10, proteins)))
+    n = len(protein)
+    if kind == "classes":
+        return SplitPredictions(
+            torch.randn(n, 3, generator=torch.Generator().manual_seed(seed)),
+            torch.from_numpy(rng.integers(-1, 3, n)),
+            protein,
+            protein=protein,
+        )
+    width = 2 if kind == "binary" else 1
+    logits = torch.from_numpy(rng.integers(-3, 4, (n, width)) / 2).float()
+    y = torch.from_numpy(rng.integers(0, 2, (n, width)) if kind == "binary" else rng.normal(size=(n, width))).float()
+    y[rng.random((n, width)) < 0.2] = torch.nan
+    return SplitPredictions(logits, y, protein, protein=protein)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("classes", "accuracy"), ("classes", "recovery"), ("binary", "auprc"), ("values", "rmse")]
+)
+def test_weighted_metrics_equal_those_of_resampled_rows(kind, name):
+    predictions, metric = example(kind), METRICS[name]
+    rows = Metric(name, metric.mode, metric.function)  # not the registered one: computed from the rows
+    fast, slow = (bootstrap_scores(predictions, m, resamples=40, seed=3) for m in (metric, rows))
+    np.testing.assert_allclose(fast, slow, rtol=1e-5)
+    assert np.ptp(fast) > 0
+
+
+def test_interval_equals_scipy_percentiles():
+    predictions = example("values", proteins=30)
+    interval = percentile_interval(bootstrap_scores(predictions, METRICS["rmse"], resamples=4000))
+    known = ~torch.isnan(predictions.y[:, 0])
+    square = ((predictions.logits - predictions.y)[:, 0].square().double()).nan_to_num()
+    sums = [np.bincount(predictions.protein, x, minlength=30) for x in (square.numpy(), known.numpy().astype(float))]
+    expected = bootstrap(
+        tuple(sums),
+        lambda s, n, axis: np.sqrt(s.sum(axis) / n.sum(axis)),
+        paired=True,
+        vectorized=True,
+        n_resamples=4000,
+        method="percentile",
+        rng=np.random.default_rng(1),
+    ).confidence_interval
+    assert (interval.low, interval.high) == pytest.approx(tuple(expected), abs=0.03)
+
+
+def test_copies_of_a_protein_are_separate_chains():
+    predictions = example("values", proteins=3)
+    once = [int((predictions.protein == p).sum()) for p in range(3)]
+    rows = torch.cat([torch.nonzero(predictions.protein == p).flatten() for p in (1, 1, 0)])
+    copy = torch.repeat_interleave(torch.arange(3), torch.tensor([once[1], once[1], once[0]]))
+    sample = predictions.take(rows, copy)
+    assert len(sample.chain.unique()) == 3
+    assert sample.protein.tolist() == copy.tolist()
+
+
+def test_resamples_without_positives_are_left_out_and_counted():
+    protein = torch.arange(4)
+    y = torch.tensor([[1.0], [0.0], [0.0], [0.0]])
+    predictions = SplitPredictions(torch.tensor([[2.0], [1.0], [0.0], [-1.0]]), y, protein=protein)
+    scores = bootstrap_scores(predictions, METRICS["auprc"])
+    interval = percentile_interval(scores)
+    share = (3 / 4) ** 4 + (1 / 4) ** 4  # no positives, or only positives
+    assert interval.undefined == np.isnan(scores).sum() == pytest.approx(1000 * share, abs=60)
+    assert interval.low <= 1.0 == interval.high
+    nothing = percentile_interval(np.array([np.nan, np.nan, 1.0]))
+    assert math.isnan(nothing.low) and nothing.undefined == 2
+
+
+def test_two_models_are_compared_on_the_same_samples():
+    one, two = example("classes", seed=0), example("classes", seed=0)
+    scores = [bootstrap_scores(o, METRICS["accuracy"]) for o in (one, two)]
+    assert np.array_equal(*scores)
+
+
+def test_split_size_counts_proteins_with_known_labels_and_positives():
+    y = torch.tensor([[1.0], [0.0], [torch.nan], [0.0]])
+    size = count_split(SplitPredictions(torch.zeros(4, 1), y, protein=torch.tensor([0, 0, 1, 2])))
+    assert (size.proteins, size.with_positives) == (2, 1)
+    assert size.is_small
+    assert not SplitSize(10).is_small
+    assert SplitSize(9).is_small and SplitSize(50, 4).is_small
