@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,27 +18,30 @@ if TYPE_CHECKING:
 
 __all__ = ["check_command"]
 
-_KINDS = ("featurizers", "layers", "heads", "models")
+_KINDS = ("featurizers", "layers", "heads", "models", "tasks", "datasets")
 _SIGN = {"passed": ("✓", "green"), "failed": ("✗", "red"), "expected": ("~", "yellow"), "skipped": ("-", None)}
 
 
 def check_command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Featurizers, layers, heads or models; a family means all its variants."),
+        typer.Argument(help="Names of components of any kind; a family means all its variants."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Check every registered component.")] = False,
-    kind: Annotated[str | None, typer.Option(help="Check only featurizers, layers, heads or models.")] = None,
+    kind: Annotated[str | None, typer.Option(help=f"Check only one kind: {', '.join(_KINDS)}.")] = None,
     device: Annotated[str, typer.Option(help="Device to run on: cpu, cuda or cuda:1.")] = "cpu",
     dtype: Annotated[
         str, typer.Option(help="float64 (errors up to 1e-10) or float32 (errors up to each component's tolerance).")
     ] = "float64",
+    full: Annotated[bool, typer.Option("--full", help="Read all proteins of datasets, and count them.")] = False,
     table: Annotated[
         Path | None, typer.Option(help="Write the equivariance errors by type and device to this Markdown file (.md).")
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Check that components do what they declare: fields, symmetry, batching, gradients, state, devices.
+
+    Of tasks: derived labels, loss and metrics. Of datasets: card, examples, splits that share no protein, and labels.
 
     A component whose optional dependency is not installed is skipped; the report has the install command. The exit
     code is 1 if a check fails.
@@ -61,8 +65,8 @@ def check_command(
     with set_aside_if_failed(*([table] if table else [])):
         while components:
             component = components.popleft()  # its inputs and modules are freed with it
-            statuses.append(_check(component, device, dtype, verbose=total <= 4))
-            if table is not None:
+            statuses.append(_check(component, device, dtype, full=full, verbose=total <= 4))
+            if table is not None and component.kind not in ("task", "dataset"):
                 rows.append(measure_equivariance(component))
             release_component_dictionary()
             release_modules()
@@ -98,17 +102,17 @@ def _require_device(device: str) -> None:
         raise OptionError(f"--device {device}: {str(e).splitlines()[0]}") from e
 
 
-def _check(component: Component, device: str, dtype: str, *, verbose: bool) -> str:
+def _check(component: Component, device: str, dtype: str, *, full: bool, verbose: bool) -> str:
     """Print the reports of one component, all or the failures only; return "passed", "failed" or "skipped"."""
     from protgraph.testing import check_component
 
     if verbose:
         typer.secho(str(component), bold=True)
     reports = []
-    for report in check_component(component, device=device, dtype=dtype):
-        reports.append(report)
+    for report in check_component(component, device=device, dtype=dtype, full=full):
+        reports.append(_without_repetition(report, reports))
         if verbose:
-            _print(report)
+            _print(reports[-1])
     failed = [report for report in reports if not report.ok]
     is_skipped = reports[0].status == "skipped"  # it cannot be built here
     status = "failed" if failed else "skipped" if is_skipped else "passed"
@@ -119,6 +123,12 @@ def _check(component: Component, device: str, dtype: str, *, verbose: bool) -> s
         for report in failed:
             _print(report)
     return status
+
+
+def _without_repetition(report: Report, earlier: Sequence[Report]) -> Report:
+    """Return a report whose message refers to the first check that failed for the same fault."""
+    first = next((r.check for r in earlier if report.fault and r.fault == report.fault), None)
+    return report if first is None else replace(report, message=f"the same fault as in {first}")
 
 
 def _counts(reports: Sequence[Report]) -> str:

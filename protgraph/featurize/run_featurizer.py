@@ -77,7 +77,7 @@ def run_edge_featurizer(name: str, featurizer: EdgeFeaturizer, residues: Residue
     return edges
 
 
-_ORDER = "Sort by target, then by distance, then by source: np.lexsort((source, distance, target))."
+_ORDER = "Sort them: protgraph.structure.neighbors.sort_edges(residues.pos, np.stack([source, target]))."
 
 
 def run_tensor_featurizer(

@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
+from torch import nn
+
 from protgraph import registry
+from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.graph.conformity import Conformity
 from protgraph.errors import ProtgraphError, UnknownNameError, WiringError, suggest
 from protgraph.featurize import Featurizer
 from protgraph.model import ModelSpec
 from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry import Registry
+from protgraph.task.task import Task
 from protgraph.testing.featurizer_wiring import wire_featurizer
 from protgraph.testing.layer_wiring import wire_layer
 from protgraph.testing.model_wiring import model_parts, wire_model
 from protgraph.testing.offline_models import offline_models
+from protgraph.testing.task_inputs import TaskInputs
 from protgraph.testing.wiring import Wiring
 
 __all__ = ["Component", "ComponentKind", "find_components"]
 
-ComponentKind = Literal["featurizer", "layer", "head", "model"]
+ComponentKind = Literal["featurizer", "layer", "head", "model", "task", "dataset"]
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """A featurizer, layer, head or model under test.
+    """A featurizer, layer, head, model, task or dataset under test.
 
     Parameters
     ----------
     name : str
         Registry name, or the name of the class.
-    kind : {"featurizer", "layer", "head", "model"}
+    kind : {"featurizer", "layer", "head", "model", "task", "dataset"}
     definition : object, optional
-        The class or :class:`protgraph.ModelSpec`. Default: taken from the registry when first needed.
+        The class, :class:`protgraph.ModelSpec`, task or dataset. Default: taken from the registry when first needed.
     """
 
     name: str
@@ -52,8 +57,28 @@ class Component:
         return self.definition if self.definition is not None else registry.registries[f"{self.kind}s"].get(self.name)
 
     @property
+    def code(self) -> Callable[..., object]:
+        """The function or method that runs, for the place of its errors."""
+        loaded = self.loaded
+        if inspect.isclass(loaded) and issubclass(loaded, Featurizer):
+            return loaded.__call__
+        names = (name for name in ("forward", "derive", "examples") if callable(getattr(loaded, name, None)))
+        return getattr(loaded, next(names, "__init__"))
+
+    @property
     def is_model(self) -> bool:
         return isinstance(self.loaded, ModelSpec)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The dataset; a class is called without arguments."""
+        loaded = self.loaded
+        return loaded() if inspect.isclass(loaded) else loaded
+
+    @cached_property
+    def task_inputs(self) -> TaskInputs:
+        """Labels and predictions of the test proteins for a task."""
+        return TaskInputs(self.loaded)
 
     @cached_property
     def conformity(self) -> Conformity:
@@ -71,6 +96,14 @@ class Component:
     def is_strict(self) -> bool:
         """True if an expected failure must occur. A model may pass although one of its parts fails alone."""
         return not self.is_model
+
+    def layers(self, module: nn.Module) -> dict[str, nn.Module]:
+        """Return the layers and heads of a model by their place; empty for any other component."""
+        if not self.is_model:
+            return {}
+        model = module.model
+        found = {f"{w.path} ({w.component.name})": m for w, m in zip(model.wires, model.layers, strict=True)}
+        return found | {f"head ({n})": m for n, m in zip(module.head_names, module.heads, strict=True)}
 
     @cached_property
     def wirings(self) -> tuple[Wiring, ...]:
@@ -92,15 +125,15 @@ class Component:
 
 
 def find_components(
-    what: Registry | str | type | ModelSpec | Sequence[object], *, kind: ComponentKind | None = None
+    what: Registry | str | type | ModelSpec | Task | Dataset | Sequence[object], *, kind: ComponentKind | None = None
 ) -> list[Component]:
     """Return the components of a registry, a name, a class or a model.
 
     Parameters
     ----------
-    what : Registry, str, class, ModelSpec, or a sequence of those
+    what : Registry, str, class, ModelSpec, Task, Dataset, or a sequence of those
         A registry yields all its names, with every variant of a family; a name, all components that have it.
-    kind : {"featurizer", "layer", "head", "model"}, optional
+    kind : {"featurizer", "layer", "head", "model", "task", "dataset"}, optional
         Only this kind, if several share a name.
 
     Raises
@@ -114,15 +147,21 @@ def find_components(
         return _by_name(what, kind)
     if isinstance(what, ModelSpec):
         return [Component(what.name, "model", what)]
+    if isinstance(what, Task):
+        return [Component(what.name, "task", what)]
+    if isinstance(what, Dataset):
+        return [Component(type(what).__name__, "dataset", what)]
     if inspect.isclass(what):
         own = next((k for k, base in _BASES.items() if issubclass(what, base)), None)
         if own is None:
-            raise WiringError(f"{what!r} cannot be checked. Pass a subclass of Featurizer, GraphLayer or Head.")
+            raise WiringError(
+                f"{what!r} cannot be checked. Pass a subclass of Featurizer, GraphLayer, Head or Dataset."
+            )
         return [Component(what.__name__, own, what)]
     return [component for item in what for component in find_components(item, kind=kind)]
 
 
-_BASES: dict[ComponentKind, type] = {"featurizer": Featurizer, "head": Head, "layer": GraphLayer}
+_BASES: dict[ComponentKind, type] = {"featurizer": Featurizer, "head": Head, "layer": GraphLayer, "dataset": Dataset}
 
 
 def _by_name(name: str, kind: ComponentKind | None) -> list[Component]:
@@ -133,7 +172,7 @@ def _by_name(name: str, kind: ComponentKind | None) -> list[Component]:
             searched[0].get(name)
         names = sorted({n for r in searched for n in r})
         hint = suggest(name, names)
-        raise UnknownNameError(f"no featurizer, layer, head or model {name!r}.{hint}\n`protgraph list` shows all.")
+        raise UnknownNameError(f"no component {name!r}.{hint}\n`protgraph list` shows all.")
     return [Component(variant, r.kind) for r in holders for variant in _variants(r, name)]
 
 

@@ -15,6 +15,7 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import MissingExtraError, ProtgraphError
 from protgraph.process_memory import release_memory
+from protgraph.registry.component_fault import code_location
 from protgraph.symmetry import ComparisonError, relative_error
 from protgraph.testing.component import Component
 from protgraph.testing.inputs import Inputs, Permutation
@@ -40,7 +41,18 @@ _FEW = 4  # transforms per batch of a large module, which bounds the memory of i
 
 
 class ConformityError(ProtgraphError, AssertionError):
-    """A component breaks what its declarations promise."""
+    """A component breaks what its declarations promise.
+
+    Parameters
+    ----------
+    message : str
+    fault : str
+        Error of the component's code with its place, "" if the code raises none. The same fault can fail many checks.
+    """
+
+    def __init__(self, message: str, *, fault: str = "") -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 class NotApplicable(Exception):
@@ -62,11 +74,14 @@ class Runner:
         "cpu", "cuda", "cuda:1".
     dtype : torch.dtype
         float64 is held to 1e-10, any other type to the component's tolerance.
+    full : bool
+        Read all proteins of a dataset.
     """
 
     component: Component
     device: str = "cpu"
     dtype: torch.dtype = torch.float64
+    full: bool = False
 
     @property
     def conformity(self) -> Conformity:
@@ -141,7 +156,7 @@ class Runner:
 
     @contextmanager
     def errors_as_failures(self, step: str) -> Iterator[None]:
-        """Turn any error into a :class:`ConformityError` that names the component and the step.
+        """Turn any error into a :class:`ConformityError` that names the component, the step and the line of code.
 
         A missing optional dependency is not a failure: it becomes :class:`MissingExtra`.
         """
@@ -149,12 +164,14 @@ class Runner:
             yield
         except (ConformityError, NotApplicable):
             raise
-        except Exception as e:
+        except (Exception, SystemExit) as e:
             if (missing := _missing_extra(e)) is not None:
                 raise MissingExtra(str(missing)) from e
             text = str(e).strip() or "no message"
-            text = text if isinstance(e, ProtgraphError) else text.splitlines()[0]  # ours are short
-            raise ConformityError(f"{self.component}: {step}: {type(e).__name__}: {text}") from e
+            fault = f"{type(e).__name__}: {text}"
+            if not isinstance(e, ProtgraphError):  # ours are short and have their place
+                fault = f"{fault.splitlines()[0]} ({code_location(self.component.code, e)})"
+            raise ConformityError(f"{self.component}: {step}: {fault}", fault=fault) from e
 
 
 def _missing_extra(error: BaseException | None) -> MissingExtraError | None:

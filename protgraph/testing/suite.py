@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 
 from protgraph.errors import OptionError
-from protgraph.testing.checks import form, learning, symmetry
+from protgraph.testing.checks import dataset_form, form, global_state, learning, symmetry, task_form
 from protgraph.testing.checks.device import device as same_device
 from protgraph.testing.component import Component, ComponentKind
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 
 __all__ = ["CHECKS", "Check", "Report", "check_component"]
 
+_WITH_PARAMETERS: tuple[ComponentKind, ...] = ("layer", "head", "model")
 Status = Literal["passed", "failed", "expected", "skipped"]
 
 
@@ -36,7 +37,7 @@ class Check:
 
     name: str
     function: Callable[[Runner], float | None]
-    kinds: tuple[ComponentKind, ...] = ("featurizer", "layer", "head", "model")
+    kinds: tuple[ComponentKind, ...] = ("featurizer", *_WITH_PARAMETERS)
 
     @property
     def claim(self) -> str:
@@ -44,14 +45,24 @@ class Check:
         return (self.function.__doc__ or "").strip().splitlines()[0]
 
 
-_WITH_PARAMETERS: tuple[ComponentKind, ...] = ("layer", "head", "model")
+def _builds(runner: Runner) -> None:
+    """Check that it can be loaded and built with its default options, and is of its kind."""
+    {"task": task_form.task_builds, "dataset": dataset_form.dataset_builds}.get(runner.component.kind, form.builds)(
+        runner
+    )
+
+
+_TASK: tuple[ComponentKind, ...] = ("task",)
+_DATASET: tuple[ComponentKind, ...] = ("dataset",)
 
 #: In this order; a later check is only meaningful if the earlier ones pass.
 CHECKS: tuple[Check, ...] = (
-    Check("builds", form.builds),
+    Check("builds", _builds, get_args(ComponentKind)),
     Check("signature", form.signature),
     Check("reads_writes", form.reads_writes),
     Check("inputs_unchanged", form.inputs_unchanged),
+    Check("global_state", global_state.global_state),
+    Check("neighbor_order", global_state.neighbor_order, ("featurizer",)),
     Check("finite", form.finite),
     Check("non_trivial", form.non_trivial),
     Check("rotation", symmetry.rotation),
@@ -67,6 +78,14 @@ CHECKS: tuple[Check, ...] = (
     Check("float32", learning.float32),
     Check("device", same_device),
     Check("cuda", symmetry.same_on_cuda, _WITH_PARAMETERS),
+    Check("derived_labels", task_form.derived_labels, _TASK),
+    Check("label_symmetry", task_form.label_symmetry, _TASK),
+    Check("loss", task_form.loss, _TASK),
+    Check("metrics", task_form.metrics, _TASK),
+    Check("examples", dataset_form.examples, _DATASET),
+    Check("separate_splits", dataset_form.separate_splits, _DATASET),
+    Check("labels", dataset_form.labels, _DATASET),
+    Check("counts", dataset_form.counts, _DATASET),
 )
 
 
@@ -84,6 +103,8 @@ class Report:
         The measured relative error, dimensionless.
     message : str
         The reason why it failed or does not apply.
+    fault : str
+        Error that the component's code raised, with its place; equal for all checks that the error fails.
     """
 
     component: str
@@ -91,13 +112,16 @@ class Report:
     status: Status
     error: float | None = None
     message: str = ""
+    fault: str = ""
 
     @property
     def ok(self) -> bool:
         return self.status != "failed"
 
 
-def check_component(component: Component, *, device: str = "cpu", dtype: str = "float64") -> Iterator[Report]:
+def check_component(
+    component: Component, *, device: str = "cpu", dtype: str = "float64", full: bool = False
+) -> Iterator[Report]:
     """Run every check on one component; stop after the first if it cannot be built.
 
     Parameters
@@ -108,13 +132,15 @@ def check_component(component: Component, *, device: str = "cpu", dtype: str = "
         "cpu" or "cuda".
     dtype : {"float64", "float32"}
         float64 is held to 1e-10, float32 to the component's tolerance.
+    full : bool
+        Read all proteins of a dataset instead of the first 100 of each split, and compare their counts with the card.
 
     Yields
     ------
     Report
         One per check that applies to this kind of component.
     """
-    runner = Runner(component, device, dtype_of(dtype))
+    runner = Runner(component, device, dtype_of(dtype), full)
     for check in CHECKS:
         if component.kind not in check.kinds:
             continue
@@ -133,7 +159,8 @@ def run_check(check: Check, runner: Runner) -> Report:
     except NotApplicable as e:
         return Report(name, check.name, "skipped", message=str(e))
     except ConformityError as e:
-        return Report(name, check.name, "expected" if reason else "failed", message=reason or str(e))
+        status = "expected" if reason else "failed"
+        return Report(name, check.name, status, message=reason or str(e), fault="" if reason else e.fault)
     if reason and runner.component.is_strict:
         return Report(name, check.name, "failed", error, unexpected_pass(check, runner.component, reason))
     return Report(name, check.name, "passed", error)

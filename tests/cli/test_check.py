@@ -79,7 +79,7 @@ def test_the_largest_model_is_checked_below_1300_mib():
         (["schnett"], "Did you mean 'schnet'"),
         ([], "--all"),
         (["gat", "--all"], "--all"),
-        (["gat", "--kind", "task"], "--kind"),
+        (["gat", "--kind", "vertex"], "--kind"),
         (["gat", "--dtype", "float8"], "float8"),
         (["gat", "--device", "nowhere"], "nowhere"),
     ],

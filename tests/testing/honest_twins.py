@@ -98,7 +98,8 @@ class HonestEdges(pg.EdgeFeaturizer):
     def __call__(self, residues):
         distance = np.linalg.norm(residues.pos[:, None] - residues.pos, axis=-1)
         target, source = np.nonzero((distance <= 8.0) & ~np.eye(len(residues), dtype=bool))
-        return self.choose(source, target)
+        order = np.lexsort((source, distance[target, source], target))
+        return self.choose(source[order], target[order])
 
     def choose(self, source, target):
         return pg.EdgeList(source, target)

@@ -80,14 +80,14 @@ class HiddenRandomNumbers(HonestScalars):
         return {"h": super().forward(f)["h"] * self.scale}
 
 
-@twin("seed", first="rotation")
+@twin("seed", first="global_state")
 class NoiseInEvaluation(HonestScalars):
     def forward(self, f):
         h = super().forward(f)["h"]
         return {"h": h + 0.01 * torch.randn_like(h)}
 
 
-@twin("seed", first="rotation")
+@twin("seed", first="global_state")
 class DropoutInEvaluation(HonestScalars):
     def forward(self, f):
         return {"h": functional.dropout(super().forward(f)["h"], 0.1)}

@@ -106,7 +106,8 @@ class TheSameForEveryProtein(HonestMeasure):
 @twin("node_order")
 class NeighborCapByIndexOrder(HonestEdges):
     def choose(self, source, target):
-        rank = np.arange(len(target)) - np.searchsorted(target, target)
+        rank = np.empty(len(target), int)
+        rank[np.lexsort((source, target))] = np.arange(len(target)) - np.searchsorted(target, target)
         return pg.EdgeList(source[rank < 2], target[rank < 2])
 
 
@@ -114,8 +115,10 @@ class NeighborCapByIndexOrder(HonestEdges):
 class NeighborsInABox(HonestEdges):
     def __call__(self, residues):
         apart = np.abs(residues.pos[:, None] - residues.pos).max(-1)
+        distance = np.linalg.norm(residues.pos[:, None] - residues.pos, axis=-1)
         target, source = np.nonzero((apart <= 6.0) & ~np.eye(len(residues), dtype=bool))
-        return pg.EdgeList(source, target)
+        order = np.lexsort((source, distance[target, source], target))
+        return pg.EdgeList(source[order], target[order])
 
 
 @twin("reads_writes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from protgraph.errors import OptionError, UnknownNameError, WiringError
 from protgraph.testing import CHECKS, Conformity, check_component, find_components, release_modules
 from protgraph.testing import runner as runner_module
 from protgraph.testing.runner import Runner
+from protgraph.testing.suite import run_check
 
 
 class SuiteLinear(pg.GraphLayer):
@@ -65,7 +67,8 @@ def reports(definition, **options):
 
 def test_checks_run_from_declarations_to_symmetry():
     names = [c.name for c in CHECKS]
-    assert names[:6] == ["builds", "signature", "reads_writes", "inputs_unchanged", "finite", "non_trivial"]
+    assert names[:4] == ["builds", "signature", "reads_writes", "inputs_unchanged"]
+    assert names[4:8] == ["global_state", "neighbor_order", "finite", "non_trivial"]
     assert names.index("rotation") < names.index("node_order") < names.index("batch_equals_singles")
     assert all(c.claim.endswith(".") and len(c.claim) < 120 for c in CHECKS)
 
@@ -102,6 +105,45 @@ def test_a_model_is_rotated_as_a_structure(monkeypatch):
     results = reports(spec)
     assert results["rotation"].status == "failed"
     assert results["node_order"].status == results["batch_equals_singles"].status == "passed"
+
+
+class SuiteInPlace(SuiteLinear):
+    def forward(self, f):
+        return {"h": self.linear(f["h"].mul_(2))}
+
+
+def test_a_layer_that_changes_its_input_in_place_fails_the_model():
+    pg.layers.register("suite_in_place", SuiteInPlace)
+    layers = [pg.component("embed", reads=["aatype"]), "suite_in_place"]
+    result = reports(pg.ModelSpec("in_place", layers=layers))["inputs_unchanged"]
+    assert result.status == "failed" and "layers[1] (suite_in_place) changes 'h' in place" in result.message
+
+
+class SuiteRaises(pg.StructureFeaturizer):
+    writes = ("b_factor",)
+
+    def __call__(self, residues):
+        raise ValueError("own bug")
+
+
+def test_a_fault_has_its_line_and_is_the_same_in_all_checks():
+    failed = [result for result in reports(SuiteRaises).values() if not result.ok]
+    line = inspect.getsourcelines(SuiteRaises.__call__)[1] + 1
+    assert len(failed) > 5 and {result.fault for result in failed} == {f"ValueError: own bug ({__file__}:{line})"}
+    assert all(result.fault in result.message for result in failed)
+
+
+class SuiteHalf(SuiteLinear):
+    def forward(self, f):
+        torch.set_default_dtype(torch.float16)
+        return super().forward(f)
+
+
+def test_a_change_of_the_default_type_is_found_and_undone():
+    (component,) = find_components(SuiteHalf)
+    check = next(c for c in CHECKS if c.name == "global_state")
+    assert "default type" in run_check(check, Runner(component)).message
+    assert torch.get_default_dtype() == torch.float32
 
 
 def test_a_layer_that_nothing_reads_fails_the_model():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -155,15 +156,41 @@ class _RecordingFields(dict):
 def inputs_unchanged(runner: Runner) -> None:
     """Check that it does not modify its inputs."""
     for wiring in runner.wirings:
-        argument = wiring.inputs.argument(runner.device, runner.dtype)
+        argument, module = wiring.inputs.argument(runner.device, runner.dtype), runner.module(wiring)
         before = {name: _copy(x) for name, x in _arrays(argument)}
-        with torch.no_grad(), runner.errors_as_failures(wiring.label or "it does not run"):
-            runner.module(wiring)(argument)
+        layers = runner.component.layers(module)
+        with torch.no_grad(), runner.errors_as_failures(wiring.label or "it does not run"), _changes(layers) as changed:
+            module(argument)
+        if changed:
+            raise ConformityError(f"{runner.component}: {changed[0]} in place")
         for name, x in _arrays(argument):
             if name not in before or not np.array_equal(_copy(x), before[name], equal_nan=_copy(x).dtype.kind == "f"):
                 raise ConformityError(f"{runner.component}: it changes its input {name!r} in place")
         if len(before) != len(_arrays(argument)):
             raise ConformityError(f"{runner.component}: it removes inputs")
+
+
+@contextmanager
+def _changes(layers: Mapping[str, nn.Module]) -> Iterator[list[str]]:
+    """Record which layers of a model change their inputs, by the version counters of the tensors."""
+    changed: list[str] = []
+    versions: dict[nn.Module, dict[str, int]] = {}
+
+    def read(args: tuple[Any, ...]) -> dict[str, int]:
+        return {name: x._version for name, x in args[0].items() if torch.is_tensor(x)}
+
+    def compare(path: str, module: nn.Module, args: tuple[Any, ...]) -> None:
+        changed.extend(f"{path} changes {name!r}" for name, v in read(args).items() if v != versions[module].get(name))
+
+    hooks = []
+    for path, layer in layers.items():
+        hooks.append(layer.register_forward_pre_hook(lambda m, args: versions.update({m: read(args)})))
+        hooks.append(layer.register_forward_hook(lambda m, args, out, path=path: compare(path, m, args)))
+    try:
+        yield changed
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _arrays(argument: Any) -> list[tuple[str, Any]]:

@@ -1,0 +1,116 @@
+"""Checks of side effects: random streams, modes of torch and of the module, and the order of neighbors of edges."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from protgraph.featurize import EdgeFeaturizer, EdgeList
+from protgraph.testing.runner import ConformityError, NotApplicable, Runner
+from protgraph.testing.wiring import Wiring
+
+__all__ = ["global_state", "neighbor_order"]
+
+#: Å; featurizers may compare distances in float32.
+_SAME_DISTANCE = 1e-3
+
+
+def global_state(runner: Runner) -> None:
+    """Check that it changes no mode and no random stream, except for dropout and noise in training."""
+    for wiring in runner.wirings:
+        module = runner.private_module(wiring)
+        for is_training in (False, True):
+            module.train(is_training)
+            when = f"in {'training' if is_training else 'evaluation'} ({wiring.label})"
+            with _restored():
+                before, after = _modes(module), None
+                starts, ends = zip(*(_streams_around(runner, wiring, module, seed) for seed in (101, 202)), strict=True)
+                after = _modes(module)
+            changed = [name for name in before if before[name] != after[name]]
+            if changed:
+                raise ConformityError(f"{runner.component}: it changes the {changed[0]} {when}")
+            drawn = [name for name in starts[0] if starts[0][name] != ends[0][name]]
+            if drawn and not is_training:
+                raise ConformityError(
+                    f"{runner.component}: it uses or seeds the random stream of {drawn[0]} {when}. Use a generator of "
+                    "its own with a fixed seed."
+                )
+            seeded = [name for name in drawn if ends[0][name] == ends[1][name]]  # from different starts
+            if seeded:
+                raise ConformityError(f"{runner.component}: it seeds the random stream of {seeded[0]} {when}")
+
+
+@contextmanager
+def _restored() -> Iterator[None]:
+    """Restore modes and random streams of the process."""
+    streams = torch.get_rng_state(), np.random.get_state(), random.getstate()
+    gradients, dtype, threads = torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(gradients)
+        torch.set_default_dtype(dtype)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        torch.set_rng_state(streams[0])
+        np.random.set_state(streams[1])
+        random.setstate(streams[2])
+
+
+def _streams_around(runner: Runner, wiring: Wiring, module: nn.Module, seed: int) -> tuple[dict, dict]:
+    """Return the states of the random streams before and after a call; before, they have this seed."""
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    random.seed(seed)
+    before = _streams()
+    _call(runner, wiring, module)
+    return before, _streams()
+
+
+def _call(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
+    argument = wiring.inputs.argument(runner.device, runner.dtype)
+    with runner.errors_as_failures(wiring.label or "it does not run"):
+        module(argument)
+
+
+def _modes(module: nn.Module) -> dict[str, Any]:
+    return {
+        "training mode of a module": [m.training for m in module.modules()],
+        "gradient mode": torch.is_grad_enabled(),
+        "default type": torch.get_default_dtype(),
+        "number of threads": torch.get_num_threads(),
+    }
+
+
+def _streams() -> dict[str, object]:
+    return {"torch": torch.get_rng_state().numpy().tobytes(), "NumPy": repr(np.random.get_state()[1:3]),
+            "Python": random.getstate()}  # fmt: skip
+
+
+def neighbor_order(runner: Runner) -> None:
+    """Check that the edges of a featurizer are sorted by target, then by the distance of the nodes."""
+    loaded = runner.component.loaded
+    if not (inspect.isclass(loaded) and issubclass(loaded, EdgeFeaturizer)):
+        raise NotApplicable("it makes no edges")
+    for wiring in runner.wirings:
+        featurizer = runner.module(wiring).featurizer
+        for residues in wiring.inputs.argument(runner.device, runner.dtype):
+            edges: EdgeList = featurizer(residues)
+            step = residues.pos[edges.source].astype(np.float64) - residues.pos[edges.target]
+            distance = np.linalg.norm(step, axis=1)
+            wrong = (np.diff(edges.target) == 0) & (np.diff(distance) < -_SAME_DISTANCE)
+            if wrong.any():
+                first = int(np.argmax(wrong)) + 1
+                i, j = int(edges.target[first]), int(edges.source[first])
+                raise ConformityError(
+                    f"{runner.component}: {int(wrong.sum())} of {len(wrong) + 1} edges are nearer than the one before "
+                    f"of the same target; the first is {j} → {i}. Sort them: "
+                    "protgraph.structure.neighbors.sort_edges(residues.pos, np.stack([source, target]))."
+                )

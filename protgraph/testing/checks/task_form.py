@@ -1,0 +1,142 @@
+"""Checks of tasks: derived labels, loss and metrics."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from protgraph import registry
+from protgraph.task.losses import known_labels
+from protgraph.task.task import Task
+from protgraph.testing.rigid_transforms import rotations
+from protgraph.testing.runner import ConformityError, NotApplicable, Runner
+from protgraph.testing.task_inputs import TaskInputs
+
+__all__ = ["derived_labels", "label_symmetry", "loss", "metrics", "task_builds"]
+
+_ROTATIONS = 4
+_SAME_LABEL = 1e-4  # relative, of float32 labels
+_SLACK = 1e-6
+
+
+def task_builds(runner: Runner) -> None:
+    """Check that it is a task under its own name, whose head exists and whose metrics differ in name."""
+    task = runner.component.loaded
+    if not isinstance(task, Task):
+        raise ConformityError(f"{runner.component} is a {type(task).__name__}, not a protgraph Task")
+    if runner.component.definition is None and task.name != runner.component.name:
+        raise ConformityError(f"{runner.component}: its own name is {task.name!r}. Register it under that name.")
+    if task.target.head_name not in registry.heads:
+        raise ConformityError(f"{runner.component}: its target needs head {task.target.head_name!r}, which is missing")
+    names = [metric.name for metric in task.metrics]
+    if len(set(names)) != len(names):
+        raise ConformityError(f"{runner.component}: two metrics have one name: {', '.join(names)}")
+    if not task.doc:
+        raise ConformityError(f"{runner.component}: doc is empty. Describe what is predicted.")
+
+
+def derived_labels(runner: Runner) -> None:
+    """Check that derived labels fit the target on every test protein, and that some are known."""
+    inputs = _inputs(runner)
+    if not inputs.task.derives_labels:
+        raise NotApplicable("it derives no labels")
+    known = 0
+    for residues in inputs.residues:
+        with runner.errors_as_failures("derived labels"):
+            known += int(known_labels(torch.from_numpy(inputs.labels(residues))).sum())
+    if not known:
+        raise ConformityError(f"{runner.component}: all derived labels of the test proteins are unknown")
+
+
+def label_symmetry(runner: Runner) -> float:
+    """Check that derived classes and values are the same after rotations and translations of the protein."""
+    inputs = _inputs(runner)
+    task = inputs.task
+    if not task.derives_labels:
+        raise NotApplicable("it derives no labels")
+    if task.stored.is_geometric or task.inputs.noise:
+        raise NotApplicable("its labels are vectors or positions")
+    worst = 0.0
+    for residues in inputs.residues:
+        with runner.errors_as_failures("derived labels"):
+            expected = inputs.labels(residues)
+            moved = [inputs.labels(one) for one in rotations()[:_ROTATIONS].move(residues)]
+        for labels in moved:
+            worst = max(worst, _difference(labels, expected))
+    if worst > _SAME_LABEL:
+        raise ConformityError(
+            f"{runner.component}: derived labels change with the orientation or position of the protein "
+            f"(relative change {worst:.0e}). Derive them from distances and angles."
+        )
+    return worst
+
+
+def _difference(labels: np.ndarray, expected: np.ndarray) -> float:
+    if labels.dtype.kind == "i":
+        return float((labels != expected).any())
+    if (np.isnan(labels) != np.isnan(expected)).any():
+        return 1.0
+    scale = np.nanmax(np.abs(expected), initial=1e-30)
+    return float(np.nanmax(np.abs(labels - expected), initial=0.0) / scale)
+
+
+def loss(runner: Runner) -> None:
+    """Check that the loss is a finite scalar with gradients, ignores unknown labels, and is least for the labels."""
+    inputs = _inputs(runner)
+    with runner.errors_as_failures("loss"):
+        best, gradient = _loss(inputs, inputs.perfect(), inputs.y)
+        others = [_loss(inputs, inputs.random(seed), inputs.y) for seed in range(3)]
+        unknown = torch.full_like(inputs.y, math.nan if inputs.y.is_floating_point() else -1)
+        nothing, _ = _loss(inputs, inputs.random(0), unknown)
+    values = [best, *(value for value, _ in others)]
+    if not all(map(math.isfinite, values)):
+        raise ConformityError(f"{runner.component}: the loss of known labels is {values}")
+    if not math.isfinite(nothing):
+        raise ConformityError(
+            f"{runner.component}: the loss is {nothing} if all labels are unknown (−1 or NaN). Ignore them: return 0."
+        )
+    gradients = [gradient for _, gradient in others]
+    if not all(bool(torch.isfinite(g).all()) for g in (gradient, *gradients)):
+        raise ConformityError(f"{runner.component}: the gradient of the loss is not finite")
+    if not all(bool(g.any()) for g in gradients):
+        raise ConformityError(f"{runner.component}: the loss has no gradient, or a gradient of 0")
+    if best > min(values[1:]) + _SLACK:
+        raise ConformityError(
+            f"{runner.component}: the loss is {best:.3g} if every label is predicted, and {min(values[1:]):.3g} for "
+            "random predictions. Training minimizes it: its least value belongs to the labels."
+        )
+
+
+def _loss(inputs: TaskInputs, logits: Tensor, y: Tensor) -> tuple[float, Tensor]:
+    """Return the loss and its gradient."""
+    logits = logits.float().requires_grad_()
+    with torch.enable_grad():
+        value = inputs.task.batch_loss(inputs.task.loss, logits, y, inputs.batch)
+        gradient = torch.zeros_like(logits)
+        if value.requires_grad:
+            (gradient,) = torch.autograd.grad(value, logits, allow_unused=True, materialize_grads=True)
+    return float(value.detach()), gradient
+
+
+def metrics(runner: Runner) -> None:
+    """Check that every metric is a finite number that is best, in its direction, if every label is predicted."""
+    inputs = _inputs(runner)
+    for metric in inputs.task.metrics:
+        with runner.errors_as_failures(f"metric {metric.name!r}"):
+            best = float(metric(inputs.predictions(inputs.perfect())))
+            others = [float(metric(inputs.predictions(inputs.random(seed)))) for seed in range(3)]
+        if not all(map(math.isfinite, (best, *others))):
+            raise ConformityError(f"{runner.component}: metric {metric.name!r} is {[best, *others]}")
+        better = max(others) > best + _SLACK if metric.mode == "max" else min(others) < best - _SLACK
+        if better:
+            raise ConformityError(
+                f"{runner.component}: metric {metric.name!r} is {best:.3g} if every label is predicted, and {others} "
+                f"for random predictions. Its mode is {metric.mode!r}."
+            )
+
+
+def _inputs(runner: Runner) -> TaskInputs:
+    return runner.component.task_inputs
