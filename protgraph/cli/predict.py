@@ -14,7 +14,7 @@ from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.structure import ReadOptions
-    from protgraph.train import Predictions
+    from protgraph.train import Embeddings, Predictions
 
 __all__ = ["embed_command", "predict_command"]
 
@@ -50,6 +50,8 @@ def predict_command(
     ("confidence"); --value selects another one.
 
     Files that fail are listed in OUT.failures.csv, and the others continue; the exit code is 1 (2 if all fail).
+    Missing atoms, residues left out and structures unlike the training set are reported, and listed in
+    OUT.warnings.csv.
 
     \b
     Examples:
@@ -79,8 +81,7 @@ def predict_command(
         raise OptionError(f"--value {value!r} is for --structure and --defattr. Add one of them.")
     with set_aside_if_failed(out, *shown.outputs):
         result = run(trained, sources, read=read, device=device)
-        for note in result.notes:
-            typer.echo(note, err=True)
+        _print_notes(result, out)
         failures = list(result.failures)
         if result.rows:
             result.write(out)
@@ -88,6 +89,17 @@ def predict_command(
             if shown.is_used:
                 failures += shown.write(result.residue_values(value))
         report_failures(failures, out, any_succeeded=bool(result.rows))
+
+
+def _print_notes(result: Predictions | Embeddings, out: Path) -> None:
+    """Print messages for the user, and write the warnings about inputs to ``OUT.warnings.csv``."""
+    from protgraph.train.input_warnings import write_warnings
+
+    for note in result.notes:
+        typer.echo(note, err=True)
+    path = write_warnings(out.with_name(f"{out.name}.warnings.csv"), result.warnings)
+    if path is not None:
+        typer.echo(f"all warnings → {path}", err=True)
 
 
 def _files_read(result: Predictions, sources: list[str]) -> str:
@@ -135,8 +147,7 @@ def embed_command(
     outputs = [check_output(path, inputs=inputs, overwrite=overwrite) for path in embedding_files(out)]
     with set_aside_if_failed(*outputs):
         result = run(checkpoint, sources, read=read, device=device)
-        for note in result.notes:
-            typer.echo(note, err=True)
+        _print_notes(result, out)
         if result.files:
             written = ", ".join(map(str, result.write(out)))
             residues, width = result.node.shape

@@ -165,7 +165,11 @@ class ProteinModel(nn.Module):
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """Compute ``{"logits": (N, C)}`` for a graph or batch; the target defines N and C."""
-        f, target = self.embed(batch), self.target
+        return self.head_outputs(self.embed(batch))
+
+    def head_outputs(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``{"logits": (N, C)}`` from the fields after the last layer; see :meth:`embed`."""
+        target = self.target
         scope = ComponentScope("head", target.head_name, self.head.forward, path=f"model {self.spec.name!r}")
         own = {local: f[name] for local, name in self.head_reads.items()}
         return run_head(self.head, own, scope, _rows(f), target.shape, target.level)

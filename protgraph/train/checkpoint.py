@@ -28,10 +28,12 @@ from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
 from protgraph.train.checkpoint_header import FORMAT, FORMAT_VERSION, CheckpointHeader, ComponentSource
 from protgraph.train.component_source import check_field, components_of, resolve_components
+from protgraph.train.training_set import TrainingSetSummary
 
 __all__ = ["Checkpoint", "as_checkpoint", "load_checkpoint", "save_checkpoint"]
 
 KEY = "protgraph"  # key in the metadata of the safetensors file
+_TRAINING_SET = "training_set/"  # of the names of tensors that are not weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,8 @@ class Checkpoint:
         Version of protgraph at training.
     components : sequence of ComponentSource
         Distribution, object and code of each component at training; by default those that are installed.
+    training_set : TrainingSetSummary, optional
+        Descriptors of training proteins, to recognize inputs that are unlike them.
     """
 
     model: ProteinModel
@@ -71,6 +75,7 @@ class Checkpoint:
     trained: Mapping[str, Any] = field(default_factory=dict)
     version: str = __version__
     components: Sequence[ComponentSource] = ()
+    training_set: TrainingSetSummary | None = None
 
     @property
     def graph_step(self) -> ModelInputs:
@@ -110,6 +115,8 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
         trained=dict(checkpoint.trained),
     )
     weights = {name: value.detach().cpu().clone().contiguous() for name, value in model.state_dict().items()}
+    if checkpoint.training_set is not None:
+        weights |= {f"{_TRAINING_SET}{name}": value for name, value in checkpoint.training_set.tensors().items()}
     content = json.loads(json.dumps(header.model_dump(exclude={"sha256"}), allow_nan=False))  # as it is read
     content["sha256"] = _checksum(content, weights)
     with atomic_write(path) as temporary:
@@ -133,6 +140,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     """
     path = Path(path)
     header, weights = _read(path)
+    known = {name: weights.pop(name) for name in list(weights) if name.startswith(_TRAINING_SET)}
+    known = {name.removeprefix(_TRAINING_SET): value for name, value in known.items()}
     names = resolve_components(path, header.components)
     for spec in header.fields.values():
         check_field(path, spec)
@@ -147,6 +156,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         trained=header.trained,
         version=header.version,
         components=[c.model_copy(update={"name": names.get((c.kind, c.name), c.name)}) for c in header.components],
+        training_set=TrainingSetSummary.from_tensors(known),
     )
 
 

@@ -21,7 +21,9 @@ from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode
+from protgraph.train.input_warnings import InputChecks, InputWarning
 from protgraph.train.predict import featurized_proteins
+from protgraph.train.training_set import describe_proteins
 
 __all__ = ["Embeddings", "embed", "embedding_files"]
 
@@ -45,7 +47,9 @@ class Embeddings:
     failures : list of Failure
         Files and chains that could not be used.
     notes : tuple of str
-        Messages for the user, e.g. that features of a graph store are recomputed.
+        Messages for the user, e.g. that features of a graph store are recomputed, and one for each kind of warning.
+    warnings : tuple of InputWarning
+        Inputs with missing atoms or residues, or unlike the training set.
     """
 
     files: tuple[str, ...]
@@ -57,6 +61,7 @@ class Embeddings:
     protein: np.ndarray
     failures: list[Failure]
     notes: tuple[str, ...] = ()
+    warnings: tuple[InputWarning, ...] = ()
 
     def write(self, path: str | Path) -> list[Path]:
         """Write an ``.npz`` or ``.parquet`` file, chosen by the suffix, and return the written files.
@@ -127,7 +132,8 @@ def embed(
     field = network.spec.readout.get("h", "h")
     failures: list[Failure] = []
     notes: list[str] = []
-    results = featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs)
+    checks = InputChecks(checkpoint)
+    results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
     proteins: list[tuple[str, str, str]] = []
     ids: list[str] = []
     node, protein = [torch.empty(0, network.fields[field].dim)], [torch.empty(0, network.fields[field].dim)]
@@ -136,6 +142,7 @@ def embed(
         for members in pack(results, lambda p: len(p.residues), max_size=batch_residues):
             batch = collate([p.graph for p in members]).to(where)
             f = network.embed(batch)
+            checks.check_descriptors(members, describe_proteins(network, f, batch))
             node.append(f[field][residue_nodes(batch)].float().cpu())
             protein.append(f["proteins"].mean(f[field]).float().cpu())
             proteins += [(p.source, p.residues.name, p.chains) for p in members]
@@ -149,7 +156,8 @@ def embed(
         node=torch.cat(node).numpy(),
         protein=torch.cat(protein).numpy(),
         failures=failures,
-        notes=count_notes(notes),
+        notes=(*count_notes(notes), *checks.notes),
+        warnings=tuple(checks.warnings),
     )
 
 

@@ -31,6 +31,7 @@ from protgraph.train.resolve import load_dataset, resolve_task
 from protgraph.train.result import FitResult
 from protgraph.train.session import keyboard_interrupt, quiet_lightning, reproducible
 from protgraph.train.standardization import standardize_inputs
+from protgraph.train.training_set import summarize_training_set
 
 if TYPE_CHECKING:
     from lightning.pytorch.callbacks import Callback
@@ -156,6 +157,7 @@ def fit(
     _check_prepared(prepared, network, dataset, task)
 
     module, best, metrics, confusion = _run(network, dataset, task, config, prepared, options, run_dir, resume=resume)
+    training_set = summarize_training_set(network, task, prepared.splits)
     return FitResult(
         model=network.cpu().eval(),
         task=task,
@@ -173,6 +175,7 @@ def fit(
         residues_per_second=module.residues_per_second,
         peak_memory=peak_memory(device),
         seconds=time.perf_counter() - start,
+        training_set=training_set,
         notes=prepared.notes,
     )
 

@@ -21,7 +21,9 @@ from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
+from protgraph.train.input_warnings import InputChecks
 from protgraph.train.prediction_table import Predictions, Row
+from protgraph.train.training_set import describe_proteins
 from protgraph.train.value_column import prediction_columns, target_names
 
 __all__ = ["featurized_proteins", "origin_of", "predict"]
@@ -72,13 +74,16 @@ def predict(
     columns, identify = _IDENTITY[target.level]
     failures: list[Failure] = []
     notes: list[str] = []
-    results = featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs)
+    checks = InputChecks(checkpoint)
+    results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
     limit = batch_residues if target.level != "pair" else 1
     rows: list[Row] = []
     with evaluation_mode(network) as where:
         for members in pack(results, lambda p: len(p.residues), max_size=limit):
-            batch = collate([p.graph for p in members])
-            logits = network(batch.to(where))["logits"].float().cpu()
+            batch = collate([p.graph for p in members]).to(where)
+            f = network.embed(batch)
+            checks.check_descriptors(members, describe_proteins(network, f, batch))
+            logits = network.head_outputs(f)["logits"].float().cpu()
             if target.level == "pair":
                 pairs = symmetrize_pairs(logits, members[0].graph)
                 logits = pairs.logits[pairs.pairs.separation >= target.separation]
@@ -91,7 +96,8 @@ def predict(
         rows,
         failures,
         target,
-        notes=count_notes(notes),
+        notes=(*count_notes(notes), *checks.notes),
+        warnings=tuple(checks.warnings),
         origin=origin_of(checkpoint),
         read=read or ReadOptions(),
     )

@@ -15,6 +15,7 @@ from protgraph.failure import Failure
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.residue_values import ResidueValues
+from protgraph.train.input_warnings import InputWarning
 from protgraph.train.value_column import ValueColumn, choose_value
 from protgraph.wording import count_noun
 
@@ -47,7 +48,9 @@ class Predictions:
     target : Target
         What the model predicts.
     notes : tuple of str
-        Messages for the user, e.g. that features of a graph store are recomputed.
+        Messages for the user, e.g. that features of a graph store are recomputed, and one for each kind of warning.
+    warnings : tuple of InputWarning
+        Inputs with missing atoms or residues, or unlike the training set.
     origin : tuple of str
         Model, task and version, one text each, for the headers of written files.
     read : ReadOptions
@@ -71,6 +74,7 @@ class Predictions:
     failures: list[Failure]
     target: Target
     notes: tuple[str, ...] = ()
+    warnings: tuple[InputWarning, ...] = ()
     origin: tuple[str, ...] = ()
     read: ReadOptions = field(default_factory=ReadOptions)
 

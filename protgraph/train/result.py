@@ -14,6 +14,7 @@ from protgraph.model.summary import standardized_inputs
 from protgraph.task.task import Task
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
+from protgraph.train.training_set import TrainingSetSummary
 
 __all__ = ["FitResult"]
 
@@ -53,6 +54,8 @@ class FitResult:
         MiB; see :func:`protgraph.process_memory.peak_memory`.
     seconds : float
         Duration of the whole call, preparation included.
+    training_set : TrainingSetSummary, optional
+        Descriptors of training proteins, to recognize inputs that are unlike them.
     notes : tuple of str
         Messages for the user, e.g. that features of a graph store are recomputed.
     """
@@ -73,6 +76,7 @@ class FitResult:
     residues_per_second: float
     peak_memory: float
     seconds: float
+    training_set: TrainingSetSummary | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -100,6 +104,7 @@ class FitResult:
             visible_types=self.task.inputs.visible_types and not self._is_decoding,
             threshold=self.threshold,
             metrics=self.metrics,
+            training_set=self.training_set,
             trained={
                 "dataset": self.dataset,
                 "dataset_version": self.dataset_version,

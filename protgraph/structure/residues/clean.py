@@ -194,7 +194,7 @@ def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarra
         atom_name=atoms.atom_name[rows],
         atom_element=atoms.element[rows],
         atom_residue=residue,
-        report=LossReport(without_ca=int((~has_ca).sum())),
+        report=LossReport(without_ca=dict(sorted(Counter(res_name[~has_ca].tolist()).items()))),
     )
     return residues if has_ca.all() else residues.select(has_ca)
 

@@ -48,8 +48,8 @@ class LossReport:
         Modified residues read as their parent amino acid, by residue name.
     unknown : mapping of str to int
         Residues without a known parent, read as X, by residue name.
-    without_ca : int
-        Amino-acid residues left out because they lack CA.
+    without_ca : mapping of str to int
+        Amino-acid residues left out because they lack CA, by residue name.
     missing_backbone : int
         Residues that lack N, C or O.
     gap_letters : int
@@ -82,7 +82,7 @@ class LossReport:
     repeated_chains: Mapping[str, int] = _counts("residues of a repeated chain id renamed")
     modified: Mapping[str, int] = _counts("modified residues read as their parent")
     unknown: Mapping[str, int] = _counts("residues of unknown type read as X")
-    without_ca: int = _count("residues without CA left out")
+    without_ca: Mapping[str, int] = _counts("residues without CA left out")
     missing_backbone: int = _count("residues miss backbone atoms")
     gap_letters: int = _count("gaps of the sequence left out")
     stops: int = _count("stops at the end of the sequence left out")

@@ -1,0 +1,214 @@
+"""Warnings about inputs of a trained model: missing atoms, residues left out, structures unlike the training set."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from biotite.structure import AtomArray
+from torch import Tensor
+
+from protgraph.errors import list_first
+from protgraph.featurize.result import GraphResult
+from protgraph.featurize.steps import ProteinRequest
+from protgraph.file_io import atomic_write
+from protgraph.structure.io.atom_array import from_atom_array
+from protgraph.structure.residues.clean import clean
+from protgraph.structure.residues.residues import Residues
+from protgraph.train.checkpoint import Checkpoint
+from protgraph.wording import count_noun
+
+__all__ = ["InputChecks", "InputWarning", "write_warnings"]
+
+#: Kind of warning → text after the number of proteins.
+TEXTS = {
+    "ca_only": "with CA atoms only, but the model reads other atoms",
+    "missing_backbone": "with residues that lack N, C or O",
+    "left_out": "with residues left out, because they have no CA",
+    "low_completeness": "with more than 10 % of the residues left out or without a complete backbone",
+    "unknown_type": "with residues of unknown type, read as X",
+    "implausible_distances": "with consecutive CA atoms that are not 2.5 to 4.5 Å apart",
+    "repeated_positions": "with several residues at the same position",
+    "parser": "with repairs by the parser",
+    "unlike_training": "unlike the training set: predictions may be unreliable",
+}
+_LOW = 0.1
+_LISTED = 3
+_SHORTEST, _LONGEST = 2.5, 4.5  # Å
+
+
+@dataclass(frozen=True)
+class InputWarning:
+    """One property of an input that makes its predictions less reliable.
+
+    Parameters
+    ----------
+    file : str
+        File of the protein; for a FASTA record, followed by "#" and its name.
+    chains : str
+        Chains, joined by commas; "" for the whole file.
+    kind : str
+        Key of :data:`TEXTS`.
+    count : int
+        Residues concerned; of ``parser``, messages.
+    detail : str
+        Names and numbers.
+    """
+
+    file: str
+    chains: str
+    kind: str
+    count: int
+    detail: str
+
+
+class InputChecks:
+    """Warnings about the inputs of one run.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+
+    Attributes
+    ----------
+    warnings : list of InputWarning
+    """
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+        self.warnings: list[InputWarning] = []
+        self._proteins = 0
+        self._files: set[str] = set()
+
+    def watch(self, proteins: Iterable[GraphResult]) -> Iterator[GraphResult]:
+        """Yield proteins and check the residues of each."""
+        for protein in proteins:
+            self._proteins += 1
+            self._check_file(protein)
+            if protein.residues.has_coordinates and self.checkpoint.model.needs_coordinates is not None:
+                self._check_atoms(protein)
+            yield protein
+
+    def check_descriptors(self, proteins: Sequence[GraphResult], descriptors: Tensor) -> None:
+        """Compare the descriptors ``(P, F)`` of proteins with those of the training set."""
+        known = self.checkpoint.training_set
+        if known is None:
+            return
+        unlike, distance = known.is_unlike(descriptors).tolist(), known.distance(descriptors).tolist()
+        for protein, is_unlike, value in zip(proteins, unlike, distance, strict=True):
+            if is_unlike:
+                detail = f"distance {value:.3g}, largest usual distance {float(known.threshold):.3g}"
+                self._add(protein, "unlike_training", len(protein.residues), detail)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One message for each kind of warning, with the number of proteins and the first of them."""
+        notes = []
+        for kind, text in TEXTS.items():
+            own = [w for w in self.warnings if w.kind == kind]
+            if own:
+                names = [f"{w.file} {w.chains}".strip() + (f" ({w.detail})" if w.detail else "") for w in own]
+                count = f"{len(own)} of {count_noun(self._proteins, 'protein')}"
+                notes.append(f"warning: {count} {text}: {list_first(names, _LISTED)}")
+        return tuple(notes)
+
+    def _add(self, protein: GraphResult, kind: str, count: int, detail: str = "", *, whole: bool = False) -> None:
+        chains = "" if whole else protein.chains
+        self.warnings.append(InputWarning(protein.source, chains, kind, count, detail))
+
+    def _check_file(self, protein: GraphResult) -> None:
+        """Report counts of the loss report, which are of the whole file, once for each file."""
+        if protein.source in self._files:
+            return
+        self._files.add(protein.source)
+        report = protein.residues.report
+        for kind, counts in (("left_out", report.without_ca), ("unknown_type", report.unknown)):
+            if counts:
+                self._add(protein, kind, sum(counts.values()), _listed(counts), whole=True)
+        if report.warnings:
+            self._add(protein, "parser", len(report.warnings), "; ".join(report.warnings), whole=True)
+
+    def _check_atoms(self, protein: GraphResult) -> None:
+        residues = protein.residues
+        present = residues.backbone_mask
+        missing = int((~present.all(axis=1)).sum())
+        is_ca_only = not present[:, [0, 2, 3]].any()
+        if is_ca_only and self.reads_more_than_ca:
+            self._add(protein, "ca_only", len(residues))
+        if missing and not is_ca_only and self.reads_more_than_ca:
+            ids = [name for name, whole in zip(residues.ids, present.all(axis=1), strict=True) if not whole]
+            self._add(protein, "missing_backbone", missing, list_first(ids, _LISTED))
+        left_out = sum(residues.report.without_ca.values())
+        lacking = left_out + (0 if is_ca_only else missing)
+        total = len(residues) + left_out
+        if lacking > _LOW * total:
+            self._add(protein, "low_completeness", lacking, f"{lacking} of {total} residues")
+        apart, pairs = _implausible_steps(residues)
+        if apart > _LOW * pairs:
+            self._add(protein, "implausible_distances", apart, f"{apart} of {pairs} distances")
+        repeated = len(residues) - len(np.unique(residues.pos, axis=0))
+        if repeated:
+            self._add(protein, "repeated_positions", repeated, f"{repeated} of {len(residues)} residues")
+
+    @cached_property
+    def reads_more_than_ca(self) -> bool:
+        """True if inputs of the model change when all atoms but CA are removed from a helix."""
+        whole, trace = (self._inputs(residues) for residues in _helices())
+        return any(not torch.equal(whole[name], trace[name]) for name in whole)
+
+    def _inputs(self, residues: Residues) -> dict[str, Tensor]:
+        """Return the fields of a protein that layers and head read, without NaN."""
+        checkpoint, model = self.checkpoint, self.checkpoint.model
+        graph = checkpoint.graph_step(residues, model.plan, ProteinRequest("helix"))
+        device = next((p.device for p in model.parameters()), torch.device("cpu"))
+        f = model.fields_of(graph.to(device))
+        names = {name for wires in model.wires for name in wires.reads.values()} | set(model.head_reads.values())
+        return {name: f[name].double().nan_to_num(nan=1e9) for name in names if isinstance(f.get(name), Tensor)}
+
+
+def _helices() -> tuple[Residues, Residues]:
+    """Return an α helix of 16 alanines, complete and as CA trace; approximate radii (Å), angles (°) and heights (Å)."""
+    atoms = {"N": (1.55, -27.9, -0.92), "CA": (2.29, 0.0, 0.0), "C": (1.66, 26.5, 1.13), "O": (2.01, 24.4, 2.31)}
+    atoms["CB"] = (3.31, -18.9, 1.02)
+    array = AtomArray(16 * len(atoms))
+    for i in range(16):
+        for j, (name, (radius, angle, height)) in enumerate(atoms.items()):
+            phi, row = np.deg2rad(100 * i + angle), len(atoms) * i + j
+            array.coord[row] = (radius * np.cos(phi), radius * np.sin(phi), 1.5 * i + height)
+            array.chain_id[row], array.res_id[row], array.res_name[row] = "A", i + 1, "ALA"
+            array.atom_name[row], array.element[row] = name, name[0]
+    trace = array[array.atom_name == "CA"]
+    options = {"ligands": True, "nucleic": True}
+    return tuple(clean(from_atom_array(part, name="helix"), **options) for part in (array, trace))
+
+
+def _implausible_steps(residues: Residues) -> tuple[int, int]:
+    """Return how many distances of consecutive CA atoms of a chain are impossible, and the number of distances.
+
+    CA atoms are 2.9 Å (cis) or 3.8 Å (trans) apart. Residues with numbers that follow each other count as consecutive.
+    """
+    follows = (residues.chain[1:] == residues.chain[:-1]) & (np.diff(residues.res_id) == 1)
+    distance = np.linalg.norm(np.diff(residues.pos, axis=0), axis=1)[follows]
+    return int(((distance < _SHORTEST) | (distance > _LONGEST)).sum()), len(distance)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+
+
+def write_warnings(path: str | Path, warnings: Sequence[InputWarning]) -> Path | None:
+    """Write a CSV file with a row per warning; without any, remove the file of an earlier run and return None."""
+    path = Path(path)
+    if not warnings:
+        path.unlink(missing_ok=True)
+        return None
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow([f.name for f in fields(InputWarning)])
+        table.writerows(map(astuple, warnings))
+    return path
