@@ -1,7 +1,7 @@
 """The ``protgraph`` command: its subcommands, and errors as one message on standard error.
 
 Exit codes: 0 success; 1 partial success, or a failed check; 2 invalid options or input; 70 an error in protgraph or a
-plugin (EX_SOFTWARE of ``sysexits.h``); 130 interrupted by Ctrl-C.
+plugin (EX_SOFTWARE of ``sysexits.h``); 130 interrupted by Ctrl-C; 143 terminated by SIGTERM.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from protgraph.cli.error_report import print_error, print_fault, print_warning
 from protgraph.cli.parameters import check_parameters
+from protgraph.cli.signals import exit_code, raise_on_signals
 from protgraph.errors import ProtgraphError, ProtgraphWarning, suggest
 
 __all__ = ["COMMANDS", "app", "main"]
@@ -87,9 +88,10 @@ class _LazyGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            print_error("interrupted")
-            raise typer.Exit(130) from None
+        except KeyboardInterrupt as e:
+            code = exit_code(e)
+            print_error("interrupted by Ctrl-C" if code == 130 else "terminated by SIGTERM")
+            raise typer.Exit(code) from None
 
 
 def _load(name: str) -> Any:
@@ -167,7 +169,7 @@ def main(args: Sequence[str] | None = None) -> None:
     command = typer.main.get_command(app)
     session = _Session()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), raise_on_signals():
             _show_warnings()
             command.main(args=None if args is None else list(args), prog_name="protgraph", obj=session)
     except (ProtgraphError, OSError) as e:

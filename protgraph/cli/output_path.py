@@ -12,7 +12,7 @@ import typer
 
 from protgraph.errors import OptionError, OutputFileError
 
-__all__ = ["FAILURES_SUFFIX", "Overwrite", "check_output", "check_output_folder", "set_aside_if_failed"]
+__all__ = ["FAILURES_SUFFIX", "Overwrite", "check_output", "check_output_folder", "set_aside", "set_aside_if_failed"]
 
 #: Option of every command that writes a file.
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output files.")]
@@ -123,10 +123,15 @@ def set_aside_if_failed(*paths: Path) -> Iterator[None]:
             raise
         for path, stat in before.items():
             if path.is_file() and os.path.samestat(path.stat(), stat):
-                old = path.with_name(f"{path.name}.old")
-                os.replace(path, old)
-                typer.echo(f"earlier result renamed: {path} → {old}", err=True)
+                set_aside(path)
         raise
+
+
+def set_aside(path: Path) -> None:
+    """Rename a file to ``NAME.old``, and print that."""
+    old = path.with_name(f"{path.name}.old")
+    os.replace(path, old)
+    typer.echo(f"earlier result renamed: {path} → {old}", err=True)
 
 
 def _check_differs(path: Path, inputs: Iterable[str], what: str) -> None:

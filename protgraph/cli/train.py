@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
@@ -104,7 +105,8 @@ def train_command(
     files with the same sequence are in the same split.
 
     Logs and the training state are in the folder OUT without its suffix, with '.run'. The state is written after every
-    epoch and every ten minutes, and removed at the end. After a crash or kill, add --resume to the same command.
+    epoch and every ten minutes, and removed at the end. After a crash or kill, add --resume to the same command. Ctrl-C
+    and SIGTERM write the best epoch so far to OUT; --resume replaces it at the end.
     Loggers need no network. WANDB_MODE=online, MLFLOW_TRACKING_URI or TRACKIO_SPACE_ID in the environment select a
     service.
 
@@ -137,17 +139,17 @@ def train_command(
         max_time=max_time,
         precision=precision,
     )
-    check = partial(check_output, inputs=[*data, labels], overwrite=overwrite, suffixes=[".safetensors"])
+    inputs = [*data, labels]
     if out is not None:
-        check(out)
+        _check_out(out, inputs, overwrite=overwrite, resume=resume)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read)
     tasks = list(dataset.tasks())
     if task is None and len(tasks) > 1:
         raise OptionError(f"Dataset {dataset.name!r} has several tasks. Select one with --task: {', '.join(tasks)}.")
     task = task or tasks[0]
-    out = out or check(Path(f"{model}-{task}.safetensors"))
+    out = out or _check_out(Path(f"{model}-{task}.safetensors"), inputs, overwrite=overwrite, resume=resume)
     run_dir = out.with_suffix(".run")
-    with set_aside_if_failed(out):
+    with set_aside_if_failed(out), _keep_best_epoch(out, run_dir):
         result = fit(
             model,
             dataset,
@@ -170,6 +172,50 @@ def train_command(
         path = result.save(out)
         typer.echo(f"checkpoint: {path}")
         report_failures(result.failures, path, any_succeeded=True)
+
+
+def _check_out(out: Path, inputs: list[str | Path | None], *, overwrite: bool, resume: bool) -> Path:
+    """Check the path of the checkpoint; a resumed run may replace that of the interrupted run."""
+    from protgraph.train.checkpoint import is_interrupted
+
+    overwrite = overwrite or (resume and is_interrupted(out))
+    return check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".safetensors"])
+
+
+@contextmanager
+def _keep_best_epoch(out: Path, run_dir: Path) -> Iterator[None]:
+    """Write the best epoch of a run that is interrupted, print one line, and exit with 130 (Ctrl-C) or 143 (SIGTERM).
+
+    An earlier result of another run is renamed first.
+    """
+    from protgraph.featurize import write_failures
+    from protgraph.train import TrainingInterrupted
+    from protgraph.train.checkpoint import is_interrupted
+    from protgraph.train.run_folder import RunFolder
+    from protgraph.train.session import is_first_process
+
+    try:
+        yield
+    except TrainingInterrupted as e:
+        if is_first_process():
+            line, result = f"interrupted by {e.signal.name}", e.result
+            if result is None:
+                line += " before the first validated epoch: no checkpoint."
+            else:
+                if out.is_file() and not is_interrupted(out):
+                    set_aside(out)
+                result.save(out)
+                write_failures(out.with_name(out.name + FAILURES_SUFFIX), result.failures)
+                monitor = result.task.monitor
+                value = result.metrics["val"][monitor]
+                line += (
+                    f": epoch {result.best_epoch} of {result.epochs}, the best so far (val {monitor} {value:.4f}), is"
+                )
+                line += f" in {out}. The test split was not evaluated."
+            if RunFolder(run_dir).state.is_file():
+                line += " To continue, add --resume to the same command."
+            typer.echo(line, err=True)
+        raise typer.Exit(128 + e.signal) from None
 
 
 def _loggers(kinds: list[str], folder: Path, run: str, *, resume: bool) -> list[Logger]:

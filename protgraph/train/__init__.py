@@ -6,6 +6,7 @@ from protgraph.train.embed import Embeddings, embed
 from protgraph.train.evaluate import evaluate
 from protgraph.train.fit import fit
 from protgraph.train.generate import GeneratedSequence, generate
+from protgraph.train.interruption import TrainingInterrupted
 from protgraph.train.predict import predict
 from protgraph.train.prediction_table import Predictions
 from protgraph.train.prepare import Prepared, prepare
@@ -19,6 +20,7 @@ __all__ = [
     "FitResult",
     "Predictions",
     "Prepared",
+    "TrainingInterrupted",
     "GeneratedSequence",
     "load_dataset",
     "embed",

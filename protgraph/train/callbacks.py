@@ -1,4 +1,4 @@
-"""Lightning callbacks of a run: best epoch, training state, early stopping, one call per epoch.
+"""Lightning callbacks of a run: best epoch, training state, early stopping, signals, one call per epoch.
 
 The classes are subclasses of Lightning's, so that users may add a callback with the same settings: Lightning accepts
 only one callback of a class, monitor and mode.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -20,12 +22,14 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
+from protgraph.train.interruption import signal_of
 
 __all__ = [
     "EpochCallback",
     "FitEarlyStopping",
     "MidEpochCheckpoint",
     "RunCheckpoint",
+    "SignalCallback",
     "best_checkpoint",
     "callback_by_name",
     "early_stopping",
@@ -88,6 +92,30 @@ class MidEpochCheckpoint(RunCheckpoint):
             super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
 
 
+class SignalCallback(Callback):
+    """Keep the handler of SIGTERM that was set before training, and end the other processes of an interrupted run.
+
+    Lightning 2.6 calls its own handler first, which waits for the other processes in a collective operation and never
+    returns if they are elsewhere; and its observer kills the first process within 5 s after another one has ended.
+    """
+
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        self._handler = signal.getsignal(signal.SIGTERM)
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and self._handler not in (None, signal.SIG_DFL):  # Lightning has registered its own by now
+            signal.signal(signal.SIGTERM, self._handler)
+
+    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
+        processes: list[Any] = getattr(trainer.strategy.launcher, "procs", [])
+        if signal_of(exception) is not None and processes:
+            for process in processes:
+                process.kill()
+                process.wait()
+            processes.clear()  # the observer has the same list
+
+
 def best_checkpoint(task: Task, folder: Path) -> ModelCheckpoint:
     """Keep the weights of the epoch with the best monitored metric on validation; of equal epochs, the first."""
     return RunCheckpoint(
@@ -96,6 +124,7 @@ def best_checkpoint(task: Task, folder: Path) -> ModelCheckpoint:
         monitor=task.monitor,
         mode=task.mode,
         save_weights_only=True,
+        save_on_train_epoch_end=False,  # before `on_epoch` and the state, so that an interruption finds it
         enable_version_counter=False,
     )
 

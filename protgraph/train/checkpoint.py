@@ -30,7 +30,7 @@ from protgraph.train.checkpoint_header import FORMAT, FORMAT_VERSION, Checkpoint
 from protgraph.train.component_source import check_field, components_of, resolve_components
 from protgraph.train.training_set import TrainingSetSummary
 
-__all__ = ["Checkpoint", "as_checkpoint", "load_checkpoint", "save_checkpoint"]
+__all__ = ["Checkpoint", "as_checkpoint", "is_interrupted", "load_checkpoint", "save_checkpoint"]
 
 KEY = "protgraph"  # key in the metadata of the safetensors file
 _TRAINING_SET = "training_set/"  # of the names of tensors that are not weights
@@ -158,6 +158,15 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         components=[c.model_copy(update={"name": names.get((c.kind, c.name), c.name)}) for c in header.components],
         training_set=TrainingSetSummary.from_tensors(known),
     )
+
+
+def is_interrupted(path: str | Path) -> bool:
+    """Return True for the checkpoint of a run that a signal stopped; False for other files."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return "interrupted" in json.loads(file.metadata()[KEY])["trained"]
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return False
 
 
 def as_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:

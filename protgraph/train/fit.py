@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from signal import Signals
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -26,14 +28,16 @@ from protgraph.train.coordinate_noise import check_noise_allowed
 from protgraph.train.devices import check_strategy
 from protgraph.train.evaluate import predict_split
 from protgraph.train.head_init import count_labels, initialize_head, positive_weight, training_loss
+from protgraph.train.interruption import interruption_with
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
 from protgraph.train.result import FitResult
-from protgraph.train.session import keyboard_interrupt, quiet_lightning, reproducible
+from protgraph.train.session import is_first_process, quiet_lightning, reproducible
 from protgraph.train.standardization import standardize_inputs
 from protgraph.train.training_set import summarize_training_set
 
 if TYPE_CHECKING:
+    import torch
     from lightning.pytorch.callbacks import Callback
     from lightning.pytorch.loggers import Logger
     from lightning.pytorch.strategies import Strategy
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 
+@interruption_with(lambda number: None)
 def fit(
     model: str | ModelSpec | Mapping[str, Any],
     dataset: str | Path | Dataset,
@@ -118,8 +123,9 @@ def fit(
         An option, the dataset, or the state to resume from does not fit, or the state is damaged.
     ProtgraphError
         Training ended before the first validation, or no epoch has a finite loss and metric.
-    KeyboardInterrupt
-        On Ctrl-C.
+    TrainingInterrupted
+        On Ctrl-C or SIGTERM, a KeyboardInterrupt. Its attribute ``result`` is the best epoch so far, not tested, or
+        None. With ``run_dir`` the run can be resumed.
 
     Examples
     --------
@@ -156,12 +162,70 @@ def fit(
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
     _check_prepared(prepared, network, dataset, task)
 
-    module, best, metrics, confusion = _run(network, dataset, task, config, prepared, options, run_dir, resume=resume)
-    training_set = summarize_training_set(network, task, prepared.splits)
+    return _run(network, dataset, task, config, prepared, options, run_dir, resume=resume, start=start)
+
+
+def _run(
+    network: ProteinModel,
+    dataset: Dataset,
+    task: Task,
+    config: FitConfig,
+    prepared: Prepared,
+    options: TrainerOptions,
+    run_dir: str | Path | None,
+    *,
+    resume: bool,
+    start: float,
+) -> FitResult:
+    """Train with fixed random streams, and evaluate the best epoch; ``start`` is the time of the call."""
+    from protgraph.train.data_module import FitData
+    from protgraph.train.module import FitModule
+    from protgraph.train.run_folder import RunFolder
+    from protgraph.train.trainer import load_best, load_best_so_far, train
+
+    device, splits, module = config.torch_device(), prepared.splits, None
+    messages = nullcontext() if options.progress else quiet_lightning()
+    result = partial(_result, dataset=dataset, prepared=prepared, device=device, start=start)
+
+    def best_so_far(number: Signals) -> FitResult | None:
+        has_best = module is not None and is_first_process()
+        best = load_best_so_far(module, folder.best) if has_best else None
+        return None if best is None else result(module, best, {}, interrupted=number.name)
+
+    with RunFolder(run_dir) as folder, interruption_with(best_so_far):
+        identity = _identity(network, dataset, task, config, prepared)
+        state = folder.start(identity, resume=resume)
+        logged = identity | {"model": network.spec.name}
+        with messages, reproducible(config, device):
+            if config.standardize:
+                standardize_inputs(network, task, splits["train"])
+            counts = count_labels(task, splits["train"], seed=config.seed)
+            weight = positive_weight(task, config, counts)
+            initialize_head(network.head, task, counts, weight)
+            module = FitModule(network, task, config, loss=training_loss(task, weight))
+            data = FitData(splits["train"], splits["val"], task, config, workers=options.workers)
+            best = load_best(module, train(module, data, folder, device, options, logged, state=state))
+        return result(module, best, {s: graphs for s, graphs in splits.items() if s not in ("train", "val")})
+
+
+def _result(
+    module: FitModule,
+    best: Mapping[str, Any],
+    tested: Mapping[str, Any],
+    *,
+    dataset: Dataset,
+    prepared: Prepared,
+    device: torch.device,
+    start: float,
+    interrupted: str = "",
+) -> FitResult:
+    """Evaluate the splits ``tested`` with the weights of the best epoch, and collect the result of a run."""
+    metrics, confusion = _evaluate(module.model.to(device), tested, module.task, best)
+    training_set = None if interrupted else summarize_training_set(module.model, module.task, prepared.splits)
     return FitResult(
-        model=network.cpu().eval(),
-        task=task,
-        config=config,
+        model=module.model.cpu().eval(),
+        task=module.task,
+        config=module.config,
         dataset=dataset.name,
         dataset_version=dataset.version,
         metrics=metrics,
@@ -177,56 +241,21 @@ def fit(
         seconds=time.perf_counter() - start,
         training_set=training_set,
         notes=prepared.notes,
+        interrupted=interrupted,
     )
 
 
-def _run(
-    network: ProteinModel,
-    dataset: Dataset,
-    task: Task,
-    config: FitConfig,
-    prepared: Prepared,
-    options: TrainerOptions,
-    run_dir: str | Path | None,
-    *,
-    resume: bool,
-) -> tuple[FitModule, dict[str, Any], dict[str, dict[str, float]], dict[str, Tensor]]:
-    """Train with fixed random streams; return the module after the last epoch, the best epoch, and its evaluation."""
-    from protgraph.train.data_module import FitData
-    from protgraph.train.module import FitModule
-    from protgraph.train.run_folder import RunFolder
-    from protgraph.train.trainer import load_best, train
-
-    device, splits = config.torch_device(), prepared.splits
-    messages = nullcontext() if options.progress else quiet_lightning()
-    with RunFolder(run_dir) as folder:
-        identity = _identity(network, dataset, task, config, prepared)
-        state = folder.start(identity, resume=resume)
-        logged = identity | {"model": network.spec.name}
-        with messages, reproducible(config, device), keyboard_interrupt():
-            if config.standardize:
-                standardize_inputs(network, task, splits["train"])
-            counts = count_labels(task, splits["train"], seed=config.seed)
-            weight = positive_weight(task, config, counts)
-            initialize_head(network.head, task, counts, weight)
-            module = FitModule(network, task, config, loss=training_loss(task, weight))
-            data = FitData(splits["train"], splits["val"], task, config, workers=options.workers)
-            best = load_best(module, train(module, data, folder, device, options, logged, state=state))
-        return module, best, *_evaluate(network.to(device), prepared, task, best)
-
-
 def _evaluate(
-    network: ProteinModel, prepared: Prepared, task: Task, best: Mapping[str, Any]
+    network: ProteinModel, splits: Mapping[str, Any], task: Task, best: Mapping[str, Any]
 ) -> tuple[dict[str, dict[str, float]], dict[str, Tensor]]:
-    """Return the metrics of validation and of each test split, and confusion matrices of the test splits."""
+    """Return the metrics of validation and of each given split, and the confusion matrices of the splits."""
     metrics = {"val": {metric.name: best["row"][metric.name] for metric in task.metrics}}
     confusion = {}
-    for split in prepared.splits:
-        if split not in ("train", "val"):
-            predictions = predict_split(network, prepared.splits[split], task).with_threshold(best["threshold"])
-            metrics[split] = compute_metrics(task.metrics, predictions, task=task.name)
-            if task.target.kind == "classification":
-                confusion[split] = confusion_matrix(predictions)
+    for split, graphs in splits.items():
+        predictions = predict_split(network, graphs, task).with_threshold(best["threshold"])
+        metrics[split] = compute_metrics(task.metrics, predictions, task=task.name)
+        if task.target.kind == "classification":
+            confusion[split] = confusion_matrix(predictions)
     return metrics, confusion
 
 

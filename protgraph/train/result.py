@@ -58,6 +58,8 @@ class FitResult:
         Descriptors of training proteins, to recognize inputs that are unlike them.
     notes : tuple of str
         Messages for the user, e.g. that features of a graph store are recomputed.
+    interrupted : str
+        Name of the signal that stopped the run, ``"SIGINT"`` or ``"SIGTERM"``; the best epoch so far was not tested.
     """
 
     model: ProteinModel
@@ -78,6 +80,7 @@ class FitResult:
     seconds: float
     training_set: TrainingSetSummary | None = None
     notes: tuple[str, ...] = ()
+    interrupted: str = ""
 
     @property
     def test(self) -> Mapping[str, float]:
@@ -113,6 +116,7 @@ class FitResult:
                 "epochs": self.epochs,
                 "standardized": standardized_inputs(self.model),
                 "sizes": {split: list(size) for split, size in self.sizes.items()},
+                **({"interrupted": self.interrupted} if self.interrupted else {}),
             },
         )
 

@@ -56,6 +56,11 @@ class RunFolder:
         """File of the training state."""
         return self.checkpoints / f"{STATE}.ckpt"
 
+    @property
+    def best(self) -> Path:
+        """File of the best epoch."""
+        return self.checkpoints / f"{BEST}.ckpt"
+
     def start(self, identity: Mapping[str, Any], *, resume: bool) -> Path | None:
         """Lock the folder and record the identity of a run; return the state to resume from, if there is one.
 
@@ -114,7 +119,7 @@ class RunFolder:
 
     def _remove_files(self) -> None:
         parts = self.checkpoints.glob(".*.part")  # of a process that was killed while it wrote
-        for path in (self.state, self.checkpoints / f"{BEST}.ckpt", self.checkpoints / RECORD, *parts):
+        for path in (self.state, self.best, self.checkpoints / RECORD, *parts):
             path.unlink(missing_ok=True)
 
     def _check_state(self, identity: Mapping[str, Any]) -> None:
@@ -133,9 +138,8 @@ class RunFolder:
                 "arguments and versions, or start again without resume."
             )
         check_state_file(self.state)
-        best = self.checkpoints / f"{BEST}.ckpt"
-        if best.exists():
-            check_state_file(best)
+        if self.best.exists():
+            check_state_file(self.best)
 
 
 def _changes(key: str, before: Any, now: Any) -> list[str]:

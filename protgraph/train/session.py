@@ -1,10 +1,9 @@
-"""Context managers of a run: random seed, deterministic operations, console messages and interruption."""
+"""Context managers of a run: random seed, deterministic operations and console messages."""
 
 from __future__ import annotations
 
 import logging
 import os
-import signal
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ import torch
 
 from protgraph.train.config import FitConfig
 
-__all__ = ["is_first_process", "keyboard_interrupt", "quiet_lightning", "reproducible"]
+__all__ = ["is_first_process", "quiet_lightning", "reproducible"]
 
 
 def is_first_process() -> bool:
@@ -62,19 +61,3 @@ def quiet_lightning() -> Iterator[None]:
             yield
     finally:
         log.setLevel(before)
-
-
-@contextmanager
-def keyboard_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt on Ctrl-C, and keep the signal handler.
-
-    Lightning 2.6 raises SystemExit instead, which ends the kernel of a notebook, and ignores later interruptions.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    except SystemExit as e:
-        if not isinstance(e.__context__, KeyboardInterrupt):
-            raise
-        signal.signal(signal.SIGINT, before)
-        raise KeyboardInterrupt from e

@@ -17,7 +17,7 @@ from lightning.pytorch.strategies import Strategy
 
 from protgraph.errors import OptionError, ProtgraphError
 from protgraph.task.task import Task
-from protgraph.train.callbacks import EpochCallback, best_checkpoint, early_stopping, state_checkpoints
+from protgraph.train.callbacks import EpochCallback, SignalCallback, best_checkpoint, early_stopping, state_checkpoints
 from protgraph.train.config import FitConfig
 from protgraph.train.data_module import FitData
 from protgraph.train.devices import trainer_devices
@@ -25,7 +25,7 @@ from protgraph.train.module import FitModule
 from protgraph.train.run_folder import RunFolder
 from protgraph.train.state_file import StateFileIO
 
-__all__ = ["TrainerOptions", "load_best", "train"]
+__all__ = ["TrainerOptions", "load_best", "load_best_so_far", "train"]
 
 _LONGEST = 1e9  # seconds; timedelta overflows above 8.6e13
 
@@ -127,7 +127,7 @@ def train(
 
 def _callbacks(task: Task, config: FitConfig, options: TrainerOptions) -> list[Callback]:
     """Return all callbacks but those that write checkpoints."""
-    callbacks = [*early_stopping(task, config), *options.callbacks]
+    callbacks = [SignalCallback(), *early_stopping(task, config), *options.callbacks]
     if options.on_epoch is not None:
         callbacks.append(EpochCallback(options.on_epoch))
     if options.progress and not any(isinstance(one, ProgressBar) for one in callbacks):
@@ -163,7 +163,27 @@ def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
             f"{last[task.monitor]} on validation. If the loss is not finite, use a smaller lr. If the metric is "
             "undefined, 'val' needs labels of both kinds."
         )
-    module.model.load_state_dict({key.removeprefix("model."): value for key, value in checkpoint["state_dict"].items()})
+    _load_weights(module, checkpoint)
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.barrier()  # the first process removes the file later
     return {"row": row, "threshold": threshold}
+
+
+def load_best_so_far(module: FitModule, path: Path) -> dict[str, Any] | None:
+    """Load the best epoch of an interrupted run as :func:`load_best`; return None if there is none that is usable.
+
+    Unlike that function it waits for no other process.
+    """
+    if not path.is_file():
+        return None
+    checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+    row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
+    if not torch.isfinite(torch.tensor([row[module.task.monitor], row["val_loss"]])).all():
+        return None
+    _load_weights(module, checkpoint)
+    module.history = max(module.history, checkpoint["protgraph"]["history"], key=len)  # the state may be older
+    return {"row": row, "threshold": threshold}
+
+
+def _load_weights(module: FitModule, checkpoint: Mapping[str, Any]) -> None:
+    module.model.load_state_dict({key.removeprefix("model."): value for key, value in checkpoint["state_dict"].items()})

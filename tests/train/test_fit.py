@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import signal
 import sys
 from dataclasses import replace
 
@@ -203,17 +202,6 @@ def test_training_that_diverges_is_an_error(small, quick, task):
     config = replace(quick, lr=1e38, gradient_clip=None, epochs=4, schedule="constant")
     with pytest.raises(ProtgraphError, match="'diverging'"):
         fit(diverging, small, task, config=config)
-
-
-def test_an_interruption_raises_keyboard_interrupt_and_keeps_the_signal_handler(small, tiny, quick):
-    before = signal.getsignal(signal.SIGINT)
-
-    def stop(row):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fit(tiny, small, "helix", config=quick, on_epoch=stop)
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:77"])

@@ -154,8 +154,8 @@ def test_a_damaged_state_is_an_error(damage, small, tiny, quick, tmp_path):
 
 
 def test_an_interrupted_write_keeps_the_earlier_state(tmp_path, monkeypatch):
-    def half(checkpoint, path):
-        path.write_bytes(b"half")
+    def half(checkpoint, file):
+        file.write(b"half")
         raise KeyboardInterrupt
 
     path = tmp_path / "state.ckpt"
