@@ -31,23 +31,21 @@ def exit_code(e: KeyboardInterrupt) -> int:
 def raise_on_signals() -> Iterator[None]:
     """Raise :class:`Terminated` on SIGTERM and KeyboardInterrupt on Ctrl-C in the block; end on a second signal.
 
-    Handlers that another program has set, e.g. ``nohup``, are kept. Processes that Lightning starts for further devices
-    ignore both signals: the first process ends them.
+    A signal is left alone if it is ignored, as by ``nohup`` and in background jobs of scripts, or has another handler.
+    Processes that Lightning starts for further devices ignore both signals: the first process ends them.
     """
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    is_default = before == {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-    if threading.current_thread() is not threading.main_thread() or not is_default:
-        yield
-        return
+    default = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    is_main = threading.current_thread() is threading.main_thread()
+    replaced = [number for number in default if is_main and signal.getsignal(number) == default[number]]
     is_worker = os.environ.get("LOCAL_RANK", "0") != "0" and "TORCHELASTIC_RUN_ID" not in os.environ
     handler = signal.SIG_IGN if is_worker else _Handler()
     try:
-        for number in before:
+        for number in replaced:
             signal.signal(number, handler)
         yield
     finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
+        for number in replaced:
+            signal.signal(number, default[number])
 
 
 class _Handler:

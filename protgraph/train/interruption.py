@@ -65,7 +65,7 @@ def interruption_with(result: Callable[[signal.Signals], FitResult | None]) -> I
 
 
 def signal_of(e: BaseException | None) -> signal.Signals | None:
-    """Return the signal that an exception stands for, None for another exception."""
+    """Return the signal that caused an exception, None for another exception."""
     from lightning.pytorch.utilities.exceptions import SIGTERMException
 
     if isinstance(e, SIGTERMException):

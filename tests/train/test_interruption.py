@@ -10,7 +10,7 @@ import threading
 import pytest
 import torch
 
-from protgraph.train import TrainingInterrupted, fit, load_checkpoint
+from protgraph.train import TrainingInterrupted, evaluate, fit, load_checkpoint, prepare
 
 
 def handlers():
@@ -46,17 +46,19 @@ def test_the_best_epoch_so_far_is_the_result(small, tiny, quick, trained, tmp_pa
     with pytest.raises(TrainingInterrupted) as caught:
         fit(tiny, small, "helix", config=quick, run_dir=tmp_path / "run", on_epoch=at(2, action))
     assert caught.value.signal is number and handlers() == before
-    result = caught.value.result
-    assert result.interrupted == number.name and result.best_epoch == trained.best_epoch == 1
-    assert result.history[:2] == trained.history[:2] and result.metrics == {"val": trained.metrics["val"]}
-    expected, weights = trained.model.state_dict(), result.model.state_dict()
-    assert all(torch.equal(expected[name], weights[name]) for name in expected)
+    result, monitor = caught.value.result, trained.task.monitor
+    best = max(trained.history[:2], key=lambda row: row[monitor])
+    assert result.interrupted == number.name and result.best_epoch == best["epoch"]
+    assert result.history[:2] == trained.history[:2] and list(result.metrics) == ["val"]
+    val = prepare(small, result.task, result.model.plan).splits["val"]
+    assert evaluate(result.model, val, result.task, threshold=result.threshold)[monitor] == best[monitor]
     path = result.save(tmp_path / "m.safetensors")
     assert load_checkpoint(path).trained["interrupted"] == number.name
     assert "interrupted" not in trained.checkpoint().trained
     resumed = fit(tiny, small, "helix", config=quick, run_dir=tmp_path / "run", resume=True)
     assert resumed.history == trained.history and resumed.metrics == trained.metrics and not resumed.interrupted
-    assert all(torch.equal(expected[name], value) for name, value in resumed.model.state_dict().items())
+    expected, weights = trained.model.state_dict(), resumed.model.state_dict()
+    assert all(torch.equal(expected[name], weights[name]) for name in expected)
 
 
 def test_without_a_run_folder_the_result_is_kept_too(small, tiny, quick, trained):
