@@ -1,13 +1,22 @@
-"""``protgraph doctor``: versions, optional dependencies, and components that cannot be loaded."""
+"""``protgraph doctor``: versions, optional dependencies, and every installed component, loaded in child processes."""
 
 from __future__ import annotations
 
+import os
 import platform
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import metadata, util
+from typing import Annotated
 
 import typer
 
-from protgraph.registry import PluginProblem, registries, unreadable_distributions
+from protgraph.cli.child_process import ChildResult, run_child
+from protgraph.cli.doctor_load import PRELOAD
+from protgraph.registry import PluginProblem, distributions_with_components, registries
+from protgraph.registry.metadata_check import malformed_metadata, metadata_problems
+from protgraph.wording import count_noun
 
 __all__ = ["doctor_command"]
 
@@ -17,37 +26,58 @@ EXTRAS = {
     "torch-scatter": ("torch_scatter", "scatter"),
     "plotly": ("plotly", "view"),
     "pandas": ("pandas", "pandas"),
-    "openpyxl": ("openpyxl", "xlsx"),
     "transformers": ("transformers", "esm"),
     "cuequivariance-torch": ("cuequivariance_torch", "cuequivariance"),
 }
+_AT_ONCE = 4  # child processes
+_SHOWN = 200  # characters of what a plugin prints
 
 
-def doctor_command() -> None:
+def doctor_command(
+    timeout: Annotated[
+        float, typer.Option(min=1.0, help="Seconds for loading all components of one distribution.")
+    ] = 30.0,
+) -> None:
     """Check the installation: print versions, load every component, and report problems.
 
-    The exit code is 1 if there are problems, 0 otherwise.
+    The components of each distribution are loaded in a process of their own. Reported are components that cannot be
+    loaded, hang, crash or print, that are not of the kind of their entry-point group, that start threads, or that
+    change the global state of Python or torch; names of several distributions; and invalid metadata. The exit code is 1
+    if there are problems, 0 otherwise.
 
     \b
-    Example:
+    Examples:
       protgraph doctor
+      protgraph doctor --timeout 120
     """
     typer.secho("versions", bold=True)
     for label, value in (("python", platform.python_version()), *((d, _version(d)) for d in DISTRIBUTIONS)):
         typer.echo(f"  {label:<16} {value}")
-    typer.echo(f"  {'cuda':<16} {_cuda()}")
-    problems = [*_check_extras(), *unreadable_distributions()]
+    problems = malformed_metadata()
+    if problems:
+        _report([*problems, *metadata_problems()])
     typer.secho("cache", bold=True)
     typer.echo(f"  {_cache()}")
-    typer.secho("components", bold=True)
-    for plural, registry in registries.items():
-        broken = registry.problems(load=True)
-        typer.echo(f"  {plural:<16} {len(registry) - len(broken)} of {len(registry)} loaded")
-        problems += broken
+    with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as pool:
+        modules = [module for module, _ in EXTRAS.values() if util.find_spec(module) is not None]
+        environment = pool.submit(run_child, "protgraph.cli.doctor_load:load_environment", *modules, timeout=timeout)
+        run = partial(run_child, timeout=timeout, preload=PRELOAD)
+        sources = {name: version for name, version in distributions_with_components().items() if _count(name)}
+        loads = {name: pool.submit(run, "protgraph.cli.doctor_load:load_distribution", name) for name in sources}
+        problems += _print_environment(environment.result())
+        typer.secho("components", bold=True)
+        for name, version in sources.items():
+            problems += _print_distribution(f"{name} {version}", _count(name), loads[name].result())
+    problems += [problem for registry in registries.values() for problem in registry.problems()]
+    _report([*problems, *metadata_problems()])
+
+
+def _report(problems: Sequence[PluginProblem]) -> None:
+    """Print the problems and exit with code 1, or print that there are none."""
     if not problems:
         typer.secho("no problems", fg="green")
         return
-    typer.secho(f"{len(problems)} problem{'s' * (len(problems) > 1)}", fg="red", bold=True)
+    typer.secho(count_noun(len(problems), "problem"), fg="red", bold=True)
     for problem in problems:
         typer.echo(f"  {problem.kind} {problem.name} ({problem.source})")
         typer.echo("    " + problem.message.replace("\n", "\n    "))
@@ -61,12 +91,8 @@ def _version(distribution: str) -> str:
         return "not installed"
 
 
-def _cuda() -> str:
-    import torch
-
-    if not torch.cuda.is_available():
-        return "no device"
-    return f"{torch.version.cuda}, {torch.cuda.device_count()} × {torch.cuda.get_device_name(0)}"
+def _count(distribution: str) -> int:
+    return sum(len(registry.providers_of(distribution)) for registry in registries.values())
 
 
 def _cache() -> str:
@@ -81,20 +107,65 @@ def _cache() -> str:
     )
 
 
-def _check_extras() -> list[PluginProblem]:
-    """Print the optional dependencies; one that does not import is a problem, e.g. if built for another torch."""
+def _print_environment(result: ChildResult) -> list[PluginProblem]:
+    """Print the device and the optional dependencies; one that does not import is a problem, e.g. a wrong build."""
+    device = next((event["text"] for event in result.of("device")), "torch cannot be imported")
+    typer.secho("device", bold=True)
+    typer.echo(f"  {'cuda':<16} {device}")
     typer.secho("optional dependencies", bold=True)
+    failed = {event["name"]: event["message"] for event in result.of("failed")}
+    if result.ending:
+        last = [event["name"] for event in result.of("load")][-1:] or ["torch"]
+        failed[last[0]] = f"importing {last[0]} {result.ending}. {_last_line(result)}"
     problems = []
+    if "torch" in failed:
+        problems.append(PluginProblem("library", "torch", f"torch {_version('torch')}", failed["torch"]))
     for distribution, (module, extra) in EXTRAS.items():
         state = _version(distribution)
         if util.find_spec(module) is None:
             state = f"not installed (pip install --no-build-isolation 'protgraph-pyg[{extra}]')"
-        else:
-            try:
-                __import__(module)
-            except (ImportError, OSError, RuntimeError) as e:
-                state = "broken"
-                message = f"{type(e).__name__}: {e}\nReinstall it against this torch: pip install --no-build-isolation"
-                problems.append(PluginProblem("extra", extra, distribution, message))
+        elif module in failed:
+            state = "broken"
+            message = f"{failed[module]}\nReinstall it against this torch: pip install --no-build-isolation"
+            problems.append(PluginProblem("extra", extra, distribution, message))
         typer.echo(f"  {distribution:<22} {state}")
     return problems
+
+
+def _print_distribution(source: str, count: int, result: ChildResult) -> list[PluginProblem]:
+    """Print how many components of a distribution can be loaded; return the problems of its process."""
+    started = result.of("load")
+    unfinished = count - len(started) + (1 if result.ending and started else 0)
+    good = count - unfinished - len({(e["kind"], e["name"]) for e in result.of("failed")})
+    typer.echo(f"  {source:<30} {f'{good} of {count} loaded':<20} {result.seconds:6.1f} s")
+    return list(_problems(source, result, unfinished))
+
+
+def _problems(source: str, result: ChildResult, unfinished: int) -> Iterator[PluginProblem]:
+    for event in result.of("failed"):
+        yield PluginProblem(event["kind"], event["name"], source, event["message"])
+    for event in result.of("printed"):
+        text = result.output[event["stream"]][event["start"] : event["end"]].decode("utf-8", "replace").strip()
+        stream = ("standard output", "standard error")[event["stream"]]
+        yield PluginProblem(event["kind"], event["name"], source, f"loading it prints to {stream}: {text[:_SHOWN]!r}")
+    changes: dict[tuple[str, str], list[str]] = {}
+    for event in result.of("changed"):
+        changes.setdefault((event["kind"], event["name"]), []).append(event["change"])
+    for (kind, name), texts in changes.items():
+        yield PluginProblem(kind, name, source, "\n".join(f"loading it changes {text}" for text in texts))
+    threads = [event["thread"] for event in result.of("thread")]
+    if threads:
+        message = f"loading its components starts threads that do not end: {', '.join(threads)}"
+        yield PluginProblem("distribution", source.rpartition(" ")[0], source, message)
+    if result.ending:
+        started = result.of("load")
+        kind, name = (started[-1]["kind"], started[-1]["name"]) if started else ("distribution", source)
+        rest = f" {count_noun(unfinished - 1, 'further component')} not checked." if started and unfinished > 1 else ""
+        text = f" {_last_line(result)}" if not started else ""
+        yield PluginProblem(kind, name, source, f"loading it {result.ending}.{rest}{text}")
+
+
+def _last_line(result: ChildResult) -> str:
+    """Return the last line that the process wrote to standard error, e.g. that of a traceback."""
+    lines = result.output[1].decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:_SHOWN] if lines else ""

@@ -7,7 +7,7 @@ import does not affect the others. Built-in components are registered through th
 from __future__ import annotations
 
 from protgraph.registry.component import ComponentSpec, as_component, as_components, component
-from protgraph.registry.discovery import BUILT_IN, unreadable_distributions
+from protgraph.registry.discovery import BUILT_IN, distributions_with_components
 from protgraph.registry.family import Family
 from protgraph.registry.options import Option, component_options
 from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry
@@ -28,11 +28,11 @@ __all__ = [
     "component",
     "component_options",
     "datasets",
+    "distributions_with_components",
     "featurizers",
     "heads",
     "layers",
     "models",
     "registries",
     "tasks",
-    "unreadable_distributions",
 ]

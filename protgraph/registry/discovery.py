@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import functools
 import sys
-from dataclasses import dataclass
 from importlib import metadata
 
 from protgraph.registry.component_names import normalized_distribution
-from protgraph.registry.provider import PluginProblem, Provider, one_line
+from protgraph.registry.provider import Provider
 
-__all__ = ["BUILT_IN", "installed_providers", "unreadable_distributions"]
+__all__ = ["BUILT_IN", "distributions_with_components", "installed_providers"]
 
 BUILT_IN = "protgraph-pyg"
 """Distribution of this package; its components keep their names if other distributions claim them."""
@@ -22,29 +21,23 @@ BUILT_IN = "protgraph-pyg"
 GROUP_PREFIX = "protgraph."
 
 
-@dataclass(frozen=True)
-class _Scan:
-    """Entry points of the groups ``protgraph.*`` as (name, distribution, version, value) by group, and problems."""
-
-    points: dict[str, list[tuple[str, str, str, str]]]
-    unreadable: list[PluginProblem]
-
-
 @functools.lru_cache(maxsize=8)
-def _scan(path: tuple[str, ...]) -> _Scan:
-    """Read the metadata of all distributions on ``sys.path``, which is the cache key."""
-    scan = _Scan({}, [])
+def _scan(path: tuple[str, ...]) -> dict[str, list[tuple[str, str, str, str]]]:
+    """Return (name, distribution, version, value) of the entry points of each group ``protgraph.*``.
+
+    Reads the metadata of all distributions on ``sys.path``, which is the cache key. A distribution whose entry points
+    cannot be parsed is left out; :func:`protgraph.registry.metadata_check.malformed_metadata` reports it.
+    """
+    found: dict[str, list[tuple[str, str, str, str]]] = {}
     for name, distribution in _distributions().items():
-        source = f"{name} {distribution.version}"
         try:
             points = list(distribution.entry_points)
-        except (AttributeError, TypeError, ValueError) as e:  # malformed: skip this distribution only
-            scan.unreadable.append(PluginProblem("distribution", name, source, f"entry_points.txt: {one_line(e)}"))
+        except (AttributeError, TypeError, ValueError):
             continue
         for point in points:
             if point.group.startswith(GROUP_PREFIX):
-                scan.points.setdefault(point.group, []).append((point.name, name, distribution.version, point.value))
-    return scan
+                found.setdefault(point.group, []).append((point.name, name, distribution.version, point.value))
+    return found
 
 
 def _distributions() -> dict[str, metadata.Distribution]:
@@ -75,7 +68,7 @@ def installed_providers(kind: str, group: str) -> dict[str, list[Provider]]:
     Distributions that offer the same object under a name count once.
     """
     providers: dict[str, list[Provider]] = {}
-    for name, distribution, version, value in _scan(tuple(sys.path)).points.get(group, ()):
+    for name, distribution, version, value in _scan(tuple(sys.path)).get(group, ()):
         ref = value.partition("[")[0].replace(" ", "")
         same = providers.setdefault(name, [])
         if all(provider.ref != ref for provider in same):
@@ -83,6 +76,6 @@ def installed_providers(kind: str, group: str) -> dict[str, list[Provider]]:
     return providers
 
 
-def unreadable_distributions() -> list[PluginProblem]:
-    """Return the distributions whose protgraph entry points cannot be parsed."""
-    return list(_scan(tuple(sys.path)).unreadable)
+def distributions_with_components() -> dict[str, str]:
+    """Return the versions of the distributions that provide components, by name; the built-in one first."""
+    return {name: version for points in _scan(tuple(sys.path)).values() for _, name, version, _ in points}

@@ -11,7 +11,7 @@ from types import CodeType
 
 from protgraph.errors import PluginLoadError
 
-__all__ = ["PluginProblem", "Provider", "RegistryEntry", "is_redefinition", "is_same", "one_line"]
+__all__ = ["PluginProblem", "Provider", "RegistryEntry", "is_redefinition", "is_same"]
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Provider:
             except (Exception, SystemExit) as e:
                 raise PluginLoadError(
                     f"{self.kind} {self.name!r} of {self.source} could not be loaded from {self.ref}: "
-                    f"{type(e).__name__}: {one_line(e)}\nOther components are not affected. `protgraph doctor` "
+                    f"{type(e).__name__}: {_first_line(e)}\nOther components are not affected. `protgraph doctor` "
                     "checks all of them."
                 ) from e
             self._obj = obj
@@ -182,7 +182,7 @@ def is_redefinition(old: Provider, new: Provider) -> bool:
     return executed_again and files[0] == files[1] and not files[0].startswith("<")
 
 
-def one_line(e: BaseException) -> str:
+def _first_line(e: BaseException) -> str:
     """Return the first line of the message of an exception."""
     return (str(e).strip() or "no message").splitlines()[0]
 

@@ -222,20 +222,38 @@ class Registry:
             try:
                 self._check_conflict(name)
                 if load:
-                    obj = self._load(name)
-                    for part in obj.variants.values() if isinstance(obj, Family) else [obj]:
-                        if callable(part):
-                            reject_var_keyword(part, f"{self.kind} {name!r}")
+                    self._load(name)
+                    self.check_provider(self._find(name))
             except ProtgraphError as e:
                 source = ", ".join(dict.fromkeys(provider.source for provider in self._providers(name)))
                 problems.append(PluginProblem(self.kind, name, source, str(e)))
         return problems
 
-    def provided_by(self, distribution: str) -> dict[str, str]:
-        """Return the names of a distribution's components as "distribution/name", with "module:attribute" of each."""
+    def providers_of(self, distribution: str) -> list[Provider]:
+        """Return the providers of the components that a distribution installs, also of names that are not valid."""
         own = normalized_distribution(distribution)
         all_ = (provider for providers in self._entry_points().values() for provider in providers)
-        return {p.qualified_name: p.ref for p in all_ if normalized_distribution(p.distribution) == own}
+        return [provider for provider in all_ if normalized_distribution(provider.distribution) == own]
+
+    def check_provider(self, provider: Provider) -> object:
+        """Import a component and check its type and signature; return it.
+
+        Raises
+        ------
+        PluginLoadError
+            If the import fails.
+        ComponentTypeError
+            If it is not a component of this kind.
+        OptionError
+            If its signature has ``**kwargs``.
+        """
+        obj = provider.load()
+        if self.type is not None:
+            self.type.check(obj, f"{self.kind} {provider.name!r} of {provider.description}")
+        for part in obj.variants.values() if isinstance(obj, Family) else [obj]:
+            if callable(part):
+                reject_var_keyword(part, f"{self.kind} {provider.name!r}")
+        return obj
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):

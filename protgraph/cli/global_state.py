@@ -1,0 +1,115 @@
+"""Global state of a Python process that importing a plugin must not change, and descriptions of changes."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import random
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["GLOBAL_STATE", "describe_changes", "new_threads", "read_state"]
+
+
+def _torch(name: str) -> Callable[[], Any]:
+    def read() -> Any:
+        import torch
+
+        return getattr(torch, name)()
+
+    return read
+
+
+def _torch_random() -> str:
+    import torch
+
+    return hashlib.sha256(torch.get_rng_state().numpy().tobytes()).hexdigest()
+
+
+def _numpy_random() -> str:
+    import numpy as np
+
+    kind, keys, *rest = np.random.get_state()  # noqa: NPY002 -- the state that plugins change
+    return hashlib.sha256(repr((kind, keys.tolist(), rest)).encode()).hexdigest()
+
+
+def _python_random() -> str:
+    return hashlib.sha256(repr(random.getstate()).encode()).hexdigest()
+
+
+def _signal_handlers() -> dict[str, str]:
+    return {s.name: str(signal.getsignal(s)) for s in signal.Signals}
+
+
+def _blanket_filters() -> list[str]:
+    """Return the warning filters that apply to all modules and messages of a general category."""
+    general = (Warning, UserWarning, RuntimeWarning, DeprecationWarning, FutureWarning)
+    return [
+        f"{action} {category.__name__}"
+        for action, message, category, module, line in warnings.filters
+        if message is None and module is None and not line and category in general
+    ]
+
+
+def _root_logger() -> str:
+    root = logging.getLogger()
+    return f"level {logging.getLevelName(root.level)}, disabled below {logging.root.manager.disable}"
+
+
+#: Description → function that reads the value. Values of random states are hashes.
+GLOBAL_STATE: Mapping[str, Callable[[], Any]] = {
+    "the default dtype of torch": _torch("get_default_dtype"),
+    "the default device of torch": _torch("get_default_device"),
+    "the gradient mode of torch": _torch("is_grad_enabled"),
+    "the number of threads of torch": _torch("get_num_threads"),
+    "the deterministic mode of torch": _torch("are_deterministic_algorithms_enabled"),
+    "the matmul precision of torch": _torch("get_float32_matmul_precision"),
+    "the random state of torch": _torch_random,
+    "the random state of numpy": _numpy_random,
+    "the random state of Python": _python_random,
+    "the working directory": os.getcwd,
+    "signal handlers": _signal_handlers,
+    "warning filters": _blanket_filters,
+    "the root logger": _root_logger,
+    "sys.path": lambda: list(sys.path),
+    "environment variables": lambda: dict(os.environ),
+    "the recursion limit": sys.getrecursionlimit,
+    "the hook for uncaught exceptions": lambda: str(sys.excepthook),
+    "the standard streams": lambda: [type(stream).__qualname__ for stream in (sys.stdout, sys.stderr)],
+}
+
+
+def read_state() -> dict[str, Any]:
+    """Return the current value of everything in :data:`GLOBAL_STATE`."""
+    return {name: read() for name, read in GLOBAL_STATE.items()}
+
+
+def describe_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return one text for each value that differs, e.g. "the gradient mode of torch: True → False"."""
+    return [f"{name}{_change(name, before[name], after[name])}" for name in before if before[name] != after[name]]
+
+
+def _change(name: str, before: Any, after: Any) -> str:
+    if "random state" in name:
+        return ""
+    if isinstance(before, dict):
+        names = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
+        return f": {', '.join(names)}"
+    if isinstance(before, list):
+        added, removed = ([x for x in a if x not in b] for a, b in ((after, before), (before, after)))
+        parts = [f"{word} {', '.join(map(str, items))}" for word, items in (("+", added), ("-", removed)) if items]
+        return f": {'; '.join(parts) or 'another order'}"
+    return f": {before} → {after}"
+
+
+def new_threads(before: set[threading.Thread], *, wait: float) -> list[str]:
+    """Return the names of threads that were started since and still run after ``wait`` seconds."""
+    started = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in started:
+        thread.join(wait)
+    return [f"{t.name}{' (daemon)' if t.daemon else ''}" for t in started if t.is_alive()]
