@@ -34,7 +34,7 @@ def _torch_random() -> str:
 def _numpy_random() -> str:
     import numpy as np
 
-    kind, keys, *rest = np.random.get_state()  # noqa: NPY002 -- the state that plugins change
+    kind, keys, *rest = np.random.get_state()
     return hashlib.sha256(repr((kind, keys.tolist(), rest)).encode()).hexdigest()
 
 

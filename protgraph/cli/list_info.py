@@ -64,9 +64,7 @@ def info_command(
 def _plural(kind: str) -> str:
     plural = kind if kind.endswith("s") else f"{kind}s"
     if plural not in registries:
-        raise UnknownNameError(
-            f"kind {kind!r} not found.{suggest(kind, registries)} Allowed: {', '.join(registries)}."
-        )
+        raise UnknownNameError(f"kind {kind!r} not found.{suggest(kind, registries)} Allowed: {', '.join(registries)}.")
     return plural
 
 

@@ -37,13 +37,15 @@ def metadata_problems() -> list[PluginProblem]:
     """Return unknown groups, names that components cannot have, and values that are not "module:attribute"."""
     groups = {registry.group: registry.kind for registry in registries.values()}
     problems = []
-    for name, source, lines in _entry_point_files():
+    for _, source, lines in _entry_point_files():
         group = ""
         for _, line in lines:
             if line.startswith("["):
                 group = line.strip("[] ")
                 if "protgraph" in group and group not in groups:
-                    message = f"there is no such group.{suggest(group, groups, cutoff=0.9)} Allowed: {', '.join(groups)}."
+                    message = (
+                        f"there is no such group.{suggest(group, groups, cutoff=0.9)} Allowed: {', '.join(groups)}."
+                    )
                     problems.append(PluginProblem("entry-point group", group, source, message))
             elif group in groups and "=" in line:
                 key, _, value = (part.strip() for part in line.partition("="))

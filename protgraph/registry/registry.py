@@ -15,6 +15,7 @@ from typing import TypeVar, overload
 from protgraph.errors import DuplicateNameError, OptionError, ProtgraphError, UnknownNameError, suggest
 from protgraph.registry.component_names import check_component_name, normalized_distribution, split_distribution
 from protgraph.registry.component_type import ComponentType
+from protgraph.registry.conflicts import check_claims, conflict_error, displaced, locations
 from protgraph.registry.discovery import BUILT_IN, installed_providers
 from protgraph.registry.family import Family
 from protgraph.registry.options import check_options, reject_var_keyword
@@ -122,10 +123,10 @@ class Registry:
         new = Provider.from_session(name, self.kind, obj, *place)
         installed, old = self._entry_points().get(name, []), self._session.get(name)
         if installed and not any(is_same(provider, new) for provider in installed):
-            raise DuplicateNameError(f"{_both(label, [*installed, new])} Choose another name.")
+            raise DuplicateNameError(f"{locations(label, [*installed, new])} Choose another name.")
         if old is not None and not (replace or is_same(old, new) or is_redefinition(old, new)):
             raise DuplicateNameError(
-                f"{_both(label, [old, new])} Choose another name, or replace the first one: "
+                f"{locations(label, [old, new])} Choose another name, or replace the first one: "
                 f"register({name!r}, …, replace=True)."
             )
         self._session[name] = new
@@ -192,14 +193,14 @@ class Registry:
 
         A component whose name belongs to another distribution, or to several, is listed as "distribution/name".
         """
-        claims = [p.qualified_name for name, all_ in self._entry_points().items() for p in _displaced(all_)]
+        claims = [p.qualified_name for name, all_ in self._entry_points().items() for p in displaced(all_)]
         return sorted({*self._entry_points(), *self._session, *claims})
 
     def entry(self, name: str) -> RegistryEntry:
         """Return the metadata of a name without importing it; of the first provider if there are several."""
         provider = self._find(self._split(name)[0])
-        displaced = provider in _displaced(self._entry_points().get(provider.name, []))
-        own = provider.qualified_name if displaced and split_distribution(name)[0] else provider.name
+        is_displaced = provider in displaced(self._entry_points().get(provider.name, []))
+        own = provider.qualified_name if is_displaced and split_distribution(name)[0] else provider.name
         distribution, loaded = provider.distribution, provider.is_loaded
         return RegistryEntry(own, self.kind, provider.source, provider.ref, loaded, distribution)
 
@@ -220,7 +221,8 @@ class Registry:
         problems = []
         for name in self.names():
             try:
-                self._check_conflict(name)
+                bare = self._entry_points().get(split_distribution(name)[1], [])
+                check_claims(self.kind, name, self._providers(name), bare)
                 if load:
                     self._load(name)
                     self.check_provider(self._find(name))
@@ -310,29 +312,11 @@ class Registry:
     def _load(self, name: str) -> object:
         first, *others = self._providers(name) or [self._find(name)]
         if not all(is_same(first, other) for other in others):
-            raise self._conflict(name, [first, *others])
+            raise conflict_error(self.kind, name, [first, *others])
         obj = first.load()
         if self.type is not None:
             self.type.check(obj, f"{self.kind} {name!r} of {first.description}")
         return obj
-
-    def _check_conflict(self, name: str) -> None:
-        """Raise if a name is ambiguous, or if its bare name belongs to the built-in distribution; import nothing."""
-        providers = self._providers(name)
-        if _differ(providers):
-            raise self._conflict(name, providers)
-        bare = split_distribution(name)[1]
-        owner, *claims = self._entry_points().get(bare, [None])
-        if bare != name and owner is not None and owner.distribution == BUILT_IN and providers[0] in claims:
-            raise DuplicateNameError(
-                f"{self.kind} {bare!r} is the name of a component of {BUILT_IN}. {providers[0].description} is "
-                f"available as {name!r}."
-            )
-
-    def _conflict(self, name: str, providers: list[Provider]) -> DuplicateNameError:
-        qualified = " or ".join(repr(provider.qualified_name) for provider in providers if provider.distribution)
-        session = f", or {self.kind}s.unregister({name!r})" if not providers[-1].distribution else ""
-        return DuplicateNameError(f"{_both(f'{self.kind} {name!r}', providers)} Write {qualified}{session}.")
 
     def _unknown(self, name: str) -> UnknownNameError:
         names = self.names()
@@ -341,20 +325,3 @@ class Registry:
             f'Packages provide one through the entry-point group {self.group!r} (name = "module:attribute"), '
             f"scripts with protgraph.{self.kind}s.register({name!r})."
         )
-
-
-def _displaced(providers: list[Provider]) -> list[Provider]:
-    """Return the providers that are not available under the name alone, compared without importing them."""
-    if len(providers) < 2 or not _differ(providers):
-        return []
-    return providers[1:] if providers[0].distribution == BUILT_IN else providers
-
-
-def _differ(providers: list[Provider]) -> bool:
-    """Return True if providers have different objects, without importing them."""
-    objects = {id(provider.load()) if provider.is_loaded else provider.ref for provider in providers}
-    return len({provider.ref for provider in providers}) > 1 and len(objects) > 1
-
-
-def _both(label: str, providers: list[Provider]) -> str:
-    return f"{label} is provided by {' and by '.join(provider.description for provider in providers)}."

@@ -56,7 +56,9 @@ def test_every_broken_distribution_is_named_with_its_fault(run, tmp_path: Path, 
 
 def test_malformed_metadata_is_named_before_torch_is_imported(tmp_path: Path) -> None:
     install_plugin(MALFORMED_PLUGIN, tmp_path)
-    code = "import sys; from protgraph.cli.app import main\ntry: main(['doctor'])\nfinally: print('torch' in sys.modules)"
+    code = (
+        "import sys; from protgraph.cli.app import main\ntry: main(['doctor'])\nfinally: print('torch' in sys.modules)"
+    )
     path = f"{tmp_path}:{':'.join(sys.path)}" if sys.platform != "win32" else str(tmp_path)
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" not in done.stderr

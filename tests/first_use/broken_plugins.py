@@ -118,9 +118,7 @@ BROKEN_PLUGINS = (
     layer("bad-twin-two", "", "'bad-twin-two/shared_name'", key="shared_name"),
     layer("bad-name", "", "layer my layer.v1", key="my layer.v1"),
     BrokenPlugin("bad-types", TYPED, TYPES, tuple(f"odd_{group}_plain" for group in GROUPS)),
-    BrokenPlugin(
-        "bad-group", "[protgraph.layer]\nany = {m}:Layer\n", report=("protgraph.layer", "'protgraph.layers'")
-    ),
+    BrokenPlugin("bad-group", "[protgraph.layer]\nany = {m}:Layer\n", report=("protgraph.layer", "'protgraph.layers'")),
     BrokenPlugin("bad-value", "[protgraph.layers]\nbad_value = {m} Layer\n", report=("bad_value", "module:attribute")),
 )
 

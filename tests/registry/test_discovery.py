@@ -11,7 +11,7 @@ import pytest
 
 from protgraph.errors import ComponentTypeError, DuplicateNameError, PluginLoadError, UnknownNameError
 from protgraph.registry import Registry, registries
-from protgraph.registry.discovery import unreadable_distributions
+from protgraph.registry.metadata_check import malformed_metadata
 
 Install = Callable[..., Path]
 
@@ -106,7 +106,7 @@ def test_the_built_in_component_keeps_its_name_and_claims_are_qualified(shapes: 
         "acme-forms/box": "acme-forms 1.2",
         "zeta.forms/box": "zeta.forms 1.2",
     }
-    assert shapes.provided_by("ACME_forms") == {"acme-forms/box": "acme_mod:Box", "acme-forms/cone": "acme_mod:Box"}
+    assert [p.qualified_name for p in shapes.providers_of("ACME_forms")] == ["acme-forms/box", "acme-forms/cone"]
     with pytest.raises(UnknownNameError, match="acme-forms/sphere"):
         shapes.get("acme-forms/sphere")
 
@@ -201,4 +201,5 @@ def test_malformed_distribution_is_skipped_and_reported(shapes: Registry, instal
     (site / "torn-1.2.dist-info" / "entry_points.txt").write_text("[protgraph.shapes]\nno equals sign\n")
     install("whole", {"protgraph.shapes": {"ok": "whole_mod:OK"}}, {"whole_mod": "OK = 1"})
     assert shapes.names() == ["ok"]
-    assert [p.source for p in unreadable_distributions()] == ["torn 1.2"]
+    (problem,) = malformed_metadata()
+    assert problem.source == "torn 1.2" and "line 2" in problem.message
