@@ -1,4 +1,4 @@
-"""``protgraph new-plugin``: write a distribution with a layer, a featurizer, a head and a model."""
+"""``protgraph new-plugin``: write a distribution with a component of every kind."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def new_plugin_command(
     name: Annotated[str, typer.Argument(help="Import name of the plugin, e.g. protgraph_lens.")],
     parent: Annotated[Path, typer.Option("--in", help="Parent folder of the new folder.")] = Path(),
 ) -> None:
-    """Write a working plugin package with a layer, a featurizer, a head, a model, and tests.
+    """Write a working plugin package with featurizers, a layer, a head, a model family, a task, a dataset and tests.
 
     \b
     Example:
       protgraph new-plugin protgraph_lens
       pip install -e protgraph_lens
       pytest protgraph_lens
-      protgraph train lens --data pdb_core --task secondary_structure --epochs 2
+      protgraph train lens --data pdb_core --task lens_bend --epochs 2
     """
     package = _package_name(name)
     folder = parent / package

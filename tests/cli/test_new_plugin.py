@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from protgraph.cli.new_plugin import render_template
+from protgraph.registry import registries
 
 
 def test_names_follow_the_package() -> None:
@@ -15,7 +16,8 @@ def test_names_follow_the_package() -> None:
     project = tomllib.loads(files["pyproject.toml"])["project"]
     assert project["name"] == "protgraph-deep-lens"
     points = project["entry-points"]
-    assert points["protgraph.models"] == {"deep_lens": "protgraph_deep_lens.model:MODEL"}
+    assert points["protgraph.models"] == {"deep_lens": "protgraph_deep_lens.model:FAMILY"}
+    assert set(points) == {f"protgraph.{kind}" for kind in registries}
     assert points["protgraph.layers"] == {"deep_lens_mean": "protgraph_deep_lens.layer:DeepLensMean"}
     for group in points.values():
         for ref in group.values():
@@ -46,7 +48,7 @@ def test_existing_files_are_not_overwritten(run, tmp_path: Path) -> None:
     assert (tmp_path / "protgraph_lens" / "README.md").read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["1lens", "le ns", "../lens", "protgraph", "", "léns"])
+@pytest.mark.parametrize("name", ["1lens", "le ns", "../lens", "protgraph", "léns"])
 def test_an_invalid_package_name_is_refused(run, tmp_path: Path, name: str) -> None:
     result = run("new-plugin", name, "--in", tmp_path)
     assert result.code == 2 and "protgraph_lens" in result.err

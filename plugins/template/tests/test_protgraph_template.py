@@ -35,6 +35,36 @@ def test_mean_equals_dense_matrices() -> None:
     torch.testing.assert_close(out, expected)
 
 
+def test_long_range_edges_equal_brute_force(residues: pg.Residues) -> None:
+    edges = pg.featurizers.create("template_long_range", options={"radius": 9.0, "separation": 5})(residues)
+    distance = np.linalg.norm(residues.pos[:, None].astype(float) - residues.pos[None].astype(float), axis=-1)
+    far = np.abs(residues.seq_pos[:, None] - residues.seq_pos) >= 5
+    assert set(zip(edges.target.tolist(), edges.source.tolist(), strict=True)) == {
+        (int(i), int(j)) for i, j in np.argwhere((distance <= 9.0) & far)
+    }
+
+
+def test_bends_of_three_atoms_are_known() -> None:
+    task = pg.tasks.get("template_bend")
+    protein = pg.testing.make_protein((5,))
+    labels = task.labels(protein)
+    a, b = protein.pos[1] - protein.pos[2], protein.pos[3] - protein.pos[2]
+    angle = np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
+    assert labels[0] == labels[-1] == -1 and labels[2] == int(angle < 105)
+
+
+def test_focal_loss_of_a_uniform_prediction() -> None:
+    loss = pg.tasks.get("template_bend").loss(torch.zeros(3, 2), torch.tensor([0, 1, -1]))
+    torch.testing.assert_close(loss, torch.tensor(0.25 * np.log(2), dtype=torch.float32))
+
+
+def test_bonded_residues_are_cysteines() -> None:
+    dataset = pg.datasets.create("template_disulfides")
+    for example in dataset.examples("disulfide"):
+        labels, protein = dataset.labels("disulfide", example), dataset.read(example)
+        assert set(protein.res_name[labels.values[:, 0] == 1].tolist()) == {"CYS"}
+
+
 def test_the_model_fits_one_protein(residues: pg.Residues) -> None:
     target = pg.Target("residue_type", "node", "classification", 21, head="template_classifier")
     model = pg.build_model("template", target, seed=0)
@@ -50,7 +80,18 @@ def test_the_model_fits_one_protein(residues: pg.Residues) -> None:
     assert losses[-1] < losses[0] / 2
 
 
-@pg.testing.parametrize_with_checks(["template", "template_classifier", "template_crowding", "template_mean"])
+COMPONENTS = [
+    "template",
+    "template_bend",
+    "template_classifier",
+    "template_crowding",
+    "template_disulfides",
+    "template_long_range",
+    "template_mean",
+]
+
+
+@pg.testing.parametrize_with_checks(COMPONENTS)
 def test_conformity(component, check) -> None:
     """Run the checks of every component: symmetry, batching, gradients, degenerate proteins and more."""
     check(component)
