@@ -50,6 +50,7 @@ _HOME = {
     "from_networkx": "protgraph.data",
     "from_pyg": "protgraph.data",
     "iter_graphs": "protgraph.featurize",
+    "inspect_dataset": "protgraph.train",
     "load_dataset": "protgraph.train",
     "to_networkx": "protgraph.data",
     "to_pyg": "protgraph.data",

@@ -7,9 +7,10 @@ exits with code 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
+    "AbsentFilesError",
     "CheckpointError",
     "CodeChangeWarning",
     "ComponentError",
@@ -187,6 +188,14 @@ class DatasetError(ProtgraphError, ValueError):
 
 class LabelError(ProtgraphError, ValueError):
     """Labels refer to missing residues or proteins, or have the wrong type."""
+
+
+class AbsentFilesError(LabelError):
+    """Rows of a label table name files that do not exist; ``rows`` maps each name to its first row."""
+
+    def __init__(self, message: str, rows: Mapping[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.rows = dict(rows or {})
 
 
 class CheckpointError(ProtgraphError, ValueError):

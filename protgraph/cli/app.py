@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 
@@ -23,7 +23,8 @@ from protgraph.errors import ProtgraphError, ProtgraphWarning, suggest
 
 __all__ = ["COMMANDS", "app", "main"]
 
-#: Subcommand → its function. The docstring is the help text; the module has no heavy imports at the top.
+#: Subcommand → its function, or the table of a group of commands. The docstring is the help text; the module has no
+#: heavy imports at the top.
 COMMANDS = {
     "list": "protgraph.cli.list_info:list_command",
     "info": "protgraph.cli.list_info:info_command",
@@ -31,6 +32,7 @@ COMMANDS = {
     "describe": "protgraph.cli.describe:describe_command",
     "fetch": "protgraph.cli.fetch:fetch_command",
     "featurize": "protgraph.cli.featurize:featurize_command",
+    "data": "protgraph.cli.data:SUBCOMMANDS",
     "train": "protgraph.cli.train:train_command",
     "predict": "protgraph.cli.predict:predict_command",
     "embed": "protgraph.cli.predict:embed_command",
@@ -70,19 +72,22 @@ Debug = Annotated[
 class _LazyGroup(TyperGroup):
     """Command group that imports each subcommand when it is used."""
 
+    table: Mapping[str, str] = COMMANDS
+
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.table:
             return None
         if cmd_name not in self.commands:
-            self.commands[cmd_name] = _load(cmd_name)
+            self.commands[cmd_name] = _load(cmd_name, self.table)
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            ctx.fail(f"No such command {args[0]!r}.{suggest(args[0], COMMANDS)} 'protgraph --help' lists all commands.")
+        if args and not args[0].startswith("-") and args[0] not in self.table:
+            hint = suggest(args[0], self.table)
+            ctx.fail(f"No such command {args[0]!r}.{hint} '{ctx.command_path} --help' lists all commands.")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -94,15 +99,18 @@ class _LazyGroup(TyperGroup):
             raise typer.Exit(code) from None
 
 
-def _load(name: str) -> Any:
+def _load(name: str, table: Mapping[str, str] = COMMANDS) -> Any:
     """Import one subcommand, with its help as plain text: ``[fit]`` in it is a TOML table, not markup."""
     from importlib import import_module
 
     from rich.markup import escape
 
-    module, _, function = COMMANDS[name].partition(":")
+    module, _, attribute = table[name].partition(":")
+    found = getattr(import_module(module), attribute)
+    if isinstance(found, Mapping):
+        return _group(name, found, import_module(module).GROUP_HELP)
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name)(getattr(import_module(module), function))
+    single.command(name)(found)
     command = typer.main.get_command(single)
     command.params += _common_options()
     check_parameters(command)
@@ -111,6 +119,18 @@ def _load(name: str) -> Any:
         if getattr(part, "help", None):
             part.help = escape(part.help)
     return command
+
+
+def _group(name: str, table: Mapping[str, str], text: str) -> Any:
+    """Return a group of commands that imports each of them when it is used."""
+    group = typer.main.get_command(typer.Typer(cls=_LazyGroup, callback=_no_options, no_args_is_help=True))
+    group.name, group.table, group.help = name, table, _unwrapped(text)
+    group.params = _common_options()
+    return group
+
+
+def _no_options() -> None:
+    """Do nothing; the subcommand does."""
 
 
 def _common_options() -> list[Any]:

@@ -143,10 +143,7 @@ def train_command(
     if out is not None:
         _check_out(out, inputs, overwrite=overwrite, resume=resume)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read)
-    tasks = list(dataset.tasks())
-    if task is None and len(tasks) > 1:
-        raise OptionError(f"Dataset {dataset.name!r} has several tasks. Select one with --task: {', '.join(tasks)}.")
-    task = task or tasks[0]
+    task = _describe(dataset, task)
     out = out or _check_out(Path(f"{model}-{task}.safetensors"), inputs, overwrite=overwrite, resume=resume)
     run_dir = out.with_suffix(".run")
     with set_aside_if_failed(out), _keep_best_epoch(out, run_dir):
@@ -253,9 +250,20 @@ def _dataset(
     options = {"columns": columns or None, "kind": kind, "unknown": unknown or None, "seed": seed, "read": read}
     dataset = load_dataset(data[0] if len(data) == 1 else data, labels=labels, task=task, **options)
     check_labels_are_used([dataset])
-    for note in getattr(dataset, "notes", ()):
-        typer.echo(note, err=True)
     return dataset
+
+
+def _describe(dataset: Dataset, task: str | None) -> str:
+    """Print what the model is trained on, and return the task."""
+    from protgraph.train.session import is_first_process
+
+    tasks = dataset.tasks()
+    if task is None and len(tasks) > 1:
+        raise OptionError(f"Dataset {dataset.name!r} has several tasks. Select one with --task: {', '.join(tasks)}.")
+    task = task or tasks[0]
+    if is_first_process():
+        typer.echo(str(dataset.describe(task)), err=True)
+    return task
 
 
 def _weight(text: str | None) -> float | str | None:
@@ -266,5 +274,7 @@ def _weight(text: str | None) -> float | str | None:
 
 
 def _print_epoch(row: dict[str, float]) -> None:
-    figures = "  ".join(f"{k} {v:.4f}" for k, v in row.items() if k != "epoch")
+    from protgraph.wording import format_figure
+
+    figures = "  ".join(f"{k} {format_figure(v)}" for k, v in row.items() if k != "epoch")
     typer.echo(f"epoch {int(row['epoch']):3d}  {figures}")

@@ -6,6 +6,7 @@ from protgraph.train.embed import Embeddings, embed
 from protgraph.train.evaluate import evaluate
 from protgraph.train.fit import fit
 from protgraph.train.generate import GeneratedSequence, generate
+from protgraph.train.inspect_dataset import DatasetInspection, inspect_dataset
 from protgraph.train.interruption import TrainingInterrupted
 from protgraph.train.predict import predict
 from protgraph.train.prediction_table import Predictions
@@ -15,6 +16,7 @@ from protgraph.train.result import FitResult
 
 __all__ = [
     "Checkpoint",
+    "DatasetInspection",
     "Embeddings",
     "FitConfig",
     "FitResult",
@@ -27,6 +29,7 @@ __all__ = [
     "evaluate",
     "fit",
     "generate",
+    "inspect_dataset",
     "load_checkpoint",
     "predict",
     "prepare",

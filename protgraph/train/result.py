@@ -15,6 +15,7 @@ from protgraph.task.task import Task
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.training_set import TrainingSetSummary
+from protgraph.wording import format_figure
 
 __all__ = ["FitResult"]
 
@@ -139,7 +140,7 @@ class FitResult:
             f"{self.residues_per_second:.0f} residues/s, {self.peak_memory:.0f} MiB, {self.seconds:.1f} s",
         ]
         lines += [
-            f"{split:5} " + "  ".join(f"{name} {value:.4f}" for name, value in values.items())
+            f"{split:5} " + "  ".join(f"{name} {format_figure(value)}" for name, value in values.items())
             for split, values in self.metrics.items()
         ]
         if standardized := standardized_inputs(self.model):

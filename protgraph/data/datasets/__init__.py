@@ -3,6 +3,7 @@
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, load_card, parse_card
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.derived_task import DerivedTaskDataset
+from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.label_column import LabelColumn, interpret_column
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
@@ -15,6 +16,7 @@ __all__ = [
     "Dataset",
     "DatasetCard",
     "DerivedTaskDataset",
+    "DatasetDescription",
     "Example",
     "FolderDataset",
     "LabelColumn",

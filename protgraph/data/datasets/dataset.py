@@ -15,14 +15,17 @@ from protgraph.data.datasets.labels import (
     align,
     count_example,
 )
-from protgraph.errors import UnknownNameError, suggest
+from protgraph.errors import UnknownNameError, list_first, suggest
 from protgraph.structure.io.read_options import ReadOptions
 
 if TYPE_CHECKING:
+    from protgraph.data.datasets.description import DatasetDescription
     from protgraph.data.datasets.target import Target
     from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Dataset", "Example", "read_example"]
+
+_SHOWN = 8  # tasks in a repr
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,36 @@ class Dataset(ABC):
         from protgraph.data.datasets.fingerprint import chain_digests
 
         return frozenset(filter(None, chain_digests(self.read(example)).values()))
+
+    def __repr__(self) -> str:
+        card = getattr(self, "card", None)
+        if card is None:  # not created by __init__ yet, or incomplete
+            return f"<{type(self).__name__} without a card>"
+        tasks = list_first(list(card.tasks), _SHOWN) or "no task"
+        splits = ", ".join(f"{name} {count.proteins}" for name, count in card.splits.items())
+        return f"{type(self).__name__}({card.name!r}, tasks: {tasks}; proteins: {splits})"
+
+    def describe(self, task: str | None = None) -> DatasetDescription:
+        """Return the contents of the dataset: tasks, splits and counts, from the card.
+
+        Parameters
+        ----------
+        task : str, optional
+            Describe this task alone.
+
+        Examples
+        --------
+        >>> import protgraph as pg
+        >>> print(pg.load_dataset("pdb_core").describe("interface"))  # doctest: +ELLIPSIS
+        dataset pdb_core: 259 proteins, version 1.0
+        ...
+        """
+        from protgraph.data.datasets.description import DatasetDescription
+
+        card = self.card
+        tasks = dict(card.tasks) if task is None else {task: self._task(task)}
+        proteins = sum(count.proteins for count in card.splits.values())
+        return DatasetDescription(card.name, card.version, proteins, card.splits, card.split_rule, tasks=tasks)
 
     def tasks(self) -> list[str]:
         """Return the names of the tasks."""

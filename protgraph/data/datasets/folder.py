@@ -16,26 +16,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
-from protgraph.data.datasets.folder_index import index_folder, index_table
-from protgraph.data.datasets.folder_splits import assign_folder_splits, split_units
+from protgraph.data.datasets.folder_index import FolderIndex, index_folder, index_table
+from protgraph.data.datasets.folder_splits import assign_folder_splits, count_splits, split_units
 from protgraph.data.datasets.label_column import LabelColumn, combine_columns, interpret_column
 from protgraph.data.datasets.label_strata import label_strata
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
-from protgraph.data.datasets.protein_files import open_folder
+from protgraph.data.datasets.protein_files import ProteinFolder, open_folder
 from protgraph.data.datasets.splits import FRACTIONS
 from protgraph.data.datasets.target import Target
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.errors import DatasetError
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.wording import count_noun
 
 __all__ = ["FolderDataset"]
-
-_FIRST = ("train", "val", "test")  # splits, before others
 
 
 class FolderDataset(Dataset):
@@ -66,7 +66,8 @@ class FolderDataset(Dataset):
     classes : sequence of str
         Names and order of the classes; used if they include all classes of the column.
     target : Target, optional
-        Target of a task that computes its labels from structure or sequence; label columns are ignored.
+        Target of a task that computes its labels from structure or sequence; label columns are ignored. Without it
+        and without label columns the dataset has no task.
     fractions : mapping of str to float
         Fractions of the random split, if there is no ``split`` column. Files that share a ``cluster`` or the sequence
         of a chain are assigned to the same split. Labels of the table are balanced over the splits.
@@ -82,11 +83,14 @@ class FolderDataset(Dataset):
     columns : tuple of LabelColumn
         What the label columns of the task were understood as; empty if the task computes its labels.
     unnamed_files : list of str
-        Files of the folder that are not in the table.
+        Structure and FASTA files of the folder that are not in the table.
+    other_files : list of str
+        Files of the folder that are neither structure nor FASTA files.
+    table : LabelTable, optional
     unused_columns : list of str
         Label columns that the task does not use.
     notes : list of str
-        Messages for the user: files that are not used, sequences shared between proteins or splits.
+        Messages for the user: names and ignored columns of the table, sequences shared between proteins or splits.
 
     Raises
     ------
@@ -96,8 +100,7 @@ class FolderDataset(Dataset):
     UnknownNameError
         If ``task`` or ``columns`` name a column that the table does not have.
     DatasetError
-        If the folder has no files, neither a label table nor a ``target`` is given, or the column ``split`` is
-        incomplete or contradictory.
+        If the folder has no files, or the column ``split`` is incomplete or contradictory.
     """
 
     def __init__(
@@ -117,44 +120,65 @@ class FolderDataset(Dataset):
         read_options: ReadOptions | None = None,
     ) -> None:
         self.read_options = read_options or ReadOptions()
-        if labels is None and target is None:
-            raise DatasetError(f"folder {str(folder)!r}: give a label table or the target of a task without one")
         selected = [columns] if isinstance(columns, str) else list(columns or ())
         table = None if labels is None else read_label_table(labels, columns=[*selected, *([task] if task else ())])
         proteins = open_folder(folder, fingerprint=fingerprint)
         index = index_folder(proteins) if table is None else index_table(proteins, table)
-        used = [] if table is None or target is not None else table.select(task, columns)
-        task = task or ("+".join(used) if target is None else target.name)
-        self._keys, self._values = index.keys, None
+        used: list[str] = []
+        if table is not None and target is None and (table.labels or table.empty or task or columns):
+            used = table.select(task, columns)
+        self.table, self._keys, self._values = table, index.keys, None
         self.columns: tuple[LabelColumn, ...] = ()
-        if target is None:
+        if table is not None and used:
             options = {"kind": kind, "unknown": unknown, "classes": classes, "is_alone": len(used) == 1}
             self.columns = tuple(interpret_column(table, name, **options) for name in used)
             self._values, kind, names = combine_columns(self.columns, table.where)
             level = "node" if index.is_per_residue else "graph"
-            target = Target(task, level, kind, len(names or used), tuple(names or used))
+            target = Target(task or "+".join(used), level, kind, len(names or used), tuple(names or used))
         fingerprints = {e.id: proteins.fingerprint(e.path, e.record) for e in index.examples}
-        strata = None if self._values is None else label_strata(self._values, target)
+        strata = None if self._values is None or target is None else label_strata(self._values, target)
         units = split_units(index, fingerprints, strata)
         assignment = assign_folder_splits(index, units, fractions=fractions, seed=seed, strata=strata)
         self._examples = [replace(e, split=s) for e, s in zip(index.examples, assignment.splits, strict=True)]
         self._units = {e.id: unit for e, unit in zip(index.examples, units, strict=True)}
         self._rows = {e.id: rows for e, rows in zip(index.examples, index.rows, strict=True)}
         self.unnamed_files = proteins.unnamed((e.path, e.record) for e in index.examples)
+        self.other_files = proteins.other_files()
         self.unused_columns = [c for c in table.labels if c not in used] if table is not None else []
-        where = "" if table is None else table.where
-        unused = [f"{count_noun(len(self.unnamed_files), 'file')} not in {where} and not used"]
-        self.notes = [
-            *(() if table is None else table.notes),
-            *(unused if self.unnamed_files else ()),
-            *assignment.notes,
-        ]
-        counts, name = _counts(self._examples), proteins.path.resolve().name
-        source = f"from {where}" if used else "computed from the structures or sequences"
-        files = "all files of the folder" if table is None else f"all files in {where}"
+        self.notes = [*(() if table is None else table.notes), *assignment.notes]
+        self._files = _describe_files(proteins, index)
         version = _version(self._examples, fingerprints, table, self.read_options)
-        tasks = {task: TaskCard(target, source, files, counts)}
-        self.card = DatasetCard(name, version, "", "", "files of a folder", assignment.rule, counts, tasks)
+        counts = count_splits(index, assignment.splits, fingerprints, self._values, target)
+        sizes = {split: SplitCount(count.proteins, count.residues) for split, count in counts.items()}
+        where = "" if table is None else table.where
+        tasks = {}
+        if target is not None:
+            source = f"from {where}" if used else "computed from the structures or sequences"
+            files = "all files of the folder" if table is None else f"all files in {where}"
+            tasks[task or target.name] = TaskCard(target, source, files, counts)
+        name = proteins.path.resolve().name
+        self.card = DatasetCard(name, version, "", "", "files of a folder", assignment.rule, sizes, tasks)
+
+    def describe(self, task: str | None = None) -> DatasetDescription:
+        """Return files, labels as they were understood, splits and counts; see :meth:`Dataset.describe`."""
+        where, level = "", "residue" if self._keys else "protein"
+        if self.table is not None:
+            where = f"{self.table.where}, {count_noun(len(self.table), 'row')}, one per {level}, {self.table.format}"
+        left_out = dict.fromkeys(self.unnamed_files, "not in the table")
+        left_out |= dict.fromkeys(self.other_files, "neither structure nor FASTA")
+        return replace(
+            super().describe(task),
+            files=self._files,
+            left_out=left_out,
+            table=where,
+            columns=self.columns,
+            unused_columns=tuple(self.unused_columns),
+            notes=tuple(self.notes),
+        )
+
+    def rows(self, example: Example) -> np.ndarray:
+        """Return the row numbers of the label table of an example, in the order of its labels."""
+        return np.zeros(0, np.int64) if self.table is None else self.table.rows[self._rows[example.id]]
 
     @property
     def has_labels(self) -> bool:
@@ -171,6 +195,10 @@ class FolderDataset(Dataset):
         unit = self._units[example.id]
         links = {f"file {example.path} {example.record or ''}", *(f"cluster {name}" for name in unit.clusters)}
         return frozenset(links | unit.sequences)
+
+    def all_examples(self) -> list[Example]:
+        """Return all examples; a dataset without a task has them as well."""
+        return list(self._examples)
 
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of an example; None if the task computes them."""
@@ -193,8 +221,10 @@ def _version(
     return hashlib.sha256((parts + options + ("" if table is None else table.digest)).encode()).hexdigest()[:12]
 
 
-def _counts(examples: list[Example]) -> dict[str, SplitCount]:
-    """Count the proteins of each split; train, val and test come first."""
-    splits = [e.split for e in examples]
-    order = [s for s in _FIRST if s in splits] + sorted(set(splits) - set(_FIRST))
-    return {split: SplitCount(splits.count(split)) for split in order}
+def _describe_files(proteins: ProteinFolder, index: FolderIndex) -> str:
+    """Return the number of files that take part, and of those in subfolders."""
+    used = {(example.path, example.record) for example in index.examples}
+    groups = proteins.groups([example.path.name for example in index.examples])
+    files = [name for name, group in groups.items() if any(protein.location in used for protein in group)]
+    below = sum("/" in name for name in files)
+    return count_noun(len(files), "file") + (f", {below} of them in subfolders" if below else "")

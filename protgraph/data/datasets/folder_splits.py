@@ -7,18 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from protgraph.data.datasets.card import SplitCount
 from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.fingerprint import Fingerprint
 from protgraph.data.datasets.folder_index import FolderIndex
 from protgraph.data.datasets.label_strata import LabelStrata
 from protgraph.data.datasets.label_table import LabelTable
+from protgraph.data.datasets.labels import count_example
 from protgraph.data.datasets.split_assignment import SplitAssignment, SplitUnit, assign_random_splits, splits_from_table
+from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["assign_folder_splits", "example_content", "split_units"]
+__all__ = ["assign_folder_splits", "count_splits", "example_content", "split_units"]
+
+_FIRST = ("train", "val", "test")  # splits, before others
 
 
 def split_units(
@@ -96,3 +101,34 @@ def _splits_in_table(table: LabelTable, rows: Sequence[np.ndarray]) -> list[str]
                 f"{table.where}: the protein of row {table.rows[own[0]]} has the splits {names}; allowed: one"
             )
     return [names[0] for names in splits]
+
+
+def count_splits(
+    index: FolderIndex,
+    splits: Sequence[str],
+    fingerprints: Mapping[str, Fingerprint],
+    values: np.ndarray | None,
+    target: Target | None,
+) -> dict[str, SplitCount]:
+    """Count proteins, residues and labels of each split without reading the files again; train, val and test first.
+
+    Parameters
+    ----------
+    index : FolderIndex
+    splits : sequence of str
+        Split of each example.
+    fingerprints : mapping of str to Fingerprint
+        Fingerprint of each example, by its id.
+    values : ndarray, optional
+        Labels of the rows of the table; None if the task computes them.
+    target : Target, optional
+    """
+    counts: dict[str, SplitCount] = {}
+    for example, rows, split in zip(index.examples, index.rows, splits, strict=True):
+        residues = sum(example_content(example, fingerprints[example.id]).lengths.values())
+        count = SplitCount(1, residues)
+        if values is not None and target is not None:
+            count = count_example(values[rows if index.is_per_residue else rows[:1]], target, residues)
+        counts[split] = counts[split] + count if split in counts else count
+    order = [name for name in _FIRST if name in counts] + sorted(set(counts) - set(_FIRST))
+    return {name: counts[name] for name in order}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.labels import SHOWN
 from protgraph.data.store.graph_store import GraphStore, is_store
-from protgraph.errors import DatasetError, LabelError, list_first, suggest
+from protgraph.errors import AbsentFilesError, DatasetError, LabelError, list_first, suggest
 from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.sniff import is_fasta
@@ -150,14 +150,15 @@ class ProteinFolder(ABC):
         path = Path(os.path.abspath(name))
         return next((group for group in groups.values() if Path(os.path.abspath(group[0].path)) == path), [])
 
-    def _absent_error(self, absent: list[str], by_name: Iterable[str], table: LabelTable) -> LabelError:
-        first = {name: row for row, name in reversed(list(zip(table.rows, table.keys["file"].tolist(), strict=True)))}
-        shown = list_first([f"{name!r} (row {first[name]})" for name in absent], SHOWN)
-        hint = suggest(absent[0], by_name)
-        verb = "is" if len(absent) == 1 else "are"
-        return LabelError(
-            f"{table.where} names {count_noun(len(absent), 'file')} that {verb} not in {self.path}: {shown}.{hint}"
-        )
+    def _absent_error(self, absent: list[str], by_name: Iterable[str], table: LabelTable) -> AbsentFilesError:
+        first: dict[str, int] = {}
+        for row, name in zip(table.rows.tolist(), table.keys["file"].tolist(), strict=True):
+            first.setdefault(name, row)
+        rows = {name: first[name] for name in absent}
+        shown = list_first([f"{name!r} (row {row})" for name, row in rows.items()], SHOWN)
+        hint, verb = suggest(absent[0], by_name), "is" if len(absent) == 1 else "are"
+        subject = f"{table.where} names {count_noun(len(absent), 'file')} that {verb} not in {self.path}"
+        return AbsentFilesError(f"{subject}: {shown}.{hint}", rows)
 
     def unnamed(self, used: Iterable[tuple[Path, str | None]]) -> list[str]:
         """Return the files without an example, given the locations of the examples."""

@@ -94,7 +94,8 @@ def assign_random_splits(
     assigned = group_split([first[group[i]] for i in readable], fractions=fractions, seed=seed, **labels)
     split_of = dict(zip(readable, assigned, strict=True))
     by = "a sequence or cluster" if any(p.clusters for p in proteins) else "a sequence"
-    rule = f"random, seed {seed}, {dict(fractions)}; proteins that share {by} are in the same split"
+    shares = ", ".join(f"{name} {share:g}" for name, share in fractions.items())
+    rule = f"random, seed {seed}, {shares}; proteins that share {by} are in the same split"
     rule += f"; {strata.text} are balanced over the splits" if strata is not None else ""
     frequency = Counter(sequence for protein in proteins for sequence in protein.sequences)
     linked = sum(any(frequency[s] > 1 for s in protein.sequences) for protein in proteins)

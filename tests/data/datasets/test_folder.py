@@ -185,8 +185,7 @@ def test_random_split_keeps_files_and_clusters_together(folder, table):
         ("file,x", ["1abc,1", "1ubq,2", "9xyz,3"], ["2 files", "'1abc' (row 2), '9xyz' (row 4)"]),
         ("name,x", ["1ubq,1"], ["'file'", "'id'", "name, x"]),
         ("file,id,x", ["1ubq,1ubq,1"], ["'file'", "'id'"]),
-        ("file", ["1ubq"], ["Columns: file."]),
-        ("file,x,x", ["1ubq,1,1"], ["'x'"]),
+                ("file,x,x", ["1ubq,1,1"], ["'x'"]),
         ("file,x", ["1ubq,1,2"], ["row 2 has 3 columns", "2"]),
         ("file,x", [], ["labels.csv"]),
         ("file,x", ["1ubq,", "1orc,"], ["Blank", "'x'"]),
@@ -264,9 +263,9 @@ def test_table_without_labels_selects_files_chains_and_splits(folder, table):
         ("1ubq", "test"),
     ]
     assert data.unnamed_files == ["1orc.bcif", "5cq2.bcif"]
-    assert len(data.notes) == 1 and data.notes[0].startswith("2 files") and str(path) in data.notes[0]
+    assert "not in the table: 1orc.bcif, 5cq2.bcif (2 files)" in str(data.describe())
     with pytest.raises(LabelError, match="file, chain, split"):
-        FolderDataset(folder, path)
+        FolderDataset(folder, path, task="x")
 
 
 def test_label_columns_are_ignored_by_tasks_without_table_labels(folder, table):
@@ -294,7 +293,7 @@ def test_files_with_equal_sequences_are_in_one_split(folder, table):
 def test_split_column_that_divides_a_sequence_is_noted(folder, table):
     shutil.copy(folder / "1ubq.bcif", folder / "twin.bcif")
     path = table("file,x,split", ["1ubq,1,train", "twin,2,test", "1orc,3,val"])
-    (note,) = FolderDataset(folder, path).notes[1:]
+    (note,) = FolderDataset(folder, path).notes
     assert note.startswith("1 sequence") and "(test, train)" in note and str(path) in note
 
 
@@ -329,9 +328,9 @@ def test_version_depends_on_files_table_and_splits_only(folder, table, tmp_path)
     assert len({version(seed=seed) for seed in range(8)}) > 1
 
 
-def test_neither_labels_nor_target_raises(folder, tmp_path):
-    with pytest.raises(DatasetError, match="structures"):
-        FolderDataset(folder)
+def test_a_folder_without_labels_and_target_has_no_task(folder, tmp_path):
+    data = FolderDataset(folder)
+    assert data.tasks() == [] and sum(count.proteins for count in data.card.splits.values()) == 4
     (tmp_path / "empty").mkdir()
     with pytest.raises(DatasetError, match="empty"):
         FolderDataset(tmp_path / "empty", target=RESIDUE_TYPE)
