@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from protgraph.argument_types import check_arguments
 from protgraph.bench.confusion import confusion_table, plot_confusion
 from protgraph.bench.environment import environment
 from protgraph.bench.plot import plot_comparison, plot_curves
@@ -26,6 +27,7 @@ __all__ = ["FAILURES", "write_report"]
 FAILURES = "failures.csv"
 
 
+@check_arguments("spec", "rows")
 def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     """Write tables (Markdown, CSV), figures (PNG), ``environment.json``, and ``report.md``, which links them.
 

@@ -163,6 +163,11 @@ class BenchRow:
     confusion: Mapping[str, list[list[int]]] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
 
+    def __repr__(self) -> str:
+        score = f"test {self.monitor} {self.score:.4g}, epoch {self.best_epoch} of {self.epochs}"
+        outcome = f"failed: {self.error.splitlines()[0][:200]}" if self.error else score
+        return f"BenchRow of {self.model} on {self.task} of {self.dataset}, seed {self.seed}: {outcome}"
+
     @property
     def mode(self) -> str:
         """Better direction of the monitored metric, "max" or "min"."""

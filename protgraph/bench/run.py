@@ -8,6 +8,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Protocol
 
+from protgraph.argument_types import check_arguments
 from protgraph.bench.job_plan import SESSION, plan_jobs
 from protgraph.bench.rows import BenchJob, BenchRow, append_row, read_rows
 from protgraph.bench.spec import BenchSpec
@@ -30,6 +31,7 @@ class BenchCallback(Protocol):
         """Run at the end, also after an interruption."""
 
 
+@check_arguments("spec")
 def run_bench(
     spec: BenchSpec, *, fresh: bool = False, callback: BenchCallback | None = None, train: str = TRAIN
 ) -> list[BenchRow]:

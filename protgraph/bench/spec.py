@@ -200,6 +200,8 @@ class BenchSpec(BaseModel):
         UnknownNameError
             A baseline, or a table of options, for a model or task that the spec does not run.
         """
+        if not isinstance(path, str | Path):
+            raise OptionError(f"BenchSpec.from_toml: path = {path!r}. Allowed: a path.")
         path = Path(path)
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -215,6 +217,8 @@ class BenchSpec(BaseModel):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, where: str = "bench spec") -> BenchSpec:
         """Build a spec from plain data with the layout of the TOML file; ``where`` names it in errors."""
+        if not isinstance(data, Mapping):
+            raise OptionError(f"{where}: {data!r}. Allowed: a dict of the keys {', '.join(_KEYS)}.")
         unknown = [key for key in data if key not in _KEYS]
         if unknown:
             raise OptionError(f"{where}: {unknown_name(unknown[0], _KEYS)}")

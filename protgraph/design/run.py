@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from protgraph.argument_types import check_arguments
 from protgraph.data.store.loader import pack
 from protgraph.design.autoregressive import check_temperature, random_deviates
 from protgraph.design.batched_sampling import SamplingRequest, sample_designs
@@ -46,6 +47,7 @@ T = TypeVar("T")
 RefusedProteins = list[tuple[Residues, ProtgraphError]]
 
 
+@check_arguments("model", "proteins", "spec", "copies", "temperature", "seed", "noise")
 def design_sequences(
     model: ProteinModel,
     proteins: Iterable[Residues],
@@ -124,6 +126,7 @@ def design_sequences(
                 _refuse(design.residues, _no_backbone(design.residues, "designed"), refused)
 
 
+@check_arguments("model", "proteins", "chains", "mode", "orders", "seed", "noise")
 def score_sequences(
     model: ProteinModel,
     proteins: Iterable[Residues],

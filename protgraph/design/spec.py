@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from protgraph.argument_types import check_fields
 from protgraph.design.constraint import Constraints, any_in_group, residues_without_types
 from protgraph.design.residue_table import ResidueTable, read_residue_table
 from protgraph.design.selection import Tie, parse_ties, select_residues
@@ -71,6 +72,7 @@ class DesignSpec:
     tied: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_fields(self, *(field.name for field in fields(self)))
         if not 0 <= self.pssm_weight <= 1:
             raise OptionError(
                 f"invalid pssm_weight: {self.pssm_weight:g}. Use a number from 0 (model only) to 1 (profile only)."

@@ -18,10 +18,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from protgraph import registry
+from protgraph.argument_types import check_arguments
 from protgraph.data.cache_key import component_digest, digest
 from protgraph.data.store.graph_file import read_graph_file, write_graph_file
 from protgraph.data.store.graph_store import GraphStore, is_store
-from protgraph.errors import DatasetError
+from protgraph.errors import DatasetError, OptionError
 from protgraph.failure import Failure
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.read import ReadProtein, read_requests
@@ -40,6 +41,7 @@ _AHEAD = 4  # files per process that are submitted before the oldest one is done
 Source = str | os.PathLike[str] | ProteinRequest | GraphStore
 
 
+@check_arguments("sources", "plan", "read", "jobs")
 def iter_graphs(
     sources: Source | Iterable[Source],
     plan: FeaturePlan,
@@ -103,7 +105,9 @@ def iter_graphs(
         run = replace(run, resume=Path(resume) / code)
         run.resume.mkdir(parents=True, exist_ok=True)
     units = _units(_requests(sources, read))
-    if jobs <= 1:
+    if jobs < 1:
+        raise OptionError(f"iter_graphs: jobs = {jobs}. Allowed: 1 or more.")
+    if jobs == 1:
         for unit in units:
             yield from _finish(read_requests(unit, run.read, run.cache), run, plan)
         return
@@ -131,6 +135,7 @@ def _code(plan: FeaturePlan, step: GraphStep) -> str | None:
     return None if None in digests else digest(digests, plan.key(), [n.to_dict() for n in plan.components])
 
 
+@check_arguments("sources")
 def expand_sources(sources: Source | Iterable[Source]) -> list[str]:
     """Return the files and graph stores of sources, each once, in order.
 

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from protgraph import registry
+from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
-from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError
+from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError, suggest
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.featurize.run_featurizer import (
     run_edge_featurizer,
@@ -68,7 +69,8 @@ class FeaturePlan:
         self, features: Sequence[ComponentSpec | str | Mapping[str, Any]], *, node_type: str = "residue"
     ) -> None:
         if node_type not in NODE_TYPES:
-            raise OptionError(f"node_type {node_type!r}. Allowed: {', '.join(map(repr, NODE_TYPES))}.")
+            hint = suggest(str(node_type), NODE_TYPES)
+            raise OptionError(f"node_type {node_type!r}.{hint} Allowed: {', '.join(map(repr, NODE_TYPES))}.")
         self.node_type = node_type
         self.components: tuple[ComponentSpec, ...] = as_components(features, "features")
         self.structure: list[tuple[ComponentSpec, StructureFeaturizer]] = []
@@ -225,6 +227,7 @@ def inputs(graph: ProteinGraph) -> dict[str, Any]:
     return f
 
 
+@check_arguments("protein", "features", "node_type")
 def build_graph(
     protein: Structure | Residues,
     features: Sequence[ComponentSpec | str | Mapping[str, Any]] = ("knn",),

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from protgraph import registry
+from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.featurize.plan import COORDINATES, FeaturePlan, inputs
@@ -39,6 +40,7 @@ class ProteinModel(nn.Module):
         All fields after the last layer.
     """
 
+    @check_arguments("spec", "target")
     def __init__(self, spec: ModelSpec, target: Target) -> None:
         super().__init__()
         self.spec, self.target = spec, target
@@ -207,6 +209,7 @@ def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:
     return spec
 
 
+@check_arguments("target")
 def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, seed: int | None = None) -> ProteinModel:
     """Build a model for a target.
 
@@ -225,7 +228,7 @@ def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, s
         With the path of the component.
     """
     spec = as_model_spec(model)
-    check_value(seed, Seed | None, path="seed")
+    check_value(seed, Seed | None, path="build_model: seed")
     scope = nullcontext() if seed is None else torch.random.fork_rng(devices=[])
     with scope:
         if seed is not None:

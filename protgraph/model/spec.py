@@ -15,11 +15,13 @@ from typing import Any
 import networkx as nx
 
 from protgraph import registry
+from protgraph.argument_types import check_fields
 from protgraph.data.graph.fields import is_registered
 from protgraph.errors import WiringError, suggest
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.nn.module import GraphLayer
 from protgraph.registry.component import ComponentSpec, as_components
+from protgraph.structure.residues.atoms import NODE_TYPES
 from protgraph.validation import check_value, unknown_name
 
 __all__ = ["ModelSpec", "WiredComponent", "wire"]
@@ -78,10 +80,23 @@ class ModelSpec:
     node_type: str = "residue"
 
     def __post_init__(self) -> None:
+        check_fields(self, "name", "readout", "heads", "doc", "weights", error=WiringError)
+        if self.node_type not in NODE_TYPES:
+            hint = suggest(str(self.node_type), NODE_TYPES)
+            raise WiringError(
+                f"ModelSpec: node_type = {self.node_type!r}.{hint} Allowed: {', '.join(map(repr, NODE_TYPES))}."
+            )
         object.__setattr__(self, "features", as_components(self.features, "features"))
         object.__setattr__(self, "layers", as_components(self.layers, "layers"))
         object.__setattr__(self, "readout", MappingProxyType(dict(self.readout)))
         object.__setattr__(self, "heads", MappingProxyType({k: dict(v) for k, v in self.heads.items()}))
+
+    def __repr__(self) -> str:
+        nodes = "" if self.node_type == "residue" else f", node_type={self.node_type!r}"
+        lines = [f"ModelSpec({self.name!r}{nodes})"]
+        for key, components in (("features", self.features), ("layers", self.layers)):
+            lines.append(f"  {key}: {', '.join(component.name for component in components) or 'none'}")
+        return "\n".join([*lines, f"  readout: {', '.join(f'{k} = {v}' for k, v in self.readout.items())}"])
 
     def __hash__(self) -> int:
         return hash((self.name, self.features, self.layers))

@@ -73,6 +73,13 @@ class ComponentSpec:
             value = dict(value) if isinstance(value, Mapping) else value
             check_value(value, annotation, path=f"{label}.{key}", error=WiringError)
 
+    def __repr__(self) -> str:
+        parts = [f"{key}={value!r}" for key, value in self.options.items()]
+        if self.inputs:
+            parts.append(f"{'inputs' if self.reads else 'reads'}={list(self.inputs)!r}")
+        parts += [f"{key}={dict(value)!r}" for key in ("reads", "writes") if (value := getattr(self, key))]
+        return f"component({', '.join([repr(self.name), *parts])})"
+
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_dict(), sort_keys=True))
 
@@ -138,8 +145,8 @@ def component(
     """
     if isinstance(reads, Mapping):
         return ComponentSpec(name, options, reads, (), writes)
-    if isinstance(reads, str):
-        raise WiringError(f"component {name!r}: reads={reads!r} is a string. Allowed: a dict or a list of fields.")
+    if isinstance(reads, str) or not isinstance(reads, Sequence):
+        raise WiringError(f"component {name!r}: reads={reads!r}. Allowed: a dict or a list of fields.")
     return ComponentSpec(name, options, _EMPTY, tuple(reads), writes)
 
 
@@ -164,4 +171,9 @@ def as_components(items: Sequence[ComponentSpec | str | Mapping[str, Any]], key:
     """
     if isinstance(items, str | Mapping | ComponentSpec):
         raise WiringError(f"{key} must be a list. Write {key}=[{items!r}].")
+    if not isinstance(items, Sequence):
+        raise WiringError(f"{key} = {items!r}. Allowed: a list of names, dicts and components.")
+    for item in items:
+        if not isinstance(item, ComponentSpec | str | Mapping):
+            raise WiringError(f"{key}: component {item!r}. Allowed: a name, a dict or component(...).")
     return tuple(as_component(item) for item in items)

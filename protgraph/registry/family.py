@@ -36,8 +36,8 @@ class Family:
     """
 
     def __init__(self, variants: Mapping[str, object], *, doc: str = "") -> None:
-        if not variants:
-            raise OptionError("a Family needs at least one variant")
+        if not isinstance(variants, Mapping) or not variants:
+            raise OptionError(f"Family: variants = {variants!r}. Allowed: a mapping of one variant name or more.")
         for name in variants:
             if "." in name or not name:
                 raise OptionError(f"variant name {name!r}. Give the part after the dot only, e.g. 'satorras2021'.")

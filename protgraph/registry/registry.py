@@ -25,6 +25,7 @@ __all__ = ["Registry"]
 
 T = TypeVar("T")
 _MISSING: object = object()
+_LISTED = 12  # names in an error that suggests one
 NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
@@ -144,12 +145,15 @@ class Registry:
         DuplicateNameError
             If two distributions provide different objects under this name.
         """
+        if not isinstance(name, str):
+            raise OptionError(f"{self.kind} {name!r} is not a name. Allowed: a string, 'protgraph list {self.kind}s'.")
         name, variant = self._split(name)
         obj = self._load(name)
         if isinstance(obj, Family):
             if variant and variant not in obj.variants:
+                hint = suggest(variant, obj.variants)
                 raise UnknownNameError(
-                    f"{self.kind} {name!r} has no variant {variant!r}. Variants: {', '.join(obj.variants)}."
+                    f"{self.kind} {name!r} has no variant {variant!r}.{hint} Variants: {', '.join(obj.variants)}."
                 )
             return obj.variants[variant or obj.default]
         if variant:
@@ -320,8 +324,12 @@ class Registry:
 
     def _unknown(self, name: str) -> UnknownNameError:
         names = self.names()
+        hint = suggest(name, names)
+        listed = f"Available: {', '.join(names) or 'none'}."
+        if hint and len(names) > _LISTED:
+            listed = f"'protgraph list {self.kind}s' prints all."
         return UnknownNameError(
-            f"no {self.kind} {name!r}.{suggest(name, names)} Available: {', '.join(names) or 'none'}.\n"
+            f"no {self.kind} {name!r}.{hint} {listed}\n"
             f'Packages provide one through the entry-point group {self.group!r} (name = "module:attribute"), '
             f"scripts with protgraph.{self.kind}s.register({name!r})."
         )

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from protgraph.argument_types import check_fields
 from protgraph.data.datasets.labels import Labels, align
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
@@ -78,6 +79,7 @@ class Task:
     doc: str = ""
 
     def __post_init__(self) -> None:
+        check_fields(self, "name", "target", "loss", "metrics", "monitor", "inputs", error=DatasetError)
         object.__setattr__(self, "metrics", tuple(self.metrics))
         names = [metric.name for metric in self.metrics]
         if self.monitor not in names:

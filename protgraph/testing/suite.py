@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import torch
 
+from protgraph.argument_types import check_arguments
 from protgraph.errors import OptionError
 from protgraph.testing.checks import dataset_form, form, global_state, learning, symmetry, task_form
 from protgraph.testing.checks.device import device as same_device
@@ -119,6 +120,7 @@ class Report:
         return self.status != "failed"
 
 
+@check_arguments("component", "device", "dtype")
 def check_component(
     component: Component, *, device: str = "cpu", dtype: str = "float64", full: bool = False
 ) -> Iterator[Report]:

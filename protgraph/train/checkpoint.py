@@ -20,6 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from protgraph import __version__, registry
+from protgraph.argument_types import check_arguments
 from protgraph.data.graph import fields as table
 from protgraph.errors import CheckpointError, ProtgraphError
 from protgraph.featurize.steps import ModelInputs
@@ -77,6 +78,16 @@ class Checkpoint:
     components: Sequence[ComponentSource] = ()
     training_set: TrainingSetSummary | None = None
 
+    def __repr__(self) -> str:
+        data = self.trained.get("dataset")
+        lines = [
+            f"Checkpoint of {self.model.spec.name} on {self.task}{f' of {data}' if data else ''}",
+            f"{self.model.num_parameters} parameters, protgraph {self.version}",
+        ]
+        for split, values in self.metrics.items():
+            lines.append(f"{split:5} " + "  ".join(f"{name} {value:.4g}" for name, value in values.items()))
+        return "\n".join(lines)
+
     @property
     def graph_step(self) -> ModelInputs:
         """Step of :func:`protgraph.featurize.iter_graphs` that makes the input graphs of the model."""
@@ -124,6 +135,7 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
     return path
 
 
+@check_arguments("path")
 def load_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint; the model predicts the same bits as before, also in another process.
 
@@ -169,6 +181,7 @@ def is_interrupted(path: str | Path) -> bool:
         return False
 
 
+@check_arguments("checkpoint")
 def as_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
     """Return the given checkpoint, or read it from a file."""
     return checkpoint if isinstance(checkpoint, Checkpoint) else load_checkpoint(checkpoint)

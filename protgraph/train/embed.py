@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from protgraph.argument_types import check_arguments
 from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
@@ -106,6 +107,7 @@ def embedding_files(path: str | Path) -> list[Path]:
     return [path] if path.suffix == ".npz" else [path, path.with_suffix(".protein.parquet")]
 
 
+@check_arguments("checkpoint", "sources", "read", "device", "batch_residues", "jobs")
 def embed(
     checkpoint: str | Path | Checkpoint,
     sources: Source | Iterable[Source],

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from protgraph.argument_types import check_arguments
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
@@ -57,6 +58,7 @@ class BatchPredictions:
     weight: float | None = None
 
 
+@check_arguments("model", "store", "task")
 def evaluate(
     model: ProteinModel, store: GraphStore, task: Task, *, threshold: Tensor | None = None
 ) -> dict[str, float]:

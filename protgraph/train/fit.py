@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from protgraph import __version__
+from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import DatasetError, MissingCoordinatesError, OptionError
 from protgraph.model.build import ProteinModel, build_model
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 
+@check_arguments("task", "config", "jobs", "workers")
 @interruption_with(lambda number: None)
 def fit(
     model: str | ModelSpec | Mapping[str, Any],

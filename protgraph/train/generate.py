@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
+from protgraph.argument_types import check_arguments
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionError
 from protgraph.file_io import atomic_write
@@ -58,6 +59,7 @@ class GeneratedSequence:
         return math.exp(-self.log_prob)
 
 
+@check_arguments("checkpoint", "n", "length", "prompt", "temperature", "top_k", "top_p", "device")
 def generate(
     checkpoint: str | Path | Checkpoint,
     *,

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from protgraph import __version__
+from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
@@ -33,6 +34,7 @@ PAIR = ("file", *(f"{key}_{side}" for side in (1, 2) for key in RESIDUE[1:]))
 PROTEIN = ("file", "protein", "chains", "residues")
 
 
+@check_arguments("checkpoint", "sources", "read", "device", "batch_residues", "jobs")
 def predict(
     checkpoint: str | Path | Checkpoint,
     sources: Source | Iterable[Source],

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from protgraph import registry
+from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.dataset_checks import require_card
 from protgraph.data.datasets.derived_task import DerivedTaskDataset
@@ -21,6 +22,7 @@ from protgraph.train.user_dataset import find_proteins, tasks_without_labels, us
 __all__ = ["load_dataset", "resolve_task"]
 
 
+@check_arguments("task", "columns", "kind", "seed", "read")
 def load_dataset(
     dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]],
     *,

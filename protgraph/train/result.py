@@ -83,6 +83,9 @@ class FitResult:
     notes: tuple[str, ...] = ()
     interrupted: str = ""
 
+    def __repr__(self) -> str:
+        return f"FitResult of {self.summary()}"
+
     @property
     def test(self) -> Mapping[str, float]:
         """Metrics on the test split; empty if the dataset has none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from protgraph.argument_types import check_fields
 from protgraph.errors import DatasetError
 
 __all__ = ["Target"]
@@ -75,6 +76,7 @@ class Target:
     separation: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self, "name", "level", "kind", "size", "unit", "head", "separation", error=DatasetError)
         if (self.level, self.kind) not in _HEADS and self.head is None:
             raise DatasetError(
                 f"target {self.name!r}: no head predicts {self.kind!r} per {self.level!r}. "

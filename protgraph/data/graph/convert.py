@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import field, is_registered
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import FieldError, MissingExtraError
@@ -41,6 +42,7 @@ def node_names(graph: ProteinGraph) -> list[str]:
     return [f"{chain}:{kind}:{rest}" for (chain, rest), kind in zip(identities, kinds, strict=True)]
 
 
+@check_arguments("graph")
 def to_networkx(graph: ProteinGraph) -> nx.DiGraph:
     """Convert to a directed networkx graph with edges j → i and fields as attributes.
 
@@ -74,6 +76,7 @@ def to_networkx(graph: ProteinGraph) -> nx.DiGraph:
     return g
 
 
+@check_arguments("g")
 def from_networkx(g: nx.DiGraph) -> ProteinGraph:
     """Convert the result of :func:`to_networkx`, possibly modified, to a protein graph; edges are sorted again.
 
@@ -104,6 +107,7 @@ def from_networkx(g: nx.DiGraph) -> ProteinGraph:
     return graph
 
 
+@check_arguments("graph", "x", "edge_attr")
 def to_pyg(graph: ProteinGraph, *, x: Sequence[str] = (), edge_attr: Sequence[str] = ()) -> Data:
     """Convert to a plain ``torch_geometric.data.Data`` with the same fields, for any PyG model.
 
@@ -128,6 +132,7 @@ def to_pyg(graph: ProteinGraph, *, x: Sequence[str] = (), edge_attr: Sequence[st
     return data
 
 
+@check_arguments("data")
 def from_pyg(data: Data) -> ProteinGraph:
     """Convert a ``Data`` whose tensors are fields of the table; ``x`` and ``edge_attr`` are ignored as copies.
 

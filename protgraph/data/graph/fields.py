@@ -10,8 +10,9 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
+from protgraph.argument_types import check_fields
 from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = ["FieldSpec", "Level", "field", "field_table", "is_registered", "regis
 Level = Literal["node", "edge", "graph", "pair"]
 """Meaning of the rows of a field."""
 
+_DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
 _TERM = re.compile(r"(?:(\d+)x)?(\d+)[eo]")
 
 
@@ -57,7 +59,7 @@ class FieldSpec:
     Raises
     ------
     FieldError
-        If the level is unknown, or PyG would treat the name specially.
+        If level, irreps or dtype are unknown, or PyG would treat the name specially.
     """
 
     name: str
@@ -71,14 +73,21 @@ class FieldSpec:
     doc: str = ""
 
     def __post_init__(self) -> None:
-        if self.level not in get_args(Level):
-            levels = ", ".join(map(repr, get_args(Level)))
-            raise FieldError(f"field {self.name!r}: level {self.level!r} is not one of {levels}")
+        check_fields(self, "name", "level", "irreps", "dtype", "unit", "classes", "chiral", "doc", error=FieldError)
+        if not self.name:
+            raise FieldError("field name ''. Allowed: a snake_case name.")
+        if self.dtype not in _DTYPES:
+            hint = suggest(self.dtype, _DTYPES)
+            raise FieldError(f"field {self.name!r}: dtype {self.dtype!r}.{hint} Allowed: {', '.join(_DTYPES)}.")
+        if self.classes is not None and self.classes < 1:
+            raise FieldError(f"field {self.name!r}: classes {self.classes}. Allowed: 1 or more, or None.")
         special = [w for w in ("index", "batch") if w in self.name]
         if special and self.name not in ("edge_index", "batch"):
             raise FieldError(
                 f"field {self.name!r}: PyG treats names that contain {special[0]!r} specially. Choose another name."
             )
+        if self.irreps not in ("point", "index", "object"):
+            _ = self._terms  # raises if they are not irreps
 
     @cached_property
     def o3(self) -> Irreps:
@@ -167,6 +176,8 @@ def register_field(spec: FieldSpec, *, replace: bool = False) -> FieldSpec:
     DuplicateNameError
         If the name is registered with another spec.
     """
+    if not isinstance(spec, FieldSpec):
+        raise FieldError(f"register_field: spec = {spec!r}. Allowed: a FieldSpec.")
     registered = _TABLE.get(spec.name, spec)
     is_built_in = _OWNERS.get(spec.name, "").partition(".")[0] in _PACKAGES
     if registered != spec and (is_built_in or not replace):
@@ -197,9 +208,9 @@ def field(name: str) -> FieldSpec:
     """
     try:
         return _TABLE[name]
-    except KeyError:
+    except (KeyError, TypeError):
         raise UnknownNameError(
-            f"no field {name!r}.{suggest(name, _TABLE)} Fields: {', '.join(sorted(_TABLE))}. "
+            f"no field {name!r}.{suggest(str(name), _TABLE)} Fields: {', '.join(sorted(_TABLE))}. "
             "Plugins add one with protgraph.register_field(FieldSpec(...))."
         ) from None
 

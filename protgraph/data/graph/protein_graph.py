@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import field, is_registered
 from protgraph.errors import FieldError, UnknownNameError
 from protgraph.ops import check_edges
@@ -121,6 +122,7 @@ def _fits(shape: tuple[int, ...], fixed: tuple[int | None, ...]) -> bool:
     return len(shape) == len(fixed) and all(b in (None, a) for a, b in zip(shape, fixed, strict=True))
 
 
+@check_arguments("graphs")
 def collate(graphs: Sequence[ProteinGraph]) -> Batch:
     """Collate graphs to a batch.
 

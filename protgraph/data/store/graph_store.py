@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
+from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import FieldSpec, field, is_registered, register_field
 from protgraph.data.graph.node_level import CA
 from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, set_attributes
@@ -75,6 +76,7 @@ class GraphStore:
     (1, ['1abc'], 5)
     """
 
+    @check_arguments("path")
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._meta = _read_meta(self.path)

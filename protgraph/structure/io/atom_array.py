@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from biotite.structure import AtomArray, AtomArrayStack
 
+from protgraph.argument_types import check_arguments
 from protgraph.errors import EmptyStructureError, MissingCoordinatesError, StructureFileError
 from protgraph.structure.io.load import resolve_atoms
 from protgraph.structure.io.readers import normalize_annotations
@@ -15,6 +16,7 @@ from protgraph.structure.residues.structure import Structure
 __all__ = ["from_atom_array", "to_atom_array"]
 
 
+@check_arguments("name", "altloc")
 def from_atom_array(atoms: AtomArray, *, name: str = "atoms", altloc: str = "occupancy") -> Structure:
     """Return the structure that a file of these atoms would give.
 
@@ -57,6 +59,7 @@ def from_atom_array(atoms: AtomArray, *, name: str = "atoms", altloc: str = "occ
     return resolve_atoms(atoms, name=name, source="", form="biotite", altloc=altloc, report=LossReport())
 
 
+@check_arguments("residues")
 def to_atom_array(residues: Residues) -> AtomArray:
     """Return the heavy atoms of residues, each with the B factor and occupancy of its residue.
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from protgraph.argument_types import check_arguments
 from protgraph.errors import EmptyStructureError, SelectionError, StructureFileError, list_first
 from protgraph.structure.io.sniff import FileContent, read_file
 from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype
@@ -183,6 +184,7 @@ def read_fasta(file: str | os.PathLike[str] | FileContent) -> list[FastaRecord]:
     return records
 
 
+@check_arguments("path", "name")
 def load_fasta(path: str | os.PathLike[str], name: str | None = None) -> list[Residues]:
     r"""Read the proteins of a FASTA file, one per record, without coordinates.
 

@@ -17,7 +17,8 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from protgraph.errors import FetchError, NotInArchiveError, OfflineError, StructureFileError, suggest
+from protgraph.argument_types import check_arguments
+from protgraph.errors import FetchError, NotInArchiveError, OfflineError, OptionError, StructureFileError, suggest
 from protgraph.file_io import atomic_write, file_sha256
 from protgraph.structure.io.accession import Accession, parse_accession
 from protgraph.structure.io.sniff import detect_format, read_file
@@ -45,6 +46,7 @@ def is_offline() -> bool:
     return os.environ.get("PROTGRAPH_OFFLINE", "0") not in ("", "0")
 
 
+@check_arguments("accession", "form", "retries")
 def fetch(
     accession: str | Accession,
     *,
@@ -93,6 +95,8 @@ def fetch(
     FetchError
         The network or the server fails, or the file has another checksum or is not a structure.
     """
+    if retries < 0:
+        raise OptionError(f"fetch: retries = {retries}. Allowed: 0 or more.")
     entry = accession if isinstance(accession, Accession) else parse_accession(accession)
     folder = cache_dir(cache) / "structures"
     for address in entry.addresses(form):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from biotite.structure import AtomArray
 
+from protgraph.argument_types import check_arguments
 from protgraph.errors import EmptyStructureError, StructureFileError
 from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.altloc import altloc_mask, check_altloc, group_residues
@@ -25,11 +26,12 @@ MAX_COORDINATE = 1e5
 """Largest usable coordinate, Å: what the PDB format can hold; float32 resolves 0.01 Å there."""
 
 
+@check_arguments("path", "model_number", "chains", "assembly", "altloc")
 def load_structure(
     path: str | os.PathLike[str] | FileContent,
     *,
     model_number: int = 1,
-    chains: Sequence[str] | None = None,
+    chains: str | Sequence[str] | None = None,
     assembly: str | None = None,
     altloc: str = "occupancy",
 ) -> Structure:
@@ -42,7 +44,7 @@ def load_structure(
         (see :func:`protgraph.structure.io.fetch`).
     model_number : int
         Model by its place in the file, from 1.
-    chains : sequence of str, optional
+    chains : str or sequence of str, optional
         Author chain ids to keep, with all of their molecules; None keeps all.
     assembly : str, optional
         Biological assembly to build, e.g. "1"; its copies of chain A are "A", "A-2", …. None keeps the asymmetric

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from protgraph.argument_types import check_fields
 from protgraph.errors import OptionError
 from protgraph.structure.io.altloc import check_altloc
 
@@ -60,8 +61,12 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if self.chains is not None:
-            chains = (self.chains,) if isinstance(self.chains, str) else tuple(self.chains)
+            chains = (self.chains,) if isinstance(self.chains, str) else self.chains
+            chains = tuple(chains) if isinstance(chains, Sequence) else chains
             object.__setattr__(self, "chains", chains)
+        check_fields(self, "chains", "model_number", "altloc", "assembly", "ligands", "nucleic")
+        if self.chains == ():
+            raise OptionError("ReadOptions: chains = (). Allowed: one chain or more, or None for all.")
         check_altloc(self.altloc)
         if self.model_number < 1:
             raise OptionError(f"model_number {self.model_number}: models are counted from 1")

@@ -80,6 +80,8 @@ def read_file(path: str | os.PathLike[str] | FileContent) -> FileContent:
     """
     if isinstance(path, FileContent):
         return path
+    if not os.fspath(path):
+        raise StructureFileError("path ''. Give a structure file, or pdb:1ubq, af:P69905.")
     try:
         return FileContent(os.fspath(path), Path(path).read_bytes())
     except OSError as e:

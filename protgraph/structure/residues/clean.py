@@ -10,6 +10,7 @@ from functools import reduce
 import numpy as np
 from biotite.structure import AtomArray
 
+from protgraph.argument_types import check_arguments
 from protgraph.errors import EmptyStructureError
 from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN, aatype, residue_kind
 from protgraph.structure.residues.chain_breaks import bonded_to_next, linked_to_next
@@ -23,8 +24,9 @@ from protgraph.structure.residues.structure import Structure, residue_starts, se
 __all__ = ["clean"]
 
 
+@check_arguments("structure", "chains", "ligands", "nucleic")
 def clean(
-    structure: Structure, *, chains: Sequence[str] | None = None, ligands: bool = False, nucleic: bool = False
+    structure: Structure, *, chains: str | Sequence[str] | None = None, ligands: bool = False, nucleic: bool = False
 ) -> Residues:
     """Return the protein residues of a structure with their heavy atoms.
 
@@ -32,7 +34,7 @@ def clean(
     ----------
     structure : Structure
         Output of :func:`~protgraph.structure.load_structure`.
-    chains : sequence of str, optional
+    chains : str or sequence of str, optional
         Author chain ids to keep. None: all.
     ligands : bool
         True: keep molecules that are neither polymer nor water in ``Residues.ligands``, for graphs of atoms.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from biotite.structure import AtomArray
 
-from protgraph.errors import SelectionError, list_first
+from protgraph.errors import OptionError, SelectionError, list_first
 from protgraph.structure.residues.loss_report import LossReport
 
 __all__ = ["Structure", "residue_starts", "select_chains"]
@@ -54,6 +54,8 @@ def select_chains(structure: Structure, chains: Sequence[str]) -> Structure:
         The structure does not have a chain.
     """
     names = [chains] if isinstance(chains, str) else list(chains)
+    if not names:
+        raise OptionError("chains = []. Allowed: one chain id or more, or None for all chains.")
     atoms = structure.atoms
     starts = residue_starts(atoms)
     chain = atoms.chain_id[starts]
