@@ -85,11 +85,13 @@ def design_command(
     """
     from protgraph.design import DesignSpec, write_design_fasta, write_designs
     from protgraph.design import design_sequences as run
+    from protgraph.structure.io import FASTA_SUFFIXES
 
     sources = protein_files(files)
     tables = [pssm, pssm_log_odds, *omit.split(","), *bias.split(",")]
     inputs = [*files, *sources, model, weights, *tables]
-    out = check_output(out, inputs=inputs, overwrite=overwrite)
+    suffixes = [f"{suffix}{gz}" for gz in ("", ".gz") for suffix in FASTA_SUFFIXES]
+    out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=suffixes)
     if save is not None:
         inputs.append(out)
         save = check_output(save, option="--save", inputs=inputs, overwrite=overwrite, suffixes=[".npz"])

@@ -45,10 +45,11 @@ def generate_command(
     from rich.console import Console
     from rich.progress import Progress
 
+    from protgraph.structure.io import FASTA_SUFFIXES
     from protgraph.train import load_checkpoint
     from protgraph.train.generate import generate, write_generated
 
-    out = check_output(out, inputs=[checkpoint], overwrite=overwrite)
+    out = check_output(out, inputs=[checkpoint], overwrite=overwrite, suffixes=FASTA_SUFFIXES)
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     with set_aside_if_failed(out):
         loaded = load_checkpoint(checkpoint)

@@ -117,7 +117,11 @@ def user_dataset(
     missing = "there is no label table" if labels is None else f"{where} has no label column"
     subject = "no task is given" if name is None else f"task {name!r} requires labels"
     if name is not None and resolved is None and name not in registry.tasks:
-        subject = f"task {name!r} is not registered.{suggest(name, registry.tasks.names())} It would be a label column"
+        hint = suggest(name, registry.tasks.names())
+        raise DatasetError(
+            f"dataset {str(folder)!r}: task {name!r} is not registered, and {missing} with such a column.{hint} "
+            f"Tasks that need no table: {', '.join(tasks_without_labels())}."
+        )
     raise DatasetError(
         f"dataset {str(folder)!r}: {subject}, and {missing}.\n"
         "Labels are a CSV file: columns file and a label per protein, or file, chain, res_id and a label per residue.\n"

@@ -185,7 +185,8 @@ def test_a_masked_language_model_does_not_design(run, file, tmp_path, command):
     given = MASKED_LM.inputs
     checkpoint = Checkpoint(model, MASKED_LM.name, hidden=given.hidden, visible_types=given.visible_types)
     save_checkpoint(tmp_path / "bert.safetensors", checkpoint)
-    done = run(command, file, "--model", tmp_path / "bert.safetensors", "-o", tmp_path / "out.csv")
+    out = tmp_path / {"design": "out.fasta", "score": "out.csv"}[command]
+    done = run(command, file, "--model", tmp_path / "bert.safetensors", "-o", out)
     assert done.code == 2 and "'masked_lm'" in done.err
 
 

@@ -137,7 +137,7 @@ _TRAIN = [
     case(f"train gcn --data A --labels zones.csv --kind regression {_FIT}", 2, "zone"),
     case(f"train gcn --data A --column size {_FIT}", 2, "--labels"),
     case(f"train gcn --data A --kind regression {_FIT}", 2, "--labels"),
-    case(f"train gcn --data A --labels size.csv --task secondary_structure {_FIT}", 2, "size.csv"),
+    case(f"train gcn --data A --labels size.csv --task secondary_structure {_FIT}", 2, "(size)", "secondary_structure"),
     case(f"train gcn --data pdb_core --labels size.csv {_FIT}", 2, "pdb_core"),
     case(f"train gcn --data A --task secondary_structure --log none --log csv {_FIT}", 2, "none"),
     case(f"train gcn --data A --task ligand_binding {_FIT}", 2, "ligand_binding"),
@@ -252,7 +252,6 @@ _VIEW = [
     case("view A -o new.html", 2, "A"),
     case("attention gcn 1crn.pdb -o new", 2, "attention"),
     case("attention gnc 1crn.pdb -o new", 2, "'gcn'"),
-    case("attention gat nothere.pdb -o new", 2, "nothere.pdb"),
     case("attention gat 1crn.pdb", 2, "--out"),
     case("attention gat 1crn.pdb -o notes.txt", 2, "notes.txt"),
 ]
