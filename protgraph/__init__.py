@@ -76,6 +76,7 @@ _HOME = {
     "generate": "protgraph.train",
     "predict": "protgraph.train",
     "run_bench": "protgraph.bench",
+    "search_embeddings": "protgraph.train",
     "score_sequences": "protgraph.design",
     "write_report": "protgraph.bench",
     # writing components

@@ -199,12 +199,17 @@ def test_plugins_do_not_import_each_other() -> None:
         assert families <= {own}, f"{path} imports {families - {own}}"
 
 
+#: Module → distribution, where the names differ.
+DISTRIBUTIONS = {"faiss": "faiss-cpu"}
+
+
 def test_every_imported_library_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = [*project["dependencies"], *(d for extra in project["optional-dependencies"].values() for d in extra)]
     names = {re.match(r"[\w-]+", d).group() for d in declared}
     for path in modules("protgraph", "plugins", "datasets"):
         used = {module.partition(".")[0].replace("_", "-") for module, _ in imports(path)}
+        used = {DISTRIBUTIONS.get(name, name) for name in used}
         used -= {name.replace("_", "-") for name in sys.stdlib_module_names}
         assert {name for name in used if not name.startswith("protgraph")} <= names, path
 

@@ -36,6 +36,7 @@ COMMANDS = {
     "train": "protgraph.cli.train:train_command",
     "predict": "protgraph.cli.predict:predict_command",
     "embed": "protgraph.cli.predict:embed_command",
+    "search": "protgraph.cli.search:search_command",
     "attention": "protgraph.cli.attention:attention_command",
     "generate": "protgraph.cli.generate:generate_command",
     "design": "protgraph.cli.design:design_command",

@@ -25,6 +25,7 @@ DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite",
 EXTRAS = {
     "torch-scatter": ("torch_scatter", "scatter"),
     "plotly": ("plotly", "view"),
+    "faiss-cpu": ("faiss", "search"),
     "pandas": ("pandas", "pandas"),
     "transformers": ("transformers", "esm"),
     "cuequivariance-torch": ("cuequivariance_torch", "cuequivariance"),

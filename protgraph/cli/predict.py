@@ -64,7 +64,7 @@ def predict_command(
     from protgraph.featurize import expand_sources
     from protgraph.train import load_checkpoint
     from protgraph.train import predict as run
-    from protgraph.train.prediction_table import check_table_suffix
+    from protgraph.train.result_table import check_table_suffix
     from protgraph.train.value_column import choose_value
     from protgraph.wording import count_noun
 
@@ -138,7 +138,7 @@ def embed_command(
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources
     from protgraph.train import embed as run
-    from protgraph.train.embed import embedding_files
+    from protgraph.train.embedding_table import embedding_files
     from protgraph.wording import count_noun
 
     sources = expand_sources(files)

@@ -2,7 +2,9 @@
 
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
-from protgraph.train.embed import Embeddings, embed
+from protgraph.train.embed import embed
+from protgraph.train.embedding_search import SearchHits, search_embeddings
+from protgraph.train.embedding_table import Embeddings
 from protgraph.train.evaluate import evaluate
 from protgraph.train.fit import fit
 from protgraph.train.generate import GeneratedSequence, generate
@@ -22,6 +24,7 @@ __all__ = [
     "FitResult",
     "Predictions",
     "Prepared",
+    "SearchHits",
     "TrainingInterrupted",
     "GeneratedSequence",
     "load_dataset",
@@ -34,4 +37,5 @@ __all__ = [
     "predict",
     "prepare",
     "save_checkpoint",
+    "search_embeddings",
 ]

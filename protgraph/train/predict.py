@@ -23,7 +23,8 @@ from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
 from protgraph.train.input_warnings import InputChecks
-from protgraph.train.prediction_table import Predictions, Row
+from protgraph.train.prediction_table import Predictions
+from protgraph.train.result_table import Row
 from protgraph.train.training_set import describe_proteins
 from protgraph.train.value_column import prediction_columns, target_names
 

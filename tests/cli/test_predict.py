@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -89,3 +91,28 @@ def test_a_sequence_has_no_structure(run, checkpoint, structures_dir, tmp_path):
     result = run("predict", checkpoint, *files, "-o", tmp_path / "a.csv", "--structure", tmp_path / "many")
     assert result.code == 1  # the model reads coordinates
     assert [p.name for p in (tmp_path / "many").iterdir()] == ["1ubq.cif"]
+
+
+def test_search_prints_and_writes_hits(run, checkpoint, structures_dir, tmp_path):
+    files = [structures_dir / f"{name}.bcif" for name in ("1ubq", "1crn", "5pti")]
+    assert run("embed", checkpoint, *files, "-o", tmp_path / "v.npz").code == 0
+    result = run("search", files[0], "--in", tmp_path / "v.npz", "-k", 2, "-o", tmp_path / "hits.csv")
+    assert result.code == 0, result.err
+    assert "1ubq A" in result.out and "cosine" in result.out
+    lines = (tmp_path / "hits.csv").read_text().splitlines()
+    assert lines[0] == "query,rank,file,protein,chains,cosine" and len(lines) == 3
+    result = run("search", "1ubk", "--in", tmp_path / "v.npz")
+    assert result.code == 2 and "Did you mean '1ubq'" in result.err
+    result = run("search", "1ubq", "--in", tmp_path / "v.npz", "-o", tmp_path / "v.npz")
+    assert result.code == 2 and Path(tmp_path / "v.npz").stat().st_size > 1000
+
+
+def test_warnings_are_printed_and_written(run, checkpoint, structures_dir, tmp_path):
+    columns = "ATOM    {0:3}  CA  GLY A{0:4}    {1:8.3f}   0.000   0.000  1.00  0.00           C"
+    lines = [columns.format(i, 3.8 * i) for i in range(1, 30)]
+    (tmp_path / "trace.pdb").write_text("\n".join(lines) + "\n")
+    result = run("predict", checkpoint, tmp_path / "trace.pdb", "-o", tmp_path / "a.csv")
+    assert result.code == 0 and "CA atoms only" in result.err
+    assert "ca_only,29" in (tmp_path / "a.csv.warnings.csv").read_text()
+    result = run("predict", checkpoint, structures_dir / "1ubq.bcif", "-o", tmp_path / "a.csv", "--overwrite")
+    assert result.code == 0 and not (tmp_path / "a.csv.warnings.csv").exists()

@@ -1,0 +1,153 @@
+"""Table of embeddings: vectors of residues and proteins, and their files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+import torch
+
+from protgraph.errors import DatasetError, OptionError
+from protgraph.failure import Failure
+from protgraph.file_io import atomic_write
+from protgraph.model.build import ProteinModel
+from protgraph.train.input_warnings import InputWarning
+from protgraph.wording import count_noun
+
+__all__ = ["Embeddings", "digest_of_model", "embedding_files"]
+
+_ARRAYS = ("ptr", "node", "protein")
+_TEXTS = ("files", "names", "chains", "residues", "checkpoint", "model_digest")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Embeddings:
+    """Embeddings of P proteins with N residues in all, vectors of width D.
+
+    Parameters
+    ----------
+    files, names, chains : tuple of str
+        File, name, and chains joined by commas of each protein.
+    ptr : ndarray
+        ``(P + 1,)`` int64: protein p owns the rows ``ptr[p]:ptr[p + 1]``.
+    residues : ndarray
+        ``(N,)`` str, "A:42": chain, number and insertion code.
+    node : ndarray
+        ``(N, D)`` float32.
+    protein : ndarray
+        ``(P, D)`` float32, mean over the residues of each.
+    failures : list of Failure
+        Files and chains that could not be used.
+    notes : tuple of str
+        Messages for the user, e.g. that features of a graph store are recomputed, and one for each kind of warning.
+    warnings : tuple of InputWarning
+        Inputs with missing atoms or residues, or unlike the training set.
+    checkpoint : str
+        Absolute path of the checkpoint; "" if it was not read from a file.
+    model_digest : str
+        SHA-256 of the model and its weights (:func:`digest_of_model`).
+    """
+
+    files: tuple[str, ...]
+    names: tuple[str, ...]
+    chains: tuple[str, ...]
+    ptr: np.ndarray
+    residues: np.ndarray
+    node: np.ndarray
+    protein: np.ndarray
+    failures: list[Failure]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[InputWarning, ...] = ()
+    checkpoint: str = ""
+    model_digest: str = ""
+
+    def __repr__(self) -> str:
+        counts = f"{count_noun(len(self.node), 'residue')} of {count_noun(len(self.files), 'protein')}"
+        failed = f", {count_noun(len(self.failures), 'failure')}" if self.failures else ""
+        return f"Embeddings({counts}, {self.node.shape[1]} wide{failed})"
+
+    def write(self, path: str | Path) -> list[Path]:
+        """Write an ``.npz`` or ``.parquet`` file, chosen by the suffix, and return the written files.
+
+        An ``.npz`` file has every array under its name. A ``.parquet`` file has a row per residue (file, protein,
+        chains, residue, vector), and ``<name>.protein.parquet`` a row per protein.
+
+        Raises
+        ------
+        OptionError
+            The path has another suffix.
+        """
+        files = embedding_files(path)
+        if len(files) == 1:
+            text = {key: np.array(getattr(self, key), dtype=str) for key in _TEXTS}
+            with atomic_write(path) as temporary, temporary.open("wb") as file:
+                np.savez(file, ptr=self.ptr, node=self.node, protein=self.protein, **text)
+            return files
+        count = np.diff(self.ptr)
+        with atomic_write(files[0]) as residues, atomic_write(files[1]) as proteins:
+            _write_parquet(residues, self._repeated(count) | {"residue": self.residues.tolist()}, self.node)
+            _write_parquet(proteins, self._repeated(np.ones_like(count)) | {"residues": count.tolist()}, self.protein)
+        return files
+
+    @classmethod
+    def read(cls, path: str | Path) -> Embeddings:
+        """Read an ``.npz`` file of :meth:`write`; failures, notes and warnings are empty.
+
+        Raises
+        ------
+        DatasetError
+            The file cannot be read, or has other arrays.
+        """
+        problem = f"embeddings cannot be read: {str(path)!r}"
+        hint = "Write the file with 'protgraph embed -o FILE.npz'."
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {key: file[key] for key in (*_ARRAYS, *_TEXTS)}
+        except OSError as e:
+            raise DatasetError(f"{problem} ({e.strerror or 'not an .npz file'}). {hint}") from e
+        except (ValueError, KeyError, AttributeError, BadZipFile) as e:
+            raise DatasetError(f"{problem} (not an .npz file of embeddings). {hint}") from e
+        text = {key: tuple(arrays.pop(key).tolist()) for key in ("files", "names", "chains")}
+        single = {key: str(arrays.pop(key)) for key in ("checkpoint", "model_digest")}
+        return cls(**text, **arrays, **single, failures=[])
+
+    def _repeated(self, count: np.ndarray) -> dict[str, list[str]]:
+        """Return file, name and chains of each protein, repeated ``count`` ``(P,)`` times."""
+        columns = {"file": self.files, "protein": self.names, "chains": self.chains}
+        return {key: np.repeat(np.array(value, dtype=str), count).tolist() for key, value in columns.items()}
+
+
+def embedding_files(path: str | Path) -> list[Path]:
+    """Return the files of :meth:`Embeddings.write`: ``path``, and for ``.parquet`` also that of the proteins.
+
+    Raises
+    ------
+    OptionError
+        The path has another suffix than .npz or .parquet.
+    """
+    path = Path(path)
+    if path.suffix not in (".npz", ".parquet"):
+        raise OptionError(f"wrong suffix of embeddings: {str(path)!r}. Allowed: .npz, .parquet.")
+    return [path] if path.suffix == ".npz" else [path, path.with_suffix(".protein.parquet")]
+
+
+def digest_of_model(model: ProteinModel) -> str:
+    """Return the SHA-256 of a model's spec, target and weights as 64 hexadecimal digits."""
+    description = {"spec": model.spec.to_dict(), "target": repr(model.target)}
+    whole = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    for name, weight in sorted(model.state_dict().items()):
+        whole.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
+        whole.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return whole.hexdigest()
+
+
+def _write_parquet(path: Path, columns: dict[str, list], vectors: np.ndarray) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    vector = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+    pq.write_table(pa.table({**columns, "vector": vector}), path)

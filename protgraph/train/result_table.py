@@ -1,0 +1,138 @@
+"""Tables of results: columns and rows, conversion to pandas and Arrow, and CSV or Parquet files."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from protgraph.errors import MissingExtraError, OptionError, UnknownNameError, suggest
+from protgraph.file_io import atomic_write
+from protgraph.wording import count_noun
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+__all__ = ["ResultTable", "Row", "check_table_suffix"]
+
+Row = tuple[str | int | float, ...]
+
+_SHOWN_ROWS = 5
+_CELL = 24  # characters
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResultTable:
+    """Table with named columns; its text has the first five rows.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    rows : list of tuple
+    """
+
+    columns: tuple[str, ...]
+    rows: list[Row]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return self.text(_SHOWN_ROWS)
+
+    @property
+    def _heading(self) -> str:
+        return f"{type(self).__name__}({count_noun(len(self), 'row')})"
+
+    def text(self, rows: int) -> str:
+        """Return the first rows as aligned text, with long cells shortened."""
+        cells = [list(self.columns), *([_cell(v) for v in row] for row in self.rows[:rows])]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
+        more = [f"… {count_noun(len(self) - rows, 'more row')}"] if len(self) > rows else []
+        return "\n".join([self._heading, *lines, *more])
+
+    def column(self, name: str) -> np.ndarray:
+        """Return one column, ``(rows,)`` str, int64 or float64.
+
+        Raises
+        ------
+        UnknownNameError
+            The table does not have this column.
+        """
+        if name not in self.columns:
+            hint = suggest(name, self.columns)
+            raise UnknownNameError(f"no column {name!r}. The columns are {', '.join(self.columns)}.{hint}")
+        place = self.columns.index(name)
+        return np.array([row[place] for row in self.rows])
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the table as a pandas data frame.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as e:
+            raise MissingExtraError("to_frame needs pandas: pip install 'protgraph-pyg[pandas]'") from e
+        return pd.DataFrame.from_records(self.rows, columns=list(self.columns))
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return the table as an Arrow table."""
+        import pyarrow as pa
+
+        values = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.columns)
+        return pa.table({name: pa.array(column) for name, column in zip(self.columns, values, strict=True)})
+
+    def write(self, path: str | Path) -> Path:
+        """Write the table to a ``.csv`` or ``.parquet`` file, chosen by the suffix, and return the path.
+
+        A CSV file has 9 significant digits, which identify each float32.
+
+        Raises
+        ------
+        OptionError
+            The path has another suffix.
+        """
+        path = check_table_suffix(path)
+        with atomic_write(path) as temporary:
+            if path.suffix == ".csv":
+                self._write_csv(temporary)
+            else:
+                import pyarrow.parquet as pq
+
+                pq.write_table(self.to_arrow(), temporary)
+        return path
+
+    def _write_csv(self, path: Path) -> None:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            for row in self.rows:
+                writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
+
+
+def check_table_suffix(path: str | Path) -> Path:
+    """Return the path of a table.
+
+    Raises
+    ------
+    OptionError
+        Its suffix is neither .csv nor .parquet.
+    """
+    path = Path(path)
+    if path.suffix not in (".csv", ".parquet"):
+        raise OptionError(f"wrong suffix of a table: {str(path)!r}. Allowed: .csv, .parquet.")
+    return path
+
+
+def _cell(value: object) -> str:
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _CELL else "…" + text[1 - _CELL :]
