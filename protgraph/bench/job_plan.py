@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from protgraph.model.spec import ModelSpec
     from protgraph.task.task import Task
 
-__all__ = ["SESSION", "plan_jobs"]
+__all__ = ["describe_folder", "SESSION", "plan_jobs"]
 
 #: Prefix of the source of a component that is registered in this process only.
 SESSION = "session"
@@ -74,6 +74,23 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
         if graph is None:
             broken[job.key] = BenchRow.failed(job, f"PluginLoadError: {errors[model]}")
     return jobs, broken
+
+
+def describe_folder(spec: BenchSpec) -> list[str]:
+    """Return what the user files of a spec are understood as, for each task; empty for a registered dataset.
+
+    Raises
+    ------
+    UnknownNameError, OptionError, DatasetError, LabelError
+        As :func:`plan_jobs`.
+    """
+    from protgraph.train.config import FitConfig
+
+    spec.check(FitConfig)
+    if not spec.is_folder:
+        return []
+    datasets, _ = _datasets_and_tasks(spec)
+    return [str(dataset.describe(task)) for task, dataset in datasets.items()]
 
 
 def _datasets_and_tasks(spec: BenchSpec) -> tuple[dict[str, Dataset], dict[str, Task]]:

@@ -52,6 +52,7 @@ def bench_command(
       protgraph bench spec.toml --jobs 4
     """
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
+    from protgraph.bench.job_plan import describe_folder
     from protgraph.bench.report import FAILURES
     from protgraph.bench.summary_table import compare_with_baselines, summarize
     from protgraph.wording import count_noun
@@ -62,6 +63,8 @@ def bench_command(
         bench_spec = bench_spec.replace(jobs=jobs)
     if out is not None:
         bench_spec = bench_spec.replace(out=out)
+    for text in describe_folder(bench_spec):
+        typer.echo(text, err=True)
     rows = run_bench(bench_spec, fresh=fresh, callback=ProgressBar())
     report = write_report(bench_spec, rows)
     typer.echo("\n" + (bench_spec.folder / "table.md").read_text(encoding="utf-8"))

@@ -194,7 +194,8 @@ LABEL_TABLES = (
     _table("two columns of one key", "file,pdb,x", ["1crn,1crn,1"], _REFUSED, "'file'", "'pdb'", "--column"),
     _table("alias as a label", "file,resid", _rows(_NUMBERS), "regression", "resid: numbers", columns="resid"),
     _table("no file column", "name,x", _rows(_NUMBERS), _REFUSED, "'file'", "name, x"),
-    _table("no chain column", "file,res_id,site", [f"1crn,{i},{i % 2}" for i in range(1, 9)], "multilabel"),
+    _table("no chain column", "file,res_id,site", [f"1crn,{i},{i % 2}" for i in range(1, 9)], "multilabel",
+           "8 rows without a chain"),
     _table("no chain column, two chains", "file,res_id,site", [f"{TWO_CHAINS},{i},{i % 2}" for i in range(5, 9)],
            _REFUSED, "row 2", "2d7t", "H, L", "'chain'"),
     _table("no insertion codes", "file,chain,res_id,x", [f"{TWO_CHAINS},H,82,{i}.5" for i in range(4)], _REFUSED,
@@ -209,7 +210,7 @@ LABEL_TABLES = (
     _table("absent files", "file,x", ["1abc,1", "1crn,2.5", "9xyz,3"], "AbsentFilesError", "'1abc' (row 2)",
            "'9xyz' (row 4)"),
     _table("file names in capitals", "file,x", [f"{name.upper()},{i}.5" for i, name in enumerate(FILES)],
-           "regression"),
+           "regression", "'1AJJ' is 1ajj.bcif", "6 other names"),
     _table("file names with suffix", "file,x", [f"{name}.bcif,{i}.5" for i, name in enumerate(FILES)], "regression"),
     _table("split without a name", "file,x,split", _rows(["1.5,train", "2.5,", "3,val"]), "DatasetError", "row 3"),
     # text files

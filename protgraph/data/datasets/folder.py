@@ -145,7 +145,7 @@ class FolderDataset(Dataset):
         self.unnamed_files = proteins.unnamed((e.path, e.record) for e in index.examples)
         self.other_files = proteins.other_files()
         self.unused_columns = [c for c in table.labels if c not in used] if table is not None else []
-        self.notes = [*(() if table is None else table.notes), *assignment.notes]
+        self.notes = [*(() if table is None else table.notes), *index.notes, *assignment.notes]
         self._files = _describe_files(proteins, index)
         version = _version(self._examples, fingerprints, table, self.read_options)
         counts = count_splits(index, assignment.splits, fingerprints, self._values, target)

@@ -13,6 +13,7 @@ from protgraph.data.datasets.protein_files import ProteinFile, ProteinFolder, so
 from protgraph.errors import LabelError, ProtgraphError, list_first
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.residues.identity import residue_ids
+from protgraph.wording import count_noun
 
 __all__ = ["FolderIndex", "index_folder", "index_table"]
 
@@ -31,12 +32,15 @@ class FolderIndex:
     table : LabelTable, optional
     keys : tuple of ndarray
         Chain, number and insertion code of each row if labels are per residue; else empty.
+    notes : tuple of str
+        Messages for the user: names in another case, omitted chains.
     """
 
     examples: tuple[Example, ...]
     rows: tuple[np.ndarray, ...]
     table: LabelTable | None = None
     keys: tuple[np.ndarray, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def is_per_residue(self) -> bool:
@@ -74,7 +78,24 @@ def index_table(folder: ProteinFolder, table: LabelTable) -> FolderIndex:
         keys, chain = (), table.keys.get("chain", np.full(len(table), "")).tolist()
     _no_duplicates(sources, file, chain, keys, table)
     rows, examples = _examples(sources, file, chain)
-    return FolderIndex(examples, rows, table, keys)
+    return FolderIndex(examples, rows, table, keys, _notes(sources, file, table))
+
+
+def _notes(sources: list[ProteinFile], file: list[int], table: LabelTable) -> tuple[str, ...]:
+    """Return messages about names in another case and omitted chains."""
+    notes = []
+    other = {}
+    for name, f in zip(table.keys["file"].tolist(), file, strict=True):
+        own = {sources[f].stem, sources[f].name, *sources[f].file_names()}
+        if name not in own and name.lower() in {text.lower() for text in own}:
+            other[name] = sources[f].name
+    if other:
+        name = next(iter(other))
+        more = f", and {count_noun(len(other) - 1, 'other name')} likewise" if len(other) > 1 else ""
+        notes.append(f"names differ in case: {name!r} is {other[name]}{more}")
+    if table.is_per_residue and (blank := int((table.keys.get("chain", np.full(len(table), "")) == "").sum())):
+        notes.append(f"{count_noun(blank, 'row')} without a chain: each is of the only protein chain of its file")
+    return tuple(notes)
 
 
 def _chains(
