@@ -154,17 +154,22 @@ def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:
     if not is_folder:
         structure_format(structure)
     paths: dict[str, Path] = {}
+    sequences = []
     for source in sources:
         try:
             file = open_source(source)
             form = file.format
         except ProtgraphError:
             continue
-        if form != "fasta":
+        if form == "fasta":
+            sequences.append(source)
+        else:
             stem = Path(Path(file.path).name.lower().removesuffix(".gz")).stem
             stem = Path(file.path).name[: len(stem)]
             name = f"{stem}{'.pdb' if form == 'pdb' else '.cif'}"
             paths[source] = structure / name if is_folder else structure
+    if sequences and not paths:
+        raise OptionError(f"--structure: {sequences[0]!r} has sequences only. Give structure files.")
     _check_distinct(structure, paths, is_folder=is_folder)
     return paths
 

@@ -22,9 +22,9 @@ class Result(NamedTuple):
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """``run("list", "layers")`` → exit code, stdout, stderr."""
-    monkeypatch.setenv("COLUMNS", "120")
 
-    def call(*args: object) -> Result:
+    def call(*args: object, columns: int = 120) -> Result:
+        monkeypatch.setenv("COLUMNS", str(columns))
         try:
             main([str(arg) for arg in args])
             code = 0

@@ -134,7 +134,7 @@ def replay(workspace: Workspace, case: ShellCase) -> tuple[Outcome, list[str]]:
         left = [name for name in outcome.created if not any(part in name for part in SIDE_FILES)]
         if left:
             faults.append(f"written although it failed: {', '.join(left)}")
-        faults += message_faults(outcome.err)
+        faults += [] if "Usage:" in outcome.out else message_faults(outcome.err)
     flat = _flat(text)
     faults += [f"output lacks {data!r}" for data in case.parts if _flat(data) not in flat]
     return outcome, faults

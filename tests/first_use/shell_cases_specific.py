@@ -148,6 +148,44 @@ _TRAIN = [
     case(f"train gcn --data A --labels residues.csv {_FIT}", 0, "kind"),
 ]
 
+_DATA = [
+    case("data", 2, "inspect"),
+    case("data inspct A", 2, "'inspect'"),
+    case("data inspect", 2, "data"),
+    case("data inspect ''", 2, "''"),
+    case("data inspect nothere", 2, "nothere"),
+    case("data inspect pdb_cor", 2, "'pdb_core'"),
+    case("data inspect A --labels nothere.csv", 2, "nothere.csv"),
+    case("data inspect A --labels empty.csv", 2, "empty.csv"),
+    case("data inspect A --labels size.csv --task siz", 2, "'size'"),
+    case("data inspect A --labels size.csv --kind regresion", 1, "'regression'"),
+    case("data inspect A --labels zones.csv --kind regression", 1, "zone"),
+    case("data inspect A --labels other_files.csv", 1, "9xyz"),
+    case("data inspect A --task secondary_structur", 2, "'secondary_structure'"),
+    case("data inspect A --seed -1", 2, "-1"),
+    case("data inspect A --labels size.csv", 0, "size", "numbers", "1.25"),
+    case("data inspect A --labels yes.csv", 0, "site", "positives"),
+    case("data inspect A --labels zones.csv", 0, "zone", "2 classes"),
+    case("data inspect A --labels residues.csv", 0, "kind", "even", "odd"),
+    case("data inspect A --task secondary_structure", 0, "6"),
+    case("data inspect store --task secondary_structure", 0, "6"),
+]
+
+_STRUCTURE_OUTPUT = [
+    case("predict ss.safetensors 1crn.pdb -o new.csv --structure 1crn.pdb", 2, "1crn.pdb"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --structure new.txt", 2, "new.txt", ".cif"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --structure ''", 2, "--structure"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --structure new.pdb --value p_h", 2, "'p_H'"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --value p_H", 2, "--structure"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --defattr new.txt", 2, "new.txt", ".defattr"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --pymol new.pml", 2, "--structure"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --structure new.pdb", 0, "new.pdb"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --structure new.cif --defattr new.defattr", 0, "new.cif"),
+    case("predict ss.safetensors 1vii.cif -o new.parquet --structure new.cif --pymol new.pml", 0, "new.pml"),
+    case("predict gpt.safetensors seqs.fasta -o new.csv --structure new.pdb", 2, "seqs.fasta"),
+    case("predict ss.safetensors ca.pdb -o new.csv", 0, "warning"),
+]
+
 _BENCH = [
     case("bench nothere", 2, "nothere", "pdb_core"),
     case("bench nothere.toml", 2, "nothere.toml"),
@@ -261,7 +299,9 @@ SPECIFIC = {
     "names": _NAMES,
     "featurize": _FEATURIZE,
     "train": _TRAIN,
+    "data inspect": _DATA,
     "bench": _BENCH,
+    "predict --structure": _STRUCTURE_OUTPUT,
     "predict and embed": _PREDICT,
     "generate, design, score": _SEQUENCES,
     "view and attention": _VIEW,

@@ -33,6 +33,7 @@ from protgraph.data.datasets.splits import FRACTIONS
 from protgraph.data.datasets.target import Target
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.validation import Seed, check_value
 from protgraph.wording import count_noun
 
 __all__ = ["FolderDataset"]
@@ -119,6 +120,7 @@ class FolderDataset(Dataset):
         fingerprint: Callable[[Path], Fingerprint] = fingerprint_file,
         read_options: ReadOptions | None = None,
     ) -> None:
+        check_value(seed, Seed, path="seed")
         self.read_options = read_options or ReadOptions()
         selected = [columns] if isinstance(columns, str) else list(columns or ())
         table = None if labels is None else read_label_table(labels, columns=[*selected, *([task] if task else ())])
