@@ -263,10 +263,14 @@ class ProteinReader:
         ]
         self._source = {id(r): p.source for r, p in zip(self.residues, results, strict=True)}
 
-    def finish(self, out: Path, refused: RefusedProteins) -> None:
+    def source_of(self, name: str) -> str:
+        """Return the source of a protein by its name in :attr:`residues`."""
+        return next(self._source[id(r)] for r in self.residues if r.name == name)
+
+    def finish(self, out: Path, refused: RefusedProteins, others: Sequence[Failure] = ()) -> None:
         """List failures beside the output; exit with 1 if any protein succeeded, else with 2."""
         from protgraph.cli.failures import report_failures
         from protgraph.featurize import Failure
 
         failures = self.failures + [Failure.of(self._source[id(r)], "", e) for r, e in refused]
-        report_failures(failures, out, any_succeeded=len(self.residues) > len(refused))
+        report_failures([*failures, *others], out, any_succeeded=len(self.residues) > len(refused))

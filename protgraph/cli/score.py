@@ -10,22 +10,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph import __version__
 from protgraph.cli.design import Device, Files, Model, ProteinReader, Weights, load_model, names, protein_files
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
+from protgraph.cli.structure_output import Chimerax, Defattr, Pymol, Structure, StructureOutput
 from protgraph.file_io import atomic_write
 
 if TYPE_CHECKING:
     from protgraph.design import Scores
     from protgraph.structure import ReadOptions
+    from protgraph.structure.io import ResidueValues
 
 __all__ = ["score_command"]
+
+ScoreValue = Annotated[str, typer.Option(help="Value of each residue for --structure and --defattr: p or log_p.")]
 
 
 @reads_structures(chains=False)
 def score_command(
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .npz.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv, .parquet or .npz.")],
     model: Model = "proteinmpnn.v_48_020",
     weights: Weights = None,
     chains: Annotated[str, typer.Option(help="Chains to score, 'A,B'; the others are visible.")] = "",
@@ -38,6 +43,11 @@ def score_command(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the decoding orders and the noise.")] = 0,
     noise: Annotated[float, typer.Option(help="Gaussian coordinate noise (standard deviation, Å).")] = 0.0,
+    structure: Structure = None,
+    value: ScoreValue = "p",
+    defattr: Defattr = None,
+    pymol: Pymol = None,
+    chimerax: Chimerax = None,
     device: Device = "auto",
     overwrite: Overwrite = False,
     *,
@@ -45,11 +55,15 @@ def score_command(
 ) -> None:
     """Write the log-probability of every type at every residue, and print the mean of −log p per sequence.
 
-    CSV: one row per residue with protein, sequence, chain, res_id, ins_code, type, its log-probability, then all types.
+    CSV and Parquet: one row per residue with protein, sequence, chain, res_id, ins_code, type, its log-probability,
+    then all types.
 
     NPZ: log_probs (R, types), aatype (R,), ptr, proteins, sequences and residues.
 
     Residues with an incomplete backbone keep their row, with empty cells.
+
+    --structure writes the structure again, with the probability of each residue's type in percent as B factor, or with
+    --value log_p its logarithm. With --sequences, it is that of the first sequence of each protein.
 
     In a FASTA file of 'protgraph design', sequences belong to the protein of the native header before them.
 
@@ -64,30 +78,38 @@ def score_command(
       protgraph score 1ubq.cif -o scores.csv
       protgraph score 1ubq.cif --mode conditional --orders 4 -o scores.npz
       protgraph score dimer.cif --chains A --sequences dimer.fasta -o scores.csv
+      protgraph score 1ubq.cif -o scores.csv --structure scored.cif --pymol scored.pml
     """
     from protgraph.design import read_design_sequences, sequences_by_protein
     from protgraph.design import score_sequences as run
+    from protgraph.design.result import check_score_value
 
     sources = protein_files(files)
     inputs = [*files, *sources, model, weights, sequences]
-    out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".csv", ".npz"])
-    with set_aside_if_failed(out):
+    out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=list(_WRITERS))
+    viewers = (structure, defattr, pymol, chimerax)
+    shown = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
+    check_score_value(value)
+    with set_aside_if_failed(out, *shown.outputs):
         records = read_design_sequences(sequences) if sequences else ()
         network = load_model(model, weights, device)
         proteins, refused = ProteinReader(sources, network, read), []
         given = sequences_by_protein(records, [r.name for r in proteins.residues])
         how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise}
-        scores = _print_scores(run(network, proteins.residues, **how, sequences=given, refused=refused))
-        count = _write_csv(out, scores) if out.suffix == ".csv" else _write_npz(out, scores)
+        values: dict[str, ResidueValues] = {}
+        origin = (f"model {model}", f"mode {mode}", f"protgraph {__version__}")
+
+        def printed() -> Iterator[Scores]:
+            for s in run(network, proteins.residues, **how, sequences=given, refused=refused):
+                typer.echo(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
+                values.setdefault(proteins.source_of(s.residues.name), s.residue_values(value, origin=origin))
+                yield s
+
+        count = _WRITERS[out.suffix](out, printed())
         if count:
             typer.echo(f"{count} residues → {out}")
-        proteins.finish(out, refused)
-
-
-def _print_scores(scores: Iterable[Scores]) -> Iterator[Scores]:
-    for s in scores:
-        typer.echo(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
-        yield s
+        failures = shown.write(values) if shown.is_used and count else []
+        proteins.finish(out, refused, failures)
 
 
 def _write_npz(path: Path, scores: Iterable[Scores]) -> int:
@@ -102,16 +124,13 @@ def _write_npz(path: Path, scores: Iterable[Scores]) -> int:
 
 def _write_csv(path: Path, scores: Iterable[Scores]) -> int:
     """Write rows as they are computed, rename the file when it is complete, and return the number of rows."""
-    from protgraph.structure import ALPHABET
-
     count = 0
     with atomic_write(path) as temporary:
         with temporary.open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
             for s in scores:
                 if not count:
-                    types = ALPHABET[: s.log_probs.shape[1]]
-                    table.writerow(["protein", "sequence", "chain", "res_id", "ins_code", "type", "log_p", *types])
+                    table.writerow(_columns(s))
                 table.writerows(_rows(s))
                 count += len(s.residues)
         if not count:
@@ -119,10 +138,40 @@ def _write_csv(path: Path, scores: Iterable[Scores]) -> int:
     return count
 
 
-def _rows(s: Scores) -> Iterator[list[object]]:
+def _write_parquet(path: Path, scores: Iterable[Scores]) -> int:
+    """Write a table with a row per residue, and return the number of rows."""
+    from protgraph.train.result_table import ResultTable
+
+    rows, columns = [], ()
+    for s in scores:
+        columns = _columns(s)
+        numbers = zip(s.sequence_log_probs.tolist(), s.log_probs.tolist(), strict=True)
+        rows += [(*key, log_p, *all_types) for key, (log_p, all_types) in zip(_identities(s), numbers, strict=True)]
+    if rows:
+        ResultTable(columns, rows).write(path)
+    return len(rows)
+
+
+_WRITERS = {".csv": _write_csv, ".parquet": _write_parquet, ".npz": _write_npz}
+
+
+def _columns(s: Scores) -> tuple[str, ...]:
     from protgraph.structure import ALPHABET
 
-    r, log_probs = s.residues, s.sequence_log_probs
-    for n, (chain, number, code) in enumerate(zip(r.chain, r.res_id.tolist(), r.ins_code, strict=True)):
-        numbers = ["" if math.isnan(x) else f"{x:.7g}" for x in (log_probs[n], *s.log_probs[n])]
-        yield [r.name, s.name, chain, number, code, ALPHABET[s.aatype[n]], *numbers]
+    identity = ("protein", "sequence", "chain", "res_id", "ins_code", "type", "log_p")
+    return (*identity, *ALPHABET[: s.log_probs.shape[1]])
+
+
+def _identities(s: Scores) -> Iterator[tuple[str | int, ...]]:
+    """Yield protein, sequence, chain, number, insertion code and type of each residue."""
+    from protgraph.structure import ALPHABET
+
+    r = s.residues
+    keys = zip(r.chain.tolist(), r.res_id.tolist(), r.ins_code.tolist(), s.aatype.tolist(), strict=True)
+    return ((r.name, s.name, chain, number, code, ALPHABET[kind]) for chain, number, code, kind in keys)
+
+
+def _rows(s: Scores) -> Iterator[list[object]]:
+    log_probs = s.sequence_log_probs
+    for n, key in enumerate(_identities(s)):
+        yield [*key, *("" if math.isnan(x) else f"{x:.7g}" for x in (log_probs[n], *s.log_probs[n]))]

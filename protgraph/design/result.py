@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from protgraph.errors import OptionError, suggest
 from protgraph.structure import Residues
+from protgraph.structure.io import ResidueValues
 
-__all__ = ["Design", "Scores"]
+__all__ = ["SCORE_VALUES", "Design", "Scores", "check_score_value"]
+
+SCORE_VALUES = ("p", "log_p")
+"""Values of :meth:`Scores.residue_values`."""
+
+
+def check_score_value(value: str) -> None:
+    """Raise :class:`~protgraph.errors.OptionError` unless the value is one of :data:`SCORE_VALUES`."""
+    if value not in SCORE_VALUES:
+        raise OptionError(f"value {value!r}. Allowed: {', '.join(SCORE_VALUES)}.{suggest(value, SCORE_VALUES)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +99,34 @@ class Scores:
         predicted = self.aatype < self.log_probs.shape[1]
         index = np.where(predicted, self.aatype, 0)[:, None]
         return np.where(predicted, np.take_along_axis(self.log_probs, index, 1)[:, 0], np.nan)
+
+    def residue_values(self, value: str = "p", *, origin: Sequence[str] = ()) -> ResidueValues:
+        """Return one value per residue, to write into a structure file.
+
+        Parameters
+        ----------
+        value : {"p", "log_p"}
+            Probability of the scored type, or its logarithm.
+        origin : sequence of str
+            Model and mode, one text each, for the headers of written files.
+
+        Raises
+        ------
+        OptionError
+            Another value.
+        """
+        check_score_value(value)
+        r, log_probs = self.residues, self.sequence_log_probs
+        return ResidueValues(
+            name=value,
+            chain=r.chain,
+            res_id=r.res_id,
+            ins_code=r.ins_code,
+            res_name=r.res_name,
+            values=np.exp(log_probs) if value == "p" else log_probs,
+            is_probability=value == "p",
+            origin=tuple(origin),
+        )
 
     @property
     def score(self) -> float:

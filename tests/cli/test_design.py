@@ -8,6 +8,7 @@ import re
 import shutil
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -228,3 +229,21 @@ def test_a_file_without_a_protein_is_an_error_and_a_failure_record(run, tmp_path
     done = run("design", path, "-o", tmp_path / "out.fasta")
     assert done.code == 2 and all(data in done.err for data in in_message), done.err
     assert path.name in (tmp_path / "out.fasta.failures.csv").read_text()
+
+
+def test_scores_are_written_into_a_structure(run, file, tmp_path):
+    from protgraph.structure.io import read_residues
+
+    options = ["--structure", tmp_path / "s.pdb", "--defattr", tmp_path / "s.defattr", "--value", "log_p"]
+    done = run("score", file, "--mode", "unconditional", "-o", tmp_path / "s.parquet", *options)
+    assert done.code == 0, done.err
+    table = pq.read_table(tmp_path / "s.parquet").to_pydict()
+    assert list(table)[:7] == ["protein", "sequence", "chain", "res_id", "ins_code", "type", "log_p"]
+    np.testing.assert_allclose(read_residues(tmp_path / "s.pdb").b_factor, table["log_p"], atol=5.01e-3)
+    assert "attribute: log_p" in (tmp_path / "s.defattr").read_text()
+    done = run("score", file, "-o", tmp_path / "t.csv", "--structure", tmp_path / "t.cif", "--mode", "conditional")
+    rows = list(csv.DictReader((tmp_path / "t.csv").open()))
+    p = np.exp([float(row["log_p"]) for row in rows])
+    np.testing.assert_allclose(read_residues(tmp_path / "t.cif").b_factor, 100 * p, rtol=1e-4, atol=1e-4)
+    wrong = run("score", file, "-o", tmp_path / "u.csv", "--structure", tmp_path / "u.cif", "--value", "logp")
+    assert wrong.code == 2 and "log_p" in wrong.err and not (tmp_path / "u.csv").exists()
