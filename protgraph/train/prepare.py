@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from protgraph import __version__
 from protgraph.data.cache_key import code_digest, component_digest, digest, stamps
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.dataset_checks import checked_examples, checked_labels, require_card
+from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues_error
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
@@ -34,6 +35,7 @@ from protgraph.structure.io.fetch import cache_dir
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
+from protgraph.train.prepare_graphs import graphs_by_split
 
 __all__ = ["LabeledGraph", "Prepared", "prepare"]
 
@@ -118,6 +120,9 @@ def prepare(
     _check(plan, task)
     cache = cache_dir(cache)
     require_card(dataset)
+    if isinstance(dataset.source, GraphListDataset):
+        stores, folder = graphs_by_split(dataset, task, plan)
+        return Prepared(stores, (), _is_one_chain(g for store in stores.values() for g in store), (), folder)
     examples = checked_examples(dataset, task.name)
     labels = checked_labels(dataset, task.name, examples)
     used = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
@@ -249,9 +254,13 @@ def _make(
     return {split: members for split, members in splits.items() if members}, failures, count_notes(notes)
 
 
+def _is_one_chain(graphs: Iterable[ProteinGraph]) -> bool:
+    return all(int(graph.chain.max()) == 0 for graph in graphs)
+
+
 def _write(folder: Path, splits: Mapping[str, list[ProteinGraph]], failures: Sequence[Failure]) -> None:
     """Write all splits atomically; the first of two writers wins."""
-    one_chain = all(int(g.chain.max()) == 0 for graphs in splits.values() for g in graphs)
+    one_chain = _is_one_chain(g for graphs in splits.values() for g in graphs)
     manifest = {"splits": list(splits), "one_chain": one_chain, "failures": [asdict(f) for f in failures]}
     try:
         with atomic_write(folder, folder=True) as temporary:

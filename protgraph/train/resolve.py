@@ -13,6 +13,8 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.dataset_checks import require_card
 from protgraph.data.datasets.derived_task import DerivedTaskDataset
+from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.structure.io import ReadOptions, cache_dir
@@ -24,7 +26,7 @@ __all__ = ["load_dataset", "resolve_task"]
 
 @check_arguments("task", "columns", "kind", "seed", "read")
 def load_dataset(
-    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]],
+    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]] | Sequence[ProteinGraph],
     *,
     labels: Any = None,
     task: str | Task | None = None,
@@ -39,10 +41,11 @@ def load_dataset(
 
     Parameters
     ----------
-    dataset : str, Path, Dataset, GraphStore, or sequence of str or PathLike
-        Registry name; folder of structure or FASTA files with its subfolders; graph store; file or pattern; or a list
-        of files, folders and patterns. A registered name has priority over a folder of the same name, which is
-        ``"./name"``.
+    dataset : str, Path, Dataset, GraphStore, or sequence of str, PathLike or ProteinGraph
+        Registry name; folder of structure or FASTA files with its subfolders; graph store; file or pattern; a list of
+        files, folders and patterns; or a list of ProteinGraphs with labels ``y``
+        (:class:`protgraph.data.datasets.GraphListDataset`). A registered name has priority over a folder of the same
+        name, which is ``"./name"``.
     labels, columns, kind, unknown, seed
         For a folder or store: label table, label columns, and seed of the random split; see
         :func:`protgraph.train.user_dataset.user_dataset`.
@@ -68,6 +71,10 @@ def load_dataset(
     """
     if isinstance(dataset, GraphStore):
         dataset = dataset.path
+    if isinstance(dataset, Sequence) and dataset and all(isinstance(graph, ProteinGraph) for graph in dataset):
+        if labels is not None or columns is not None or read is not None:
+            raise DatasetError("a list of graphs has labels y of its own; labels, columns and read are for files.")
+        return _graph_list(dataset, task, seed)
     if not isinstance(dataset, Dataset) and not (isinstance(dataset, str) and dataset in registry.datasets):
         options = {"columns": columns, "kind": kind, "unknown": unknown, "seed": seed, "read": read}
         return user_dataset(find_proteins(dataset), labels, task, **options, cache=cache_dir(cache))
@@ -87,6 +94,12 @@ def load_dataset(
     resolved = copy.copy(resolved)
     resolved.read_options = read
     return _with_task(resolved, task)
+
+
+def _graph_list(graphs: Sequence[ProteinGraph], task: str | Task | None, seed: int) -> GraphListDataset:
+    name = task.name if isinstance(task, Task) else task or "y"
+    found = task if isinstance(task, Task) else _registered(name)
+    return GraphListDataset(graphs, task=name, target=None if found is None else found.target, seed=seed)
 
 
 def _with_task(dataset: Dataset, task: str | Task | None) -> Dataset:

@@ -5,6 +5,7 @@ from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.datasets.label_column import LabelColumn, interpret_column
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, align
@@ -19,6 +20,7 @@ __all__ = [
     "DatasetDescription",
     "Example",
     "FolderDataset",
+    "GraphListDataset",
     "LabelColumn",
     "LabelTable",
     "Labels",

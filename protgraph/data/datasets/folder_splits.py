@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from protgraph.errors import DatasetError
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["assign_folder_splits", "count_splits", "example_content", "split_units"]
+__all__ = ["assign_folder_splits", "count_splits", "example_content", "order_splits", "split_units"]
 
 _FIRST = ("train", "val", "test")  # splits, before others
 
@@ -130,5 +130,15 @@ def count_splits(
         if values is not None and target is not None:
             count = count_example(values[rows if index.is_per_residue else rows[:1]], target, residues)
         counts[split] = counts[split] + count if split in counts else count
-    order = [name for name in _FIRST if name in counts] + sorted(set(counts) - set(_FIRST))
-    return {name: counts[name] for name in order}
+    return {name: counts[name] for name in order_splits(counts)}
+
+
+def order_splits(names: Collection[str]) -> list[str]:
+    """Return train, val and test first, and other splits in sorted order.
+
+    Examples
+    --------
+    >>> order_splits({"far", "test", "train"})
+    ['train', 'test', 'far']
+    """
+    return [name for name in _FIRST if name in names] + sorted(set(names) - set(_FIRST))

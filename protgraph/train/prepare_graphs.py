@@ -1,0 +1,73 @@
+"""Prepared data from graphs that are given with their features and labels."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from protgraph.data.datasets.dataset import Dataset
+from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.store_writer import write_store
+from protgraph.errors import DatasetError
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.task.task import Task
+
+__all__ = ["graphs_by_split"]
+
+_ATTRIBUTES = ("degree", "name", "residue_ids", "report")
+
+
+def graphs_by_split(
+    dataset: Dataset, task: Task, plan: FeaturePlan
+) -> tuple[Mapping[str, GraphStore], tempfile.TemporaryDirectory[str]]:
+    """Write the graphs of each split to a temporary folder.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its ``source`` is a :class:`~protgraph.data.datasets.graph_list.GraphListDataset`.
+    task : Task
+    plan : FeaturePlan
+
+    Returns
+    -------
+    mapping of str to GraphStore
+    TemporaryDirectory
+        Removed when this is deleted.
+
+    Raises
+    ------
+    DatasetError
+        A graph lacks a field that the model reads, or the task hides information, which cannot be removed from
+        features.
+    """
+    source = dataset.source
+    assert isinstance(source, GraphListDataset)
+    if task.inputs.hidden or task.inputs.noise:
+        raise DatasetError(
+            f"task {task.name!r} hides information before featurizers run, which is not possible with graphs. "
+            "Give files, a folder or a graph store."
+        )
+    splits: dict[str, list[ProteinGraph]] = {split: [] for split in dataset.splits(task.name)}
+    for example in dataset.examples(task.name):
+        given, y = source.labeled_graph(example)
+        missing = sorted(plan.precomputed - set(given.keys()))
+        if missing:
+            raise DatasetError(
+                f"graph {example.id!r} lacks the fields {', '.join(missing)}, which the model reads. "
+                "Make the graphs with its features: pg.build_graph(protein, pg.models.get(NAME).features)."
+            )
+        graph = ProteinGraph()
+        set_attributes(graph, {key: given[key] for key in given.keys() if key in plan.precomputed})  # noqa: SIM118
+        for key in _ATTRIBUTES:
+            if key in given:
+                graph[key] = given[key]
+        graph.name, graph.y, graph.y_level = example.id, y, task.stored.level
+        graph.validate()
+        splits[example.split].append(graph)
+    folder = tempfile.TemporaryDirectory(prefix="protgraph-")
+    stores = {split: write_store(Path(folder.name) / split, graphs) for split, graphs in splits.items() if graphs}
+    return stores, folder

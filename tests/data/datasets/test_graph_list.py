@@ -1,0 +1,104 @@
+"""Lists of labeled graphs as datasets."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import protgraph as pg
+from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.datasets.target import Target
+from protgraph.errors import DatasetError, LabelError
+from protgraph.train import FitConfig, load_dataset
+
+NAMES = ("1ajj", "1crn", "1vii", "2erl", "1bx8", "1fas")
+SPLITS = ("train", "train", "train", "val", "val", "test")
+FEATURES = ["dihedral", pg.component("knn", k=8)]
+
+
+@pytest.fixture(scope="module")
+def graphs(structures_dir):
+    """Return six graphs with a number and a split each."""
+    found = []
+    for i, (name, split) in enumerate(zip(NAMES, SPLITS, strict=True)):
+        residues = pg.clean(pg.load_structure(structures_dir / f"{name}.bcif"))
+        graph = pg.build_graph(residues, FEATURES)
+        graph.name, graph.y, graph.split = name, torch.tensor([i + 0.5]), split
+        found.append(graph)
+    return found
+
+
+def test_training_on_graphs_gives_the_weights_of_training_on_files(graphs, structures_dir, tmp_path):
+    (tmp_path / "files").mkdir()
+    for name in NAMES:
+        shutil.copy(structures_dir / f"{name}.bcif", tmp_path / "files")
+    rows = [f"{name},{i + 0.5},{split}" for i, (name, split) in enumerate(zip(NAMES, SPLITS, strict=True))]
+    (tmp_path / "t.csv").write_text("file,size,split\n" + "\n".join(rows) + "\n")
+    layers = [pg.component("embed", reads=["dihedral"], dim=8), pg.component("gcn", dim=8)]
+    model = pg.ModelSpec("tiny", features=FEATURES, layers=layers)
+    config = FitConfig(epochs=1, device="cpu")
+    files = load_dataset(tmp_path / "files", labels=tmp_path / "t.csv", cache=tmp_path)
+    expected = pg.fit(model, files, "size", config=config, cache=tmp_path)
+    found = pg.fit(model, graphs, "size", config=config, cache=tmp_path)
+    assert found.metrics == expected.metrics and found.sizes == expected.sizes
+    for key, value in expected.model.state_dict().items():
+        assert torch.equal(found.model.state_dict()[key], value), key
+
+
+@pytest.mark.parametrize(
+    ("y", "target"),
+    [
+        (torch.tensor([0, 2]), Target("t", "graph", "classification", 3)),
+        (torch.tensor([0.5, 2]), Target("t", "graph", "regression", 1)),
+        (torch.tensor([0.0, 1]), Target("t", "graph", "multilabel", 1)),
+        (torch.tensor([True, False]), Target("t", "graph", "multilabel", 1)),
+    ],
+)
+def test_kind_of_labels_per_protein(graphs, y, target):
+    for form in (lambda value: value, lambda value: value[None]):
+        labeled = [graph.clone() for graph in graphs[:2]]
+        for graph, value in zip(labeled, y, strict=True):
+            graph.y = form(value)
+        data = GraphListDataset([*labeled], task="t")
+        assert data.target("t") == target and data.splits("t") == ["train"]
+
+
+def test_labels_per_residue_are_counted_and_split(graphs):
+    labeled = [graph.clone() for graph in graphs]
+    for graph in labeled:
+        graph.y = (graph.aatype == 0).long()
+        del graph.split
+    data = load_dataset(labeled, task="alanine", seed=1)
+    assert data.target("alanine") == Target("alanine", "node", "classification", 2)
+    counts = data.card.tasks["alanine"].counts
+    assert sum(c.per_class[1] for c in counts.values()) == sum(int(g.y.sum()) for g in labeled)
+    assert set(counts) == {"train", "val", "test"} and "balanced" in data.card.split_rule
+    assert list(counts) == ["train", "val", "test"]
+    assert len({load_dataset(labeled, task="alanine", seed=seed).version for seed in range(6)}) > 1
+    assert "6 proteins" in str(data.describe())
+
+
+def test_invalid_lists_are_typed_errors(graphs, tmp_path):
+    bare = graphs[0].clone()
+    del bare.y
+    half = graphs[1].clone()
+    del half.split
+    long = graphs[1].clone()
+    long.y = torch.zeros(3)
+    same = graphs[0].clone()
+    cases = [([bare], LabelError, "1ajj"), ([graphs[0], half], DatasetError, "1crn"), ([long], LabelError, "3 rows")]
+    for given, error, word in [*cases, ([graphs[0], same], DatasetError, "1ajj"), ([], DatasetError, "empty")]:
+        with pytest.raises(error, match=word):
+            GraphListDataset(given)
+    with pytest.raises(DatasetError, match="edge_index|lacks"):
+        model = pg.ModelSpec("m", features=["sasa"], layers=[pg.component("embed", reads=["sasa"], dim=4)])
+        pg.fit(model, graphs, "size", config=FitConfig(epochs=1, device="cpu"), cache=tmp_path)
+    with pytest.raises(DatasetError, match="inverse_folding"):
+        labeled = [graph.clone() for graph in graphs]
+        for graph in labeled:
+            graph.y = graph.aatype
+        pg.fit("gcn", labeled, "inverse_folding", config=FitConfig(epochs=1, device="cpu"), cache=tmp_path)
+    assert np.isfinite(graphs[0].pos).all()
