@@ -142,6 +142,6 @@ def _source(kind: Registry, name: str) -> str:
     except ProtgraphError:
         return ""
     module = entry.object.partition(":")[0]
-    if component_package(module) == protgraph.__name__ and not entry.is_session:
+    if component_package(module) == protgraph.__name__ and entry.distribution == registry.BUILT_IN:
         return ""
     return f"{entry.source} {component_digest(component, module=module) or time.time_ns()}"

@@ -70,6 +70,27 @@ Debug = Annotated[
 ]
 
 
+def _import_sources(sources: list[str] | None) -> None:
+    for source in sources or ():
+        from protgraph.registry import import_source
+
+        import_source(source)
+
+
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="FILE",
+        callback=_import_sources,
+        expose_value=False,
+        help="Python file or module that registers components; repeat for more.",
+    ),
+]
+#: Commands that use no registry name.
+_WITHOUT_COMPONENTS = ("doctor", "fetch", "new-plugin")
+
+
 class _LazyGroup(TyperGroup):
     """Command group that imports each subcommand when it is used."""
 
@@ -113,7 +134,7 @@ def _load(name: str, table: Mapping[str, str] = COMMANDS) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
     single.command(name)(found)
     command = typer.main.get_command(single)
-    command.params += _common_options()
+    command.params += _common_options(name)
     check_parameters(command)
     command.help = _unwrapped(command.help or "")
     for part in (command, *command.params):
@@ -126,7 +147,7 @@ def _group(name: str, table: Mapping[str, str], text: str) -> Any:
     """Return a group of commands that imports each of them when it is used."""
     group = typer.main.get_command(typer.Typer(cls=_LazyGroup, callback=_no_options, no_args_is_help=True))
     group.name, group.table, group.help = name, table, _unwrapped(text)
-    group.params = _common_options()
+    group.params = _common_options(name)
     return group
 
 
@@ -134,15 +155,16 @@ def _no_options() -> None:
     """Do nothing; the subcommand does."""
 
 
-def _common_options() -> list[Any]:
-    """Return the options that every subcommand has."""
+def _common_options(name: str) -> list[Any]:
+    """Return the options that every subcommand has, or every one that uses components."""
     single = typer.Typer(add_completion=False)
 
     @single.command()
-    def command(debug: Debug = False) -> None:
+    def command(import_: Import = None, debug: Debug = False) -> None:
         """Declare the options; the callbacks read them."""
 
-    return typer.main.get_command(single).params
+    params = typer.main.get_command(single).params
+    return params[1:] if name in _WITHOUT_COMPONENTS else params
 
 
 def _unwrapped(text: str) -> str:

@@ -15,6 +15,7 @@ import typer
 from protgraph.cli.child_process import ChildResult, run_child
 from protgraph.cli.doctor_load import PRELOAD
 from protgraph.registry import PluginProblem, distributions_with_components, registries
+from protgraph.registry.import_source import IMPORT_VARIABLE
 from protgraph.registry.metadata_check import malformed_metadata, metadata_problems
 from protgraph.wording import count_noun
 
@@ -51,6 +52,7 @@ def doctor_command(
       protgraph doctor
       protgraph doctor --timeout 120
     """
+    os.environ.pop(IMPORT_VARIABLE, None)  # only distributions are checked
     typer.secho("versions", bold=True)
     for label, value in (("python", platform.python_version()), *((d, _version(d)) for d in DISTRIBUTIONS)):
         typer.echo(f"  {label:<16} {value}")

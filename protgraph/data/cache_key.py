@@ -109,6 +109,8 @@ def component_digest(component: object, *, module: str | None = None) -> str | N
     if inspect.isfunction(own) and (own.__closure__ or own.__module__ == "__main__"):
         return None
     package = component_package(module or own.__module__)
+    if package == "__main__" != own.__module__:  # an instance that a script or notebook makes of an imported class
+        return None
     try:
         if package != "__main__" and hasattr(sys.modules[package], "__path__"):
             return code_digest(package)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from protgraph.registry.component import ComponentSpec, as_component, as_components, component
 from protgraph.registry.discovery import BUILT_IN, distributions_with_components
 from protgraph.registry.family import Family
+from protgraph.registry.import_source import import_source
 from protgraph.registry.options import Option, component_options
 from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry
 from protgraph.registry.registries import datasets, featurizers, heads, layers, models, registries, tasks
@@ -31,6 +32,7 @@ __all__ = [
     "distributions_with_components",
     "featurizers",
     "heads",
+    "import_source",
     "layers",
     "models",
     "registries",

@@ -46,6 +46,12 @@ class ComponentType:
         for name, part in _parts(obj):
             if not self._accepts(part):
                 raise ComponentTypeError(f"{label}{name} is {_description(part)}. Allowed: {self.text}, or a Family.")
+            missing = sorted(getattr(part, "__abstractmethods__", ())) if issubclass(type(part), type) else []
+            if missing:
+                raise ComponentTypeError(
+                    f"{label}{name} is {_description(part)}, which does not define {', '.join(missing)}. Define each "
+                    "method of the base class."
+                )
 
     def _accepts(self, obj: object) -> bool:
         # type(obj), not obj.__class__, which a proxy may report as that of another object

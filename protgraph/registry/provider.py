@@ -7,9 +7,10 @@ import inspect
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 
 from protgraph.errors import PluginLoadError
+from protgraph.registry.import_source import imported_source
 
 __all__ = ["PluginProblem", "Provider", "RegistryEntry", "is_redefinition", "is_same"]
 
@@ -25,13 +26,16 @@ class RegistryEntry:
     kind : str
         E.g. "layer".
     source : str
-        "distribution version", or "session" if it was registered in this process.
+        "distribution version", "import FILE" for a file of ``--import``, or "session" if only this process has it.
     object : str
         "module:attribute".
     is_loaded : bool
         True if the object has been imported.
     distribution : str
         Name of the distribution; "" for a registration of this process.
+    imported : str
+        File name or module that was imported to register the component; see
+        :func:`protgraph.registry.import_source`.
     """
 
     name: str
@@ -40,11 +44,12 @@ class RegistryEntry:
     object: str
     is_loaded: bool
     distribution: str = ""
+    imported: str = ""
 
     @property
     def is_session(self) -> bool:
         """True if only this process has the component, so that worker processes cannot import it."""
-        return not self.distribution
+        return not self.distribution and not self.imported
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,8 @@ class Provider:
         "file:line" of the registration, if registered in this process.
     code : code object, optional
         The code that called ``register``.
+    imported : str
+        File name or module of ``--import`` that registered the object.
     """
 
     def __init__(
@@ -87,16 +94,19 @@ class Provider:
         obj: object = None,
         line: str = "",
         code: CodeType | None = None,
+        imported: str = "",
     ) -> None:
-        self.name, self.kind, self.ref = name, kind, ref
+        self.name, self.kind, self.ref, self.imported = name, kind, ref, imported
         self.distribution, self.version, self.line, self.code = distribution, version, line, code
         self._obj = obj
 
     @classmethod
-    def from_session(cls, name: str, kind: str, obj: object, line: str, code: CodeType) -> Provider:
-        """Create the provider for ``registry.register(name, obj)``."""
-        owner = obj if hasattr(obj, "__qualname__") else type(obj)
-        return cls(name, kind, f"{owner.__module__}:{owner.__qualname__}", obj=obj, line=line, code=code)
+    def from_session(cls, name: str, kind: str, obj: object, caller: FrameType) -> Provider:
+        """Create the provider for ``registry.register(name, obj)``, called in a frame."""
+        module = caller.f_globals.get("__name__", "")
+        ref = f"{obj.__module__}:{obj.__qualname__}" if _has_name(obj) else f"{module}:{type(obj).__qualname__}"
+        line, code = f"{caller.f_code.co_filename}:{caller.f_lineno}", caller.f_code
+        return cls(name, kind, ref, obj=obj, line=line, code=code, imported=imported_source(caller))
 
     @property
     def is_loaded(self) -> bool:
@@ -105,8 +115,10 @@ class Provider:
 
     @property
     def source(self) -> str:
-        """Distribution and version, or "session"."""
-        return f"{self.distribution} {self.version}" if self.distribution else "session"
+        """Distribution and version, "import FILE", or "session"."""
+        if self.distribution:
+            return f"{self.distribution} {self.version}"
+        return f"import {self.imported}" if self.imported else "session"
 
     @property
     def qualified_name(self) -> str:
@@ -175,11 +187,15 @@ def is_redefinition(old: Provider, new: Provider) -> bool:
         return False
     if (old.load() == new.load()) is True:
         return True
-    if hasattr(sys, "ps1") and new.ref.startswith("__main__:"):
+    if hasattr(sys, "ps1") and new.ref.startswith("__main__:") and _has_name(new.load()):
         return True
     files = [provider.line.rpartition(":")[0] for provider in (old, new)]
     executed_again = old.code is not new.code and {old.code.co_name, new.code.co_name} == {"<module>"}
     return executed_again and files[0] == files[1] and not files[0].startswith("<")
+
+
+def _has_name(obj: object) -> bool:
+    return inspect.isclass(obj) or inspect.isroutine(obj)
 
 
 def _first_line(e: BaseException) -> str:

@@ -1,7 +1,7 @@
 """The six registries of components.
 
-Other module-level state that changes at run time: the field table (:mod:`protgraph.data.graph.fields`) and the table of
-metrics (``protgraph.task.METRICS``).
+Other module-level state that changes at run time: the field table (:mod:`protgraph.data.graph.fields`), the table of
+metrics (``protgraph.task.METRICS``) and the imported sources (:mod:`protgraph.registry.import_source`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from types import CodeType, MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import TypeVar, overload
 
 from protgraph.errors import DuplicateNameError, OptionError, ProtgraphError, UnknownNameError, suggest
@@ -18,6 +18,7 @@ from protgraph.registry.component_type import ComponentType
 from protgraph.registry.conflicts import check_claims, conflict_error, displaced, locations
 from protgraph.registry.discovery import BUILT_IN, installed_providers
 from protgraph.registry.family import Family
+from protgraph.registry.import_source import import_listed
 from protgraph.registry.options import check_options, reject_var_keyword
 from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry, is_redefinition, is_same
 
@@ -94,10 +95,9 @@ class Registry:
         """
         check_component_name(name, self.kind)
         caller = sys._getframe(1)
-        place = f"{caller.f_code.co_filename}:{caller.f_lineno}", caller.f_code
         if obj is _MISSING:
-            return lambda decorated: self._add(name, decorated, place, replace)
-        return self._add(name, obj, place, replace)
+            return lambda decorated: self._add(name, decorated, caller, replace)
+        return self._add(name, obj, caller, replace)
 
     def unregister(self, name: str) -> object:
         """Remove a component that this process registered, and return it.
@@ -107,6 +107,7 @@ class Registry:
         UnknownNameError
             If this process did not register the name, e.g. because an installed distribution provides it.
         """
+        import_listed()
         if name in self._session:
             return self._session.pop(name).load()
         provider = self._find(name)
@@ -115,13 +116,13 @@ class Registry:
             f"distribution to remove it: pip uninstall {provider.distribution}."
         )
 
-    def _add(self, name: str, obj: object, place: tuple[str, CodeType], replace: bool) -> object:
+    def _add(self, name: str, obj: object, caller: FrameType, replace: bool) -> object:
         label = f"{self.kind} {name!r}"
         if self.type is not None:
             self.type.check(obj, label)
         if callable(obj):
             reject_var_keyword(obj, label)
-        new = Provider.from_session(name, self.kind, obj, *place)
+        new = Provider.from_session(name, self.kind, obj, caller)
         installed, old = self._entry_points().get(name, []), self._session.get(name)
         if installed and not any(is_same(provider, new) for provider in installed):
             raise DuplicateNameError(f"{locations(label, [*installed, new])} Choose another name.")
@@ -197,6 +198,7 @@ class Registry:
 
         A component whose name belongs to another distribution, or to several, is listed as "distribution/name".
         """
+        import_listed()
         claims = [p.qualified_name for name, all_ in self._entry_points().items() for p in displaced(all_)]
         return sorted({*self._entry_points(), *self._session, *claims})
 
@@ -205,8 +207,8 @@ class Registry:
         provider = self._find(self._split(name)[0])
         is_displaced = provider in displaced(self._entry_points().get(provider.name, []))
         own = provider.qualified_name if is_displaced and split_distribution(name)[0] else provider.name
-        distribution, loaded = provider.distribution, provider.is_loaded
-        return RegistryEntry(own, self.kind, provider.source, provider.ref, loaded, distribution)
+        source, loaded = provider.source, provider.is_loaded
+        return RegistryEntry(own, self.kind, source, provider.ref, loaded, provider.distribution, provider.imported)
 
     def where(self, name: str) -> str:
         """Return ``file:line`` of a component, importing it."""
@@ -287,6 +289,7 @@ class Registry:
 
     def _providers(self, name: str) -> list[Provider]:
         """Return the providers that a name refers to; several only if they conflict or have the same object."""
+        import_listed()
         distribution, bare = split_distribution(name)
         installed = self._entry_points()
         if distribution:

@@ -25,7 +25,7 @@ class ComponentSource(_Strict):
     ----------
     kind, name : str
     source : str
-        "distribution version", or "session".
+        "distribution version", "import FILE", or "session".
     object : str
         "module:attribute".
     digest : str, optional

@@ -11,7 +11,7 @@ from protgraph.data.cache_key import component_digest
 from protgraph.data.graph import fields as table
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.import_closure import closure_digest
-from protgraph.errors import CheckpointError, CodeChangeWarning, ProtgraphError, list_first
+from protgraph.errors import CheckpointError, CodeChangeWarning, ProtgraphError, UnknownNameError, list_first
 from protgraph.model.build import ProteinModel
 from protgraph.registry import BUILT_IN, Registry, RegistryEntry
 from protgraph.registry.component_names import normalized_distribution, split_distribution
@@ -19,7 +19,7 @@ from protgraph.train.checkpoint_header import ComponentSource
 
 __all__ = ["check_field", "components_of", "resolve_components"]
 
-SESSION = "session"  # source of a component that was registered in the running process
+SESSION, IMPORT = "session", "import "  # sources of components that were registered in the running process
 
 
 def components_of(model: ProteinModel, task: str) -> list[ComponentSource]:
@@ -97,7 +97,8 @@ def _find(path: Path, saved: ComponentSource) -> str:
     kind, name, source = saved.kind, saved.name, saved.source
     distribution = source.rpartition(" ")[0]
     names, qualified = _registry(kind), f"{distribution}/{split_distribution(name)[1]}"
-    candidates = [name] if source == SESSION or kind == "head" else [name, qualified]
+    is_session = source == SESSION or source.startswith(IMPORT)
+    candidates = [name] if is_session or kind == "head" else [name, qualified]
     error = None
     for candidate in candidates:
         try:
@@ -106,15 +107,17 @@ def _find(path: Path, saved: ComponentSource) -> str:
             error = error or e
             continue
         own = names.entry(candidate).distribution
-        if SESSION in (source, own or SESSION) or normalized_distribution(own) == normalized_distribution(distribution):
+        if is_session or not own or normalized_distribution(own) == normalized_distribution(distribution):
             return candidate
         installed = names.entry(candidate).source
         error = CheckpointError(f"Installed is {kind} {name!r} of {installed}.")
     hint = f"pip install {distribution}"
-    if source == SESSION:
+    if source.startswith(IMPORT):
+        hint = f"add --import {source.removeprefix(IMPORT)} (in Python: protgraph.registry.import_source)"
+    elif is_session:
         hint = f"it was registered in a session as {saved.object}; import that module first"
-    first = str(error).partition("\n")[0]
-    raise CheckpointError(f"{path} needs {kind} {name!r} of {source}: {hint}\n{first}") from error
+    reason = "" if isinstance(error, UnknownNameError) else "\n" + str(error).partition("\n")[0]
+    raise CheckpointError(f"{path} needs {kind} {name!r} of {source.removeprefix(IMPORT)}: {hint}{reason}") from error
 
 
 def _differs(saved: ComponentSource, now: ComponentSource) -> bool:
@@ -131,7 +134,8 @@ def _messages(path: Path, changed: Mapping[tuple[str, str], Sequence[str]]) -> I
             yield f"{path}: {code} ({now}) is not that of training; predictions may differ."
             continue
         distribution, _, version = before.rpartition(" ")
-        hint = f" pip install {distribution}=={version}" if before != SESSION else ""
+        is_session = before == SESSION or before.startswith(IMPORT)
+        hint = "" if is_session else f" pip install {distribution}=={version}"
         yield f"{path} was trained with {before}, installed is {now}; {code} may give other predictions.{hint}"
 
 

@@ -85,7 +85,7 @@ def test_replace_and_unregister(shapes: Registry) -> None:
 def test_names_of_distributions_are_neither_replaced_nor_unregistered() -> None:
     for arguments in ({}, {"replace": True}):
         with pytest.raises(DuplicateNameError, match="protgraph-pyg"):
-            layers.register("gcn", type("Own", (GraphLayer,), {}), **arguments)
+            layers.register("gcn", type("Own", (GraphLayer,), {"forward": None}), **arguments)
     with pytest.raises(UnknownNameError, match="'gcn'.*protgraph-pyg"):
         layers.unregister("gcn")
 
@@ -136,6 +136,11 @@ def test_objects_of_another_kind_cannot_be_registered(kind: str, obj: object) ->
     with pytest.raises(ComponentTypeError, match=f"{registries[kind].kind} 'odd'"):
         registries[kind].register("odd", obj)
     assert "odd" not in registries[kind]
+
+
+def test_classes_without_a_method_of_the_base_class_cannot_be_registered() -> None:
+    with pytest.raises(ComponentTypeError, match="Unfinished.*forward"):
+        layers.register("unfinished", type("Unfinished", (GraphLayer,), {}))
 
 
 def test_layers_and_heads_are_different_kinds() -> None:
