@@ -14,7 +14,7 @@ from pathlib import Path
 
 from protgraph.errors import OutputFileError, ProtgraphError
 
-__all__ = ["atomic_write", "file_sha256", "write_text_file"]
+__all__ = ["atomic_write", "file_sha256", "output_errors", "write_text_file"]
 
 #: Error number of a failed write → how to fix it.
 _FIXES = {
@@ -23,11 +23,12 @@ _FIXES = {
     errno.EFBIG: "Raise the limit of file sizes ('ulimit -f'), or write to another file system",
     errno.EIO: "Check the disk, or write to another one",
     errno.EROFS: "Write to another disk",
+    errno.ENOTEMPTY: "Remove the folder, or use another name",
 }
 
 
 @contextmanager
-def atomic_write(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
+def atomic_write(path: str | Path, *, folder: bool = False, overwrite: bool = False) -> Iterator[Path]:
     """Write a file or folder under a temporary name beside ``path`` and rename it when the block ends.
 
     Readers see the complete content or none. If the block raises, or if it deletes the temporary file, ``path`` stays
@@ -39,9 +40,11 @@ def atomic_write(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
     Parameters
     ----------
     path : str or Path
-        Final place. An existing file is replaced; an existing folder is not, unless it is empty.
+        Final place. An existing file is replaced.
     folder : bool
         Create a folder instead of an empty file.
+    overwrite : bool
+        Replace an existing folder that is not empty. It is renamed, and removed when the new one is in its place.
 
     Yields
     ------
@@ -77,20 +80,54 @@ def atomic_write(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
     except OSError as e:
         raise _output_error(path, e.errno, e.strerror) from e
     try:
-        yield temporary
+        with output_errors(path, temporary=temporary):
+            yield temporary
         if temporary.exists():
-            temporary.chmod(mode)
-            _rename(temporary, final, path)
-    except Exception as e:
-        reason = _write_failure(e, temporary)
-        if reason is None:
-            raise
-        raise _output_error(path, *reason) from e
+            try:
+                temporary.chmod(mode)
+                _rename(temporary, final, overwrite=overwrite)
+            except OSError as e:
+                raise _output_error(path, e.errno, e.strerror) from e
     finally:
         if folder:
             shutil.rmtree(temporary, ignore_errors=True)
         else:
             temporary.unlink(missing_ok=True)
+
+
+def _rename(temporary: Path, final: Path, *, overwrite: bool) -> None:
+    """Move a file or folder to its final place; a folder there is renamed first and removed last."""
+    if not (overwrite and final.is_dir()):
+        os.replace(temporary, final)
+        return
+    earlier = temporary.with_suffix(".old")
+    os.replace(final, earlier)
+    try:
+        os.replace(temporary, final)
+    except BaseException:
+        os.replace(earlier, final)
+        raise
+    shutil.rmtree(earlier, ignore_errors=True)
+
+
+@contextmanager
+def output_errors(path: str | Path, *, temporary: Path | None = None) -> Iterator[None]:
+    """Raise :class:`OutputFileError` for ``path`` if a write in the block fails, e.g. because the disk is full.
+
+    Parameters
+    ----------
+    path : str or Path
+        File or folder that the block writes; the error names it.
+    temporary : Path, optional
+        The name under which it is written. Errors that name another file are not changed.
+    """
+    try:
+        yield
+    except Exception as e:
+        found = _write_failure(e, (str(temporary or path), str(path)))
+        if found is None:
+            raise
+        raise _output_error(path, *found) from e
 
 
 def write_text_file(path: str | Path, text: str) -> None:
@@ -99,19 +136,12 @@ def write_text_file(path: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _rename(temporary: Path, final: Path, path: str | Path) -> None:
-    try:
-        os.replace(temporary, final)
-    except OSError as e:
-        raise _output_error(path, e.errno, e.strerror) from e
-
-
-def _write_failure(e: BaseException, temporary: Path) -> tuple[int | None, str] | None:
-    """Return error number and reason if an exception is a failed write of the temporary file, else None."""
+def _write_failure(e: BaseException, names: tuple[str, ...]) -> tuple[int | None, str] | None:
+    """Return error number and reason if an exception is a failed write of a file with these names, else None."""
     link: BaseException | None = e
     while link is not None and not isinstance(link, ProtgraphError):
         name = getattr(link, "filename", None)
-        if name is not None and not str(name).startswith(str(temporary)):
+        if name is not None and not str(name).startswith(names):
             return None
         number = getattr(link, "errno", None)
         if number is None and (found := re.search(r"\(os error (\d+)\)", str(link))):  # SafetensorError
@@ -128,7 +158,7 @@ def _output_error(path: str | Path, number: int | None, reason: str) -> OutputFi
     kept = " The earlier file is unchanged." if os.path.exists(path) else ""
     fix = _FIXES.get(number, "Write to another folder, or use another name")
     error = OutputFileError(f"file not written: {str(path)!r} ({reason.lower()}).{kept} {fix}.")
-    error.errno, error.filename = number, str(path)
+    error.errno, error.strerror, error.filename = number, reason, str(path)
     return error
 
 

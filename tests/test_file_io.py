@@ -61,6 +61,36 @@ def test_folder_appears_complete_and_replaces_no_other(tmp_path):
     assert (tmp_path / "store" / "x").read_text() == "1" and os.listdir(tmp_path) == ["store"]
 
 
+def test_folder_is_replaced_without_a_moment_in_which_both_are_missing(tmp_path, monkeypatch):
+    store, rename, states = tmp_path / "store", os.replace, []
+    (store / "old").mkdir(parents=True)
+
+    def recorded(source, target):
+        rename(source, target)
+        states.append(sorted(str(path.relative_to(path.parents[1])) for path in tmp_path.glob("*/*")))
+
+    monkeypatch.setattr(os, "replace", recorded)
+    with atomic_write(store, folder=True, overwrite=True) as temporary:
+        (temporary / "new").touch()
+    assert [len(names) for names in states] == [2, 2] and "store/new" in states[1]
+    assert [path.name for path in tmp_path.glob("*/*")] == ["new"]
+
+
+def test_folder_is_kept_if_its_replacement_fails(tmp_path, monkeypatch):
+    store, rename = tmp_path / "store", os.replace
+    (store / "old").mkdir(parents=True)
+
+    def fails_once(source, target):
+        if str(source).endswith(".part"):
+            raise OSError(errno.EIO, "I/O error")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", fails_once)
+    with pytest.raises(OutputFileError), atomic_write(store, folder=True, overwrite=True) as temporary:
+        (temporary / "new").touch()
+    assert [path.name for path in tmp_path.glob("*/*")] == ["old"]
+
+
 def test_checksum_equals_hashlib(tmp_path):
     (tmp_path / "x").write_bytes(b"abc" * 100_000)
     assert file_sha256(tmp_path / "x") == hashlib.sha256(b"abc" * 100_000).hexdigest()

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from scipy.spatial import cKDTree
 
 from protgraph.errors import DatasetError
+from protgraph.file_io import atomic_write
 from protgraph.structure import Residues, Structure, clean, load_structure
 
 __all__ = ["chain_labels", "contacts", "entry_labels", "main", "read_tables", "write_labels"]
@@ -129,7 +130,8 @@ def write_labels(path: Path) -> pa.Table:
             for name, values in part.items():
                 columns[name] += values
     table = pa.table(columns, schema=SCHEMA)
-    pq.write_table(table, path, compression="zstd")
+    with atomic_write(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
     return table
 
 

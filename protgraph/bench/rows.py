@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from protgraph.errors import DatasetError, OptionError
 from protgraph.failure import Failure
+from protgraph.file_io import output_errors
 from protgraph.validation import describe_errors
 
 if TYPE_CHECKING:
@@ -213,8 +214,13 @@ def append_row(path: Path, row: BenchRow) -> None:
 
     An unfinished last line of an earlier, killed process is terminated first, so that only that line is lost.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(row.to_dict(), sort_keys=True, allow_nan=False).encode() + b"\n"
+    with output_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _append(path, line)
+
+
+def _append(path: Path, line: bytes) -> None:
     with path.open("ab+") as file:
         if file.tell() > 0:
             file.seek(-1, os.SEEK_END)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.output_path import check_output
+from protgraph.cli.output_path import check_output, check_output_store, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from protgraph.featurize import Failure, FeaturePlan, GraphResult
     from protgraph.registry.component import ComponentSpec
     from protgraph.structure import ReadOptions
@@ -79,28 +79,61 @@ def featurize_command(
     import os
     from dataclasses import replace
 
-    from protgraph.data.store import is_store
-    from protgraph.errors import DatasetError
     from protgraph.featurize import FeaturePlan, expand_sources
 
     if model is not None and feature:
         raise OptionError("--feature and --model exclude each other. Use one of them.")
     if jobs is not None and jobs < 1:
         raise OptionError(f"--jobs {jobs}. Use 1 process or more.")
-    if out.exists() and not (overwrite and is_store(out)):
-        raise DatasetError(f"{out} exists. Use --overwrite to replace a graph store.")
     sources = expand_sources(files)
+    inputs = [*files, *sources]
+    check_output_store(out, inputs=inputs, overwrite=overwrite)
+    manifest = _check_manifest(manifest, out, inputs, overwrite=overwrite)
     features, chosen = _features(model, feature, node_type)
     if (ligands or nucleic) and chosen != "atom":
         raise OptionError(f"--ligands and --nucleic: node type {chosen!r}. They require atoms. Add --node-type atom.")
     plan = FeaturePlan(features, node_type=chosen)
     read = replace(read, ligands=ligands, nucleic=nucleic).with_ligands(plan.needs_ligands)
     processes = jobs or max(1, min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS))
-    if manifest is not None:
-        inputs, suffixes = [*files, *sources], [".tsv", ".csv", ".json"]
-        check_output(manifest, option="--manifest", inputs=inputs, overwrite=overwrite, suffixes=suffixes)
-    manifest = manifest or out.parent / f"{out.name}.manifest.tsv"
-    _featurize(sources, plan, read, out, manifest, jobs=processes, overwrite=overwrite)
+    with _locked(out), set_aside_if_failed(out):
+        check_output_store(out, overwrite=overwrite)  # another process may have written it in the meantime
+        _featurize(sources, plan, read, out, manifest, jobs=processes, overwrite=overwrite)
+
+
+def _check_manifest(manifest: Path | None, out: Path, inputs: Sequence[str | Path], *, overwrite: bool) -> Path:
+    """Return the path of the manifest; the default one is replaced in any case, since it belongs to the store."""
+    default = out.parent / f"{out.name}.manifest.tsv"
+    overwrite = overwrite or manifest in (None, default)
+    suffixes = [".tsv", ".csv", ".json"]
+    if manifest is not None and manifest.parent == out:
+        raise OptionError(f"--manifest {str(manifest)!r} is in the graph store. Give a path outside of it.")
+    return check_output(
+        manifest or default, option="--manifest", inputs=[*inputs, out], overwrite=overwrite, suffixes=suffixes
+    )
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """Exclude a second process that writes the same store.
+
+    Raises
+    ------
+    OptionError
+        Another process writes it.
+    """
+    from filelock import FileLock, Timeout
+
+    path = out.parent / f".{out.name}.lock"
+    try:
+        with FileLock(path, timeout=0):
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+    except Timeout as e:
+        raise OptionError(
+            f"--out {str(out)!r} is being written by another process. Wait for it, or give another name."
+        ) from e
 
 
 def _featurize(
@@ -114,10 +147,11 @@ def _featurize(
 
     parts = out.parent / f".{out.name}.parts"
     results = _tracked(iter_graphs(sources, plan, read=read, jobs=jobs, resume=parts), len(sources))
-    table = write_manifest(manifest, results)
     done = [r for r in results if not isinstance(r, Failure)]
     if done:
         _write(out, done, plan, read, overwrite=overwrite)
+    table = write_manifest(manifest, results)
+    if done:
         residues, edges = sum(len(r.residues) for r in done), sum(r.graph.num_edges for r in done)
         counts = [count_noun(len(done), "graph"), count_noun(residues, "residue"), count_noun(edges, "edge")]
         typer.echo(f"{', '.join(counts)} → {out}; losses are in {table}")

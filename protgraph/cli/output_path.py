@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,15 @@ import typer
 
 from protgraph.errors import OptionError, OutputFileError
 
-__all__ = ["FAILURES_SUFFIX", "Overwrite", "check_output", "check_output_folder", "set_aside", "set_aside_if_failed"]
+__all__ = [
+    "FAILURES_SUFFIX",
+    "Overwrite",
+    "check_output",
+    "check_output_folder",
+    "check_output_store",
+    "set_aside",
+    "set_aside_if_failed",
+]
 
 #: Option of every command that writes a file.
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output files.")]
@@ -101,6 +110,39 @@ def check_output_folder(
     return path
 
 
+def check_output_store(path: Path, *, inputs: Iterable[str | Path | None] = (), overwrite: bool = False) -> Path:
+    """Return the path of a graph store to write, after creating the folder that it is in.
+
+    Parameters
+    ----------
+    path, inputs
+        See :func:`check_output`.
+    overwrite : bool
+        Allow an existing graph store.
+
+    Raises
+    ------
+    OptionError
+        The path is or contains an input, is in another store, exists and is not a store, exists without ``overwrite``,
+        or its folder is not writable.
+    """
+    from protgraph.data.store.graph_store import is_store
+
+    what, given = f"--out {str(path)!r}", [os.fspath(name) for name in inputs if name]
+    _check_differs(path, given, what)
+    folder = Path(os.path.realpath(path))
+    inside = next((name for name in given if folder in Path(os.path.realpath(name)).parents), None)
+    if inside is not None:
+        raise OptionError(f"{what} contains the input {inside!r}. Give another name.")
+    _check_no_store(path, what)
+    if os.path.lexists(path) and not is_store(path):
+        raise OptionError(f"{what} exists and is not a graph store. Give another name.")
+    if is_store(path) and not overwrite:
+        raise OptionError(f"{what} exists. Add --overwrite to replace it, or give another name.")
+    _check_writable(path.parent, what)
+    return path
+
+
 @contextmanager
 def set_aside_if_failed(*paths: Path) -> Iterator[None]:
     """Rename earlier results to ``NAME.old`` if the block fails, so that they are not taken for new ones.
@@ -111,9 +153,9 @@ def set_aside_if_failed(*paths: Path) -> Iterator[None]:
     Parameters
     ----------
     *paths : Path
-        Output files of the command.
+        Output files and graph stores of the command.
     """
-    before = {path: path.stat() for path in paths if path.is_file()}
+    before = {path: path.stat() for path in paths if path.exists()}
     try:
         yield
     except OutputFileError:
@@ -122,15 +164,16 @@ def set_aside_if_failed(*paths: Path) -> Iterator[None]:
         if getattr(e, "exit_code", getattr(e, "code", 1)) == 0 or os.environ.get("LOCAL_RANK", "0") != "0":
             raise
         for path, stat in before.items():
-            if path.is_file() and os.path.samestat(path.stat(), stat):
+            if path.exists() and os.path.samestat(path.stat(), stat):
                 set_aside(path)
         raise
 
 
 def set_aside(path: Path) -> None:
-    """Rename a file to ``NAME.old``, and print that."""
-    old = path.with_name(f"{path.name}.old")
-    os.replace(path, old)
+    """Rename a file or graph store to ``NAME.old``, or ``NAME.old2`` if that exists, and print that."""
+    names = (path.with_name(f"{path.name}.old{number if number > 1 else ''}") for number in count(1))
+    old = next(name for name in names if not os.path.lexists(name))
+    os.rename(path, old)
     typer.echo(f"earlier result renamed: {path} → {old}", err=True)
 
 
@@ -148,7 +191,7 @@ def _check_differs(path: Path, inputs: Iterable[str], what: str) -> None:
 
 
 def _check_no_store(path: Path, what: str) -> None:
-    from protgraph.data.store import is_store
+    from protgraph.data.store.graph_store import is_store
 
     store = next((folder for folder in Path(os.path.realpath(path)).parents if is_store(folder)), None)
     if store is not None:

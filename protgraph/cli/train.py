@@ -11,7 +11,7 @@ import typer
 
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, OutputFileError
 
 if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger
@@ -156,6 +156,7 @@ def train_command(
             strategy=strategy,
             workers=workers,
             run_dir=run_dir,
+            save=out,
             resume=resume,
             callbacks=[callback_by_name(text) for text in callback or ()],
             logger=_loggers(log or ["csv"], run_dir, out.stem, resume=resume),
@@ -166,9 +167,8 @@ def train_command(
         for note in result.notes:
             typer.echo(note, err=True)
         typer.echo(result.summary())
-        path = result.save(out)
-        typer.echo(f"checkpoint: {path}")
-        report_failures(result.failures, path, any_succeeded=True)
+        typer.echo(f"checkpoint: {out}")
+        report_failures(result.failures, out, any_succeeded=True)
 
 
 def _check_out(out: Path, inputs: list[str | Path | None], *, overwrite: bool, resume: bool) -> Path:
@@ -213,6 +213,10 @@ def _keep_best_epoch(out: Path, run_dir: Path) -> Iterator[None]:
                 line += " To continue, add --resume to the same command."
             typer.echo(line, err=True)
         raise typer.Exit(128 + e.signal) from None
+    except OutputFileError:
+        if is_first_process() and RunFolder(run_dir).state.is_file():
+            typer.echo(f"The training state is in {run_dir}. To continue, add --resume to the same command.", err=True)
+        raise
 
 
 def _loggers(kinds: list[str], folder: Path, run: str, *, resume: bool) -> list[Logger]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.cache_key import component_digest, digest
 from protgraph.data.store.graph_file import read_graph_file, write_graph_file
 from protgraph.data.store.graph_store import GraphStore, is_store
-from protgraph.errors import DatasetError, OptionError
+from protgraph.errors import DatasetError, OptionError, OutputFileError
 from protgraph.failure import Failure
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.read import ReadProtein, read_requests
@@ -91,6 +92,8 @@ def iter_graphs(
     ------
     DatasetError
         A process died; finished graphs are kept in ``resume``.
+    OutputFileError
+        A file of ``cache`` or ``resume`` cannot be written, e.g. because the disk is full.
 
     Examples
     --------
@@ -198,7 +201,7 @@ def _parallel(
     """Distribute units to processes; a run that is not portable is finished in this process."""
     is_portable = _is_portable(run, plan)
     work = partial(_work, run=run) if is_portable else partial(_read_only, read=run.read, cache=run.cache)
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_start_worker) as pool:
         waiting: deque[Future] = deque()
         remaining = iter(units)
         try:
@@ -228,10 +231,12 @@ def _is_portable(run: _Run, plan: FeaturePlan) -> bool:
     return True
 
 
-def _one_thread() -> None:
+def _start_worker() -> None:
+    """Use one thread, and leave Ctrl-C to the first process."""
     import torch
 
     torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @lru_cache(maxsize=8)
@@ -282,7 +287,7 @@ def _graph(protein: ReadProtein, name: str, run: _Run, plan: FeaturePlan, begin:
     request = replace(request, notes=[])
     try:
         graph = run.step(residues, plan, request)
-    except run.fatal:
+    except (*run.fatal, OutputFileError):
         raise
     except Exception as e:  # noqa: BLE001 -- a plugin's featurizer may raise anything; the others continue
         return Failure.of(label, name, e, sha256=sha256, seconds=time.perf_counter() - begin)

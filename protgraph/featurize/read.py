@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from protgraph.errors import SelectionError
+from protgraph.errors import OutputFileError, SelectionError
 from protgraph.featurize.file_cache import FileCache
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.structure.io.accession import as_accession
@@ -121,5 +121,7 @@ def _attempt(read: Callable[[], object], request: ProteinRequest | None = None) 
     try:
         value = read()
         return value if request is None or request.chains is None else value.chains(request.chains)
+    except OutputFileError:  # of the cache: it would fail for the other files too
+        raise
     except Exception as e:  # noqa: BLE001 -- parsers raise many types of error on broken files; the others continue
         return e

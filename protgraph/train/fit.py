@@ -68,6 +68,7 @@ def fit(
     logger: Logger | Sequence[Logger] | None = None,
     run_dir: str | Path | None = None,
     resume: bool = False,
+    save: str | Path | None = None,
     state_interval: float = 600.0,
     progress: bool = False,
     on_epoch: Callable[[Mapping[str, float]], None] | None = None,
@@ -112,6 +113,9 @@ def fit(
     resume : bool
         Continue from the state in ``run_dir``, if there is one. The weights are those of an uninterrupted run, bit for
         bit on the CPU.
+    save : str or Path, optional
+        Checkpoint file to write. The training state in ``run_dir`` is removed after that: a run whose checkpoint cannot
+        be written, e.g. because the disk is full, can be resumed.
     state_interval : float
         Seconds after which the state is also written within an epoch.
     progress : bool
@@ -164,7 +168,7 @@ def fit(
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
     _check_prepared(prepared, network, dataset, task)
 
-    return _run(network, dataset, task, config, prepared, options, run_dir, resume=resume, start=start)
+    return _run(network, dataset, task, config, prepared, options, run_dir, save, resume=resume, start=start)
 
 
 def _run(
@@ -175,6 +179,7 @@ def _run(
     prepared: Prepared,
     options: TrainerOptions,
     run_dir: str | Path | None,
+    save: str | Path | None,
     *,
     resume: bool,
     start: float,
@@ -207,7 +212,11 @@ def _run(
             module = FitModule(network, task, config, loss=training_loss(task, weight))
             data = FitData(splits["train"], splits["val"], task, config, workers=options.workers)
             best = load_best(module, train(module, data, folder, device, options, logged, state=state))
-        return result(module, best, {s: graphs for s, graphs in splits.items() if s not in ("train", "val")})
+        tested = {split: graphs for split, graphs in splits.items() if split not in ("train", "val")}
+        finished = result(module, best, tested)
+        if save is not None and is_first_process():
+            finished.save(save)
+        return finished
 
 
 def _result(

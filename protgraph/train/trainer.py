@@ -16,6 +16,7 @@ from lightning.pytorch.loggers import Logger
 from lightning.pytorch.strategies import Strategy
 
 from protgraph.errors import OptionError, ProtgraphError
+from protgraph.file_io import output_errors
 from protgraph.task.task import Task
 from protgraph.train.callbacks import EpochCallback, SignalCallback, best_checkpoint, early_stopping, state_checkpoints
 from protgraph.train.config import FitConfig
@@ -89,6 +90,8 @@ def train(
     ------
     OptionError
         Lightning does not accept the devices, the strategy or the callbacks.
+    OutputFileError
+        The disk is full, e.g. when the training state is written.
     """
     config, best = module.config, best_checkpoint(module.task, folder.checkpoints)
     callbacks = _callbacks(module.task, config, options)
@@ -121,7 +124,8 @@ def train(
         ) from e
     for one in trainer.loggers:
         one.log_hyperparams(dict(logged))
-    trainer.fit(module, datamodule=data, ckpt_path=state, weights_only=True)
+    with output_errors(folder.path):  # of loggers; checkpoints name their file
+        trainer.fit(module, datamodule=data, ckpt_path=state, weights_only=True)
     return Path(best.best_model_path) if best.best_model_path else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -32,7 +31,7 @@ def write_store(
     info: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> GraphStore:
-    """Write proteins to a folder, atomically.
+    """Write proteins to a folder, atomically; an existing store is replaced when the new one is complete.
 
     Parameters
     ----------
@@ -64,14 +63,12 @@ def write_store(
         arrays |= own
     meta["info"] = dict(info or {})
     _check_plain(meta)
-    with atomic_write(path, folder=True) as temporary:
+    with atomic_write(path, folder=True, overwrite=overwrite) as temporary:
         for name, array in arrays.items():
             np.save(temporary / f"{name}.npy", array, allow_pickle=False)
             entry = {"dtype": array.dtype.str, "shape": list(array.shape)}
             meta["files"][name] = {**entry, "crc32": crc32(temporary / f"{name}.npy")}
         (temporary / META).write_text(json.dumps(meta), encoding="utf-8")
-        if path.exists():
-            shutil.rmtree(path)
     return GraphStore(path)
 
 

@@ -18,8 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protgraph.argument_types import check_arguments
-from protgraph.errors import FetchError, NotInArchiveError, OfflineError, OptionError, StructureFileError, suggest
-from protgraph.file_io import atomic_write, file_sha256
+from protgraph.errors import (
+    FetchError,
+    NotInArchiveError,
+    OfflineError,
+    OptionError,
+    OutputFileError,
+    StructureFileError,
+    suggest,
+)
+from protgraph.file_io import atomic_write, file_sha256, output_errors, write_text_file
 from protgraph.structure.io.accession import Accession, parse_accession
 from protgraph.structure.io.sniff import detect_format, read_file
 
@@ -211,6 +219,8 @@ class _Transfer:
                     self.part.unlink(missing_ok=True)
                 elif e.code not in _TRY_AGAIN:
                     raise FetchError(f"{address}: {problem}") from e
+            except OutputFileError:
+                raise
             except (OSError, http.client.HTTPException) as e:
                 problem, pause = f"{type(e).__name__}: {e}", 0.0
             if attempt < self.retries:
@@ -229,11 +239,11 @@ class _Transfer:
             is_rest = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {size}-")
             tag = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
             if tag and not tag.startswith("W/"):
-                tag_file.write_text(tag)
+                write_text_file(tag_file, tag)
             else:  # without a strong validator, a rest may belong to another version of the file
                 tag_file.unlink(missing_ok=True)
             announced = answer.headers.get("Content-Length")
-            with open(self.part, "ab" if is_rest else "wb") as file:
+            with output_errors(self.part), open(self.part, "ab" if is_rest else "wb") as file:
                 begin = file.tell()
                 shutil.copyfileobj(answer, file, _BLOCK)
                 received = file.tell() - begin

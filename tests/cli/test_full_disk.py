@@ -1,0 +1,148 @@
+"""A full disk is an error that names the file, and earlier files stay; a file-size limit fails at the same calls."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import resource
+import shutil
+from contextlib import contextmanager
+
+import pytest
+from filelock import FileLock
+
+from protgraph.data.store import GraphStore
+from protgraph.errors import OutputFileError
+from protgraph.train import FitConfig, fit, load_checkpoint, prepare
+
+
+@contextmanager
+def file_size_limit(size: int):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def contents(folder) -> dict[str, str]:
+    """Return the checksum of every file below a folder, hidden ones too."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory, structures_dir):
+    """Return a folder with 12 structures and a trained model."""
+    folder = tmp_path_factory.mktemp("base")
+    (folder / "A").mkdir()
+    for path in sorted(structures_dir.iterdir())[:12]:
+        shutil.copyfile(path, folder / "A" / path.name)
+    fit("gcn", folder / "A", "secondary_structure", config=FitConfig(epochs=1, device="cpu")).save(
+        folder / "m.safetensors"
+    )
+    return folder
+
+
+@pytest.fixture
+def here(base, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "A").symlink_to(base / "A")
+    shutil.copyfile(base / "m.safetensors", tmp_path / "m.safetensors")
+    return tmp_path
+
+
+COMMANDS = {
+    "predict": ("out.csv", 4000, ["predict", "m.safetensors", "A", "-o", "out.csv"]),
+    "embed": ("out.npz", 20_000, ["embed", "m.safetensors", "A/1a19.bcif", "-o", "out.npz"]),
+    "embed parquet": ("out.parquet", 20_000, ["embed", "m.safetensors", "A/1a19.bcif", "-o", "out.parquet"]),
+    "view": ("out.html", 20_000, ["view", "A/1a19.bcif", "-o", "out.html"]),
+    "describe": ("out.png", 4000, ["describe", "gcn", "--draw", "out.png"]),
+    "train": ("m.safetensors", 20_000,
+              ["train", "gcn", "--data", "A", "--task", "secondary_structure", "--epochs", 1, "-o", "m.safetensors"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_failed_write_names_a_file_and_keeps_the_earlier_one(run, here, name):
+    out, limit, command = COMMANDS[name]
+    if not (here / out).exists():
+        (here / out).write_text("earlier")
+    before = contents(here)
+    with file_size_limit(limit):
+        result = run(*command, "--overwrite")
+    assert result.code == 2 and "file not written: '" in result.err and "too large" in result.err, result.err
+    written = "m.run" if name == "train" else out.removesuffix(".parquet")
+    assert written in result.err.partition("file not written")[2]
+    after = contents(here)
+    assert {file: after[file] for file in before} == before
+    assert not [file for file in after if file.endswith((".part", ".old"))]
+
+
+def test_a_store_is_kept_if_the_new_one_cannot_be_written(run, here):
+    assert run("featurize", "A/1a19.bcif", "-o", "graphs").code == 0
+    before = contents(here / "graphs")
+    with file_size_limit(20_000):
+        result = run("featurize", "A/1a28.bcif", "-o", "graphs", "--overwrite")
+    assert result.code == 2 and "file not written: '" in result.err
+    assert contents(here / "graphs") == before and not (here / "graphs.old").exists()
+    assert run("featurize", "A/1a28.bcif", "-o", "graphs", "--overwrite").code == 0
+    assert contents(here / "graphs") != before
+
+
+def test_a_store_is_renamed_if_all_files_fail(run, here):
+    assert run("featurize", "A/1a19.bcif", "-o", "graphs").code == 0
+    (here / "broken.pdb").write_text("nothing")
+    result = run("featurize", "broken.pdb", "-o", "graphs", "--overwrite")
+    assert result.code == 2 and "graphs.old" in result.err
+    assert len(GraphStore(here / "graphs.old")) == 1 and not (here / "graphs").exists()
+    assert not list(here.glob(".graphs*"))
+
+
+def test_a_second_process_at_one_store_is_refused(run, here):
+    with FileLock(here / ".graphs.lock"):
+        result = run("featurize", "A/1a19.bcif", "-o", "graphs")
+    assert result.code == 2 and "another process" in result.err and not (here / "graphs").exists()
+
+
+def test_training_whose_checkpoint_cannot_be_written_is_resumed(run, here, monkeypatch):
+    args = [
+        "train",
+        "gcn",
+        "--data",
+        "A",
+        "--task",
+        "secondary_structure",
+        "--epochs",
+        2,
+        "-q",
+        "-o",
+        "new.safetensors",
+    ]
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("protgraph.train.checkpoint.save_file", full)
+        result = run(*args)
+    assert result.code == 2 and "'new.safetensors'" in result.err and "--resume" in result.err
+    assert not (here / "new.safetensors").exists()
+    assert run(*args, "--resume").code == 0
+    assert load_checkpoint("new.safetensors").trained["epochs"] == 2 and not (here / "new.run" / "checkpoints").exists()
+
+
+def test_a_full_cache_is_an_error_and_no_failed_protein(base, tmp_path):
+    from protgraph import registry
+    from protgraph.model import build_model
+    from protgraph.train import load_dataset
+
+    task = registry.tasks.get("secondary_structure")
+    plan = build_model("gcn", task.target, seed=0).plan
+    dataset = load_dataset(base / "A", task="secondary_structure", cache=tmp_path)
+    with file_size_limit(2000), pytest.raises(OutputFileError) as caught:
+        prepare(dataset, task, plan, cache=tmp_path)
+    assert str(tmp_path) in caught.value.filename
+    assert not prepare(dataset, task, plan, cache=tmp_path).failures
