@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.structure import ReadOptions
+    from protgraph.train import FitResult
 
 __all__ = ["train_command"]
 
@@ -121,7 +122,6 @@ def train_command(
       protgraph train gat --data pdb_core --task interface --devices 2
       protgraph train gat --data graphs --task site --callback my_module:MyCallback
     """
-    from protgraph.cli.failures import report_failures
     from protgraph.train import FitConfig, fit
     from protgraph.train.callbacks import callback_by_name
     from protgraph.train.session import is_first_process
@@ -162,13 +162,18 @@ def train_command(
             logger=_loggers(log or ["csv"], run_dir, out.stem, resume=resume),
             on_epoch=None if quiet else _print_epoch,
         )
-        if not is_first_process():
-            return
-        for note in result.notes:
-            typer.echo(note, err=True)
-        typer.echo(result.summary())
-        typer.echo(f"checkpoint: {out}")
-        report_failures(result.failures, out, any_succeeded=True)
+        if is_first_process():
+            _report(result, out)
+
+
+def _report(result: FitResult, out: Path) -> None:
+    from protgraph.cli.failures import report_failures
+
+    for note in result.notes:
+        typer.echo(note, err=True)
+    typer.echo(result.summary())
+    typer.echo(f"checkpoint: {out}")
+    report_failures(result.failures, out, any_succeeded=True)
 
 
 def _check_out(out: Path, inputs: list[str | Path | None], *, overwrite: bool, resume: bool) -> Path:
