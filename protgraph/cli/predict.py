@@ -58,7 +58,7 @@ def predict_command(
       protgraph predict gat.safetensors 1ubq.cif -o out.csv
       protgraph predict gat.safetensors structures/ --chain A -o out.parquet
       protgraph predict site.safetensors 1ubq.cif -o out.csv --structure site.cif
-      protgraph predict gat.safetensors 1ubq.cif -o out.csv --defattr p_H.defattr --value p_H
+      protgraph predict ss.safetensors a.cif -o a.csv --value p_H --defattr a.defattr
     """
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources

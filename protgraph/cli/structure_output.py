@@ -101,6 +101,7 @@ class StructureOutput:
         from protgraph.failure import Failure
         from protgraph.structure.io import write_residue_values
         from protgraph.view.color_scripts import write_chimerax_script, write_defattr, write_pymol_script
+        from protgraph.wording import count_noun
 
         failures: list[Failure] = []
         written: list[WrittenStructure] = []
@@ -119,6 +120,9 @@ class StructureOutput:
         }
         structures = [w.path for w in written]
         self._report(written)
+        sequences = 0 if self.structure is None else len(set(values) - set(self.paths))
+        if sequences:
+            typer.echo(f"{count_noun(sequences, 'sequence')} without a structure not written to {self.structure}")
         if done and self.defattr is not None:
             typer.echo(f"ChimeraX attributes → {write_defattr(self.defattr, done)}")
         if structures and self.pymol is not None:

@@ -18,7 +18,7 @@ from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode
 
 __all__ = ["TrainingSetSummary", "describe_proteins", "summarize_training_set"]
 
-_PROTEINS = 1000  # largest number of stored training proteins
+_PROTEINS = 500  # largest number of stored training proteins
 _FEWEST = 20  # fewer training proteins give no reliable threshold
 _NEIGHBORS = 5
 _QUANTILE = 0.99
@@ -120,23 +120,24 @@ def summarize_training_set(
         return None
     if network.decoder is not None:
         return None
-    known = _describe(network, train)
+    known = _describe(network, train, task)
     mean, scale = known.mean(0), known.std(0, correction=0)
     if not known.isfinite().all() or known.size(1) == 0 or scale.max() < 1e-6:
         return None
     scale = scale.clamp(min=_FLOOR * float(scale.max()))
     known = (known - mean) / scale
-    held_out = (_describe(network, splits["val"]) - mean) / scale
+    held_out = (_describe(network, splits["val"], task) - mean) / scale
     usual = [_nearest(known, known, own=True), _nearest(held_out, known, own=False)]
     threshold = max(float(distance.nan_to_num().quantile(_QUANTILE)) for distance in usual)
     return TrainingSetSummary(known, mean, scale, torch.tensor(threshold))
 
 
-def _describe(network: ProteinModel, store: GraphStore) -> Tensor:
+def _describe(network: ProteinModel, store: GraphStore, task: Task) -> Tensor:
+    limit = 1 if task.target.level == "pair" else EVALUATION_RESIDUES  # memory grows with the square of the length
     step = -(-len(store) // _PROTEINS)
     parts = []
     with evaluation_mode(network) as device:
-        members = pack(range(0, len(store), step), lambda i: int(store.sizes[i]), max_size=EVALUATION_RESIDUES)
+        members = pack(range(0, len(store), step), lambda i: int(store.sizes[i]), max_size=limit)
         for numbers in members:
             batch = store.collate(numbers).to(device)
             parts.append(describe_proteins(network, network.embed(batch), batch))

@@ -3,7 +3,7 @@
 References
 ----------
 UCSF ChimeraX documentation, "Attribute assignment file format" (defattr), "Command-line target specification", and
-commands ``open`` and ``color byattribute``; PyMOL documentation, commands ``load`` and ``spectrum``.
+commands ``open`` and ``color bfactor``; PyMOL documentation, commands ``load`` and ``spectrum``.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def write_chimerax_script(
     low, high = _limits(values)
     opened = _relative(path, [*structures, *([] if attributes is None else [Path(attributes)])])
     lines = [*_comments(values), *(f'open "{name}"' for name in opened)]
-    lines.append(f"color byattribute bfactor protein palette blue:white:red range {low:.6g},{high:.6g}")
+    lines.append(f"color bfactor protein palette blue:white:red range {low:.6g},{high:.6g}")
     return _write(path, lines)
 
 

@@ -85,6 +85,15 @@ def test_an_input_is_not_replaced(run, checkpoint, structures_dir, tmp_path):
     assert source.read_bytes() == before
 
 
+def test_inputs_without_atoms_are_refused(run, checkpoint, structures_dir, tmp_path):
+    (tmp_path / "s.fasta").write_text(">a\nMKT\n")
+    assert run("featurize", structures_dir / "1crn.bcif", "-o", tmp_path / "store").code == 0
+    for name in ("s.fasta", "store"):
+        files = [checkpoint, tmp_path / name]
+        result = run("predict", *files, "-o", tmp_path / "a.csv", "--structure", tmp_path / "a.cif")
+        assert result.code == 2 and name in result.err and not (tmp_path / "a.csv").exists()
+
+
 def test_a_sequence_has_no_structure(run, checkpoint, structures_dir, tmp_path):
     files = [structures_dir / "1ubq.bcif", tmp_path / "s.fasta"]
     files[1].write_text(">a\nMKT\n")
