@@ -72,6 +72,7 @@ _HOME = {
     "design_sequences": "protgraph.design",
     "embed": "protgraph.train",
     "evaluate": "protgraph.train",
+    "cross_validate": "protgraph.train",
     "fit": "protgraph.train",
     "generate": "protgraph.train",
     "predict": "protgraph.train",

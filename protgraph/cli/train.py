@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.cross_validate import check_cross_validation_output, run_cross_validation
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError, OutputFileError
@@ -87,6 +89,10 @@ def train_command(
         list[str] | None,
         typer.Option(metavar="MODULE:NAME", help="Lightning callback, a class or an object; repeat for more."),
     ] = None,
+    cv: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Cross-validate in N folds, or leave-one-group-out. Writes a table, no model."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run with the same arguments, if there is one.")
     ] = False,
@@ -111,6 +117,10 @@ def train_command(
     Loggers need no network. WANDB_MODE=online, MLFLOW_TRACKING_URI or TRACKIO_SPACE_ID in the environment select a
     service.
 
+    --cv 5 tests each protein once, by a model that was trained without its fold; splits are ignored. OUT is a table of
+    these predictions, .csv or .parquet, and OUT.folds.csv has the metrics of each fold. The models are in the '.run'
+    folder.
+
     Files that cannot be used are listed in OUT.failures.csv, and the exit code is 1.
 
     \b
@@ -118,6 +128,7 @@ def train_command(
       protgraph train gat --data pdb_core --task secondary_structure --epochs 2
       protgraph train gcn --data structures/ --labels labels.csv --task site
       protgraph train gcn --data structures/ --labels labels.csv --column ph
+      protgraph train gcn --data structures/ --labels labels.csv --task site --cv 5
       protgraph train proteinmpnn --data structures/ --task inverse_folding
       protgraph train gat --data pdb_core --task interface --devices 2
       protgraph train gat --data graphs --task site --callback my_module:MyCallback
@@ -139,28 +150,30 @@ def train_command(
         max_time=max_time,
         precision=precision,
     )
-    inputs = [*data, labels]
-    if out is not None:
-        _check_out(out, inputs, overwrite=overwrite, resume=resume)
+    check = partial(_check_out, inputs=[*data, labels], overwrite=overwrite, resume=resume, has_folds=cv is not None)
+    out = out and check(out)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read)
     task = _describe(dataset, task)
-    out = out or _check_out(Path(f"{model}-{task}.safetensors"), inputs, overwrite=overwrite, resume=resume)
+    out = out or check(Path(f"{model}-{task}{'.safetensors' if cv is None else '-cv.csv'}"))
     run_dir = out.with_suffix(".run")
+    options = {"config": config, "workers": workers, "callbacks": [callback_by_name(text) for text in callback or ()]}
+    if cv is not None:
+        loggers = partial(_loggers, log or ["csv"], run=out.stem, resume=resume)
+        run_cross_validation(model, dataset, task, cv, devices, loggers, out=out, resume=resume, **options)
+        return
     with set_aside_if_failed(out), _keep_best_epoch(out, run_dir):
         result = fit(
             model,
             dataset,
             task,
-            config=config,
             devices=devices,
             strategy=strategy,
-            workers=workers,
             run_dir=run_dir,
             save=out,
             resume=resume,
-            callbacks=[callback_by_name(text) for text in callback or ()],
             logger=_loggers(log or ["csv"], run_dir, out.stem, resume=resume),
             on_epoch=None if quiet else _print_epoch,
+            **options,
         )
         if is_first_process():
             _report(result, out)
@@ -176,10 +189,12 @@ def _report(result: FitResult, out: Path) -> None:
     report_failures(result.failures, out, any_succeeded=True)
 
 
-def _check_out(out: Path, inputs: list[str | Path | None], *, overwrite: bool, resume: bool) -> Path:
-    """Check the path of the checkpoint; a resumed run may replace that of the interrupted run."""
+def _check_out(out: Path, *, inputs: list[str | Path | None], overwrite: bool, resume: bool, has_folds: bool) -> Path:
+    """Check the path of the checkpoint or, with folds, of the tables; a resumed run may replace its own checkpoint."""
     from protgraph.train.checkpoint import is_interrupted
 
+    if has_folds:
+        return check_cross_validation_output(out, inputs, overwrite=overwrite)
     overwrite = overwrite or (resume and is_interrupted(out))
     return check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".safetensors"])
 

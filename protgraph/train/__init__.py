@@ -2,6 +2,8 @@
 
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
+from protgraph.train.cross_validation import cross_validate
+from protgraph.train.cross_validation_result import CrossValidation, FoldResult
 from protgraph.train.embed import embed
 from protgraph.train.embedding_search import SearchHits, search_embeddings
 from protgraph.train.embedding_table import Embeddings
@@ -17,6 +19,9 @@ from protgraph.train.resolve import load_dataset
 from protgraph.train.result import FitResult
 
 __all__ = [
+    "CrossValidation",
+    "FoldResult",
+    "cross_validate",
     "Checkpoint",
     "DatasetInspection",
     "Embeddings",

@@ -7,7 +7,6 @@ it calls the metric 1,000 times, which takes 10 s for the average precision of 1
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +15,18 @@ import torch
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import METRICS, Metric
 from protgraph.task.predictions import SplitPredictions
+from protgraph.train.weighted_metrics import WEIGHTED, ratio
 from protgraph.wording import count_noun
 
-__all__ = ["RESAMPLES", "BootstrapInterval", "SplitSize", "bootstrap_scores", "count_split", "percentile_interval"]
+__all__ = [
+    "RESAMPLES",
+    "BootstrapInterval",
+    "SplitSize",
+    "bootstrap_difference",
+    "bootstrap_scores",
+    "count_split",
+    "percentile_interval",
+]
 
 RESAMPLES = 1000
 _LEVEL = 0.95
@@ -67,6 +75,12 @@ class SplitSize:
         few = self.with_positives is not None and self.with_positives < FEW_POSITIVE
         return self.proteins < FEW_PROTEINS or few
 
+    def warning(self) -> str:
+        """Return a sentence for a set that is too small."""
+        return (
+            f"warning: {self.text()}: too few to conclude from (at least {FEW_PROTEINS}, {FEW_POSITIVE} with positives)"
+        )
+
     def text(self) -> str:
         """Format as "11 proteins, 3 with positives"."""
         positives = "" if self.with_positives is None else f", {self.with_positives} with positives"
@@ -109,11 +123,33 @@ def bootstrap_scores(
     rows = [torch.nonzero(place == p).flatten() for p in range(count)]
     if predictions.pairs is not None or predictions.y.dim() == 3:
         values = np.array([_score(predictions, metric, [own]) for own in rows])
-        return _ratio(times @ np.nan_to_num(values), times @ ~np.isnan(values))
-    weighted = _WEIGHTED.get(metric.name) if METRICS.get(metric.name) is metric else None
+        return ratio(times @ np.nan_to_num(values), times @ ~np.isnan(values))
+    weighted = WEIGHTED.get(metric.name) if METRICS.get(metric.name) is metric else None
     if weighted is not None:
         return weighted(predictions, place, times)
     return np.array([_score(predictions, metric, [rows[p] for p in sample]) for sample in drawn])
+
+
+def bootstrap_difference(
+    one: SplitPredictions, other: SplitPredictions, metric: Metric, *, resamples: int = RESAMPLES, seed: int = 0
+) -> np.ndarray:
+    """Compute the difference of a metric of two models on the same samples of the proteins that both have.
+
+    Returns
+    -------
+    ndarray
+        ``(resamples,)`` float64, ``one`` minus ``other``.
+    """
+    common = np.intersect1d(one.protein.unique().numpy(), other.protein.unique().numpy())
+    scores = [bootstrap_scores(_restrict(o, common), metric, resamples=resamples, seed=seed) for o in (one, other)]
+    return scores[0] - scores[1]
+
+
+def _restrict(predictions: SplitPredictions, proteins: np.ndarray) -> SplitPredictions:
+    """Return the rows of these proteins, in ascending order of the protein."""
+    order = predictions.protein.argsort(stable=True)
+    rows = order[torch.isin(predictions.protein[order], torch.from_numpy(proteins))]
+    return predictions.take(rows, torch.searchsorted(torch.from_numpy(proteins), predictions.protein[rows]))
 
 
 def percentile_interval(scores: np.ndarray) -> BootstrapInterval:
@@ -131,54 +167,3 @@ def _score(predictions: SplitPredictions, metric: Metric, sample: list[torch.Ten
     copy = torch.repeat_interleave(torch.arange(len(sample)), torch.tensor([len(own) for own in sample]))
     one = predictions.take(torch.cat(sample), copy)
     return metric(one) if bool(known_labels(one.y).any()) else np.nan
-
-
-def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    return np.divide(numerator, denominator, out=np.full(len(numerator), np.nan), where=denominator > 0)
-
-
-def _sums(values: torch.Tensor, place: torch.Tensor, proteins: int) -> np.ndarray:
-    """Sum values per protein, ``(P,)`` float64."""
-    return np.bincount(place.numpy(), values.double().numpy(), minlength=proteins)
-
-
-def _accuracy(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
-    known = o.y >= 0
-    right, total = (_sums(x, place, times.shape[1]) for x in (known & (o.logits.argmax(1) == o.y), known))
-    return _ratio(times @ right, times @ total)
-
-
-def _rmse(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
-    known = known_labels(o.y)
-    squares = torch.where(known, (o.logits - o.y).double().square(), 0.0).sum(1)
-    error, total = (_sums(x, place, times.shape[1]) for x in (squares, known.sum(1)))
-    return np.sqrt(_ratio(times @ error, times @ total))
-
-
-def _auprc(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
-    """Average precision Σ (R_n − R_(n−1)) P_n over distinct scores, with the number of copies as weights."""
-    columns = []
-    for c, known in enumerate(known_labels(o.y).unbind(1)):
-        score, label, owner = o.logits[known, c], o.y[known, c].double().numpy(), place[known].numpy()
-        order = score.argsort(descending=True, stable=True).numpy()
-        last = np.flatnonzero(np.append(np.diff(score.numpy()[order]) != 0, True))  # of equal scores
-        found = np.empty(len(times))
-        for i, weight in enumerate(times):
-            w = weight[owner[order]]
-            true, total = np.cumsum(w * label[order])[last], np.cumsum(w)[last]
-            positives, negatives = true[-1], total[-1] - true[-1]
-            precision = np.divide(true, total, out=np.zeros(len(last)), where=total > 0)
-            gained = np.diff(true, prepend=0.0)
-            found[i] = (gained @ precision) / positives if positives > 0 and negatives > 0 else np.nan
-        columns.append(found)
-    values = np.stack(columns)
-    return _ratio(np.nansum(values, 0), (~np.isnan(values)).sum(0))
-
-
-#: Metrics that are computed from sums per protein or weights, equal to those of resampled rows.
-_WEIGHTED: dict[str, Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]] = {
-    "accuracy": _accuracy,
-    "recovery": _accuracy,
-    "rmse": _rmse,
-    "auprc": _auprc,
-}

@@ -30,6 +30,7 @@ from protgraph.train.devices import check_strategy
 from protgraph.train.evaluate import predict_split
 from protgraph.train.head_init import count_labels, initialize_head, positive_weight, training_loss
 from protgraph.train.interruption import interruption_with
+from protgraph.train.label_check import check_split_labels
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
 from protgraph.train.result import FitResult
@@ -166,8 +167,7 @@ def fit(
     task = task if network.decoder is None else task.for_decoder()
     _check_inputs(network, task, config)
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
-    _check_prepared(prepared, network, dataset, task)
-
+    prepared = replace(prepared, notes=(*prepared.notes, *_check_prepared(prepared, network, dataset, task)))
     return _run(network, dataset, task, config, prepared, options, run_dir, save, resume=resume, start=start)
 
 
@@ -280,7 +280,8 @@ def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:
         )
 
 
-def _check_prepared(prepared: Prepared, network: ProteinModel, dataset: Dataset, task: Task) -> None:
+def _check_prepared(prepared: Prepared, network: ProteinModel, dataset: Dataset, task: Task) -> tuple[str, ...]:
+    """Raise if the splits cannot be trained or validated on; return notes about the others."""
     if "val" not in prepared.splits:
         raise DatasetError(
             f"Dataset {dataset.name!r} has no protein in split 'val' for task {task.name!r}, only in "
@@ -288,6 +289,7 @@ def _check_prepared(prepared: Prepared, network: ProteinModel, dataset: Dataset,
         )
     if task.inputs.causal:
         check_causal(network, prepared.splits["train"], task)
+    return check_split_labels(dataset.name, prepared.splits, task)
 
 
 def _identity(

@@ -28,7 +28,7 @@ from protgraph.train.result_table import Row
 from protgraph.train.training_set import describe_proteins
 from protgraph.train.value_column import prediction_columns, target_names
 
-__all__ = ["featurized_proteins", "origin_of", "predict"]
+__all__ = ["PROTEIN", "RESIDUE", "featurized_proteins", "origin_of", "predict"]
 
 RESIDUE = ("file", "chain", "res_id", "ins_code", "res_name")
 PAIR = ("file", *(f"{key}_{side}" for side in (1, 2) for key in RESIDUE[1:]))
@@ -92,7 +92,7 @@ def predict(
                 logits = pairs.logits[pairs.pairs.separation >= target.separation]
             if target.level == "node":
                 logits = logits[residue_nodes(batch).cpu()]
-            values = _values(logits, target, checkpoint.threshold)
+            values = prediction_values(logits, target, checkpoint.threshold)
             rows += [(*identity, *own) for identity, own in zip(identify(members, target), values, strict=True)]
     return Predictions(
         (*columns, *prediction_columns(target)),
@@ -161,7 +161,7 @@ _IDENTITY = {
 }
 
 
-def _values(logits: Tensor, target: Target, threshold: Tensor | None) -> list[tuple[str | int | float, ...]]:
+def prediction_values(logits: Tensor, target: Target, threshold: Tensor | None) -> list[tuple[str | int | float, ...]]:
     """Return the predicted columns of each row of ``(N, C)`` logits."""
     if target.kind == "classification":
         names = target_names(target)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-CODE = '''
+CODE = """
 from pathlib import Path
 from lightning.pytorch.callbacks import Callback
 
@@ -19,7 +19,7 @@ stop_at_once = 5
 
 def broken():
     raise ZeroDivisionError("in the user's module")
-'''
+"""
 
 
 @pytest.fixture

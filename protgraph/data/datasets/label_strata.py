@@ -48,8 +48,8 @@ def label_strata(values: np.ndarray, target: Target) -> LabelStrata | None:
     Returns
     -------
     LabelStrata or None
-        None for other kinds of labels. Splits should have every class, or positives and negatives of every label. With
-        many classes this counts less than the sizes of the splits.
+        None for other kinds of labels. Splits should have positives and negatives of yes/no labels, without which their
+        metrics are undefined, whatever their sizes are; and every class, which counts less the more classes there are.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def label_strata(values: np.ndarray, target: Target) -> LabelStrata | None:
     if target.kind == "multilabel":
         counts = np.concatenate([values == 0, values == 1], axis=1)
         return LabelStrata(
-            counts.astype(np.int64), np.full(2 * target.size, 1 / target.size), "positives and negatives"
+            counts.astype(np.int64), np.full(2 * target.size, 4 / target.size), "positives and negatives"
         )
     if target.kind == "regression":
         counts = np.concatenate([_ranges(column) for column in values.T], axis=1)

@@ -1,0 +1,142 @@
+"""Cross-validation of ``protgraph train --cv``: folds, printed table, files and interruption."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from protgraph.cli.failures import report_failures
+from protgraph.cli.output_path import check_output, set_aside_if_failed
+from protgraph.errors import OptionError
+
+if TYPE_CHECKING:
+    from lightning.pytorch.loggers import Logger
+
+    from protgraph.data.datasets.dataset import Dataset
+    from protgraph.train import CrossValidation, FoldResult
+    from protgraph.train.bootstrap import SplitSize
+
+__all__ = ["check_cross_validation_output", "run_cross_validation"]
+
+_SUFFIXES = (".csv", ".parquet")
+
+
+def check_cross_validation_output(out: Path, inputs: Iterable[str | Path | None], *, overwrite: bool) -> Path:
+    """Check the paths of the table of predictions and of the table of folds; return the first."""
+    inputs = list(inputs)
+    check_output(out, inputs=inputs, overwrite=overwrite, suffixes=_SUFFIXES)
+    check_output(_fold_path(out), inputs=[*inputs, out], overwrite=overwrite)
+    return out
+
+
+def run_cross_validation(
+    model: str,
+    dataset: Dataset,
+    task: str,
+    cv: str,
+    devices: int,
+    make_loggers: Callable[[Path], list[Logger]],
+    *,
+    out: Path,
+    resume: bool,
+    **options: Any,
+) -> None:
+    """Cross-validate, print the table, and write the predictions of all test folds and a row per fold.
+
+    Parameters
+    ----------
+    model : str
+    dataset : Dataset
+    task : str
+    cv : str
+        Number of folds or "leave-one-group-out".
+    devices : int
+        Must be 1.
+    make_loggers : callable
+        Loggers of a fold, from its folder.
+    out : Path
+        Table of predictions; models of folds, logs and training states are in its folder ``.run``.
+    resume : bool
+        Use the finished folds of an interrupted run.
+    **options
+        Further options of :func:`protgraph.train.cross_validate`.
+    """
+    if devices != 1:
+        raise OptionError(f"--devices {devices} with --cv. Folds are trained on one device: remove --devices.")
+    from protgraph.train import TrainingInterrupted, cross_validate
+
+    run_dir = out.with_suffix(".run")
+    try:
+        with set_aside_if_failed(out, _fold_path(out)):
+            result = cross_validate(
+                model,
+                dataset,
+                task,
+                folds=_folds(cv),
+                run_dir=run_dir,
+                make_loggers=make_loggers,
+                resume=resume,
+                on_fold=_print_fold,
+                **options,
+            )
+            for note in result.notes:
+                typer.echo(note, err=True)
+            typer.echo(result.summary())
+            result.predictions.write(out)
+            _write_folds(result, _fold_path(out))
+    except TrainingInterrupted as e:
+        typer.echo(f"interrupted by {e.signal.name}. To continue, add --resume to the same command.", err=True)
+        raise typer.Exit(128 + e.signal) from None
+    typer.echo(f"predictions: {out}\nfolds: {_fold_path(out)}\nmodels: {run_dir}")
+    report_failures(result.failures, out, any_succeeded=True)
+
+
+def _folds(text: str) -> int | str:
+    if text.isdecimal() and int(text) >= 2:
+        return int(text)
+    if text != "leave-one-group-out":
+        raise OptionError(f"--cv {text!r}. Allowed: a whole number from 2, or leave-one-group-out.")
+    return text
+
+
+def _fold_path(out: Path) -> Path:
+    """Return the path of the table of folds."""
+    return out.with_name(f"{out.stem}.folds.csv")
+
+
+def _print_fold(fold: FoldResult) -> None:
+    figures = "  ".join(f"{name} {value:.4f}" for name, value in fold.metrics.items())
+    typer.echo(f"fold {fold.fold}  {fold.size.text()}  {figures}{'  (resumed)' if fold.is_resumed else ''}")
+
+
+def _write_folds(result: CrossValidation, path: Path) -> None:
+    """Write a row per fold and one for all folds: proteins, best epoch, metrics, and those of the baseline."""
+    from protgraph.file_io import atomic_write
+
+    names = [metric.name for metric in result.task.metrics]
+    limits = [f"{name}_{end}" for name in names for end in ("low", "high")]
+    header = ["fold", "proteins", "with_positives", "best_epoch", *names, *(f"majority_{n}" for n in names), *limits]
+    rows = []
+    for fold in result.folds:
+        rows.append(
+            [fold.fold, *_counts(fold.size), fold.best_epoch, *_texts(fold.metrics, fold.baseline, names=names)]
+        )
+    ends = [f"{value:.9g}" for n in names for value in (result.intervals[n].low, result.intervals[n].high)]
+    pooled = _texts(result.pooled, result.baseline, names=names)
+    rows.append(["pooled", *_counts(result.size), "", *pooled, *ends])
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(row + [""] * (len(header) - len(row)) for row in rows)
+
+
+def _counts(size: SplitSize) -> tuple[int, int | str]:
+    return size.proteins, "" if size.with_positives is None else size.with_positives
+
+
+def _texts(*metrics: Mapping[str, float], names: Sequence[str]) -> list[str]:
+    return [f"{one[name]:.9g}" for one in metrics for name in names]

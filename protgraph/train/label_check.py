@@ -1,0 +1,64 @@
+"""Labels of the splits before training: metrics that would be undefined, and test sets too small to conclude from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.errors import DatasetError
+from protgraph.task.task import Task
+from protgraph.wording import count_noun
+
+__all__ = ["RANKING", "check_split_labels"]
+
+RANKING = ("auprc", "auroc")
+"""Metrics that are undefined without a positive and a negative label."""
+
+
+def check_split_labels(dataset: str, splits: Mapping[str, GraphStore], task: Task) -> tuple[str, ...]:
+    """Check that the monitored metric is defined on validation, and return notes on other splits.
+
+    Only yes/no labels ranked by the area under a curve are checked: other metrics are defined for any label. Labels
+    that the task draws at random during training are not checked.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the dataset, for messages.
+    splits : mapping of str to GraphStore
+        Graphs with labels.
+    task : Task
+
+    Raises
+    ------
+    DatasetError
+        No label has positives and negatives both in ``train`` or in ``val``.
+    """
+    is_checked = task.target.kind == "multilabel" and task.target.level != "pair" and task.inputs.corrupt is None
+    if not is_checked or task.monitor not in RANKING:
+        return ()
+    notes = []
+    for split, store in splits.items():
+        positive, negative = _count(store)
+        if bool(((positive > 0) & (negative > 0)).any()):
+            continue
+        found = (
+            f"split {split!r} of dataset {dataset!r} has {count_noun(len(store), 'protein')} with "
+            f"{count_noun(int(positive.sum()), 'positive label')} and {int(negative.sum())} negative"
+        )
+        if split in ("train", "val"):
+            raise DatasetError(
+                f"task {task.name!r}: {task.monitor} is undefined: {found}. It needs both. Use --cv 5, another --seed, "
+                "or a column 'split' that assigns proteins of both kinds to 'train' and 'val'."
+            )
+        notes.append(f"{task.monitor} is undefined on {split}: {found}")
+    return tuple(notes)
+
+
+def _count(store: GraphStore) -> tuple[Tensor, Tensor]:
+    """Return the numbers of positive and negative labels in each column, ``(C,)``."""
+    y = torch.cat([graph.y for graph in store])
+    return (y == 1).sum(0), (y == 0).sum(0)

@@ -1,0 +1,121 @@
+"""Metrics of many weighted samples of proteins at once, equal to those of the repeated rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from protgraph.task.losses import known_labels
+from protgraph.task.predictions import SplitPredictions
+
+__all__ = ["WEIGHTED", "ratio"]
+
+
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """Divide; NaN where the denominator is 0."""
+    shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
+    return np.divide(numerator, denominator, out=np.full(shape, np.nan), where=denominator > 0)
+
+
+def _sums(values: torch.Tensor, place: torch.Tensor, proteins: int) -> np.ndarray:
+    """Sum values per protein, ``(P,)`` float64."""
+    return np.bincount(place.numpy(), values.double().numpy(), minlength=proteins)
+
+
+def _mean(values: list[np.ndarray]) -> np.ndarray:
+    """Average over labels for which the metric is defined, ``(R,)``."""
+    stacked = np.stack(values)
+    return ratio(np.nansum(stacked, 0), (~np.isnan(stacked)).sum(0))
+
+
+def _accuracy(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    known = o.y >= 0
+    right, total = (_sums(x, place, times.shape[1]) for x in (known & (o.logits.argmax(1) == o.y), known))
+    return ratio(times @ right, times @ total)
+
+
+def _macro_f1(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    known, predicted, proteins = o.y >= 0, o.logits.argmax(1), times.shape[1]
+    values = []
+    for c in range(o.logits.size(1)):
+        true, called = known & (o.y == c), known & (predicted == c)
+        both, *parts = (_sums(x, place, proteins) for x in (true & called, true, called))
+        values.append(ratio(2 * (times @ both), times @ sum(parts)))  # NaN: the class occurs nowhere
+    return _mean(values)
+
+
+def _errors(power: int) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]:
+    """Return the function that computes the p-th root of the mean of ``|error|^p``."""
+
+    def function(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+        known = known_labels(o.y)
+        errors = torch.where(known, (o.logits - o.y).double().abs() ** power, 0.0).sum(1)
+        error, total = (_sums(x, place, times.shape[1]) for x in (errors, known.sum(1)))
+        return ratio(times @ error, times @ total) ** (1 / power)
+
+    return function
+
+
+def _mcc(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    cuts = (torch.zeros(o.y.size(1)) if o.threshold is None else o.threshold).expand_as(o.y)
+    values = []
+    for c, known in enumerate(known_labels(o.y).unbind(1)):
+        called, true = o.logits[:, c] >= cuts[:, c], o.y[:, c] == 1
+        parts = (known & called & true, known & called & ~true, known & ~called & true, known & ~called & ~true)
+        tp, fp, fn, tn = (times @ _sums(part, place, times.shape[1]) for part in parts)
+        under = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        mcc = np.divide(tp * tn - fp * fn, under, out=np.zeros(len(times)), where=under > 0)
+        values.append(np.where(tp + fp + fn + tn > 0, mcc, np.nan))
+    return _mean(values)
+
+
+def _ranked(
+    area: Callable[[np.ndarray, np.ndarray], float],
+) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]:
+    """Return the function that computes an area from the weights of positives and of all rows, by falling score."""
+
+    def function(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+        values = []
+        for c, known in enumerate(known_labels(o.y).unbind(1)):
+            score, label, owner = o.logits[known, c], o.y[known, c].double().numpy(), place[known].numpy()
+            order = score.argsort(descending=True, stable=True).numpy()
+            last = np.flatnonzero(np.append(np.diff(score.numpy()[order]) != 0, True))  # of equal scores
+            label, owner, found = label[order], owner[order], np.full(len(times), np.nan)
+            for i, weight in enumerate(times):
+                w = weight[owner]
+                true, total = np.cumsum(w * label)[last], np.cumsum(w)[last]
+                if 0 < true[-1] < total[-1]:
+                    found[i] = area(true, total)
+            values.append(found)
+        return _mean(values)
+
+    return function
+
+
+def _average_precision(true: np.ndarray, total: np.ndarray) -> float:
+    """Σ (R_n − R_(n−1)) P_n over distinct scores."""
+    precision = np.divide(true, total, out=np.zeros(len(total)), where=total > 0)
+    return float(np.diff(true, prepend=0.0) @ precision / true[-1])
+
+
+def _area_under_roc(true: np.ndarray, total: np.ndarray) -> float:
+    """Trapezoids between distinct scores."""
+    false = total - true
+    area = np.diff(false, prepend=0.0) @ ((true + np.append(0.0, true[:-1])) / 2)
+    return float(area / (true[-1] * false[-1]))
+
+
+#: Function of predictions, the number ``(N,)`` of the protein of each row and the number of copies ``(R, P)`` of each
+#: protein in R samples, by the name of the metric; it returns ``(R,)``.
+WEIGHTED: dict[str, Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]] = {
+    "accuracy": _accuracy,
+    "auprc": _ranked(_average_precision),
+    "auroc": _ranked(_area_under_roc),
+    "macro_f1": _macro_f1,
+    "mae": _errors(1),
+    "mcc": _mcc,
+    "recovery": _accuracy,
+    "rmse": _errors(2),
+}
