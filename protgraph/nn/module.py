@@ -164,6 +164,27 @@ class Head(GraphLayer):
     is the target's size. They are unnormalized log-probabilities (classification), log-odds (multilabel) or values in
     the target's unit (regression). For vectors and coordinates they are ``(N, C, 3)`` in the target's unit and rotate
     with the protein.
+
+    Subclasses set ``reads``, take their options as keyword-only arguments with defaults, and declare the irreps of the
+    logits: ``self.declare(logits=f"{target.size}x0e")``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
+    target : Target
+        Quantity to predict; ``target.size`` is C.
+
+    Examples
+    --------
+    >>> class LinearHead(Head):
+    ...     reads = ("h",)
+    ...     def __init__(self, fields, target):
+    ...         super().__init__(fields, target)
+    ...         self.linear = nn.Linear(self.scalar_width("h"), target.size)
+    ...         self.declare(logits=f"{target.size}x0e")
+    ...     def forward(self, f):
+    ...         return {"logits": self.linear(f["h"])}
     """
 
     writes: ClassVar[tuple[str, ...]] = ("logits",)

@@ -41,18 +41,23 @@ class TaskInputs:
         return tuple(copy_residues(residues) for residues in proteins(ligands=True))
 
     def labels(self, residues: Residues) -> np.ndarray:
-        """Return the stored labels of one protein; random ones if the task does not derive them."""
-        if not self.task.derives_labels:
-            return random_labels(self.task.stored, len(residues))
+        """Return the derived labels of one protein."""
         return self.task.labels(residues, seen=self.task.inputs.visible(residues, residues.name))
+
+    @property
+    def _is_random(self) -> bool:
+        """True for classes and values, whose labels are random: a small protein may have residues of one class only."""
+        is_plain = self.task.inputs.corrupt is None and not self.task.stored.is_geometric
+        return is_plain or not self.task.derives_labels
 
     @cached_property
     def graphs(self) -> list[ProteinGraph]:
-        """Graphs with the labels that the task has in evaluation."""
-        plan, made = FeaturePlan([]), []
-        for residues in self.residues:
+        """Graphs with the labels of the loss and the metrics."""
+        plan, made, stored = FeaturePlan([]), [], self.task.stored
+        for number, residues in enumerate(self.residues):
             graph = plan.precompute(residues)
-            graph.y, graph.y_level = torch.from_numpy(self.labels(residues)), self.task.stored.level
+            y = random_labels(stored, len(residues), seed=number) if self._is_random else self.labels(residues)
+            graph.y, graph.y_level = torch.from_numpy(y), stored.level
             graph, y = self.task.inputs.apply(graph, Generator().manual_seed(0), training=False)
             graph.y, graph.y_level = y, self.task.target.level
             made.append(graph)
@@ -109,10 +114,17 @@ class TaskInputs:
         return SplitPredictions(logits[chosen].float(), self.y[chosen], pairs=pairs)
 
 
-def random_labels(target: Target, residues: int) -> np.ndarray:
-    """Return labels of a protein: every class or both labels occur, and one row is unknown if there are several."""
+def random_labels(target: Target, residues: int, *, seed: int) -> np.ndarray:
+    """Return labels of a protein: every class or both labels occur, and one row is unknown if there are several.
+
+    A label per protein is the class or yes/no label that the seed selects.
+    """
     rows = {"node": residues, "graph": 1, "pair": residues**2}.get(target.level, 4 * residues)
-    rng = np.random.default_rng(rows)
+    rng = np.random.default_rng(seed)
+    if rows == 1 and target.kind == "classification":
+        return np.array([seed % target.size])
+    if rows == 1 and target.kind == "multilabel":
+        return np.full((1, target.size), seed % 2, np.float32)
     if target.kind == "classification":
         y = rng.integers(0, target.size, rows)
         y[: min(rows, target.size)] = np.arange(min(rows, target.size))

@@ -1,0 +1,57 @@
+"""The components of the page "Write a plugin" pass every check, and train together."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import protgraph as pg
+from protgraph.testing import check_component, find_components
+from protgraph.train import FitConfig, fit
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugins.md"
+NAMES = {
+    "center_distance": "featurizer",
+    "far_chords": "featurizer",
+    "edge_inverse_square": "featurizer",
+    "gated_conv": "layer",
+    "two_layer": "head",
+    "acme": "model",
+    "crowding_class": "task",
+    "acme_mini": "dataset",
+}
+
+
+@pytest.fixture
+def written(tmp_path, structures_dir, monkeypatch):
+    """Run the Python blocks of the page in a folder with the files that they name."""
+    (tmp_path / "my_structures").mkdir()
+    for name in ("1ubq", "1ajj", "1fas", "1gya"):
+        shutil.copy(structures_dir / f"{name}.bcif", tmp_path / "my_structures")
+    shutil.copy(structures_dir / "1ubq.bcif", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S):
+        exec(compile(block, str(PAGE), "exec"), {"__name__": "__main__"})
+
+
+def test_every_component_of_the_page_passes_its_checks(written):
+    for name, kind in NAMES.items():
+        for component in find_components(name, kind=kind):
+            assert [str(report) for report in check_component(component, full=True) if not report.ok] == []
+
+
+def test_the_components_of_the_page_train_together(written, tmp_path):
+    features = ["center_distance", pg.component("knn", k=8), "far_chords", "edge_distance", "edge_inverse_square"]
+    layers = [
+        pg.component("embed", reads=["aatype", "center_distance"], dim=16),
+        pg.component("embed", reads=["edge_inverse_square"], dim=4, writes={"h": "edge_attr"}),
+        pg.component("gated_conv", dim=16, reads={"edge_attr": "edge_attr"}),
+    ]
+    spec = pg.ModelSpec("page", features, layers, heads={"two_layer": {"dim": 8}})
+    config = FitConfig(epochs=1, device="cpu")
+    for task in ("glycine", "crowding_class"):
+        result = fit(spec, "acme_mini", task, config=config, cache=tmp_path)
+        assert result.test and result.failures == ()
