@@ -32,12 +32,15 @@ class InputMasking:
     ----------
     hidden : collection of str
         Any of ``residue_type``, ``sidechain``, ``b_factor``, ``ligands`` and ``coordinates``. They are removed from the
-        structure before any featurizer runs, so that no component can leak the label.
+        structure before any featurizer runs, so that no component can read them.
     noise : float
         Standard deviation of Gaussian noise on every coordinate, Å. It is added before any featurizer runs, and its
         seed is the name of the protein.
     label_featurizers : collection of str
         Featurizers that compute the label, or what defines it. Training raises if a model uses one of them.
+    readable_featurizers : collection of str
+        Featurizers that may reproduce the label, on purpose. Any other that does so on the training proteins is
+        refused; see :func:`protgraph.train.label_leak.reproduces`.
     visible_types : bool
         Keep residue types in the graph although ``hidden`` removes them from featurizers. Either ``corrupt`` masks them
         or the model is causal.
@@ -55,6 +58,7 @@ class InputMasking:
     hidden: Collection[str] = frozenset()
     noise: float = 0.0
     label_featurizers: Collection[str] = frozenset()
+    readable_featurizers: Collection[str] = frozenset()
     visible_types: bool = False
     corrupt: Corruption | None = field(default=None, repr=False)
     corrupt_eval: Corruption | None = field(default=None, repr=False)
@@ -63,6 +67,7 @@ class InputMasking:
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", frozenset(self.hidden))
         object.__setattr__(self, "label_featurizers", frozenset(self.label_featurizers))
+        object.__setattr__(self, "readable_featurizers", frozenset(self.readable_featurizers))
         unknown = sorted(self.hidden - HIDEABLE)
         if unknown:
             raise DatasetError(f"InputMasking: hidden = {unknown}. Allowed: {', '.join(sorted(HIDEABLE))}.")

@@ -35,6 +35,7 @@ from protgraph.structure.io.fetch import cache_dir
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
+from protgraph.train.label_leak import require_no_leak
 from protgraph.train.prepare_graphs import graphs_by_split
 
 __all__ = ["LabeledGraph", "Prepared", "prepare"]
@@ -91,7 +92,7 @@ def prepare(
     task : Task
         Its hidden information is removed before any featurizer runs.
     plan : FeaturePlan
-        Featurizers; those of the expand stage have no effect.
+        Featurizers; those of the expand stage have no effect on the graphs.
     cache : str or Path, optional
         Folder of prepared data; see :func:`protgraph.structure.io.cache_dir`.
     jobs : int
@@ -115,7 +116,7 @@ def prepare(
     WiringError
         Nodes are atoms, and the task has labels per pair or edge, or requires a causal model.
     LeakError
-        A featurizer of the plan computes the label.
+        A featurizer of the plan computes the label, or reproduces it on training proteins.
     """
     _check(plan, task)
     cache = cache_dir(cache)
@@ -136,10 +137,12 @@ def prepare(
         key = digest(_key(dataset, task, plan, examples), *map(_label_bytes, labels), code)
         folder = cache / "graphs" / f"{dataset.name or 'data'}-{task.name}-{key}".replace(os.sep, "_")
         if (prepared := _open(folder)) is not None:
+            require_no_leak(task, plan, prepared.splits["train"])
             return prepared
     graphs, failures, notes = _make(dataset, task, plan, examples, labels, cache, jobs, progress)
     _write(folder, graphs, failures)
     prepared = _open(folder)
+    require_no_leak(task, plan, prepared.splits["train"])
     return Prepared(prepared.splits, prepared.failures, prepared.one_chain, notes, temporary)
 
 
