@@ -123,6 +123,8 @@ def prepare(
     require_card(dataset)
     if isinstance(dataset.source, GraphListDataset):
         stores, folder = graphs_by_split(dataset, task, plan)
+        if "train" in stores:
+            require_no_leak(task, plan, stores["train"])
         return Prepared(stores, (), _is_one_chain(g for store in stores.values() for g in store), (), folder)
     examples = checked_examples(dataset, task.name)
     labels = checked_labels(dataset, task.name, examples)
