@@ -17,7 +17,7 @@ from protgraph.data.datasets.card import SplitCount
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.datasets.label_column import interpret_column
+from protgraph.data.datasets.label_column import check_kind, interpret_column
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import ResidueLabels, count_example
 from protgraph.data.store.graph_store import GraphStore
@@ -98,6 +98,7 @@ def inspect_dataset(
     LabelError, DatasetError, UnknownNameError
         The table is invalid, or the requested task or column cannot be used.
     """
+    check_kind(kind)
     if isinstance(dataset, GraphStore):
         dataset = dataset.path
     common = {"kind": kind, "unknown": unknown, "seed": seed, "read": read, "cache": cache}

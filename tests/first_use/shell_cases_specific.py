@@ -158,7 +158,7 @@ _DATA = [
     case("data inspect A --labels nothere.csv", 2, "nothere.csv"),
     case("data inspect A --labels empty.csv", 2, "empty.csv"),
     case("data inspect A --labels size.csv --task siz", 2, "'size'"),
-    case("data inspect A --labels size.csv --kind regresion", 1, "'regression'"),
+    case("data inspect A --labels size.csv --kind regresion", 2, "'regression'"),
     case("data inspect A --labels zones.csv --kind regression", 1, "zone"),
     case("data inspect A --labels other_files.csv", 1, "9xyz"),
     case("data inspect A --task secondary_structur", 2, "'secondary_structure'"),

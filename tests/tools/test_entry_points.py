@@ -14,12 +14,14 @@ import pytest
 from protgraph import Dataset, Family, Task
 from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.datasets.resplit import ResplitDataset
 from protgraph.featurize import Featurizer
 from protgraph.nn import GraphLayer, Head
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Base class of featurizers; the classes of ``--data FOLDER`` and of a task that a dataset does not list.
-UNREGISTERED = (DerivedTaskDataset, Featurizer, FolderDataset)
+#: Base class of featurizers; datasets that are made from user data or from another dataset.
+UNREGISTERED = (DerivedTaskDataset, Featurizer, FolderDataset, GraphListDataset, ResplitDataset)
 
 
 @pytest.fixture(scope="module")

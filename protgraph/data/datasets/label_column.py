@@ -14,7 +14,7 @@ from protgraph.data.datasets.label_table import LabelTable
 from protgraph.data.datasets.number_format import NumberFormat, parse_number, recognize_numbers
 from protgraph.errors import LabelError, list_first, suggest
 
-__all__ = ["KINDS", "UNKNOWN_MARKERS", "LabelColumn", "combine_columns", "interpret_column"]
+__all__ = ["KINDS", "UNKNOWN_MARKERS", "LabelColumn", "check_kind", "combine_columns", "interpret_column"]
 
 KINDS = ("classification", "multilabel", "regression")
 UNKNOWN_MARKERS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "-", "?")
@@ -122,8 +122,7 @@ def interpret_column(
         Numbers and text are mixed, all labels are equal, numbers have two readings (separators; classes 1, 2, 3; EC
         numbers such as 1.1 and 1.10), each row has its own text, or a class may also mean unknown.
     """
-    if kind is not None and kind not in KINDS:
-        raise LabelError(f"kind {kind!r}: not a kind of label.{suggest(str(kind), KINDS)} Kinds: {', '.join(KINDS)}.")
+    check_kind(kind)
     what = f"{table.where}: column {name!r}"
     cells = list(zip(table.rows.tolist(), table.labels[name].tolist(), strict=True))
     marks = {*_BLANK, *(UNKNOWN_MARKERS if unknown is None and kind != "classification" else unknown or ())}
@@ -140,6 +139,17 @@ def interpret_column(
         return _numbers(name, cells, known, marks, form, kind, what, is_alone=is_alone)
     marks = {*_BLANK, *(unknown or ())}
     return _classes(name, cells, marks, classes, what, is_chosen=kind is not None, asks=unknown is None)
+
+
+def check_kind(kind: str | None) -> None:
+    """Raise if a kind is neither None nor one of :data:`KINDS`.
+
+    Raises
+    ------
+    LabelError
+    """
+    if kind is not None and kind not in KINDS:
+        raise LabelError(f"kind {kind!r}: not a kind of label.{suggest(str(kind), KINDS)} Kinds: {', '.join(KINDS)}.")
 
 
 def _check_is_text(known: Sequence[tuple[int, str]], kind: str | None, what: str) -> None:
