@@ -131,7 +131,7 @@ def _no_duplicates(
         how = "the same" if all(column[first] == column[row] for column in values) else "different"
         protein, name = sources[file[row]], f"{sources[file[row]].name} {key[1]}".rstrip()
         codes = _insertion_codes(protein, keys, row) if keys and "ins_code" not in table.keys else []
-        fix = "Keep one."
+        fix = "Keep one." if keys else "Keep one. For labels per residue, name the residue numbers 'res_id'."
         if len(codes) > 1:
             residues = ", ".join(f"{keys[1][row]}{code}" for code in codes)
             fix = f"The file has the residues {residues}: add a column 'ins_code'."

@@ -234,10 +234,24 @@ def _classes(
             f"{what}: each of {len(counts)} rows has its own text ({shown}), so that no class can be learned. "
             "Select another column, or use --kind classification (kind=)."
         )
+    if not is_chosen:
+        _check_spelling(cells, counts, what)
     names = list(classes) if counts.keys() <= set(classes) else sorted(counts, key=_numeric_order)
     code = {text: i for i, text in enumerate(names)}
     values = np.array([code.get(text, -1) for _, text in cells], dtype=np.int64)
     return LabelColumn(name, "classification", values, {text: counts[text] for text in names}, _unknown(cells, marks))
+
+
+def _check_spelling(cells: Sequence[tuple[int, str]], counts: Mapping[str, int], what: str) -> None:
+    """Raise if two classes differ only in case or spaces."""
+    first: dict[str, tuple[int, str]] = {}
+    for row, text in cells:
+        before = first.setdefault(" ".join(text.lower().split()), (row, text)) if text in counts else (row, text)
+        if before[1] != text:
+            raise LabelError(
+                f"{what}: row {before[0]} is {before[1]!r}, row {row} is {text!r}: one class or two. "
+                "Write them alike, or use --kind classification (kind=) if they differ."
+            )
 
 
 def _unknown(cells: Sequence[tuple[int, str]], marks: Collection[str]) -> dict[str, int]:

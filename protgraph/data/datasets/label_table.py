@@ -17,6 +17,7 @@ __all__ = ["LabelTable", "parse_residue_numbers", "read_label_table"]
 
 _RESIDUE = re.compile(r"([+-]?\d+)(?:\.0+)?\s*([A-Za-z]?)")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?%?")
+_NO_CODE = (".", "?", "nan", "NaN")  # mmCIF writes . or ? for a residue without insertion code
 _LISTED = 8
 
 
@@ -196,6 +197,7 @@ def parse_residue_numbers(table: LabelTable) -> tuple[np.ndarray, np.ndarray]:
         If a value is not a residue number, or contradicts the column ``ins_code``.
     """
     numbers, codes = table.keys["res_id"], table.keys.get("ins_code")
+    codes = None if codes is None else np.where(np.isin(codes, _NO_CODE), "", codes)
     matches = [_RESIDUE.fullmatch(text) for text in numbers.tolist()]
     for i, match in enumerate(matches):
         if match is None or (match[2] and codes is not None and codes[i] not in ("", match[2])):
