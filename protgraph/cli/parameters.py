@@ -8,6 +8,8 @@ import typer
 
 __all__ = ["check_parameters"]
 
+_MAY_BE_EMPTY = ("unknown",)  # '' means that no text marks an unknown label
+
 
 def check_parameters(command: Any) -> None:
     """Make a command refuse empty values, and name a value of the wrong type in its error.
@@ -33,7 +35,7 @@ class _Checked:
 
     def __call__(self, ctx: Any, value: Any) -> Any:
         given = list(value) if isinstance(value, list | tuple) else [value]
-        if "" in given and self.parameter.default != "":
+        if "" in given and self.parameter.default != "" and self.parameter.name not in _MAY_BE_EMPTY:
             raise typer.BadParameter(
                 "'' is empty. Give a value; if it comes from a variable of the shell, set it.",
                 ctx=ctx,

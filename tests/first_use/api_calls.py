@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-__all__ = ["API_CALLS", "ApiCall"]
+__all__ = ["API_CALLS", "ApiCall", "api_names", "call_faults"]
+
+STRUCTURES = Path(__file__).resolve().parents[2] / "datasets" / "pdb_core" / "structures"
 
 
 @dataclass(frozen=True)
@@ -13,6 +19,63 @@ class ApiCall:
 
     expression: str
     parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.expression
+
+
+def api_names(place: Path) -> dict[str, Any]:
+    """Return the objects that the expressions use; files are written beside ``place``."""
+    import protgraph
+    from protgraph.featurize import FeaturePlan
+
+    pg = protgraph
+    folder = place.with_name("calls") / "A"
+    folder.mkdir(parents=True)
+    for name in ("1crn", "1vii", "2erl", "1ajj"):
+        shutil.copy(STRUCTURES / f"{name}.bcif", folder)
+    table = folder.parent / "size.csv"
+    table.write_text("file,size\n1crn.bcif,1.25\n1vii.bcif,2.5\n2erl.bcif,3.75\n1ajj.bcif,4.5\n")
+    structure = pg.load_structure(folder / "1crn.bcif")
+    residues = pg.clean(structure)
+    task = pg.tasks.get("secondary_structure")
+    checkpoint = folder.parent / "ss.safetensors"
+    pg.fit("gcn", folder, "secondary_structure", config=pg.FitConfig(epochs=1, device="cpu")).save(checkpoint)
+    return {
+        "pg": pg,
+        "protgraph": protgraph,
+        "folder": folder,
+        "table": table,
+        "file": folder / "1crn.bcif",
+        "structure": structure,
+        "residues": residues,
+        "graph": pg.build_graph(residues),
+        "plan": FeaturePlan(["knn"]),
+        "task": task,
+        "target": task.target,
+        "model": pg.build_model("gcn", task.target, seed=0),
+        "inverse": pg.build_model("gcn", pg.tasks.get("inverse_folding").target, seed=0),
+        "checkpoint": checkpoint,
+    }
+
+
+def call_faults(call: ApiCall, names: Mapping[str, Any]) -> list[str]:
+    """Evaluate an expression; return what is wrong about its error."""
+    from protgraph import ProtgraphError
+
+    try:
+        eval(call.expression, {"__builtins__": __builtins__}, dict(names))
+    except ProtgraphError as e:
+        text = str(e)
+        faults = [f"message lacks {part!r}: {text}" for part in call.parts if part not in text]
+        if not isinstance(e, TypeError | ValueError | LookupError | OSError | ImportError):
+            faults.append(f"{type(e).__name__} is not one of Python's errors")
+        if len(text) > 1000:
+            faults.append(f"message of {len(text)} characters")
+        return faults
+    except Exception as e:  # noqa: BLE001 -- what the test looks for
+        return [f"{type(e).__name__}: {e}"]
+    return ["accepted"]
 
 
 def _calls(*rows: tuple[str, ...]) -> list[ApiCall]:

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import io
 import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Outcome", "ShellCase", "Workspace", "case", "message_faults", "replay", "run_command"]
+from tests.first_use.broken_plugins import MALFORMED_PLUGIN, BrokenPlugin, install_plugin
+from tests.first_use.plugin_cases import PluginCase
+
+__all__ = [
+    "Outcome",
+    "ShellCase",
+    "Workspace",
+    "case",
+    "message_faults",
+    "replay",
+    "replay_doctor",
+    "replay_plugin",
+    "run_command",
+]
 
 #: Files that a command may leave beside its output although it fails: its log folder, and the list of failures.
 SIDE_FILES = (".run/", ".failures.csv", ".manifest.tsv")
@@ -116,6 +132,57 @@ def run_command(args: list[str]) -> tuple[int, str, str]:
     finally:
         os.environ.pop("COLUMNS") if old is None else os.environ.update(COLUMNS=old)
     return code, out.getvalue(), err.getvalue()
+
+
+@contextlib.contextmanager
+def installed(plugin: BrokenPlugin, folder: Path) -> Iterator[None]:
+    """Install a distribution in this process: in a folder on ``sys.path``, with its module forgotten afterwards."""
+    folder = folder / plugin.name  # entry points are cached by the folders of sys.path
+    shutil.rmtree(folder, ignore_errors=True)
+    sys.path.insert(0, str(install_plugin(plugin, folder)))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules.pop(plugin.module, None)
+
+
+def replay_plugin(workspace: Workspace, case: PluginCase, folder: Path) -> tuple[Outcome, list[str]]:
+    """Run a command with a distribution installed; return its outcome with a line for everything that is wrong."""
+    with installed(case.plugin, folder):
+        return replay(workspace, ShellCase(case.args, case.code, case.parts))
+
+
+def replay_doctor(plugins: Sequence[BrokenPlugin], folder: Path) -> dict[str, tuple[Outcome, list[str]]]:
+    """Run ``protgraph doctor`` once with all distributions that can be installed together, and once with each other.
+
+    Returns
+    -------
+    dict
+        Name of a distribution → outcome, and what the report lacks.
+    """
+    together = [plugin for plugin in plugins if plugin is not MALFORMED_PLUGIN]
+    results = {}
+    for number, group in enumerate((together, [MALFORMED_PLUGIN])):
+        place = folder / f"doctor-{number}"
+        for plugin in group:
+            install_plugin(plugin, place)
+        path = os.pathsep.join([str(place), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+        done = subprocess.run(
+            [sys.executable, "-m", "protgraph", "doctor", "--timeout", "10"],
+            env=os.environ | {"PYTHONPATH": path, "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            timeout=400,
+        )
+        outcome = Outcome(done.returncode, done.stdout, done.stderr)
+        traceback = ["traceback"] * ("Traceback" in done.stdout + done.stderr)
+        code = [] if done.returncode == 1 else [f"exit code {done.returncode}, expected 1"]
+        for plugin in group:
+            lacks = [f"output lacks {part!r}" for part in (plugin.name, *plugin.report) if part not in done.stdout]
+            results[plugin.name] = (outcome, [*traceback, *code, *lacks])
+    return results
 
 
 def replay(workspace: Workspace, case: ShellCase) -> tuple[Outcome, list[str]]:

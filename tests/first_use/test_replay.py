@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.first_use.replay import Workspace, message_faults, replay
-from tests.first_use.shell_cases import GROUPS, shell_cases
+from tests.first_use.broken_plugins import BROKEN_PLUGINS
+from tests.first_use.groups import ALL_GROUPS, replay_group
+from tests.first_use.interruptions import FULL_DISKS, RACES, SIGNALS
+from tests.first_use.label_tables import LABEL_TABLES
+from tests.first_use.plugin_cases import PLUGIN_GROUPS
+from tests.first_use.replay import Workspace, message_faults
+from tests.first_use.shell_cases import shell_cases
 from tests.first_use.workspace import write_inputs
 
 
@@ -24,16 +29,19 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("group", GROUPS)
-def test_odd_command_lines(workspace: Workspace, group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("group", [group for groups in ALL_GROUPS.values() for group in groups])
+def test_no_case_has_a_fault(workspace: Workspace, group: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTGRAPH_OFFLINE", "1")
-    faults = {str(case): found for case in GROUPS[group] if (found := replay(workspace, case)[1])}
+    faults = {case: found for case, _, found in replay_group(group, workspace) if found}
     assert not faults
 
 
 def test_there_are_as_many_cases_as_in_the_review() -> None:
     cases = shell_cases()
     assert len(cases) >= 274 and len({case.args for case in cases}) == len(cases)
+    plugins = [case.plugin.name for cases in PLUGIN_GROUPS.values() for case in cases]
+    assert len(set(plugins)) + len(BROKEN_PLUGINS) + 1 >= 90
+    assert len(SIGNALS) + len(FULL_DISKS) + len(RACES) >= 22 and len(LABEL_TABLES) >= 71
 
 
 @pytest.mark.parametrize(
