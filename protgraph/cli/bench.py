@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from protgraph.cli.output_path import check_output_folder
+
 __all__ = ["bench_command"]
 
 
@@ -63,6 +65,7 @@ def bench_command(
         bench_spec = bench_spec.replace(jobs=jobs)
     if out is not None:
         bench_spec = bench_spec.replace(out=out)
+    check_output_folder(bench_spec.folder, inputs=[bench_spec.labels], overwrite=True, apart=True)
     for text in describe_folder(bench_spec):
         typer.echo(text, err=True)
     rows = run_bench(bench_spec, fresh=fresh, callback=ProgressBar())

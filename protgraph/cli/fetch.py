@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from protgraph.cli.output_path import Overwrite, check_output_folder
+
 __all__ = ["fetch_command"]
 
 
@@ -20,6 +22,7 @@ def fetch_command(
     form: Annotated[str, typer.Option("--format", help="bcif (BinaryCIF) or cif (mmCIF).")] = "bcif",
     offline: Annotated[bool, typer.Option("--offline", help="Use the cache only, download nothing.")] = False,
     retries: Annotated[int, typer.Option(help="Attempts after the first if a server or the network fails.")] = 4,
+    overwrite: Overwrite = False,
 ) -> None:
     """Download structures from the Protein Data Bank and AlphaFold DB to the cache.
 
@@ -46,11 +49,13 @@ def fetch_command(
     if retries < 0:
         raise OptionError(f"--retries {retries}. Allowed: 0 or more.")
     names = expand_lists(ids)
+    if out is not None:
+        check_output_folder(out, overwrite=True)  # files of other names stay
     failed = 0
     for name in names:
         try:
             path = run(name, form=form, offline=offline or is_offline(), retries=retries)
-            typer.echo(f"{name} → {path if out is None else _copy(path, out)}")
+            typer.echo(f"{name} → {path if out is None else _copy(path, out, overwrite=overwrite)}")
         except ProtgraphError as e:
             failed += 1
             Console(stderr=True).print(f"[bold red]{name}[/]: {e}", highlight=False, soft_wrap=True)
@@ -58,12 +63,24 @@ def fetch_command(
         raise typer.Exit(2 if failed == len(names) else 1)
 
 
-def _copy(path: Path, folder: Path) -> Path:
-    """Copy a file into a folder, atomically."""
+def _copy(path: Path, folder: Path, *, overwrite: bool) -> Path:
+    """Copy a file into a folder, unless it is there.
+
+    Raises
+    ------
+    OptionError
+        The folder has another file of this name.
+    """
     import shutil
 
-    from protgraph.file_io import atomic_write
+    from protgraph.errors import OptionError
+    from protgraph.file_io import atomic_write, file_sha256
 
-    with atomic_write(folder / path.name) as temporary:
+    copy = folder / path.name
+    if copy.is_file() and file_sha256(copy) == file_sha256(path):
+        return copy
+    if copy.exists() and not overwrite:
+        raise OptionError(f"{str(copy)!r} exists and differs from the archive's file. Add --overwrite to replace it.")
+    with atomic_write(copy) as temporary:
         shutil.copyfile(path, temporary)
-    return folder / path.name
+    return copy

@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from protgraph.errors import OptionError
+from protgraph.file_io import atomic_write
 from protgraph.registry import registries
 
 __all__ = ["new_plugin_command", "render_template"]
@@ -42,9 +43,10 @@ def new_plugin_command(
     folder = parent / package
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OptionError(f"{folder} exists and is not empty. Use another name or another --in.")
-    for path, text in render_template(package).items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
+    with atomic_write(folder, folder=True) as temporary:
+        for path, text in render_template(package).items():
+            (temporary / path).parent.mkdir(parents=True, exist_ok=True)
+            (temporary / path).write_text(text, encoding="utf-8")
     typer.echo(f"wrote {folder}; next: pip install -e {folder} && protgraph info {_short_name(package)}")
 
 

@@ -15,6 +15,8 @@ from protgraph.errors import OptionError, OutputFileError
 
 __all__ = [
     "FAILURES_SUFFIX",
+    "STORE_FILE",
+    "WARNINGS_SUFFIX",
     "Overwrite",
     "check_output",
     "check_output_folder",
@@ -26,8 +28,11 @@ __all__ = [
 #: Option of every command that writes a file.
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output files.")]
 
-#: Appended to the name of the output: the table of files that failed.
-FAILURES_SUFFIX = ".failures.csv"
+#: Appended to the name of the output: the tables of files that failed, and of warnings.
+FAILURES_SUFFIX, WARNINGS_SUFFIX = ".failures.csv", ".warnings.csv"
+
+#: As :data:`protgraph.data.store.graph_store.META`, which would load torch.
+STORE_FILE = "store.json"
 
 _LONGEST_NAME = 240  # bytes; file systems allow 255, of which a temporary file needs 15
 
@@ -42,7 +47,7 @@ def check_output(
 ) -> Path:
     """Return the path of an output file, after creating its folder.
 
-    ``PATH.failures.csv``, which commands write beside their output, is not one of the inputs either.
+    ``PATH.failures.csv`` and ``PATH.warnings.csv``, which commands write beside their output, are not inputs either.
 
     Parameters
     ----------
@@ -71,8 +76,9 @@ def check_output(
         raise OptionError(f"{what}: the name is too long. Allowed: {_LONGEST_NAME} bytes.")
     given = [os.fspath(name) for name in inputs if name]
     _check_differs(path, given, what)
-    failures = path.with_name(path.name + FAILURES_SUFFIX)
-    _check_differs(failures, given, f"{what}: the table of failures {str(failures)!r}")
+    for suffix in (FAILURES_SUFFIX, WARNINGS_SUFFIX):
+        table = path.with_name(path.name + suffix)
+        _check_differs(table, given, f"{what}: the table {str(table)!r} beside it")
     _check_no_store(path, what)
     if path.exists() and not path.is_file():
         raise OptionError(f"{what} is not a regular file. Give another name.")
@@ -83,16 +89,23 @@ def check_output(
 
 
 def check_output_folder(
-    path: Path, *, option: str = "--out", inputs: Iterable[str | Path | None] = (), overwrite: bool = False
+    path: Path,
+    *,
+    option: str = "--out",
+    inputs: Iterable[str | Path | None] = (),
+    overwrite: bool = False,
+    apart: bool = False,
 ) -> Path:
     """Return the path of a folder for output files, after creating it.
 
     Parameters
     ----------
     path, option, inputs
-        See :func:`check_output`. Inputs may be in the folder, but they are not the folder itself.
+        See :func:`check_output`.
     overwrite : bool
         Allow a folder with files; those with the names of the new files are replaced.
+    apart : bool
+        Refuse inputs in the folder.
 
     Raises
     ------
@@ -102,7 +115,10 @@ def check_output_folder(
     what = f"{option} {str(path)!r}"
     if path.exists() and not path.is_dir():
         raise OptionError(f"{what} is a file. Give a folder.")
-    _check_differs(path, [os.fspath(name) for name in inputs if name], what)
+    given = [os.fspath(name) for name in inputs if name]
+    _check_differs(path, given, what)
+    if apart:
+        _check_apart(path, given, what)
     _check_no_store(path, what)
     _check_writable(path, what)
     if not overwrite and any(path.iterdir()):
@@ -130,10 +146,7 @@ def check_output_store(path: Path, *, inputs: Iterable[str | Path | None] = (), 
 
     what, given = f"--out {str(path)!r}", [os.fspath(name) for name in inputs if name]
     _check_differs(path, given, what)
-    folder = Path(os.path.realpath(path))
-    inside = next((name for name in given if folder in Path(os.path.realpath(name)).parents), None)
-    if inside is not None:
-        raise OptionError(f"{what} contains the input {inside!r}. Give another name.")
+    _check_apart(path, given, what)
     _check_no_store(path, what)
     if os.path.lexists(path) and not is_store(path):
         raise OptionError(f"{what} exists and is not a graph store. Give another name.")
@@ -190,10 +203,17 @@ def _check_differs(path: Path, inputs: Iterable[str], what: str) -> None:
                 raise OptionError(f"{what} is also an input. Give another name.")
 
 
-def _check_no_store(path: Path, what: str) -> None:
-    from protgraph.data.store.graph_store import is_store
+def _check_apart(folder: Path, inputs: Iterable[str], what: str) -> None:
+    """Raise if an input is in the folder."""
+    real = Path(os.path.realpath(folder))
+    inside = next((name for name in inputs if real in Path(os.path.realpath(name)).parents), None)
+    if inside is not None:
+        raise OptionError(f"{what} contains the input {inside!r}. Give another name.")
 
-    store = next((folder for folder in Path(os.path.realpath(path)).parents if is_store(folder)), None)
+
+def _check_no_store(path: Path, what: str) -> None:
+    parents = Path(os.path.realpath(path)).parents
+    store = next((folder for folder in parents if (folder / STORE_FILE).is_file()), None)
     if store is not None:
         raise OptionError(f"{what} is in the graph store {str(store)!r}. Give a path outside of it.")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import WARNINGS_SUFFIX, Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.cli.structure_output import Chimerax, Defattr, Pymol, Structure, StructureOutput, Value
 from protgraph.errors import OptionError
@@ -97,7 +97,7 @@ def _print_notes(result: Predictions | Embeddings, out: Path) -> None:
 
     for note in result.notes:
         typer.echo(note, err=True)
-    path = write_warnings(out.with_name(f"{out.name}.warnings.csv"), result.warnings)
+    path = write_warnings(out.with_name(f"{out.name}{WARNINGS_SUFFIX}"), result.warnings)
     if path is not None:
         typer.echo(f"all warnings → {path}", err=True)
 

@@ -38,3 +38,17 @@ def test_an_accession_can_replace_a_file(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run("featurize", "1crn", "-o", tmp_path / "other")
     assert result.code == 2 and "pdb:1crn" in result.err
+
+
+def test_a_changed_copy_is_replaced_only_with_overwrite(run, tmp_path, monkeypatch):
+    archived = tmp_path / "cache" / "1crn.cif"
+    archived.parent.mkdir()
+    archived.write_text("data_1crn")
+    monkeypatch.setattr("protgraph.structure.io.fetch.fetch", lambda *_, **__: archived)
+    copy = tmp_path / "out" / "1crn.cif"
+    assert run("fetch", "1crn", "-o", copy.parent).code == 0
+    assert run("fetch", "1crn", "-o", copy.parent).code == 0  # equal: nothing to replace
+    copy.write_text("data_mine")
+    refused = run("fetch", "1crn", "-o", copy.parent)
+    assert refused.code == 2 and str(copy) in refused.err and copy.read_text() == "data_mine"
+    assert run("fetch", "1crn", "-o", copy.parent, "--overwrite").code == 0 and copy.read_text() == "data_1crn"

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 import typer
 
-from protgraph.cli.output_path import check_output, check_output_folder, set_aside_if_failed
+from protgraph.cli.output_path import (
+    STORE_FILE,
+    check_output,
+    check_output_folder,
+    check_output_store,
+    set_aside_if_failed,
+)
+from protgraph.data.store.graph_store import META
 from protgraph.errors import OptionError, OutputFileError
 
 
@@ -38,11 +45,38 @@ def test_input_is_refused_also_with_overwrite(source, kind):
     assert source.read_text() == "ATOM"
 
 
-def test_input_with_the_name_of_the_table_of_failures_is_refused(tmp_path):
-    labels = tmp_path / "p.csv.failures.csv"
+@pytest.mark.parametrize("suffix", [".failures.csv", ".warnings.csv"])
+def test_input_with_the_name_of_a_table_beside_the_output_is_refused(tmp_path, suffix):
+    labels = tmp_path / f"p.csv{suffix}"
     labels.write_text("file,site\n")
-    with pytest.raises(OptionError, match="failures.csv"):
+    with pytest.raises(OptionError, match=suffix):
         check_output(tmp_path / "p.csv", inputs=[labels], overwrite=True)
+
+
+def test_store_that_is_or_contains_an_input_is_refused(tmp_path):
+    store = tmp_path / "graphs"
+    store.mkdir()
+    (store / META).write_text("{}")
+    (store / "in.pdb").write_text("ATOM")
+    for given in (store, store / "in.pdb"):
+        with pytest.raises(OptionError, match="input"):
+            check_output_store(store, inputs=[given], overwrite=True)
+    with pytest.raises(OptionError, match="--overwrite"):
+        check_output_store(store)
+    assert STORE_FILE == META and check_output_store(store, overwrite=True) == store
+    with pytest.raises(OptionError):
+        check_output_store(tmp_path, overwrite=True)  # another folder
+    with pytest.raises(OptionError, match="input"):
+        check_output_folder(tmp_path, inputs=[store / "in.pdb"], overwrite=True, apart=True)
+
+
+def test_earlier_results_of_several_failures_are_kept(source):
+    for text in ("first", "second", "third"):
+        source.write_text(text)
+        with pytest.raises(OptionError), set_aside_if_failed(source):
+            raise OptionError("x")
+    old = [source.with_name(f"in.pdb.old{number}") for number in ("", "2", "3")]
+    assert [path.read_text() for path in old] == ["first", "second", "third"]
 
 
 def test_missing_input_of_the_same_name_is_refused(tmp_path):
