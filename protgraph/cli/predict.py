@@ -64,14 +64,13 @@ def predict_command(
     from protgraph.featurize import expand_sources
     from protgraph.train import load_checkpoint
     from protgraph.train import predict as run
-    from protgraph.train.result_table import check_table_suffix
+    from protgraph.train.result_table import TABLE_SUFFIXES
     from protgraph.train.value_column import choose_value
     from protgraph.wording import count_noun
 
-    check_table_suffix(out)
     sources = expand_sources(files)
     inputs = [checkpoint, *files, *sources]
-    out = check_output(out, inputs=inputs, overwrite=overwrite)
+    out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     viewers = (structure, defattr, pymol, chimerax)
     shown = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
     trained = load_checkpoint(checkpoint)

@@ -54,12 +54,12 @@ def search_command(
     """
     from protgraph.cli.failures import report_failures
     from protgraph.train.embedding_search import search_embeddings
-    from protgraph.train.result_table import check_table_suffix
+    from protgraph.train.result_table import TABLE_SUFFIXES
 
     outputs = []
     if out is not None:
-        check_table_suffix(out)
-        outputs = [check_output(out, inputs=[query, embeddings, model], overwrite=overwrite)]
+        inputs = [query, embeddings, model]
+        outputs = [check_output(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)]
     with set_aside_if_failed(*outputs):
         options = {"k": k, "level": level, "residue": residue, "approximate": approximate}
         hits = search_embeddings(query, embeddings, checkpoint=model, read=read, device=device, **options)

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["ResultTable", "Row", "check_table_suffix"]
+__all__ = ["TABLE_SUFFIXES", "ResultTable", "Row"]
 
 Row = tuple[str | int | float, ...]
+
+TABLE_SUFFIXES = (".csv", ".parquet")
+"""Suffixes of files of :meth:`ResultTable.write`."""
 
 _SHOWN_ROWS = 5
 _CELL = 24  # characters
@@ -101,7 +104,9 @@ class ResultTable:
         OptionError
             The path has another suffix.
         """
-        path = check_table_suffix(path)
+        path = Path(path)
+        if path.suffix not in TABLE_SUFFIXES:
+            raise OptionError(f"wrong suffix of a table: {str(path)!r}. Allowed: {', '.join(TABLE_SUFFIXES)}.")
         with atomic_write(path) as temporary:
             if path.suffix == ".csv":
                 self._write_csv(temporary)
@@ -117,20 +122,6 @@ class ResultTable:
             writer.writerow(self.columns)
             for row in self.rows:
                 writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
-
-
-def check_table_suffix(path: str | Path) -> Path:
-    """Return the path of a table.
-
-    Raises
-    ------
-    OptionError
-        Its suffix is neither .csv nor .parquet.
-    """
-    path = Path(path)
-    if path.suffix not in (".csv", ".parquet"):
-        raise OptionError(f"wrong suffix of a table: {str(path)!r}. Allowed: .csv, .parquet.")
-    return path
 
 
 def _cell(value: object) -> str:
