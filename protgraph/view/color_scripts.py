@@ -58,7 +58,7 @@ def write_defattr(path: str | Path, values: Mapping[str, ResidueValues]) -> Path
         keys = zip(own.chain.tolist(), own.res_id.tolist(), own.ins_code.tolist(), strict=True)
         for (chain, residue, code), value in zip(keys, own.values.tolist(), strict=True):
             if not np.isnan(value):
-                lines.append(f"\t{model}{f'/{chain}' if chain else ''}:{residue}{code}\t{value:.9g}")
+                lines.append(f"\t{model}{f'/{chain}' if chain else ''}:{residue}{code}\t{_number(value, own)}")
     return _write(path, lines)
 
 
@@ -122,6 +122,12 @@ def _limits(values: Mapping[str, ResidueValues]) -> tuple[float, float]:
 
 def _relative(path: Path, files: Sequence[Path]) -> list[str]:
     return [Path(os.path.relpath(file.resolve(), path.resolve().parent)).as_posix() for file in files]
+
+
+def _number(value: float, values: ResidueValues) -> str:
+    """Return a class as an integer and another value with a decimal point: ChimeraX takes the type from the text."""
+    text = f"{value:.9g}"
+    return text if values.classes or not text.lstrip("-").isdigit() else f"{text}.0"
 
 
 def _attribute(name: str) -> str:

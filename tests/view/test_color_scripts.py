@@ -35,6 +35,12 @@ def test_several_files_are_numbered_models(values, tmp_path):
     assert [line for line in lines if line.startswith("\t#2")] == ["\t#2:100\t0.25", "\t#2:100B\t0.5"]
 
 
+@pytest.mark.parametrize("classes, text", [((), "1.0"), (("no", "yes"), "1")])
+def test_numbers_have_a_decimal_point_and_classes_do_not(values, tmp_path, classes, text):
+    own = replace(values, values=np.ones(3), classes=classes)
+    assert write_defattr(tmp_path / "a.defattr", {"a.cif": own}).read_text().endswith(f"\t/L:-3\t{text}\n")
+
+
 @pytest.mark.parametrize("name, attribute", [("p_α", "p__"), ("Zn", "value_Zn"), ("0", "value_0"), ("a b", "a_b")])
 def test_attribute_names_have_allowed_characters(values, tmp_path, name, attribute):
     text = write_defattr(tmp_path / "a.defattr", {"a.cif": replace(values, name=name)}).read_text()
