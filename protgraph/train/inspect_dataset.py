@@ -14,10 +14,10 @@ import numpy as np
 
 from protgraph import registry
 from protgraph.data.datasets.card import SplitCount
+from protgraph.data.datasets.column_interpretation import check_kind, interpret_column
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.datasets.label_column import check_kind, interpret_column
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import ResidueLabels, count_example
 from protgraph.data.store.graph_store import GraphStore

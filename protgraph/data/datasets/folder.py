@@ -19,16 +19,18 @@ from typing import Any
 import numpy as np
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
+from protgraph.data.datasets.column_interpretation import interpret_column
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder_index import FolderIndex, index_folder, index_table
 from protgraph.data.datasets.folder_splits import assign_folder_splits, count_splits, split_units
-from protgraph.data.datasets.label_column import LabelColumn, combine_columns, interpret_column
+from protgraph.data.datasets.label_column import LabelColumn, combine_columns
 from protgraph.data.datasets.label_strata import label_strata
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
-from protgraph.data.datasets.protein_files import ProteinFolder, open_folder
+from protgraph.data.datasets.protein_files import ProteinFolder
+from protgraph.data.datasets.protein_folder import open_folder
 from protgraph.data.datasets.splits import FRACTIONS
 from protgraph.data.datasets.target import Target
 from protgraph.data.store.graph_store import GraphStore
@@ -61,7 +63,7 @@ class FolderDataset(Dataset):
         label column.
     kind : {"classification", "multilabel", "regression"}, optional
         Kind of the labels. Default: classification for text (classes sorted), multilabel if all numbers are 0 or 1,
-        regression for other numbers; see :func:`protgraph.data.datasets.label_column.interpret_column`.
+        regression for other numbers; see :func:`protgraph.data.datasets.column_interpretation.interpret_column`.
     unknown : collection of str, optional
         Texts that mean an unknown label, besides blank cells.
     classes : sequence of str

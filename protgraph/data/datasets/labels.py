@@ -156,7 +156,8 @@ def absent_residues_error(faults: Sequence[tuple[str, ResidueLabels, np.ndarray]
     noun = "label refers to an absent residue" if number == 1 else "labels refer to absent residues"
     return LabelError(
         f"{number} {noun}: {list_first(named, SHOWN)}\n"
-        "Residues are identified by author chain:number+insertion code; only amino acids with a CA atom are residues."
+        "Residues are identified by author chain:number+insertion code; only amino acids with a CA atom are residues. "
+        "'protgraph data inspect' lists all of them."
     )
 
 

@@ -7,11 +7,12 @@ import shutil
 import pytest
 
 from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.datasets.protein_files import ProteinFile, open_folder, source_ids
+from protgraph.data.datasets.protein_files import ProteinFile, source_ids
+from protgraph.data.datasets.protein_folder import open_folder
 from protgraph.errors import DatasetError, LabelError
 
 
-def test_other_files_and_subfolders_are_ignored(folder, sequences):
+def test_other_files_and_folders_are_ignored(folder, sequences):
     (folder / "notes.txt").write_text("text")
     (folder / "below.pdb").mkdir()
     shutil.copy(sequences / "two.fasta", folder / "two.fasta")
