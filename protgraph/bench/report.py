@@ -59,8 +59,8 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     for task in spec.tasks:
         task_rows = [row for row in rows if row.task == task]
         paths = (
-            plot_comparison(task_rows, folder / f"comparison_{task}.png", baselines=spec.baselines),
-            plot_curves(task_rows, folder / f"curves_{task}.png", baselines=spec.baselines),
+            plot_comparison(task_rows, folder / _file_name("comparison", task), baselines=spec.baselines),
+            plot_curves(task_rows, folder / _file_name("curves", task), baselines=spec.baselines),
         )
         figures[task] = [path for path in paths if path] + _plot_confusions(task_rows, folder)
     write_failures(folder / FAILURES, dict.fromkeys(failure for row in rows for failure in row.failures))
@@ -108,7 +108,9 @@ def _page(
 def _plot_confusions(rows: Sequence[BenchRow], folder: Path) -> list[Path]:
     return [
         plot_confusion(
-            counts, folder / f"confusion_{row.model}_{row.task}.png", title=f"{row.model} on {row.dataset}, {split}"
+            counts,
+            folder / _file_name("confusion", row.model, row.task),
+            title=f"{row.model} on {row.dataset}, {split}",
         )
         for row, split, counts in _confusions(rows)
     ]
@@ -183,3 +185,8 @@ def _spec(spec: BenchSpec) -> str:
 
 def _line(error: str) -> str:
     return error.splitlines()[0].replace("`", "'")
+
+
+def _file_name(*parts: str) -> str:
+    """Return the file name of a figure; names of components may have a distribution, as in "acme-gated/gcn"."""
+    return "_".join(parts).replace("/", "_") + ".png"

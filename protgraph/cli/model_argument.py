@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from protgraph.errors import CheckpointError
+from protgraph.registry import models
 
 if TYPE_CHECKING:
     from protgraph.train import Checkpoint
@@ -26,7 +27,7 @@ def find_checkpoint(argument: str) -> Checkpoint | None:
         from protgraph.train import load_checkpoint
 
         return load_checkpoint(path)
-    if path.suffix == ".safetensors" or len(path.parts) > 1:
+    if path.suffix == ".safetensors" or (len(path.parts) > 1 and argument not in models):
         problem = "is a folder" if path.is_dir() else "not found"
         raise CheckpointError(f"checkpoint {argument!r} {problem}. Give a file of 'protgraph train', or a model name.")
     return None

@@ -154,7 +154,7 @@ def train_command(
     out = out and check(out)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read)
     task = _describe(dataset, task)
-    out = out or check(Path(f"{model}-{task}{'.safetensors' if cv is None else '-cv.csv'}"))
+    out = out or check(Path(f"{model}-{task}{'.safetensors' if cv is None else '-cv.csv'}".replace("/", "_")))
     run_dir = out.with_suffix(".run")
     options = {"config": config, "workers": workers, "callbacks": [callback_by_name(text) for text in callback or ()]}
     if cv is not None:

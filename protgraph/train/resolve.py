@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, UnknownNameError, suggest
+from protgraph.registry.component_names import split_distribution
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.task.task import Task, default_task
 from protgraph.train.user_dataset import find_proteins, tasks_without_labels, user_dataset
@@ -158,8 +160,8 @@ def _registered(name: str) -> Task | None:
     if name not in registry.tasks:
         return None
     task = registry.tasks.get(name)
-    if not isinstance(task, Task):
-        raise DatasetError(f"task {name!r} is a {type(task).__name__}, not a protgraph Task.")
+    if split_distribution(name)[0]:
+        return replace(task, name=name)
     if task.name != name:
         raise DatasetError(f"task {name!r} is registered under another name than its own, {task.name!r}. Use its own.")
     return task

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from glob import has_magic
 from pathlib import Path
@@ -181,9 +182,9 @@ def tasks_without_labels() -> list[str]:
     """Return the names of the registered tasks that derive their labels from structures or sequences."""
     broken = {problem.name for problem in registry.tasks.problems(load=True)}
     tasks = {name: registry.tasks.get(name) for name in registry.tasks.names() if name not in broken}
-    return [name for name, task in tasks.items() if isinstance(task, Task) and task.derives_labels]
+    return [name for name, task in tasks.items() if task.derives_labels]
 
 
 def _registered(name: str) -> Task | None:
-    task = registry.tasks.get(name) if name in registry.tasks else None
-    return task if isinstance(task, Task) else None
+    """Return a registered task under the given name, which is "distribution/name" if another one has its own name."""
+    return replace(registry.tasks.get(name), name=name) if name in registry.tasks else None
