@@ -164,7 +164,8 @@ def test_an_unreadable_file_is_an_option_error(tmp_path: Path, text: str | None,
 
 def test_check_finds_unknown_names_and_training_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry.datasets, "_session", {})
-    for kind, name, component in ((registry.datasets, "d", Dataset), (registry.models, "m", ModelSpec("m"))):
+    dataset = type("Empty", (Dataset,), {"examples": None, "labels": None})
+    for kind, name, component in ((registry.datasets, "d", dataset), (registry.models, "m", ModelSpec("m"))):
         monkeypatch.setattr(kind, "_session", {})
         kind.register(name, component)
     spec(fit={"epochs": 3}).check(Config)
