@@ -132,7 +132,7 @@ class ComponentError(ProtgraphError, RuntimeError):
     kind, name : str
         E.g. "featurizer", "dihedral".
     source : str
-        "distribution version", "this session", or "" if unknown.
+        "distribution version", a file of ``--import``, "this session", or "" if unknown.
     protein : str
         Name of the protein that it ran on; "" if it was not one protein.
     location : str

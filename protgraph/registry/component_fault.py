@@ -113,7 +113,7 @@ class ComponentScope:
 
 
 def source_of(kind: str, name: str, code: Callable[..., object]) -> str:
-    """Return "distribution version" of a component, or "this session".
+    """Return "distribution version" of a component, the file of ``--import``, or "this session".
 
     A component that is not registered belongs to the distribution of its module; "" if that is none.
     """
@@ -126,7 +126,7 @@ def source_of(kind: str, name: str, code: Callable[..., object]) -> str:
         except ProtgraphError:
             pass
         else:
-            return "this session" if source == "session" else source
+            return "this session" if source == "session" else source.removeprefix("import ")
     package = str(getattr(_function(code), "__module__", "")).partition(".")[0]
     if package == "__main__":
         return "this session"

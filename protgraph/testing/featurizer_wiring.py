@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
+from protgraph.errors import WiringError
 from protgraph.featurize import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.registry.component_fault import code_location
 from protgraph.structure import Residues
 from protgraph.testing.make_inputs import default_spec, degenerate_inputs, make_inputs
 from protgraph.testing.packed_fixtures import packed_proteins
@@ -83,6 +85,12 @@ class _StructureModule(nn.Module):
 
     def forward(self, proteins: list[Residues]) -> dict[str, Tensor]:
         results = [self.featurizer(residues) for residues in proteins]
+        is_edges = isinstance(self.featurizer, EdgeFeaturizer)
+        wrong = next((one for one in results if not isinstance(one, EdgeList if is_edges else Mapping)), self)
+        if wrong is not self:
+            found = "None" if wrong is None else f"a {type(wrong).__name__}"
+            place = code_location(self.featurizer.__call__)
+            raise WiringError(f"__call__ returns {found} ({place}). Return {'an EdgeList' if is_edges else 'a dict'}.")
         if isinstance(self.featurizer, EdgeFeaturizer):
             pairs = zip(results, proteins, strict=True)
             return {"edge_index": torch.cat([_adjacency(edges, len(residues)) for edges, residues in pairs])}

@@ -122,8 +122,11 @@ def reproduces(x: np.ndarray, y: np.ndarray, *, per_protein: bool = False) -> st
 
 def _discrete(x: np.ndarray, y: np.ndarray, per_protein: bool) -> str:
     classes, counts = np.unique(y, return_counts=True)
-    if len(classes) < 2 or counts.min() < (_ROWS_IF_ONE_LABEL if per_protein else _ROWS):
+    classes = classes[counts >= (_ROWS_IF_ONE_LABEL if per_protein else _ROWS)]  # rarer ones are left out
+    if len(classes) < 2:
         return ""
+    is_frequent = np.isin(y, classes)
+    x, y = x[is_frequent], y[is_frequent]
     most = len(classes) * (1 if per_protein else _STATES)
     if _determines(_codes(x), y, most):
         return "determines the class by its value"

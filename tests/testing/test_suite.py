@@ -133,6 +133,18 @@ def test_a_fault_has_its_line_and_is_the_same_in_all_checks():
     assert all(result.fault in result.message for result in failed)
 
 
+@pytest.mark.parametrize("base", [pg.StructureFeaturizer, pg.EdgeFeaturizer])
+def test_a_featurizer_that_returns_nothing_is_located(base):
+    class Nothing(base):
+        writes = ("edge_index",) if base is pg.EdgeFeaturizer else ("b_factor",)
+
+        def __call__(self, residues):
+            return None
+
+    result = reports(Nothing)["reads_writes"]
+    assert "returns None" in result.message and f"{__file__}:" in result.message
+
+
 class SuiteHalf(SuiteLinear):
     def forward(self, f):
         torch.set_default_dtype(torch.float16)

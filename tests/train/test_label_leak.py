@@ -28,6 +28,7 @@ VALUES = RNG.normal(size=(300, 1)).astype(np.float32)
         (np.eye(3)[STATES], STATES),
         (np.eye(3)[STATES][:, :2], STATES),
         (np.concatenate([RNG.normal(size=(300, 4)), np.eye(3)[STATES]], 1), STATES),
+        (np.eye(3)[np.r_[STATES[STATES > 0], 0, 0]], np.r_[STATES[STATES > 0], 0, 0]),
         (np.eye(9)[STATES * 3 + RNG.integers(0, 3, 300)], STATES),
         (np.where(STATES == 1, 2.5, 0.5)[:, None], (STATES[:, None] == 1).astype(np.float32)),
         (VALUES, VALUES),
@@ -36,7 +37,8 @@ VALUES = RNG.normal(size=(300, 1)).astype(np.float32)
         (RNG.normal(size=(300, 3)) @ np.zeros((3, 3)) + VALUES, np.repeat(VALUES, 3, 1)[:, None]),
     ],
     ids=[
-        *("equal", "renamed", "one-hot", "one-hot without a class", "one-hot among others", "nine states of three"),
+        *("equal", "renamed", "one-hot", "one-hot without a class", "one-hot among others", "one-hot, rare class"),
+        "nine states of three",
         *("two values", "equal value", "affine", "affine among others", "vectors"),
     ],
 )
