@@ -56,7 +56,7 @@ def index_folder(folder: ProteinFolder) -> FolderIndex:
     DatasetError
         If there are none.
     """
-    sources = folder.proteins()
+    sources = [protein for group in folder.groups().values() for protein in group]
     rows, examples = _examples(sources, list(range(len(sources))), [""] * len(sources))
     return FolderIndex(examples, rows)
 

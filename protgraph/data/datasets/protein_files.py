@@ -74,7 +74,7 @@ class ProteinFolder(ABC):
 
     @abstractmethod
     def groups(self, names: Iterable[str] | None = None) -> dict[str, list[ProteinFile]]:
-        """Return the proteins of each file by its path below the folder.
+        """Return the proteins of each file by its path below the folder; raise DatasetError if there are none.
 
         ``names`` of a table help to read fewer files; files that they do not name may lack the names of records only
         if they are not FASTA.
@@ -87,16 +87,6 @@ class ProteinFolder(ABC):
     def other_files(self) -> list[str]:
         """Return the files of the folder that are neither structure nor FASTA files, by their names."""
         return []
-
-    def proteins(self) -> list[ProteinFile]:
-        """Return all proteins.
-
-        Raises
-        ------
-        DatasetError
-            There are none.
-        """
-        return [protein for group in self.groups().values() for protein in group]
 
     def chains(self, protein: ProteinFile) -> list[str]:
         """Return the protein chains of a file, or the chain of a FASTA record; empty if it cannot be read."""

@@ -17,10 +17,10 @@ def test_other_files_and_folders_are_ignored(folder, sequences):
     (folder / "below.pdb").mkdir()
     shutil.copy(sequences / "two.fasta", folder / "two.fasta")
     assert list(open_folder(folder).groups()) == ["1orc.bcif", "1ubq.bcif", "2d7t.bcif", "5cq2.bcif", "two.fasta"]
-    names = [protein.name for protein in open_folder(folder).proteins()]
+    names = [protein.name for group in open_folder(folder).groups().values() for protein in group]
     assert names == ["1orc.bcif", "1ubq.bcif", "2d7t.bcif", "5cq2.bcif", "two.fasta#a", "two.fasta#b_long"]
     with pytest.raises(DatasetError, match="below.pdb"):
-        open_folder(folder / "below.pdb").proteins()
+        open_folder(folder / "below.pdb").groups()
 
 
 def test_ids_are_the_shortest_unique_names(tmp_path):
