@@ -16,6 +16,7 @@ from protgraph.errors import (
     ProtgraphError,
     UnknownNameError,
 )
+from protgraph.model.build import as_model_spec
 from protgraph.registry import Family, Registry, heads, layers, registries
 
 
@@ -222,3 +223,19 @@ def test_a_component_without_variants_has_no_dotted_names(filled: Registry) -> N
 def test_invalid_families_raise(variants: dict[str, object]) -> None:
     with pytest.raises(ProtgraphError):
         Family(variants)
+
+
+def test_the_cells_of_the_readme_can_be_run_twice_and_the_model_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    cell = text.partition("```python\n")[2].partition("result = pg.fit")[0] + 'pg.models.register("mine", mine)\n'
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # a notebook
+    scope = {"__name__": "__main__"}
+    for number in (1, 2):
+        exec(compile(cell, f"/tmp/ipykernel_1/{number}.py", "exec"), scope)
+        assert layers.get("neighbor_mean") is scope["NeighborMean"]
+    assert as_model_spec("mine").features[1].options["k"] == 16
+    changed = cell.replace("k=16", "k=8")
+    with pytest.raises(DuplicateNameError, match="replace=True"):
+        exec(compile(changed, "/tmp/ipykernel_1/3.py", "exec"), scope)
+    exec(compile(changed.replace("mine)\n", "mine, replace=True)\n"), "/tmp/ipykernel_1/4.py", "exec"), scope)
+    assert as_model_spec("mine").features[1].options["k"] == 8
