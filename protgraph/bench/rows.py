@@ -142,6 +142,14 @@ class BenchRow:
         Split → ``(20, 20)`` counts, native residue types in rows and predicted ones in columns.
     failures : sequence of Failure
         Proteins that could not be used.
+    test_scores : sequence of float
+        The monitored metric on the test split for resampled proteins, six significant digits; empty if there is none.
+    test_proteins : int
+        Proteins of the test split with a known label.
+    test_with_positives : int, optional
+        Of these, proteins with a positive label; None if labels are not yes/no labels.
+    test_set : str
+        Digest of the proteins: rows of the same digest are of the same samples.
     """
 
     key: str
@@ -163,6 +171,10 @@ class BenchRow:
     history: tuple[Mapping[str, _Number], ...] = ()
     confusion: Mapping[str, list[list[int]]] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
+    test_scores: tuple[_Number, ...] = ()
+    test_proteins: int = 0
+    test_with_positives: int | None = None
+    test_set: str = ""
 
     def __repr__(self) -> str:
         score = f"test {self.monitor} {self.score:.4g}, epoch {self.best_epoch} of {self.epochs}"

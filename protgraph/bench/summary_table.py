@@ -9,9 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from protgraph.bench.rows import BenchRow
+import numpy as np
 
-__all__ = ["Spread", "Summary", "beats", "csv_table", "markdown_table", "summarize", "compare_with_baselines"]
+from protgraph.bench.rows import BenchRow
+from protgraph.train.bootstrap import BootstrapInterval, SplitSize, percentile_interval
+
+__all__ = [
+    "Spread",
+    "Summary",
+    "beats",
+    "csv_table",
+    "markdown_table",
+    "score_difference",
+    "summarize",
+    "compare_with_baselines",
+]
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,12 @@ class Summary:
         Per run.
     scores : tuple of float
         The monitored metric on the test split, one per seed.
+    samples : tuple of float
+        The monitored metric on the test split for resampled proteins, mean over seeds; empty if there is none.
+    test_set : str
+        Digest of the test proteins.
+    test_size : SplitSize
+        Numbers of test proteins.
     """
 
     model: str
@@ -77,6 +95,9 @@ class Summary:
     peak_memory_mib: Spread
     seconds: Spread
     scores: tuple[float, ...]
+    samples: tuple[float, ...]
+    test_set: str
+    test_size: SplitSize
 
     @property
     def score(self) -> Spread:
@@ -119,20 +140,48 @@ def _summary(dataset: str, task: str, model: str, rows: list[BenchRow]) -> Summa
         peak_memory_mib=Spread.of(row.peak_memory_mib for row in good),
         seconds=Spread.of(row.seconds for row in good),
         scores=tuple(row.score for row in good),
+        samples=_mean_samples(good),
+        test_set=last.test_set,
+        test_size=SplitSize(last.test_proteins, last.test_with_positives),
     )
 
 
+def _mean_samples(rows: Sequence[BenchRow]) -> tuple[float, ...]:
+    """Return the mean over seeds of the scores of each sample of proteins; empty if test sets differ."""
+    if not rows or len({(row.test_set, len(row.test_scores)) for row in rows}) > 1:
+        return ()
+    return tuple(np.mean([row.test_scores for row in rows], axis=0).tolist())
+
+
+def score_difference(one: Summary, other: Summary) -> BootstrapInterval | None:
+    """Return the 95 % interval over test proteins of the score of one model minus that of another.
+
+    None without scores of resampled proteins, or if the models have different test proteins.
+    """
+    if not one.samples or len(one.samples) != len(other.samples) or one.test_set != other.test_set:
+        return None
+    return percentile_interval(np.subtract(one.samples, other.samples))
+
+
 def beats(one: Summary, other: Summary) -> bool:
-    """Return True if one model's mean score over seeds is better than another's; False if either is missing."""
+    """Return True if one model is better than another by more than the choice of test proteins explains.
+
+    The interval of :func:`score_difference` is on the better side of 0. Without interval, the mean score over seeds is
+    better; False if either is missing.
+    """
+    is_min, interval = one.modes.get(one.monitor) == "min", score_difference(one, other)
+    if interval is not None:
+        return interval.high < 0 if is_min else interval.low > 0
     a, b = one.score.mean, other.score.mean
-    return a < b if one.modes.get(one.monitor) == "min" else a > b
+    return a < b if is_min else a > b
 
 
 def compare_with_baselines(summaries: Sequence[Summary], baselines: Sequence[str]) -> list[str]:
-    """Return one line per task with the models that do not beat every baseline, or only within seed noise.
+    """Return one line per task with the models that are not shown to beat every baseline, or only within seed noise.
 
-    Within seed noise: the two means differ by less than the sum of the two standard deviations. Models and baselines
-    without a finished run are named.
+    A model beats a baseline if the 95 % interval of the difference over test proteins excludes 0; see :func:`beats`.
+    Within seed noise: the two means differ by less than the sum of the two standard deviations. Small test sets, and
+    models and baselines without a finished run, are named.
     """
     return [line for task, group in _by_task(summaries).items() if (line := _comparison(task, group, baselines))]
 
@@ -147,10 +196,19 @@ def _comparison(task: str, group: Sequence[Summary], baselines: Sequence[str]) -
     not_better = [s for s in rest if not all(beats(s, baseline) for baseline in trivial)]
     close = [s for s in rest if s not in not_better and any(_within_noise(s, baseline) for baseline in trivial)]
     names = " and ".join(f"{s.model} ({s.score.text()})" for s in trivial)
-    text = f"**{task}**, test {trivial[0].monitor}, baselines {names}: "
-    text += f"not beaten by {_scores(not_better)}." if not_better else "every model beats them."
+    size = trivial[0].test_size
+    over = f" of {size.text()}" if size.proteins else ""
+    text = f"**{task}**, test {trivial[0].monitor}{over}, baselines {names}: "
+    text += f"not shown to be beaten by {_scores(not_better)}." if not_better else "every model beats them."
+    unpaired = [s for s in rest if any(score_difference(s, baseline) is None for baseline in trivial)]
+    if len(unpaired) < len(rest):
+        text += " A model beats a baseline if the 95 % interval of the difference over proteins excludes 0."
+    if unpaired:
+        text += f" By the mean score alone: {', '.join(s.model for s in unpaired)}."
     if close:
         text += f" Within seed noise of a baseline: {_scores(close)}."
+    if size.proteins and size.is_small:
+        text += f" {size.warning().capitalize()}."
     return text + unfinished
 
 

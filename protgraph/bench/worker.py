@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
@@ -54,11 +54,26 @@ def train_job(job: BenchJob) -> BenchRow:
         history=result.history,
         confusion=_type_confusion(result),
         failures=result.failures,
+        **_test_scores(result),
     )
     if result.model.decoder is not None and result.task.decoder_inputs is not None:
+        row = replace(row, test_scores=())  # of the logits, not of sampled sequences
         row, _, seconds = with_sampled_sequences(row, job.data(), result.model, without=("train",))
         row = replace(row, seconds=row.seconds + seconds)
     return row
+
+
+def _test_scores(result: FitResult) -> dict[str, Any]:
+    """Return the resampled scores of the test split as plain data."""
+    if "test" not in result.test_scores:
+        return {}
+    test = result.test_scores["test"]
+    return {
+        "test_scores": tuple(float(f"{score:.6g}") for score in test.scores),
+        "test_proteins": test.size.proteins,
+        "test_with_positives": test.size.with_positives,
+        "test_set": test.test_set,
+    }
 
 
 def _type_confusion(result: FitResult) -> dict[str, list[list[int]]]:

@@ -7,6 +7,8 @@ it calls the metric 1,000 times, which takes 10 s for the average precision of 1
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,14 +24,17 @@ __all__ = [
     "RESAMPLES",
     "BootstrapInterval",
     "SplitSize",
+    "SplitScores",
     "bootstrap_difference",
     "bootstrap_scores",
     "count_split",
     "percentile_interval",
+    "resample_test_split",
 ]
 
 RESAMPLES = 1000
 _LEVEL = 0.95
+_PER_CHAIN = frozenset({"pearson", "pearson_undefined", "perplexity_mean", "recovery_mean", "recovery_median"})
 FEW_PROTEINS, FEW_POSITIVE = 10, 5
 """A test set with fewer proteins, or fewer proteins with positives, is too small to conclude from."""
 
@@ -53,6 +58,32 @@ class BootstrapInterval:
     def text(self, digits: int = 3) -> str:
         """Format as "0.412 to 0.655"."""
         return "undefined" if np.isnan(self.low) else f"{self.low:.{digits}f} to {self.high:.{digits}f}"
+
+
+@dataclass(frozen=True, eq=False)
+class SplitScores:
+    """The monitored metric of a model on a test split, for resampled proteins.
+
+    Parameters
+    ----------
+    metric : str
+    scores : ndarray
+        Result of :func:`bootstrap_scores`.
+    size : SplitSize
+    test_set : str
+        Digest of the names of the proteins: scores of equal digests are of the same samples.
+    """
+
+    metric: str
+    scores: np.ndarray
+    size: SplitSize
+    test_set: str
+
+    def summary(self, split: str) -> list[str]:
+        """Return lines of text: the interval and, for a small split, a warning."""
+        interval = percentile_interval(self.scores).text(4)
+        lines = [f"{split} {self.metric}: 95 % interval {interval}, over {self.size.text()}"]
+        return [*lines, *([self.size.warning()] if self.size.is_small else [])]
 
 
 @dataclass(frozen=True)
@@ -87,6 +118,12 @@ class SplitSize:
         return count_noun(self.proteins, "protein") + positives
 
 
+def resample_test_split(predictions: SplitPredictions, metric: Metric, names: Sequence[str]) -> SplitScores:
+    """Return the scores of a metric on resampled proteins of a test split; ``names`` are those of its proteins."""
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+    return SplitScores(metric.name, bootstrap_scores(predictions, metric), count_split(predictions), digest)
+
+
 def count_split(predictions: SplitPredictions) -> SplitSize:
     """Count the proteins of a split that have a known label, and those with a positive one."""
     known = known_labels(predictions.y)
@@ -107,7 +144,8 @@ def bootstrap_scores(
     predictions : SplitPredictions
         With ``protein``. The same proteins, seed and number of resamples give the same samples, whatever the model is.
     metric : Metric
-        Metrics of pairs, vectors and coordinates are averaged over proteins; others are computed from all rows.
+        Metrics of pairs, vectors and coordinates, and means over chains, are averaged over proteins; others are
+        computed from all rows.
     resamples : int
     seed : int
 
@@ -121,7 +159,7 @@ def bootstrap_scores(
     drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
     times = np.stack([np.bincount(row, minlength=count) for row in drawn])  # (resamples, P)
     rows = [torch.nonzero(place == p).flatten() for p in range(count)]
-    if predictions.pairs is not None or predictions.y.dim() == 3:
+    if predictions.pairs is not None or predictions.y.dim() == 3 or metric.name in _PER_CHAIN:
         values = np.array([_score(predictions, metric, [own]) for own in rows])
         return ratio(times @ np.nan_to_num(values), times @ ~np.isnan(values))
     weighted = WEIGHTED.get(metric.name) if METRICS.get(metric.name) is metric else None

@@ -23,6 +23,7 @@ from protgraph.model.spec import ModelSpec
 from protgraph.process_memory import peak_memory, reset_peak_memory
 from protgraph.task.metrics import compute_metrics, confusion_matrix
 from protgraph.task.task import Task
+from protgraph.train.bootstrap import SplitScores, resample_test_split
 from protgraph.train.causality_check import check_causal
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import check_noise_allowed
@@ -231,7 +232,7 @@ def _result(
     interrupted: str = "",
 ) -> FitResult:
     """Evaluate the splits ``tested`` with the weights of the best epoch, and collect the result of a run."""
-    metrics, confusion = _evaluate(module.model.to(device), tested, module.task, best)
+    metrics, confusion, scores = _evaluate(module.model.to(device), tested, module.task, best)
     training_set = None if interrupted else summarize_training_set(module.model, module.task, prepared.splits)
     return FitResult(
         model=module.model.cpu().eval(),
@@ -242,6 +243,7 @@ def _result(
         metrics=metrics,
         threshold=best["threshold"],
         confusion=confusion,
+        test_scores=scores,
         history=tuple(module.history),
         best_epoch=best["row"]["epoch"],
         sizes=prepared.sizes,
@@ -258,16 +260,21 @@ def _result(
 
 def _evaluate(
     network: ProteinModel, splits: Mapping[str, Any], task: Task, best: Mapping[str, Any]
-) -> tuple[dict[str, dict[str, float]], dict[str, Tensor]]:
-    """Return the metrics of validation and of each given split, and the confusion matrices of the splits."""
+) -> tuple[dict[str, dict[str, float]], dict[str, Tensor], dict[str, SplitScores]]:
+    """Return the metrics of validation and of each given split; confusion matrices and resampled scores of the splits.
+
+    Scores are of the monitored metric.
+    """
+    monitor = next(metric for metric in task.metrics if metric.name == task.monitor)
     metrics = {"val": {metric.name: best["row"][metric.name] for metric in task.metrics}}
-    confusion = {}
+    confusion, scores = {}, {}
     for split, graphs in splits.items():
         predictions = predict_split(network, graphs, task).with_threshold(best["threshold"])
         metrics[split] = compute_metrics(task.metrics, predictions, task=task.name)
         if task.target.kind == "classification":
             confusion[split] = confusion_matrix(predictions)
-    return metrics, confusion
+        scores[split] = resample_test_split(predictions, monitor, graphs.names)
+    return metrics, confusion, scores
 
 
 def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:

@@ -12,6 +12,7 @@ from protgraph.failure import Failure
 from protgraph.model.build import ProteinModel
 from protgraph.model.summary import standardized_inputs
 from protgraph.task.task import Task
+from protgraph.train.bootstrap import SplitScores
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.training_set import TrainingSetSummary
@@ -39,6 +40,8 @@ class FitResult:
         ``(C,)`` log-odds from which a label is predicted, chosen on validation.
     confusion : mapping of str to Tensor
         For classification: tested split → ``(C, C)`` int64, rows are true and columns predicted classes.
+    test_scores : mapping of str to SplitScores
+        Tested split → the monitored metric for resampled proteins, with its interval.
     history : sequence of mapping
         One row per epoch: ``epoch`` from 1, ``train_loss``, ``val_loss`` and the metrics on validation.
     best_epoch : int
@@ -71,6 +74,7 @@ class FitResult:
     metrics: Mapping[str, Mapping[str, float]]
     threshold: Tensor | None
     confusion: Mapping[str, Tensor] = field(repr=False)
+    test_scores: Mapping[str, SplitScores] = field(repr=False)
     history: Sequence[Mapping[str, float]] = field(repr=False)
     best_epoch: int
     sizes: Mapping[str, tuple[int, int]]
@@ -146,6 +150,7 @@ class FitResult:
             f"{split:5} " + "  ".join(f"{name} {format_figure(value)}" for name, value in values.items())
             for split, values in self.metrics.items()
         ]
+        lines += [line for split, scores in self.test_scores.items() for line in scores.summary(split)]
         if standardized := standardized_inputs(self.model):
             lines.append(f"standardized inputs: {', '.join(standardized)}")
         if self.failures:

@@ -58,6 +58,13 @@ def _errors(power: int) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray]
     return function
 
 
+def _perplexity(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    known = o.y >= 0
+    picked = o.logits.double().log_softmax(1).gather(1, o.y.clamp(min=0)[:, None])[:, 0]
+    loss, total = (_sums(x, place, times.shape[1]) for x in (torch.where(known, -picked, 0.0), known))
+    return np.exp(ratio(times @ loss, times @ total))
+
+
 def _mcc(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
     cuts = (torch.zeros(o.y.size(1)) if o.threshold is None else o.threshold).expand_as(o.y)
     values = []
@@ -116,6 +123,7 @@ WEIGHTED: dict[str, Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.nd
     "macro_f1": _macro_f1,
     "mae": _errors(1),
     "mcc": _mcc,
+    "perplexity": _perplexity,
     "recovery": _accuracy,
     "rmse": _errors(2),
 }

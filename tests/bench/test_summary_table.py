@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 from protgraph.bench.rows import BenchJob, BenchRow
-from protgraph.bench.summary_table import Spread, beats, compare_with_baselines, csv_table, markdown_table, summarize
+from protgraph.bench.summary_table import (
+    Spread,
+    beats,
+    compare_with_baselines,
+    csv_table,
+    markdown_table,
+    score_difference,
+    summarize,
+)
 
 BASELINES = ("majority", "mlp")
 
@@ -66,7 +74,52 @@ def test_models_that_do_not_beat_both_baselines_are_named(rows: list[BenchRow]) 
         for row in rows
     ]
     lines = compare_with_baselines(summarize(worse), BASELINES)
-    assert all("not beaten by one (" in line and "two (" not in line for line in lines)
+    assert all("not shown to be beaten by one (" in line and "two (" not in line for line in lines)
+
+
+def paired(rows: list[BenchRow], spread: float, proteins: int = 40) -> list[BenchRow]:
+    """Return the rows of the task ``classes`` with scores of the same samples, around the score of each row."""
+    common = np.random.default_rng(0).normal(size=1000) * 0.2  # of the samples of proteins, for all models
+    random = np.random.default_rng(1)
+    return [
+        replace(
+            row,
+            test_scores=tuple(row.score + common + spread * random.normal(size=1000)),
+            test_proteins=proteins,
+            test_set="x",
+        )
+        for row in rows
+        if row.task == "classes"
+    ]
+
+
+def test_a_model_beats_another_only_if_the_interval_over_proteins_excludes_zero(rows: list[BenchRow]) -> None:
+    for spread, expected in ((0.001, True), (1.0, False)):
+        summaries = {s.model: s for s in summarize(paired(rows, spread))}
+        one, other = summaries["one"], summaries["majority"]
+        assert one.score.mean > other.score.mean
+        difference = np.subtract(one.samples, other.samples)
+        interval = score_difference(one, other)
+        assert (interval.low, interval.high) == pytest.approx(tuple(np.quantile(difference, [0.025, 0.975])))
+        assert beats(one, other) is (interval.low > 0) is expected
+        assert not beats(other, one)
+        (line,) = compare_with_baselines(list(summaries.values()), BASELINES)
+        assert ("every model beats them" in line) is expected
+        assert "of 40 proteins" in line
+
+
+def test_different_test_proteins_are_compared_by_the_mean(rows: list[BenchRow]) -> None:
+    scored = paired(rows, 1.0)
+    other = [replace(row, test_set="y") if row.model == "one" else row for row in scored]
+    summaries = {s.model: s for s in summarize(other)}
+    assert score_difference(summaries["one"], summaries["majority"]) is None
+    assert beats(summaries["one"], summaries["majority"])
+    assert "By the mean score alone: one." in compare_with_baselines(list(summaries.values()), BASELINES)[0]
+
+
+def test_one_test_protein_is_too_few_to_conclude_from(rows: list[BenchRow]) -> None:
+    (line,) = compare_with_baselines(summarize(paired(rows, 0.001, proteins=1)), BASELINES)
+    assert "1 protein" in line and "too few" in line
 
 
 def test_models_within_seed_noise_are_named(rows: list[BenchRow]) -> None:

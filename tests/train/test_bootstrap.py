@@ -36,7 +36,7 @@ def example(kind: str, proteins: int = 8, seed: int = 0) -> SplitPredictions:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        *(("classes", name) for name in ("accuracy", "macro_f1", "recovery")),
+        *(("classes", name) for name in ("accuracy", "macro_f1", "perplexity", "recovery")),
         *(("binary", name) for name in ("auprc", "auroc", "mcc")),
         *(("values", name) for name in ("mae", "rmse")),
     ],
