@@ -27,7 +27,7 @@ from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.task import Task
 from protgraph.train.resolve import load_dataset, resolve_task
-from protgraph.train.user_dataset import find_proteins
+from protgraph.train.user_dataset import check_labels_are_used, find_proteins
 from protgraph.wording import count_noun
 
 __all__ = ["DatasetInspection", "inspect_dataset"]
@@ -109,6 +109,7 @@ def inspect_dataset(
     try:
         if task is not None or columns is not None:
             data = load_dataset(dataset, labels=table, task=task, columns=columns, **common)
+            check_labels_are_used([data])
             return _read_all([data], data.describe(), task)
         return _inspect_columns(dataset, table, kind=kind, unknown=unknown, seed=seed, read=read, cache=cache)
     except AbsentFilesError as e:

@@ -89,6 +89,8 @@ def test_every_column_is_described_and_refused_ones_have_a_reason(folder, tmp_pa
         own = load_dataset(folder, labels=tmp_path / "t.csv", task=task, cache=tmp_path)
         assert found.description.tasks[task].counts == own.card.tasks[task].counts
         assert found.description.task_rules[task] == own.card.split_rule
+    with pytest.raises(DatasetError, match="active, ph, remark"):  # as train: a table that no task uses
+        inspect_dataset(folder, labels=tmp_path / "t.csv", task="secondary_structure", cache=tmp_path)
     with pytest.raises(UnknownNameError, match="'activ'.*'active'"):
         inspect_dataset(folder, labels=tmp_path / "t.csv", task="activ", cache=tmp_path)
 
