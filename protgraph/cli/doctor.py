@@ -13,7 +13,6 @@ from typing import Annotated
 import typer
 
 from protgraph.cli.child_process import ChildResult, run_child
-from protgraph.cli.doctor_load import PRELOAD
 from protgraph.registry import PluginProblem, distributions_with_components, registries
 from protgraph.registry.import_source import IMPORT_VARIABLE
 from protgraph.registry.metadata_check import malformed_metadata, metadata_problems
@@ -64,7 +63,7 @@ def doctor_command(
     with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as pool:
         modules = [module for module, _ in EXTRAS.values() if util.find_spec(module) is not None]
         environment = pool.submit(run_child, "protgraph.cli.doctor_load:load_environment", *modules, timeout=timeout)
-        run = partial(run_child, timeout=timeout, preload=PRELOAD)
+        run = partial(run_child, timeout=timeout, preload=["protgraph.cli.doctor_preload"])
         sources = {name: version for name, version in distributions_with_components().items() if _count(name)}
         loads = {name: pool.submit(run, "protgraph.cli.doctor_load:load_distribution", name) for name in sources}
         problems += _print_environment(environment.result())

@@ -13,13 +13,7 @@ from protgraph.cli.global_state import describe_changes, new_threads, read_state
 from protgraph.errors import ProtgraphError
 from protgraph.registry import registries
 
-__all__ = ["PRELOAD", "load_distribution", "load_environment"]
-
-#: Imported before any plugin, so that what these modules change is not attributed to it.
-PRELOAD = (
-    *("torch", "torch_geometric", "e3nn.o3", "lightning", "biotite.structure", "scipy.spatial", "pyarrow"),
-    *("protgraph.nn", "protgraph.featurize", "protgraph.model", "protgraph.task", "protgraph.train"),
-)
+__all__ = ["load_distribution", "load_environment"]
 
 
 def load_distribution(events: str, distribution: str) -> None:
@@ -28,6 +22,8 @@ def load_distribution(events: str, distribution: str) -> None:
     Events: "load" before each component, "failed" with a message, "printed" with the bytes of a stream, "changed" with
     a description.
     """
+    from protgraph.cli.doctor_preload import PRELOAD
+
     report = EventWriter(events)
     for module in PRELOAD:
         import_module(module)
@@ -60,10 +56,10 @@ def load_distribution(events: str, distribution: str) -> None:
 
 def load_environment(events: str, *modules: str) -> None:
     """Import torch and the given modules; report the device as event "device", and failures as "failed"."""
-    report = EventWriter(events)
-    report.write("ready")
     import torch
 
+    report = EventWriter(events)
+    report.write("ready")
     device = "no device"
     if torch.cuda.is_available():
         device = f"{torch.version.cuda}, {torch.cuda.device_count()} × {torch.cuda.get_device_name(0)}"
