@@ -79,6 +79,7 @@ _HOME = {
     "run_bench": "protgraph.bench",
     "search_embeddings": "protgraph.train",
     "score_sequences": "protgraph.design",
+    "show": "protgraph.view",
     "write_report": "protgraph.bench",
     # writing components
     "ComponentError": "protgraph.errors",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +9,11 @@ import typer
 
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
-from protgraph.errors import OptionError, suggest
+from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.registry.component import ComponentSpec
     from protgraph.structure import ReadOptions, Residues
-    from protgraph.view.scene import Color, EdgeSet
 
 __all__ = ["view_command"]
 
@@ -85,35 +83,18 @@ def _write(
 ) -> None:
     from protgraph.structure.io import open_source, read_residues
     from protgraph.train import load_checkpoint
-    from protgraph.view.model_colors import attention_edges, prediction_colors
-    from protgraph.view.molviewspec import write_molviewspec
-    from protgraph.view.page import write_page
-    from protgraph.view.scene import Scene, is_color, make_scene
+    from protgraph.view import show, write_molviewspec, write_page
 
     trained = None if checkpoint is None else load_checkpoint(checkpoint)
     content = open_source(file)
     protein = read_residues(content, read if trained is None else read.with_ligands(trained.model.plan.needs_ligands))
-    residues = replace(protein, ligands=None)
-    columns: dict[str, Color] = {} if trained is None else prediction_colors(trained, protein)
-    chosen = color or next(iter(columns), "chain")
-    if columns and chosen not in columns and not is_color(chosen):
-        hint = suggest(chosen, [*columns, "chain", "residue", "seq_pos", "b_factor"])
-        raise OptionError(
-            f"--color {chosen!r} not found.{hint} Allowed: a featurizer, or a predicted column: {', '.join(columns)}."
-        )
-    scene = make_scene(
-        residues, edges=parse_edges(edges), color=columns.pop(chosen, chosen), shown=list(columns.values())
-    )
-    edge_sets: tuple[EdgeSet, ...] = scene.edges
-    if attention:
-        edge_sets = (*edge_sets, attention_edges(trained, protein))
-    scene = Scene(residues, scene.color, scene.shown, edge_sets)
+    scene = show(protein, edges=parse_edges(edges), color=color, checkpoint=trained, attention=attention)
     if form == "html":
         write_page(scene, out)
     else:
         write_molviewspec(scene, out, source=content)
-    counts = "".join(f", {len(e.pairs)} {e.name}" for e in edge_sets)
-    typer.echo(f"{_summary(residues)}{counts}, colored by {scene.color.name} → {out}")
+    counts = "".join(f", {len(e.pairs)} {e.name}" for e in scene.edges)
+    typer.echo(f"{_summary(scene.residues)}{counts}, colored by {scene.color.name} → {out}")
 
 
 def _summary(residues: Residues) -> str:

@@ -7,6 +7,7 @@ from protgraph.view.model_colors import attention_edges, prediction_colors
 from protgraph.view.molviewspec import write_molviewspec
 from protgraph.view.page import write_page
 from protgraph.view.scene import Color, EdgeSet, Scene, color_of, edge_set, make_scene
+from protgraph.view.show import show
 
 __all__ = [
     "AttentionReport",
@@ -20,6 +21,7 @@ __all__ = [
     "make_scene",
     "prediction_colors",
     "report_heads",
+    "show",
     "write_attention",
     "write_chimerax_script",
     "write_defattr",

@@ -11,7 +11,7 @@ from protgraph.errors import MissingExtraError
 from protgraph.file_io import write_text_file
 from protgraph.view.scene import EdgeSet, Scene
 
-__all__ = ["write_page"]
+__all__ = ["scene_page", "write_page"]
 
 # Residues: Okabe & Ito 2008, "Color universal design". Edges: the muted scheme of Tol 2021, SRON/EPS/TN/09-002.
 _RESIDUE_PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -29,6 +29,19 @@ def write_page(scene: Scene, path: str | Path) -> Path:
     MissingExtraError
         plotly is not installed.
     """
+    path = Path(path)
+    write_text_file(path, scene_page(scene))
+    return path
+
+
+def scene_page(scene: Scene, *, height: str = "92vh") -> str:
+    """Return the page as HTML text; ``height`` is that of the figure in units of CSS.
+
+    Raises
+    ------
+    MissingExtraError
+        plotly is not installed.
+    """
     go = _plotly()
     figure = go.Figure([*_backbones(scene, go), *_edges(scene, go), *_nodes(scene, go)])
     blank = {"visible": False, "showspikes": False}
@@ -40,13 +53,10 @@ def write_page(scene: Scene, path: str | Path) -> Path:
         margin={"l": 0, "r": 0, "t": 40, "b": 0},
         hoverlabel={"align": "left"},
     )
-    path = Path(path)
     config = {"displaylogo": False, "showSendToCloud": False, "plotlyServerURL": "", "responsive": True}
-    page = figure.to_html(
-        include_plotlyjs=True, include_mathjax=False, full_html=True, config=config, default_height="92vh"
+    return figure.to_html(
+        include_plotlyjs=True, include_mathjax=False, full_html=True, config=config, default_height=height
     )
-    write_text_file(path, page)
-    return path
 
 
 def _plotly() -> Any:

@@ -16,9 +16,10 @@ from protgraph.registry.component import ComponentSpec
 from protgraph.structure import ALPHABET, Residues
 from protgraph.structure.residues.chain_breaks import linked_to_next
 
-__all__ = ["Color", "EdgeSet", "Scene", "color_of", "edge_set", "is_color", "make_scene"]
+__all__ = ["PLAIN_COLORS", "Color", "EdgeSet", "Scene", "color_of", "edge_set", "is_color", "make_scene"]
 
-_PLAIN = ("chain", "residue", "seq_pos", "b_factor")  # available without a featurizer
+#: Values that need no featurizer.
+PLAIN_COLORS = ("chain", "residue", "seq_pos", "b_factor")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,20 @@ class Scene:
     shown: tuple[Color, ...] = ()
     edges: tuple[EdgeSet, ...] = ()
 
+    def __repr__(self) -> str:
+        kinds = "".join(f", {len(e.pairs)} {e.name}" for e in self.edges)
+        name, count = self.residues.name, len(self.residues)
+        return f"Scene({name!r}, {count} residues{kinds}, colored by {self.color.name})"
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, for notebooks."""
+        from html import escape
+
+        from protgraph.view.page import scene_page
+
+        page = escape(scene_page(self, height="480px"), quote=True)
+        return f'<iframe srcdoc="{page}" width="100%" height="520" style="border: 0"></iframe>'
+
     @property
     def traces(self) -> dict[str, np.ndarray]:
         """CA positions ``(M, 3)`` of each chain in order, Å, with a row of NaN at each chain break."""
@@ -158,13 +173,13 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
     OptionError
         The name is unknown, or it has several columns and no number is given.
     """
-    if name in _PLAIN:
+    if name in PLAIN_COLORS:
         return _plain(residues, name)
     featurizer, _, column = name.partition(":")
     if featurizer not in registry.featurizers:
-        hint = suggest(featurizer, [*_PLAIN, *registry.featurizers])
+        hint = suggest(featurizer, [*PLAIN_COLORS, *registry.featurizers])
         raise OptionError(
-            f"color {name!r} not found.{hint} Allowed: {', '.join(_PLAIN)}, or a featurizer ('protgraph list "
+            f"color {name!r} not found.{hint} Allowed: {', '.join(PLAIN_COLORS)}, or a featurizer ('protgraph list "
             "featurizers'); predicted columns require a trained model (--checkpoint)."
         )
     plan = FeaturePlan([*(edges or [ComponentSpec("knn")]), ComponentSpec(featurizer)])
@@ -195,7 +210,7 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
 
 def is_color(name: str) -> bool:
     """Return True if :func:`color_of` accepts the name."""
-    return name in _PLAIN or name.partition(":")[0] in registry.featurizers
+    return name in PLAIN_COLORS or name.partition(":")[0] in registry.featurizers
 
 
 def _plain(residues: Residues, name: str) -> Color:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from protgraph.argument_types import check_fields
-from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError, suggest
+from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError, list_first, suggest
 
 if TYPE_CHECKING:
     from e3nn.o3 import Irreps
@@ -24,6 +24,7 @@ Level = Literal["node", "edge", "graph", "pair"]
 """Meaning of the rows of a field."""
 
 _DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
+_LISTED = 40  # names in an error
 _TERM = re.compile(r"(?:(\d+)x)?(\d+)[eo]")
 
 
@@ -210,7 +211,7 @@ def field(name: str) -> FieldSpec:
         return _TABLE[name]
     except (KeyError, TypeError):
         raise UnknownNameError(
-            f"no field {name!r}.{suggest(str(name), _TABLE)} Fields: {', '.join(sorted(_TABLE))}. "
+            f"no field {name!r}.{suggest(str(name), _TABLE)} Fields: {list_first(sorted(_TABLE), _LISTED)}. "
             "Plugins add one with protgraph.register_field(FieldSpec(...))."
         ) from None
 
