@@ -60,11 +60,31 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
 
 
 class StructureFeaturizer(Featurizer):
-    """Featurizer from residues to NumPy arrays, applied once per protein."""
+    """Featurizer from residues to NumPy arrays, applied once per protein.
+
+    Subclasses set ``writes``, names of registered fields (:func:`protgraph.register_field`), take their options as
+    keyword-only arguments with defaults, call ``super().__init__()``, and implement :meth:`__call__`.
+
+    Examples
+    --------
+    >>> class Confidence(StructureFeaturizer):
+    ...     writes = ("b_factor",)
+    ...     def __init__(self, *, scale: float = 1.0):
+    ...         super().__init__()
+    ...         self.scale = scale
+    ...     def __call__(self, residues):
+    ...         return {"b_factor": residues.b_factor[:, None] / self.scale}
+    """
 
     @abstractmethod
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        """Return exactly the written fields, each with one row per residue."""
+        """Return exactly the written fields, each with one finite row per residue.
+
+        Parameters
+        ----------
+        residues : Residues
+            The protein, without what the task hides. Its arrays are read-only.
+        """
 
 
 @dataclass(frozen=True)
@@ -87,6 +107,9 @@ class EdgeList:
 class EdgeFeaturizer(Featurizer):
     """Featurizer of edges; several in one model give a multi-relational graph (``edge_kind``).
 
+    Subclasses take their options as keyword-only arguments with defaults, call ``super().__init__()``, and implement
+    :meth:`__call__`. :func:`protgraph.structure.neighbors.sort_edges` puts edges in the required order.
+
     Attributes
     ----------
     loops : bool
@@ -98,7 +121,13 @@ class EdgeFeaturizer(Featurizer):
 
     @abstractmethod
     def __call__(self, residues: Residues) -> EdgeList:
-        """Return the edges, without duplicates and, unless ``loops``, without self loops."""
+        """Return the edges, without duplicates and, unless ``loops``, without self loops, sorted as :class:`EdgeList`.
+
+        Parameters
+        ----------
+        residues : Residues
+            The protein, without what the task hides. Its arrays are read-only.
+        """
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         """Return the edges between atoms, for kinds that are defined between atoms.
@@ -119,6 +148,8 @@ class EdgeFeaturizer(Featurizer):
 
 class TensorFeaturizer(Featurizer):
     """Featurizer from tensors to tensors, after batching, on the device, without parameters.
+
+    Subclasses set ``reads`` and ``writes``, names of fields, and implement :meth:`__call__`.
 
     Attributes
     ----------

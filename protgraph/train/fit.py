@@ -89,7 +89,7 @@ def fit(
         and ``val``. Files of a folder are read with the default options; :func:`protgraph.train.load_dataset` has
         ``read`` for others (chains, model, alternate locations, assembly).
     task : str or Task
-        A task of the dataset.
+        A task of the dataset, or one that derives its labels.
     config : FitConfig, optional
     precision : {"float32", "bfloat16"}, optional
         Replaces ``config.precision``.

@@ -62,7 +62,7 @@ class Dataset(ABC):
     """Base class of datasets: proteins with labels for named tasks, in splits.
 
     Subclasses set ``card`` (:class:`~protgraph.data.datasets.card.DatasetCard`) and implement :meth:`examples` and
-    :meth:`labels`.
+    :meth:`labels`. A registered class is created without arguments.
     """
 
     card: DatasetCard
