@@ -70,6 +70,7 @@ def run_cross_validation(
     from protgraph.train import TrainingInterrupted, cross_validate
 
     run_dir = out.with_suffix(".run")
+    typer.echo("cross-validation: the splits of the dataset are not used", err=True)
     try:
         with set_aside_if_failed(out, _fold_path(out)):
             result = cross_validate(

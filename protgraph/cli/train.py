@@ -118,8 +118,7 @@ def train_command(
     service.
 
     --cv 5 tests each protein once, by a model that was trained without its fold; splits are ignored. OUT is a table of
-    these predictions, .csv or .parquet, and OUT.folds.csv has the metrics of each fold. The models are in the '.run'
-    folder.
+    these predictions, .csv or .parquet. Beside it, '.folds.csv' has the metrics of each fold, and '.run' the models.
 
     Files that cannot be used are listed in OUT.failures.csv, and the exit code is 1.
 
@@ -128,7 +127,7 @@ def train_command(
       protgraph train gat --data pdb_core --task secondary_structure --epochs 2
       protgraph train gcn --data structures/ --labels labels.csv --task site
       protgraph train gcn --data structures/ --labels labels.csv --column ph
-      protgraph train gcn --data structures/ --labels labels.csv --task site --cv 5
+      protgraph train gcn --data my --labels labels.csv --task site --cv 5
       protgraph train proteinmpnn --data structures/ --task inverse_folding
       protgraph train gat --data pdb_core --task interface --devices 2
       protgraph train gat --data graphs --task site --callback my_module:MyCallback
