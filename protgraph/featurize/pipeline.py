@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from protgraph import registry
@@ -201,13 +202,15 @@ def _parallel(
     """Distribute units to processes; a run that is not portable is finished in this process."""
     is_portable = _is_portable(run, plan)
     work = partial(_work, run=run) if is_portable else partial(_read_only, read=run.read, cache=run.cache)
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_start_worker) as pool:
+    others = set(active_children())
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
         waiting: deque[Future] = deque()
         remaining = iter(units)
         try:
             while True:
                 while len(waiting) < _AHEAD * jobs and (unit := next(remaining, None)) is not None:
-                    waiting.append(pool.submit(work, unit))
+                    with _blocked_signals():
+                        waiting.append(pool.submit(work, unit))
                 if not waiting:
                     return
                 done = waiting.popleft().result()
@@ -216,8 +219,28 @@ def _parallel(
             raise DatasetError(
                 f"one of {jobs} processes died, most likely because memory was exhausted. Run again with fewer jobs."
             ) from e
+        except (KeyboardInterrupt, GeneratorExit):  # the pool would wait for the files that are being read
+            for process in set(active_children()) - others:
+                process.kill()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _blocked_signals() -> Iterator[None]:
+    """Delay Ctrl-C and SIGTERM to the end of the block; processes that start in it never receive them.
+
+    Ctrl-C on a terminal is sent to all processes. The first one stops the others.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _is_portable(run: _Run, plan: FeaturePlan) -> bool:
@@ -231,12 +254,10 @@ def _is_portable(run: _Run, plan: FeaturePlan) -> bool:
     return True
 
 
-def _start_worker() -> None:
-    """Use one thread, and leave Ctrl-C to the first process."""
+def _one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @lru_cache(maxsize=8)

@@ -163,3 +163,19 @@ def test_two_processes_keep_the_best_epoch_and_are_resumed(run, here, number, gr
     assert subprocess.run([*command, "--overwrite"], timeout=200).returncode == 0
     whole = load_checkpoint("m.safetensors").model.state_dict()
     assert all(torch.equal(value, weights[key]) for key, value in whole.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("jobs", "group"), [(1, False), (2, True)], ids=["one process", "two processes"])
+def test_featurization_ends_with_a_line_and_continues(run, here, jobs, group):
+    args = ["featurize", "A", "-f", "sasa", "-f", "knn", "-o", "graphs", "--jobs", jobs]
+    path = Path(".graphs.parts")
+    command = [sys.executable, "-m", "protgraph", *map(str, args)]
+    with open("log.txt", "w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    while process.poll() is None and not list(path.glob("*/*")):
+        time.sleep(0.005)
+    (os.killpg if group else os.kill)(process.pid, signal.SIGTERM)
+    code, text = process.wait(60), Path("log.txt").read_text()
+    assert code == 143 and "SIGTERM" in text and "Traceback" not in text and not Path("graphs").exists()
+    assert run(*args).code == 0 and Path("graphs").is_dir() and not path.exists()
