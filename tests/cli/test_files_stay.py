@@ -1,4 +1,7 @@
-"""A full disk is an error that names the file, and earlier files stay; a file-size limit fails at the same calls."""
+"""Inputs and earlier files stay: outputs that are inputs are refused, and a full disk is an error that names the file.
+
+A file-size limit fails at the same calls as a full disk.
+"""
 
 from __future__ import annotations
 
@@ -146,3 +149,56 @@ def test_a_full_cache_is_an_error_and_no_failed_protein(base, tmp_path):
         prepare(dataset, task, plan, cache=tmp_path)
     assert str(tmp_path) in caught.value.filename
     assert not prepare(dataset, task, plan, cache=tmp_path).failures
+
+
+def refused(out: str) -> dict[str, list[str]]:
+    """Return commands whose output is one of their inputs, by name."""
+    return {
+        "predict structure": ["predict", "m.safetensors", "in.cif", "-o", out],
+        "predict checkpoint": ["predict", "m.safetensors", "in.cif", "-o", "m.safetensors"],
+        "predict structure output": ["predict", "m.safetensors", "in.cif", "-o", "p.csv", "--structure", out],
+        "embed": ["embed", "m.safetensors", "in.cif", "in.npz", "-o", "in.npz"],
+        "view": ["view", "in.html", "-o", "in.html"],
+        "score sequences": ["score", "in.cif", "--model", "m.safetensors", "--sequences", "t.csv", "-o", "t.csv"],
+        "train labels": ["train", "gcn", "--data", "A", "--labels", "t.safetensors", "-o", "t.safetensors"],
+        "featurize manifest": ["featurize", "in.cif", "t.csv", "-o", "graphs", "--manifest", "t.csv"],
+        "featurize default manifest": ["featurize", "in.cif", "g.manifest.tsv", "-o", "g"],
+        "failures": ["predict", "m.safetensors", "in.cif", "q.csv.failures.csv", "-o", "q.csv"],
+    }
+
+
+@pytest.mark.parametrize("link", ["itself", "soft link", "hard link"])
+@pytest.mark.parametrize("name", refused(""))
+def test_an_output_that_is_an_input_is_refused(run, here, name, link):
+    shutil.copyfile(here / "A" / "1a19.bcif", here / "in.cif")
+    for file in ("t.csv", "t.safetensors", "in.npz", "in.html", "g.manifest.tsv", "q.csv.failures.csv"):
+        (here / file).write_text("mine")
+    out = {"itself": "./in.cif", "soft link": "soft.cif", "hard link": "hard.cif"}[link]
+    (here / "soft.cif").symlink_to(here / "in.cif")
+    (here / "hard.cif").hardlink_to(here / "in.cif")
+    before = contents(here)
+    result = run(*refused(out)[name], "--overwrite")
+    assert result.code == 2 and ("input" in result.err or "suffix" in result.err), result.err
+    assert contents(here) == before
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["view", "A/1a19.bcif", "--format", "molviewspec", "-o", "v.html"],
+        ["view", "A/1a19.bcif", "-o", "x.pdb"],
+        ["predict", "m.safetensors", "A", "-o", "p.xlsx"],
+        ["featurize", "A", "-o", "graphs", "--manifest", "m.xlsx"],
+        ["describe", "gcn", "--draw", "x.xyz"],
+        ["train", "gcn", "--data", "A", "--task", "secondary_structure", "-o", "m.csv"],
+        ["embed", "m.safetensors", "A", "-o", "v.csv"],
+        ["design", "A", "-o", "d.csv"],
+        ["check", "gcn", "--table", "t.csv"],
+    ],
+    ids=lambda args: f"{args[0]} {args[-1]}",
+)
+def test_a_suffix_that_does_not_fit_is_refused(run, here, args):
+    before = contents(here)
+    result = run(*args)
+    assert result.code == 2 and args[-1] in result.err and "llowed" in result.err, result.err
+    assert contents(here) == before
