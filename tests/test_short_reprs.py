@@ -32,6 +32,9 @@ def objects(structures_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         "ComponentSpec": (pg.component("gat", heads=2), ("component('gat', heads=2)",)),
         "Registry": (pg.layers, ("gcn",)),
         "Predictions": (pg.predict(result.checkpoint(), folder), ("159 rows", "p_H")),
+        "Embeddings": (pg.embed(result.checkpoint(), folder), ("64",)),
+        "FolderDataset": (pg.load_dataset(folder, task="secondary_structure"), ("train 2", "secondary_structure")),
+        "PdbCore": (pg.datasets.create("pdb_core"), ("pdb_core", "secondary_structure")),
         "Residues": (pg.clean(pg.load_structure(folder / "1crn.bcif")), ("1crn",)),
     }
 
@@ -46,6 +49,9 @@ def objects(structures_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         "ComponentSpec",
         "Registry",
         "Predictions",
+        "Embeddings",
+        "FolderDataset",
+        "PdbCore",
         "Residues",
     ],
 )

@@ -7,6 +7,7 @@ state what is wrong with one part of it. :data:`SPECIFIC` in ``shell_cases_speci
 from __future__ import annotations
 
 from tests.first_use.replay import ShellCase, case
+from tests.first_use.shell_cases_features import FEATURES, shared_files
 from tests.first_use.shell_cases_specific import SPECIFIC
 
 __all__ = ["FORMS", "GROUPS", "shell_cases"]
@@ -200,6 +201,8 @@ GROUPS = {
     "numbers and devices": _wrong_numbers(),
     "checkpoints": _wrong_checkpoints(),
     **SPECIFIC,
+    **FEATURES,
+    "real files": shared_files(),
 }
 
 

@@ -29,6 +29,7 @@ def write_inputs(folder: Path) -> None:
         f"train gpt --data A --task next_residue -o gpt.safetensors {_TRAIN}",
         f"train gcn --data A --task inverse_folding -o inv.safetensors {_TRAIN}",
         "featurize A -o store",
+        "embed ss.safetensors A -o vectors.npz",
     ):
         code, out, err = run_command(args.split())
         if code:
@@ -114,6 +115,14 @@ def _write_broken_files(folder: Path) -> None:
     (folder / "bytes.pdb").write_bytes(bytes(range(256)) * 8)
     (folder / "foreign.safetensors").write_bytes(b"\x02\x00\x00\x00\x00\x00\x00\x00{}")
     (folder / "text.safetensors").write_text("not a checkpoint")
+    (folder / "raises.py").write_text("# a fault\nraise ValueError('own bug')\n")
+    (folder / "syntax.py").write_text("x = = 1\n")
+    (folder / "exits.py").write_text("import sys\nsys.exit(5)\n")
+    layer = (
+        '@pg.layers.register("my_layer")\nclass MyLayer(pg.GraphLayer):\n    reads, writes = ("h",), ("h",)\n\n'
+        '    def forward(self, f):\n        return {"h": f["h"]}\n'
+    )
+    (folder / "my_layer.py").write_text(f"import protgraph as pg\n\n{layer}")
     (folder / "list.txt").write_text("1crn.pdb\n1vii.cif\n")
     (folder / "bad_list.txt").write_text("1crn.pdb\nnothere.pdb\n")
     (folder / "earlier.csv").write_text("an earlier result\n")
