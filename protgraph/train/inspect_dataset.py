@@ -200,7 +200,7 @@ def _read_all(
                 count = _derived_count(resolved, residues)
                 counts[example.split] = counts[example.split] + count if example.split in counts else count
         except (ProtgraphError, OSError, ValueError) as e:
-            unusable.append(f"{example.id}: {e}")
+            unusable.append(f"{example.id}: {' '.join(str(e).split())}")
             continue
         own = data.labels(name, example) if name else None
         if isinstance(own, ResidueLabels):

@@ -103,6 +103,9 @@ def test_derived_labels_and_unusable_files_are_counted(folder, tmp_path):
     assert sum(count.proteins for count in counts.values()) == len(SMALL)
     assert all(sum(count.per_class) == count.labeled > 0 for count in counts.values())
     assert [text.partition(":")[0] for text in found.unusable] == ["broken"] and found.has_faults
+    assert found.description.proteins == len(SMALL) and "1 protein cannot be read" in found.description.notes[-1]
+    found = inspect_dataset(tmp_path / "more", cache=tmp_path)
+    assert sum(count.proteins for count in found.description.splits.values()) == len(SMALL)
 
 
 def test_a_folder_without_table_a_store_and_a_registered_dataset_are_described(folder, tmp_path, run_cli):

@@ -24,7 +24,7 @@ from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder_index import FolderIndex, index_folder, index_table
-from protgraph.data.datasets.folder_splits import assign_folder_splits, count_splits, split_units
+from protgraph.data.datasets.folder_splits import assign_folder_splits, count_splits, example_content, split_units
 from protgraph.data.datasets.label_column import LabelColumn, combine_columns
 from protgraph.data.datasets.label_strata import label_strata
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
@@ -151,6 +151,8 @@ class FolderDataset(Dataset):
         self.unused_columns = [c for c in table.labels if c not in used] if table is not None else []
         self.notes = [*(() if table is None else table.notes), *index.notes, *assignment.notes]
         self._files = _describe_files(proteins, index)
+        unreadable = sum(not example_content(e, fingerprints[e.id]).sequences for e in index.examples)
+        self.notes += [f"{count_noun(unreadable, 'protein')} cannot be read and will not be used"] if unreadable else []
         version = _version(self._examples, fingerprints, table, self.read_options)
         counts = count_splits(index, assignment.splits, fingerprints, self._values, target)
         sizes = {split: SplitCount(count.proteins, count.residues) for split, count in counts.items()}

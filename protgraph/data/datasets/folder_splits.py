@@ -112,6 +112,8 @@ def count_splits(
 ) -> dict[str, SplitCount]:
     """Count proteins, residues and labels of each split without reading the files again; train, val and test first.
 
+    Proteins that cannot be read are not counted.
+
     Parameters
     ----------
     index : FolderIndex
@@ -125,10 +127,13 @@ def count_splits(
     """
     counts: dict[str, SplitCount] = {}
     for example, rows, split in zip(index.examples, index.rows, splits, strict=True):
-        residues = sum(example_content(example, fingerprints[example.id]).lengths.values())
+        content = example_content(example, fingerprints[example.id])
+        residues, own = sum(content.lengths.values()), rows if index.is_per_residue else rows[:1]
+        is_readable = bool(content.sequences)
         count = SplitCount(1, residues)
         if values is not None and target is not None:
-            count = count_example(values[rows if index.is_per_residue else rows[:1]], target, residues)
+            count = count_example(values[own if is_readable else own[:0]], target, residues)
+        count = count if is_readable else replace(count, proteins=0)
         counts[split] = counts[split] + count if split in counts else count
     return {name: counts[name] for name in order_splits(counts)}
 

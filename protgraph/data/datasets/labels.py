@@ -166,7 +166,7 @@ def count_example(y: np.ndarray, target: Target, residues: int) -> SplitCount:
     if target.kind == "classification":
         per_class = np.bincount(y[y >= 0], minlength=target.size)
         return SplitCount(1, residues, int((y >= 0).sum()), tuple(per_class.tolist()))
-    labeled = int((~np.isnan(y)).reshape(len(y), -1).any(1).sum())
+    labeled = int((~np.isnan(y)).any(axis=tuple(range(1, y.ndim))).sum())
     positives = np.nansum(y, axis=0).astype(int).tolist() if target.kind == "multilabel" else ()
     return SplitCount(1, residues, labeled, tuple(positives))
 
