@@ -19,7 +19,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-__all__ = ["DeviceGuard", "HostCopyGuard", "MixedDevicesError", "source_line"]
+from protgraph.errors import ComponentError
+
+__all__ = ["DeviceGuard", "HostCopyGuard", "MixedDevicesError", "fault_of", "source_line"]
 
 _FROM_HOST_DATA = (torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor)
 
@@ -64,6 +66,11 @@ class HostCopyGuard(TorchFunctionMode):
             if not isinstance(data, Tensor) or data.device.type == "cpu":
                 raise MixedDevicesError(f"{func.__name__}() copies numbers from the host to the device in every call")
         return out
+
+
+def fault_of(error: BaseException) -> BaseException:
+    """Return the error that a component of a model raised, or the error itself."""
+    return error.__cause__ if isinstance(error, ComponentError) and error.__cause__ is not None else error
 
 
 def source_line(error: BaseException) -> str:

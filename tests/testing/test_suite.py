@@ -119,6 +119,27 @@ def test_a_layer_that_changes_its_input_in_place_fails_the_model():
     assert result.status == "failed" and "layers[1] (suite_in_place) changes 'h' in place" in result.message
 
 
+class SuiteConstant(SuiteLinear):
+    """Moves a constant to the device in the first call, which is allowed, or in every call."""
+
+    every_call = False
+
+    def forward(self, f):
+        constant = getattr(self, "constant", None)
+        if constant is None or constant.device != f["h"].device or constant.dtype != f["h"].dtype or self.every_call:
+            constant = self.constant = torch.ones(8).to(f["h"])
+        return {"h": self.linear(f["h"]) * constant}
+
+
+@pytest.mark.parametrize("every_call", [False, True])
+def test_a_model_may_move_constants_in_its_first_call(every_call, monkeypatch):
+    monkeypatch.setattr(SuiteConstant, "every_call", every_call)
+    pg.layers.register("suite_constant", SuiteConstant)
+    result = reports(pg.ModelSpec("c", layers=[pg.component("embed", reads=["aatype"]), "suite_constant"]))["device"]
+    assert result.status == ("failed" if every_call else "passed")
+    assert not every_call or "test_suite.py:" in result.message
+
+
 class SuiteRaises(pg.StructureFeaturizer):
     writes = ("b_factor",)
 

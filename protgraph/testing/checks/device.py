@@ -7,7 +7,8 @@ from contextlib import nullcontext
 import torch
 from torch import nn
 
-from protgraph.testing.device_guard import DeviceGuard, HostCopyGuard, MixedDevicesError, source_line
+from protgraph.errors import ComponentError
+from protgraph.testing.device_guard import DeviceGuard, HostCopyGuard, MixedDevicesError, fault_of, source_line
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
@@ -38,13 +39,17 @@ def _run_guarded(runner: Runner, wiring: Wiring, module: nn.Module, inputs: Tens
     try:
         try:
             out = _guarded(module, inputs, allow_copies=False)
-        except MixedDevicesError:  # permitted in a first call: constants are moved to the device
+        except (MixedDevicesError, ComponentError) as e:
+            if not isinstance(fault_of(e), MixedDevicesError):
+                raise
+            # permitted in a first call: constants are moved to the device
             _guarded(module, inputs, allow_copies=True)
             out = _guarded(module, inputs, allow_copies=False)
-    except Exception as e:
+    except Exception as error:
+        e = fault_of(error)
         text = (str(e).splitlines() or ["no message"])[0].partition(". ")[0]
         problem = f"{source_line(e)}: {type(e).__name__}: {text}"
-        raise ConformityError(f"{runner.component}: on device 'meta', in {mode}: {problem}") from e
+        raise ConformityError(f"{runner.component}: on device 'meta', in {mode}: {problem}") from error
     on_cpu = sorted(name for name, x in out.items() if x.device.type != _DEVICE)
     if on_cpu:
         raise ConformityError(f"{runner.component}: output {on_cpu[0]!r} is on the CPU ({wiring.label})")
