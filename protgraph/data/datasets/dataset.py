@@ -118,14 +118,15 @@ class Dataset(ABC):
         --------
         >>> import protgraph as pg
         >>> print(pg.load_dataset("pdb_core").describe("interface"))  # doctest: +ELLIPSIS
-        dataset pdb_core: 259 proteins, version 1.0
+        dataset pdb_core: 260 proteins, version 1.0
         ...
         """
         from protgraph.data.datasets.description import DatasetDescription
 
         card = self.card
         tasks = dict(card.tasks) if task is None else {task: self._task(task)}
-        proteins = sum(count.proteins for count in card.splits.values())
+        counts = card.splits if task is None else tasks[task].counts
+        proteins = sum(count.proteins for count in counts.values())
         return DatasetDescription(card.name, card.version, proteins, card.splits, card.split_rule, tasks=tasks)
 
     def tasks(self) -> list[str]:
