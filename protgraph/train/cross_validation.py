@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,7 +58,7 @@ def cross_validate(
 
     Each fold has a validation part of its own, drawn from the other folds: standardization, weights of positives, best
     epoch and thresholds do not depend on the tested proteins. The splits of the dataset are ignored. The baseline
-    ``majority`` is tested on the same folds.
+    ``majority`` is tested on the same folds, unless the task has no score of a constant prediction.
 
     Parameters
     ----------
@@ -104,14 +105,20 @@ def cross_validate(
         checkpoint, is_resumed = run.train(part, k)
         test, prepared = run.test(checkpoint, part)
         tests.append((test, prepared.splits["test"]))
-        floors.append(run.test(run.baseline(part), part)[0])
-        metrics, floor = (compute_metrics(task.metrics, one) for one in (test, floors[-1]))
+        metrics, floor = compute_metrics(task.metrics, test), dict.fromkeys((m.name for m in task.metrics), math.nan)
+        if _has_baseline(task):
+            floors.append(run.test(run.baseline(part), part)[0])
+            floor = compute_metrics(task.metrics, floors[-1])
         epoch = checkpoint.trained["best_epoch"]
         results.append(FoldResult(k, count_split(test), metrics, floor, epoch, is_resumed=is_resumed))
         if on_fold is not None:
             on_fold(results[-1])
-    pooled, floor = _pool([test for test, _ in tests]), _pool(floors)
+    pooled = _pool([test for test, _ in tests])
     monitor = next(metric for metric in task.metrics if metric.name == task.monitor)
+    difference = np.array([math.nan])
+    if floors:
+        floor = compute_metrics(task.metrics, _pool(floors))
+        difference = bootstrap_difference(pooled, _pool(floors), monitor)
     return CrossValidation(
         model=spec.name,
         dataset=dataset.name,
@@ -119,9 +126,9 @@ def cross_validate(
         rule=assignment.rule,
         folds=tuple(results),
         pooled=compute_metrics(task.metrics, pooled),
-        baseline=compute_metrics(task.metrics, floor),
+        baseline=floor,
         intervals={metric.name: percentile_interval(bootstrap_scores(pooled, metric)) for metric in task.metrics},
-        difference=percentile_interval(bootstrap_difference(pooled, floor, monitor)),
+        difference=percentile_interval(difference),
         size=count_split(pooled),
         predictions=tabulate_folds(dataset, task.name, task.target, tests),
         failures=prepared.failures,
@@ -190,6 +197,11 @@ class _Run:
                 "arguments and files, or start again without resume."
             )
         return checkpoint
+
+
+def _has_baseline(task: Task) -> bool:
+    """Return False if a constant prediction has no score: correlations, vectors and coordinates."""
+    return not task.target.is_geometric and not task.monitor.startswith("pearson")
 
 
 def _check_validation(parts: Sequence[Dataset], assignment: FoldAssignment, task: Task) -> None:

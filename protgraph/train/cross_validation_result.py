@@ -124,6 +124,8 @@ class CrossValidation:
 
     def _verdict(self) -> str:
         """Compare with the baseline."""
+        if math.isnan(self.baseline[self.task.monitor]):
+            return f"no baseline: {self.task.monitor} of a constant prediction is undefined"
         compared = f"{self.task.monitor} minus that of majority: {self.difference.text()} (95 % over proteins)"
         return f"{compared}; {'better' if self.beats_baseline else 'not shown to be better'}"
 

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from protgraph import registry
 from protgraph.data.datasets.folds import assign_folds, fold_datasets
 from protgraph.data.datasets.labels import ResidueLabels
 from protgraph.errors import CheckpointError, DatasetError, OptionError
 from protgraph.train import FitConfig, cross_validate, fit, load_checkpoint
+from protgraph.train.bootstrap import BootstrapInterval
+from protgraph.train.cross_validation import _has_baseline
 from tests.train.conftest import CHAINS, Small
 
 PROTEINS = sorted(name for names in CHAINS.values() for name in names)
@@ -111,6 +114,15 @@ def test_classes_and_values_are_cross_validated(small, tiny, once, task):
     label = {"helix": "label", "size": "label_size"}[task]
     assert label in result.predictions.columns
     assert len({row[:2] for row in result.predictions.rows}) == len(PROTEINS)
+
+
+def test_a_task_without_score_of_a_constant_has_no_baseline(result):
+    tasks = {"secondary_structure": True, "ligand_binding": True, "b_factor": False, "structure_denoising": False}
+    assert {name: _has_baseline(registry.tasks.get(name)) for name in tasks} == tasks
+    undefined = dict.fromkeys(result.baseline, math.nan)
+    without = replace(result, baseline=undefined, difference=BootstrapInterval(math.nan, math.nan))
+    assert not without.beats_baseline
+    assert "no baseline: auprc" in without.summary()
 
 
 @pytest.mark.slow
