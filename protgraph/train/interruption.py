@@ -36,7 +36,7 @@ class TrainingInterrupted(KeyboardInterrupt):
         super().__init__(
             f"training interrupted by {number.name} before the first validated epoch"
             if result is None
-            else f"training interrupted by {number.name} after {result.epochs} epochs; the model of epoch "
+            else f"training interrupted by {number.name} after epoch {result.epochs}; the model of epoch "
             f"{result.best_epoch} is the attribute 'result'"
         )
 
