@@ -11,12 +11,14 @@ from protgraph.train import fit, prepare
 from protgraph.train.data_module import FitData
 from protgraph.train.head_init import count_labels, initialize_head
 from protgraph.train.module import FitModule, random_state, set_random_state
+from protgraph.train.standardization import standardize_inputs
 
 
 def test_a_trainer_of_the_user_gives_the_weights_of_fit(small, tiny, quick, trained, tmp_path):
     task = trained.task
     model = build_model(tiny, task.target, seed=quick.seed)
     splits = prepare(small, task, model.plan).splits
+    standardize_inputs(model, task, splits["train"])
     initialize_head(model.head, task, count_labels(task, splits["train"], seed=quick.seed))
     module, data = FitModule(model, task, quick), FitData(splits["train"], splits["val"], task, quick)
     best = pl.callbacks.ModelCheckpoint(tmp_path, monitor=task.monitor, mode=task.mode)
