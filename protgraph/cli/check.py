@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, suggest
 
 if TYPE_CHECKING:
     from protgraph.testing import Component, Report
@@ -83,7 +83,8 @@ def _select(names: Sequence[str], everything: bool, kind: str | None) -> list[Co
 
     plural = f"{kind.removesuffix('s')}s" if kind else None
     if plural is not None and plural not in _KINDS:
-        raise OptionError(f"--kind {kind!r} is not a kind of component. Use one of {', '.join(_KINDS)}.")
+        hint = suggest(kind, _KINDS)
+        raise OptionError(f"--kind {kind!r} is not a kind of component.{hint} Use one of {', '.join(_KINDS)}.")
     if bool(names) == everything:
         raise OptionError(
             "Components to check: none or too many. Give names, or --all (with --kind for one kind only)."

@@ -9,7 +9,7 @@ import typer
 
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, suggest
 
 if TYPE_CHECKING:
     from protgraph.registry.component import ComponentSpec
@@ -58,7 +58,7 @@ def view_command(
       protgraph view 1ubq.cif --color b_factor --format molviewspec -o 1ubq.mvsj
     """
     if form not in _SUFFIX:
-        raise OptionError(f"--format {form!r}. Allowed: {', '.join(_SUFFIX)}.")
+        raise OptionError(f"--format {form!r}.{suggest(form, _SUFFIX)} Allowed: {', '.join(_SUFFIX)}.")
     if attention and checkpoint is None:
         raise OptionError("--attention requires a trained model. Add --checkpoint FILE.")
     if form == "molviewspec" and (read.assembly is not None or read.model_number != 1):

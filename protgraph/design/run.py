@@ -31,6 +31,7 @@ from protgraph.design.spec import DesignSpec
 from protgraph.errors import OptionError, ProtgraphError
 from protgraph.model.build import ProteinModel
 from protgraph.structure import Residues
+from protgraph.validation import check_choice
 
 __all__ = ["SCORING_MODES", "RefusedProteins", "design_sequences", "score_sequences"]
 
@@ -176,7 +177,7 @@ def score_sequences(
     WiringError
         The model predicts another target.
     """
-    _check(mode in SCORING_MODES, f"unknown mode: {mode!r}. Allowed: {', '.join(SCORING_MODES)}.")
+    check_choice("mode", mode, SCORING_MODES)
     _check(orders >= 1, f"invalid orders: {orders}. Use an integer from 1.")
     _check_seed_and_noise(seed, noise)
     check_design_model(model)

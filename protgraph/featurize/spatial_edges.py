@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from protgraph.errors import OptionError, WiringError
+from protgraph.errors import OptionError, WiringError, suggest
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.descriptors.representative_atoms import cb_or_ca, sidechain_centroid
@@ -188,7 +188,9 @@ _POINTS: dict[str, Callable[[Residues], np.ndarray]] = {
 
 def _check_points(name: str, of: str) -> str:
     if of not in (*_POINTS, "any_atom"):
-        raise OptionError(f"{name}: invalid of={of!r}. Use one of {', '.join(map(repr, (*_POINTS, 'any_atom')))}.")
+        allowed = (*_POINTS, "any_atom")
+        hint = suggest(str(of), allowed)
+        raise OptionError(f"{name}: invalid of={of!r}.{hint} Use one of {', '.join(map(repr, allowed))}.")
     return of
 
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import torch
 
 from protgraph.argument_types import check_arguments
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, suggest
 from protgraph.testing.checks import dataset_form, form, global_state, learning, symmetry, task_form
 from protgraph.testing.checks.device import device as same_device
 from protgraph.testing.component import Component, ComponentKind
@@ -184,5 +184,6 @@ def unexpected_pass(check: Check, component: Component, reason: str) -> str:
 def dtype_of(name: str) -> torch.dtype:
     """Return the torch type of a name."""
     if name not in ("float64", "float32"):
-        raise OptionError(f"dtype={name!r} is not supported. Use 'float64' or 'float32'.")
+        hint = suggest(name, ("float64", "float32"))
+        raise OptionError(f"dtype={name!r} is not supported.{hint} Use 'float64' or 'float32'.")
     return getattr(torch, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ import torch
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, suggest
 from protgraph.validation import Seed
 
 __all__ = ["FitConfig", "find_device"]
@@ -101,7 +102,9 @@ class FitConfig:
             first = e.errors()[0]
             key = first["loc"][0] if first["loc"] else ""
             reasons = dict.fromkeys(error["msg"] for error in e.errors() if error["loc"][:1] == first["loc"][:1])
-            raise OptionError(f"FitConfig: {key} = {first['input']!r}. {'; or '.join(reasons)}.") from e
+            choices = re.findall(r"'(\w+)'", str(first.get("ctx", {}).get("expected", "")))
+            hint = suggest(str(first["input"]), choices) if key else ""
+            raise OptionError(f"FitConfig: {key} = {first['input']!r}.{hint} {'; or '.join(reasons)}.") from e
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain data."""
@@ -119,7 +122,8 @@ def find_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as e:
-        raise OptionError(f"Unknown device: {name!r}. Allowed: 'auto', 'cpu', 'cuda', 'cuda:1'.") from e
+        hint = suggest(name, ("auto", "cpu", "cuda"))
+        raise OptionError(f"Unknown device: {name!r}.{hint} Allowed: 'auto', 'cpu', 'cuda', 'cuda:1'.") from e
     count = torch.cuda.device_count()
     if device.type == "cuda" and (device.index or 0) >= count:
         raise OptionError(f"Device {name!r} does not exist: {count} CUDA devices found. Use 'auto' or 'cpu'.")

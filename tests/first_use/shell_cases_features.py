@@ -71,9 +71,10 @@ def shared_files(folder: Path | None = None) -> list[ShellCase]:
     Parameters
     ----------
     folder : Path, optional
-        Default: the environment variable ``PROTGRAPH_SHARED_DATA``.
+        Default: the environment variable ``PROTGRAPH_SHARED_DATA``, or ``shared/data`` beside the repository.
     """
-    folder = folder or Path(os.environ.get("PROTGRAPH_SHARED_DATA", "shared-data-missing"))
+    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
+    folder = folder or Path(os.environ.get("PROTGRAPH_SHARED_DATA", beside))
     files = sorted((folder / "robustness").iterdir()) if (folder / "robustness").is_dir() else []
     cases = []
     for file in files:

@@ -69,6 +69,22 @@ _NAMES = [
     case("speed featurize --seconds -1", 2, "-1"),
 ]
 
+_CHOICES = [
+    case(f"train gcn --data A --task secondary_structure --strategy ddpp {_FIT}", 2, "'ddp'"),
+    case(f"train gcn --data A --task secondary_structure --precision bfloat {_FIT}", 2, "'bfloat16'", "mean"),
+    case(f"train gcn --data A --task secondary_structure --device cud {_FIT}", 2, "'cuda'", "mean"),
+    case(f"train gcn --data A --task secondary_structure --altloc ocupancy {_FIT}", 2, "'occupancy'", "mean"),
+    case(f"train gcn --data A --task secondary_structure --epoch 3 {_FIT}", 2, "--epochs"),
+    case("train gcn --data A --task secondary_structure --epochs 1 --log tensorbord", 2, "'tensorboard'"),
+    case("view 1crn.pdb -o new.html --format htm", 2, "'html'", "mean"),
+    case("score 1crn.pdb --model inv.safetensors -o new.csv --mode conditionl", 2, "'conditional'", "mean"),
+    case("featurize 1crn.pdb -o new -f knn:of=cbb", 2, "'cb'", "mean"),
+    case("check residual --dtype float46", 2, "'float64'", "mean"),
+    case("check residual --kind layrs", 2, "'layers'", "mean"),
+    case("fetch 1ubq --format bcf --offline", 2, "'bcif'", "mean"),
+    case("search 1crn.pdb --in vectors.npz --level residu", 2, "'residue'", "mean"),
+]
+
 _FEATURIZE = [
     case("featurize -o new", 2, "files"),
     case("featurize 1crn.pdb -o new -f dihedrl", 2, "dihedrl", "'dihedral'"),
@@ -297,6 +313,7 @@ _VIEW = [
 #: Group → its cases.
 SPECIFIC = {
     "names": _NAMES,
+    "choices": _CHOICES,
     "featurize": _FEATURIZE,
     "train": _TRAIN,
     "data inspect": _DATA,

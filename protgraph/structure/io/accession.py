@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from protgraph.errors import OptionError, SelectionError
+from protgraph.errors import OptionError, SelectionError, suggest
 
 __all__ = ["FORMATS", "Accession", "as_accession", "parse_accession"]
 
@@ -68,7 +68,7 @@ class Accession:
             ``form`` is not one of :data:`FORMATS`.
         """
         if form not in FORMATS:
-            raise OptionError(f"unknown format {form!r}. Choose from {', '.join(FORMATS)}.")
+            raise OptionError(f"unknown format {form!r}.{suggest(form, FORMATS)} Choose from {', '.join(FORMATS)}.")
         variable, default = _ADDRESSES[self.archive, form]
         pattern = os.environ.get(variable, default)
         versions = (self.version,) if self.version else _VERSIONS if "{version}" in pattern else (None,)

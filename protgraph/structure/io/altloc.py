@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, suggest
 
 __all__ = ["altloc_mask", "check_altloc", "group_residues"]
 
@@ -17,7 +17,8 @@ _DECIMALS = 3  # occupancies have two: later digits of the sums are rounding err
 def check_altloc(altloc: str) -> None:
     """Raise :class:`OptionError` if ``altloc`` is not a policy of :func:`altloc_mask`."""
     if altloc not in ("occupancy", "first") and len(altloc) != 1:
-        raise OptionError(f"unknown altloc {altloc!r}. Choose 'occupancy', 'first' or one altloc id, e.g. 'A'.")
+        hint = suggest(altloc, ("occupancy", "first"))
+        raise OptionError(f"unknown altloc {altloc!r}.{hint} Choose 'occupancy', 'first' or one altloc id, e.g. 'A'.")
 
 
 def group_residues(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> np.ndarray:
