@@ -168,7 +168,7 @@ def _wrong_numbers() -> list[ShellCase]:
         ("design", "--fixed", "A:900"), ("design", "--fixed", "Q"), ("design", "--fixed", "A:9-3"),
         ("design", "--tied", "A,Q"), ("design", "--pssm", "nothere.csv"), ("design", "--pssm", "notes.txt"),
         ("design", "--pssm-weight", "2"), ("design", "--noise", "-1"), ("design", "--weights", "notes.txt"),
-        ("score", "--mode", "conditionl"), ("score", "--orders", "0"), ("score", "--orders", "-1"),
+        ("score", "--orders", "0"), ("score", "--orders", "-1"),
         ("score", "--sequences", "nothere.fasta"), ("score", "--sequences", "notes.txt"),
         ("score", "--sequences", "seqs.fasta"), ("attention", "--separation", "-1"),
     ):  # fmt: skip
