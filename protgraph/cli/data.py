@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.label_options import Columns, Kind, LabelFile, UnknownTexts
 from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
@@ -30,23 +30,13 @@ def inspect_command(
     data: Annotated[
         list[str], typer.Argument(help="Dataset by name, folder or graph store, structure or FASTA files, patterns.")
     ],
-    labels: Annotated[
-        Path | None, typer.Option(help="Table of labels or splits: CSV, TSV, .xlsx (FILE.xlsx#SHEET) or Parquet.")
-    ] = None,
+    labels: LabelFile = None,
     task: Annotated[
         str | None, typer.Option(help="Task, or label column of the table. Default: every label column.")
     ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="Label column of the table; repeat for several numeric ones that form one task."),
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(help="Kind of labels: classification, multilabel (binary) or regression; inferred if omitted."),
-    ] = None,
-    unknown: Annotated[
-        list[str] | None, typer.Option(help="Text that means an unknown label, besides blank cells; repeat for more.")
-    ] = None,
+    column: Columns = None,
+    kind: Kind = None,
+    unknown: UnknownTexts = None,
     seed: Annotated[int, typer.Option(help="Seed of the random split of a folder.")] = 0,
     *,
     read: ReadOptions,

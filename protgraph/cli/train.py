@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.cross_validate import check_cross_validation_output, run_cross_validation
+from protgraph.cli.label_options import Columns, Kind, LabelFile, UnknownTexts
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError, OutputFileError
@@ -38,20 +39,10 @@ def train_command(
         str | None,
         typer.Option(help="Task of the dataset, or label column of the table. Required if there are several."),
     ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(help="Table of labels or splits: CSV, TSV, .xlsx (FILE.xlsx#SHEET) or Parquet.")
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="Label column of the table; repeat for several numeric ones that form one task."),
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(help="Kind of labels: classification, multilabel (binary) or regression; inferred if omitted."),
-    ] = None,
-    unknown: Annotated[
-        list[str] | None, typer.Option(help="Text that means an unknown label, besides blank cells; repeat for more.")
-    ] = None,
+    labels: LabelFile = None,
+    column: Columns = None,
+    kind: Kind = None,
+    unknown: UnknownTexts = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
     ] = None,

@@ -10,13 +10,13 @@ from protgraph.data.datasets.card import SplitCount, TaskCard
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import Labels
 from protgraph.data.datasets.target import Target
+from protgraph.data.datasets.wrapped_dataset import WrappedDataset
 from protgraph.errors import DatasetError
-from protgraph.structure.residues.residues import Residues
 
 __all__ = ["DerivedTaskDataset"]
 
 
-class DerivedTaskDataset(Dataset):
+class DerivedTaskDataset(WrappedDataset):
     """A dataset with one more task: all its proteins in their splits, without labels.
 
     The examples are those of all other tasks, each once. Name, version and files are those of the dataset.
@@ -35,7 +35,7 @@ class DerivedTaskDataset(Dataset):
     """
 
     def __init__(self, base: Dataset, task: str, target: Target) -> None:
-        self.base, self.read_options = base, base.read_options
+        super().__init__(base)
         self._added = task
         self._examples = _all_examples(base)
         counts: dict[str, SplitCount] = {}
@@ -43,16 +43,6 @@ class DerivedTaskDataset(Dataset):
             counts[example.split] = counts.get(example.split, SplitCount(0)) + SplitCount(1)
         card = TaskCard(target, "derived by the task", "all proteins of the other tasks", MappingProxyType(counts))
         self.card = replace(base.card, tasks=MappingProxyType({**base.card.tasks, task: card}))
-
-    @property
-    def source(self) -> Dataset:
-        """The dataset that reads the proteins."""
-        return self.base.source
-
-    @property
-    def reads_files(self) -> bool:
-        """Whether the base dataset leaves reading to the pipeline."""
-        return self.base.reads_files
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:
         """Return the examples of a task, of all splits or of one."""
@@ -63,14 +53,6 @@ class DerivedTaskDataset(Dataset):
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of an example; None for the added task, which computes them."""
         return None if task == self._added else self.base.labels(task, example)
-
-    def links(self, example: Example) -> frozenset[str]:
-        """Return the links of an example in the base dataset."""
-        return self.base.links(example)
-
-    def read(self, example: Example) -> Residues:
-        """Return the residues of one protein, read by the base dataset."""
-        return self.base.read(example)
 
 
 def _all_examples(dataset: Dataset) -> list[Example]:

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from protgraph.data.datasets.card import SplitCount
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import Labels
-from protgraph.structure.residues.residues import Residues
+from protgraph.data.datasets.wrapped_dataset import WrappedDataset
 
 __all__ = ["ResplitDataset"]
 
 
-class ResplitDataset(Dataset):
+class ResplitDataset(WrappedDataset):
     """The examples of one task of a dataset, in other splits.
 
     The version depends on that of the dataset and on the splits.
@@ -31,7 +31,7 @@ class ResplitDataset(Dataset):
     """
 
     def __init__(self, base: Dataset, task: str, splits: Mapping[str, str], rule: str) -> None:
-        self.base, self.read_options = base, base.read_options
+        super().__init__(base)
         self._examples = [replace(example, split=splits[example.id]) for example in base.examples(task)]
         names = list(splits.values())
         order = [name for name in ("train", "val", "test") if name in names]
@@ -43,16 +43,6 @@ class ResplitDataset(Dataset):
         tasks = MappingProxyType({task: card})
         self.card = replace(base.card, version=version, split_rule=rule, splits=counts, tasks=tasks)
 
-    @property
-    def source(self) -> Dataset:
-        """The dataset that reads the proteins."""
-        return self.base.source
-
-    @property
-    def reads_files(self) -> bool:
-        """Whether the base dataset leaves reading to the pipeline."""
-        return self.base.reads_files
-
     def examples(self, task: str, split: str | None = None) -> list[Example]:
         """Return the examples of a split, or all."""
         self._task(task)
@@ -61,11 +51,3 @@ class ResplitDataset(Dataset):
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of an example; None if the task computes them."""
         return self.base.labels(task, example)
-
-    def read(self, example: Example) -> Residues:
-        """Return the residues of one protein, read by the base dataset."""
-        return self.base.read(example)
-
-    def links(self, example: Example) -> frozenset[str]:
-        """Return the links of an example in the base dataset."""
-        return self.base.links(example)
