@@ -156,9 +156,14 @@ def _mean_samples(rows: Sequence[BenchRow]) -> tuple[float, ...]:
 def score_difference(one: Summary, other: Summary) -> BootstrapInterval | None:
     """Return the 95 % interval over test proteins of the score of one model minus that of another.
 
-    None without scores of resampled proteins, or if the models have different test proteins.
+    None without scores of resampled proteins, if the models have different test proteins, or with fewer than two.
     """
-    if not one.samples or len(one.samples) != len(other.samples) or one.test_set != other.test_set:
+    if (
+        one.test_size.has_no_interval
+        or not one.samples
+        or len(one.samples) != len(other.samples)
+        or one.test_set != other.test_set
+    ):
         return None
     return percentile_interval(np.subtract(one.samples, other.samples))
 
@@ -166,14 +171,18 @@ def score_difference(one: Summary, other: Summary) -> BootstrapInterval | None:
 def beats(one: Summary, other: Summary) -> bool:
     """Return True if one model is better than another by more than the choice of test proteins explains.
 
-    The interval of :func:`score_difference` is on the better side of 0. Without interval, the mean score over seeds is
-    better; False if either is missing.
+    The interval of :func:`score_difference` is on the better side of 0; False without an interval.
     """
-    is_min, interval = one.modes.get(one.monitor) == "min", score_difference(one, other)
-    if interval is not None:
-        return interval.high < 0 if is_min else interval.low > 0
-    a, b = one.score.mean, other.score.mean
-    return a < b if is_min else a > b
+    interval = score_difference(one, other)
+    if interval is None:
+        return False
+    return interval.high < 0 if one.modes.get(one.monitor) == "min" else interval.low > 0
+
+
+def _is_better(one: Summary, other: Summary, metric: str) -> bool:
+    """Return True if the mean of a metric over seeds is better; False if it or its direction is missing."""
+    mode, a, b = one.modes.get(metric), one.of(metric).mean, other.of(metric).mean
+    return mode is not None and (a < b if mode == "min" else a > b)
 
 
 def compare_with_baselines(summaries: Sequence[Summary], baselines: Sequence[str]) -> list[str]:
@@ -181,7 +190,7 @@ def compare_with_baselines(summaries: Sequence[Summary], baselines: Sequence[str
 
     A model beats a baseline if the 95 % interval of the difference over test proteins excludes 0; see :func:`beats`.
     Within seed noise: the two means differ by less than the sum of the two standard deviations. Small test sets, and
-    models and baselines without a finished run, are named.
+    models and baselines without a finished run, are named, and so are other metrics in which a baseline is better.
     """
     return [line for task, group in _by_task(summaries).items() if (line := _comparison(task, group, baselines))]
 
@@ -193,23 +202,41 @@ def _comparison(task: str, group: Sequence[Summary], baselines: Sequence[str]) -
     unfinished = f" No run finished of: {', '.join(missing)}." if missing else ""
     if not trivial or not rest:
         return f"**{task}**: nothing to compare.{unfinished}" if unfinished and baselines else ""
-    not_better = [s for s in rest if not all(beats(s, baseline) for baseline in trivial)]
-    close = [s for s in rest if s not in not_better and any(_within_noise(s, baseline) for baseline in trivial)]
     names = " and ".join(f"{s.model} ({s.score.text()})" for s in trivial)
     size = trivial[0].test_size
     over = f" of {size.text()}" if size.proteins else ""
     text = f"**{task}**, test {trivial[0].monitor}{over}, baselines {names}: "
-    text += f"not shown to be beaten by {_scores(not_better)}." if not_better else "every model beats them."
-    unpaired = [s for s in rest if any(score_difference(s, baseline) is None for baseline in trivial)]
-    if len(unpaired) < len(rest):
-        text += " A model beats a baseline if the 95 % interval of the difference over proteins excludes 0."
-    if unpaired:
-        text += f" By the mean score alone: {', '.join(s.model for s in unpaired)}."
-    if close:
-        text += f" Within seed noise of a baseline: {_scores(close)}."
+    if size.has_no_interval:
+        return f"{text}too few test proteins to compare.{unfinished}"
+    text += _verdict(trivial, rest)
     if size.proteins and size.is_small:
         text += f" {size.warning().capitalize()}."
     return text + unfinished
+
+
+def _verdict(trivial: Sequence[Summary], rest: Sequence[Summary]) -> str:
+    """Return sentences about the models ``rest``, compared with the baselines ``trivial`` in the monitored metric."""
+    monitor = trivial[0].monitor
+    unpaired = [s for s in rest if any(score_difference(s, baseline) is None for baseline in trivial)]
+    better = [s for s in unpaired if all(_is_better(s, baseline, monitor) for baseline in trivial)]
+    beating = [s for s in rest if all(beats(s, baseline) for baseline in trivial)]
+    not_better = [s for s in rest if s not in beating and s not in better]
+    parts = []
+    if not_better:
+        parts.append(f"not shown to be beaten by {_scores(not_better)}.")
+    elif beating:
+        parts.append(f"every {'other ' if better else ''}model beats them.")
+    if len(unpaired) < len(rest):
+        parts.append("A model beats a baseline if the 95 % interval of the difference over proteins excludes 0.")
+    if better:
+        parts.append(f"Better by the mean score alone, without an interval: {_scores(better)}.")
+    close = [s for s in (*beating, *better) if any(_within_noise(s, baseline) for baseline in trivial)]
+    if close:
+        parts.append(f"Within seed noise of a baseline: {_scores(close)}.")
+    others = [(s.model, [m for m in s.modes if any(_is_better(b, s, m) for b in trivial)]) for s in beating]
+    if worse := [f"{model} ({', '.join(metrics)})" for model, metrics in others if metrics]:
+        parts.append(f"In another metric the mean of a baseline is better: {', '.join(worse)}.")
+    return " ".join(parts)
 
 
 def _within_noise(one: Summary, other: Summary) -> bool:

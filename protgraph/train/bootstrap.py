@@ -37,6 +37,8 @@ _LEVEL = 0.95
 _PER_CHAIN = frozenset({"pearson", "pearson_undefined", "perplexity_mean", "recovery_mean", "recovery_median"})
 FEW_PROTEINS, FEW_POSITIVE = 10, 5
 """A test set with fewer proteins, or fewer proteins with positives, is too small to conclude from."""
+MIN_PROTEINS = 2
+"""Least number of proteins with an interval."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class SplitScores:
 
     def summary(self, split: str) -> list[str]:
         """Return lines of text: the interval and, for a small split, a warning."""
+        if self.size.has_no_interval:
+            return [f"{split} {self.metric}: no interval over {self.size.text()}; it needs at least {MIN_PROTEINS}"]
         interval = percentile_interval(self.scores).text(4)
         lines = [f"{split} {self.metric}: 95 % interval {interval}, over {self.size.text()}"]
         return [*lines, *([self.size.warning()] if self.size.is_small else [])]
@@ -101,6 +105,11 @@ class SplitSize:
     with_positives: int | None = None
 
     @property
+    def has_no_interval(self) -> bool:
+        """True for a single protein: resamples of it do not differ. The size of a set may be unknown, 0."""
+        return 0 < self.proteins < MIN_PROTEINS
+
+    @property
     def is_small(self) -> bool:
         """True if it is too small to conclude from: fewer than 10 proteins, or fewer than 5 with positives."""
         few = self.with_positives is not None and self.with_positives < FEW_POSITIVE
@@ -108,9 +117,8 @@ class SplitSize:
 
     def warning(self) -> str:
         """Return a sentence for a set that is too small."""
-        return (
-            f"warning: {self.text()}: too few to conclude from (at least {FEW_PROTEINS}, {FEW_POSITIVE} with positives)"
-        )
+        least = str(FEW_PROTEINS) if self.with_positives is None else f"{FEW_PROTEINS}, {FEW_POSITIVE} with positives"
+        return f"warning: {self.text()}: too few to conclude from (at least {least})"
 
     def text(self) -> str:
         """Format as "11 proteins, 3 with positives"."""
@@ -152,10 +160,12 @@ def bootstrap_scores(
     Returns
     -------
     ndarray
-        ``(resamples,)`` float64, NaN where the metric is undefined.
+        ``(resamples,)`` float64, NaN where the metric is undefined, and for fewer than two proteins.
     """
     numbers, place = predictions.protein.unique(return_inverse=True)
     count = len(numbers)
+    if count < MIN_PROTEINS:
+        return np.full(resamples, np.nan)
     drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
     times = np.stack([np.bincount(row, minlength=count) for row in drawn])  # (resamples, P)
     rows = [torch.nonzero(place == p).flatten() for p in range(count)]

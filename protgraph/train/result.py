@@ -16,7 +16,7 @@ from protgraph.train.bootstrap import SplitScores
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.training_set import TrainingSetSummary
-from protgraph.wording import format_figure
+from protgraph.wording import count_noun, format_figure
 
 __all__ = ["FitResult"]
 
@@ -142,7 +142,9 @@ class FitResult:
         version = f", version {self.dataset_version}" if self.dataset_version else ""
         lines = [
             f"{self.model.spec.name} on {self.task.name} of {self.dataset}{version}",
-            "  ".join(f"{split} {p} proteins {n} residues" for split, (p, n) in self.sizes.items()),
+            "  ".join(
+                f"{split} {count_noun(p, 'protein')} {count_noun(n, 'residue')}" for split, (p, n) in self.sizes.items()
+            ),
             f"best epoch {self.best_epoch} of {self.epochs}, {self.parameters} parameters, "
             f"{self.residues_per_second:.0f} residues/s, {self.peak_memory:.0f} MiB, {self.seconds:.1f} s",
         ]
@@ -154,5 +156,6 @@ class FitResult:
         if standardized := standardized_inputs(self.model):
             lines.append(f"standardized inputs: {', '.join(standardized)}")
         if self.failures:
-            lines.append(f"{len(self.failures)} proteins could not be used; the first: {self.failures[0].reason}")
+            number = count_noun(len(self.failures), "protein")
+            lines.append(f"{number} could not be used; the first: {self.failures[0].reason}")
         return "\n".join(lines)

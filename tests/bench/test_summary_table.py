@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -63,10 +64,14 @@ def test_csv_holds_full_precision(rows: list[BenchRow]) -> None:
     assert line["test_loss_like_mean"] == ""
 
 
+def test_without_intervals_no_model_beats_a_baseline(rows: list[BenchRow]) -> None:
+    for one, other in product(summarize(rows), repeat=2):
+        assert not beats(one, other)
+    (line, _) = compare_with_baselines(summarize(rows), BASELINES)
+    assert "beats" not in line and "by the mean score alone, without an interval: one (" in line
+
+
 def test_models_that_do_not_beat_both_baselines_are_named(rows: list[BenchRow]) -> None:
-    good, bad = (s for s in summarize(rows) if s.task == "classes" and s.model in ("mlp", "one"))
-    assert not beats(good, bad)
-    assert "every model beats them" in compare_with_baselines(summarize(rows), BASELINES)[0]
     worse = [
         replace(row, metrics={"test": {row.monitor: 0.45 if row.task == "classes" else 0.99}})
         if row.model == "one"
@@ -74,7 +79,8 @@ def test_models_that_do_not_beat_both_baselines_are_named(rows: list[BenchRow]) 
         for row in rows
     ]
     lines = compare_with_baselines(summarize(worse), BASELINES)
-    assert all("not shown to be beaten by one (" in line and "two (" not in line for line in lines)
+    assert all("not shown to be beaten by one (" in line for line in lines)
+    assert all("two (" not in line.partition(" Better by the mean")[0] for line in lines)
 
 
 def paired(rows: list[BenchRow], spread: float, proteins: int = 40) -> list[BenchRow]:
@@ -113,13 +119,25 @@ def test_different_test_proteins_are_compared_by_the_mean(rows: list[BenchRow]) 
     other = [replace(row, test_set="y") if row.model == "one" else row for row in scored]
     summaries = {s.model: s for s in summarize(other)}
     assert score_difference(summaries["one"], summaries["majority"]) is None
-    assert beats(summaries["one"], summaries["majority"])
-    assert "By the mean score alone: one." in compare_with_baselines(list(summaries.values()), BASELINES)[0]
+    assert not beats(summaries["one"], summaries["majority"])
+    (line,) = compare_with_baselines(list(summaries.values()), BASELINES)
+    assert "every" not in line and "by the mean score alone, without an interval: one (" in line
 
 
 def test_one_test_protein_is_too_few_to_conclude_from(rows: list[BenchRow]) -> None:
-    (line,) = compare_with_baselines(summarize(paired(rows, 0.001, proteins=1)), BASELINES)
-    assert "1 protein" in line and "too few" in line
+    one = [replace(row, test_scores=(row.score,) * 1000) for row in paired(rows, 0.001, proteins=1)]
+    (line,) = compare_with_baselines(summarize(one), BASELINES)
+    assert "1 protein" in line and line.endswith("too few test proteins to compare.")
+
+
+def test_another_metric_in_which_a_baseline_is_better_is_named(rows: list[BenchRow]) -> None:
+    others = {"majority": 0.596, "mlp": 0.3, "one": 0.444, "two": 0.7}
+    scored = [
+        replace(row, metrics={"test": {row.monitor: row.score, "other": others[row.model]}})
+        for row in paired(rows, 0.001)
+    ]
+    (line,) = compare_with_baselines(summarize(scored), BASELINES)
+    assert "every model beats them" in line and "the mean of a baseline is better: one (other)." in line
 
 
 def test_models_within_seed_noise_are_named(rows: list[BenchRow]) -> None:

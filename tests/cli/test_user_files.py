@@ -146,7 +146,7 @@ def test_language_models_train_on_sequences_without_structures(run, tmp_path):
         path = tmp_path / f"{model}.safetensors"
         result = run("train", model, "--data", tmp_path / "sequences", "--task", task, "--epochs", 1, "-o", path)
         assert result.code == 0, result.err
-        assert "train 10 proteins 400 residues  val 1 proteins 40 residues  test 1 proteins" in result.out
+        assert "train 10 proteins 400 residues  val 1 protein 40 residues  test 1 protein" in result.out
 
 
 def test_training_lists_broken_files_and_continues(run, folder, tmp_path):
@@ -172,7 +172,7 @@ def test_a_table_of_splits_assigns_the_files_of_a_folder(run, folder, tmp_path):
     args = ["--data", folder / "structures", "--labels", tmp_path / "splits.csv", "--task", "contact", "--epochs", 1]
     result = run("train", "sequence_mlp", *args, "-o", tmp_path / "m.safetensors")
     assert result.code == 0, result.err
-    assert "train 2 proteins 82 residues  val 1 proteins 40 residues  test 1 proteins 46 residues" in result.out
+    assert "train 2 proteins 82 residues  val 1 protein 40 residues  test 1 protein 46 residues" in result.out
     assert "2 files" in result.err and "splits.csv" in result.err
     assert "1 sequence is in more than one split (test, train)" in result.err
 

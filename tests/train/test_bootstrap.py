@@ -11,7 +11,7 @@ from scipy.stats import bootstrap
 
 from protgraph.task.metrics import METRICS, Metric
 from protgraph.task.predictions import SplitPredictions
-from protgraph.train.bootstrap import SplitSize, bootstrap_scores, count_split, percentile_interval
+from protgraph.train.bootstrap import SplitScores, SplitSize, bootstrap_scores, count_split, percentile_interval
 
 
 def example(kind: str, proteins: int = 8, seed: int = 0) -> SplitPredictions:
@@ -103,3 +103,16 @@ def test_split_size_counts_proteins_with_known_labels_and_positives():
     assert size.is_small
     assert not SplitSize(10).is_small
     assert SplitSize(9).is_small and SplitSize(50, 4).is_small
+
+
+def test_one_protein_has_no_interval():
+    one = SplitPredictions(torch.zeros(5, 2), torch.tensor([0, 0, 1, 1, 0]), protein=torch.zeros(5, dtype=torch.int64))
+    scores = bootstrap_scores(one, METRICS["accuracy"])
+    assert np.isnan(scores).all() and math.isnan(percentile_interval(scores).low)
+    (line,) = SplitScores("accuracy", scores, count_split(one), "x").summary("test")
+    assert "no interval over 1 protein" in line and "95 %" not in line
+
+
+def test_positives_are_named_for_yes_no_labels_only():
+    assert "positives" not in SplitSize(4).warning() and SplitSize(4).is_small
+    assert "at least 10, 5 with positives" in SplitSize(4, 1).warning()
