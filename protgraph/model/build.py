@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
-from protgraph.errors import FieldError, OptionError, WiringError
+from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.plan import COORDINATES, FeaturePlan, inputs
 from protgraph.model.attention_maps import AttentionMap, attention_maps
 from protgraph.model.run_layer import run_head, run_layer
@@ -63,7 +63,10 @@ class ProteinModel(nn.Module):
 
     def _make_head(self) -> tuple[Head, dict[str, str]]:
         name = self.target.head_name
-        head_class = registry.heads.get(name)
+        try:
+            head_class = registry.heads.get(name)
+        except UnknownNameError as e:
+            raise UnknownNameError(f"target {self.target.name!r} has head={name!r}: {e}") from e
         reads = {local: self.spec.readout.get(local, local) for local in head_class.reads}
         reads |= {k: v for k, v in self.spec.readout.items() if k in head_class.optional}
         missing = [f for f in reads.values() if f not in self.fields]

@@ -332,7 +332,15 @@ class Registry:
         if hint and len(names) > _LISTED:
             listed = f"'protgraph list {self.kind}s' prints all."
         return UnknownNameError(
-            f"no {self.kind} {name!r}.{hint} {listed}\n"
+            f"no {self.kind} {name!r}.{_of_other_kinds(name, self.kind)}{hint} {listed}\n"
             f'Packages provide one through the entry-point group {self.group!r} (name = "module:attribute"), '
             f"scripts with protgraph.{self.kind}s.register({name!r})."
         )
+
+
+def _of_other_kinds(name: str, kind: str) -> str:
+    """Return a sentence about the components of other kinds with this name, or "" if there are none."""
+    from protgraph.registry.registries import registries
+
+    others = [r for r in registries.values() if r.kind != kind and name in r.names()]
+    return "".join(f" There is a {r.kind} {name!r} ({r.entry(name).source})." for r in others)

@@ -178,7 +178,7 @@ class Task:
         if given is not None:
             y = align(given, residues, strict=strict)
             if problem := self._problem(y, residues):
-                raise LabelError(f"task {self.name!r}: labels of {residues.name!r} {' '.join(problem)}")
+                raise LabelError(f"task {self.name!r}: labels of {residues.name!r} {'. '.join(problem)}")
             return y
         if self.restore is not None and seen is not None:
             return self._derived(self.restore, residues, seen)
@@ -210,16 +210,16 @@ class Task:
         count = f"{each.get(target.level, 'one row per edge')}"
         if target.kind == "classification":
             if y.shape != (rows,) or y.dtype.kind != "i":
-                return f"are {form}.", f"Classes are integers ({rows},), {count}."
+                return f"are {form}", f"Classes are integers ({rows},), {count}."
             if y.size and (y.min() < -1 or y.max() >= target.size):
                 return (
-                    f"lie in {y.min()}…{y.max()}.",
+                    f"lie in {y.min()}…{y.max()}",
                     f"Classes are 0 to {target.size - 1}, and −1 if unknown.",
                 )
         elif y.shape != (rows, *target.shape) or y.dtype.kind != "f":
-            return f"are {form}.", f"For {target.kind} they are floats {(rows, *target.shape)}, {count}."
+            return f"are {form}", f"For {target.kind} they are floats {(rows, *target.shape)}, {count}."
         elif target.kind == "multilabel" and not np.isin(y[~np.isnan(y)], (0, 1)).all():
-            return "have other values than 0, 1 and NaN.", "NaN is unknown."
+            return "have other values than 0, 1 and NaN", "NaN is unknown."
         return None
 
 

@@ -36,6 +36,7 @@ from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
 from protgraph.train.result import FitResult
 from protgraph.train.session import is_first_process, quiet_lightning, reproducible
+from protgraph.train.split_overlap import describe_split_overlap
 from protgraph.train.standardization import standardize_inputs
 from protgraph.train.training_set import summarize_training_set
 
@@ -296,7 +297,8 @@ def _check_prepared(prepared: Prepared, network: ProteinModel, dataset: Dataset,
         )
     if task.inputs.causal:
         check_causal(network, prepared.splits["train"], task)
-    return check_split_labels(dataset.name, prepared.splits, task)
+    overlap = describe_split_overlap(dataset.name, prepared.splits)
+    return (*check_split_labels(dataset.name, prepared.splits, task), *overlap)
 
 
 def _identity(

@@ -156,6 +156,5 @@ class FitResult:
         if standardized := standardized_inputs(self.model):
             lines.append(f"standardized inputs: {', '.join(standardized)}")
         if self.failures:
-            number = count_noun(len(self.failures), "protein")
-            lines.append(f"{number} could not be used; the first: {self.failures[0].reason}")
+            lines.append(f"{count_noun(len(self.failures), 'protein')} could not be used")
         return "\n".join(lines)

@@ -189,6 +189,7 @@ def test_a_wrong_derive_is_named(small, tmp_path, derive, words):
     error = raised.value
     assert (error.kind, error.name, error.protein) == ("task", "own", "1crn") and "derive" in str(error)
     assert "test_component_faults.py:" in error.location
+    assert ". on '1crn'" not in str(error)
 
 
 def test_a_derive_that_fails_on_one_protein_is_a_failure_of_that_protein(small, tmp_path):
@@ -236,6 +237,16 @@ def test_a_layer_that_returns_nan_is_named(small, tmp_path):
     error = raised.value
     assert (error.kind, error.name) == ("layer", "nan_layer") and "layers[1] of model 'm'" in str(error)
     assert error.location == f"{__file__}:{inspect.getsourcelines(Nan.forward)[1]}"
+
+
+def test_a_head_that_is_registered_as_a_layer_is_named_with_the_target(plugin):
+    entries = plugin.parent / "acme_gated-0.3.0.dist-info" / "entry_points.txt"
+    entries.write_text("[protgraph.layers]\nacme_head = acme_gated_mod:Faulty\n")
+    target = pg.Target("state", "node", "classification", 3, head="acme_head")
+    with pytest.raises(UnknownNameError) as raised:
+        pg.build_model(model(), target)
+    assert "target 'state'" in str(raised.value)
+    assert "There is a layer 'acme_head' (acme-gated 0.3.0)." in str(raised.value)
 
 
 @pytest.mark.parametrize(

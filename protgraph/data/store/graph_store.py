@@ -128,6 +128,13 @@ class GraphStore:
         set_attributes(graph, values)
         return graph
 
+    def values(self, key: str, i: int) -> np.ndarray | None:
+        """Return one numeric field of protein i as a view that must not be changed; None if there is no such field."""
+        if key not in self._arrays:
+            return None
+        a, b = self._rows(key, range(len(self))[i])
+        return self._arrays[key][a:b]
+
     @property
     def has_residues(self) -> bool:
         """True if the residues of each protein are in the store."""
