@@ -48,7 +48,6 @@ def search_command(
 
     \b
     Examples:
-      protgraph embed gat.safetensors structures/ -o vectors.npz
       protgraph search 1ubq.cif --in vectors.npz
       protgraph search 1ubq --in vectors.npz --level residue --residue A:42 -o hits.csv
     """

@@ -41,11 +41,12 @@ def test_files_are_measured_by_format(structures_dir) -> None:
     assert [m.title.split(" of ")[0] for m in found] == ["1 BinaryCIF files"] and found[0].error < 1e-5
 
 
-def test_other_measurements_and_formats_are_refused(structures_dir) -> None:
+def test_other_measurements_and_formats_are_refused(structures_dir, tmp_path) -> None:
+    (tmp_path / "1crn.txt").write_text("no structure")
     with pytest.raises(OptionError, match="'edges'.*'featurize'"):
         measure("edges", files=[structures_dir / "1crn.bcif"])
     with pytest.raises(DatasetError, match=".pdb"):
-        measure("featurize", files=[structures_dir / "1crn.txt"])
+        measure("featurize", files=[tmp_path / "1crn.txt"])
 
 
 def test_a_wrong_implementation_has_a_large_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def designed(run, checkpoint, structures_dir, tmp_path):
 
     def call(name, *options):
         out = tmp_path / f"{name}.fasta"
-        done = run("design", structures_dir / f"{name}.bcif", "--model", checkpoint, *options, "-o", out)
+        done = run("design", structures_dir / f"{name}.bcif", "--model", checkpoint, *options, "-o", out, "--overwrite")
         assert done.code == 0, done.err
         return [line.split("/") for line in out.read_text().splitlines()[1::2]]
 
@@ -61,7 +61,7 @@ def scored(run, checkpoint, structures_dir, tmp_path):
 
     def call(name, *options):
         out = tmp_path / f"{name}.csv"
-        done = run("score", structures_dir / f"{name}.bcif", "--model", checkpoint, *options, "-o", out)
+        done = run("score", structures_dir / f"{name}.bcif", "--model", checkpoint, *options, "-o", out, "--overwrite")
         assert done.code == 0, done.err
         return {f"{r['chain']}:{r['res_id']}{r['ins_code']}": r for r in csv.DictReader(out.open())}
 

@@ -44,8 +44,9 @@ class Planted(StructureFeaturizer):
 
 @pytest.fixture(scope="module", autouse=True)
 def _registered():
-    if "planted" not in registry.featurizers:
-        registry.featurizers.register("planted")(Planted)
+    registry.featurizers.register("planted")(Planted)
+    yield
+    registry.featurizers.unregister("planted")
 
 
 def planted(**options: float) -> ModelSpec:

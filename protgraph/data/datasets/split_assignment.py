@@ -99,7 +99,7 @@ def assign_random_splits(
     rule += f"; {strata.text} are balanced over the splits" if strata is not None else ""
     frequency = Counter(sequence for protein in proteins for sequence in protein.sequences)
     linked = sum(any(frequency[s] > 1 for s in protein.sequences) for protein in proteins)
-    shared = f"{linked} of {len(proteins)} proteins share a sequence with another protein and are in the same split"
+    shared = f"{linked} of {len(readable)} proteins share a sequence with another protein and are in the same split"
     empty = [name for name, share in fractions.items() if share > 0 and name not in assigned]
     few = f"no proteins are left for {' and '.join(empty)}: add proteins, or a table with a column 'split'"
     notes = (*([shared] if linked else ()), *([few] if empty else ()))
