@@ -9,6 +9,7 @@ from itertools import accumulate
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from protgraph.data.graph.protein_graph import collate
 from protgraph.design.constraint import Constraints
@@ -17,7 +18,7 @@ from protgraph.model.build import ProteinModel
 from protgraph.structure import Residues
 from protgraph.task.builtin import BACKBONE_ALONE
 
-__all__ = ["encode", "merge_constraints", "noisy_copies"]
+__all__ = ["encode", "encoded_graphs", "merge_constraints", "noisy_copies"]
 
 
 @torch.no_grad()
@@ -26,13 +27,18 @@ def encode(model: ProteinModel, proteins: Sequence[Residues], *, known: Sequence
 
     Featurizers also use the side chains of the residues in the masks ``known`` ``(N,)``, one per protein, if given.
     """
+    return Decoding.of(model, encoded_graphs(model, proteins, known=known))
+
+
+def encoded_graphs(model: ProteinModel, proteins: Sequence[Residues], *, known: Sequence[np.ndarray] = ()) -> Data:
+    """Return the batch of graphs that :func:`encode` runs the model on."""
     device = next(model.parameters()).device
     visible = [r.hide(BACKBONE_ALONE) for r in proteins]
     if known:
         with_sidechains = [r.hide(BACKBONE_ALONE - {"sidechain"}) for r in proteins]
         visible = [r.without_sidechains(~rows) for r, rows in zip(with_sidechains, known, strict=True)]
     graphs = [model.plan.precompute(v, aatype=r.aatype) for v, r in zip(visible, proteins, strict=True)]
-    return Decoding.of(model, collate(graphs).to(device))
+    return collate(graphs).to(device)
 
 
 def noisy_copies(proteins: Sequence[Residues], noise: float, seed: int, copy: int = 0) -> list[Residues]:

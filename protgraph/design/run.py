@@ -25,11 +25,12 @@ from protgraph.design.decode import (
 )
 from protgraph.design.decoding_order import decoding_ranks, random_decoding_order
 from protgraph.design.design_fasta import parse_sequence
-from protgraph.design.encode import encode, noisy_copies
+from protgraph.design.encode import encode, encoded_graphs, noisy_copies
 from protgraph.design.result import Design, Scores
 from protgraph.design.spec import DesignSpec
 from protgraph.errors import OptionError, ProtgraphError
 from protgraph.model.build import ProteinModel
+from protgraph.model.nonfinite import nonfinite_error
 from protgraph.structure import Residues
 from protgraph.validation import check_choice
 
@@ -161,8 +162,8 @@ def score_sequences(
     sequences : sequence of (str, str), or mapping of protein name to such a sequence
         Names and one-letter sequences of the chains to score, in place of the native ones; "/" may separate chains.
     refused : list, optional
-        Collects proteins that cannot be scored or that a sequence does not fit, with the error. By default the first of
-        them raises.
+        Collects proteins that cannot be scored, that a sequence does not fit, or for which the model gives NaN, with
+        the error. By default the first of them raises.
     batch_residues : int
         Residues encoded together.
 
@@ -186,7 +187,7 @@ def score_sequences(
     for batch in pack(accepted, lambda s: len(s.whole), max_size=batch_residues):
         decoding = encode(model, noisy_copies([item.whole for item in batch], noise, seed))
         mask = torch.cat([torch.from_numpy(np.isin(i.whole.chain, i.residues.chain_names)) for i in batch])
-        mask = mask.to(decoding.aatype.device)
+        mask, failed = mask.to(decoding.aatype.device), []
         noise_of_orders = random_deviates(decoding.proteins.sizes, range(orders), seed=seed)[0].to(mask.device)
         order = random_decoding_order(mask, decoding.proteins, noise_of_orders)
         rank = decoding_ranks(order, decoding.proteins)
@@ -196,14 +197,20 @@ def score_sequences(
             aatype[mask] = torch.from_numpy(types).to(mask.device)
             log_probs = _log_probs(decoding, mode, rank, aatype, mask).double()
             log_probs = log_probs.masked_fill(~decoding.decodable[mask, None], torch.nan)
-            for item, (types, values) in zip(batch, _split(decoding, mask, aatype, log_probs), strict=True):
-                if number >= len(item.sequences):
+            parts = zip(batch, _split(decoding, mask, aatype, log_probs, decoding.decodable), strict=True)
+            for item, (types, values, known) in parts:
+                if number >= len(item.sequences) or any(item is one for one in failed):
                     continue
                 scores = Scores(item.residues, types, values, item.sequences[number][0])
-                if not np.isnan(scores.sequence_log_probs).all():
-                    yield scores
-                elif number == 0:
+                if not known.any():
+                    failed.append(item)
                     _refuse(item.whole, _no_backbone(item.residues, "scored"), refused)
+                elif np.isnan(values[known]).any():
+                    failed.append(item)
+                    graph = encoded_graphs(model, [item.whole])
+                    _refuse(item.whole, nonfinite_error(model, graph, item.whole.name), refused)
+                else:
+                    yield scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,12 +247,12 @@ def _log_probs(decoding: Decoding, mode: str, rank: Tensor, aatype: Tensor, mask
 
 
 def _split(
-    decoding: Decoding, mask: Tensor, aatype: Tensor, log_probs: Tensor
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield types and log-probabilities of the residues of each protein in a mask."""
+    decoding: Decoding, mask: Tensor, aatype: Tensor, log_probs: Tensor, decodable: Tensor
+) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield types, log-probabilities, and which can be decoded, of the residues of each protein in a mask."""
     counts = decoding.proteins.sum(mask.long()).tolist()
-    for types, values in zip(aatype[mask].split(counts), log_probs.split(counts), strict=True):
-        yield types.cpu().numpy(), values.cpu().numpy()
+    for parts in zip(*(x.split(counts) for x in (aatype[mask], log_probs, decodable[mask])), strict=True):
+        yield tuple(part.cpu().numpy() for part in parts)
 
 
 def _accepted(

@@ -13,12 +13,43 @@ from protgraph.errors import ComponentError
 from protgraph.model.build import ProteinModel
 from protgraph.registry.component_fault import ComponentScope
 
-__all__ = ["find_nonfinite_layer"]
+__all__ = ["find_nonfinite_layer", "nonfinite_error"]
 
 _MAY_BE_NAN = ("backbone",)  # missing atoms
 
 
-def find_nonfinite_layer(model: ProteinModel, batch: Data) -> ComponentError | None:
+def nonfinite_error(model: ProteinModel, batch: Data, protein: str) -> ComponentError:
+    """Return the error of a trained model whose prediction for a protein is not finite.
+
+    It names the layer or head at fault, or else the weight or feature that is not finite.
+
+    Parameters
+    ----------
+    model : ProteinModel
+    batch : Data
+        Graph or batch of the protein.
+    protein : str
+        Name for the message.
+    """
+    fault = find_nonfinite_layer(model, batch, protein=protein, hint="Correct the component, or train the model again.")
+    if fault is not None:
+        return fault
+    name = model.spec.name
+    weights = (n for n, x in model.named_parameters() if not bool(torch.isfinite(x).all()))
+    fields = (n for n, x in _floats(model.fields_of(batch)) if n not in _MAY_BE_NAN and not torch.isfinite(x).all())
+    cause = next((f"the weight {n!r} is not finite" for n in weights), "")
+    cause = cause or next((f"the input field {n!r} is not finite" for n in fields), "the numbers are too large")
+    text = f"model {name!r} predicts values that are not finite on {protein!r}: {cause}. Train the model again."
+    return ComponentError(text, kind="model", name=name, protein=protein)
+
+
+def find_nonfinite_layer(
+    model: ProteinModel,
+    batch: Data,
+    *,
+    protein: str = "",
+    hint: str = "If its weights have become large, use a smaller lr.",
+) -> ComponentError | None:
     """Return the error of the first layer or head with finite weights and inputs that returns NaN or infinity.
 
     Parameters
@@ -26,6 +57,10 @@ def find_nonfinite_layer(model: ProteinModel, batch: Data) -> ComponentError | N
     model : ProteinModel
     batch : Data
         Graph or batch for which a prediction is not finite.
+    protein : str
+        Name for the message, if it is one protein.
+    hint : str
+        Last sentence of the message.
 
     Returns
     -------
@@ -39,13 +74,13 @@ def find_nonfinite_layer(model: ProteinModel, batch: Data) -> ComponentError | N
     named.append(("model", "head", model.target.head_name, model.head))
     hooks = []
     for path, kind, name, module in named:
-        scope = ComponentScope(kind, name, module.forward, path=f"{path} {model.spec.name!r}")
+        scope = ComponentScope(kind, name, module.forward, path=f"{path} {model.spec.name!r}", protein=protein)
 
         def check(module: nn.Module, args: tuple[Any, ...], out: Any, scope: ComponentScope = scope) -> None:
             bad = [n for n, x in _floats(out) if not bool(torch.isfinite(x).all())]
             if bad and not faults and _is_finite(module, args[0]):
                 problem = f"returns {bad[0]!r} with values that are not finite"
-                faults.append(scope.returned(problem, allowed="If its weights have become large, use a smaller lr."))
+                faults.append(scope.returned(problem, allowed=hint))
 
         hooks.append(module.register_forward_hook(check))
     try:

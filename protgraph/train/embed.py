@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from protgraph.argument_types import check_arguments
 from protgraph.data.graph.node_level import residue_nodes
@@ -14,12 +15,13 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source
-from protgraph.featurize.result import count_notes
+from protgraph.featurize.result import GraphResult, count_notes
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.embedding_table import Embeddings, digest_of_model
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode
+from protgraph.train.finite_output import finite_outputs
 from protgraph.train.input_warnings import InputChecks
 from protgraph.train.predict import featurized_proteins
 from protgraph.train.training_set import describe_proteins
@@ -38,6 +40,8 @@ def embed(
     jobs: int = 1,
 ) -> Embeddings:
     """Compute embeddings of residues and proteins; files that cannot be used are in ``failures``.
+
+    So are proteins for which the model gives NaN or infinity, with the component at fault.
 
     Parameters
     ----------
@@ -62,12 +66,18 @@ def embed(
     node, protein = [torch.empty(0, network.fields[field].dim)], [torch.empty(0, network.fields[field].dim)]
     sizes = [0]
     with evaluation_mode(network) as where:
-        for members in pack(results, lambda p: len(p.residues), max_size=batch_residues):
+
+        def compute(members: list[GraphResult]) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
             batch = collate([p.graph for p in members]).to(where)
             f = network.embed(batch)
-            checks.check_descriptors(members, describe_proteins(network, f, batch))
-            node.append(f[field][residue_nodes(batch)].float().cpu())
-            protein.append(f["proteins"].mean(f[field]).float().cpu())
+            mean = f["proteins"].mean(f[field]).float().cpu()
+            return mean, (f[field][residue_nodes(batch)].float().cpu(), mean, describe_proteins(network, f, batch))
+
+        batches = pack(results, lambda p: len(p.residues), max_size=batch_residues)
+        for members, (rows, mean, descriptors) in finite_outputs(network, batches, compute, failures):
+            checks.check_descriptors(members, descriptors)
+            node.append(rows)
+            protein.append(mean)
             proteins += [(p.source, p.residues.name, p.chains) for p in members]
             sizes += [len(p.residues) for p in members]
             ids += [i for p in members for i in p.residues.ids]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from protgraph import __version__
 from protgraph.argument_types import check_arguments
@@ -22,6 +24,7 @@ from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
+from protgraph.train.finite_output import finite_outputs
 from protgraph.train.input_warnings import InputChecks
 from protgraph.train.prediction_table import Predictions
 from protgraph.train.result_table import Row
@@ -46,6 +49,8 @@ def predict(
     jobs: int = 1,
 ) -> Predictions:
     """Predict for structure and sequence files; files that cannot be used are in ``failures``.
+
+    So are proteins for which the model gives NaN or infinity, with the component at fault.
 
     A model that was trained on single chains is applied to each chain alone. A pair of residues is one row, from the
     separation of the target on; its logits are the mean of both orders. An edge is one row, from residue 1 (its source)
@@ -82,11 +87,16 @@ def predict(
     limit = batch_residues if target.level != "pair" else 1
     rows: list[Row] = []
     with evaluation_mode(network) as where:
-        for members in pack(results, lambda p: len(p.residues), max_size=limit):
+
+        def compute(members: list[GraphResult]) -> tuple[Tensor, tuple[Data, Mapping[str, Any], Tensor]]:
             batch = collate([p.graph for p in members]).to(where)
             f = network.embed(batch)
-            checks.check_descriptors(members, describe_proteins(network, f, batch))
             logits = network.head_outputs(f)["logits"].float().cpu()
+            return _written(logits, target), (batch, f, logits)
+
+        batches = pack(results, lambda p: len(p.residues), max_size=limit)
+        for members, (batch, f, logits) in finite_outputs(network, batches, compute, failures):
+            checks.check_descriptors(members, describe_proteins(network, f, batch))
             if target.level == "pair":
                 pairs = symmetrize_pairs(logits, members[0].graph)
                 logits = pairs.logits[pairs.pairs.separation >= target.separation]
@@ -161,15 +171,22 @@ _IDENTITY = {
 }
 
 
+def _written(logits: Tensor, target: Target) -> Tensor:
+    """Return the numbers that are written for logits; a logit may be infinite if its probability is 0 or 1."""
+    if target.kind == "classification":
+        return logits.softmax(1)
+    return logits.sigmoid() if target.kind == "multilabel" else logits
+
+
 def prediction_values(logits: Tensor, target: Target, threshold: Tensor | None) -> list[tuple[str | int | float, ...]]:
     """Return the predicted columns of each row of ``(N, C)`` logits."""
     if target.kind == "classification":
         names = target_names(target)
         best = [names[i] for i in logits.argmax(1).tolist()]
-        return [(name, *p) for name, p in zip(best, logits.softmax(1).tolist(), strict=True)]
+        return [(name, *p) for name, p in zip(best, _written(logits, target).tolist(), strict=True)]
     if target.kind == "multilabel":
         yes = logits >= (torch.zeros(target.size) if threshold is None else threshold)
-        probabilities, decisions = logits.sigmoid().tolist(), yes.int().tolist()
+        probabilities, decisions = _written(logits, target).tolist(), yes.int().tolist()
         return [
             tuple(v for pair in zip(p, y, strict=True) for v in pair)
             for p, y in zip(probabilities, decisions, strict=True)

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import protgraph as pg
 from protgraph.structure.io import read_residues
+from protgraph.train import save_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +127,15 @@ def test_warnings_are_printed_and_written(run, checkpoint, structures_dir, tmp_p
     assert "ca_only,29" in (tmp_path / "a.csv.warnings.csv").read_text()
     result = run("predict", checkpoint, structures_dir / "1ubq.bcif", "-o", tmp_path / "a.csv", "--overwrite")
     assert result.code == 0 and not (tmp_path / "a.csv.warnings.csv").exists()
+
+
+@pytest.mark.parametrize(("command", "suffix"), [("predict", "csv"), ("embed", "npz")])
+def test_a_model_that_gives_nan_fails_on_every_file(run, checkpoint, structures_dir, tmp_path, command, suffix):
+    trained = pg.load_checkpoint(checkpoint)
+    with torch.no_grad():
+        next(trained.model.layers.parameters()).fill_(torch.nan)
+    broken = save_checkpoint(tmp_path / "nan.safetensors", trained)
+    out = tmp_path / f"out.{suffix}"
+    result = run(command, broken, structures_dir / "1ubq.bcif", structures_dir / "1crn.bcif", "-o", out)
+    assert result.code == 2 and not out.exists() and "2 failed" in result.err and "layers.0" in result.err
+    assert len((tmp_path / f"{out.name}.failures.csv").read_text().splitlines()) == 3
