@@ -8,6 +8,7 @@ exits with code 2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 __all__ = [
     "AbsentFilesError",
@@ -88,7 +89,15 @@ def list_first(texts: Sequence[str], limit: int) -> str:
 
 
 class ProtgraphError(Exception):
-    """Base class of the exceptions that protgraph raises."""
+    """Base class of the exceptions that protgraph raises.
+
+    Attributes
+    ----------
+    failures : sequence of protgraph.failure.Failure
+        Proteins that could not be used before the error, e.g. of a training run that has none left.
+    """
+
+    failures: Sequence[Any] = ()
 
     def __str__(self) -> str:
         # subclasses of KeyError would print the repr of the message

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from protgraph.cli.failures import report_failures
+from protgraph.cli.failures import failures_of_errors, report_failures
 from protgraph.cli.output_path import check_output, set_aside_if_failed
 from protgraph.errors import OptionError
 
@@ -28,7 +28,12 @@ _SUFFIXES = (".csv", ".parquet")
 def check_cross_validation_output(out: Path, inputs: Iterable[str | Path | None], *, overwrite: bool) -> Path:
     """Check the paths of the table of predictions and of the table of folds; return the first."""
     inputs = list(inputs)
-    check_output(out, inputs=inputs, overwrite=overwrite, suffixes=_SUFFIXES)
+    if not out.name.endswith(_SUFFIXES):
+        raise OptionError(
+            f"--out {str(out)!r} with --cv. The output is a table of predictions: .csv or .parquet. Models are in the "
+            "folder '.run' beside it."
+        )
+    check_output(out, inputs=inputs, overwrite=overwrite)
     check_output(_fold_path(out), inputs=[*inputs, out], overwrite=overwrite)
     return out
 
@@ -72,7 +77,7 @@ def run_cross_validation(
     run_dir = out.with_suffix(".run")
     typer.echo("cross-validation: the splits of the dataset are not used", err=True)
     try:
-        with set_aside_if_failed(out, _fold_path(out)):
+        with set_aside_if_failed(out, _fold_path(out)), failures_of_errors(out):
             result = cross_validate(
                 model,
                 dataset,

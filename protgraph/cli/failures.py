@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from protgraph.cli.output_path import FAILURES_SUFFIX
+from protgraph.errors import ProtgraphError
+from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
     from protgraph.featurize import Failure
 
-__all__ = ["report_failures"]
+__all__ = ["failures_of_errors", "report_failures"]
+
+
+@contextmanager
+def failures_of_errors(out: Path) -> Iterator[None]:
+    """Write ``OUT.failures.csv`` if the block ends with an error after proteins could not be used.
+
+    Only one process of a distributed run does that.
+    """
+    try:
+        yield
+    except ProtgraphError as e:
+        if e.failures and os.environ.get("LOCAL_RANK", "0") == "0":
+            from protgraph.featurize import write_failures
+
+            path = write_failures(out.with_name(f"{out.name}{FAILURES_SUFFIX}"), e.failures)
+            typer.echo(f"{count_noun(len(e.failures), 'protein')} could not be used; see {path}", err=True)
+        raise
 
 
 def report_failures(failures: Sequence[Failure], out: Path, *, any_succeeded: bool) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.cross_validate import check_cross_validation_output, run_cross_validation
+from protgraph.cli.failures import failures_of_errors
 from protgraph.cli.label_options import Columns, Kind, LabelFile, UnknownTexts
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
@@ -111,7 +112,8 @@ def train_command(
     --cv 5 tests each protein once, by a model that was trained without its fold; splits are ignored. OUT is a table of
     these predictions, .csv or .parquet. Beside it, '.folds.csv' has the metrics of each fold, and '.run' the models.
 
-    Files that cannot be used are listed in OUT.failures.csv, and the exit code is 1.
+    Files that cannot be used are listed in OUT.failures.csv, and the exit code is 1. If training stops with an error,
+    the exit code is 2.
 
     \b
     Examples:
@@ -143,7 +145,7 @@ def train_command(
     check = partial(_check_out, inputs=[*data, labels], overwrite=overwrite, resume=resume, has_folds=cv is not None)
     out = out and check(out)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read)
-    task = _describe(dataset, task)
+    task = _describe(dataset, task, has_folds=cv is not None)
     out = out or check(Path(f"{model}-{task}{'.safetensors' if cv is None else '-cv.csv'}".replace("/", "_")))
     run_dir = out.with_suffix(".run")
     options = {"config": config, "workers": workers, "callbacks": [callback_by_name(text) for text in callback or ()]}
@@ -151,7 +153,7 @@ def train_command(
         loggers = partial(_loggers, log or ["csv"], run=out.stem, resume=resume)
         run_cross_validation(model, dataset, task, cv, devices, loggers, out=out, resume=resume, **options)
         return
-    with set_aside_if_failed(out), _keep_best_epoch(out, run_dir):
+    with set_aside_if_failed(out), failures_of_errors(out), _keep_best_epoch(out, run_dir):
         result = fit(
             model,
             dataset,
@@ -230,20 +232,17 @@ def _keep_best_epoch(out: Path, run_dir: Path) -> Iterator[None]:
 
 
 def _loggers(kinds: list[str], folder: Path, run: str, *, resume: bool) -> list[Logger]:
-    """Create the loggers, and print where their values go."""
-    from protgraph.train.loggers import logger_by_name
+    """Create the loggers, and one that prints where their values are when training starts."""
+    from protgraph.train.loggers import PlacePrinter, logger_by_name
     from protgraph.train.run_folder import RunFolder
     from protgraph.train.session import is_first_process
 
     if "none" in kinds and len(kinds) > 1:
         raise OptionError(f"--log: {', '.join(kinds)}. Allowed: 'none' alone, or other loggers. Remove 'none'.")
     made = [logger_by_name(kind, folder, run=run) for kind in dict.fromkeys(kinds) if kind != "none"]
-    if is_first_process():
-        for place in [place for _, place in made] or ["none"]:
-            typer.echo(f"logs: {place}")
-        if resume and not RunFolder(folder).state.is_file():
-            typer.echo(f"no interrupted run in {folder}: starting from the beginning", err=True)
-    return [logger for logger, _ in made]
+    if is_first_process() and resume and not RunFolder(folder).state.is_file():
+        typer.echo(f"no interrupted run in {folder}: starting from the beginning", err=True)
+    return [*(logger for logger, _ in made), PlacePrinter([place for _, place in made] or ["none"], typer.echo)]
 
 
 def _dataset(
@@ -267,8 +266,8 @@ def _dataset(
     return dataset
 
 
-def _describe(dataset: Dataset, task: str | None) -> str:
-    """Print what the model is trained on, and return the task."""
+def _describe(dataset: Dataset, task: str | None, *, has_folds: bool) -> str:
+    """Print what the model is trained on, without the splits if they are not used, and return the task."""
     from protgraph.train.session import is_first_process
 
     tasks = dataset.tasks()
@@ -276,7 +275,8 @@ def _describe(dataset: Dataset, task: str | None) -> str:
         raise OptionError(f"Dataset {dataset.name!r} has several tasks. Select one with --task: {', '.join(tasks)}.")
     task = task or tasks[0]
     if is_first_process():
-        typer.echo(str(dataset.describe(task)), err=True)
+        description = dataset.describe(task)
+        typer.echo(str(description.without_splits() if has_folds else description), err=True)
     return task
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from protgraph import __version__
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.errors import DatasetError, MissingCoordinatesError, OptionError
+from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
 from protgraph.process_memory import peak_memory, reset_peak_memory
@@ -36,6 +36,7 @@ from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
 from protgraph.train.result import FitResult
 from protgraph.train.session import is_first_process, quiet_lightning, reproducible
+from protgraph.train.split_check import empty_split_error, with_failures
 from protgraph.train.split_overlap import describe_split_overlap
 from protgraph.train.standardization import standardize_inputs
 from protgraph.train.training_set import summarize_training_set
@@ -131,7 +132,8 @@ def fit(
     OptionError, DatasetError, CheckpointError
         An option, the dataset, or the state to resume from does not fit, or the state is damaged.
     ProtgraphError
-        Training ended before the first validation, or no epoch has a finite loss and metric.
+        Training ended before the first validation, or no epoch has a finite loss and metric. The attribute ``failures``
+        of these errors has the proteins that could not be used.
     TrainingInterrupted
         On Ctrl-C or SIGTERM, a KeyboardInterrupt. Its attribute ``result`` is the best epoch so far, not tested, or
         None. With ``run_dir`` the run can be resumed.
@@ -169,8 +171,9 @@ def fit(
     task = task if network.decoder is None else task.for_decoder()
     _check_inputs(network, task, config)
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
-    prepared = replace(prepared, notes=(*prepared.notes, *_check_prepared(prepared, network, dataset, task)))
-    return _run(network, dataset, task, config, prepared, options, run_dir, save, resume=resume, start=start)
+    with with_failures(prepared.failures):
+        prepared = replace(prepared, notes=(*prepared.notes, *_check_prepared(prepared, network, dataset, task)))
+        return _run(network, dataset, task, config, prepared, options, run_dir, save, resume=resume, start=start)
 
 
 def _run(
@@ -291,10 +294,8 @@ def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:
 def _check_prepared(prepared: Prepared, network: ProteinModel, dataset: Dataset, task: Task) -> tuple[str, ...]:
     """Raise if the splits cannot be trained or validated on; return notes about the others."""
     if "val" not in prepared.splits:
-        raise DatasetError(
-            f"Dataset {dataset.name!r} has no protein in split 'val' for task {task.name!r}, only in "
-            f"{', '.join(prepared.splits)}. The best epoch is chosen on validation: assign proteins to 'val'."
-        )
+        examples = dataset.examples(task.name)
+        raise empty_split_error(dataset.name, task.name, "val", examples, prepared.failures, prepared.splits)
     if task.inputs.causal:
         check_causal(network, prepared.splits["train"], task)
     overlap = describe_split_overlap(dataset.name, prepared.splits)

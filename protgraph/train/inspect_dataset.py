@@ -177,6 +177,7 @@ def _inspect_columns(
         unused_columns=(),
         refused_columns=refused,
         notes=tuple(dict.fromkeys(note for data in each for note in data.notes)),
+        split_notes=(),
     )
     return _read_all(each, description, None)
 

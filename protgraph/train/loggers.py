@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from protgraph.errors import MissingExtraError, OptionError, ProtgraphError, suggest
 
-__all__ = ["LOGGERS", "TrackioLogger", "logger_by_name"]
+__all__ = ["LOGGERS", "PlacePrinter", "TrackioLogger", "logger_by_name"]
 
 PROJECT = "protgraph"
 
@@ -121,6 +121,32 @@ LOGGERS: Mapping[str, tuple[tuple[str, ...], Callable[[Path, str], tuple[Logger,
     "mlflow": (("mlflow", "sqlalchemy"), _mlflow),  # mlflow-skinny has no database
     "trackio": (("trackio",), _trackio),
 }
+
+
+class PlacePrinter(Logger):
+    """Lightning logger that writes no values; it prints where other loggers write when a run starts.
+
+    Parameters
+    ----------
+    places : sequence of str
+    show : callable
+        Prints a line.
+    """
+
+    name, version = "places", ""
+
+    def __init__(self, places: Sequence[str], show: Callable[[str], None]) -> None:
+        super().__init__()
+        self._places, self._show = list(places), show
+
+    @rank_zero_only
+    def log_hyperparams(self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any) -> None:
+        for place in self._places:
+            self._show(f"logs: {place}")
+
+    @rank_zero_only
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        pass
 
 
 class TrackioLogger(Logger):

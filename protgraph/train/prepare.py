@@ -37,6 +37,7 @@ from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
 from protgraph.train.label_leak import require_no_leak
 from protgraph.train.prepare_graphs import graphs_by_split
+from protgraph.train.split_check import empty_split_error, with_failures
 
 __all__ = ["LabeledGraph", "Prepared", "prepare"]
 
@@ -250,12 +251,13 @@ def _make(
     for i in sorted(graphs):
         splits[examples[i].split].append(graphs[i])
     if not splits.get("train"):
-        if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
-            first = number[failures[0].protein]
-            one = dataset_requests(dataset, [examples[first]], read, labels=[labels[first]])
-            list(iter_graphs(one, plan, read=read, step=LabeledGraph(task), fatal=(ComponentError,)))  # raises it again
-        why = f" The first of {len(failures)} failures: {failures[0]}" if failures else ""
-        raise DatasetError(f"dataset {dataset.name!r} has no training protein for task {task.name!r}.{why}")
+        with with_failures(failures):
+            if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
+                first = number[failures[0].protein]
+                one = dataset_requests(dataset, [examples[first]], read, labels=[labels[first]])
+                list(iter_graphs(one, plan, read=read, step=LabeledGraph(task), fatal=(ComponentError,)))  # raises it
+            others = [split for split, members in splits.items() if members]
+            raise empty_split_error(dataset.name, task.name, "train", examples, failures, others)
     return {split: members for split, members in splits.items() if members}, failures, count_notes(notes)
 
 

@@ -34,6 +34,7 @@ def test_cv_prints_a_row_per_fold_and_writes_tables_and_models(run, data, tmp_pa
     result = run(*arguments(data, "--cv", 3, "-o", out))
     assert result.code == 0, result.err
     assert "too few" in result.out and "majority" in result.out
+    assert "random, seed" not in result.err and "\n  val " not in result.err and "bound" in result.err
     rows = list(csv.DictReader(out.open()))
     assert sorted(row["protein"] for row in rows) == sorted(NAMES)
     assert {row["protein"]: int(row["label_bound"]) for row in rows} == {n: i % 2 for i, n in enumerate(NAMES)}
@@ -79,7 +80,7 @@ def test_an_interrupted_cv_exits_with_the_signal_and_can_be_resumed(run, data, t
         (("--cv", "1"), "leave-one-group-out"),
         (("--cv", "loo"), "leave-one-group-out"),
         (("--cv", "3", "--devices", "2"), "--devices"),
-        (("--cv", "3", "-o", "x.safetensors"), ".csv, .parquet"),
+        (("--cv", "3", "-o", "x.safetensors"), "--cv. The output is a table of predictions: .csv or .parquet"),
         (("--cv", "7"), "6 independent groups"),
     ],
 )

@@ -167,6 +167,28 @@ def test_training_lists_broken_files_and_continues(run, folder, tmp_path):
     assert run("train", "gcn", *args, "--overwrite").code == 0 and not listed.exists()
 
 
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_a_split_without_usable_proteins_ends_with_the_first_failure(run, folder, tmp_path, split):
+    shutil.copytree(folder / "structures", tmp_path / "mixed")
+    names = {"train": ["1crn", "1vii"], "val": ["2erl", "3u7t"]}
+    rows = [f"{name},{part}" for part, members in names.items() for name in members]
+    (tmp_path / "splits.csv").write_text("\n".join(["file,split", *rows]))
+    for file in (tmp_path / "mixed").iterdir():
+        if file.name.partition(".")[0] in names[split]:
+            file.unlink()
+    for name in names[split]:
+        (tmp_path / "mixed" / f"{name}.pdb").write_text("HETATM    1  O   HOH A   1       0.000   0.000   0.000\n")
+    out = tmp_path / "m.safetensors"
+    args = ["--data", tmp_path / "mixed", "--labels", tmp_path / "splits.csv", "--task", "contact", "-o", out]
+    result = run("train", "sequence_mlp", *args)
+    assert result.code == 2 and not out.exists()
+    assert all(part in result.err for part in (f"2 proteins of split '{split}'", f"{names[split][0]}.pdb"))
+    assert "assign" not in result.err and "logs:" not in result.out + result.err
+    assert not (tmp_path / "m.run" / "csv").exists()
+    with (tmp_path / "m.safetensors.failures.csv").open() as file:
+        assert sorted(row["protein"] for row in csv.DictReader(file)) == names[split]
+
+
 def test_a_table_of_splits_assigns_the_files_of_a_folder(run, folder, tmp_path):
     (tmp_path / "splits.csv").write_text("file,split\n1crn,train\n1vii,train\n2erl,val\n3u7t,test\n")
     args = ["--data", folder / "structures", "--labels", tmp_path / "splits.csv", "--task", "contact", "--epochs", 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from protgraph.data.datasets.card import SplitCount, TaskCard
 from protgraph.data.datasets.label_column import LabelColumn
@@ -46,6 +46,8 @@ class DatasetDescription:
         Label column → reason why it cannot be a label.
     notes : tuple of str
         Further messages for the user.
+    split_notes : tuple of str
+        Messages about the splits.
     """
 
     name: str
@@ -62,6 +64,12 @@ class DatasetDescription:
     unused_columns: tuple[str, ...] = ()
     refused_columns: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    split_notes: tuple[str, ...] = ()
+
+    def without_splits(self) -> DatasetDescription:
+        """Return the description without splits, their counts and notes about them, e.g. for cross-validation."""
+        tasks = {name: replace(task, counts={}) for name, task in self.tasks.items()}
+        return replace(self, splits={}, rule="", task_rules={}, tasks=tasks, split_notes=())
 
     def __str__(self) -> str:
         """Return the lines."""
@@ -82,7 +90,7 @@ class DatasetDescription:
             lines += [f"task {name}: {_describe_target(task.target)}"]
             lines += [f"  {self.task_rules[name]}"] if name in self.task_rules else []
             lines += _split_lines(task.counts, task.target)
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        return "\n".join([*lines, *(f"note: {note}" for note in (*self.notes, *self.split_notes))])
 
 
 def describe_count(count: SplitCount, target: Target | None) -> str:

@@ -150,6 +150,7 @@ class FolderDataset(Dataset):
         self.other_files = proteins.other_files()
         self.unused_columns = [c for c in table.labels if c not in used] if table is not None else []
         self.notes = [*(() if table is None else table.notes), *index.notes, *assignment.notes]
+        self._split_notes = tuple(assignment.notes)
         self._files = _describe_files(proteins, index)
         unreadable = sum(not example_content(e, fingerprints[e.id]).sequences for e in index.examples)
         self.notes += [f"{count_noun(unreadable, 'protein')} cannot be read and will not be used"] if unreadable else []
@@ -179,7 +180,8 @@ class FolderDataset(Dataset):
             table=where,
             columns=self.columns,
             unused_columns=tuple(self.unused_columns),
-            notes=tuple(self.notes),
+            notes=tuple(note for note in self.notes if note not in self._split_notes),
+            split_notes=self._split_notes,
         )
 
     def rows(self, example: Example) -> np.ndarray:
