@@ -1,7 +1,7 @@
-"""Digest of the code that a module of protgraph depends on: its own, and that of the modules that it imports.
+"""Digest of the code that a module depends on: its own, and that of the modules of its package that it imports.
 
-A digest of the whole package would change with each edit of protgraph; this one changes only with code that a component
-can run. Imports are read from the source, those inside functions included, without importing anything.
+A digest of the whole package would change with each edit of it; this one changes only with code that a component can
+run. Imports are read from the source, those inside functions included, without importing anything.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterator
-from importlib.util import find_spec
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 
-from protgraph.data.cache_key import digest, source_digest
+from protgraph.data.cache_key import component_package, digest, source_digest
 
-__all__ = ["closure_digest", "import_closure"]
+__all__ = ["closure_digest", "import_closure", "object_digest"]
 
-#: Packages whose code does not change numbers: error texts, registration, files.
+_OWN = "protgraph"
+#: Packages of protgraph whose code does not change numbers: error texts, registration, files.
 _WITHOUT = ("errors", "failure", "file_io", "process_memory", "registry", "validation", "wording")
 
 
@@ -26,8 +27,21 @@ def closure_digest(module: str) -> str:
     return digest([(name, _read(name).digest) for name in import_closure(module)])
 
 
+@functools.cache
+def object_digest(module: str, name: str) -> str:
+    """Return the digest of the code of an object of a plugin's package, from the module that defines it.
+
+    Parameters
+    ----------
+    module, name : str
+        Where the object is found; a package may import it from one of its modules.
+    """
+    found = dict.fromkeys(_targets(module, [name], component_package(module)))
+    return digest([(home, closure_digest(home)) for home in found or [module]])
+
+
 def import_closure(module: str) -> list[str]:
-    """Return a module and the modules of its top-level package that it imports, directly or not, sorted.
+    """Return a module and the modules of its package that it imports, directly or not, sorted.
 
     A name that is imported from a package leads to the module that defines it; the other modules of the package do not
     count.
@@ -37,59 +51,74 @@ def import_closure(module: str) -> list[str]:
     >>> "protgraph.ops.edges" in import_closure("protgraph.nn.layers.gcn")
     True
     """
-    found, waiting = set(), [module]
+    root, found, waiting = component_package(module), set(), [module]
     while waiting:
         name = waiting.pop()
         if name in found:
             continue
         found.add(name)
-        waiting += [target for home, names in _read(name).imports for target in _targets(home, names)]
+        waiting += [target for home, names in _read(name).imports for target in _targets(home, names, root)]
     return sorted(found)
 
 
 class _Source:
     """Code of one module: its digest, its imports as (module, names), and the names that it imports from elsewhere."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, module: str, path: Path) -> None:
         text = path.read_text("utf-8")
         tree = ast.parse(text)
         self.is_package = path.name == "__init__.py"
+        package = module if self.is_package else module.rpartition(".")[0]
         self.digest = source_digest(text)
-        self.imports = list(_imports(tree))
-        self.exports = dict(_exports(tree))
+        self.imports = list(_imports(tree, package))
+        self.exports = dict(_exports(tree, package))
 
 
 @functools.cache
 def _read(module: str) -> _Source:
-    return _Source(_path(module))
+    return _Source(module, _path(module))
 
 
 def _path(module: str) -> Path | None:
-    """Return the file of a module, or None if there is no such module."""
-    root, *parts = module.split(".")
-    base = Path(find_spec(root).origin).parent.joinpath(*parts)
+    """Return the file of a module, or None if there is no such module in Python."""
+    root = component_package(module)
+    parts = module.removeprefix(root).split(".")[1:]
+    spec = find_spec(root)
+    if spec is None or spec.origin is None:
+        return None
+    base = Path(spec.origin).parent.joinpath(*parts)
     places = (base / "__init__.py", base.with_suffix(".py") if parts else base / "__init__.py")
     return next((place for place in places if place.is_file()), None)
 
 
-def _targets(module: str, names: list[str]) -> Iterator[str]:
-    """Yield the modules of protgraph that an import leads to."""
-    root, _, rest = module.partition(".")
-    if root != "protgraph" or rest.partition(".")[0] in _WITHOUT:
+def _targets(module: str, names: list[str], root: str) -> Iterator[str]:
+    """Yield the modules of the package ``root`` that an import leads to."""
+    if component_package(module) != root or _path(module) is None:
+        return
+    rest = module.removeprefix(root).removeprefix(".")
+    if root == _OWN and rest.partition(".")[0] in _WITHOUT:
         return
     source = _read(module)
-    if not source.is_package:
+    if not source.is_package or (root != _OWN and not names):
         yield module
     for name in names if source.is_package else ():
-        if name in source.exports:
-            yield from _targets(source.exports[name], [name])
+        home, original = source.exports.get(name, (module, name))
+        if name == "*":  # of a plugin: all that the package's own file imports
+            yield module
+        elif home != module:
+            yield from _targets(home, [original], root)
         elif _path(f"{module}.{name}") is not None:
-            yield from _targets(f"{module}.{name}", [])
-        elif rest:  # defined in the package's own file
+            yield from _targets(f"{module}.{name}", [], root)
+        elif rest or root != _OWN:  # defined in the package's own file
             yield module
 
 
-def _imports(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
+def _home(item: ast.ImportFrom, package: str) -> str:
+    """Return the absolute name of the module of an import in a package."""
+    return resolve_name("." * item.level + (item.module or ""), package)
+
+
+def _imports(tree: ast.Module, package: str) -> Iterator[tuple[str, list[str]]]:
     """Yield (module, names) of each import that is not for type checkers only."""
     waiting: list[ast.AST] = [tree]
     while waiting:
@@ -100,16 +129,17 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
         if isinstance(item, ast.Import):
             yield from ((alias.name, []) for alias in item.names)
         elif isinstance(item, ast.ImportFrom):
-            yield item.module, [alias.name for alias in item.names]
+            yield _home(item, package), [alias.name for alias in item.names]
         waiting += ast.iter_child_nodes(item)
 
 
-def _exports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield (name, module) of the names that a package imports, or imports on first use by a table of strings."""
+def _exports(tree: ast.Module, package: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield (name, (module, name there)) of imports of a package, also of those on first use by a table of strings."""
     for item in tree.body:
         if isinstance(item, ast.ImportFrom):
-            yield from ((alias.asname or alias.name, item.module) for alias in item.names)
+            home = _home(item, package)
+            yield from ((alias.asname or alias.name, (home, alias.name)) for alias in item.names)
         for table in (part for part in ast.walk(item) if isinstance(part, ast.Dict)):
             for key, value in zip(table.keys, table.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    yield str(key.value), value.value
+                    yield str(key.value), (value.value, str(key.value))

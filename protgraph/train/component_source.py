@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from protgraph import registry
-from protgraph.data.cache_key import component_digest
+from protgraph.data.cache_key import component_digest, component_package
 from protgraph.data.graph import fields as table
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.data.import_closure import closure_digest
-from protgraph.errors import CheckpointError, CodeChangeWarning, ProtgraphError, UnknownNameError, list_first
+from protgraph.data.import_closure import closure_digest, object_digest
+from protgraph.errors import CheckpointError, CodeChangeWarning, ProtgraphError, UnknownNameError
 from protgraph.model.build import ProteinModel
 from protgraph.registry import BUILT_IN, Registry, RegistryEntry
 from protgraph.registry.component_names import normalized_distribution, split_distribution
@@ -19,6 +20,7 @@ from protgraph.train.checkpoint_header import ComponentSource
 
 __all__ = ["check_field", "components_of", "resolve_components"]
 
+_NAMED = 6  # changed components that a warning names
 SESSION, IMPORT = "session", "import "  # sources of components that were registered in the running process
 
 
@@ -45,10 +47,14 @@ def _registry(kind: str) -> Registry:
 
 def _code(component: object, entry: RegistryEntry) -> str | None:
     """Return the digest of the code of a component; None without source code."""
-    module = entry.object.partition(":")[0]
+    module, _, name = entry.object.partition(":")
     if entry.distribution == BUILT_IN and module.partition(".")[0] == "protgraph":
         return closure_digest(module)
-    return component_digest(component, module=module)
+    found = component_digest(component, module=module)
+    is_package = hasattr(sys.modules.get(component_package(module)), "__path__")
+    if found is None or entry.distribution == BUILT_IN or not is_package:
+        return found
+    return object_digest(module, name)
 
 
 def resolve_components(path: Path, components: Sequence[ComponentSource]) -> Mapping[tuple[str, str], str]:
@@ -95,7 +101,7 @@ def resolve_components(path: Path, components: Sequence[ComponentSource]) -> Map
 def _find(path: Path, saved: ComponentSource) -> str:
     """Return the name of an installed component; raise if it is missing."""
     kind, name, source = saved.kind, saved.name, saved.source
-    distribution = source.rpartition(" ")[0]
+    distribution, _, version = source.rpartition(" ")
     names, qualified = _registry(kind), f"{distribution}/{split_distribution(name)[1]}"
     is_session = source == SESSION or source.startswith(IMPORT)
     candidates = [name] if is_session or kind == "head" else [name, qualified]
@@ -111,7 +117,7 @@ def _find(path: Path, saved: ComponentSource) -> str:
             return candidate
         installed = names.entry(candidate).source
         error = CheckpointError(f"Installed is {kind} {name!r} of {installed}.")
-    hint = f"pip install {distribution}"
+    hint = f"pip install {distribution}=={version}"
     if source.startswith(IMPORT):
         hint = f"add --import {source.removeprefix(IMPORT)} (in Python: protgraph.registry.import_source)"
     elif is_session:
@@ -129,7 +135,8 @@ def _differs(saved: ComponentSource, now: ComponentSource) -> bool:
 
 def _messages(path: Path, changed: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[str]:
     for (before, now), components in changed.items():
-        code = f"the code of {list_first(components, 4)}"
+        more = f" and {len(components) - _NAMED} more" if len(components) > _NAMED else ""
+        code = f"the code of {', '.join(components[:_NAMED])}{more}"
         if before == now:
             yield f"{path}: {code} ({now}) is not that of training; predictions may differ."
             continue
