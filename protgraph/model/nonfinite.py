@@ -1,4 +1,4 @@
-"""Find the layer of a model that gives the first value that is not finite."""
+"""Find the featurizer or layer of a model that gives the first value that is not finite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protgraph.errors import ComponentError
 from protgraph.model.build import ProteinModel
 from protgraph.registry.component_fault import ComponentScope
 
-__all__ = ["find_nonfinite_layer", "nonfinite_error"]
+__all__ = ["find_nonfinite_component", "nonfinite_error"]
 
 _MAY_BE_NAN = ("backbone",)  # missing atoms
 
@@ -21,7 +21,7 @@ _MAY_BE_NAN = ("backbone",)  # missing atoms
 def nonfinite_error(model: ProteinModel, batch: Data, protein: str) -> ComponentError:
     """Return the error of a trained model whose prediction for a protein is not finite.
 
-    It names the layer or head at fault, or else the weight or feature that is not finite.
+    It names the featurizer, layer or head at fault, or else the weight or feature that is not finite.
 
     Parameters
     ----------
@@ -31,7 +31,8 @@ def nonfinite_error(model: ProteinModel, batch: Data, protein: str) -> Component
     protein : str
         Name for the message.
     """
-    fault = find_nonfinite_layer(model, batch, protein=protein, hint="Correct the component, or train the model again.")
+    hint = "Correct the component, or train the model again."
+    fault = find_nonfinite_component(model, batch, protein=protein, hint=hint)
     if fault is not None:
         return fault
     name = model.spec.name
@@ -43,14 +44,14 @@ def nonfinite_error(model: ProteinModel, batch: Data, protein: str) -> Component
     return ComponentError(text, kind="model", name=name, protein=protein)
 
 
-def find_nonfinite_layer(
+def find_nonfinite_component(
     model: ProteinModel,
     batch: Data,
     *,
     protein: str = "",
     hint: str = "If its weights have become large, use a smaller lr.",
 ) -> ComponentError | None:
-    """Return the error of the first layer or head with finite weights and inputs that returns NaN or infinity.
+    """Return the error of the first tensor featurizer, layer or head that makes NaN or infinity of finite values.
 
     Parameters
     ----------
@@ -65,8 +66,10 @@ def find_nonfinite_layer(
     Returns
     -------
     ComponentError or None
-        None if no layer is at fault: all values are finite, or the weights or features are not.
+        None if none of these is at fault: all values are finite, or the weights or stored features are not.
     """
+    if (fault := _featurizer_at_fault(model, batch, protein)) is not None:
+        return fault
     faults: list[ComponentError] = []
     named = [
         (f"{w.path} of model", "layer", w.component.name, m) for w, m in zip(model.wires, model.layers, strict=True)
@@ -90,6 +93,19 @@ def find_nonfinite_layer(
         for hook in hooks:
             hook.remove()
     return faults[0] if faults else None
+
+
+def _featurizer_at_fault(model: ProteinModel, batch: Data, protein: str) -> ComponentError | None:
+    """Return the error of the first tensor featurizer with finite inputs that returns NaN or infinity."""
+    with torch.no_grad():
+        f = model.fields_of(batch)
+    bad = {name for name, x in _floats(f) if name not in _MAY_BE_NAN and not bool(torch.isfinite(x).all())}
+    for component, featurizer in model.plan.tensor:
+        wrong = [local for local in featurizer.out if component.writes.get(local, local) in bad]
+        if wrong and not bad & {component.reads.get(local, local) for local in featurizer.reads}:
+            scope = ComponentScope("featurizer", component.name, featurizer.__call__, protein=protein)
+            return scope.returned(f"returns {wrong[0]!r} with values that are not finite")
+    return None
 
 
 def _is_finite(module: nn.Module, f: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ from protgraph.registry.component_fault import code_location
 from protgraph.structure import Residues
 from protgraph.testing.make_inputs import default_spec, degenerate_inputs, make_inputs
 from protgraph.testing.packed_fixtures import packed_proteins
-from protgraph.testing.protein_fixtures import degenerate_proteins, proteins
+from protgraph.testing.protein_fixtures import copy_residues, degenerate_proteins, folded_proteins, proteins
 from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
@@ -41,7 +41,7 @@ def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiri
     return Wiring(
         label="",
         create=lambda: _StructureModule(create()),
-        make_inputs=lambda: StructureInputs(_proteins_for(create, conformity)),
+        make_inputs=lambda: StructureInputs(_proteins_for(create(), conformity)),
         make_degenerate=lambda: _degenerate_for(create),
     )
 
@@ -51,8 +51,22 @@ def read_names(inputs: TensorInputs) -> tuple[str, ...]:
     return tuple(n for n, spec in inputs.specs.items() if spec.is_tensor or n == "edges")
 
 
-def _proteins_for(create: Callable[[], Featurizer], conformity: Conformity) -> tuple[Residues, ...]:
-    return packed_proteins() if conformity.proteins == "packed" else proteins(ligands=create().needs_ligands)
+def _proteins_for(featurizer: Featurizer, conformity: Conformity) -> tuple[Residues, ...]:
+    """Return the proteins that are stated; for an edge featurizer, the first ones on which it makes edges."""
+    usual = packed_proteins() if conformity.proteins == "packed" else proteins(ligands=featurizer.needs_ligands)
+    if not isinstance(featurizer, EdgeFeaturizer) or featurizer.needs_ligands:
+        return usual
+    choices = tuple(dict.fromkeys((usual, packed_proteins(), folded_proteins())))
+    for choice in choices:
+        results = [featurizer(copy_residues(residues)) for residues in choice]
+        if not all(isinstance(edges, EdgeList) and len(edges.source) == 0 for edges in results):
+            return choice
+    longest = max(len(residues) for choice in choices for residues in choice)
+    raise WiringError(
+        f"it makes no edges on the test proteins, which have up to {longest} residues "
+        f"({code_location(featurizer.__call__)}). State options for the checks with which it makes some: "
+        "conformity = pg.Conformity(options={...})."
+    )
 
 
 def _degenerate_for(create: Callable[[], Featurizer]) -> dict[str, StructureInputs]:

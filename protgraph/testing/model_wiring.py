@@ -17,9 +17,10 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import DatasetError, ProtgraphError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelSpec, ProteinModel, build_model
+from protgraph.structure import Residues
 from protgraph.testing.inputs import Inputs
 from protgraph.testing.make_inputs import inputs_of_batch
-from protgraph.testing.protein_fixtures import degenerate_proteins, proteins
+from protgraph.testing.protein_fixtures import copy_residues, degenerate_proteins, folded_proteins, proteins
 from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
@@ -44,11 +45,21 @@ def wire_model(spec: ModelSpec) -> Wiring:
     return Wiring(
         label="",
         create=lambda: _MultiHeadModel(spec, targets),
-        make_inputs=lambda: StructureInputs(proteins(ligands=plan.needs_ligands), plan),
+        make_inputs=lambda: StructureInputs(_proteins_for(plan), plan),
         make_degenerate=lambda: {name: StructureInputs((residues,), plan) for name, residues in degenerate.items()},
         make_tensors=_batch_as_tensors,
         find_reads=lambda tensors: tuple(n for n in (*tensors.values, "edges") if n in needed & tensors.specs.keys()),
     )
+
+
+def _proteins_for(plan: FeaturePlan) -> tuple[Residues, ...]:
+    """Return the usual proteins, or folded ones if only these have edges."""
+    usual = proteins(ligands=plan.needs_ligands)
+    if not plan.edges or plan.needs_ligands or plan.node_type != "residue":
+        return usual
+    edges_only = FeaturePlan([component for component, _ in plan.edges])
+    has_edges = any(edges_only.precompute(copy_residues(one)).edge_index.numel() for one in usual)
+    return usual if has_edges else folded_proteins()
 
 
 def model_parts(wiring: Wiring) -> list[object]:

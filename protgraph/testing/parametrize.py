@@ -10,7 +10,7 @@ from protgraph.model import ModelSpec
 from protgraph.registry import Registry
 from protgraph.testing.component import Component, ComponentKind, find_components
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
-from protgraph.testing.suite import CHECKS, Check, dtype_of, expected_failure, unexpected_pass
+from protgraph.testing.suite import CHECKS, Check, dtype_of, expected_failure, measure, unexpected_pass
 
 __all__ = ["parametrize_with_checks"]
 
@@ -76,8 +76,7 @@ def _run(check: Check, runner: Runner, component: Component) -> None:
         )
     reason = expected_failure(check, component)
     try:
-        with runner.errors_as_failures(check.name):
-            check.function(runner)
+        measure(check, runner)
     except NotApplicable as e:
         pytest.skip(str(e))
     except ConformityError:

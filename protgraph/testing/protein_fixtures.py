@@ -17,13 +17,19 @@ from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.structure.vectors import unit
 from protgraph.testing.ligand_fixtures import with_ligands
 
-__all__ = ["copy_residues", "degenerate_proteins", "make_protein", "proteins"]
+__all__ = ["copy_residues", "degenerate_proteins", "folded_proteins", "make_protein", "proteins"]
 
 # Bond lengths (Å) and angles (degrees) of the peptide unit: Engh & Huber 1991, doi:10.1107/S0108767391001071.
 _N_CA, _CA_C, _C_N, _C_O = 1.458, 1.525, 1.329, 1.231
 _N_CA_C, _CA_C_N, _C_N_CA, _CA_C_O = 111.2, 116.2, 121.7, 120.8
 #: φ and ψ of α-helix, β-strand and polyproline II, in degrees.
 _SHAPES = ((-60.0, -45.0), (-120.0, 130.0), (-75.0, 145.0))
+#: A helix of ten residues, and two loops that turn back: found by random search for contacts without clashes.
+_HELIX = np.tile([-60.0, -45.0], (10, 1))
+_LOOPS = (
+    np.array([[-81.0, -1.0], [-57.0, 135.0], [-143.0, -53.0], [-92.0, 155.0]]),
+    np.array([[-74.0, 19.0], [-65.0, -35.0], [-67.0, 1.0], [-124.0, 132.0]]),
+)
 #: Standard deviation (Å) of noise on every atom, so that no two distances of an ideal helix stay equal.
 _JITTER = 0.1
 
@@ -38,7 +44,19 @@ def proteins(*, ligands: bool = False) -> tuple[Residues, ...]:
     return (with_ligands(both[0], 28, seed=2044), with_ligands(both[1], 9, seed=1963)) if ligands else both
 
 
-def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
+@cache
+def folded_proteins() -> tuple[Residues, ...]:
+    """Return two proteins of one chain (38 and 24 residues) of helices side by side, always the same.
+
+    Residues far apart in the sequence are close in space, unlike in :func:`proteins`.
+    """
+    angles = [
+        np.concatenate([_HELIX, *(x for loop in loops for x in (loop, _HELIX))]) for loops in (_LOOPS, _LOOPS[:1])
+    ]
+    return tuple(make_protein((len(a),), seed=seed, dihedrals=a) for seed, a in enumerate(angles))
+
+
+def make_protein(lengths: Sequence[int], *, seed: int = 0, dihedrals: np.ndarray | None = None) -> Residues:
     """Generate residues of a protein-like structure, in float64.
 
     Parameters
@@ -47,9 +65,16 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0) -> Residues:
         Number of residues of each chain.
     seed : int
         Seed of types, shapes, noise and positions of the chains.
+    dihedrals : ndarray, optional
+        ``(N, 2)`` φ and ψ of every residue, degrees; drawn if not given.
     """
     rng = np.random.default_rng(seed)
-    backbone = np.concatenate([_place(_chain(n, rng), rng) for n in lengths])  # (N, 4, 3)
+    parts, start = [], 0
+    for n in lengths:
+        angles = _drawn_dihedrals(n, rng) if dihedrals is None else dihedrals[start : start + n]
+        parts.append(_place(_chain(angles), rng))
+        start += n
+    backbone = np.concatenate(parts)  # (N, 4, 3)
     n = len(backbone)
     backbone += rng.normal(0, _JITTER, backbone.shape)
     aatype = rng.integers(0, 20, n)
@@ -129,10 +154,14 @@ def _degenerate() -> dict[str, Residues]:
     }
 
 
-def _chain(length: int, rng: np.random.Generator) -> np.ndarray:
-    """Return atoms N, CA, C, O of one chain, ``(length, 4, 3)``, Å, from its dihedral angles."""
-    shape = np.repeat(rng.integers(0, len(_SHAPES), length // 4 + 1), 4)[:length]
-    phi, psi = np.array(_SHAPES)[shape].T
+def _drawn_dihedrals(length: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw a shape for every four residues; return φ and ψ, ``(length, 2)``."""
+    return np.array(_SHAPES)[np.repeat(rng.integers(0, len(_SHAPES), length // 4 + 1), 4)[:length]]
+
+
+def _chain(dihedrals: np.ndarray) -> np.ndarray:
+    """Return atoms N, CA, C, O of one chain, ``(length, 4, 3)``, Å, from φ and ψ, ``(length, 2)``."""
+    (phi, psi), length = dihedrals.T, len(dihedrals)
     atoms = [np.zeros(3), np.array([_N_CA, 0.0, 0.0])]
     bend = math.radians(180 - _N_CA_C)
     atoms.append(atoms[1] + _CA_C * np.array([math.cos(bend), math.sin(bend), 0.0]))

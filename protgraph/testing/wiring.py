@@ -48,6 +48,11 @@ class Wiring:
     make_tensors: Callable[[Inputs], TensorInputs] | None = None
     find_reads: Callable[[TensorInputs], tuple[str, ...]] | None = None
 
+    @property
+    def suffix(self) -> str:
+        """The label in parentheses, for the end of a message; empty if there is none."""
+        return f" ({self.label})" if self.label else ""
+
     @cached_property
     def inputs(self) -> Inputs:
         """The inputs that rigid transforms act on."""

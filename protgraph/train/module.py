@@ -17,7 +17,7 @@ from torch_geometric.data import Batch
 
 from protgraph.errors import CheckpointError, ComponentError
 from protgraph.model.build import ProteinModel
-from protgraph.model.nonfinite import find_nonfinite_layer
+from protgraph.model.nonfinite import find_nonfinite_component
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import best_threshold, compute_metrics
 from protgraph.task.task import Task
@@ -52,7 +52,7 @@ class FitModule(pl.LightningModule):
     residues, seconds : int, float
         Residues and seconds of training, without validation.
     nonfinite : ComponentError or None
-        Names the layer whose output made the validation loss NaN or infinite.
+        Names the featurizer or layer whose output made the validation loss NaN or infinite.
 
     Notes
     -----
@@ -142,7 +142,7 @@ class FitModule(pl.LightningModule):
         return share * self.trainer.world_size  # Lightning averages gradients over processes
 
     def _check_finite(self, loss: Tensor, batch: Batch) -> None:
-        """Find the layer that made the loss NaN, while the weights are finite; on a GPU in the first step only.
+        """Find the component that made the loss NaN, while the weights are finite; on a GPU in the first step only.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class FitModule(pl.LightningModule):
         is_costly = self.global_step > 0 and loss.device.type != "cpu"
         if self.nonfinite is not None or is_costly or math.isfinite(loss.detach()):
             return
-        self.nonfinite = find_nonfinite_layer(self.model, batch)
+        self.nonfinite = find_nonfinite_component(self.model, batch)
         if self.nonfinite is not None and not self.global_step:
             raise self.nonfinite
 
@@ -188,7 +188,7 @@ class FitModule(pl.LightningModule):
             return
         if not math.isfinite(val_loss) and self.nonfinite is None:
             first = next(iter(self.trainer.val_dataloaders)).to(self.device)
-            self.nonfinite = find_nonfinite_layer(self.model, first)
+            self.nonfinite = find_nonfinite_component(self.model, first)
         row = {"epoch": self.current_epoch + 1, "train_loss": self._train_loss, "val_loss": val_loss, **metrics}
         self.history.append(row)
         self.thresholds.append(threshold)

@@ -52,7 +52,7 @@ def _run_guarded(runner: Runner, wiring: Wiring, module: nn.Module, inputs: Tens
         raise ConformityError(f"{runner.component}: on device 'meta', in {mode}: {problem}") from error
     on_cpu = sorted(name for name, x in out.items() if x.device.type != _DEVICE)
     if on_cpu:
-        raise ConformityError(f"{runner.component}: output {on_cpu[0]!r} is on the CPU ({wiring.label})")
+        raise ConformityError(f"{runner.component}: output {on_cpu[0]!r} is on the CPU{wiring.suffix}")
 
 
 def _guarded(module: nn.Module, inputs: TensorInputs, *, allow_copies: bool) -> dict[str, torch.Tensor]:

@@ -15,6 +15,8 @@ from protgraph.featurize import EdgeFeaturizer, EdgeList
 from protgraph.model import ModelSpec
 from protgraph.nn.module import Head
 from protgraph.registry import component_options
+from protgraph.testing.fault_location import line_of_change, require_finite
+from protgraph.testing.inputs import Inputs
 from protgraph.testing.runner import ConformityError, Runner
 from protgraph.testing.wiring import Wiring
 
@@ -162,12 +164,17 @@ def inputs_unchanged(runner: Runner) -> None:
         with torch.no_grad(), runner.errors_as_failures(wiring.label or "it does not run"), _changes(layers) as changed:
             module(argument)
         if changed:
-            raise ConformityError(f"{runner.component}: {changed[0]} in place")
+            raise _changed(runner, wiring, f"{changed[0]} in place")
         for name, x in _arrays(argument):
             if name not in before or not np.array_equal(_copy(x), before[name], equal_nan=_copy(x).dtype.kind == "f"):
-                raise ConformityError(f"{runner.component}: it changes its input {name!r} in place")
+                raise _changed(runner, wiring, f"it changes its input {name!r} in place")
         if len(before) != len(_arrays(argument)):
             raise ConformityError(f"{runner.component}: it removes inputs")
+
+
+def _changed(runner: Runner, wiring: Wiring, problem: str) -> ConformityError:
+    fault = f"{problem} ({line_of_change(runner, wiring)})"
+    return ConformityError(f"{runner.component}: {fault}. Change a copy.", fault=fault)
 
 
 @contextmanager
@@ -207,9 +214,7 @@ def _copy(x: Any) -> np.ndarray:
 def finite(runner: Runner) -> None:
     """Check that no output is NaN or infinite."""
     for wiring in runner.wirings:
-        for name, x in runner.run(wiring).items():
-            if not torch.isfinite(x).all():
-                raise ConformityError(f"{runner.component}: {name!r} is not finite ({wiring.label})")
+        require_finite(runner, wiring, runner.run(wiring))
 
 
 def non_trivial(runner: Runner) -> float | None:
@@ -222,22 +227,24 @@ def non_trivial(runner: Runner) -> float | None:
             flat = usual[name].double().view(len(usual[name]), -1)  # a category has no second dimension
             for block in [slice(None)] if irreps is None else irreps.slices():
                 if block.start != block.stop and flat[:, block].abs().max() < _MAGNITUDE:
-                    raise ConformityError(f"{runner.component}: {name!r} is zero or close to zero ({wiring.label})")
-        for read, other in _variations(runner, wiring).items():
+                    raise ConformityError(f"{runner.component}: {name!r} is zero or close to zero{wiring.suffix}")
+        for read, inputs in _variations(wiring).items():
+            other = runner.run(wiring, inputs)
+            require_finite(runner, wiring, other, inputs=inputs, when=f"after a change of {read!r}")
             change = max(_relative_change(usual[n], other[n]) for n in usual)
             weakest = change if weakest is None else min(weakest, change)
             if not change >= _CHANGE:
                 raise ConformityError(
-                    f"{runner.component}: its output does not depend on {read!r} (change {change:.0e}; {wiring.label})"
+                    f"{runner.component}: its output does not depend on {read!r} (change {change:.0e}){wiring.suffix}"
                 )
     return weakest
 
 
-def _variations(runner: Runner, wiring: Wiring) -> dict[str, dict[str, Tensor]]:
-    """Return the outputs after a change of each input."""
+def _variations(wiring: Wiring) -> dict[str, Inputs]:
+    """Return the inputs after a change of each field."""
     if wiring.tensors is None:
-        return {"the structure": runner.run(wiring, wiring.inputs.perturbed())}
-    return {name: runner.run(wiring, wiring.tensors.changed(name)) for name in wiring.reads}
+        return {"the structure": wiring.inputs.perturbed()}
+    return {name: wiring.tensors.changed(name) for name in wiring.reads}
 
 
 def _relative_change(a: Tensor, b: Tensor) -> float:

@@ -28,7 +28,7 @@ def global_state(runner: Runner) -> None:
         module = runner.private_module(wiring)
         for is_training in (False, True):
             module.train(is_training)
-            when = f"in {'training' if is_training else 'evaluation'} ({wiring.label})"
+            when = f"in {'training' if is_training else 'evaluation'}{wiring.suffix}"
             with _restored():
                 before, after = _modes(module), None
                 starts, ends = zip(*(_streams_around(runner, wiring, module, seed) for seed in (101, 202)), strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from protgraph.testing.fault_location import require_finite
 from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import (
     ConformityError,
@@ -36,13 +38,16 @@ def every_parameter_learns(runner: Runner) -> None:
         if not parameters:
             continue
         has_parameters = True
-        with runner.errors_as_failures(f"backward ({wiring.label})"), _largest_gradients(module) as gradients:
+        with runner.errors_as_failures(f"backward{wiring.suffix}"), _largest_gradients(module) as gradients:
             _backward(module(wiring.inputs.argument(runner.device, runner.dtype)))
         sizes = {n: gradients.get(n, 0.0) for n, p in parameters.items() if p.numel()}
+        infinite = [n for n, size in sizes.items() if not math.isfinite(size)]
+        if infinite:
+            raise ConformityError(f"{runner.component}: the gradient of {infinite[0]!r} is not finite{wiring.suffix}")
         largest = max(sizes.values())
         without = [n for n, size in sizes.items() if not size > _NO_GRADIENT * largest]
         if without:
-            raise ConformityError(f"{runner.component}: parameter {without[0]!r} gets no gradient ({wiring.label})")
+            raise ConformityError(f"{runner.component}: parameter {without[0]!r} gets no gradient{wiring.suffix}")
     if not has_parameters:
         raise NotApplicable("it has no parameters")
 
@@ -52,18 +57,16 @@ def degenerate(runner: Runner) -> None:
     for wiring in runner.wirings:
         for case, inputs in wiring.make_degenerate().items():
             module = runner.private_module(wiring)
-            with runner.errors_as_failures(f"on {case} ({wiring.label})"), _largest_gradients(module) as gradients:
+            with runner.errors_as_failures(f"on {case}{wiring.suffix}"), _largest_gradients(module) as gradients:
                 argument = inputs.argument(runner.device, runner.dtype)
                 leaves = dict(_leaves(argument))
                 out = module(argument)
                 _backward(out)
-            for name, x in out.items():
-                if not torch.isfinite(x).all():
-                    raise ConformityError(f"{runner.component}: {name!r} is not finite on {case} ({wiring.label})")
+            require_finite(runner, wiring, out, inputs=inputs, when=f"on {case}")
             gradients |= {name: float(x.grad.abs().max()) for name, x in leaves.items() if _has_gradient(x)}
             infinite = [name for name, size in gradients.items() if not size < float("inf")]
             if infinite:
-                message = f"the gradient of {infinite[0]!r} is not finite on {case} ({wiring.label})"
+                message = f"the gradient of {infinite[0]!r} is not finite on {case}{wiring.suffix}"
                 raise ConformityError(f"{runner.component}: {message}")
 
 
@@ -118,7 +121,7 @@ def state_dict(runner: Runner) -> None:
         with runner.errors_as_failures("state_dict"):
             other.load_state_dict(own.module(wiring).state_dict())
         error = difference(_run(own, wiring, other), expected, wiring.outputs(other))
-        require_at_most(error, 1e-12, f"{runner.component}: loaded from its state_dict ({wiring.label})")
+        require_at_most(error, 1e-12, f"{runner.component}: loaded from its state_dict{wiring.suffix}")
         if own is not runner:
             release_modules()
 
@@ -136,7 +139,7 @@ def seed(runner: Runner) -> None:
         third = _run_with_seed(runner, wiring, rebuilt, 2)
         for out, what in ((second, "the same call again"), (third, "the same seed again")):
             error = difference(out, first, outputs)
-            require_at_most(error, 1e-12, f"{runner.component}: {what} ({wiring.label})")
+            require_at_most(error, 1e-12, f"{runner.component}: {what}{wiring.suffix}")
 
 
 def _run_with_seed(runner: Runner, wiring: Wiring, module: nn.Module, number: int) -> dict[str, Tensor]:
@@ -155,6 +158,6 @@ def float32(runner: Runner) -> float:
     single, transforms = replace(runner, dtype=torch.float32), rotations()[:8]
     for wiring in single.wirings:
         error = single.transform_error(wiring, transforms) or 0.0
-        what = f"{runner.component}: float32 ({wiring.label})"
+        what = f"{runner.component}: float32{wiring.suffix}"
         worst = max(worst, require_at_most(error, runner.conformity.tolerance, what))
     return worst

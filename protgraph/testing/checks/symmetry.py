@@ -26,7 +26,7 @@ def rotation(runner: Runner) -> float:
     worst = 0.0
     for wiring in runner.wirings:
         error = runner.transform_error(wiring, rotations()) or 0.0
-        what = f"{runner.component}: moved proteins ({wiring.label})"
+        what = f"{runner.component}: moved proteins{wiring.suffix}"
         worst = max(worst, require_at_most(error, runner.limit(wiring), what))
     return worst
 
@@ -37,7 +37,7 @@ def reflection(runner: Runner) -> float:
     for wiring in runner.wirings:
         error = runner.transform_error(wiring, reflections(), mirrored=True)
         if error is not None:
-            what = f"{runner.component}: mirrored proteins ({wiring.label})"
+            what = f"{runner.component}: mirrored proteins{wiring.suffix}"
             errors.append(require_at_most(error, runner.limit(wiring), what))
     if not errors:
         raise NotApplicable("every output is declared chiral")
@@ -53,7 +53,7 @@ def node_order(runner: Runner) -> float:
             outputs = wiring.outputs(runner.module(wiring))
             expected = permute_outputs(runner.run(wiring, inputs), outputs, order)
             error = difference(runner.run(wiring, other), expected, outputs)
-            what = f"{runner.component}: another order of nodes ({wiring.label})"
+            what = f"{runner.component}: another order of nodes{wiring.suffix}"
             worst = max(worst, require_at_most(error, runner.limit(wiring), what))
     return worst
 
@@ -71,7 +71,7 @@ def edge_order(runner: Runner) -> float:
         variants = ((other, permute_outputs(usual, outputs, order)), (wiring.tensors.without_degree(), usual))
         for inputs, expected in variants:
             error = difference(runner.run(wiring, inputs), expected, outputs)
-            what = f"{runner.component}: another order of edges ({wiring.label})"
+            what = f"{runner.component}: another order of edges{wiring.suffix}"
             worst = max(worst, require_at_most(error, runner.limit(wiring), what))
     if not reads_edges:
         raise NotApplicable("it reads no edges")
@@ -85,7 +85,7 @@ def batch_equals_singles(runner: Runner) -> float:
         singles = [runner.run(wiring, wiring.inputs.single(b)) for b in range(len(wiring.inputs.sizes))]
         expected = {name: torch.cat([out[name] for out in singles]) for name in singles[0]}
         error = difference(runner.run(wiring), expected, wiring.outputs(runner.module(wiring)))
-        what = f"{runner.component}: a batch and its proteins one by one ({wiring.label})"
+        what = f"{runner.component}: a batch and its proteins one by one{wiring.suffix}"
         worst = max(worst, require_at_most(error, runner.limit(wiring), what))
     return worst
 
@@ -100,9 +100,9 @@ def no_leak(runner: Runner) -> float:
             rows = sum(inputs.rows(spec.level)[:-1])
             a, b = usual[name][:rows].double(), other[name][:rows].double()
             if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
-                raise ConformityError(f"{runner.component}: {name!r} is not finite in training ({wiring.label})")
+                raise ConformityError(f"{runner.component}: {name!r} is not finite in training{wiring.suffix}")
             error = float((a - b).abs().max() / a.abs().max().clamp(min=1e-30))
-            what = f"{runner.component}: {name!r} of one protein after a change in another one ({wiring.label})"
+            what = f"{runner.component}: {name!r} of one protein after a change in another one{wiring.suffix}"
             worst = max(worst, require_at_most(error, runner.limit(wiring), what))
     return worst
 
@@ -125,7 +125,7 @@ def same_on_cuda(runner: Runner) -> float:
         for wiring in on_gpu.wirings:
             error = on_gpu.transform_error(wiring, rotations()) or 0.0
             limit = EXACT if dtype == torch.float64 and wiring.is_exact else runner.conformity.tolerance
-            what = f"{runner.component}: {dtype} on CUDA ({wiring.label})"
+            what = f"{runner.component}: {dtype} on CUDA{wiring.suffix}"
             worst = max(worst, require_at_most(error, limit, what))
             _require_no_synchronization(on_gpu, wiring)
     return worst
