@@ -55,16 +55,28 @@ class DatasetInspection:
 
     @property
     def has_faults(self) -> bool:
-        """True if anything in the table is absent or unusable, or no label column can be used."""
+        """True if anything is absent or unusable, a split has no label, or no label column can be used."""
         description = self.description
         has_no_task = bool(description.refused_columns) and not description.tasks
-        return has_no_task or bool(self.absent_files or self.absent_residues or self.unusable)
+        return has_no_task or bool(self.absent_files or self.absent_residues or self.unusable or self.unlabeled_splits)
+
+    @property
+    def unlabeled_splits(self) -> tuple[str, ...]:
+        """Splits without a known label, each with its task, e.g. "val of task 'ph'"."""
+        tasks = self.description.tasks.items()
+        return tuple(
+            f"{split} of task {name!r}"
+            for name, card in tasks
+            for split, own in card.counts.items()
+            if own.labeled == 0
+        )
 
     def __str__(self) -> str:
         """Return the description, and each fault in a line."""
         lines = [str(self.description)]
         parts = (("absent file", self.absent_files), ("absent residue", self.absent_residues))
-        for noun, names in (*parts, ("unusable protein", self.unusable)):
+        more = ("unusable protein", self.unusable), ("unlabeled split", self.unlabeled_splits)
+        for noun, names in (*parts, *more):
             lines += [f"{count_noun(len(names), noun)}:", *(f"  {name}" for name in names)] if names else []
         return "\n".join(lines)
 

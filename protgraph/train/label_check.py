@@ -9,6 +9,7 @@ from torch import Tensor
 
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError
+from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
 from protgraph.wording import count_noun
 
@@ -21,8 +22,8 @@ RANKING = ("auprc", "auroc")
 def check_split_labels(dataset: str, splits: Mapping[str, GraphStore], task: Task) -> tuple[str, ...]:
     """Check that the monitored metric is defined on validation, and return notes on other splits.
 
-    Only yes/no labels ranked by the area under a curve are checked: other metrics are defined for any label. Labels
-    that the task draws at random during training are not checked.
+    Every split needs a known label; yes/no labels ranked by the area under a curve need positives and negatives. Labels
+    per pair, and those that the task draws at random during training, are not checked.
 
     Parameters
     ----------
@@ -35,12 +36,14 @@ def check_split_labels(dataset: str, splits: Mapping[str, GraphStore], task: Tas
     Raises
     ------
     DatasetError
-        No label has positives and negatives both in ``train`` or in ``val``.
+        ``train`` or ``val`` has no known label, or no label has positives and negatives both.
     """
-    is_checked = task.target.kind == "multilabel" and task.target.level != "pair" and task.inputs.corrupt is None
-    if not is_checked or task.monitor not in RANKING:
+    if task.target.level == "pair" or task.inputs.corrupt is not None:
         return ()
-    notes = []
+    notes = _check_known(dataset, splits, task)
+    if task.target.kind != "multilabel" or task.monitor not in RANKING:
+        return notes
+    notes = list(notes)
     for split, store in splits.items():
         positive, negative = _count(store)
         if bool(((positive > 0) & (negative > 0)).any()):
@@ -55,6 +58,22 @@ def check_split_labels(dataset: str, splits: Mapping[str, GraphStore], task: Tas
                 "or a column 'split' that assigns proteins of both kinds to 'train' and 'val'."
             )
         notes.append(f"{task.monitor} is undefined on {split}: {found}")
+    return tuple(notes)
+
+
+def _check_known(dataset: str, splits: Mapping[str, GraphStore], task: Task) -> tuple[str, ...]:
+    """Return a note on test sets without a known label; raise for train and val."""
+    notes = []
+    for split, store in splits.items():
+        if any(known_labels(graph.y).any() for graph in store):
+            continue
+        found = f"split {split!r} of dataset {dataset!r} has {count_noun(len(store), 'protein')} without a known label"
+        if split in ("train", "val"):
+            raise DatasetError(
+                f"task {task.name!r}: {found}. Assign labeled proteins to 'train' and 'val' in the column 'split', or "
+                "remove the column for a random split of the labeled proteins."
+            )
+        notes.append(f"no score on {split}: {found}")
     return tuple(notes)
 
 

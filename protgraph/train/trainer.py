@@ -162,10 +162,11 @@ def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
     if not (torch.isfinite(torch.tensor([row[task.monitor], row["val_loss"]])).all()):
         if module.nonfinite is not None:
             raise module.nonfinite
+        needs = "labels of both kinds" if task.target.kind == "multilabel" else "more labels, of different values"
         raise ProtgraphError(
             f"Training of {name!r} has no usable epoch: train_loss {last['train_loss']}, {task.monitor} "
             f"{last[task.monitor]} on validation. If the loss is not finite, use a smaller lr. If the metric is "
-            "undefined, 'val' needs labels of both kinds."
+            f"undefined, 'val' needs {needs}."
         )
     _load_weights(module, checkpoint)
     if torch.distributed.is_available() and torch.distributed.is_initialized():

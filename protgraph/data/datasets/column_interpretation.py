@@ -21,6 +21,13 @@ UNKNOWN_MARKERS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "-", "?")
 
 _BLANK = ("", "nan", "NaN")
 _INTEGER = re.compile(r"[+-]?\d+(\.0*)?")
+_LEVELS = re.compile(r"\d+(\.(\d+|-)){2,}")  # 1.1.1.10
+_EC_NAMES = ("ec", "ecnumber", "ecnumbers", "ecno", "ecclass", "eccode")  # without spaces and underscores
+_YES_NO = (
+    *({"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}, {"wahr", "falsch"}, {"ja", "nein"}),
+    *({"vrai", "faux"}, {"oui", "non"}),
+)
+_SHOWN_ROWS = 3
 _FEW = 10  # distinct integers that may be classes
 
 
@@ -91,9 +98,18 @@ def _check_is_text(known: Sequence[tuple[int, str]], kind: str | None, what: str
     numbers = [any(parse_number(t.removesuffix("%"), NumberFormat(m)) is not None for m in ".,") for _, t in known]
     if kind is None and not any(numbers):
         return
-    row, text = known[numbers.index(False)]
-    hint = ", or use --kind classification (kind=) if they are classes" if kind is None else ""
-    raise LabelError(f"{what}: row {row} is {text!r}, not a finite number. Leave unknown labels blank{hint}.")
+    wrong = [cell for cell, is_number in zip(known, numbers, strict=True) if not is_number]
+    shown = list_first([f"row {row} is {text!r}" for row, text in wrong], _SHOWN_ROWS)
+    text = wrong[0][1]
+    if text.startswith("#"):
+        advice = "Correct the formula in the spreadsheet, or leave the cell blank"
+    elif any(map(str.isdigit, text)):
+        advice = "Write one number in each cell, or leave unknown labels blank"
+    else:
+        advice = f"Leave unknown labels blank, or use --unknown {text!r} (unknown=)"
+    if kind is None and (2 * len(wrong) >= len(known) or _LEVELS.fullmatch(text)):
+        advice += ", or use --kind classification (kind=) if they are classes"
+    raise LabelError(f"{what}: {shown}, not a finite number. {advice}.")
 
 
 def _numbers(
@@ -118,16 +134,19 @@ def _numbers(
     if is_alone and (labels == labels[0]).all():
         raise LabelError(f"{what} is {known[0][1]!r} in all {len(known)} labeled rows; two values are needed.")
     if kind is None and not is_binary:
-        _check_not_classes(known, form, what)
+        _check_not_classes(name, known, form, what)
     kind = kind or ("multilabel" if is_binary else "regression")
     classes = {str(i): int((labels == i).sum()) for i in (0, 1)} if kind == "multilabel" else {}
     return LabelColumn(name, kind, values, classes, _unknown(cells, marks), "%" if form.is_percent else "", str(form))
 
 
-def _check_not_classes(known: Sequence[tuple[int, str]], form: NumberFormat, what: str) -> None:
-    """Raise if numbers may be the names of classes: a few integers that are repeated, or 1.1 beside 1.10."""
+def _check_not_classes(name: str, known: Sequence[tuple[int, str]], form: NumberFormat, what: str) -> None:
+    """Raise if numbers may be classes: EC numbers, a few integers that are repeated, 0 and 1 with few others."""
     ask = "Use --kind classification or --kind regression (kind=)."
     texts = [text for _, text in known]
+    if re.sub(r"[\s_.\-]", "", name).lower() in _EC_NAMES:
+        row, text = known[0]
+        raise LabelError(f"{what}: row {row} is {text!r}, which may be an EC number, a class. {ask}")
     first: dict[float, tuple[int, str]] = {}
     for row, text in known:
         before = first.setdefault(parse_number(text, form) or 0.0, (row, text))
@@ -139,6 +158,10 @@ def _check_not_classes(known: Sequence[tuple[int, str]], form: NumberFormat, wha
     if 2 <= len(counts) <= _FEW and min(counts.values()) >= 2:
         shown = ", ".join(f"{value:g}" for value in sorted(counts))
         raise LabelError(f"{what}: the integers {shown} may be {len(counts)} classes or numbers. {ask}")
+    binary = counts[0.0], counts[1.0]
+    if 2 < len(counts) <= _FEW and min(binary) >= 2 and 2 * sum(binary) > len(known):
+        others = [f"row {row} is {text!r}" for row, text in known if float(text) not in (0, 1)]
+        raise LabelError(f"{what}: most labels are 0 or 1, but {list_first(others, _SHOWN_ROWS)}. Correct them. {ask}")
 
 
 def _classes(
@@ -170,6 +193,7 @@ def _classes(
         )
     if not is_chosen:
         _check_spelling(cells, counts, what)
+        _check_yes_no(cells, counts, what)
     names = list(classes) if counts.keys() <= set(classes) else sorted(counts, key=_numeric_order)
     code = {text: i for i, text in enumerate(names)}
     values = np.array([code.get(text, -1) for _, text in cells], dtype=np.int64)
@@ -185,6 +209,20 @@ def _check_spelling(cells: Sequence[tuple[int, str]], counts: Mapping[str, int],
             raise LabelError(
                 f"{what}: row {before[0]} is {before[1]!r}, row {row} is {text!r}: one class or two. "
                 "Write them alike, or use --kind classification (kind=) if they differ."
+            )
+
+
+def _check_yes_no(cells: Sequence[tuple[int, str]], counts: Mapping[str, int], what: str) -> None:
+    """Raise if most labels are yes and no, and another class occurs once or is one of these words."""
+    words = set().union(*_YES_NO)
+    for pair in _YES_NO:
+        main = [text for text in counts if text.lower() in pair]
+        others = [text for text in counts if text not in main and (counts[text] == 1 or text.lower() in words)]
+        if len(main) == 2 and others and 2 * sum(counts[text] for text in main) > sum(counts.values()):
+            shown = list_first([f"row {row} is {text!r}" for row, text in cells if text in others], _SHOWN_ROWS)
+            raise LabelError(
+                f"{what}: most labels are {main[0]!r} or {main[1]!r}, but {shown}. Write them alike, leave unknown "
+                "labels blank, or use --kind classification (kind=) if it is a class."
             )
 
 

@@ -24,16 +24,23 @@ from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder_index import FolderIndex, index_folder, index_table
-from protgraph.data.datasets.folder_splits import assign_folder_splits, count_splits, example_content, split_units
+from protgraph.data.datasets.folder_splits import (
+    assign_folder_splits,
+    count_splits,
+    example_content,
+    leave_out_unlabeled,
+    split_units,
+)
 from protgraph.data.datasets.label_column import LabelColumn, combine_columns
 from protgraph.data.datasets.label_strata import label_strata
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
-from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
+from protgraph.data.datasets.labels import SHOWN, Labels, ProteinLabels, ResidueLabels
 from protgraph.data.datasets.protein_files import ProteinFolder
 from protgraph.data.datasets.protein_folder import open_folder
 from protgraph.data.datasets.splits import FRACTIONS
 from protgraph.data.datasets.target import Target
 from protgraph.data.store.graph_store import GraphStore
+from protgraph.errors import list_first
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.validation import Seed, check_value
 from protgraph.wording import count_noun
@@ -139,21 +146,27 @@ class FolderDataset(Dataset):
             self._values, kind, names = combine_columns(self.columns, table.where)
             level = "node" if index.is_per_residue else "graph"
             target = Target(task or "+".join(used), level, kind, len(names or used), tuple(names or used))
-        fingerprints = {e.id: proteins.fingerprint(e.path, e.record) for e in index.examples}
+        every, left_out = index, []
+        if self._values is not None:
+            index, left_out = leave_out_unlabeled(index, self._values)
+        self._unlabeled = [every.examples[i] for i in left_out]
+        fingerprints = {e.id: proteins.fingerprint(e.path, e.record) for e in every.examples}
         strata = None if self._values is None or target is None else label_strata(self._values, target)
         units = split_units(index, fingerprints, strata)
         assignment = assign_folder_splits(index, units, fractions=fractions, seed=seed, strata=strata)
         self._examples = [replace(e, split=s) for e, s in zip(index.examples, assignment.splits, strict=True)]
         self._units = {e.id: unit for e, unit in zip(index.examples, units, strict=True)}
-        self._rows = {e.id: rows for e, rows in zip(index.examples, index.rows, strict=True)}
-        self.unnamed_files = proteins.unnamed((e.path, e.record) for e in index.examples)
+        self._rows = {e.id: rows for e, rows in zip(every.examples, every.rows, strict=True)}
+        self.unnamed_files = proteins.unnamed((e.path, e.record) for e in every.examples)
         self.other_files = proteins.other_files()
         self.unused_columns = [c for c in table.labels if c not in used] if table is not None else []
         self.notes = [*(() if table is None else table.notes), *index.notes, *assignment.notes]
         self._split_notes = tuple(assignment.notes)
-        self._files = _describe_files(proteins, index)
-        unreadable = sum(not example_content(e, fingerprints[e.id]).sequences for e in index.examples)
+        self.notes += _note_unlabeled(self._unlabeled, len(every.examples), used)
+        self._files = _describe_files(proteins, every)
+        unreadable = sum(not example_content(e, fingerprints[e.id]).sequences for e in every.examples)
         self.notes += [f"{count_noun(unreadable, 'protein')} cannot be read and will not be used"] if unreadable else []
+        self._not_used = sum(bool(example_content(e, fingerprints[e.id]).sequences) for e in self._unlabeled)
         version = _version(self._examples, fingerprints, table, self.read_options)
         counts = count_splits(index, assignment.splits, fingerprints, self._values, target)
         sizes = {split: SplitCount(count.proteins, count.residues) for split, count in counts.items()}
@@ -173,8 +186,10 @@ class FolderDataset(Dataset):
             where = f"{self.table.where}, {count_noun(len(self.table), 'row')}, one per {level}, {self.table.format}"
         left_out = dict.fromkeys(self.unnamed_files, "not in the table")
         left_out |= dict.fromkeys(self.other_files, "neither structure nor FASTA")
+        described = super().describe(task)
         return replace(
-            super().describe(task),
+            described,
+            proteins=described.proteins + self._not_used,
             files=self._files,
             left_out=left_out,
             table=where,
@@ -205,8 +220,8 @@ class FolderDataset(Dataset):
         return frozenset(links | unit.sequences)
 
     def all_examples(self) -> list[Example]:
-        """Return all examples; a dataset without a task has them as well."""
-        return list(self._examples)
+        """Return all examples; a dataset without a task has them as well, and so have those without a known label."""
+        return [*self._examples, *self._unlabeled]
 
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of an example; None if the task computes them."""
@@ -227,6 +242,14 @@ def _version(
     parts = repr([(e.id, e.chains, e.split, e.record, fingerprints[e.id].digest) for e in by_id])
     options = repr(read.to_dict()) if read != ReadOptions() else ""
     return hashlib.sha256((parts + options + ("" if table is None else table.digest)).encode()).hexdigest()[:12]
+
+
+def _note_unlabeled(examples: Sequence[Example], number: int, columns: Sequence[str]) -> list[str]:
+    """Return the note on proteins that are in no split because they have no label."""
+    if not examples:
+        return []
+    verb, names = "has" if len(examples) == 1 else "have", list_first([e.id for e in examples], SHOWN)
+    return [f"{len(examples)} of {number} proteins {verb} no label of {' and '.join(columns)}, not used: {names}"]
 
 
 def _describe_files(proteins: ProteinFolder, index: FolderIndex) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from protgraph.data.datasets.card import SplitCount
 from protgraph.data.datasets.dataset import Example
@@ -18,12 +19,36 @@ from protgraph.data.datasets.split_assignment import SplitAssignment, SplitUnit,
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
 
-if TYPE_CHECKING:
-    import numpy as np
-
-__all__ = ["assign_folder_splits", "count_splits", "example_content", "order_splits", "split_units"]
+__all__ = [
+    "assign_folder_splits",
+    "count_splits",
+    "example_content",
+    "leave_out_unlabeled",
+    "order_splits",
+    "split_units",
+]
 
 _FIRST = ("train", "val", "test")  # splits, before others
+
+
+def leave_out_unlabeled(index: FolderIndex, values: np.ndarray) -> tuple[FolderIndex, list[int]]:
+    """Return the index of the examples with a known label, and the places of the others.
+
+    Examples whose split is in the table all stay: the splits are then the user's.
+
+    Parameters
+    ----------
+    index : FolderIndex
+    values : ndarray
+        Labels of the rows of the table; −1 or NaN for unknown.
+    """
+    if index.table is None or "split" in index.table.keys:
+        return index, []
+    known = values >= 0 if values.dtype.kind == "i" else ~np.isnan(values).all(1)
+    labeled = [i for i, rows in enumerate(index.rows) if known[rows].any()]
+    left_out = sorted(set(range(len(index.rows))) - set(labeled))
+    examples, rows = (tuple(part[i] for i in labeled) for part in (index.examples, index.rows))
+    return replace(index, examples=examples, rows=rows), left_out
 
 
 def split_units(

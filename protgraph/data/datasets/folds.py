@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from protgraph.data.datasets.label_strata import LabelStrata, label_strata
-from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
+from protgraph.data.datasets.labels import SHOWN, Labels, ProteinLabels, ResidueLabels
 from protgraph.data.datasets.resplit import ResplitDataset
 from protgraph.data.datasets.splits import group_split, linked_groups
-from protgraph.errors import DatasetError, OptionError
+from protgraph.errors import DatasetError, OptionError, list_first
+from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
@@ -31,8 +32,10 @@ class FoldAssignment:
 
     Parameters
     ----------
+    ids : tuple of str
+        The examples with a known label, in the order of the dataset.
     fold : ndarray
-        ``(P,)`` int64 from 0, the fold in which each example is tested, in the order of the examples.
+        ``(P,)`` int64 from 0, the fold in which each of them is tested.
     groups : tuple of int
         Group of each example.
     counts : ndarray
@@ -42,6 +45,7 @@ class FoldAssignment:
     rule : str
     """
 
+    ids: tuple[str, ...]
     fold: np.ndarray
     groups: tuple[int, ...]
     counts: np.ndarray
@@ -55,7 +59,7 @@ class FoldAssignment:
 
 
 def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) -> FoldAssignment:
-    """Assign each example of a task to one test fold; linked examples are in the same fold.
+    """Assign each example with a known label to one test fold; linked examples are in the same fold.
 
     Links are those of :meth:`Dataset.links`: equal sequences, clusters of the label table, chains of one file. The
     splits of the dataset are ignored.
@@ -78,7 +82,9 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
     is_number = isinstance(folds, int) and not isinstance(folds, bool) and folds >= 2
     if not is_number and folds != "leave-one-group-out":
         raise OptionError(f"folds = {folds!r}. Allowed: a whole number from 2, or 'leave-one-group-out'.")
-    examples = dataset.examples(task)
+    every = dataset.examples(task)
+    known = [(e, own) for e in every if _has_label(own := dataset.labels(task, e))]
+    examples = [example for example, _ in known]
     groups = linked_groups([dataset.links(example) for example in examples])
     count = len(set(groups))
     if count < max(3, folds if is_number else 3):
@@ -87,19 +93,22 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
             "sequence or cluster are one group; each fold needs one, and training and validation too. Use fewer folds, "
             "or add proteins."
         )
-    strata, counts = _strata([dataset.labels(task, example) for example in examples], dataset.target(task))
+    strata, counts = _strata([own for _, own in known], dataset.target(task))
     required = np.zeros(0) if strata is None else strata.required
     by = "examples that share a sequence or cluster are in the same fold"
+    ids = tuple(example.id for example in examples)
+    if unlabeled := sorted({example.id for example in every} - set(ids)):
+        by += f"; {count_noun(len(unlabeled), 'example')} without a label not used: {list_first(unlabeled, SHOWN)}"
     if not is_number:
         fold = np.array(groups)
-        return FoldAssignment(fold, tuple(groups), counts, required, f"leave one of {count} groups out; {by}")
+        return FoldAssignment(ids, fold, tuple(groups), counts, required, f"leave one of {count} groups out; {by}")
     names = [_name(examples, groups, group) for group in range(count)]
     fractions = {str(i): 1 / folds for i in range(folds)}
     labels = {"counts": counts, "required": required}
     fold = group_split([names[g] for g in groups], fractions=fractions, seed=seed, **labels)
     balanced = "" if strata is None else f"; {strata.text} are balanced over the folds"
     rule = f"{folds} folds, seed {seed}; {by}{balanced}"
-    return FoldAssignment(np.array(fold, dtype=np.int64), tuple(groups), counts, required, rule)
+    return FoldAssignment(ids, np.array(fold, dtype=np.int64), tuple(groups), counts, required, rule)
 
 
 def fold_datasets(dataset: Dataset, task: str, assignment: FoldAssignment, *, seed: int = 0) -> list[ResplitDataset]:
@@ -107,7 +116,8 @@ def fold_datasets(dataset: Dataset, task: str, assignment: FoldAssignment, *, se
 
     Validation is drawn at random by group from the other folds, with balanced labels.
     """
-    examples = dataset.examples(task)
+    by_id = {example.id: example for example in dataset.examples(task)}
+    examples = [by_id[name] for name in assignment.ids]
     groups = np.array(assignment.groups)
     names = [_name(examples, assignment.groups, group) for group in range(groups.max() + 1)]
     datasets = []
@@ -126,6 +136,14 @@ def fold_datasets(dataset: Dataset, task: str, assignment: FoldAssignment, *, se
 def _name(examples: Sequence, groups: Sequence[int], group: int) -> str:
     """Return the first id in a group, which does not depend on the order of examples."""
     return min(example.id for example, own in zip(examples, groups, strict=True) if own == group)
+
+
+def _has_label(labels: Labels | None) -> bool:
+    """Return False if all labels of an example are unknown; computed labels may be known."""
+    if not isinstance(labels, ResidueLabels | ProteinLabels):
+        return True
+    values = np.asarray(labels.values if isinstance(labels, ResidueLabels) else labels.value)
+    return bool((values >= 0 if values.dtype.kind in "iu" else ~np.isnan(values)).any())
 
 
 def _strata(labels: Sequence[Labels | None], target: Target) -> tuple[LabelStrata | None, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Numbers as people and spreadsheets write them: decimal point or comma, thousands separators, percent signs."""
+"""Numbers as people and spreadsheets write them: decimal mark, thousands separators, minus and percent signs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _NUMBER = {  # decimal mark → thousands separated by the other mark, or not at
     ".": re.compile(rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:,\d{{3}})+|(?=\.\d))(?:\.\d*)?{_EXPONENT}"),
     ",": re.compile(rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:\.\d{{3}})+|(?=,\d))(?:,\d*)?{_EXPONENT}"),
 }
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?P<mark>['’ \u00a0\u2009\u202f])\d{3}(?:(?P=mark)\d{3})*(?:[.,]\d*)?")
+_MINUS = "\u2212"
 _NAMES = {".": "decimal point", ",": "decimal comma"}
 
 
@@ -25,21 +27,20 @@ class NumberFormat:
     Parameters
     ----------
     decimal : {".", ","}
-    has_thousands : bool
-        True if the other mark separates thousands.
+    thousands : str
+        Mark that separates thousands; "" if none does.
     is_percent : bool
         True if every number has a percent sign; it is the unit, and the numbers are not divided by 100.
     """
 
     decimal: str = "."
-    has_thousands: bool = False
+    thousands: str = ""
     is_percent: bool = False
 
     def __str__(self) -> str:
         """Return what differs from plain numbers, e.g. "decimal comma, thousands separated by '.'"."""
-        other = "." if self.decimal == "," else ","
         parts = [_NAMES[","]] if self.decimal == "," else []
-        return ", ".join([*parts, *([f"thousands separated by {other!r}"] if self.has_thousands else ())])
+        return ", ".join([*parts, *([f"thousands separated by {self.thousands!r}"] if self.thousands else ())])
 
 
 def parse_number(text: str, form: NumberFormat) -> float | None:
@@ -47,10 +48,10 @@ def parse_number(text: str, form: NumberFormat) -> float | None:
 
     Examples
     --------
-    >>> parse_number("1.234,5", NumberFormat(",", has_thousands=True))
+    >>> parse_number("1.234,5", NumberFormat(",", "."))
     1234.5
     """
-    text = text.removesuffix("%").rstrip() if form.is_percent else text
+    text = _without_groups(text.removesuffix("%").rstrip() if form.is_percent else text)
     if not _NUMBER[form.decimal].fullmatch(text):
         return None
     other = "," if form.decimal == "." else "."
@@ -67,7 +68,7 @@ def recognize_numbers(
     cells : sequence of (int, str)
         Row number and text of each known cell.
     prefers_comma : bool
-        True for tables separated by semicolons, where ``1,234`` has a decimal comma.
+        True for tables separated by semicolons, where ``1,234`` and ``1.234`` both may be a thousand.
     has_decimal_comma : bool
         True if other columns of the table have decimal commas, so that ``1.234`` may be a thousand.
     what : str
@@ -80,7 +81,8 @@ def recognize_numbers(
         readings.
     """
     marked = [(row, text) for row, text in cells if text.endswith("%")]
-    texts = [(row, text.removesuffix("%").rstrip()) for row, text in cells]
+    written = [(row, text.removesuffix("%").rstrip()) for row, text in cells]
+    texts = [(row, _without_groups(text)) for row, text in written]
     fits = {mark: all(pattern.fullmatch(text) for _, text in texts) for mark, pattern in _NUMBER.items()}
     if not any(fits.values()):
         _check_one_convention(texts, what)
@@ -93,7 +95,26 @@ def recognize_numbers(
         )
     decimal = _decimal_mark(texts, fits, prefers_comma, has_decimal_comma, what)
     other = "," if decimal == "." else "."
-    return NumberFormat(decimal, any(other in text for _, text in texts), bool(marked))
+    groups = {match["mark"]: cell for cell in written if (match := _GROUPED.fullmatch(_plain_minus(cell[1])))}
+    separated = [cell for cell in texts if other in cell[1]]
+    groups |= {other: separated[0]} if separated else {}
+    if len(groups) > 1:
+        (row, text), (second, another) = list(groups.values())[:2]
+        raise LabelError(
+            f"{what}: row {row} is {text!r}, row {second} is {another!r}. Write numbers without thousands separators."
+        )
+    return NumberFormat(decimal, next(iter(groups), ""), bool(marked))
+
+
+def _plain_minus(text: str) -> str:
+    return "-" + text[1:] if text.startswith(_MINUS) else text
+
+
+def _without_groups(text: str) -> str:
+    """Return a number with an ASCII minus sign, and without apostrophes or spaces between thousands."""
+    text = _plain_minus(text)
+    match = _GROUPED.fullmatch(text)
+    return text.replace(match["mark"], "") if match else text
 
 
 def _decimal_mark(
@@ -106,12 +127,12 @@ def _decimal_mark(
     if not text:
         return "."
     mark = "," if "," in text else "."
-    is_usual = prefers_comma if mark == "," else not has_decimal_comma
+    is_usual = mark == "." and not prefers_comma and not has_decimal_comma
     if not is_usual or len({m for _, number in texts for m in ".," if m in number}) > 1:
         thousand, fraction = re.sub(r"[.,]", "", text), text.replace(",", ".")
         raise LabelError(
             f"{what}: row {row} is {text!r}, which may be {thousand} or {fraction}. "
-            "Write the numbers without thousands separators."
+            "Write the numbers without thousands separators, or with another number of decimals."
         )
     return mark
 

@@ -25,14 +25,16 @@ class ResplitDataset(WrappedDataset):
     base : Dataset
     task : str
     splits : mapping of str to str
-        Split of each example, by its id, in the order of the splits.
+        Split of each example, by its id; other examples are not used.
     rule : str
         Rule of the assignment, for the card.
     """
 
     def __init__(self, base: Dataset, task: str, splits: Mapping[str, str], rule: str) -> None:
         super().__init__(base)
-        self._examples = [replace(example, split=splits[example.id]) for example in base.examples(task)]
+        self._examples = [
+            replace(example, split=splits[example.id]) for example in base.examples(task) if example.id in splits
+        ]
         names = list(splits.values())
         order = [name for name in ("train", "val", "test") if name in names]
         order += [name for name in dict.fromkeys(names) if name not in order]

@@ -11,6 +11,7 @@ import csv
 import hashlib
 import io
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = ["TableCells", "read_cells"]
 
 _ZIP, _OLE, _PARQUET = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"PAR1"
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon"}
+_STATED = re.compile(r'"?sep=([\t,;])"?[ \t,;]*(?:\r?\n|$)')  # first line of a CSV file for Excel
 _EXACT_INTEGERS = 2.0**53
 
 
@@ -60,9 +62,9 @@ def read_cells(source: Any) -> TableCells:
     Parameters
     ----------
     source : str, Path or data frame
-        CSV file with columns separated by tabs, commas or semicolons (the first of these that the header contains),
-        in UTF-8, or UTF-16 with a byte order mark; ``.xlsx`` workbook, ``FILE.xlsx#SHEET`` if it has several sheets;
-        Parquet file; data frame of pandas, polars or pyarrow.
+        CSV file with columns separated by tabs, commas or semicolons (the one in a first line ``sep=;``, or the first
+        of these that the header contains), in UTF-8, or UTF-16 with a byte order mark; ``.xlsx`` workbook,
+        ``FILE.xlsx#SHEET`` if it has several sheets; Parquet file; data frame of pandas, polars or pyarrow.
 
     Raises
     ------
@@ -110,15 +112,16 @@ def _text_rows(content: bytes, path: str) -> tuple[str, list[tuple[int, list[str
         text = content.decode("utf-16" if is_utf16 else "utf-8-sig")
         if "\0" in text:
             raise LabelError(f"{path} is not a text table: it has null characters. Save it as CSV UTF-8.")
+        stated = _STATED.match(text)
         header = text.partition("\n")[0]
-        separator = next((mark for mark in _SEPARATORS if mark in header), ",")
+        separator = stated[1] if stated else next((mark for mark in _SEPARATORS if mark in header), ",")
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except UnicodeDecodeError as e:
         row = content[: e.start].count(b"\n") + 1
         raise LabelError(f"{path} is not UTF-8 text (row {row}). Save it as 'CSV UTF-8'.") from e
     except csv.Error as e:
         raise LabelError(f"{path} is not a table with columns separated by commas, tabs or semicolons: {e}") from e
-    return separator, _numbered(rows, start=1)
+    return separator, _numbered([[], *rows[1:]] if stated else rows, start=1)
 
 
 def _numbered(rows: Iterable[Sequence[str]], *, start: int) -> list[tuple[int, list[str]]]:
