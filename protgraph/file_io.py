@@ -8,13 +8,13 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from protgraph.errors import OutputFileError, ProtgraphError
 
-__all__ = ["atomic_write", "file_sha256", "output_errors", "write_text_file"]
+__all__ = ["atomic_write", "file_sha256", "output_errors", "remove_if_empty", "write_text_file"]
 
 #: Error number of a failed write → how to fix it.
 _FIXES = {
@@ -32,8 +32,8 @@ def atomic_write(path: str | Path, *, folder: bool = False, overwrite: bool = Fa
     """Write a file or folder under a temporary name beside ``path`` and rename it when the block ends.
 
     Readers see the complete content or none. If the block raises, or if it deletes the temporary file, ``path`` stays
-    as it was. Missing parent folders are created; permissions follow the umask. A link is followed: the file that it
-    points to is replaced.
+    as it was. Missing parent folders are created, and removed if the block raises and nothing else is in them;
+    permissions follow the umask. A link is followed: the file that it points to is replaced.
 
     Not atomicwrites: archived since 2022, and it writes no folders (atomicwrites 1.4.1, 2026-11-22).
 
@@ -68,6 +68,7 @@ def atomic_write(path: str | Path, *, folder: bool = False, overwrite: bool = Fa
     """
     final = Path(os.path.realpath(path))
     temporary = final.parent / f".{final.name}.{secrets.token_hex(4)}.part"
+    missing = [parent for parent in final.parents if not parent.exists()]
     try:
         if final.exists() and not (final.is_file() or final.is_dir()):
             raise OSError(errno.EINVAL, "not a regular file")
@@ -93,6 +94,16 @@ def atomic_write(path: str | Path, *, folder: bool = False, overwrite: bool = Fa
             shutil.rmtree(temporary, ignore_errors=True)
         else:
             temporary.unlink(missing_ok=True)
+        remove_if_empty(missing)
+
+
+def remove_if_empty(folders: Iterable[str | Path]) -> None:
+    """Remove folders up to the first that does not exist or has files; give inner folders first."""
+    for path in folders:
+        try:
+            os.rmdir(path)
+        except OSError:
+            return
 
 
 def _rename(temporary: Path, final: Path, *, overwrite: bool) -> None:

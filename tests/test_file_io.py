@@ -91,6 +91,18 @@ def test_folder_is_kept_if_its_replacement_fails(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.glob("*/*")] == ["old"]
 
 
+def test_folders_of_a_failed_write_are_removed_if_empty(tmp_path):
+    (tmp_path / "mine").mkdir()
+    for folder in ("mine", "new", "mine/new/inner"):
+        with pytest.raises(ValueError, match="x"), atomic_write(tmp_path / folder / "file"):
+            raise ValueError("x")
+    assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
+    with pytest.raises(ValueError, match="x"), atomic_write(tmp_path / "new" / "file") as temporary:
+        (temporary.parent / "other").touch()
+        raise ValueError("x")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["mine", "new", "other"]
+
+
 def test_checksum_equals_hashlib(tmp_path):
     (tmp_path / "x").write_bytes(b"abc" * 100_000)
     assert file_sha256(tmp_path / "x") == hashlib.sha256(b"abc" * 100_000).hexdigest()

@@ -62,7 +62,7 @@ def check_command(
     components = deque(_select(names or [], everything, kind))
     _require_device(device)
     total, rows, statuses = len(components), [], []
-    with set_aside_if_failed(*([table] if table else [])):
+    with set_aside_if_failed(*([table] if table else []), overwrite=overwrite):
         while components:
             component = components.popleft()  # its inputs and modules are freed with it
             statuses.append(_check(component, device, dtype, full=full, verbose=total <= 4))

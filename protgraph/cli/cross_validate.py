@@ -48,6 +48,7 @@ def run_cross_validation(
     *,
     out: Path,
     resume: bool,
+    overwrite: bool,
     **options: Any,
 ) -> None:
     """Cross-validate, print the table, and write the predictions of all test folds and a row per fold.
@@ -67,6 +68,8 @@ def run_cross_validation(
         Table of predictions; models of folds, logs and training states are in its folder ``.run``.
     resume : bool
         Use the finished folds of an interrupted run.
+    overwrite : bool
+        Earlier tables may be replaced.
     **options
         Further options of :func:`protgraph.train.cross_validate`.
     """
@@ -77,7 +80,7 @@ def run_cross_validation(
     run_dir = out.with_suffix(".run")
     typer.echo("cross-validation: the splits of the dataset are not used", err=True)
     try:
-        with set_aside_if_failed(out, _fold_path(out)), failures_of_errors(out):
+        with set_aside_if_failed(out, _fold_path(out), overwrite=overwrite), failures_of_errors(out):
             result = cross_validate(
                 model,
                 dataset,
@@ -123,25 +126,32 @@ def _write_folds(result: CrossValidation, path: Path) -> None:
     """Write a row per fold and one for all folds: proteins, best epoch, metrics, and those of the baseline."""
     from protgraph.file_io import atomic_write
 
-    names = [metric.name for metric in result.task.metrics]
+    names, has_positives = [metric.name for metric in result.task.metrics], result.size.with_positives is not None
     limits = [f"{name}_{end}" for name in names for end in ("low", "high")]
-    header = ["fold", "proteins", "with_positives", "best_epoch", *names, *(f"majority_{n}" for n in names), *limits]
+    positives = ["with_positives"] if has_positives else []
+    header = ["fold", "proteins", *positives, "best_epoch", *names, *(f"majority_{n}" for n in names), *limits]
     rows = []
     for fold in result.folds:
         rows.append(
-            [fold.fold, *_counts(fold.size), fold.best_epoch, *_texts(fold.metrics, fold.baseline, names=names)]
+            [
+                fold.fold,
+                *_counts(fold.size, has_positives=has_positives),
+                fold.best_epoch,
+                *_texts(fold.metrics, fold.baseline, names=names),
+            ]
         )
     ends = [f"{value:.9g}" for n in names for value in (result.intervals[n].low, result.intervals[n].high)]
     pooled = _texts(result.pooled, result.baseline, names=names)
-    rows.append(["pooled", *_counts(result.size), "", *pooled, *ends])
+    counts = _counts(result.size, has_positives=has_positives)
+    rows.append(["pooled", *counts, "", *pooled, *ends])
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         writer.writerows(row + [""] * (len(header) - len(row)) for row in rows)
 
 
-def _counts(size: SplitSize) -> tuple[int, int | str]:
-    return size.proteins, "" if size.with_positives is None else size.with_positives
+def _counts(size: SplitSize, *, has_positives: bool) -> list[int | None]:
+    return [size.proteins, size.with_positives] if has_positives else [size.proteins]
 
 
 def _texts(*metrics: Mapping[str, float], names: Sequence[str]) -> list[str]:

@@ -40,7 +40,7 @@ def describe_command(
     if draw is not None:
         suffixes = [".png", ".svg", ".pdf"]
         check_output(draw, option="--draw", inputs=[model], overwrite=overwrite, suffixes=suffixes)
-    with set_aside_if_failed(*([draw] if draw else [])):
+    with set_aside_if_failed(*([draw] if draw else []), overwrite=overwrite):
         trained = find_checkpoint(model)
         built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
         _print(built.spec.name, summarize_model(built), built.num_parameters)

@@ -107,7 +107,7 @@ def design_command(
         tied=tuple(tied or ()),
     )
     options = {"copies": n, "temperature": _temperatures(temperature), "seed": seed, "noise": noise}
-    with set_aside_if_failed(out, *([save] if save else [])):
+    with set_aside_if_failed(out, *([save] if save else []), overwrite=overwrite):
         network = load_model(model, weights, device)
         proteins, refused = ProteinReader(sources, network, read), []
         designs = run(

@@ -95,7 +95,7 @@ def featurize_command(
     plan = FeaturePlan(features, node_type=chosen)
     read = replace(read, ligands=ligands, nucleic=nucleic).with_ligands(plan.needs_ligands)
     processes = jobs or max(1, min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS))
-    with _locked(out), set_aside_if_failed(out):
+    with _locked(out), set_aside_if_failed(out, overwrite=overwrite):
         check_output_store(out, overwrite=overwrite)  # another process may have written it in the meantime
         _featurize(sources, plan, read, out, manifest, jobs=processes, overwrite=overwrite)
 

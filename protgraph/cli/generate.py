@@ -51,7 +51,7 @@ def generate_command(
 
     out = check_output(out, inputs=[checkpoint], overwrite=overwrite, suffixes=FASTA_SUFFIXES)
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    with set_aside_if_failed(out):
+    with set_aside_if_failed(out, overwrite=overwrite):
         loaded = load_checkpoint(checkpoint)
         start = time.perf_counter()
         with Progress(console=Console(stderr=True), transient=True) as progress:

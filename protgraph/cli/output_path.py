@@ -11,7 +11,16 @@ from typing import Annotated
 
 import typer
 
-from protgraph.errors import OptionError, OutputFileError
+from protgraph.errors import (
+    CheckpointError,
+    DatasetError,
+    LabelError,
+    MissingExtraError,
+    OptionError,
+    OutputFileError,
+    UnknownNameError,
+    WiringError,
+)
 
 __all__ = [
     "FAILURES_SUFFIX",
@@ -34,6 +43,18 @@ FAILURES_SUFFIX, WARNINGS_SUFFIX = ".failures.csv", ".warnings.csv"
 #: As :data:`protgraph.data.store.graph_store.META`, which would load torch.
 STORE_FILE = "store.json"
 
+#: Errors before the inputs are processed or training starts, and failed writes: the earlier result keeps its name.
+_NOTHING_DONE = (
+    OptionError,
+    UnknownNameError,
+    CheckpointError,
+    MissingExtraError,
+    WiringError,
+    DatasetError,
+    LabelError,
+    OutputFileError,
+)
+
 _LONGEST_NAME = 240  # bytes; file systems allow 255, of which a temporary file needs 15
 
 
@@ -45,7 +66,7 @@ def check_output(
     overwrite: bool = False,
     suffixes: Sequence[str] = (),
 ) -> Path:
-    """Return the path of an output file, after creating its folder.
+    """Return the path of an output file that can be written. Nothing is created.
 
     ``PATH.failures.csv`` and ``PATH.warnings.csv``, which commands write beside their output, are not inputs either.
 
@@ -65,7 +86,7 @@ def check_output(
     ------
     OptionError
         The path has another suffix, is a folder, is one of the inputs (also by a link) or in a graph store, is not a
-        regular file, exists without ``overwrite``, or its folder cannot be created or is not writable.
+        regular file, exists without ``overwrite``, or its folder is not writable or cannot be created.
     """
     what = f"{option} {str(path)!r}"
     if os.path.isdir(path):
@@ -96,7 +117,7 @@ def check_output_folder(
     overwrite: bool = False,
     apart: bool = False,
 ) -> Path:
-    """Return the path of a folder for output files, after creating it.
+    """Return the path of a folder for output files. Nothing is created.
 
     Parameters
     ----------
@@ -121,13 +142,13 @@ def check_output_folder(
         _check_apart(path, given, what)
     _check_no_store(path, what)
     _check_writable(path, what)
-    if not overwrite and any(path.iterdir()):
+    if not overwrite and path.exists() and any(path.iterdir()):
         raise OptionError(f"{what} is a folder with files. Add --overwrite to replace them, or give another name.")
     return path
 
 
 def check_output_store(path: Path, *, inputs: Iterable[str | Path | None] = (), overwrite: bool = False) -> Path:
-    """Return the path of a graph store to write, after creating the folder that it is in.
+    """Return the path of a graph store to write. Nothing is created.
 
     Parameters
     ----------
@@ -157,21 +178,24 @@ def check_output_store(path: Path, *, inputs: Iterable[str | Path | None] = (), 
 
 
 @contextmanager
-def set_aside_if_failed(*paths: Path) -> Iterator[None]:
+def set_aside_if_failed(*paths: Path, overwrite: bool) -> Iterator[None]:
     """Rename earlier results to ``NAME.old`` if the block fails, so that they are not taken for new ones.
 
-    A file that the block replaced is a new result and stays; an :class:`OutputFileError` leaves the earlier files as
-    they are. Worker processes of a distributed run rename nothing.
+    A file that the block replaced is a new result and stays. Earlier files stay as they are if an option, model,
+    checkpoint, dataset or label table does not fit, an extra is missing, or a write failed. Worker processes of
+    a distributed run rename nothing.
 
     Parameters
     ----------
     *paths : Path
         Output files and graph stores of the command.
+    overwrite : bool
+        The command may replace them (``--overwrite``); otherwise nothing is renamed.
     """
-    before = {path: path.stat() for path in paths if path.exists()}
+    before = {path: path.stat() for path in paths if overwrite and path.exists()}
     try:
         yield
-    except OutputFileError:
+    except _NOTHING_DONE:
         raise
     except BaseException as e:
         if getattr(e, "exit_code", getattr(e, "code", 1)) == 0 or os.environ.get("LOCAL_RANK", "0") != "0":
@@ -219,9 +243,9 @@ def _check_no_store(path: Path, what: str) -> None:
 
 
 def _check_writable(folder: Path, what: str) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise OptionError(f"{what}: the folder cannot be created: {e.strerror}.") from e
-    if not os.access(folder, os.W_OK):
-        raise OptionError(f"{what}: the folder is not writable. Give a path in another folder.")
+    """Raise if files cannot be created in a folder, or the folder cannot be created in the first one that exists."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if not existing.is_dir():
+        raise OptionError(f"{what}: the folder cannot be created: {str(existing)!r} is a file. Give another name.")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise OptionError(f"{what}: the folder {str(existing)!r} is not writable. Give a path in another folder.")

@@ -78,7 +78,7 @@ def predict_command(
         choose_value(trained.model.target, value)
     elif value is not None:
         raise OptionError(f"--value {value!r} is for --structure and --defattr. Add one of them.")
-    with set_aside_if_failed(out, *shown.outputs):
+    with set_aside_if_failed(out, *shown.outputs, overwrite=overwrite):
         result = run(trained, sources, read=read, device=device)
         _print_notes(result, out)
         failures = list(result.failures)
@@ -144,7 +144,7 @@ def embed_command(
     inputs = [checkpoint, *files, *sources]
     out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".npz", ".parquet"])
     outputs = [check_output(path, inputs=inputs, overwrite=overwrite) for path in embedding_files(out)]
-    with set_aside_if_failed(*outputs):
+    with set_aside_if_failed(*outputs, overwrite=overwrite):
         result = run(checkpoint, sources, read=read, device=device)
         _print_notes(result, out)
         if result.files:

@@ -90,7 +90,7 @@ def score_command(
     viewers = (structure, defattr, pymol, chimerax)
     shown = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
     check_score_value(value)
-    with set_aside_if_failed(out, *shown.outputs):
+    with set_aside_if_failed(out, *shown.outputs, overwrite=overwrite):
         records = read_design_sequences(sequences) if sequences else ()
         network = load_model(model, weights, device)
         proteins, refused = ProteinReader(sources, network, read), []

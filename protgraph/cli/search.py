@@ -59,7 +59,7 @@ def search_command(
     if out is not None:
         inputs = [query, embeddings, model]
         outputs = [check_output(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)]
-    with set_aside_if_failed(*outputs):
+    with set_aside_if_failed(*outputs, overwrite=overwrite):
         options = {"k": k, "level": level, "residue": residue, "approximate": approximate}
         hits = search_embeddings(query, embeddings, checkpoint=model, read=read, device=device, **options)
         for note in hits.notes:

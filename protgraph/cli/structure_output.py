@@ -133,16 +133,17 @@ class StructureOutput:
         return failures
 
     def _report(self, written: Sequence[WrittenStructure]) -> None:
-        """Print one line for all structures, with the number of residues without a value."""
+        """Print one line for all structures, with the numbers of residues with and without a value."""
         from protgraph.wording import count_noun
 
         if not written:
             return
         residues, without = sum(w.residues for w in written), sum(w.without_value for w in written)
-        other = sum(w.other for w in written)
+        other, repeated = sum(w.other for w in written), sum(w.repeated for w in written)
         files = str(written[0].path) if len(written) == 1 else f"{count_noun(len(written), 'file')} in {self.structure}"
         zero = f"; B factor 0 in {count_noun(without, 'residue')} and {count_noun(other, 'other molecule')}"
-        typer.echo(f"{count_noun(residues, 'residue')} with a value{zero} → {files}")
+        more = f", in {residues + repeated} entries of the file" if repeated else ""
+        typer.echo(f"{count_noun(residues, 'residue')} with a value{more}{zero} → {files}")
 
 
 def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:

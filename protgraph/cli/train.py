@@ -151,9 +151,15 @@ def train_command(
     options = {"config": config, "workers": workers, "callbacks": [callback_by_name(text) for text in callback or ()]}
     if cv is not None:
         loggers = partial(_loggers, log or ["csv"], run=out.stem, resume=resume)
-        run_cross_validation(model, dataset, task, cv, devices, loggers, out=out, resume=resume, **options)
+        run_cross_validation(
+            model, dataset, task, cv, devices, loggers, out=out, resume=resume, overwrite=overwrite, **options
+        )
         return
-    with set_aside_if_failed(out), failures_of_errors(out), _keep_best_epoch(out, run_dir):
+    with (
+        set_aside_if_failed(out, overwrite=overwrite),
+        failures_of_errors(out),
+        _keep_best_epoch(out, run_dir),
+    ):
         result = fit(
             model,
             dataset,

@@ -66,7 +66,7 @@ def view_command(
             "--format molviewspec shows the file unmodified. Remove --assembly and --model-number, or use html."
         )
     out = check_output(out, inputs=[file, checkpoint], overwrite=overwrite, suffixes=[_SUFFIX[form]])
-    with set_aside_if_failed(out):
+    with set_aside_if_failed(out, overwrite=overwrite):
         _write(file, out, form, checkpoint, color, edges, read, attention=attention)
 
 

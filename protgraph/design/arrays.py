@@ -16,6 +16,8 @@ __all__ = ["write_designs", "write_scores"]
 def write_designs(path: str | Path, designs: Sequence[Design]) -> Path:
     """Write the designs of P proteins with R residues in total, S sequences each, and return the path.
 
+    An existing file is replaced.
+
     =====================================  =================  ========================================================
     array                                  shape              content
     =====================================  =================  ========================================================
@@ -47,6 +49,8 @@ def write_designs(path: str | Path, designs: Sequence[Design]) -> Path:
 
 def write_scores(path: str | Path, scores: Sequence[Scores]) -> Path:
     """Write P scored sequences with R residues in total, and return the path.
+
+    An existing file is replaced.
 
     =====================================  =================  ========================================================
     array                                  shape              content

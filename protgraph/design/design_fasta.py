@@ -65,8 +65,8 @@ def _letters(design: Design, types: np.ndarray, chains: Iterable[str]) -> str:
 def write_design_fasta(path: str | Path, pairs: Iterable[tuple[str, str]]) -> int:
     """Write headers and sequences, one line each, and return their number.
 
-    The file is gzipped if its name ends in .gz. It is replaced only when everything is written, and not created without
-    records.
+    The file is gzipped if its name ends in .gz. An existing file is replaced, when everything is written, and not
+    created without records.
     """
     path, count = Path(path), 0
     with atomic_write(path) as temporary:

@@ -101,26 +101,36 @@ class CrossValidation:
         return f"CrossValidation({self.model!r}, {self.task.name!r}, {len(self.folds)} folds, {score})"
 
     def summary(self) -> str:
-        """Return lines of text: a row per fold, mean and standard deviation, pooled metrics, intervals, baseline."""
+        """Return lines of text: a row per fold, mean and standard deviation, pooled metrics, intervals, baseline.
+
+        The number of proteins with positives is a column only if the labels are yes/no labels.
+        """
         names = [metric.name for metric in self.task.metrics]
         lines = [
             f"{self.model} on {self.task.name} of {self.dataset}",
             self.rule,
-            _line("test fold", "proteins", "positive", "epoch", names),
+            _line("test fold", self._columns("proteins", "positive"), "epoch", names),
         ]
         for fold in self.folds:
             label = f"{fold.fold}{' (resumed)' if fold.is_resumed else ''}"
-            lines.append(_line(label, *_counts(fold.size), str(fold.best_epoch), _numbers(fold.metrics, names)))
+            lines.append(_line(label, self._counts(fold.size), str(fold.best_epoch), _numbers(fold.metrics, names)))
+        blank = self._columns("", "")
         statistics = [self.mean(name) for name in names]
         lines += [
-            _line("mean over folds", "", "", "", [_number(mean) for mean, _ in statistics]),
-            _line("s.d. over folds", "", "", "", [_number(sd) for _, sd in statistics]),
-            _line("pooled", *_counts(self.size), "", _numbers(self.pooled, names)),
-            _line("  95 % from", "", "", "", [_number(self.intervals[name].low) for name in names]),
-            _line("  95 % to", "", "", "", [_number(self.intervals[name].high) for name in names]),
-            _line("majority, pooled", *_counts(self.size), "", _numbers(self.baseline, names)),
+            _line("mean over folds", blank, "", [_number(mean) for mean, _ in statistics]),
+            _line("s.d. over folds", blank, "", [_number(sd) for _, sd in statistics]),
+            _line("pooled", self._counts(self.size), "", _numbers(self.pooled, names)),
+            _line("  95 % from", blank, "", [_number(self.intervals[name].low) for name in names]),
+            _line("  95 % to", blank, "", [_number(self.intervals[name].high) for name in names]),
+            _line("majority, pooled", self._counts(self.size), "", _numbers(self.baseline, names)),
         ]
         return "\n".join([*lines, self._verdict(), *([self.size.warning()] if self.size.is_small else [])])
+
+    def _columns(self, proteins: str, positive: str) -> str:
+        return f"{proteins:>8}" if self.size.with_positives is None else f"{proteins:>8}  {positive:>8}"
+
+    def _counts(self, size: SplitSize) -> str:
+        return self._columns(str(size.proteins), str(size.with_positives))
 
     def _verdict(self) -> str:
         """Compare with the baseline."""
@@ -130,13 +140,9 @@ class CrossValidation:
         return f"{compared}; {'better' if self.beats_baseline else 'not shown to be better'}"
 
 
-def _line(label: str, proteins: str, positive: str, epoch: str, cells: Sequence[str]) -> str:
+def _line(label: str, counts: str, epoch: str, cells: Sequence[str]) -> str:
     values = "".join(f"  {cell:>9}" for cell in cells)
-    return f"{label:{_LABEL}}{proteins:>8}  {positive:>8}  {epoch:>5}{values}".rstrip()
-
-
-def _counts(size: SplitSize) -> tuple[str, str]:
-    return str(size.proteins), "" if size.with_positives is None else str(size.with_positives)
+    return f"{label:{_LABEL}}{counts}  {epoch:>5}{values}".rstrip()
 
 
 def _numbers(metrics: Mapping[str, float], names: Sequence[str]) -> list[str]:

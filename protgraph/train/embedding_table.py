@@ -74,7 +74,7 @@ class Embeddings:
         """Write an ``.npz`` or ``.parquet`` file, chosen by the suffix, and return the written files.
 
         An ``.npz`` file has every array under its name. A ``.parquet`` file has a row per residue (file, protein,
-        chains, residue, vector), and ``<name>.protein.parquet`` a row per protein.
+        chains, residue, vector), and ``<name>.protein.parquet`` a row per protein. Existing files are replaced.
 
         Raises
         ------

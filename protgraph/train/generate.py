@@ -138,7 +138,10 @@ def write_generated(
     name: str,
     settings: Mapping[str, object] = MappingProxyType({}),
 ) -> Path:
-    """Write sequences as FASTA with number, length, prompt, log-probability, perplexity and settings in the header."""
+    """Write sequences as FASTA with number, length, prompt, log-probability, perplexity and settings in the header.
+
+    An existing file is replaced.
+    """
     path = Path(path)
     options = "".join(f" {key}={value}" for key, value in settings.items() if value is not None)
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:

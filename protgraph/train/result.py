@@ -134,7 +134,7 @@ class FitResult:
         return self.model.decoder is not None and self.task.decoder_inputs is not None
 
     def save(self, path: str | Path) -> Path:
-        """Write a checkpoint file; see :func:`protgraph.train.save_checkpoint`."""
+        """Write a checkpoint file, and replace an existing one; see :func:`protgraph.train.save_checkpoint`."""
         return save_checkpoint(path, self.checkpoint())
 
     def summary(self) -> str:

@@ -97,7 +97,7 @@ class ResultTable:
     def write(self, path: str | Path) -> Path:
         """Write the table to a ``.csv`` or ``.parquet`` file, chosen by the suffix, and return the path.
 
-        A CSV file has 9 significant digits, which identify each float32.
+        A CSV file has 9 significant digits, which identify each float32. An existing file is replaced.
 
         Raises
         ------

@@ -16,7 +16,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from protgraph.errors import CheckpointError, OptionError
-from protgraph.file_io import write_text_file
+from protgraph.file_io import remove_if_empty, write_text_file
 from protgraph.train.callbacks import BEST, STATE
 from protgraph.train.session import is_first_process
 from protgraph.train.state_file import check_state_file
@@ -44,6 +44,7 @@ class RunFolder:
     def __init__(self, path: str | Path | None = None) -> None:
         self.is_temporary = path is None
         self.path = Path(tempfile.mkdtemp(prefix="protgraph-")) if path is None else Path(path)
+        self._missing = [parent for parent in self.path.absolute().parents if not parent.exists()]
         self._lock = FileLock(self.checkpoints / LOCK, timeout=_WAIT)
 
     @property
@@ -103,17 +104,15 @@ class RunFolder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Remove state and best weights unless the run failed, and each folder if nothing else is in it."""
+        """Remove state and best weights unless the run can be resumed, and each folder if nothing else is in it."""
         if self.is_temporary:
             self._lock.release()
             shutil.rmtree(self.path, ignore_errors=True)
-        elif kind is None and is_first_process():
+        elif is_first_process() and self._lock.is_locked and (kind is None or not self.state.exists()):
             self._remove_files()
             self._lock.release()
             (self.checkpoints / LOCK).unlink(missing_ok=True)
-            for folder in (self.checkpoints, self.path):
-                if not any(folder.iterdir()):
-                    folder.rmdir()
+            remove_if_empty([self.checkpoints, self.path, *self._missing])
         else:
             self._lock.release()
 

@@ -171,7 +171,7 @@ def report_heads(
 
 
 def write_heads(reports: Sequence[HeadReport], path: str | Path) -> Path:
-    """Write reports as CSV, one row per head."""
+    """Write reports as CSV, one row per head; an existing file is replaced."""
     path = Path(path)
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)

@@ -30,7 +30,7 @@ def write_defattr(path: str | Path, values: Mapping[str, ResidueValues]) -> Path
     Parameters
     ----------
     path : str or Path
-        Output file, ``.defattr``.
+        Output file, ``.defattr``; an existing one is replaced.
     values : mapping of str to ResidueValues
         File → values of its residues.
 
@@ -68,7 +68,7 @@ def write_pymol_script(path: str | Path, structures: Sequence[Path], values: Map
     Parameters
     ----------
     path : str or Path
-        Output file, ``.pml``.
+        Output file, ``.pml``; an existing one is replaced.
     structures : sequence of Path
         Files of :func:`protgraph.structure.io.write_residue_values`.
     values : mapping of str to ResidueValues
@@ -96,7 +96,7 @@ def write_chimerax_script(
     Parameters
     ----------
     path : str or Path
-        Output file, ``.cxc``.
+        Output file, ``.cxc``; an existing one is replaced.
     structures, values
         See :func:`write_pymol_script`.
     attributes : str or Path, optional

@@ -41,7 +41,7 @@ def write_molviewspec(scene: Scene, path: str | Path, *, source: FileContent) ->
     ----------
     scene : Scene
     path : str or Path
-        Output file.
+        Output file; an existing one is replaced.
     source : FileContent
         Structure file, not gzipped; Mol* reads it with the state.
 

@@ -24,6 +24,8 @@ _THINNEST, _THICKEST = 1.0, 6.0
 def write_page(scene: Scene, path: str | Path) -> Path:
     """Write the page: backbones, residues, and edges of each kind; the legend hides and shows each.
 
+    An existing file is replaced.
+
     Raises
     ------
     MissingExtraError

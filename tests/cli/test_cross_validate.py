@@ -40,6 +40,7 @@ def test_cv_prints_a_row_per_fold_and_writes_tables_and_models(run, data, tmp_pa
     assert {row["protein"]: int(row["label_bound"]) for row in rows} == {n: i % 2 for i, n in enumerate(NAMES)}
     folds = list(csv.DictReader((tmp_path / "cv.folds.csv").open()))
     assert [row["fold"] for row in folds] == ["1", "2", "3", "pooled"]
+    assert [row["with_positives"] for row in folds] == ["1", "1", "1", "3"]
     assert float(folds[-1]["auprc_low"]) <= float(folds[-1]["auprc"]) <= float(folds[-1]["auprc_high"])
     for fold in (1, 2, 3):
         assert load_checkpoint(tmp_path / "cv.run" / f"fold_{fold}" / "model.safetensors").task == "bound"
@@ -48,6 +49,18 @@ def test_cv_prints_a_row_per_fold_and_writes_tables_and_models(run, data, tmp_pa
     resumed = run(*arguments(data, "--cv", 3, "-o", out, "--overwrite", "--resume"))
     assert resumed.code == 0 and resumed.out.count("(resumed)") == 6
     assert list(csv.DictReader(out.open())) == rows
+
+
+def test_positives_are_not_counted_for_classes(run, data, tmp_path):
+    rows = [f"{name},{'ab'[i % 2]}" for i, name in enumerate(NAMES)]
+    (tmp_path / "labels.csv").write_text("\n".join(["file,family", *rows]))
+    args = ["--data", data / "A", "--labels", tmp_path / "labels.csv", "--epochs", 1, "--cv", 3, "--log", "none"]
+    result = run("train", "gcn", *args, "-o", tmp_path / "cv.csv")
+    assert result.code == 0 and "  positive  " not in result.out, result.err
+    folds = list(csv.DictReader((tmp_path / "cv.folds.csv").open()))
+    assert [row["proteins"] for row in folds] == ["2", "2", "2", "6"] and "with_positives" not in folds[0]
+    [pooled] = [line.split() for line in result.out.splitlines() if line.startswith("pooled")]
+    assert pooled[1] == "6" and [float(f"{float(folds[-1]['accuracy']):.4f}")] == [float(pooled[2])]
 
 
 def test_an_interrupted_cv_exits_with_the_signal_and_can_be_resumed(run, data, tmp_path, monkeypatch):

@@ -73,6 +73,8 @@ def test_a_failed_write_names_a_file_and_keeps_the_earlier_one(run, here, name):
     out, limit, command = COMMANDS[name]
     if not (here / out).exists():
         (here / out).write_text("earlier")
+    if name == "train":  # prepared data are in the cache: the first large file is the training state
+        assert run(*command, "--overwrite").code == 0
     before = contents(here)
     with file_size_limit(limit):
         result = run(*command, "--overwrite")
@@ -135,6 +137,23 @@ def test_training_whose_checkpoint_cannot_be_written_is_resumed(run, here, monke
     assert not (here / "new.safetensors").exists()
     assert run(*args, "--resume").code == 0
     assert load_checkpoint("new.safetensors").trained["epochs"] == 2 and not (here / "new.run" / "checkpoints").exists()
+
+
+def test_a_failed_first_write_leaves_no_folders(run, here):
+    for name, limit in (("predict", 4000), ("embed", 20_000), ("train", 20_000)):
+        out, _, command = COMMANDS[name]
+        more = ["--log", "none"] if name == "train" else []
+        with file_size_limit(limit):
+            result = run(*command[:-1], here / name / "sub" / out, *more)
+        assert result.code == 2 and "file not written" in result.err, result.err
+        written = {path.name for path in (here / name).rglob("*")}
+        assert written == ({"sub", "out.csv.warnings.csv"} if name == "predict" else set())
+        assert (here / name).exists() == (name == "predict")
+
+
+def test_refused_options_create_no_folders(run, here):
+    result = run("predict", "m.safetensors", "A", "-o", "new/sub/out.csv", "--value", "p_H")
+    assert result.code == 2 and not (here / "new").exists()
 
 
 def test_a_full_cache_is_an_error_and_no_failed_protein(base, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
@@ -17,7 +16,15 @@ from protgraph.cli.output_path import (
     set_aside_if_failed,
 )
 from protgraph.data.store.graph_store import META
-from protgraph.errors import OptionError, OutputFileError
+from protgraph.errors import (
+    CheckpointError,
+    DatasetError,
+    LabelError,
+    OptionError,
+    OutputFileError,
+    StructureFileError,
+    UnknownNameError,
+)
 
 
 @pytest.fixture
@@ -73,8 +80,8 @@ def test_store_that_is_or_contains_an_input_is_refused(tmp_path):
 def test_earlier_results_of_several_failures_are_kept(source):
     for text in ("first", "second", "third"):
         source.write_text(text)
-        with pytest.raises(OptionError), set_aside_if_failed(source):
-            raise OptionError("x")
+        with pytest.raises(StructureFileError), set_aside_if_failed(source, overwrite=True):
+            raise StructureFileError("x")
     old = [source.with_name(f"in.pdb.old{number}") for number in ("", "2", "3")]
     assert [path.read_text() for path in old] == ["first", "second", "third"]
 
@@ -117,37 +124,43 @@ def test_output_folder_with_files_needs_overwrite(source, tmp_path):
     with pytest.raises(OptionError, match="--overwrite"):
         check_output_folder(tmp_path)
     assert check_output_folder(tmp_path, overwrite=True) == tmp_path
-    assert check_output_folder(tmp_path / "new", inputs=[source]).is_dir()
+    assert not check_output_folder(tmp_path / "new", inputs=[source]).exists()
     with pytest.raises(OptionError):
         check_output_folder(source, overwrite=True)
 
 
-@pytest.mark.parametrize("error", [OptionError("x"), KeyboardInterrupt(), SystemExit(2), typer.Exit(2)])
+@pytest.mark.parametrize("error", [StructureFileError("x"), KeyboardInterrupt(), SystemExit(2), typer.Exit(2)])
 def test_failure_renames_the_earlier_result(source, capsys, error):
-    with pytest.raises(type(error)), set_aside_if_failed(source):
+    with pytest.raises(type(error)), set_aside_if_failed(source, overwrite=False):
+        raise error
+    assert source.exists()
+    with pytest.raises(type(error)), set_aside_if_failed(source, overwrite=True):
         raise error
     old = source.with_name("in.pdb.old")
     assert not source.exists() and old.read_text() == "ATOM" and str(old) in capsys.readouterr().err
 
 
 def test_new_result_and_failed_write_keep_their_names(source, tmp_path, monkeypatch):
-    with pytest.raises(typer.Exit), set_aside_if_failed(source):
+    with pytest.raises(typer.Exit), set_aside_if_failed(source, overwrite=True):
         new = tmp_path / "new"
         new.write_text("new")
         new.replace(source)
         raise typer.Exit(1)
     assert source.read_text() == "new"
-    with pytest.raises(OutputFileError), set_aside_if_failed(source):
-        raise OutputFileError("full")
-    with pytest.raises(typer.Exit), set_aside_if_failed(source):
+    for kind in (OutputFileError, OptionError, UnknownNameError, CheckpointError, DatasetError, LabelError):
+        with pytest.raises(kind), set_aside_if_failed(source, overwrite=True):
+            raise kind("x")
+    with pytest.raises(typer.Exit), set_aside_if_failed(source, overwrite=True):
         raise typer.Exit(0)
     monkeypatch.setenv("LOCAL_RANK", "1")
-    with pytest.raises(OptionError), set_aside_if_failed(source):
-        raise OptionError("worker")
+    with pytest.raises(StructureFileError), set_aside_if_failed(source, overwrite=True):
+        raise StructureFileError("worker")
     assert source.read_text() == "new" and not source.with_name("in.pdb.old").exists()
 
 
 def test_unwritable_parent_is_refused(source):
-    with pytest.raises(OptionError, match="folder") as caught:
-        check_output(source / "x.csv")
-    assert caught.value.__cause__.errno in (errno.EEXIST, errno.ENOTDIR)
+    for path in (source / "x.csv", source / "y" / "x.csv"):
+        with pytest.raises(OptionError, match="folder"):
+            check_output(path)
+    check_output(source.parent / "new" / "x.csv")
+    assert not (source.parent / "new").exists()

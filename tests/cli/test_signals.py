@@ -80,6 +80,17 @@ def test_training_keeps_the_best_epoch_and_is_resumed(run, here, name, code):
     assert checkpoint.trained["epochs"] == 2 and list(checkpoint.metrics) == ["val"]
     assert run("predict", "m.safetensors", "A/1a19.bcif", "-o", "p.csv").code == 0
     assert run(*train()).code == 2  # an existing checkpoint needs --overwrite
+    saved = (here / "m.safetensors").read_bytes()
+    refused = [
+        ("--resume", "--lr", 0.1),  # the state is of other arguments
+        ("--resume", "--lr", 0.1, "--overwrite"),
+        ("--overwrite", "--device", "abacus"),
+        ("--overwrite", "--noise", 0.1, "--resume"),
+    ]
+    for more in refused:
+        result = run(*train(*more))
+        assert result.code == 2 and "renamed" not in result.err, result.err
+    assert (here / "m.safetensors").read_bytes() == saved and not list(here.glob("*.old"))
     resumed = run(*train("--resume"))
     assert resumed.code == 0 and "test" in resumed.out, resumed.err
     weights = load_checkpoint("m.safetensors").model.state_dict()
@@ -101,6 +112,32 @@ def test_an_earlier_checkpoint_of_another_run_is_renamed(run, here):
     assert run(*train("--callback", "stopping:term", "--overwrite")).code == 143
     assert load_checkpoint("m.safetensors").trained["epochs"] == 2
     assert (here / "m.safetensors.old").read_text() == "earlier"
+
+
+COMMANDS = {
+    "design": ("protgraph.cli.design.load_model", ["design", "A/1a19.bcif", "-o", "x.fasta"]),
+    "score": ("protgraph.cli.score.load_model", ["score", "A/1a19.bcif", "-o", "x.csv"]),
+    "generate": ("protgraph.train.load_checkpoint", ["generate", "m.safetensors", "-o", "x.fasta"]),
+    "attention": ("protgraph.featurize.iter_graphs", ["attention", "transformer", "A/1a19.bcif", "-o", "x"]),
+    "search": (
+        "protgraph.train.embedding_search.search_embeddings",
+        ["search", "A/1a19.bcif", "--in", "v.npz", "-o", "x.csv"],
+    ),
+    "view": ("protgraph.structure.io.read_residues", ["view", "A/1a19.bcif", "-o", "x.html"]),
+    "check": ("protgraph.cli.check._check", ["check", "pyg_conv", "--table", "x.md"]),
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_other_commands_end_with_one_line(run, here, monkeypatch, name, number):
+    place, command = COMMANDS[name]
+    monkeypatch.setattr("protgraph.train.load_checkpoint", lambda *_, **__: None)
+    monkeypatch.setattr(place, lambda *_, **__: os.kill(os.getpid(), number))
+    before, result = handlers(), run(*command)
+    assert result.code == 128 + number and handlers() == before
+    assert len(result.err.splitlines()) == 1 and ("SIGTERM" in result.err) == (number == signal.SIGTERM), result.err
+    assert not list(here.glob("x*"))
 
 
 def test_signals_raise_once_and_handlers_are_restored():

@@ -11,7 +11,7 @@ from biotite.structure import AtomArray
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.residues.structure import residue_starts
 
-__all__ = ["ResidueValues", "values_of_atoms"]
+__all__ = ["ResidueValues", "rows_of_atoms"]
 
 PERCENT = 100.0
 
@@ -83,8 +83,8 @@ class ResidueValues:
         return (*lines, f"{len(known)} residues have a value, all others have 0")
 
 
-def values_of_atoms(atoms: AtomArray, values: ResidueValues, residues: Residues | None = None) -> np.ndarray:
-    """Return the value of the residue of each atom, ``(A,)`` float64, NaN without one.
+def rows_of_atoms(atoms: AtomArray, values: ResidueValues, residues: Residues | None = None) -> np.ndarray:
+    """Return the row of the residue of each atom in the values, ``(A,)`` int64, −1 without one.
 
     Every atom of a residue has its value, of all alternate locations and hydrogens too. A molecule of another name with
     the same chain, number and insertion code has none, unless it is an alternate location.
@@ -106,8 +106,7 @@ def values_of_atoms(atoms: AtomArray, values: ResidueValues, residues: Residues 
     row = np.array([place.get(key, -1) for key in identity])  # (R,) of values; -1: none
     same_name = atoms.res_name[start] == values.res_name[row]
     has_altloc = np.logical_or.reduceat(atoms.altloc_id != "", start)
-    found = np.where((row >= 0) & (same_name | has_altloc), values.values[row], np.nan)
-    return np.repeat(found, length)
+    return np.repeat(np.where(same_name | has_altloc, row, -1), length)
 
 
 def _identities(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> list[tuple[str, int, str]]:

@@ -15,7 +15,7 @@ from protgraph.structure.io.cif_values import cif_of_atoms, cif_of_file, set_b_f
 from protgraph.structure.io.pdb_values import pdb_records, replace_b_factors
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.readers import ParsedFile, read_atoms
-from protgraph.structure.io.residue_values import ResidueValues, values_of_atoms
+from protgraph.structure.io.residue_values import ResidueValues, rows_of_atoms
 from protgraph.structure.io.sniff import FileContent, decode_text
 from protgraph.structure.io.sources import open_source, read_residues
 from protgraph.structure.residues.alphabet import residue_kind
@@ -38,9 +38,12 @@ class WrittenStructure:
     source : str
         File that was read.
     residues : int
-        Residues with a value.
+        Residues with a value, each counted once.
     without_value : int
         Amino-acid residues without a value, whose B factors are 0.
+    repeated : int
+        Further entries of these residues: alternate locations with another residue name, and atoms that the file has
+        at several places.
     other : int
         Other molecules (ligands, nucleotides, water), whose B factors are 0.
     """
@@ -49,6 +52,7 @@ class WrittenStructure:
     source: str
     residues: int
     without_value: int
+    repeated: int
     other: int
 
 
@@ -78,7 +82,7 @@ def write_residue_values(
     Parameters
     ----------
     path : str or Path
-        Output file; the suffix .cif, .pdb, .cif.gz or .pdb.gz selects the format.
+        Output file; the suffix .cif, .pdb, .cif.gz or .pdb.gz selects the format. An existing file is replaced.
     source : str, Path or FileContent
         PDB, mmCIF or BinaryCIF file that the values belong to, or an archive entry.
     values : ResidueValues
@@ -97,13 +101,14 @@ def write_residue_values(
     file = source if isinstance(source, FileContent) else open_source(source)
     parsed = read_atoms(file, model=read.model_number, assembly=read.assembly)
     atoms = parsed.atoms
-    found = values_of_atoms(atoms, values, _residues_if_renamed(file, atoms, values, read))
+    rows = rows_of_atoms(atoms, values, _residues_if_renamed(file, atoms, values, read))
+    found = np.where(rows >= 0, values.values[rows], np.nan)
     b_factor = np.nan_to_num(values.scale * found, nan=0.0)
     text = {"pdb": _as_pdb, "mmcif": _as_cif}[form](file, parsed, b_factor, values, read)
     data = text.encode("utf-8")
     with atomic_write(path) as temporary:
         temporary.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
-    return _count(path, file.path, atoms, found)
+    return _count(path, file.path, atoms, np.where(np.isnan(found), -1, rows))
 
 
 def _residues_if_renamed(
@@ -132,9 +137,17 @@ def _as_cif(
     return cif.serialize()
 
 
-def _count(path: Path, source: str, atoms: AtomArray, found: np.ndarray) -> WrittenStructure:
+def _count(path: Path, source: str, atoms: AtomArray, rows: np.ndarray) -> WrittenStructure:
+    """Count residues; ``rows`` ``(A,)`` is the row of each atom in the values, −1 without a value."""
     start = residue_starts(atoms)
-    has_value = ~np.isnan(found[start])
+    has_value = rows[start] >= 0
     is_protein = np.array([residue_kind(name) == "protein" for name in atoms.res_name[start].tolist()])
-    without = int((is_protein & ~has_value).sum())
-    return WrittenStructure(path, source, int(has_value.sum()), without, int((~has_value & ~is_protein).sum()))
+    residues = len(np.unique(rows[start][has_value]))
+    return WrittenStructure(
+        path,
+        source,
+        residues,
+        without_value=int((is_protein & ~has_value).sum()),
+        repeated=int(has_value.sum()) - residues,
+        other=int((~has_value & ~is_protein).sum()),
+    )

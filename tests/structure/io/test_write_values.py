@@ -95,6 +95,18 @@ def test_gemmi_reads_the_same_values(shared_data, tmp_path):
             check(path, residues, values, found)
 
 
+@pytest.mark.parametrize(("name", "entries"), [("numbering__unordered_res.pdb", 70), ("altloc__dummy_altloc.pdb", 7)])
+def test_a_residue_with_several_entries_is_counted_once(shared_data, tmp_path, name, entries):
+    source = shared_data / "robustness" / name
+    residues = read_residues(source)
+    values = values_for(residues, values=np.full(len(residues), 0.5))
+    written = write_residue_values(tmp_path / "a.pdb", source, values)
+    assert (written.residues, written.residues + written.repeated) == (len(residues), entries)
+    atoms = pdb.PDBFile.read(tmp_path / "a.pdb").get_structure(model=1, altloc="all")
+    found = set(zip(atoms.chain_id.tolist(), atoms.res_id.tolist(), atoms.ins_code.tolist(), strict=True))
+    assert written.residues == len(found) and written.without_value == 0
+
+
 @pytest.fixture
 def ubiquitin(structures_dir):
     return structures_dir / "1ubq.bcif"
