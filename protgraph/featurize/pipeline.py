@@ -163,6 +163,11 @@ def expand_sources(sources: Source | Iterable[Source]) -> list[str]:
 
 
 def _as_list(sources: Source | Iterable[Source]) -> Iterable[Source]:
+    if hasattr(sources, "columns"):
+        raise OptionError(
+            f"sources: {type(sources).__name__} is a table. Allowed: files, folders, patterns, graph stores, or "
+            "a list of these. Give a column of file names, as a list."
+        )
     return [sources] if isinstance(sources, str | os.PathLike | ProteinRequest | GraphStore) else sources
 
 

@@ -126,7 +126,17 @@ def inspect_dataset(
         return _inspect_columns(dataset, table, kind=kind, unknown=unknown, seed=seed, read=read, cache=cache)
     except AbsentFilesError as e:
         names = tuple(f"{name!r} (row {row})" for name, row in e.rows.items())
-        return DatasetInspection(_describe_table(dataset, table, kind, unknown), names)
+        rest = table.without_files(e.rows)
+        whole = _describe_table(dataset, table, kind, unknown)
+        try:
+            found = inspect_dataset(dataset, labels=rest, task=task, columns=columns, **common)
+        except ProtgraphError as reason:  # what is left cannot be trained on
+            return DatasetInspection(replace(whole, notes=(*whole.notes, f"without absent files: {reason}")), names)
+        own = [c.name for c in found.description.columns]
+        described = tuple(c for c in whole.columns if task is None or c.name in own)
+        refused = {} if own and task is not None else whole.refused_columns
+        description = replace(found.description, columns=described, refused_columns=refused)
+        return replace(found, description=description, absent_files=names)
 
 
 def _names(task: str | Task | None, columns: str | Sequence[str] | None) -> list[str]:

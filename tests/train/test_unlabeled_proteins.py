@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 import protgraph as pg
 from protgraph.cli.app import app
 from protgraph.data.datasets.folds import assign_folds, fold_datasets
-from protgraph.errors import DatasetError
+from protgraph.errors import AbsentFilesError, DatasetError, LabelError, OptionError
+from protgraph.featurize import FeaturePlan, iter_graphs
 from protgraph.train import inspect_dataset, load_dataset
 from tests.first_use.label_tables import FILES
 
@@ -79,3 +80,49 @@ def test_numbers_with_blank_cells_are_trained_and_cross_validated(structures, tm
     assert math.isfinite(pg.fit("gcn", data, "x", config=config, cache=tmp_path).metrics["test"]["rmse"])
     result = pg.train.cross_validate("gcn", data, "x", folds=3, config=config, cache=tmp_path)
     assert math.isfinite(result.pooled["rmse"]) and len(result.predictions) == 5
+
+
+def test_names_of_splits_are_understood_and_printed(structures, tmp_path):
+    names = ["Train", "training", "train", "validation", "TEST", "far", "dev"]
+    path = table(tmp_path / "t.csv", [f"{i}.5" for i in range(7)], names)
+    data = load_dataset(structures, labels=path, cache=tmp_path)
+    assert {e.id: e.split for e in data.examples("x")} == dict(
+        zip(FILES, ["train", "train", "train", "val", "test", "far", "val"], strict=True)
+    )
+    text = str(data.describe())
+    for name, split in (("Train", "train"), ("validation", "val"), ("TEST", "test"), ("dev", "val")):
+        assert f"split {name!r} is {split}" in text
+    assert "further test sets, not trained on: 'far'" in text
+
+
+def test_present_files_are_described_beside_absent_ones(structures, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("file,x\n1abc,9.5\n" + "".join(f"{name},{i}.5\n" for i, name in enumerate(FILES)))
+    for task in (None, "x"):
+        found = inspect_dataset(structures, labels=path, task=task, cache=tmp_path)
+        assert found.absent_files == ("'1abc' (row 2)",) and found.has_faults
+        assert sum(count.proteins for count in found.description.tasks["x"].counts.values()) == 7
+        assert [column.labeled for column in found.description.columns] == [8]
+
+
+def test_chains_in_another_case_are_named(structures, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("file,chain,res_id,x\n1crn,a,1,0.5\n1crn,a,2,1.5\n")
+    with pytest.raises(LabelError, match=r"row 2: no chain 'a' in 1crn.bcif; chains: A\."):
+        load_dataset(structures, labels=path, cache=tmp_path)
+
+
+def test_lists_and_tables_are_named_as_such(structures, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"file": FILES, "x": range(7)})
+    files = [structures / f"{name}.bcif" for name in FILES[:3]]
+    with pytest.raises(AbsentFilesError, match="not in the list of 3 files") as error:
+        load_dataset(files, labels=frame, cache=tmp_path)
+    assert list(error.value.rows) == list(FILES[3:])
+    with pytest.raises(OptionError, match="DataFrame is a table"):
+        list(iter_graphs(frame, FeaturePlan([])))
+
+
+def test_rare_classes_are_noted(structures, tmp_path):
+    path = table(tmp_path / "t.csv", ["a", "a", "a", "b", "b", "b", "c"])
+    assert "x: classes with fewer than 3 rows: c 1" in load_dataset(structures, labels=path, cache=tmp_path).notes

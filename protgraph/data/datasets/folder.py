@@ -47,6 +47,8 @@ from protgraph.wording import count_noun
 
 __all__ = ["FolderDataset"]
 
+_FEW_ROWS = 3  # one for each of train, val and test
+
 
 class FolderDataset(Dataset):
     """Structure or FASTA files of a folder, for one task.
@@ -163,6 +165,7 @@ class FolderDataset(Dataset):
         self.notes = [*(() if table is None else table.notes), *index.notes, *assignment.notes]
         self._split_notes = tuple(assignment.notes)
         self.notes += _note_unlabeled(self._unlabeled, len(every.examples), used)
+        self.notes += [note for column in self.columns for note in _note_rare(column)]
         self._files = _describe_files(proteins, every)
         unreadable = sum(not example_content(e, fingerprints[e.id]).sequences for e in every.examples)
         self.notes += [f"{count_noun(unreadable, 'protein')} cannot be read and will not be used"] if unreadable else []
@@ -250,6 +253,12 @@ def _note_unlabeled(examples: Sequence[Example], number: int, columns: Sequence[
         return []
     verb, names = "has" if len(examples) == 1 else "have", list_first([e.id for e in examples], SHOWN)
     return [f"{len(examples)} of {number} proteins {verb} no label of {' and '.join(columns)}, not used: {names}"]
+
+
+def _note_rare(column: LabelColumn) -> list[str]:
+    """Return a note on the classes that too few rows have to be in every split."""
+    rare = [f"{name} {number}" for name, number in column.classes.items() if 0 < number < _FEW_ROWS]
+    return [f"{column.name}: classes with fewer than {_FEW_ROWS} rows: {list_first(rare, SHOWN)}"] if rare else []
 
 
 def _describe_files(proteins: ProteinFolder, index: FolderIndex) -> str:

@@ -76,6 +76,7 @@ def index_table(folder: ProteinFolder, table: LabelTable) -> FolderIndex:
         chain = [""] * len(file)
     else:
         keys, chain = (), table.keys.get("chain", np.full(len(table), "")).tolist()
+    _check_case_of_chains(folder, sources, file, table)
     _no_duplicates(sources, file, chain, keys, table)
     rows, examples = _examples(sources, file, chain)
     return FolderIndex(examples, rows, table, keys, _notes(sources, file, table))
@@ -115,6 +116,23 @@ def _chains(
             )
         chain[row] = names[0] if len(names) == 1 else ""
     return chain.astype(str)
+
+
+def _check_case_of_chains(
+    folder: ProteinFolder, sources: list[ProteinFile], file: list[int], table: LabelTable
+) -> None:
+    """Raise if a structure has a chain of this name in another case only."""
+    given = table.keys.get("chain", np.full(len(table), "")).tolist()
+    first: dict[tuple[int, str], int] = {}
+    for row, key in enumerate(zip(file, given, strict=True)):
+        first.setdefault(key, row)
+    for (f, name), row in first.items():
+        names = folder.chains(sources[f]) if name and sources[f].record is None else []
+        if name not in names and name.lower() in {text.lower() for text in names}:
+            raise LabelError(
+                f"{table.where}: row {table.rows[row]}: no chain {name!r} in {sources[f].name}; "
+                f"chains: {list_first(names, _SHOWN)}. Write chains in the case of the file."
+            )
 
 
 def _no_duplicates(

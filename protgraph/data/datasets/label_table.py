@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,12 @@ class LabelTable:
     def is_per_residue(self) -> bool:
         """True if the labels are per residue."""
         return "res_id" in self.keys
+
+    def without_files(self, names: Collection[str]) -> LabelTable:
+        """Return the table without the rows of these files."""
+        keep = ~np.isin(self.keys["file"], list(names))
+        keys, labels = ({name: c[keep] for name, c in part.items()} for part in (self.keys, self.labels))
+        return replace(self, keys=keys, labels=labels, rows=self.rows[keep])
 
     def has_decimal_commas(self, besides: str) -> bool:
         """Return True if a label column other than ``besides`` has numbers with a decimal comma."""

@@ -72,6 +72,11 @@ class ProteinFolder(ABC):
 
     path: Path
 
+    @property
+    def described(self) -> str:
+        """Folder or list in messages."""
+        return str(self.path)
+
     @abstractmethod
     def groups(self, names: Iterable[str] | None = None) -> dict[str, list[ProteinFile]]:
         """Return the proteins of each file by its path below the folder; raise DatasetError if there are none.
@@ -143,7 +148,7 @@ class ProteinFolder(ABC):
         rows = {name: first[name] for name in absent}
         shown = list_first([f"{name!r} (row {row})" for name, row in rows.items()], SHOWN)
         hint, verb = suggest(absent[0], by_name), "is" if len(absent) == 1 else "are"
-        subject = f"{table.where} names {count_noun(len(absent), 'file')} that {verb} not in {self.path}"
+        subject = f"{table.where} names {count_noun(len(absent), 'file')} that {verb} not in {self.described}"
         more = " 'protgraph data inspect' lists all of them." if len(absent) > SHOWN else ""
         return AbsentFilesError(f"{subject}: {shown}.{hint}{more}", rows)
 

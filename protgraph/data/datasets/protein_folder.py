@@ -14,6 +14,7 @@ from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.sniff import is_fasta
 from protgraph.structure.io.sources import SUFFIXES, expand_files, files_in, is_protein_file
+from protgraph.wording import count_noun
 
 __all__ = ["open_folder"]
 
@@ -50,7 +51,7 @@ def open_folder(
     if isinstance(source, str | os.PathLike) and not (Path(source).is_file() or "*" in str(source)):
         raise DatasetError(f"no folder of structures at {str(source)!r}")
     names = [fetch(entry) if (entry := as_accession(name)) else Path(name) for name in expand_files(source)]
-    return _FileFolder(_common_folder(names), names, fingerprint)
+    return _FileFolder(_common_folder(names), names, fingerprint, is_list=True)
 
 
 def _common_folder(files: Sequence[Path]) -> Path:
@@ -71,10 +72,17 @@ class _FileFolder(ProteinFolder):
         files: Sequence[Path],
         fingerprint: Callable[[Path], Fingerprint],
         others: Sequence[str] = (),
+        *,
+        is_list: bool = False,
     ) -> None:
+        self._is_list = is_list
         self.path, self._fingerprint_file = path, fingerprint
         self._files, self._others = list(files), list(others)
         self._fingerprints: dict[Path, Fingerprint] = {}
+
+    @property
+    def described(self) -> str:
+        return f"the list of {count_noun(len(self._files), 'file')}" if self._is_list else str(self.path)
 
     def other_files(self) -> list[str]:
         return self._others

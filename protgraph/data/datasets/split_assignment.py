@@ -15,6 +15,15 @@ from protgraph.errors import DatasetError
 
 __all__ = ["SplitAssignment", "SplitUnit", "assign_random_splits", "splits_from_table"]
 
+_SPLIT_NAMES = {
+    **{name: name for name in ("train", "val", "test")},
+    "training": "train",
+    "validation": "val",
+    "valid": "val",
+    "dev": "val",
+    "testing": "test",
+}  # name in lower case → split
+
 
 class SplitUnit(NamedTuple):
     """Protein to assign to a split, and its links to other proteins.
@@ -112,7 +121,8 @@ def splits_from_table(splits: Sequence[str], proteins: Sequence[SplitUnit], wher
     Parameters
     ----------
     splits : sequence of str
-        Split of each protein.
+        Split of each protein. Names may be in any case; "training", "validation", "valid", "dev" and "testing" are
+        understood; other names are further test sets. Notes list both.
     proteins : sequence of SplitUnit
     where : str
         Name of the table in messages.
@@ -122,17 +132,22 @@ def splits_from_table(splits: Sequence[str], proteins: Sequence[SplitUnit], wher
     DatasetError
         If no protein is in the split "train".
     """
+    given = sorted(set(splits))
+    split_of = {name: _SPLIT_NAMES.get(name.lower(), name) for name in given}
+    splits = [split_of[name] for name in splits]
+    named = [f"split {name!r} is {split_of[name]}" for name in given if name != split_of[name]]
+    further = [name for name in given if split_of[name] not in _SPLIT_NAMES]
+    if further:
+        named.append(f"further test sets, not trained on: {', '.join(map(repr, further))}")
     if "train" not in splits:
-        raise DatasetError(
-            f"{where}: no protein is in split 'train', only in {sorted(set(splits))}. Use the names train, val, test."
-        )
+        raise DatasetError(f"{where}: no protein is in split 'train', only in {given}. Use the names train, val, test.")
     splits_of: dict[str, set[str]] = {}
     for split, protein in zip(splits, proteins, strict=True):
         for sequence in protein.sequences:
             splits_of.setdefault(sequence, set()).add(split)
     crossing = [names for names in splits_of.values() if len(names) > 1]
-    notes = ()
+    notes = tuple(named)
     if crossing:
         number = "1 sequence is" if len(crossing) == 1 else f"{len(crossing)} sequences are"
-        notes = (f"{number} in more than one split ({', '.join(sorted(set.union(*crossing)))}) of {where}",)
+        notes += (f"{number} in more than one split ({', '.join(sorted(set.union(*crossing)))}) of {where}",)
     return SplitAssignment(tuple(splits), f"column 'split' of {where}", notes)

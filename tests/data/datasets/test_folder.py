@@ -215,7 +215,7 @@ def test_invalid_table_raises_with_the_place(folder, table, header, rows, parts)
     [
         ("file,x,split", ["1ubq,1,train", "1orc,2,"], r"row 3 .*\[''\]"),
         ("file,chain,res_id,x,split", ["1ubq,A,1,1,train", "1ubq,A,2,2,test"], r"\['test', 'train'\]"),
-        ("file,x,split", ["1ubq,2,training", "1orc,3,training"], "'train'.*'training'"),
+        ("file,x,split", ["1ubq,2,trian", "1orc,3,trian"], "'train'.*'trian'"),
     ],
 )
 def test_invalid_split_column_raises(folder, table, header, rows, data):
