@@ -96,9 +96,11 @@ def float64():
 
 @pytest.fixture(autouse=True)
 def _names_of_one_test():
-    """Remove what a test registers after it, since other tests iterate over whole registries."""
+    """Remove what a test registers or imports after it, since other tests iterate over whole registries."""
     before = {registry: dict(registry._session) for registry in registries.values()}
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROTGRAPH_IMPORT", os.environ.get("PROTGRAPH_IMPORT", ""))
+        yield
     for registry, names in before.items():
         registry._session.clear()
         registry._session.update(names)

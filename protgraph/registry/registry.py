@@ -343,4 +343,5 @@ def _of_other_kinds(name: str, kind: str) -> str:
     from protgraph.registry.registries import registries
 
     others = [r for r in registries.values() if r.kind != kind and name in r.names()]
-    return "".join(f" There is a {r.kind} {name!r} ({r.entry(name).source})." for r in others)
+    found = " and ".join(f"a {r.kind} ({r.entry(name).source})" for r in others)
+    return f" {name!r} is {found}." if found else ""

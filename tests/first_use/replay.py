@@ -36,7 +36,7 @@ __all__ = [
 #: Expected exit code of a command that may succeed or fail.
 ANY_CODE = -1
 #: Files that a command may leave beside its output although it fails: its log folder, and the list of failures.
-SIDE_FILES = (".run/", ".failures.csv", ".manifest.tsv")
+SIDE_FILES = (".run/", ".failures.csv", ".manifest.tsv", "__pycache__/")
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,14 @@ class Workspace:
 
 
 def run_command(args: list[str]) -> tuple[int, str, str]:
-    """Run ``protgraph`` with these arguments in this process; return exit code, standard output and error."""
+    """Run ``protgraph`` with these arguments in this process; return exit code, standard output and error.
+
+    The environment is restored, since ``--import`` sets a variable for worker processes.
+    """
     from protgraph.cli.app import main
 
     out, err = io.StringIO(), io.StringIO()
-    old = os.environ.get("COLUMNS")
+    before = dict(os.environ)
     os.environ["COLUMNS"] = "80"
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
@@ -133,7 +136,8 @@ def run_command(args: list[str]) -> tuple[int, str, str]:
     except SystemExit as e:
         code = e.code if isinstance(e.code, int) else int(e.code is not None)
     finally:
-        os.environ.pop("COLUMNS") if old is None else os.environ.update(COLUMNS=old)
+        os.environ.clear()
+        os.environ.update(before)
     return code, out.getvalue(), err.getvalue()
 
 

@@ -246,7 +246,7 @@ def test_a_head_that_is_registered_as_a_layer_is_named_with_the_target(plugin):
     with pytest.raises(UnknownNameError) as raised:
         pg.build_model(model(), target)
     assert "target 'state'" in str(raised.value)
-    assert "There is a layer 'acme_head' (acme-gated 0.3.0)." in str(raised.value)
+    assert "'acme_head' is a layer (acme-gated 0.3.0)." in str(raised.value)
 
 
 @pytest.mark.parametrize(
