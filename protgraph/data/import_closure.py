@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
@@ -81,6 +82,9 @@ def _read(module: str) -> _Source:
 
 def _path(module: str) -> Path | None:
     """Return the file of a module, or None if there is no such module in Python."""
+    loaded = getattr(sys.modules.get(module), "__file__", None)
+    if loaded is not None:  # also for a module that can no longer be found on sys.path
+        return Path(loaded) if loaded.endswith(".py") else None
     root = component_package(module)
     parts = module.removeprefix(root).split(".")[1:]
     spec = find_spec(root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -24,7 +25,7 @@ from protgraph.nn.module import Head
 from protgraph.registry.component_fault import ComponentScope
 from protgraph.validation import Seed, check_value
 
-__all__ = ["ProteinModel", "as_model_spec", "build_model"]
+__all__ = ["ProteinModel", "as_model_spec", "build_model", "check_logits"]
 
 
 class ProteinModel(nn.Module):
@@ -77,10 +78,7 @@ class ProteinModel(nn.Module):
         head = registry.heads.create(name, specs, self.target, path=f"head ({name})", options=options)
         if not isinstance(head, Head):
             raise WiringError(f"head {name!r} is a {type(head).__name__}, not a protgraph Head.")
-        if "logits" not in head.out:
-            raise WiringError(
-                f"head {name!r} declares no logits. In __init__: self.declare(logits=f'{{target.size}}x0e')."
-            )
+        check_logits(head, name, self.target)
         return head, reads
 
     def _fields_needed(self) -> tuple[str, ...]:
@@ -237,3 +235,16 @@ def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, s
         if seed is not None:
             torch.manual_seed(seed)
         return ProteinModel(spec, target)
+
+
+def check_logits(head: Head, name: str, target: Target) -> None:
+    """Raise :class:`WiringError` if a head does not declare logits with the columns of its target."""
+    fix = "In __init__: self.declare(logits=f'{target.size}x0e')."
+    if "logits" not in head.out:
+        raise WiringError(f"head {name!r} declares no logits. {fix}")
+    declared, needed = math.prod(head.out["logits"].trailing_shape), math.prod(target.shape)
+    if declared != needed:
+        raise WiringError(
+            f"head {name!r} declares logits of {declared} columns; target {target.name!r} ({target.kind}, size "
+            f"{target.size}) needs {needed}. {fix}"
+        )

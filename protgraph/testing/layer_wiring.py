@@ -12,6 +12,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, field, is_registered
 from protgraph.errors import WiringError
+from protgraph.model.build import check_logits
 from protgraph.nn.module import GraphLayer, Head
 from protgraph.testing.featurizer_wiring import read_names
 from protgraph.testing.make_inputs import default_spec, degenerate_inputs, level_of, make_inputs
@@ -128,6 +129,7 @@ class _Search:
         """Create it; the rows of a head's outputs are of the target's level."""
         module = self._create(specs)
         if self.target is not None:
+            check_logits(module, self.name, self.target)
             module.outputs = {name: s.as_(s.name, level=self.target.level) for name, s in module.out.items()}
         return module
 

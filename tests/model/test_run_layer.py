@@ -123,6 +123,13 @@ def test_a_fault_of_a_head_names_the_head(run, given, words, monkeypatch):
     assert (raised.value.kind, raised.value.name) == ("head", "faulty_head")
 
 
+def test_a_head_of_fixed_width_is_refused_when_the_model_is_built(monkeypatch):
+    declare = FaultyHead.declare
+    monkeypatch.setattr(FaultyHead, "declare", lambda self, **_: declare(self, logits="7x0e"))
+    with pytest.raises(WiringError, match=f"'faulty_head'.* 7 .*{TARGET.name!r}.* {TARGET.size}"):
+        pg.build_model(SPEC, TARGET)
+
+
 def test_a_head_that_declares_nothing_is_refused_when_the_model_is_built(monkeypatch):
     monkeypatch.setattr(FaultyHead, "declare", lambda self, **_: None)
     with pytest.raises(WiringError, match="'faulty_head' declares no logits"):

@@ -245,7 +245,7 @@ def test_labels_of_absent_residues_are_an_error_with_their_names(small, plan, tm
 
 def test_no_training_protein_is_an_error_with_the_first_failure(small, plan, tmp_path):
     empty = type(small)(tmp_path, {"train": ("aaaa_A", "bbbb_A")})
-    with pytest.raises(DatasetError, match="'inverse_folding'.*2 failures.*aaaa"):
+    with pytest.raises(DatasetError, match="'inverse_folding'.*2 proteins of split 'train'.*aaaa"):
         prepare(empty, builtin.INVERSE_FOLDING, plan, cache=tmp_path)
 
 
