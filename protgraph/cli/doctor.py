@@ -25,6 +25,7 @@ DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite",
 EXTRAS = {
     "torch-scatter": ("torch_scatter", "scatter"),
     "plotly": ("plotly", "view"),
+    "openpyxl": ("openpyxl", "xlsx"),
     "faiss-cpu": ("faiss", "search"),
     "pandas": ("pandas", "pandas"),
     "transformers": ("transformers", "esm"),
@@ -125,13 +126,23 @@ def _print_environment(result: ChildResult) -> list[PluginProblem]:
     for distribution, (module, extra) in EXTRAS.items():
         state = _version(distribution)
         if util.find_spec(module) is None:
-            state = f"not installed (pip install --no-build-isolation 'protgraph-pyg[{extra}]')"
+            state = f"not installed ({_install(extra)})"
         elif module in failed:
             state = "broken"
-            message = f"{failed[module]}\nReinstall it against this torch: pip install --no-build-isolation"
-            problems.append(PluginProblem("extra", extra, distribution, message))
+            command = f"pip install --force-reinstall --no-deps {_isolation(extra)}{distribution}"
+            problems.append(PluginProblem("extra", extra, distribution, f"{failed[module]}\nReinstall it: {command}"))
         typer.echo(f"  {distribution:<22} {state}")
     return problems
+
+
+def _install(extra: str) -> str:
+    """Return the install command of an extra."""
+    return f"pip install {_isolation(extra)}'protgraph-pyg[{extra}]'"
+
+
+def _isolation(extra: str) -> str:
+    """Return an option of pip for torch-scatter, which compiles against the installed torch; else ""."""
+    return "--no-build-isolation " if extra == "scatter" else ""
 
 
 def _print_distribution(source: str, count: int, result: ChildResult) -> list[PluginProblem]:
