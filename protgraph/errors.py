@@ -37,6 +37,7 @@ __all__ = [
     "StructureFileError",
     "UnknownNameError",
     "WiringError",
+    "WorkerDiedError",
     "list_first",
     "suggest",
 ]
@@ -205,6 +206,10 @@ class AbsentFilesError(LabelError):
     def __init__(self, message: str, rows: Mapping[str, int] | None = None) -> None:
         super().__init__(message)
         self.rows = dict(rows or {})
+
+
+class WorkerDiedError(ProtgraphError, RuntimeError):
+    """A worker process died while it processed a file, e.g. because memory was exhausted."""
 
 
 class CheckpointError(ProtgraphError, ValueError):

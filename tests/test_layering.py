@@ -19,6 +19,7 @@ CORE = ROOT / "protgraph"
 LEVEL = {
     "errors": 0,
     "process_memory": 0,
+    "worker_pool": 0,
     "wording": 0,
     "argument_types": 1,
     "failure": 1,
@@ -51,6 +52,7 @@ THIRD_PARTY = {
     "file_io": set(),
     "process_memory": {"psutil", "torch"},
     "wording": set(),
+    "worker_pool": set(),
     "argument_types": set(),
     "failure": set(),
     "validation": {"pydantic"},

@@ -6,16 +6,21 @@ import os
 import pkgutil
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from protgraph.argument_types import check_arguments
 from protgraph.bench.job_plan import SESSION, plan_jobs
 from protgraph.bench.rows import BenchJob, BenchRow, append_row, read_rows
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.worker import TRAIN, perform
-from protgraph.bench.worker_pool import WorkerPool
+from protgraph.bench.worker import TRAIN, perform, run_job
+from protgraph.worker_pool import WorkerDied, WorkerPool
 
-__all__ = ["BenchCallback", "run_bench"]
+__all__ = ["BenchCallback", "run_bench", "run_in_workers"]
+
+#: glibc keeps freed memory for the next tensor instead of returning it to the system, which would clear it again.
+_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
 
 
 class BenchCallback(Protocol):
@@ -71,7 +76,7 @@ def run_bench(
     if callback:
         callback.start(remaining, list(rows.values()), workers)
     queue = _short_jobs_last(remaining)
-    results = _run_here(queue, train) if in_process else WorkerPool(train, workers=workers, log=log).run(queue)
+    results = _run_here(queue, train) if in_process else run_in_workers(queue, train, workers=workers, log=log)
     try:
         with closing(results):
             for row in results:
@@ -105,3 +110,25 @@ def _run_here(jobs: Sequence[BenchJob], train: str) -> Generator[BenchRow]:
             yield perform(job, function)
     finally:
         torch.set_num_threads(before)
+
+
+def run_in_workers(jobs: Sequence[BenchJob], train: str, *, workers: int, log: Path) -> Generator[BenchRow]:
+    """Yield the rows of jobs from worker processes as they finish; a job whose process dies gives a failed row.
+
+    Parameters
+    ----------
+    jobs : sequence of BenchJob
+        They start in this order.
+    train : str
+        ``"module:function"``, a function from :class:`BenchJob` to :class:`BenchRow`.
+    workers : int
+        Number of processes.
+    log : Path
+        Everything that the processes print is appended to this file.
+    """
+    workers = min(workers, max(len(jobs), 1))
+    pool = WorkerPool(partial(run_job, train=train), workers=workers, log=log, retries=0, environment=_MEMORY)
+    with closing(pool.run(jobs)) as results:
+        for job, row in results:
+            is_dead = isinstance(row, WorkerDied)
+            yield BenchRow.failed(job, f"the worker process {row.reason}; see {log}") if is_dead else row

@@ -1,21 +1,13 @@
-"""Run one benchmark job, and run jobs one after the other in a worker process.
-
-The process reads jobs and writes rows, one JSON object per line. It is a separate program instead of a copy of the
-caller (as in :mod:`multiprocessing`), so a benchmark can start from any script, notebook or test. It imports torch once
-for all its jobs.
-"""
+"""Run one benchmark job, in this process or in a worker process."""
 
 from __future__ import annotations
 
-import json
-import os
 import pkgutil
-import sys
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
@@ -25,7 +17,7 @@ from protgraph.process_memory import release_memory
 if TYPE_CHECKING:
     from protgraph.train import FitResult
 
-__all__ = ["TRAIN", "perform", "run_worker", "serve", "train_job"]
+__all__ = ["TRAIN", "perform", "run_job", "train_job"]
 
 #: Reference of the function that trains and tests one job.
 TRAIN = "protgraph.bench.worker:train_job"
@@ -98,18 +90,8 @@ def perform(job: BenchJob, train: Callable[[BenchJob], BenchRow]) -> BenchRow:
     return BenchRow.failed(job, error, seconds=time.perf_counter() - start)
 
 
-def serve(train: Callable[[BenchJob], BenchRow], jobs: TextIO, rows: TextIO) -> None:
-    """Read jobs and write their rows, one JSON object per line, until the input ends."""
-    for line in jobs:
-        row = perform(BenchJob.from_dict(json.loads(line)), train)
-        rows.write(json.dumps(row.to_dict(), allow_nan=False) + "\n")
-        rows.flush()
-        release_memory()  # so that it does not count for the next job
-
-
-def run_worker(train: str) -> None:
-    """Run the worker program; ``train`` is ``"module:function"``."""
-    # Output of libraries goes to the log; the caller reads rows only.
-    rows = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    serve(pkgutil.resolve_name(train), sys.stdin, rows)
+def run_job(job: BenchJob, train: str) -> BenchRow:
+    """Run one job in a worker process; ``train`` is ``"module:function"``."""
+    row = perform(job, lambda j: pkgutil.resolve_name(train)(j))
+    release_memory()  # so that it does not count for the next job
+    return row

@@ -6,17 +6,11 @@ Every command and function that reads files uses :func:`iter_graphs`; a task giv
 from __future__ import annotations
 
 import os
-import pickle
-import signal
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from protgraph import registry
@@ -24,7 +18,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.cache_key import component_digest, digest
 from protgraph.data.store.graph_file import read_graph_file, write_graph_file
 from protgraph.data.store.graph_store import GraphStore, is_store
-from protgraph.errors import DatasetError, OptionError, OutputFileError
+from protgraph.errors import OptionError, OutputFileError, WorkerDiedError
 from protgraph.failure import Failure
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.read import ReadProtein, read_requests
@@ -35,6 +29,7 @@ from protgraph.registry.component import ComponentSpec
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sources import expand_files
 from protgraph.structure.residues.residues import Residues
+from protgraph.worker_pool import WorkerDied, WorkerPool, is_portable
 
 __all__ = ["Source", "expand_sources", "iter_graphs"]
 
@@ -75,8 +70,9 @@ def iter_graphs(
     split_chains : bool
         Make a graph of each chain instead of each protein.
     jobs : int
-        Processes. With more than one, the main module must be importable. A step that cannot be pickled and
-        featurizers registered in this session run in this process, and the others read files.
+        Processes. A file whose process dies twice, e.g. because memory is exhausted, gives a :class:`Failure`. A
+        step that cannot be pickled or imported, and featurizers registered in this session, run in this process, and
+        the others read files.
     cache : str or Path, optional
         Folder in which the residues of structure files are kept between runs.
     resume : str or Path, optional
@@ -91,8 +87,6 @@ def iter_graphs(
 
     Raises
     ------
-    DatasetError
-        A process died; finished graphs are kept in ``resume``.
     OutputFileError
         A file of ``cache`` or ``resume`` cannot be written, e.g. because the disk is full.
 
@@ -204,65 +198,26 @@ def _units(requests: Iterable[ProteinRequest]) -> list[list[ProteinRequest]]:
 def _parallel(
     units: Sequence[list[ProteinRequest]], run: _Run, plan: FeaturePlan, jobs: int
 ) -> Iterator[GraphResult | Failure]:
-    """Distribute units to processes; a run that is not portable is finished in this process."""
-    is_portable = _is_portable(run, plan)
-    work = partial(_work, run=run) if is_portable else partial(_read_only, read=run.read, cache=run.cache)
-    others = set(active_children())
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
-        waiting: deque[Future] = deque()
-        remaining = iter(units)
-        try:
-            while True:
-                while len(waiting) < _AHEAD * jobs and (unit := next(remaining, None)) is not None:
-                    with _blocked_signals():
-                        waiting.append(pool.submit(work, unit))
-                if not waiting:
-                    return
-                done = waiting.popleft().result()
-                yield from done if is_portable else _finish(done, run, plan)
-        except BrokenProcessPool as e:
-            raise DatasetError(
-                f"one of {jobs} processes died, most likely because memory was exhausted. Run again with fewer jobs."
-            ) from e
-        except (KeyboardInterrupt, GeneratorExit):  # the pool would wait for the files that are being read
-            for process in set(active_children()) - others:
-                process.kill()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
+    """Distribute units to processes; what they cannot import is done in this process."""
+    is_session = any(registry.featurizers.entry(n.name).is_session for n in plan.components)
+    is_whole = not is_session and is_portable(run)
+    work = partial(_work, run=run) if is_whole else partial(_read_only, read=run.read, cache=run.cache)
+    with closing(WorkerPool(work, workers=jobs).run(units, in_order=True, ahead=_AHEAD)) as results:
+        for unit, done in results:
+            if isinstance(done, WorkerDied):
+                yield from (_died(request, done, jobs) for request in unit)
+            else:
+                yield from done if is_whole else _finish(done, run, plan)
 
 
-@contextmanager
-def _blocked_signals() -> Iterator[None]:
-    """Delay Ctrl-C and SIGTERM to the end of the block; processes that start in it never receive them.
-
-    Ctrl-C on a terminal is sent to all processes. The first one stops the others.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _is_portable(run: _Run, plan: FeaturePlan) -> bool:
-    """Return True if another process can import all featurizers and the step."""
-    if any(registry.featurizers.entry(n.name).is_session for n in plan.components):
-        return False
-    try:
-        pickle.dumps(run)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return False
-    return True
-
-
-def _one_thread() -> None:
-    import torch
-
-    torch.set_num_threads(1)
+def _died(request: ProteinRequest, died: WorkerDied, jobs: int) -> Failure:
+    """Return the failure of a request whose process died, also when it was tried again."""
+    source = str(request.source) + (f"#{request.record}" if request.record else "")
+    error = WorkerDiedError(
+        f"{source}: its process {died.reason}, twice. The other files are not affected. Run again with fewer than "
+        f"{jobs} jobs, which need less memory."
+    )
+    return Failure.of(source, request.protein, error)
 
 
 @lru_cache(maxsize=8)
