@@ -172,11 +172,10 @@ def _write(out: Path, results: list[GraphResult], plan: FeaturePlan, read: ReadO
         "node_type": plan.node_type,
         "plan": plan_digest(plan),
         "read": read.to_dict(),
-        "sources": [r.source for r in results],
-        "sha256": [r.sha256 for r in results],
     }
     graphs, residues = [r.graph for r in results], [r.residues for r in results]
-    write_store(out, graphs, residues=residues, info=info, overwrite=overwrite)
+    read_from = {"sources": [r.source for r in results], "checksums": [r.sha256 for r in results]}
+    write_store(out, graphs, residues=residues, **read_from, info=info, overwrite=overwrite)
 
 
 def _tracked(results: Iterator[GraphResult | Failure], total: int) -> list[GraphResult | Failure]:

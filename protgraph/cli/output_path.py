@@ -40,7 +40,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing o
 #: Appended to the name of the output: the tables of files that failed, and of warnings.
 FAILURES_SUFFIX, WARNINGS_SUFFIX = ".failures.csv", ".warnings.csv"
 
-#: As :data:`protgraph.data.store.graph_store.META`, which would load torch.
+#: As :data:`protgraph.data.store.store_description.META`, which would load torch.
 STORE_FILE = "store.json"
 
 #: Errors before the inputs are processed or training starts, and failed writes: the earlier result keeps its name.

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from protgraph.data.cache_key import code_digest, component_digest, digest
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
-from protgraph.data.store.graph_store import META, GraphStore
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.store_description import META
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.structure.residues.residues import Residues
 

@@ -21,7 +21,8 @@ from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues_error
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
-from protgraph.data.store.graph_store import META, GraphStore, is_store
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.store_description import META, is_store
 from protgraph.data.store.store_writer import write_store
 from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
 from protgraph.failure import Failure

@@ -15,7 +15,7 @@ from protgraph.cli.output_path import (
     check_output_store,
     set_aside_if_failed,
 )
-from protgraph.data.store.graph_store import META
+from protgraph.data.store.store_description import META
 from protgraph.errors import (
     CheckpointError,
     DatasetError,

@@ -17,6 +17,7 @@ from protgraph.data.cache_key import code_digest
 from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.labels import ResidueLabels
 from protgraph.data.datasets.target import Target
+from protgraph.data.store.store_description import shard_path
 from protgraph.errors import DatasetError, LabelError, LeakError
 from protgraph.featurize import file_cache
 from protgraph.featurize.base import StructureFeaturizer
@@ -253,7 +254,7 @@ def test_damaged_prepared_data_are_computed_again(small, plan, tmp_path):
     task = resolve_task("helix", small)
     store = prepare(small, task, plan, cache=tmp_path).splits["train"]
     expected = store[0].y.clone()
-    (store.path / "y.npy").write_bytes(b"")
+    shard_path(store.path, store.shards[0].key).write_bytes(b"")
     assert torch.equal(prepare(small, task, plan, cache=tmp_path).splits["train"][0].y, expected)
 
 

@@ -150,8 +150,8 @@ def test_fasta_records_in_a_store_keep_their_names(tmp_path):
     (tmp_path / "files" / "two.fasta").write_text(">a\nMKTAYIAK\n>b\nGGGGSGGGGS\n")
     plan = FeaturePlan(["residue_one_hot"])
     results = list(iter_graphs(tmp_path / "files", plan))
-    info = {"sources": [r.source for r in results], "sha256": [r.sha256 for r in results]}
-    write_store(tmp_path / "store", [r.graph for r in results], residues=[r.residues for r in results], info=info)
+    read = {"sources": [r.source for r in results], "checksums": [r.sha256 for r in results]}
+    write_store(tmp_path / "store", [r.graph for r in results], residues=[r.residues for r in results], **read)
     data = [load_dataset(tmp_path / name, task="masked_lm", cache=tmp_path) for name in ("files", "store")]
     one, two = ([(e.id, e.split, d.read(e).sequence) for e in d.examples("masked_lm")] for d in data)
     assert one == two

@@ -1,8 +1,7 @@
-"""Graphs of many proteins in flat memory-mapped arrays: one ``.npy`` file per field, joined over proteins, and offsets.
+"""Graphs of many proteins in memory-mapped shards, opened without reading them.
 
 A read is a few slices of memory that the operating system shares between processes; there are no files per protein and
-no pickle. If every node of a protein has the same number K of edges, only sources are kept: the target of edge e is
-e // K.
+no pickle.
 
 Not PyG's InMemoryDataset or OnDiskDataset: both unpickle what they read, and batches are collated from single graphs
 (PyG 2.8.1, 2026-11-22).
@@ -10,10 +9,9 @@ Not PyG's InMemoryDataset or OnDiskDataset: both unpickle what they read, and ba
 
 from __future__ import annotations
 
-import json
-import os
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -25,40 +23,41 @@ from torch_geometric.data import Batch
 
 from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import FieldSpec, field, is_registered, register_field
-from protgraph.data.graph.node_level import CA
 from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, set_attributes
-from protgraph.data.store.residue_store import slice_residues
-from protgraph.errors import DatasetError, FieldError
+from protgraph.data.store.graph_shard import EDGES, GraphShard
+from protgraph.data.store.store_description import ShardEntry, is_store, read_description, shard_path
+from protgraph.errors import DatasetError, FieldError, list_first
+from protgraph.failure import Failure
+from protgraph.file_io import file_sha256
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["EDGES", "FORMAT", "META", "VERSION", "GraphStore", "crc32", "is_store"]
+__all__ = ["GraphStore", "is_store"]
 
-FORMAT, VERSION = "protgraph-store", 2
-"""Name and version of the format, in the description of each store."""
-META = "store.json"
-"""File with the description of a store."""
-EDGES = ("edge_source", "edge_target")
-"""Arrays of ``edge_index``: int32 numbers of the nodes in their protein."""
+_MOST_OPEN = 16_384  # shards that are mapped at a time; Linux allows 65 530 maps per process
 
 
 class GraphStore:
     """Folder of protein graphs, opened without reading it; accepted wherever a dataset is.
 
-    ``protgraph featurize FILES -o STORE`` writes one, with the residues of each protein beside its graph. Training,
-    prediction and benchmarks on it give the results of the files: labels are derived from the residues, hidden
-    information is removed from them, and features that the store lacks are computed from them.
+    ``protgraph featurize FILES -o STORE`` and ``protgraph prepare`` write one, with the residues of each protein beside
+    its graph. Training, prediction and benchmarks on it give the results of the files: labels are derived from the
+    residues, hidden information is removed from them, and features that the store lacks are computed from them.
+
+    The proteins are in one or more shards. Opening a store takes time for each shard, not for each protein; a shard is
+    mapped into memory when it is first used.
 
     Parameters
     ----------
     path : str or Path
-        Folder of ``protgraph featurize`` or :func:`~protgraph.data.store.store_writer.write_store`.
+        Folder of ``protgraph featurize``, ``protgraph prepare`` or
+        :func:`~protgraph.data.store.store_writer.write_store`.
 
     Attributes
     ----------
     info : dict
-        Plain data of the writer: ``features``, ``node_type``, ``read`` options, ``sources``, ``sha256``, ….
-    sizes : ndarray
-        ``(P,)`` int64, nodes of each protein.
+        Plain data of the writer: ``features``, ``node_type``, ``read`` options, ….
+    shards : tuple of ShardEntry
+        Sizes and checksums of the shards, in the order of the proteins.
 
     Raises
     ------
@@ -79,76 +78,95 @@ class GraphStore:
     @check_arguments("path")
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._meta = _read_meta(self.path)
-        self.info: dict[str, Any] = self._meta["info"]
-        self.attributes: dict[str, list[Any]] = self._meta["attributes"]
-        self._arrays = {name: _open(self.path, name, self._meta["files"][name]) for name in self._meta["files"]}
-        order = [k for k in self._meta["order"] if k != "degree"]
-        self._fields = [k for k in order if k == "edge_index" or (k in self._arrays and _is_number(self._arrays[k]))]
-        self._plain = [k for k in order if k not in self._fields]
-        for name, spec in self._meta["specs"].items():
+        description = read_description(self.path)
+        self.info: dict[str, Any] = description.info
+        self.shards = description.shards
+        self._layout = description.layout
+        for shard in self.shards:
+            _check_size(shard_path(self.path, shard.key), shard)
+        for name, spec in self._layout["specs"].items():
             shape = None if spec["shape"] is None else tuple(spec["shape"])
             _agree(self.path, name, FieldSpec(**{**spec, "shape": shape}))
-        self._ptr = {level: self._arrays[f"ptr_{level}"].tolist() for level in self._meta["levels"]}
-        self.sizes = np.diff(self._arrays["ptr_node"])
-        self._degree: list[int | None] = self._meta["degree"]
-        self._described: list[dict[str, Any]] | None = self._meta.get("residues")
+        self._numeric: list[str] = self._layout["numeric"]
+        self._plain = [key for key in self._layout["order"] if key not in self._numeric]
+        self._starts = [*accumulate((shard.proteins for shard in self.shards), initial=0)]
+        self._open: dict[int, GraphShard] = {}
 
     def __len__(self) -> int:
-        return self._meta["proteins"]
+        return self._starts[-1]
 
-    @property
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """``(P,)`` int64, nodes of each protein."""
+        return np.concatenate([np.zeros(0, np.int64), *(shard.sizes for shard in self._all())])
+
+    @cached_property
     def names(self) -> list[str]:
         """Name of each protein."""
-        return self.attributes.get("name", [""] * len(self))
+        if "name" not in self._plain:
+            return [""] * len(self)
+        return [name for shard in self._all() for name in shard.attributes["name"]]
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """File, or file and FASTA record, that each protein was read from; its name if that is not recorded."""
+        return self._recorded(lambda shard: shard.sources) or self.names
+
+    @cached_property
+    def checksums(self) -> list[str]:
+        """Hexadecimal SHA-256 of the file of each protein."""
+        return self._recorded(lambda shard: shard.checksums) or [""] * len(self)
+
+    @property
+    def failures(self) -> Iterator[Failure]:
+        """Records of the proteins and files that could not be used, in the order of the sources."""
+        for number, entry in enumerate(self.shards):
+            yield from self.shard(number).failures if entry.failures else ()
 
     @property
     def num_residues(self) -> int:
         """Number of residues: nodes, or CA atoms if nodes are atoms."""
-        types = self._arrays.get("atom_type")
-        return int(self.sizes.sum()) if types is None else int((types == CA).sum())
+        return sum(shard.residues for shard in self.shards)
+
+    @property
+    def has_residues(self) -> bool:
+        """True if the residues of each protein are in the store."""
+        return self._layout["has_residues"]
 
     def __repr__(self) -> str:
-        return f"GraphStore({str(self.path)!r}, proteins={len(self)}, nodes={int(self.sizes.sum())})"
+        nodes = sum(shard.nodes for shard in self.shards)
+        return f"GraphStore({str(self.path)!r}, proteins={len(self)}, nodes={nodes})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return GraphStore, (self.path,)
 
     def __getitem__(self, i: int) -> ProteinGraph:
         """Return protein i; the tensors are copies, the caller may change them."""
-        i = range(len(self))[i]
-        values: dict[str, Any] = {key: self._attribute(key, i) for key in self._plain}
-        for key in self._fields:
-            a, b = span = self._rows(key, i)
-            array = self._edge_index([i], [span], [0]) if key == "edge_index" else self._arrays[key][a:b].copy()
+        shard, i = self._place(i)
+        values: dict[str, Any] = {key: shard.attribute(key, i) for key in self._plain}
+        for key in self._numeric:
+            a, b = shard.rows(key, i)
+            if key == "edge_index":
+                array = _edge_index([(shard, i)], [b - a], [0, int(shard.sizes[i])])
+            else:
+                array = shard.arrays[key][a:b].copy()
             values[key] = torch.from_numpy(array)
-        if self._degree[i] is not None:
-            values["degree"] = self._degree[i]
+        if shard.degrees[i] is not None:
+            values["degree"] = shard.degrees[i]
         graph = ProteinGraph()
         set_attributes(graph, values)
         return graph
 
+    def __iter__(self) -> Iterator[ProteinGraph]:
+        return (self[i] for i in range(len(self)))
+
     def values(self, key: str, i: int) -> np.ndarray | None:
         """Return one numeric field of protein i as a view that must not be changed; None if there is no such field."""
-        if key not in self._arrays:
+        shard, i = self._place(i)
+        if key not in shard.arrays:
             return None
-        a, b = self._rows(key, range(len(self))[i])
-        return self._arrays[key][a:b]
-
-    @property
-    def has_residues(self) -> bool:
-        """True if the residues of each protein are in the store."""
-        return self._described is not None
-
-    @property
-    def sources(self) -> list[str]:
-        """File, or file and FASTA record, that each protein was read from; its name if that is not recorded."""
-        return self.info.get("sources", self.names)
-
-    @property
-    def checksums(self) -> list[str]:
-        """Hexadecimal SHA-256 of the file of each protein."""
-        return self.info.get("sha256", [""] * len(self))
+        a, b = shard.rows(key, i)
+        return shard.arrays[key][a:b]
 
     def residues(self, i: int) -> Residues:
         """Return the residues of protein i, nothing hidden; the caller may change them.
@@ -158,17 +176,37 @@ class GraphStore:
         DatasetError
             The store was written without residues.
         """
-        if self._described is None:
-            raise DatasetError(f"graph store {str(self.path)!r} has no residues. Write it with 'protgraph featurize'.")
-        return slice_residues(self._arrays, self._described[i], range(len(self))[i])
+        shard, i = self._place(i)
+        return shard.residues(i)
 
     def num_residues_of(self, i: int) -> int:
         """Return the number of residues of protein i."""
-        i, ptr = range(len(self))[i], self._arrays["residues.ptr_residue"]
-        return int(ptr[i + 1] - ptr[i])
+        shard, i = self._place(i)
+        return shard.num_residues_of(i)
 
-    def __iter__(self) -> Iterator[ProteinGraph]:
-        return (self[i] for i in range(len(self)))
+    def shard(self, number: int) -> GraphShard:
+        """Return an opened shard.
+
+        Raises
+        ------
+        DatasetError
+            Its file is missing or incomplete, or has other fields than the store.
+        """
+        found = self._open.get(number)
+        if found is None:
+            found = GraphShard(shard_path(self.path, self.shards[number].key))
+            if len(found) and found.layout != self._layout:
+                raise DatasetError(f"{found.path} has other fields than the store. Write the store again.")
+            if len(self._open) >= _MOST_OPEN:
+                self._open.pop(next(iter(self._open)))
+            self._open[number] = found
+        return found
+
+    def shard_of(self, i: int) -> tuple[int, int]:
+        """Return the number of the shard of protein i, and the place of the protein in it."""
+        i = range(len(self))[i]
+        number = bisect_right(self._starts, i) - 1
+        return number, i - self._starts[number]
 
     def collate(self, indices: Sequence[int]) -> Batch:
         """Return a batch of proteins, equal to ``collate([self[i] for i in indices])`` and several times faster.
@@ -180,111 +218,92 @@ class GraphStore:
         """
         if len(indices) == 0:
             raise FieldError("collate: the list of proteins is empty")
-        whole = range(len(self))
-        indices = [whole[int(i)] for i in indices]
-        sizes = self.sizes[indices].tolist()
-        starts = [*accumulate(sizes, initial=0)]  # first node of each in the batch
-        spans = {level: [(ptr[i], ptr[i + 1]) for i in indices] for level, ptr in self._ptr.items()}
+        places = [self._place(int(i)) for i in indices]
+        levels = {key: places[0][0].levels[key] for key in self._numeric}
+        spans = {
+            level: [(shard.offsets[level][i], shard.offsets[level][i + 1]) for shard, i in places]
+            for level in {"node", *levels.values()}
+        }
         counts = {level: [b - a for a, b in own] for level, own in spans.items()}
+        starts = [*accumulate(counts["node"], initial=0)]  # first node of each in the batch
         tensors: dict[str, Tensor] = {}
-        rows: dict[str, list[int]] = {}
-        for key in self._fields:
-            level = self._meta["level"][key]
-            own, rows[key] = spans[level], counts[level]
+        for key, level in levels.items():
             if key == "edge_index":
-                array = self._edge_index(indices, own, starts)
+                array = _edge_index(places, counts[level], starts)
             else:
-                array = np.concatenate([self._arrays[key][a:b] for a, b in own])
+                parts = [shard.arrays[key][a:b] for (shard, _), (a, b) in zip(places, spans[level], strict=True)]
+                array = np.concatenate(parts)
                 if self._shifted(key):
-                    array += np.repeat(starts[:-1], rows[key]).reshape(-1, *[1] * (array.ndim - 1))
+                    array += np.repeat(starts[:-1], counts[level]).reshape(-1, *[1] * (array.ndim - 1))
             tensors[key] = torch.from_numpy(array)
-        attributes: dict[str, list[Any]] = {"degree": [self._degree[i] for i in indices]}
-        attributes |= {key: [self._attribute(key, i) for i in indices] for key in self._plain}
-        return make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
+        attributes: dict[str, list[Any]] = {"degree": [shard.degrees[i] for shard, i in places]}
+        attributes |= {key: [shard.attribute(key, i) for shard, i in places] for key in self._plain}
+        rows = {key: counts[level] for key, level in levels.items()}
+        return make_batch(tensors, sizes=counts["node"], rows=rows, attributes=attributes)
 
-    def verify(self) -> None:
-        """Compare the checksums of all files.
+    def verify(self, progress: Callable[[ShardEntry], None] | None = None) -> None:
+        """Compare the checksums of all shards.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called after each shard.
 
         Raises
         ------
         DatasetError
-            A file changed; with its name.
+            Files changed; with their names.
         """
-        for name, known in self._meta["files"].items():
-            if crc32(self.path / f"{name}.npy") != known["crc32"]:
-                raise DatasetError(f"{self.path / f'{name}.npy'} is damaged (checksum). Write the store again.")
+        damaged = []
+        for shard in self.shards:
+            path = shard_path(self.path, shard.key)
+            if file_sha256(path) != shard.sha256:
+                damaged.append(str(path))
+            if progress is not None:
+                progress(shard)
+        if damaged:
+            raise DatasetError(
+                f"graph store {str(self.path)!r}: {len(damaged)} of {len(self.shards)} shards are damaged (checksum): "
+                f"{list_first(damaged, 5)}. Prepare the store again: 'protgraph prepare' writes only these."
+            )
 
-    def _rows(self, key: str, i: int) -> tuple[int, int]:
-        ptr = self._ptr[self._meta["level"][key]]
-        return ptr[i], ptr[i + 1]
+    def _place(self, i: int) -> tuple[GraphShard, int]:
+        number, place = self.shard_of(i)
+        return self._open.get(number) or self.shard(number), place
+
+    def _all(self) -> Iterator[GraphShard]:
+        return (self.shard(number) for number, entry in enumerate(self.shards) if entry.proteins)
+
+    def _recorded(self, read: Callable[[GraphShard], list[str]]) -> list[str]:
+        return [value for shard in self._all() for value in read(shard)]
 
     def _shifted(self, key: str) -> bool:
-        return key in self._meta["specs"] and self._meta["specs"][key]["irreps"] == "index"
-
-    def _attribute(self, key: str, i: int) -> Any:
-        if key in self._arrays:  # strings of nodes
-            a, b = self._rows(key, i)
-            return self._arrays[key][a:b].copy()
-        return self.attributes[key][i]
-
-    def _edge_index(
-        self, indices: Sequence[int], spans: Sequence[tuple[int, int]], starts: Sequence[int]
-    ) -> np.ndarray:
-        """Return ``(2, E)`` int64 edges of these proteins; nodes of protein b are numbered from ``starts[b]``."""
-        index = np.empty((2, sum(b - a for a, b in spans)), np.int64)
-        sides = [self._arrays[name] for name in EDGES if name in self._arrays]
-        for row, side in zip(index, sides, strict=False):
-            np.concatenate([side[a:b] for a, b in spans], out=row)
-            end = 0
-            for (a, b), start in zip(spans, starts, strict=False):
-                begin, end = end, end + b - a
-                row[begin:end] += start
-        if len(sides) == 1:
-            sizes, degrees = self.sizes[indices], [self._degree[i] for i in indices]
-            nodes = np.arange(sizes.sum())
-            if degrees[0] and len(set(degrees)) == 1:
-                index[1].reshape(-1, degrees[0])[:] = nodes[:, None]  # (N, K)
-            else:
-                index[1] = np.repeat(nodes, np.repeat(degrees, sizes))
-        return index
+        return key in self._layout["specs"] and self._layout["specs"][key]["irreps"] == "index"
 
 
-def is_store(path: object) -> bool:
-    """Return True for the folder of a graph store."""
-    return isinstance(path, str | os.PathLike) and (Path(path) / META).is_file()
+def _edge_index(places: Sequence[tuple[GraphShard, int]], counts: Sequence[int], starts: Sequence[int]) -> np.ndarray:
+    """Return ``(2, E)`` int64 edges of proteins; nodes of protein b are numbered from ``starts[b]``."""
+    index = np.empty((2, sum(counts)), np.int64)
+    degrees = {shard.degrees[i] for shard, i in places}
+    same = degrees.pop() if len(degrees) == 1 and all(EDGES[1] not in shard.arrays for shard, _ in places) else None
+    if same:
+        index[1].reshape(-1, same)[:] = np.arange(starts[-1])[:, None]  # (N, K)
+    for row, name in zip(index[: 1 if same else 2], EDGES, strict=False):
+        np.concatenate([shard.edges(name, i) for shard, i in places], out=row)
+        end = 0
+        for count, start in zip(counts, starts, strict=False):
+            begin, end = end, end + count
+            row[begin:end] += start
+    return index
 
 
-def _read_meta(path: Path) -> dict[str, Any]:
+def _check_size(path: Path, shard: ShardEntry) -> None:
     try:
-        meta = json.loads((path / META).read_text(encoding="utf-8"))
-        if meta["format"] != FORMAT:
-            raise KeyError("format")
+        size = path.stat().st_size
     except OSError as e:
-        raise DatasetError(f"{str(path)!r} is not a graph store: {META} cannot be read") from e
-    except (ValueError, KeyError, TypeError) as e:
-        raise DatasetError(f"{path / META} is not the description of a graph store. Write the store again.") from e
-    if meta["version"] != VERSION:
-        raise DatasetError(f"{path} is a graph store of version {meta['version']}, not {VERSION}. Write it again.")
-    return meta
-
-
-def _open(path: Path, name: str, known: Mapping[str, Any]) -> np.ndarray:
-    """Map one array, copy-on-write, so that nothing can write to the file."""
-    file = path / f"{name}.npy"
-    try:
-        array = np.load(file, mmap_mode="c" if 0 not in known["shape"] else None, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as e:
-        raise DatasetError(f"{file} is missing or incomplete. Write the store again.") from e
-    if array.dtype.str != known["dtype"] or list(array.shape) != known["shape"]:
-        raise DatasetError(
-            f"{file} holds {array.dtype} {array.shape}, not {known['dtype']} {tuple(known['shape'])}. "
-            "Write the store again."
-        )
-    return np.asarray(array)  # slices of a plain array are cheaper than of np.memmap
-
-
-def _is_number(array: np.ndarray) -> bool:
-    return array.dtype.kind in "biuf"
+        raise DatasetError(f"{path} is missing ({e.strerror}). Write the store again.") from e
+    if size != shard.bytes:
+        raise DatasetError(f"{path} has {size} bytes, not {shard.bytes}. Write the store again.")
 
 
 def _agree(path: Path, name: str, stored: FieldSpec) -> None:
@@ -297,12 +316,3 @@ def _agree(path: Path, name: str, stored: FieldSpec) -> None:
         was, is_ = getattr(stored, part), getattr(now, part)
         if was != is_:
             raise DatasetError(f"{path}: field {name!r} had {part} {was!r}, now it is {is_!r}. Write the store again.")
-
-
-def crc32(file: Path) -> int:
-    """Return the CRC-32 of a file."""
-    value = 0
-    with open(file, "rb") as stream:
-        while chunk := stream.read(1 << 20):
-            value = zlib.crc32(chunk, value)
-    return value

@@ -1,9 +1,9 @@
-"""Writing of graph stores: joined arrays of all proteins, one file per field."""
+"""Writing of graph stores: joined arrays of the proteins of a shard in one file, and the description of the store."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,19 @@ import torch
 from torch import Tensor
 
 from protgraph.data.graph.fields import field, is_registered
+from protgraph.data.graph.node_level import CA
 from protgraph.data.graph.protein_graph import ProteinGraph, shared_fields
-from protgraph.data.store.graph_store import EDGES, FORMAT, META, VERSION, GraphStore, crc32, is_store
+from protgraph.data.store.graph_shard import EDGES
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.residue_store import flatten_residues
+from protgraph.data.store.shard_file import write_shard_file
+from protgraph.data.store.store_description import ShardEntry, StoreDescription, is_store, shard_path
 from protgraph.errors import DatasetError, FieldError
+from protgraph.failure import Failure
 from protgraph.file_io import atomic_write
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["write_store"]
+__all__ = ["write_shard", "write_store"]
 
 
 def write_store(
@@ -28,10 +33,14 @@ def write_store(
     graphs: Iterable[ProteinGraph],
     *,
     residues: Iterable[Residues] | None = None,
+    sources: Sequence[str] = (),
+    checksums: Sequence[str] = (),
     info: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> GraphStore:
-    """Write proteins to a folder, atomically; an existing store is replaced when the new one is complete.
+    """Write proteins to a store of one shard, atomically; an existing store is replaced when the new one is complete.
+
+    :func:`protgraph.prepare.prepare_store` writes stores of several shards, from files.
 
     Parameters
     ----------
@@ -41,6 +50,8 @@ def write_store(
         All with the same fields.
     residues : iterable of Residues, optional
         Residues of each graph, from which other features and labels can be computed.
+    sources, checksums : sequence of str, optional
+        File of each graph, and its hexadecimal SHA-256.
     info : mapping, optional
         Plain data to keep beside them.
     overwrite : bool
@@ -51,59 +62,117 @@ def write_store(
     DatasetError
         The folder exists, or there are no graphs.
     FieldError
-        Two graphs differ in their fields.
+        Two graphs differ in their fields, or an attribute is neither an array nor plain data.
     """
-    path = Path(path)
+    path, graphs = Path(path), list(graphs)
     if path.exists() and not (overwrite and is_store(path)):
         hint = "Give overwrite=True to replace it." if is_store(path) else "It is not a graph store."
         raise DatasetError(f"{path} exists. {hint}")
-    arrays, meta = _flatten(list(graphs))
-    if residues is not None:
-        own, meta["residues"] = flatten_residues(list(residues))
-        arrays |= own
-    meta["info"] = dict(info or {})
-    _check_plain(meta)
+    if not graphs:
+        raise DatasetError("write_store: there are no graphs to write")
+    own = None if residues is None else list(residues)
+    _check_plain("info", info or {})
     with atomic_write(path, folder=True, overwrite=overwrite) as temporary:
-        for name, array in arrays.items():
-            np.save(temporary / f"{name}.npy", array, allow_pickle=False)
-            entry = {"dtype": array.dtype.str, "shape": list(array.shape)}
-            meta["files"][name] = {**entry, "crc32": crc32(temporary / f"{name}.npy")}
-        (temporary / META).write_text(json.dumps(meta), encoding="utf-8")
+        entry, layout = write_shard(temporary, "graphs", graphs, residues=own, sources=sources, checksums=checksums)
+        StoreDescription(layout, dict(info or {}), (entry,)).write(temporary)
     return GraphStore(path)
 
 
-def _flatten(graphs: list[ProteinGraph]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the joined arrays by file name, and everything else as plain data."""
-    if not graphs:
-        raise DatasetError("write_store: there are no graphs to write")
-    order = shared_fields(graphs)
-    meta: dict[str, Any] = {"format": FORMAT, "version": VERSION, "proteins": len(graphs), "order": order}
-    meta |= {"specs": {}, "level": {}, "levels": [], "attributes": {}, "files": {}}
-    meta["degree"] = [None if (k := g.get("degree")) is None else int(k) for g in graphs]
-    counts: dict[str, list[int]] = {"node": [g.num_nodes for g in graphs]}
+def write_shard(
+    folder: str | Path,
+    key: str,
+    graphs: Sequence[ProteinGraph],
+    *,
+    residues: Sequence[Residues] | None = None,
+    sources: Sequence[str] = (),
+    checksums: Sequence[str] = (),
+    failures: Sequence[Failure] = (),
+) -> tuple[ShardEntry, dict[str, Any]]:
+    """Write a shard to the folder of a store; the same content gives the same bytes.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The store.
+    key : str
+        Name of the shard.
+    graphs : sequence of ProteinGraph
+        All with the same fields; may be empty.
+    residues, sources, checksums
+        See :func:`write_store`.
+    failures : sequence of Failure
+        Proteins that could not be used. Their seconds are not kept.
+
+    Returns
+    -------
+    ShardEntry
+    dict
+        Layout of the graphs, which all shards of a store must share; see :class:`StoreDescription`. Empty without
+        graphs.
+
+    Raises
+    ------
+    FieldError
+        See :func:`write_store`.
+    OutputFileError
+        The file cannot be written.
+    """
+    arrays, layout, attributes, levels = _flatten(graphs)
+    described = None
+    if residues is not None and graphs:
+        own, described = flatten_residues(residues)
+        arrays |= own
+        layout["has_residues"] = True
+    for name, value in attributes.items():
+        _check_plain(name, value)
+    layout = json.loads(json.dumps(layout))  # as it is read
+    failed = [{name: value for name, value in asdict(failure).items() if name != "seconds"} for failure in failures]
+    proteins = {"attributes": attributes, "residues": described, "failures": failed}
+    proteins |= {"sources": list(sources), "sha256": list(checksums)}
+    path = shard_path(folder, key)
+    meta = {"layout": layout, "levels": levels}
+    sha256, size = write_shard_file(path, arrays, {"meta": meta, "proteins": proteins})
+    nodes, edges = sum(g.num_nodes for g in graphs), sum(g.num_edges for g in graphs)
+    count = nodes if "atom_type" not in arrays else int((arrays["atom_type"] == CA).sum())
+    entry = ShardEntry(key, sha256, size, len(graphs), nodes, edges, count, len(failed))
+    return entry, layout if graphs else {}
+
+
+def _flatten(
+    graphs: Sequence[ProteinGraph],
+) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, list[Any]], list[str]]:
+    """Return the joined arrays, the layout, the plain attributes, and the levels that have offsets."""
     arrays: dict[str, np.ndarray] = {}
+    attributes: dict[str, list[Any]] = {}
+    order = shared_fields(graphs) if graphs else []
+    layout: dict[str, Any] = {"order": order, "numeric": [], "level": {}, "specs": {}, "has_residues": False}
+    counts: dict[str, list[int]] = {"node": [g.num_nodes for g in graphs]}
     for key in order:
         values = [g[key] for g in graphs]
         if isinstance(values[0], Tensor):
-            level, arrays_of_key = _flat_tensors(graphs, key, values)
-            arrays |= arrays_of_key
-            meta["level"][key] = level
+            level, own = _flat_tensors(graphs, key, values)
+            arrays |= own
+            layout["level"][key] = level
+            layout["numeric"].append(key)
             rows = [v.size(1 if key == "edge_index" else 0) for v in values]
             if counts.setdefault(level, rows) != rows:
                 raise FieldError(f"field {key!r} does not have one row per {level} in every protein")
             if is_registered(key):
-                meta["specs"][key] = asdict(field(key))
+                layout["specs"][key] = asdict(field(key))
         elif isinstance(values[0], np.ndarray) and [len(v) for v in values] == counts["node"]:
-            arrays[key], meta["level"][key] = np.concatenate(values), "node"
+            arrays[key], layout["level"][key] = np.concatenate(values), "node"
+            if arrays[key].dtype.kind in "biuf":
+                layout["numeric"].append(key)
         else:
-            meta["attributes"][key] = values
+            attributes[key] = values
     for level, rows in counts.items():
         arrays[f"ptr_{level}"] = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    meta["levels"] = list(counts)
-    return arrays, meta
+    degrees = [-1 if (k := g.get("degree")) is None else int(k) for g in graphs]
+    arrays["degree"] = np.array(degrees, np.int32)
+    return arrays, layout, attributes, list(counts)
 
 
-def _flat_tensors(graphs: list[ProteinGraph], key: str, values: list[Tensor]) -> tuple[str, dict[str, np.ndarray]]:
+def _flat_tensors(graphs: Sequence[ProteinGraph], key: str, values: list[Tensor]) -> tuple[str, dict[str, np.ndarray]]:
     """Return the level of the rows, and the arrays of one field."""
     if key != "edge_index":
         level = graphs[0].level(key)
@@ -115,10 +184,8 @@ def _flat_tensors(graphs: list[ProteinGraph], key: str, values: list[Tensor]) ->
     return "edge", dict(zip(EDGES[: 1 if implicit else 2], np.ascontiguousarray(joined), strict=False))
 
 
-def _check_plain(meta: Mapping[str, Any]) -> None:
-    for part in ("info", "attributes"):
-        for key, value in meta[part].items():
-            try:
-                json.dumps(value)
-            except (TypeError, ValueError) as e:
-                raise FieldError(f"{key!r} cannot be stored: {e}. Allowed: tensors, arrays and plain data.") from e
+def _check_plain(name: str, value: object) -> None:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError) as e:
+        raise FieldError(f"{name!r} cannot be stored: {e}. Allowed: tensors, arrays and plain data.") from e

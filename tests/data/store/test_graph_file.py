@@ -46,8 +46,8 @@ def test_a_store_of_the_read_graph_equals_that_of_the_original(graph, tmp_path):
     own, read = (
         write_store(tmp_path / name, [g]) for name, g in (("a", graph), ("b", read_graph_file(tmp_path / "one").graph))
     )
-    for file in sorted(own.path.iterdir()):
-        assert file.read_bytes() == (read.path / file.name).read_bytes(), file.name
+    for file in ("store.json", "shards/graphs.safetensors"):
+        assert (own.path / file).read_bytes() == (read.path / file).read_bytes(), file
 
 
 def test_info_that_is_not_plain_data_raises_and_leaves_no_file(graph, tmp_path):

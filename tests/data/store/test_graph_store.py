@@ -10,16 +10,34 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from protgraph.data.graph.fields import FieldSpec, register_field
+from protgraph.data.graph import fields as field_table
+from protgraph.data.graph.fields import FieldSpec, is_registered, register_field
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.store_writer import write_store
+from protgraph.data.store.shard_file import map_shard_file, write_shard_file
+from protgraph.data.store.store_description import StoreDescription, shard_path
+from protgraph.data.store.store_writer import write_shard, write_store
 from protgraph.errors import DatasetError, FieldError
 
 SIZES = (30, 7, 1, 12, 55)
+NUMBERS = (
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+)
 
 
 def assert_same(a: Data, b: Data) -> None:
@@ -72,8 +90,7 @@ def test_a_batch_of_the_store_equals_that_of_pyg(graphs, tmp_path):
 
 def test_targets_are_not_stored_if_the_degree_is_constant(make_graph, tmp_path):
     store = write_store(tmp_path / "s", [make_graph(n, degree=10) for n in SIZES])
-    files = {p.stem for p in store.path.glob("*.npy")}
-    assert "edge_source" in files and "edge_target" not in files
+    assert "edge_source" in store.shard(0).arrays and "edge_target" not in store.shard(0).arrays
     assert store.collate([0, 4]).degree == 10
     assert "degree" not in store.collate([0, 1])
 
@@ -162,20 +179,16 @@ def later_version(path):
     (path / "store.json").write_text(json.dumps(meta | {"version": 99}))
 
 
-def remove_field(path):
-    (path / "pos.npy").unlink()
+def remove_shard(path):
+    shard_path(path, "graphs").unlink()
 
 
-def truncate_field(path):
-    os.truncate(path / "pos.npy", 150)
+def truncate_shard(path):
+    os.truncate(shard_path(path, "graphs"), 150)
 
 
-def empty_field(path):
-    os.truncate(path / "pos.npy", 0)
-
-
-def other_shape(path):
-    np.save(path / "pos.npy", np.zeros((4, 3), np.float32))
+def empty_shard(path):
+    os.truncate(shard_path(path, "graphs"), 0)
 
 
 @pytest.mark.parametrize(
@@ -184,10 +197,9 @@ def other_shape(path):
         (remove_meta, "store.json"),
         (truncate_meta, "store.json"),
         (later_version, "version 99"),
-        (remove_field, "pos.npy"),
-        (truncate_field, "pos.npy"),
-        (empty_field, "pos.npy"),
-        (other_shape, r"pos.npy.*\(4, 3\).*\(5, 3\)"),
+        (remove_shard, "graphs.safetensors"),
+        (truncate_shard, "graphs.safetensors has 150 bytes"),
+        (empty_shard, "graphs.safetensors has 0 bytes"),
     ],
 )
 def test_opening_a_damaged_store_raises_with_the_file(make_graph, tmp_path, damage, data):
@@ -197,20 +209,99 @@ def test_opening_a_damaged_store_raises_with_the_file(make_graph, tmp_path, dama
         GraphStore(tmp_path / "s")
 
 
+@pytest.mark.parametrize("content", [b"", b"\xff" * 50, b"\x02" + bytes(7) + b"{}", b"\x02" + bytes(7) + b"[]"])
+def test_a_damaged_shard_raises_with_its_file(tmp_path, content):
+    (tmp_path / "x.safetensors").write_bytes(content)
+    with pytest.raises(DatasetError, match=r"x.safetensors is missing or incomplete"):
+        map_shard_file(tmp_path / "x.safetensors")
+
+
 def test_verify_finds_one_changed_byte(make_graph, tmp_path):
     store = write_store(tmp_path / "s", [make_graph(5)])
     store.verify()
-    with open(store.path / "pos.npy", "r+b") as file:
+    with open(shard_path(store.path, "graphs"), "r+b") as file:
         file.seek(-1, os.SEEK_END)
         file.write(b"\xff")
-    with pytest.raises(DatasetError, match="pos.npy"):
+    with pytest.raises(DatasetError, match="graphs.safetensors"):
         GraphStore(store.path).verify()
+
+
+def test_a_shard_is_a_safetensors_file(make_graph, tmp_path):
+    graph = make_graph(7)
+    store = write_store(tmp_path / "s", [graph])
+    tensors = load_file(shard_path(store.path, "graphs"))
+    for key in ("pos", "res_id", "y"):
+        assert torch.equal(tensors[key], graph[key])
+    assert torch.equal(tensors["edge_source"].long(), graph.edge_index[0])
+
+
+def test_arrays_of_every_type_are_read_as_they_were_written(tmp_path):
+    arrays = {name: np.arange(6).reshape(2, 3).astype(name) for name in NUMBERS}
+    arrays |= {"text": np.array(["", "Å", "abc"]), "table": np.array([["a", "bc"]]), "none": np.zeros((0, 3), "f4")}
+    arrays |= {"no text": np.array([], "<U4"), "scalar": np.float64(3)}
+    sums = {write_shard_file(tmp_path / str(i), arrays, {"plain": {"a": [1, None]}})[0] for i in range(2)}
+    file = map_shard_file(tmp_path / "0")
+    assert len(sums) == 1 and file.plain("plain") == {"a": [1, None]} and set(file.arrays) == set(arrays)
+    for name, array in arrays.items():
+        assert file.arrays[name].dtype == array.dtype and np.array_equal(file.arrays[name], array), name
+        assert file.arrays[name].flags.aligned, name
+
+
+def test_an_open_store_keeps_no_file_open(make_graph, tmp_path):
+    store = write_store(tmp_path / "s", [make_graph(5)])
+    assert len(store[0].pos) == 5
+    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    held = [os.readlink(link) for link in links if os.path.lexists(link)]
+    assert held and not [path for path in held if str(tmp_path) in path]
+
+
+def sharded(folder, graphs, *sizes):
+    """Write a store with shards of these numbers of graphs."""
+    entries, layout = [], {}
+    for number, size in enumerate(sizes):
+        part, graphs = graphs[:size], graphs[size:]
+        entry, own = write_shard(folder, str(number), part)
+        entries.append(entry)
+        layout = own or layout
+    StoreDescription(layout, {}, tuple(entries)).write(folder)
+    return GraphStore(folder)
+
+
+@pytest.mark.parametrize("sizes", [(1, 4), (0, 2, 0, 2, 1, 0), (1, 1, 1, 1, 1)])
+def test_a_store_of_several_shards_equals_that_of_one(graphs, tmp_path, sizes):
+    one, several = write_store(tmp_path / "one", graphs), sharded(tmp_path / "several", graphs, *sizes)
+    assert len(several) == len(one) and several.names == one.names and several.sizes.tolist() == list(SIZES)
+    assert several.num_residues == one.num_residues
+    for a, b in zip(several, one, strict=True):
+        assert_same(a, b)
+    for indices in ([4, 0, 0, 2], [-1, 1], [2], [0, 1, 2, 3, 4]):
+        assert_same(several.collate(indices), one.collate(indices))
+    assert [several.shard_of(i) for i in range(5)] == [(s, i) for s, n in enumerate(sizes) for i in range(n)]
+    assert np.array_equal(several.values("pos", 3), graphs[3].pos)
+
+
+def test_opening_a_store_opens_no_shard(make_graph, tmp_path, opened_files):
+    sharded(tmp_path / "s", [make_graph(n) for n in SIZES], 1, 1, 1, 1, 1)
+    opened_files.clear()
+    store = GraphStore(tmp_path / "s")
+    assert len(store) == 5 and store.num_residues == sum(SIZES)
+    assert [name for name in opened_files if name.endswith("safetensors")] == [] and not store._open
+    store.collate([0, 3])
+    assert sorted(store._open) == [0, 3]
+
+
+def test_a_shard_with_other_fields_raises(make_graph, tmp_path):
+    odd = make_graph(6)
+    del odd.aatype
+    store = sharded(tmp_path / "s", [make_graph(5), odd, make_graph(7)], 1, 1, 1)
+    with pytest.raises(DatasetError, match="1.safetensors"):
+        store[1]
 
 
 def test_a_field_with_another_unit_raises(make_graph, tmp_path):
     store = write_store(tmp_path / "s", [make_graph(5)])
     meta = json.loads((store.path / "store.json").read_text())
-    meta["specs"]["pos"]["unit"] = "nm"
+    meta["layout"]["specs"]["pos"]["unit"] = "nm"
     (store.path / "store.json").write_text(json.dumps(meta))
     with pytest.raises(DatasetError, match="'pos'.*'nm'.*'Å'"):
         GraphStore(store.path)
@@ -227,15 +318,12 @@ def test_index_fields_of_plugins_are_shifted_as_by_collate(make_graph, tmp_path)
     assert_same(store.collate([1, 0]), collate([graphs[1], graphs[0]]))
 
 
-def test_a_field_is_read_without_the_plugin_that_registers_it(make_graph, tmp_path):
-    graph = make_graph(5)
-    store = write_store(tmp_path / "s", [graph])
-    meta = json.loads((store.path / "store.json").read_text())
-    name = "store_test_foreign"
-    os.rename(store.path / "pos.npy", store.path / f"{name}.npy")
-    for part in ("specs", "level", "files"):
-        meta[part][name] = meta[part].pop("pos")
-    meta["specs"][name]["name"] = name
-    meta["order"] = [name if key == "pos" else key for key in meta["order"]]
-    (store.path / "store.json").write_text(json.dumps(meta))
-    assert torch.equal(GraphStore(store.path)[0][name], graph.pos)
+def test_a_field_is_read_without_the_plugin_that_registers_it(make_graph, tmp_path, monkeypatch):
+    graph, name = make_graph(5), "store_test_foreign"
+    with monkeypatch.context() as patch:
+        patch.setattr(field_table, "_TABLE", dict(field_table._TABLE))
+        register_field(FieldSpec(name, "node", "index", "int64", shape=(), doc="of a plugin"))
+        graph[name] = torch.arange(5).flip(0)
+        store = write_store(tmp_path / "s", [graph, graph])
+    assert not is_registered(name)
+    assert torch.equal(GraphStore(store.path).collate([0, 1])[name], torch.tensor([4, 3, 2, 1, 0, 9, 8, 7, 6, 5]))

@@ -1,0 +1,128 @@
+"""Description of a graph store: its fields and its shards, in ``store.json``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from protgraph.errors import DatasetError
+
+__all__ = [
+    "FORMAT",
+    "META",
+    "SHARDS",
+    "VERSION",
+    "ShardEntry",
+    "StoreDescription",
+    "is_store",
+    "read_description",
+    "shard_path",
+]
+
+FORMAT, VERSION = "protgraph-store", 3
+"""Name and version of the format, in the description of each store."""
+META = "store.json"
+"""File with the description of a store."""
+SHARDS = "shards"
+"""Folder of the shards in a store."""
+
+
+@dataclass(frozen=True)
+class ShardEntry:
+    """One shard of a store.
+
+    Parameters
+    ----------
+    key : str
+        Name of its file, without suffix.
+    sha256 : str
+        Hexadecimal SHA-256 of the file.
+    bytes, proteins, nodes, edges, residues : int
+        Sizes.
+    failures : int
+        Proteins and files of this shard that could not be used; their records are in the shard.
+    """
+
+    key: str
+    sha256: str
+    bytes: int
+    proteins: int
+    nodes: int
+    edges: int
+    residues: int
+    failures: int = 0
+
+
+@dataclass(frozen=True)
+class StoreDescription:
+    """Content of ``store.json``.
+
+    Parameters
+    ----------
+    layout : dict
+        ``order``: fields and attributes of every graph; ``numeric``: those that are joined arrays of numbers;
+        ``level``: level of the rows of arrays; ``specs``: definitions of the fields; ``has_residues``.
+    info : dict
+        Plain data of the writer, e.g. ``features``, ``node_type``, ``plan``, ``read``.
+    shards : tuple of ShardEntry
+    """
+
+    layout: dict[str, Any]
+    info: dict[str, Any] = field(default_factory=dict)
+    shards: tuple[ShardEntry, ...] = ()
+
+    def total(self, name: str) -> int:
+        """Return the sum of a size over the shards, e.g. "proteins"."""
+        return sum(getattr(shard, name) for shard in self.shards)
+
+    def write(self, folder: Path) -> None:
+        """Write ``store.json``."""
+        content = {"format": FORMAT, "version": VERSION, "info": self.info, "layout": self.layout}
+        content |= {name: self.total(name) for name in ("proteins", "residues", "failures")}
+        content["shards"] = [asdict(shard) for shard in self.shards]
+        (folder / META).write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def read_description(folder: str | Path) -> StoreDescription:
+    """Read ``store.json``.
+
+    Raises
+    ------
+    DatasetError
+        The folder is not a store, or one of another version.
+    """
+    path = Path(folder)
+    try:
+        content = json.loads((path / META).read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise KeyError("format")
+        version = content["version"]
+    except OSError as e:
+        raise DatasetError(f"{str(path)!r} is not a graph store: {META} cannot be read") from e
+    except (ValueError, KeyError, TypeError) as e:
+        raise DatasetError(f"{path / META} is not the description of a graph store. Write the store again.") from e
+    if version != VERSION:
+        raise DatasetError(f"{path} is a graph store of version {version}, not {VERSION}. Write it again.")
+    try:
+        return StoreDescription(content["layout"], content["info"], _entries(content["shards"]))
+    except (KeyError, TypeError) as e:
+        raise DatasetError(f"{path / META} is not the description of a graph store. Write the store again.") from e
+
+
+def _entries(shards: Sequence[Mapping[str, Any]]) -> tuple[ShardEntry, ...]:
+    names = [f.name for f in fields(ShardEntry)]
+    return tuple(ShardEntry(**{name: shard[name] for name in names}) for shard in shards)
+
+
+def shard_path(folder: str | Path, key: str) -> Path:
+    """Return the file of a shard in a store."""
+    return Path(folder) / SHARDS / f"{key}.safetensors"
+
+
+def is_store(path: object) -> bool:
+    """Return True for the folder of a graph store."""
+    return isinstance(path, str | os.PathLike) and (Path(path) / META).is_file()
