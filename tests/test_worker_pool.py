@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from protgraph.worker_pool import WorkerDied, WorkerPool, is_portable
+from protgraph.worker_pool import WorkerPool
+from protgraph.worker_process import WorkerDied, WorkerProcess, is_portable
 
 FUNCTIONS = """
     import os, signal, time
@@ -168,3 +169,15 @@ def test_a_run_ends_at_any_time(functions):
     assert running(pid)
     pool.close()
     assert not running(pid)
+
+
+def test_time_limit_ends_one_item_only(functions):
+    process = WorkerProcess(functions.later)
+    try:
+        assert process.run(1, time_limit=60) == 1
+        died = process.run(0, time_limit=0.05)  # sleeps for 0.3 s
+        assert isinstance(died, WorkerDied) and "0.05 s" in died.reason
+        assert process.run(2, time_limit=60) == 2
+    finally:
+        process.close()
+    assert process.run(3) == WorkerDied("was stopped")

@@ -15,7 +15,8 @@ from protgraph.bench.job_plan import SESSION, plan_jobs
 from protgraph.bench.rows import BenchJob, BenchRow, append_row, read_rows
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.worker import TRAIN, perform, run_job
-from protgraph.worker_pool import WorkerDied, WorkerPool
+from protgraph.worker_pool import WorkerPool
+from protgraph.worker_process import WorkerDied
 
 __all__ = ["BenchCallback", "run_bench", "run_in_workers"]
 

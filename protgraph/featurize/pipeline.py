@@ -29,7 +29,8 @@ from protgraph.registry.component import ComponentSpec
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sources import expand_files
 from protgraph.structure.residues.residues import Residues
-from protgraph.worker_pool import WorkerDied, WorkerPool, is_portable
+from protgraph.worker_pool import WorkerPool
+from protgraph.worker_process import WorkerDied, is_portable
 
 __all__ = ["Source", "expand_sources", "iter_graphs"]
 
