@@ -32,7 +32,7 @@ def _network(
     seen, read = ["virtual_cb", "atom_pair_rbf"], ["atom_pair_rbf"]
     if trace:
         read = ["ca_pair_rbf", "ca_orientation"]
-        seen = [component(name, **options) for name in read]
+        seen = ["chain_rank", *(component(name, **options) for name in read)]
     first, *rest = [component("proteinmpnn_encoder", dim=dim, dropout=dropout)] + (depth - 1) * [
         component("proteinmpnn_encoder", dropout=dropout, reads={"h": "h"})
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protgraph import FieldSpec, register_field
 
-__all__ = ["ATOM_PAIR_RBF", "CA_ORIENTATION", "CA_PAIR_RBF", "CB", "RELATIVE_POSITION"]
+__all__ = ["ATOM_PAIR_RBF", "CA_ORIENTATION", "CA_PAIR_RBF", "CB", "CHAIN_RANK", "RELATIVE_POSITION"]
 
 CB = register_field(FieldSpec("cb", "node", "point", unit="Å", chiral=True, doc="virtual CB; CA if N or C is missing"))
 ATOM_PAIR_RBF = register_field(
@@ -32,4 +32,7 @@ CA_ORIENTATION = register_field(
         chiral=True,
         doc="direction to j in the frame of i, quaternion of the rotation between their frames; frames of CA alone",
     )
+)
+CHAIN_RANK = register_field(
+    FieldSpec("chain_rank", "node", "0e", "int64", shape=(), doc="rank of the chain's name among those of the protein")
 )

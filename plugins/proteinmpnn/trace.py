@@ -28,13 +28,16 @@ PUBLISHED_DEFECTS = (
 #: Relative float32 error of a quaternion, which has roots of differences of numbers near 1.
 QUATERNION_TOLERANCE = 1e-3
 _FAILS = {"rotation": PUBLISHED_DEFECTS, "float32": PUBLISHED_DEFECTS}
-# On whole proteins also the order of chains matters: the last CA of a chain precedes the first of the next.
 _IN_A_MODEL = Conformity(expected_failures={**_FAILS, "reflection": PUBLISHED_DEFECTS, "node_order": PUBLISHED_DEFECTS})
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """Positions ``(N, 3)`` before and after each residue, masks ``(N,)`` of them, and of the last two residues."""
+    """Positions ``(N, 3)`` before and after each residue, masks ``(N,)`` of them, and of rows at ends of proteins.
+
+    ``near_end`` marks the first and the last two rows of each protein, as the program counts them: unresolved residues
+    of a gap are rows of their own.
+    """
 
     before: Tensor
     after: Tensor
@@ -44,8 +47,8 @@ class _Line:
 
 
 def _line(f: Mapping[str, Any], *, within_chains: bool) -> _Line:
-    """Find the residues before and after each one, in the order of chain and ``seq_pos``; gaps separate residues."""
-    pos, chain, seq_pos, batch = f["pos"], f["chain"], f["seq_pos"], f["proteins"].batch
+    """Find the residues before and after each one, by ``chain_rank`` and ``seq_pos``; gaps separate residues."""
+    pos, chain, seq_pos, batch = f["pos"], f["chain_rank"], f["seq_pos"], f["proteins"].batch
     order = seq_pos.argsort(stable=True)
     for key in (chain, batch):  # the last key is the primary one
         order = order[key[order].argsort(stable=True)]
@@ -53,10 +56,11 @@ def _line(f: Mapping[str, Any], *, within_chains: bool) -> _Line:
     other_chain = chain[first] != chain[second]
     step = (seq_pos[second] - seq_pos[first] == 1) & ~other_chain
     linked = (batch[first] == batch[second]) & (step if within_chains else step | other_chain)
-    last = torch.ones_like(order, dtype=torch.bool)
-    last[:-1] = batch[first] != batch[second]
-    near_end = last.clone()
-    near_end[:-1] |= last[1:]
+    border = torch.ones_like(order[:1], dtype=torch.bool)
+    other_protein = batch[first] != batch[second]
+    start, end = torch.cat([border, other_protein]), torch.cat([other_protein, border])
+    before_end = torch.cat([end[1:] & linked, ~border])
+    near_end = start | before_end | end
 
     def neighbor(nodes: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
         there = torch.zeros_like(batch, dtype=torch.bool).index_copy(0, nodes, linked)
@@ -83,7 +87,7 @@ class CaPairRbf(TensorFeaturizer):
     Reads
     -----
     pos : (N, 3), point, Å
-    chain, seq_pos : (N,) int64
+    chain_rank, seq_pos : (N,) int64
     proteins, edges
 
     Writes
@@ -96,7 +100,7 @@ class CaPairRbf(TensorFeaturizer):
     Dauparas et al. 2022, doi:10.1126/science.add2187, the program's ``CA_ProteinFeatures``.
     """
 
-    reads: ClassVar[tuple[str, ...]] = ("pos", "chain", "seq_pos", "proteins", "edges")
+    reads: ClassVar[tuple[str, ...]] = ("pos", "chain_rank", "seq_pos", "proteins", "edges")
     writes: ClassVar[tuple[str, ...]] = (CA_PAIR_RBF.name,)
     conformity: ClassVar[Conformity] = Conformity(expected_failures={**_FAILS, "reflection": PUBLISHED_DEFECTS})
 
@@ -133,7 +137,7 @@ class CaOrientation(TensorFeaturizer):
     Reads
     -----
     pos : (N, 3), point, Å
-    chain, seq_pos : (N,) int64
+    chain_rank, seq_pos : (N,) int64
     proteins, edges
 
     Writes
@@ -146,7 +150,7 @@ class CaOrientation(TensorFeaturizer):
     Ingraham et al. 2019, "Generative models for graph-based protein design", NeurIPS 32, eqs. 1–3.
     """
 
-    reads: ClassVar[tuple[str, ...]] = ("pos", "chain", "seq_pos", "proteins", "edges")
+    reads: ClassVar[tuple[str, ...]] = ("pos", "chain_rank", "seq_pos", "proteins", "edges")
     writes: ClassVar[tuple[str, ...]] = (CA_ORIENTATION.name,)
     conformity: ClassVar[Conformity] = Conformity(expected_failures=_FAILS)
 
@@ -165,14 +169,18 @@ class CaOrientation(TensorFeaturizer):
         return {CA_ORIENTATION.name: torch.cat([direction, _quaternion(rotation)], 1)}
 
     def _frames(self, pos: Tensor, line: _Line) -> Tensor:
-        """Return frames ``(N, 3, 3)``, axes as rows; 0 without two steps and, if published, for the last residues."""
+        """Return frames ``(N, 3, 3)``, axes as rows.
+
+        As published: 0 at the ends of a protein; next to a gap only the first axis, from one step. Corrected: 0 without
+        two steps.
+        """
         step, next_step = (self._unit(a, b) for a, b in ((line.before, pos), (pos, line.after)))
         if self.corrected:
             step, next_step = step * line.has_before[:, None], next_step * line.has_after[:, None]
         axis = normalize(step - next_step, dim=-1)
         normal = normalize(cross(step, next_step, dim=-1), dim=-1)
         frame = torch.stack([axis, normal, cross(axis, normal, dim=-1)], 1)
-        missing = line.near_end | ~line.has_before  # also after a gap
+        missing = line.near_end
         if self.corrected:  # one step alone gives an axis, and signs from rounding errors
             missing = (step == 0).all(1) | (next_step == 0).all(1)
         return frame.masked_fill(missing[:, None, None], 0.0)

