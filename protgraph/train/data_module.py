@@ -1,11 +1,12 @@
 """Data loaders of a run as a Lightning data module: batches split over processes, with a position to resume from.
 
-Every epoch uses the same order of proteins, drawn once from the seed.
+The order of proteins is a function of the seed and the epoch. It does not depend on the number of devices and workers,
+nor on an interruption.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,44 +29,47 @@ class RankBatches(Sampler[list[int]]):
 
     Parameters
     ----------
-    shares : sequence of list of int
-        Protein numbers of each batch of this process.
-    padding : collection of int
-        Batches without a share of this process, so that all processes run the same number of steps; not counted.
+    batches : sequence of sequence of int
+        Protein numbers of each batch of all processes together.
+    rank, world_size : int
+        This process and the number of processes.
+    deal : bool
+        False splits each batch: process r of W receives its proteins r, r + W, r + 2 W and so on, so the number of
+        processes does not change an optimizer step. True deals whole batches: process r receives the batches r, r + W
+        and so on.
 
     Attributes
     ----------
     start : int
-        First batch of the next epoch; reset to 0 by it.
+        First batch of the next pass; reset to 0 by it.
+
+    Notes
+    -----
+    All processes run the same number of steps: one without a share of a step receives a protein as padding.
     """
 
-    def __init__(self, shares: Sequence[list[int]], padding: Collection[int] = ()) -> None:
-        self.shares, self.padding = shares, frozenset(padding)
+    def __init__(
+        self, batches: Sequence[Sequence[int]], rank: int = 0, world_size: int = 1, *, deal: bool = False
+    ) -> None:
+        self.batches, self.rank, self.world_size, self.deal = batches, rank, world_size, deal
         self.start = 0
 
-    @classmethod
-    def split(cls, batches: Sequence[Sequence[int]], rank: int, world_size: int) -> RankBatches:
-        """Split each batch: process r of W receives its proteins r, r + W, r + 2 W and so on.
-
-        The shares of all processes make up the batch, so the number of processes does not change an optimizer step. A
-        process without a share receives the first protein as padding.
-        """
-        padding = [number for number, members in enumerate(batches) if rank >= len(members)]
-        return cls([list(members[rank::world_size] or members[:1]) for members in batches], padding)
-
-    @classmethod
-    def deal(cls, batches: Sequence[Sequence[int]], rank: int, world_size: int) -> RankBatches:
-        """Deal whole batches: process r of W receives the batches r, r + W and so on, padded to equal numbers."""
-        shares = [list(members) for members in batches[rank::world_size]]
-        missing = -(-len(batches) // world_size) - len(shares)
-        return cls(shares + missing * [list(batches[0][:1])], range(len(shares), len(shares) + missing))
+    def share(self, step: int) -> tuple[list[int], bool]:
+        """Return the protein numbers of this process at a step, and True if they are padding."""
+        if self.deal:
+            number = step * self.world_size + self.rank
+            is_padding = number >= len(self.batches)
+            return list(self.batches[0][:1] if is_padding else self.batches[number]), is_padding
+        members = self.batches[step]
+        own = members[self.rank :: self.world_size]
+        return list(own or members[:1]), not own
 
     def __len__(self) -> int:
-        return len(self.shares)
+        return -(-len(self.batches) // self.world_size) if self.deal else len(self.batches)
 
     def __iter__(self) -> Iterator[list[int]]:
         start, self.start = self.start, 0
-        return iter(self.shares[start:])
+        return (self.share(step)[0] for step in range(start, len(self)))
 
 
 class StoreLoader:
@@ -94,7 +98,7 @@ class StoreLoader:
         first = self.rank_batches.start
         batches = map(self.collate, self.rank_batches) if self._loader is None else self._loader
         for number, batch in enumerate(batches, first):
-            if number in self.rank_batches.padding:
+            if self.rank_batches.share(number)[1]:
                 batch.is_padding = True
             yield batch
 
@@ -142,21 +146,43 @@ class FitData(pl.LightningDataModule):
     def __init__(self, train: GraphStore, val: GraphStore, task: Task, config: FitConfig, *, workers: int = 0) -> None:
         super().__init__()
         self.train, self.val, self.task, self.workers = train, val, task, workers
-        self.batches = list(
-            ProteinBatches(train.sizes, max_nodes=config.batch_residues, shuffle=True, seed=config.seed)
-        )
+        options = {"max_nodes": config.batch_residues, "shuffle": True, "seed": config.seed}
+        self.batches = ProteinBatches(train.sizes, **options)
         self._start = 0
+        self._train_loader: StoreLoader | None = None
+        self._val_loader: StoreLoader | None = None
+
+    def setup(self, stage: str) -> None:
+        """Request the loader of each epoch: batches differ between epochs, also in number."""
+        self.trainer.reload_dataloaders_every_n_epochs = 1
+
+    def steps(self, epochs: int) -> int:
+        """Return the number of batches of the first epochs."""
+        return sum(len(self.batches.at_epoch(epoch)) for epoch in range(epochs))
 
     def train_dataloader(self) -> StoreLoader:
-        """Return the shares of this process in the training batches; see :meth:`RankBatches.split`."""
-        sampler = RankBatches.split(self.batches, self._rank, self._world_size)
+        """Return the shares of this process in the batches of the present epoch; see :class:`RankBatches`.
+
+        Worker processes are kept from epoch to epoch.
+        """
+        epoch = self.trainer.current_epoch if self.trainer is not None else 0
+        self.batches = self.batches if self.batches.epoch == epoch else self.batches.at_epoch(epoch)
+        if self._train_loader is None:
+            sampler = RankBatches(self.batches, self._rank, self._world_size)
+            self._train_loader = StoreLoader(self.train.collate, sampler, workers=self.workers)
+        sampler = self._train_loader.rank_batches
+        sampler.batches = self.batches
         sampler.start, self._start = self._start, 0
-        return StoreLoader(self.train.collate, sampler, workers=self.workers)
+        return self._train_loader
 
     def val_dataloader(self) -> StoreLoader:
-        """Return the evaluation batches of this process; see :meth:`RankBatches.deal`."""
-        sampler = RankBatches.deal(evaluation_batches(self.val, self.task), self._rank, self._world_size)
-        return StoreLoader(partial(evaluation_batch, self.val, task=self.task), sampler, workers=self.workers)
+        """Return the evaluation batches of this process; see :class:`RankBatches`."""
+        if self._val_loader is None:
+            batches = evaluation_batches(self.val, self.task)
+            sampler = RankBatches(batches, self._rank, self._world_size, deal=True)
+            collate = partial(evaluation_batch, self.val, task=self.task)
+            self._val_loader = StoreLoader(collate, sampler, workers=self.workers)
+        return self._val_loader
 
     def state_dict(self) -> dict[str, Any]:
         """Return the number of batches that this epoch has used; 0 at its end."""

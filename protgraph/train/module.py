@@ -23,6 +23,7 @@ from protgraph.task.metrics import best_threshold, compute_metrics
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
+from protgraph.train.data_module import FitData
 from protgraph.train.evaluate import BatchPredictions, join_predictions, predict_batch
 
 __all__ = ["FitModule", "learning_rate_factor"]
@@ -97,7 +98,7 @@ class FitModule(pl.LightningModule):
         c = self.config
         fused = c.precision == "float32"  # Lightning cannot clip gradients of a fused optimizer in mixed precision
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=c.lr, weight_decay=c.weight_decay, fused=fused)
-        steps = int(self.trainer.estimated_stepping_batches)
+        steps = _total_steps(self.trainer)
         scheduler = torch.optim.lr_scheduler.LambdaLR(
             optimizer, partial(learning_rate_factor, steps=steps, schedule=c.schedule)
         )
@@ -253,6 +254,16 @@ class FitModule(pl.LightningModule):
         lists: list[list[Any]] = [[] for _ in range(self.trainer.world_size)]
         torch.distributed.all_gather_object(lists, items)
         return [one[i] for i in range(max(map(len, lists))) for one in lists if i < len(one)]
+
+
+def _total_steps(trainer: pl.Trainer) -> int:
+    """Return the number of optimizer steps of a run.
+
+    Lightning multiplies the batches of the first epoch by the number of epochs; with a residue budget, epochs differ.
+    """
+    steps, data = int(trainer.estimated_stepping_batches), trainer.datamodule
+    has_all = trainer.accumulate_grad_batches == 1 and trainer.limit_train_batches == 1.0 and trainer.max_steps == -1
+    return data.steps(trainer.max_epochs) if isinstance(data, FitData) and has_all else steps
 
 
 def random_state(generator: torch.Generator | None = None) -> dict[str, Any]:

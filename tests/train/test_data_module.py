@@ -18,36 +18,71 @@ def stores(trained, small):
 
 @pytest.mark.parametrize("world_size", [1, 2, 3])
 def test_shares_of_all_processes_make_up_each_batch(world_size):
-    ranks = [RankBatches.split(BATCHES, rank, world_size) for rank in range(world_size)]
-    for number, members in enumerate(BATCHES):
-        shares = [list(rank)[number] for rank in ranks if number not in rank.padding]
-        assert sorted(i for share in shares for i in share) == members
-    assert len({len(rank) for rank in ranks}) == 1
+    ranks = [RankBatches(BATCHES, rank, world_size) for rank in range(world_size)]
+    for step, members in enumerate(BATCHES):
+        shares = [rank.share(step) for rank in ranks]
+        assert sorted(i for share, is_padding in shares if not is_padding for i in share) == members
+    assert len({len(list(rank)) for rank in ranks} | {len(rank) for rank in ranks}) == 1
 
 
 def test_the_share_of_a_single_process_is_the_whole_batch():
-    assert list(RankBatches.split(BATCHES, 0, 1)) == BATCHES
+    assert list(RankBatches(BATCHES)) == BATCHES
 
 
 def test_a_process_without_a_share_has_padding():
-    second = RankBatches.split(BATCHES, 1, 2)
-    assert second.padding == {1}
+    second = RankBatches(BATCHES, 1, 2)
+    assert [second.share(step)[1] for step in range(4)] == [False, True, False, False]
     assert list(second)[1] == [5]
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5])
 def test_batches_are_dealt_once_in_equal_numbers(world_size):
-    ranks = [RankBatches.deal(BATCHES, rank, world_size) for rank in range(world_size)]
-    assert len({len(rank) for rank in ranks}) == 1
-    dealt = [share for rank in ranks for number, share in enumerate(rank) if number not in rank.padding]
-    assert sorted(dealt) == sorted(BATCHES)
+    ranks = [RankBatches(BATCHES, rank, world_size, deal=True) for rank in range(world_size)]
+    assert len({len(list(rank)) for rank in ranks} | {len(rank) for rank in ranks}) == 1
+    shares = [rank.share(step) for rank in ranks for step in range(len(rank))]
+    assert sorted(share for share, is_padding in shares if not is_padding) == sorted(BATCHES)
 
 
 def test_an_epoch_that_starts_at_a_batch_has_the_remaining_ones():
-    batches = RankBatches.split(BATCHES, 0, 1)
+    batches = RankBatches(BATCHES)
     batches.start = 3
     assert list(batches) == BATCHES[3:]
     assert list(batches) == BATCHES
+
+
+class Position:
+    """The part of a Trainer that FitData reads."""
+
+    def __init__(self, epoch: int, rank: int = 0, world_size: int = 1) -> None:
+        self.current_epoch, self.global_rank, self.world_size = epoch, rank, world_size
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3])
+def test_batches_depend_on_seed_and_epoch_only(world_size, trained, stores):
+    def batches(seed: int, epoch: int, world_size: int) -> list[set[str]]:
+        config, steps = FitConfig(batch_residues=200, seed=seed), []
+        for rank in range(world_size):
+            data = FitData(stores["train"], stores["val"], trained.task, config)
+            data.trainer = Position(max(0, epoch - 1), rank, world_size)
+            names = [set(batch.name) for batch in data.train_dataloader()]
+            data.trainer.current_epoch = epoch
+            names = [set(batch.name) for batch in data.train_dataloader()]
+            steps = names if not steps else [a | b for a, b in zip(steps, names, strict=True)]
+        return steps
+
+    orders = {(seed, epoch): batches(seed, epoch, world_size) for seed in (0, 1) for epoch in (0, 1, 2)}
+    assert len({str(list(map(sorted, order))) for order in orders.values()}) == 6
+    assert orders == {key: batches(*key, 1) for key in orders}
+
+
+def test_the_number_of_steps_is_the_sum_over_epochs(trained, stores):
+    data = FitData(stores["train"], stores["val"], trained.task, FitConfig(batch_residues=256))
+    counts = []
+    for epoch in range(12):
+        data.trainer = Position(epoch)
+        counts.append(len(list(data.train_dataloader())))
+    assert data.steps(12) == sum(counts)
+    assert len(set(counts)) > 1  # batches differ in number
 
 
 def test_training_batches_contain_each_protein_once(trained, stores):
@@ -73,5 +108,5 @@ def test_padding_is_marked():
     class Graph(dict):
         __setattr__ = dict.__setitem__
 
-    loader = StoreLoader(lambda members: Graph(members=members), RankBatches.split(BATCHES, 1, 2))
+    loader = StoreLoader(lambda members: Graph(members=members), RankBatches(BATCHES, 1, 2))
     assert [graph.get("is_padding", False) for graph in loader] == [False, True, False, False]

@@ -6,6 +6,7 @@ Not PyG's DynamicBatchSampler: it has no order by seed and epoch, no buckets of 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
@@ -15,7 +16,7 @@ from torch.utils.data import Sampler
 
 from protgraph.errors import OptionError
 
-__all__ = ["ProteinBatches", "pack"]
+__all__ = ["ProteinBatches", "pack", "pack_starts"]
 
 _WINDOW = 32  # batches whose proteins are sorted by length together
 
@@ -56,8 +57,35 @@ def pack(
         yield batch
 
 
+def pack_starts(sizes: np.ndarray, *, max_size: int | None = None, max_items: int | None = None) -> np.ndarray:
+    """Return the first item of each batch of :func:`pack`, and the number of items, without a loop over items.
+
+    Parameters
+    ----------
+    sizes : ndarray
+        ``(P,)`` integers.
+    max_size, max_items : int, optional
+        See :func:`pack`.
+
+    Examples
+    --------
+    >>> pack_starts(np.array([3, 4, 9, 1, 2]), max_size=7)
+    array([0, 2, 3, 5])
+    """
+    ends, starts, count = np.cumsum(sizes, dtype=np.int64), [0], len(sizes)
+    used = 0
+    while starts[-1] < count:
+        first = starts[-1]
+        stop = count if max_size is None else int(ends.searchsorted(used + max_size, side="right"))
+        stop = max(stop, first + 1)
+        stop = stop if max_items is None else min(stop, first + max_items)
+        used = int(ends[stop - 1])
+        starts.append(stop)
+    return np.array(starts, dtype=np.int64)
+
+
 class ProteinBatches(Sampler[list[int]]):
-    """Sampler of batches of proteins; the same seed and epoch give the same batches.
+    """Batches of proteins in an order that depends on the seed and the epoch only; batch k is ``batches[k]``.
 
     Parameters
     ----------
@@ -75,6 +103,12 @@ class ProteinBatches(Sampler[list[int]]):
         Batch proteins of similar length (less padding); the order of batches is random if ``shuffle``.
     seed, epoch : int
         Seed and epoch of the order.
+
+    Examples
+    --------
+    >>> batches = ProteinBatches([5, 5, 5, 5], batch_size=2, shuffle=True)
+    >>> list(batches), list(batches.at_epoch(1))
+    ([[2, 0], [1, 3]], [[3, 0], [2, 1]])
     """
 
     def __init__(
@@ -99,26 +133,39 @@ class ProteinBatches(Sampler[list[int]]):
         self.shuffle, self.bucket = shuffle, bucket
         self.seed, self.epoch = seed, epoch
 
+    def at_epoch(self, epoch: int) -> ProteinBatches:
+        """Return the batches of another epoch."""
+        other = copy.copy(self)
+        other.__dict__.pop("_order_and_starts", None)
+        other.epoch = epoch
+        return other
+
     def __iter__(self) -> Iterator[list[int]]:
-        return iter(self._batches)
+        return (self[k] for k in range(len(self)))
 
     def __len__(self) -> int:
-        return len(self._batches)
+        return len(self._order_and_starts[1]) - 1
+
+    def __getitem__(self, k: int) -> list[int]:
+        order, starts = self._order_and_starts
+        k = range(len(self))[k]
+        return order[starts[k] : starts[k + 1]].tolist()
 
     @cached_property
-    def _batches(self) -> list[list[int]]:
+    def _order_and_starts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Proteins in order, ``(P,)``, and the first of each batch, ``(M + 1,)``: 8 bytes per protein."""
         rng = np.random.default_rng([self.seed, self.epoch])
         order = rng.permutation(self.indices) if self.shuffle else self.indices
         if self.bucket and len(order):
             window = len(order) if not self.shuffle else self._window(order)
             parts = np.split(order, range(window, len(order), window))
             order = np.concatenate([part[np.argsort(self.sizes[part], kind="stable")] for part in parts])
-        sizes = self.sizes.tolist()
-        limits = {"max_size": self.max_nodes, "max_items": self.batch_size}
-        batches = list(pack(order.tolist(), sizes.__getitem__, **limits))
-        if self.bucket and self.shuffle:
-            batches = [batches[i] for i in rng.permutation(len(batches))]
-        return batches
+        starts = pack_starts(self.sizes[order], max_size=self.max_nodes, max_items=self.batch_size)
+        if self.bucket and self.shuffle and len(order):
+            batches = np.split(order, starts[1:-1])
+            shuffled = [batches[k] for k in rng.permutation(len(batches))]
+            order, starts = np.concatenate(shuffled), np.cumsum([0, *map(len, shuffled)])
+        return order, starts
 
     def _window(self, order: np.ndarray) -> int:
         per_batch = self.batch_size or max(1, round(self.max_nodes / max(self.sizes[order].mean(), 1)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protgraph.data.store.loader import ProteinBatches
+from protgraph.data.store.loader import ProteinBatches, pack, pack_starts
 from protgraph.errors import OptionError
 
 SIZES = st.lists(st.integers(1, 50), max_size=60)
@@ -28,6 +30,15 @@ def test_a_batch_above_max_nodes_is_one_protein(sizes, bucket, most):
         assert sum(sizes[i] for i in batch) <= most or len(batch) == 1
 
 
+@settings(deadline=None, max_examples=200)
+@given(SIZES, st.none() | st.integers(1, 80), st.none() | st.integers(1, 10))
+def test_starts_are_those_of_packing_one_by_one(sizes, max_size, max_items):
+    limits = {"max_size": max_size, "max_items": max_items}
+    starts = pack_starts(np.array(sizes, dtype=np.int64), **limits)
+    batches = [sizes[a:b] for a, b in pairwise(starts)]
+    assert batches == list(pack(sizes, int, **limits))
+
+
 @settings(deadline=None, max_examples=60)
 @given(SIZES, st.booleans(), st.integers(1, 10))
 def test_all_batches_but_one_are_full(sizes, bucket, batch_size):
@@ -43,6 +54,9 @@ def test_order_depends_on_seed_and_epoch_only():
 
     assert order(seed=1, epoch=2) == order(seed=1, epoch=2)
     assert len({str(order(seed=s, epoch=e)) for s in (0, 1) for e in (0, 1)}) == 4
+    first = ProteinBatches(sizes, batch_size=4, shuffle=True, seed=1)
+    assert list(first.at_epoch(2)) == order(seed=1, epoch=2)
+    assert list(first) == list(first.at_epoch(2).at_epoch(0)) == order(seed=1)
 
 
 def test_without_shuffling_the_order_of_indices_is_kept():
