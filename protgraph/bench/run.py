@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pkgutil
 from collections.abc import Generator, Sequence
@@ -131,5 +132,7 @@ def run_in_workers(jobs: Sequence[BenchJob], train: str, *, workers: int, log: P
     pool = WorkerPool(partial(run_job, train=train), workers=workers, log=log, retries=0, environment=_MEMORY)
     with closing(pool.run(jobs)) as results:
         for job, row in results:
-            is_dead = isinstance(row, WorkerDied)
-            yield BenchRow.failed(job, f"the worker process {row.reason}; see {log}") if is_dead else row
+            if isinstance(row, WorkerDied):
+                yield BenchRow.failed(job, f"the worker process {row.reason}; see {log}")
+            else:  # as read from the file of rows later
+                yield BenchRow.from_dict(json.loads(row))

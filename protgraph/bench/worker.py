@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import time
 import traceback
@@ -90,8 +91,8 @@ def perform(job: BenchJob, train: Callable[[BenchJob], BenchRow]) -> BenchRow:
     return BenchRow.failed(job, error, seconds=time.perf_counter() - start)
 
 
-def run_job(job: BenchJob, train: str) -> BenchRow:
-    """Run one job in a worker process; ``train`` is ``"module:function"``."""
+def run_job(job: BenchJob, train: str) -> str:
+    """Run one job in a worker process and return its row as JSON; ``train`` is ``"module:function"``."""
     row = perform(job, lambda j: pkgutil.resolve_name(train)(j))
     release_memory()  # so that it does not count for the next job
-    return row
+    return json.dumps(row.to_dict(), allow_nan=False)
