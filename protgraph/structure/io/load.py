@@ -86,7 +86,7 @@ def load_structure(
     if is_fasta(file):
         raise StructureFileError(f"{file.path} is FASTA, sequences without atoms; read it with protgraph.load_fasta")
     parsed = read_atoms(file, model=model_number, assembly=assembly)
-    report = LossReport(models=parsed.models - 1, warnings=parsed.warnings)
+    report = LossReport(models=parsed.models - 1, inferred_elements=parsed.inferred_elements, warnings=parsed.warnings)
     name = Path(file.path).name
     name = Path(name[:-3] if name.lower().endswith(".gz") else name).stem
     origin = {"name": name, "source": file.path, "form": parsed.format}

@@ -1,124 +1,146 @@
-"""Parse the atom records of a PDB file column by column with NumPy, if every record follows the format.
+"""Read a model of a PDB file: every legal record, and records that old and simulation programs write.
 
-Numbers equal those of ``float`` bit for bit: an integer divided by a power of ten is rounded correctly (IEEE 754).
-
-Not biotite: it parses each record in Python, 129 ms for 12,750 atoms against 35 ms here (biotite 1.6.0, 2026-11-22).
-Not biotite ≥ 1.7: its reader, that of fastpdb, is faster (12 ms, fastpdb 1.3.3), but requires Python 3.12 and protgraph
-supports 3.11. Not gemmi: 5 ms to parse, but 71 ms with the conversion to arrays in Python (gemmi 0.7.5, 2026-11-22).
+The records are parsed by columns; those with other than standard numbers are repaired one by one, with a note.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from biotite.structure import AtomArray, vectors_from_unitcell
 
-__all__ = ["count_models", "parse_records", "read_model"]
+from protgraph.structure.io.elements import element_symbols, infer_element
+from protgraph.structure.io.pdb_columns import parse_numbers, parse_texts
+from protgraph.structure.io.pdb_lines import PDBText
+from protgraph.structure.io.repair import repair_numbers, shift_long_serials
+from protgraph.structure.residues.alphabet import THREE_LETTER
 
-_WIDTH = 80
-# Columns of atom records, wwPDB file format 3.3: annotation → (from, to); number → (from, to, decimals).
+__all__ = ["PDBModel", "read_model"]
+
+# Columns of atom records, from 0 (wwPDB file format 3.3).
+# Text → first column, the one after the last, and length of its strings in biotite.
 _TEXTS = {
-    "chain_id": (21, 22),
-    "ins_code": (26, 27),
-    "res_name": (17, 20),
-    "atom_name": (12, 16),
-    "element": (76, 78),
+    "chain_id": (21, 22, 4),
+    "ins_code": (26, 27, 1),
+    "res_name": (17, 20, 5),
+    "atom_name": (12, 16, 6),
+    "altloc_id": (16, 17, 1),
 }
-_NUMBERS = {"res_id": (22, 26, 0), "occupancy": (54, 60, 2), "b_factor": (60, 66, 2)}
-_POSITION = ((30, 38, 3), (38, 46, 3), (46, 54, 3))
+_NAME, _SEGMENT, _LINE_NUMBER, _ELEMENT, _CHAIN = slice(12, 16), slice(72, 76), slice(76, 80), slice(76, 78), 21
 _CELL = ((6, 15), (15, 24), (24, 33), (33, 40), (40, 47), (47, 54))  # CRYST1: a, b, c in Å, α, β, γ in degrees
-_SPACE, _MINUS, _DOT, _ZERO, _NINE, _LAST = (ord(c) for c in " -.09~")
+_BLANK = ord(" ")
 
 
-def count_models(text: str) -> int:
-    """Count the MODEL records of a PDB file; 1 for a file with atoms but no MODEL record, 0 without atoms."""
-    lines = text.splitlines()
-    count = sum(line.startswith("MODEL") for line in lines)
-    return count or int(any(line.startswith(("ATOM", "HETATM")) for line in lines))
-
-
-def read_model(text: str, model: int) -> AtomArray | None:
-    """Return one model of a PDB file, from 1, with its unit cell; None if :func:`parse_records` returns None.
-
-    Models begin at MODEL records, as in biotite; a file without any has one model.
-    """
-    lines = text.splitlines()
-    starts = [i for i, line in enumerate(lines) if line.startswith("MODEL")] or [0]
-    records = [
-        line for line in lines[starts[model - 1] : [*starts, len(lines)][model]] if line.startswith(("ATOM", "HETATM"))
-    ]
-    atoms = parse_records(records)
-    cell = next((line for line in lines if line.startswith("CRYST1")), None)
-    if atoms is None or cell is None:
-        return atoms
-    try:
-        a, b, c, *angles = (float(cell[slice(*columns)]) for columns in _CELL)
-    except ValueError:
-        return None
-    atoms.box = vectors_from_unitcell(a, b, c, *np.deg2rad(angles))
-    return atoms
-
-
-def parse_records(records: Sequence[str]) -> AtomArray | None:
-    """Parse ATOM and HETATM records, with all alternate locations.
+@dataclass(frozen=True)
+class PDBModel:
+    """One model of a PDB file.
 
     Parameters
     ----------
-    records : sequence of str
-        Records of one model, without line ends.
-
-    Returns
-    -------
-    AtomArray or None
-        With annotations ``occupancy``, ``b_factor`` and ``altloc_id``. None if any record has non-ASCII characters, no
-        element, or a number that is not right-justified with all decimals (hybrid-36, NaN, blank). Such files are read
-        by biotite.
+    atoms : AtomArray
+        With ``occupancy``, ``b_factor`` and ``altloc_id``, and all alternate locations; elements in upper case.
+    inferred_elements : int
+        Atoms whose element is inferred from their name.
+    notes : tuple of str
+        What was repaired or interpreted.
     """
-    try:
-        text = "".join([record if len(record) == _WIDTH else record[:_WIDTH].ljust(_WIDTH) for record in records])
-        table = np.frombuffer(text.encode("ascii"), np.uint8).reshape(-1, _WIDTH)  # (A, 80)
-    except UnicodeEncodeError:
-        return None
-    numbers = {name: _number(table[:, a:b], decimals) for name, (a, b, decimals) in _NUMBERS.items()}
-    position = [_number(table[:, a:b], decimals) for a, b, decimals in _POSITION]
-    is_ascii = len(table) and (table >= _SPACE).all() and (table <= _LAST).all()
-    element = table[:, slice(*_TEXTS["element"])]
-    if not is_ascii or any(v is None for v in (*numbers.values(), *position)) or (element == _SPACE).all(axis=1).any():
-        return None
+
+    atoms: AtomArray
+    inferred_elements: int
+    notes: tuple[str, ...]
+
+
+def read_model(text: PDBText, model: int, *, where: str = "PDB text") -> PDBModel:
+    """Read one model.
+
+    Parameters
+    ----------
+    text : PDBText
+    model : int
+        Its place in the file, from 1.
+    where : str
+        Name of the file in errors.
+
+    Raises
+    ------
+    StructureFileError
+        A coordinate, occupancy, B factor or residue number cannot be read; the message has line and columns.
+    """
+    table, line = text.records(model)
+    notes: list[str] = []
+    values, valid = parse_numbers(table)
+    if not valid[:, :3].all():
+        notes += shift_long_serials(table, np.flatnonzero(~valid[:, :3].all(axis=1)))
+        values, valid = parse_numbers(table)
+    notes += repair_numbers(table, values, valid, line, where)
     atoms = AtomArray(len(table))
-    atoms.coord = np.stack(position, axis=1).astype(np.float32)
-    for name, (a, b) in _TEXTS.items():
-        atoms.set_annotation(name, _texts(table[:, a:b], getattr(atoms, name).dtype))
-    atoms.set_annotation("hetero", (table[:, :6] == np.frombuffer(b"HETATM", np.uint8)).all(axis=1))
-    atoms.set_annotation("res_id", numbers["res_id"].astype(atoms.res_id.dtype))
-    for name in ("occupancy", "b_factor"):
-        atoms.set_annotation(name, numbers[name])
-    atoms.set_annotation("altloc_id", np.ascontiguousarray(table[:, 16]).view("S1").astype("U1"))
-    return atoms
+    atoms.coord = values[:, :3].astype(np.float32)
+    for name, (a, b, width) in _TEXTS.items():
+        atoms.set_annotation(name, parse_texts(table[:, a:b], width))
+    atoms.set_annotation("hetero", table[:, 0] | 0x20 == ord("h"))
+    atoms.set_annotation("res_id", values[:, 5].astype(atoms.res_id.dtype))
+    atoms.set_annotation("occupancy", values[:, 3].copy())
+    atoms.set_annotation("b_factor", values[:, 4].copy())
+    notes += _upper_names(atoms, table)
+    notes += _segment_chains(atoms, table)
+    inferred = _set_elements(atoms, table)
+    notes += _set_cell(atoms, text)
+    if text.undeclared:
+        numbers = ", ".join(map(str, text.undeclared))
+        notes.append(f"atom records outside of MODEL and ENDMDL, or after END, read as models: {numbers}")
+    return PDBModel(atoms, inferred, tuple(notes))
 
 
-def _number(field: np.ndarray, decimals: int) -> np.ndarray | None:
-    """Convert characters ``(A, w)`` to float64 ``(A,)``; None unless all are blanks, an optional minus, and digits."""
-    width = field.shape[1]
-    if decimals:
-        if not (field[:, width - 1 - decimals] == _DOT).all():
-            return None
-        field = np.delete(field, width - 1 - decimals, axis=1)
-    digit, blank, minus = (field >= _ZERO) & (field <= _NINE), field == _SPACE, field == _MINUS
-    after_first = ~blank[:, :-1]  # the next character must be a digit
-    is_valid = (digit | blank | minus).all() and digit[:, -max(decimals, 1) :].all() and digit[:, 1:][after_first].all()
-    if not is_valid:
-        return None
-    power = 10.0 ** np.arange(field.shape[1])[::-1]
-    value = np.where(digit, field - np.uint8(_ZERO), 0) @ power  # whole numbers, exact in float64
-    return np.where(minus.any(axis=1), -1.0, 1.0) * value / 10.0**decimals
+def _set_elements(atoms: AtomArray, table: np.ndarray) -> int:
+    """Set elements from columns 77–78, or by atom names where these hold no symbol; return the number of the latter."""
+    symbols = element_symbols(table[:, _ELEMENT])
+    rows = np.flatnonzero(symbols.view(np.uint32)[::2] == 0)
+    if len(rows):
+        fields = np.ascontiguousarray(table[rows, _NAME]).view("S4")[:, 0].astype("U4")
+        pairs = zip(atoms.res_name[rows].tolist(), fields.tolist(), strict=True)
+        symbols[rows] = [infer_element(res_name, name.ljust(4)) for res_name, name in pairs]
+    atoms.set_annotation("element", symbols)
+    return len(rows)
 
 
-def _texts(field: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Convert characters ``(A, w)`` to strings ``(A,)`` without surrounding blanks."""
-    packed = np.zeros((len(field), 4), np.uint8)
-    packed[:, : field.shape[1]] = field
-    codes, inverse = np.unique(packed.view(np.uint32)[:, 0], return_inverse=True)
-    names = [code.tobytes().rstrip(b"\0").decode("ascii").strip() for code in codes]
-    return np.array(names, dtype=dtype)[inverse]
+def _upper_names(atoms: AtomArray, table: np.ndarray) -> list[str]:
+    """Convert lower-case names of amino acids and of their atoms to upper case; return a note if there are any."""
+    names = table[:, 12:20]
+    if names.max(initial=0) < ord("a"):
+        return []
+    upper = np.char.upper(atoms.res_name)
+    rows = np.isin(upper, THREE_LETTER)
+    rows &= (upper != atoms.res_name) | (np.char.upper(atoms.atom_name) != atoms.atom_name)
+    if not rows.any():
+        return []
+    for name in ("res_name", "atom_name"):
+        values = atoms.get_annotation(name)
+        values[rows] = np.char.upper(values[rows])
+    return [f"lower-case names of amino acids in {rows.sum()} atom records read as upper case"]
+
+
+def _segment_chains(atoms: AtomArray, table: np.ndarray) -> list[str]:
+    """Use segment ids as chain ids if all chain ids are blank and there are several segments; return a note then."""
+    if not (table[:, _CHAIN] == _BLANK).all() or (table[:, _SEGMENT] == _BLANK).all():
+        return []
+    numbered = (table[:, _LINE_NUMBER.stop - 1] >= ord("0")) & (table[:, _LINE_NUMBER.stop - 1] <= ord("9"))
+    segments = parse_texts(table[:, _SEGMENT], 4)
+    names = np.unique(segments)
+    if numbered.all() or len(names) < 2:  # entry id and line number, in files before 1996
+        return []
+    atoms.chain_id = segments
+    return [f"no chain ids: {len(names)} segment ids of columns 73–76 are read as chain ids"]
+
+
+def _set_cell(atoms: AtomArray, text: PDBText) -> list[str]:
+    """Set the unit cell of CRYST1; return a note if that record cannot be read."""
+    cell = text.first(b"CRYST1")
+    if cell is None:
+        return []
+    try:
+        a, b, c, *angles = (float(cell[slice(*columns)]) for columns in _CELL)
+    except ValueError:
+        return ["the CRYST1 record cannot be read; there is no unit cell"]
+    atoms.box = vectors_from_unitcell(a, b, c, *np.deg2rad(angles))
+    return []

@@ -9,6 +9,7 @@ from biotite.structure import AtomArray
 from biotite.structure.io import pdb
 
 from protgraph.errors import OptionError, StructureFileError
+from protgraph.structure.io.pdb_lines import model_lines
 
 __all__ = ["REMARK", "pdb_records", "replace_b_factors"]
 
@@ -48,9 +49,8 @@ def replace_b_factors(text: str, model: int, b_factor: np.ndarray, details: Sequ
         The model has another number of atom records.
     """
     _check_range(b_factor, where)
-    lines = [line for line in text.splitlines() if not line.startswith(_COUNTS)]
-    lines = list(_one_model(lines, model))
-    rows = [i for i, line in enumerate(lines) if line.startswith(_ATOM)]
+    lines = list(_one_model(text.rstrip("\r\n"), model))
+    rows = [i for i, line in enumerate(lines) if line.upper().startswith(_ATOM)]
     if len(rows) != len(b_factor):
         raise StructureFileError(f"{where}: {len(rows)} atom records in model {model}, but {len(b_factor)} were read.")
     for i, value in zip(rows, b_factor.tolist(), strict=True):
@@ -60,16 +60,19 @@ def replace_b_factors(text: str, model: int, b_factor: np.ndarray, details: Sequ
     return "\n".join([*lines[:first], *_remarks(details), *lines[first:]]) + "\n"
 
 
-def _one_model(lines: Sequence[str], model: int) -> Iterator[str]:
-    """Yield the lines without the coordinates of other models; see :func:`protgraph.structure.io.pdb.read_model`."""
-    starts = [i for i, line in enumerate(lines) if line.startswith("MODEL")]
-    if not starts:
-        yield from lines
-        return
-    begin, end = starts[model - 1], [*starts, len(lines)][model]
+def _one_model(text: str, model: int) -> Iterator[str]:
+    """Yield the lines of a file without the coordinates of other models."""
+    lines, models = model_lines(text)
+    begin, end = models[model - 1] if model <= len(models) else (0, 0)
+    last = len(lines) - 1 - next((i for i, line in enumerate(reversed(lines)) if _is_end(line)), 0)
     for i, line in enumerate(lines):
-        if begin <= i < end or not line.startswith(_OF_MODEL):
+        is_other = line.upper().startswith(_OF_MODEL) and not begin <= i < end
+        if not is_other and (i == last or not _is_end(line)) and not line.startswith(_COUNTS):
             yield line
+
+
+def _is_end(line: str) -> bool:
+    return line[:6].strip().upper() == "END"
 
 
 def _remarks(details: Sequence[str]) -> list[str]:

@@ -10,10 +10,9 @@ import os
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,9 +23,10 @@ from biotite.structure.io import pdb, pdbx
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
 from protgraph.structure.io.bcif import AtomSite, unpack_categories
 from protgraph.structure.io.cif_values import DETAILS
-from protgraph.structure.io.pdb import count_models, read_model
+from protgraph.structure.io.pdb import read_model
+from protgraph.structure.io.pdb_lines import PDBText
 from protgraph.structure.io.pdb_values import REMARK
-from protgraph.structure.io.repair import check_last_record, complete_records, decode_hexadecimal, strip_indent
+from protgraph.structure.io.repair import check_last_record, strip_indent
 from protgraph.structure.io.sniff import FileContent, decode_text, detect_format, read_file
 
 __all__ = ["ParsedFile", "normalize_annotations", "read_atoms"]
@@ -65,6 +65,8 @@ class ParsedFile:
     predicted : bool
         True if the file declares that its B factors are pLDDT: by a metric of that name in ``ma_qa_metric`` (ModelCIF,
         AlphaFold), or by the TITLE of PDB files of the AlphaFold database.
+    inferred_elements : int
+        Atoms of a PDB file whose element is inferred from their name.
     """
 
     atoms: AtomArray
@@ -72,6 +74,7 @@ class ParsedFile:
     models: int
     warnings: tuple[str, ...]
     predicted: bool
+    inferred_elements: int = 0
 
 
 def read_atoms(
@@ -107,11 +110,12 @@ def read_atoms(
         if not 1 <= model <= models:
             raise SelectionError(f"{path}: no model {model}. The file has models 1 to {models}.")
         atoms = _assemble(reader, model, assembly) if assembly is not None else reader.atoms(model, _FIELDS)
-        normalize_annotations(atoms)
+        if reader.format != "pdb":  # those of read_model are in this form
+            normalize_annotations(atoms)
     if len(atoms) == 0:
         raise EmptyStructureError(f"{path}: model {model} has no atoms")
     texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
-    return ParsedFile(atoms, reader.format, models, tuple(texts), reader.predicted())
+    return ParsedFile(atoms, reader.format, models, tuple(texts), reader.predicted(), reader.inferred_elements)
 
 
 class _Reader(ABC):
@@ -122,6 +126,7 @@ class _Reader(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: tuple[str, ...] = ()
+        self.inferred_elements = 0
 
     @abstractmethod
     def open(self, content: bytes) -> None: ...
@@ -146,42 +151,43 @@ class _PDBReader(_Reader):
     format = "pdb"
 
     def open(self, content: bytes) -> None:
-        self.text, self.notes = decode_hexadecimal(decode_text(content))
+        self.text = decode_text(content)
         check_last_record(self.text, self.path)
-
-    @cached_property
-    def file(self) -> pdb.PDBFile:
-        return pdb.PDBFile.read(io.StringIO(self.text))
+        self.records = PDBText.of(self.text)
 
     def models(self) -> int:
-        if (count := count_models(self.text)) == 0:
+        if (count := len(self.records.models)) == 0:
             raise EmptyStructureError(f"{self.path}: no ATOM or HETATM records in the PDB file")
         return count
 
     def predicted(self) -> bool:
-        return _PREDICTED.search(self.text) is not None and _OTHER_VALUES not in self.text
+        is_named = "ALPHAFOLD" in self.text and _PREDICTED.search(self.text) is not None
+        return is_named and _OTHER_VALUES not in self.text
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
-        atoms = read_model(self.text, model)
-        return atoms or self._complete(lambda: self.file.get_structure(model, altloc="all", extra_fields=fields))
-
-    def _complete(self, read: Callable[[], AtomArray]) -> AtomArray:
-        """Return the result of ``read``; if it fails, fill in blank fields of atom records and read again."""
-        try:
-            return read()
-        except Exception:
-            text, notes = complete_records(self.text, self.path)
-            if text == self.text:
-                raise
-            self.notes = (*self.notes, *notes)
-            self.file = pdb.PDBFile.read(io.StringIO(text))
-            return read()
+        read = read_model(self.records, model, where=str(self.path))
+        self.notes, self.inferred_elements = read.notes, read.inferred_elements
+        return read.atoms
 
     def assemblies(self) -> list[str]:
         return re.findall(r"^REMARK 350 BIOMOLECULE:\s*(\S+)", self.text, re.MULTILINE)
 
     def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray:
-        return self._complete(lambda: self.file.get_assembly(name, model=model, altloc="all", extra_fields=fields))
+        atoms = self.atoms(model, fields)
+        atoms.set_annotation("atom_id", np.arange(len(atoms)))
+        remarks = io.StringIO("\n".join(re.findall(r"^REMARK 350.*", self.text, re.MULTILINE)))
+        file = _RemarksOnly.read(remarks)
+        file.structure = atoms
+        return file.get_assembly(name, model=model, altloc="all", extra_fields=fields)
+
+
+class _RemarksOnly(pdb.PDBFile):
+    """Remarks of a PDB file, and its atoms from another reader."""
+
+    structure: AtomArray
+
+    def get_structure(self, *args: object, **kwargs: object) -> AtomArray:
+        return self.structure
 
 
 class _CIFReader(_Reader):

@@ -7,90 +7,173 @@ Not biotite: it raises for blank occupancies, for hexadecimal residue numbers of
 from __future__ import annotations
 
 import re
-import string
+from collections.abc import Sequence
 from os import PathLike
 
-from biotite.structure import infer_elements
+import numpy as np
 
 from protgraph.errors import StructureFileError
+from protgraph.structure.io.pdb_columns import NUMBERS, parse_numbers
 
-__all__ = ["check_last_record", "complete_records", "decode_hexadecimal", "strip_indent"]
+__all__ = ["check_last_record", "read_residue_numbers", "repair_numbers", "shift_long_serials", "strip_indent"]
 
-# Columns of atom records, wwPDB file format 3.3.
-_NUMBER = {"x": slice(30, 38), "y": slice(38, 46), "z": slice(46, 54)}
-_DEFAULTS = {"occupancy": (slice(54, 60), "  1.00"), "B factor": (slice(60, 66), "  0.00")}
-_NAME, _ELEMENT, _RESIDUE = slice(12, 16), slice(76, 78), slice(22, 26)
-
-_DIGITS = string.digits + string.ascii_uppercase
-_LAST = "9999"  # the largest residue number of four digits
+_DEFAULTS = {"occupancy": 1.0, "B factor": 0.0}
+_SERIAL_END = 11  # columns 7–11
+_LAST = 9999  # the largest residue number of four digits
 _NEXT = "2710"  # the one after it, hexadecimal
-_MAY_OVERFLOW = re.compile(rf"^(?:ATOM  |HETATM).{{16}}{_LAST}", re.MULTILINE)
+_LETTERS = 26 * 36**3  # hybrid-36 numbers that begin with an upper-case letter
 
 
-def complete_records(text: str, path: str | PathLike[str] = "PDB text") -> tuple[str, tuple[str, ...]]:
-    """Fill blank occupancies (1.00), B factors (0.00) and elements (by atom name) of PDB atom records.
+def shift_long_serials(table: np.ndarray, rows: np.ndarray) -> list[str]:
+    """Shift records with a serial number of more than five digits to the columns of the format, in place.
 
     Parameters
     ----------
-    text : str
-        Content of a PDB file.
+    table : ndarray
+        ``(A, 80)`` uint8, ASCII, atom records.
+    rows : ndarray
+        ``(R,)`` int64, records to consider. Those whose coordinates are no numbers after the shift are unchanged.
+
+    Returns
+    -------
+    list of str
+        A note if there are such records.
+    """
+    count = 0
+    for row in rows.tolist():
+        text = table[row].tobytes()
+        serial = re.match(rb"\d{6,}", text[6:])
+        if serial is None:
+            continue
+        extra = serial.end() + 6 - _SERIAL_END
+        shifted = text[:_SERIAL_END] + text[_SERIAL_END + extra :] + b" " * extra
+        moved = np.frombuffer(shifted, np.uint8)
+        if parse_numbers(moved[None])[1][0, :3].all():
+            table[row] = moved
+            count += 1
+    return [f"{count} atom records with serial numbers of more than five digits shifted to their columns"] * (count > 0)
+
+
+def repair_numbers(
+    table: np.ndarray, values: np.ndarray, valid: np.ndarray, line: np.ndarray, path: str | PathLike[str] = "PDB text"
+) -> list[str]:
+    """Read numbers of atom records that do not have the standard form, in place.
+
+    Blank occupancies become 1.00 and blank B factors 0.00, the defaults of the format. Residue numbers may be hybrid-36
+    or hexadecimal (:func:`read_residue_numbers`), all others any number that ``float`` reads.
+
+    Parameters
+    ----------
+    table : ndarray
+        ``(A, 80)`` uint8, ASCII.
+    values, valid : ndarray
+        ``(A, 6)``, output of :func:`~protgraph.structure.io.pdb_columns.parse_numbers`; ``values`` is completed.
+    line : ndarray
+        ``(A,)`` int64, line of each record, from 0.
     path : str or PathLike
         Name of the file in errors.
 
     Returns
     -------
-    tuple
-        The text, and a note for each kind of number that was filled in.
+    list of str
+        A note for each kind of number that was filled in or reinterpreted.
 
     Raises
     ------
     StructureFileError
-        A coordinate, occupancy or B factor is not a number; the message has line and columns.
+        A field is not a number; the message has line and columns.
+    """
+    notes = []
+    for column, (name, (begin, end)) in enumerate(NUMBERS.items()):
+        field = table[:, begin:end]
+        rows = np.flatnonzero(~valid[:, column])
+        if name == "number":
+            notes += _repair_residue_numbers(field, values[:, column], rows, line, path)
+        elif len(rows) and name in _DEFAULTS:
+            blank = rows[(field[rows] == ord(" ")).all(axis=1)]
+            values[blank, column] = _DEFAULTS[name]
+            notes += [f"no {name} in {len(blank)} atom records, read as {_DEFAULTS[name]:.2f}"] * (len(blank) > 0)
+            rows = np.setdiff1d(rows, blank)
+        if name != "number":
+            for row in rows.tolist():
+                values[row, column] = _float(_text(field[row]), name, path, int(line[row]))
+    return notes
+
+
+def _text(field: np.ndarray) -> str:
+    return field.tobytes().decode("ascii")
+
+
+def _float(text: str, name: str, path: str | PathLike[str], line: int) -> float:
+    try:
+        return float(text.replace("_", "?"))
+    except ValueError as e:
+        raise _not_a_number(text, name, path, line) from e
+
+
+def _not_a_number(text: str, name: str, path: str | PathLike[str], line: int) -> StructureFileError:
+    begin, end = NUMBERS[name]
+    where = f"{path}: line {line + 1}, columns {begin + 1}–{end}"
+    meaning = "residue number" if name == "number" else name
+    return StructureFileError(f"{where}: {text!r} is not a number ({meaning}). Is the file truncated?")
+
+
+def _repair_residue_numbers(
+    field: np.ndarray, numbers: np.ndarray, rows: np.ndarray, line: np.ndarray, path: str | PathLike[str]
+) -> list[str]:
+    after_last = np.flatnonzero(numbers[:-1] == _LAST) + 1
+    is_hexadecimal = any(_text(field[row]) == _NEXT for row in after_last.tolist())
+    if len(rows) == 0 and not is_hexadecimal:
+        return []
+    texts = np.ascontiguousarray(field).view("S4")[:, 0].astype("U4").tolist()
+    read, hexadecimal = read_residue_numbers(texts)
+    for row, number in enumerate(read):
+        if number is None:
+            raise _not_a_number(texts[row], "number", path, int(line[row]))
+    numbers[:] = read
+    return [f"residue numbers of {hexadecimal} atom records after {_LAST} read as hexadecimal"] * (hexadecimal > 0)
+
+
+def read_residue_numbers(fields: Sequence[str]) -> tuple[list[int | None], int]:
+    """Parse residue numbers: decimal, hybrid-36, or hexadecimal as CHARMM and VMD write them after 9999.
+
+    Parameters
+    ----------
+    fields : sequence of str
+        Columns 23–26 of consecutive records.
+
+    Returns
+    -------
+    tuple
+        The numbers, None for a field that is not one, and how many are hexadecimal.
+
+    Notes
+    -----
+    Hexadecimal numbers begin with 2710 after 9999 and continue as long as each equals the previous one or is one more.
+    In hybrid-36, A000 follows 9999 and a000 follows ZZZZ (cci.lbl.gov/hybrid_36).
 
     Examples
     --------
-    >>> text, notes = complete_records("ATOM      1  CA  GLY A   1      11.000  12.000  13.000")
-    >>> text[54:]
-    '  1.00  0.00           C'
-    >>> notes
-    ('no occupancy in 1 atom records, read as 1.00', 'no B factor in 1 atom records, read as 0.00')
+    >>> read_residue_numbers(["9999", "2710", "2711"]), read_residue_numbers(["9999", "A000", "a000"])
+    (([9999, 10000, 10001], 2), ([9999, 10000, 1223056], 0))
     """
-    lines, filled, nameless = text.split("\n"), dict.fromkeys(_DEFAULTS, 0), []
-    for i, line in enumerate(lines):
-        if not line.startswith(("ATOM", "HETATM")):
-            continue
-        padded = line.ljust(66)
-        for name, (columns, default) in _DEFAULTS.items():
-            if not padded[columns].strip():
-                padded = padded[: columns.start] + default + padded[columns.stop :]
-                filled[name] += 1
-            _check_number(padded, columns, name, path, i)
-        for name, columns in _NUMBER.items():
-            _check_number(padded, columns, name, path, i)
-        lines[i] = padded
-        if not padded[_ELEMENT].strip():
-            nameless.append(i)
-    notes = [f"no {x} in {n} atom records, read as {_DEFAULTS[x][1].strip()}" for x, n in filled.items() if n]
-    _name_elements(lines, nameless)
-    return "\n".join(lines), tuple(notes)
+    numbers: list[int | None] = []
+    before, is_hex, count = 0, False, 0
+    for field in map(str.strip, fields):
+        hexadecimal = int(field, 16) if re.fullmatch("[0-9a-fA-F]+", field) else -1
+        is_hex = hexadecimal in (before, before + 1) if is_hex else (before == _LAST and field == _NEXT)
+        number = hexadecimal if is_hex else _decimal_or_hybrid(field)
+        numbers.append(number)
+        before, count = number or 0, count + is_hex
+    return numbers, count
 
 
-def _name_elements(lines: list[str], rows: list[int]) -> None:
-    """Fill in the elements of some atom records; biotite 2.0 fails on blank ones."""
-    if not rows:
-        return
-    elements = infer_elements([lines[i][_NAME].strip() for i in rows])
-    for i, element in zip(rows, elements, strict=True):
-        line = lines[i].ljust(_ELEMENT.stop)
-        lines[i] = f"{line[: _ELEMENT.start]}{element:>2}{line[_ELEMENT.stop :]}"
-
-
-def _check_number(line: str, columns: slice, name: str, path: str | PathLike[str], i: int) -> None:
-    try:
-        float(line[columns])
-    except ValueError as e:
-        where = f"{path}: line {i + 1}, columns {columns.start + 1}–{columns.stop}"
-        raise StructureFileError(f"{where}: {line[columns]!r} is not a number ({name}). Is the file truncated?") from e
+def _decimal_or_hybrid(text: str) -> int | None:
+    if re.fullmatch("[+-]?[0-9]+", text):
+        return int(text)
+    if not re.fullmatch("[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}", text):
+        return None
+    return int(text, 36) - 10 * 36**3 + _LAST + 1 + (_LETTERS if text[0].islower() else 0)
 
 
 def check_last_record(text: str, path: str | PathLike[str] = "PDB text") -> None:
@@ -106,64 +189,10 @@ def check_last_record(text: str, path: str | PathLike[str] = "PDB text") -> None
     """
     last = text[text.rfind("\n") + 1 :]
     end = len(last.rstrip(" \r"))
-    numbers = (*_NUMBER.values(), *(columns for columns, _ in _DEFAULTS.values()))
-    inside = end <= _NUMBER["x"].start or any(n.start < end < n.stop for n in numbers)
+    numbers = [columns for name, columns in NUMBERS.items() if name != "number"]
+    inside = end <= NUMBERS["x"][0] or any(a < end < b for a, b in numbers)
     if last.startswith(("ATOM  ", "HETATM")) and inside:
         raise StructureFileError(f"{path}: truncated: the last atom record ends inside a number, in column {end}")
-
-
-def decode_hexadecimal(text: str) -> tuple[str, tuple[str, ...]]:
-    """Convert the hexadecimal residue numbers that CHARMM and VMD write after 9999 to hybrid-36.
-
-    Parameters
-    ----------
-    text : str
-        Content of a PDB file.
-
-    Returns
-    -------
-    tuple
-        The text, and a note if there were such numbers.
-
-    Notes
-    -----
-    Hexadecimal numbers begin with 2710 after 9999 and continue as long as each equals the previous one or is one more.
-    All others are decimal; 271a elsewhere is an error of the reader.
-    """
-    if _LAST not in text or not _MAY_OVERFLOW.search(text):
-        return text, ()
-    lines, before, is_hex, count = text.split("\n"), 0, False, 0
-    for i, line in enumerate(lines):
-        if not line.startswith(("ATOM  ", "HETATM")):
-            continue
-        field = line[_RESIDUE].strip()
-        number = _hexadecimal(field)
-        is_hex = number in (before, before + 1) if is_hex else (before == int(_LAST) and field == _NEXT)
-        if is_hex:
-            lines[i] = f"{line[: _RESIDUE.start]}{_hybrid36(number)}{line[_RESIDUE.stop :]}"
-            before, count = number, count + 1
-        else:
-            before = int(field) if field.isdecimal() else 0
-    if not count:
-        return text, ()
-    return "\n".join(lines), (f"residue numbers of {count} atom records after {_LAST} read as hexadecimal",)
-
-
-def _hexadecimal(text: str) -> int:
-    """Parse a hexadecimal number; -1 if the text is not one."""
-    try:
-        return int(text, 16)
-    except ValueError:
-        return -1
-
-
-def _hybrid36(number: int) -> str:
-    """Encode a number from 10000 to 1223055 as A000 to ZZZZ in base 36 (cci.lbl.gov/hybrid_36)."""
-    rest, digits = number - 10_000 + 10 * 36**3, ""
-    for _ in range(4):
-        rest, digit = divmod(rest, 36)
-        digits = _DIGITS[digit] + digits
-    return digits
 
 
 def strip_indent(text: str) -> str:

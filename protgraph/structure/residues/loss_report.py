@@ -32,6 +32,8 @@ class LossReport:
         Atoms with a name that occurs before in their residue; the first is kept.
     invalid_atoms : int
         Atoms without usable coordinates (NaN, infinite or beyond 10⁵ Å).
+    inferred_elements : int
+        Atoms of a PDB file whose element is inferred from their name, because columns 77–78 hold no symbol.
     hydrogens : int
         Hydrogen and deuterium atoms.
     waters : int
@@ -74,6 +76,7 @@ class LossReport:
     altloc_atoms: int = _count("atoms of alternate locations left out")
     duplicate_atoms: int = _count("atoms with a name that their residue already has left out")
     invalid_atoms: int = _count("atoms without usable coordinates left out")
+    inferred_elements: int = _count("elements inferred from atom names")
     hydrogens: int = _count("hydrogen atoms left out")
     waters: int = _count("water molecules left out")
     ligands: Mapping[str, int] = _counts("other molecules left out")

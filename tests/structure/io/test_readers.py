@@ -127,12 +127,12 @@ def test_copies_are_distinguished_when_serial_numbers_repeat(shared_data, tmp_pa
     assert_same(*(clean(load_structure(path, assembly="1")) for path in (whole, other)))
 
 
-def test_reader_warnings_are_reported_and_not_printed(write_pdb, pdb_lines):
+def test_inferred_elements_are_counted(write_pdb, pdb_lines):
     path = write_pdb([line[:66] for line in pdb_lines.residue("GLY", "A", 1, 0.0)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         structure = load_structure(path)
-    assert structure.report.warnings == ("4 elements were guessed from atom name",)
+    assert structure.report.inferred_elements == 4 and structure.report.warnings == ()
     assert structure.atoms.element.tolist() == ["N", "C", "C", "O"]
 
 

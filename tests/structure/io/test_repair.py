@@ -6,12 +6,7 @@ import pytest
 
 from protgraph.errors import StructureFileError
 from protgraph.structure import clean, load_structure
-from protgraph.structure.io.repair import complete_records, decode_hexadecimal, strip_indent
-
-
-def test_complete_text_is_unchanged(pdb_lines):
-    text = "\n".join(pdb_lines.residue("GLY", "A", 1, 0.0))
-    assert complete_records(text) == (text, ())
+from protgraph.structure.io.repair import read_residue_numbers, strip_indent
 
 
 def test_missing_occupancy_and_b_factor_are_filled_in_and_noted(write_pdb, pdb_lines):
@@ -56,16 +51,19 @@ def test_hexadecimal_numbers_after_9999_are_read_if_consecutive(write_pdb, pdb_l
         load_structure(write_pdb(jump, name="jump.pdb"))
 
 
-def test_decimal_numbers_are_unchanged(pdb_lines):
-    for numbers in ([9999, 1, 2710], [2710, 2711], [9998, 2710]):
-        text = "\n".join(line for n in numbers for line in pdb_lines.residue("GLY", "A", n, 0.0))
-        assert decode_hexadecimal(text) == (text, ())
-
-
-def test_decimal_numbers_resume_in_a_second_copy(pdb_lines):
-    text = "\n".join(line for n in [9999, "2710", 1, 2, "2710"] for line in pdb_lines.residue("GLY", "A", n, 0.0))
-    lines = decode_hexadecimal(text)[0].split("\n")[::4]
-    assert [line[22:26].strip() for line in lines] == ["9999", "A000", "1", "2", "2710"]
+@pytest.mark.parametrize(
+    ("fields", "numbers", "hexadecimal"),
+    [
+        (["9999", "   1", "2710"], [9999, 1, 2710], 0),
+        (["2710", "2711"], [2710, 2711], 0),
+        (["9998", "2710"], [9998, 2710], 0),
+        (["9999", "2710", "2710", "2711", "   1", "   2", "2710"], [9999, 10000, 10000, 10001, 1, 2, 2710], 3),
+        (["9999", "A000", "A001", "ZZZZ", "a000"], [9999, 10000, 10001, 1223055, 1223056], 0),
+        ([" -12", "    ", "aA00", "1.0 "], [-12, None, None, None], 0),
+    ],
+)
+def test_residue_numbers_are_decimal_hexadecimal_or_hybrid36(fields, numbers, hexadecimal):
+    assert read_residue_numbers(fields) == (numbers, hexadecimal)
 
 
 def test_a_charmm_file_with_hexadecimal_numbers_is_read(shared_data):

@@ -1,0 +1,107 @@
+"""Element symbols of PDB atom records, and inference from atom names where a record has none.
+
+Not biotite: its ``infer_elements`` ignores the columns of a name and the residue, so calcium, "CA  ", becomes carbon
+(biotite 1.6.0, 2026-11-22). Not gemmi: it reads "CA  " of a glycine as calcium (gemmi 0.7.5, 2026-11-22).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from protgraph.structure.residues.alphabet import THREE_LETTER, residue_kind
+from protgraph.structure.residues.atoms import ELEMENTS
+
+__all__ = ["UNKNOWN_ELEMENT", "element_symbols", "infer_element"]
+
+UNKNOWN_ELEMENT = "X"
+"""Symbol of an atom of unknown element (wwPDB)."""
+
+_SYMBOLS = frozenset(ELEMENTS) | {"D", "T", UNKNOWN_ELEMENT}
+_ORGANIC = frozenset("HDCNOSP")  # elements of amino acids, nucleotides and water
+
+
+def element_symbols(columns: np.ndarray) -> np.ndarray:
+    """Return the element symbols of columns 77–78, upper case and without blanks.
+
+    Parameters
+    ----------
+    columns : ndarray
+        ``(A, 2)`` uint8, ASCII.
+
+    Returns
+    -------
+    ndarray
+        ``(A,)`` "<U2"; "" if the columns do not hold a symbol, e.g. the line numbers of files before 1996.
+    """
+    code = np.ascontiguousarray(columns).view("<u2")[:, 0]
+    return _symbol_table()[code].view("U2")[:, 0]
+
+
+@cache
+def _symbol_table() -> np.ndarray:
+    """Return the symbol of each pair of characters as two code points, ``(65536, 2)`` uint32; 0 without one."""
+    table = np.zeros((1 << 16, 2), np.uint32)
+    for symbol in _SYMBOLS:
+        written = {symbol, symbol.lower(), symbol.capitalize()}
+        for text in {side for w in written for side in (w.rjust(2), w.ljust(2))}:
+            low, high = text.encode()
+            table[low | high << 8, : len(symbol)] = [ord(letter) for letter in symbol]
+    return table
+
+
+@cache
+def infer_element(res_name: str, name: str) -> str:
+    """Infer the element of an atom from its name in columns 13–16.
+
+    Parameters
+    ----------
+    res_name : str
+        Residue name without blanks.
+    name : str
+        Four characters with their blanks: the symbol is right-justified in the first two (wwPDB format 3.3).
+
+    Returns
+    -------
+    str
+        Symbol in upper case, :data:`UNKNOWN_ELEMENT` if the name begins with none.
+
+    Notes
+    -----
+    In amino acids, nucleotides and water the first letter is the element, also of misplaced names. In other molecules a
+    two-letter symbol at the first column counts if the Chemical Component Dictionary does not have another element for
+    this atom.
+
+    Examples
+    --------
+    >>> [infer_element("GLY", " CA "), infer_element("CA", "CA  "), infer_element("LEU", "HD11")]
+    ['C', 'CA', 'H']
+    """
+    letters = name.strip().lstrip("0123456789'\"*").upper()
+    first, pair = letters[:1], letters[:2]
+    is_polymer = res_name in THREE_LETTER or residue_kind(res_name) in ("nucleic", "water")
+    if first in _ORGANIC and is_polymer:
+        return first
+    is_pair = name[:1].isalpha() and pair in _SYMBOLS and len(pair) == 2 and not _is_long_hydrogen(name)
+    if is_pair and pair[0] in _ORGANIC:
+        return _dictionary_element(res_name, name.strip()) or pair
+    if is_pair:
+        return pair
+    return next((symbol for symbol in (first, pair) if symbol in _SYMBOLS), UNKNOWN_ELEMENT)
+
+
+def _is_long_hydrogen(name: str) -> bool:
+    """Return True for hydrogens whose four characters begin at the first column, e.g. HD11 or HE2A."""
+    return name[0] in "Hh" and not name[3:].isspace() and len(name) == 4
+
+
+def _dictionary_element(res_name: str, name: str) -> str:
+    """Return the element of an atom in the Chemical Component Dictionary, "" without an entry."""
+    from biotite.structure import info
+
+    atoms = info.get_from_ccd("chem_comp_atom", res_name)
+    if atoms is None:
+        return ""
+    names = atoms["atom_id"].as_array(str).tolist()
+    return str(atoms["type_symbol"].as_array(str)[names.index(name)]).upper() if name in names else ""

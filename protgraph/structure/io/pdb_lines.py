@@ -1,0 +1,137 @@
+"""Lines of a PDB file: atom records as a table of columns, and the models that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["WIDTH", "PDBText", "model_lines"]
+
+WIDTH = 80
+"""Columns of a record (wwPDB file format 3.3)."""
+
+_LOWER = np.uint64(0x2020202020202020)  # upper-case letters become lower case
+_BLANK = ord(" ")
+
+
+def _word(text: str) -> tuple[np.uint64, np.uint64]:
+    """Return the characters as they begin a line, in lower case, as a number, and the mask of these bytes."""
+    size = len(text)
+    return np.uint64(int.from_bytes(text.lower().encode(), "little")), np.uint64((1 << (8 * size)) - 1)
+
+
+_ATOM, _HETATM, _MODEL, _ENDMDL, _END = map(_word, ("ATOM", "HETATM", "MODEL", "ENDMDL", "END"))
+_FOURTH, _SIXTH = np.uint64(8 * 3), np.uint64(8 * 5)
+
+
+@dataclass(frozen=True, eq=False)
+class PDBText:
+    """A PDB file as bytes, its lines and its models.
+
+    Parameters
+    ----------
+    content : bytes
+        ASCII; lines end with a line feed, and 80 blanks follow the last one.
+    start, end : ndarray
+        ``(L,)`` int64, first byte of each line, and the one after its last.
+    is_atom : ndarray
+        ``(L,)`` bool, True for ATOM and HETATM records.
+    models : tuple of tuple of int
+        First line of each model, and the one after its last.
+    undeclared : tuple of int
+        Models without a MODEL record, from 1, in a file with several models.
+    """
+
+    content: bytes
+    start: np.ndarray
+    end: np.ndarray
+    is_atom: np.ndarray
+    models: tuple[tuple[int, int], ...]
+    undeclared: tuple[int, ...]
+
+    @classmethod
+    def of(cls, text: str) -> PDBText:
+        """Split text into lines and models.
+
+        Other characters than ASCII become "?". Records are recognized in upper and lower case.
+        """
+        content = text.encode("ascii", "replace")
+        if b"\r" in content:
+            content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        content += b"\n" + b" " * WIDTH
+        data = np.frombuffer(content, np.uint8)
+        end = np.flatnonzero(data == ord("\n"))
+        start = np.concatenate([[0], end[:-1] + 1])
+        head = np.lib.stride_tricks.sliding_window_view(data, 8)[start].view("<u8")[:, 0] | _LOWER
+        is_atom = (head & _ATOM[1] == _ATOM[0]) | (head & _HETATM[1] == _HETATM[0])
+        models, declared = _models(_boundaries(head), is_atom)
+        undeclared = tuple(n for n, is_declared in enumerate(declared, 1) if not is_declared)
+        return cls(content, start, end, is_atom, models, undeclared if len(models) > 1 else ())
+
+    def records(self, model: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the atom records of a model, from 1.
+
+        Returns
+        -------
+        table : ndarray
+            ``(A, 80)`` uint8, ASCII, filled with blanks.
+        line : ndarray
+            ``(A,)`` int64, line of each record, from 0.
+        """
+        begin, stop = self.models[model - 1]
+        line = begin + np.flatnonzero(self.is_atom[begin:stop])
+        start, size = self.start[line], self.end[line] - self.start[line]
+        data = np.frombuffer(self.content, np.uint8)
+        table = np.lib.stride_tricks.sliding_window_view(data, WIDTH)[start]  # a copy
+        shortest = int(size.min(initial=WIDTH))
+        if shortest < WIDTH:
+            table[:, shortest:][np.arange(shortest, WIDTH) >= size[:, None]] = _BLANK
+        if table.min(initial=_BLANK) < _BLANK:
+            np.maximum(table, _BLANK, out=table)  # control characters, e.g. tabs
+        return table, line
+
+    def first(self, record: bytes) -> bytes | None:
+        """Return the first line that begins with these characters; None without one."""
+        place = -1 if self.content.startswith(record) else self.content.find(b"\n" + record)
+        if place < 0 and not self.content.startswith(record):
+            return None
+        return self.content[place + 1 : self.content.index(b"\n", place + 1)]
+
+
+def _boundaries(head: np.ndarray) -> Iterator[tuple[int, bool]]:
+    """Yield the lines that begin (True) or end (False) a model, from the first characters of each line ``(L,)``."""
+    rows = np.flatnonzero((head & _MODEL[1] == _MODEL[0]) | (head & _END[1] == _END[0]))
+    for row in rows.tolist():
+        word = int(head[row])
+        if word & int(_MODEL[1]) == int(_MODEL[0]):
+            if not chr(word >> 40 & 0xFF).isalpha():
+                yield row, True
+        elif word & int(_ENDMDL[1]) == int(_ENDMDL[0]) or not chr(word >> 24 & 0xFF).isalnum():
+            yield row, False
+
+
+def _models(
+    boundaries: Iterable[tuple[int, bool]], is_atom: np.ndarray
+) -> tuple[tuple[tuple[int, int], ...], list[bool]]:
+    """Return the lines of each model, and whether each has a MODEL record.
+
+    MODEL begins a model; MODEL, ENDMDL and END end one. Atom records outside of these are a model too.
+    """
+    models: list[tuple[int, int]] = []
+    declared: list[bool] = []
+    begin, is_open = 0, False
+    for line, begins in (*boundaries, (len(is_atom), True)):
+        stop = line if begins else line + 1
+        if is_open or is_atom[begin:stop].any():
+            models.append((begin, stop))
+            declared.append(is_open)
+        begin, is_open = stop, begins
+    return tuple(models), declared
+
+
+def model_lines(text: str) -> tuple[list[str], tuple[tuple[int, int], ...]]:
+    """Return the lines of a PDB file as text, and the range of lines of each model."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines, PDBText.of(text).models
