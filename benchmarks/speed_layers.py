@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing
+from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing, TransformerConv
 
 from benchmarks import cases_gearnet, cases_geometric, cases_ligandmpnn
 from benchmarks.layer_case import LayerInputs, SpeedCase
@@ -16,6 +16,7 @@ from protgraph.data.graph.fields import field
 from protgraph.data.graph.protein_graph import collate
 from protgraph.nn.layers.gat import GAT
 from protgraph.nn.layers.gcn import GCN
+from protgraph.nn.layers.graph_transformer import GraphTransformer
 from protgraph.nn.layers.mpnn import MPNN
 from protgraph.ops import Edges, Proteins
 
@@ -41,7 +42,7 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
 
 def layer_cases() -> dict[str, Callable[[LayerInputs], SpeedCase]]:
     """Return every measured layer by name."""
-    cases = {"gcn": _gcn, "gat": _gat, "mpnn": _mpnn}
+    cases = {"gcn": _gcn, "gat": _gat, "graph_transformer": _graph_transformer, "mpnn": _mpnn}
     return cases | cases_geometric.CASES | cases_gearnet.CASES | cases_ligandmpnn.CASES
 
 
@@ -108,6 +109,33 @@ def _gat(s: LayerInputs) -> SpeedCase:
         s.h,
         f"{WIDTH} channels",
         (2 * WIDTH**2, (EDGE_WIDTH + 2) * WIDTH, "W, W' on nodes; W_e, a and a sum on edges"),
+    )
+
+
+def _graph_transformer(s: LayerInputs) -> SpeedCase:
+    fields = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
+    ours = GraphTransformer(fields, dim=WIDTH, heads=HEADS)
+    theirs = TransformerConv(WIDTH, WIDTH // HEADS, heads=HEADS, edge_dim=EDGE_WIDTH)
+    with torch.no_grad():
+        weights = zip(ours.qkv.weight.chunk(3), ours.qkv.bias.chunk(3), strict=True)
+        for part, (weight, bias) in zip((theirs.lin_query, theirs.lin_key, theirs.lin_value), weights, strict=True):
+            part.weight.copy_(weight)
+            part.bias.copy_(bias)
+    theirs.lin_edge.load_state_dict(ours.edge.state_dict())
+    theirs.lin_skip.load_state_dict(ours.root.state_dict())
+    return SpeedCase(
+        lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
+        ours,
+        "PyG TransformerConv",
+        lambda x: theirs(x, s.edges.index, s.e),
+        theirs,
+        s.h,
+        f"{WIDTH} channels",
+        (
+            4 * WIDTH**2 + 2 * EDGE_WIDTH * WIDTH,
+            2 * WIDTH + 2 * EDGE_WIDTH * HEADS,
+            "W_q, W_k, W_v, R and E on nodes; logits and sums on edges",
+        ),
     )
 
 

@@ -10,7 +10,15 @@ import torch
 from torch import Tensor
 
 from protgraph.errors import FieldError
+from protgraph.ops.edge_attention import (
+    AdditiveEdgeAttention,
+    DotEdgeAttention,
+    additive_attention,
+    dot_attention,
+    uses_tiles,
+)
 from protgraph.ops.edge_order import check_edges
+from protgraph.ops.neighbor_tiles import NeighborTile, neighbor_tiles
 from protgraph.ops.segment import Backend, Segments
 from protgraph.ops.spmm import Dot, GatherSum, PairSum
 
@@ -24,7 +32,8 @@ class Edges:
     """Edges j → i of a graph or batch, sorted by target i.
 
     The general pattern is gather, compute per edge, reduce: ``edges.sum(message(edges.source(h)))``. For messages that
-    are products or sums, :meth:`gather_sum`, :meth:`dot` and :meth:`pair_sum` need less memory.
+    are products or sums, :meth:`gather_sum`, :meth:`dot` and :meth:`pair_sum` need less memory. Attention to neighbors
+    is :meth:`attend` for given logits, and :meth:`additive_attention` or :meth:`dot_attention` with fused logits.
 
     Parameters
     ----------
@@ -203,3 +212,102 @@ class Edges:
         With it, linear maps of messages act on nodes instead of edges: ``W [x_i, x_j, e] = W₁ x_i + W₂ x_j + W₃ e``.
         """
         return PairSum.apply(self, a, b, e)
+
+    def attend(self, x: Tensor, logits: Tensor, keep: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Compute ``Σ_j α_ij x_j`` with ``α = softmax_j(logits)`` over the neighbors of each node.
+
+        Parameters
+        ----------
+        x : Tensor
+            ``(N, H, C)``, one row per source.
+        logits : Tensor
+            ``(E, H)``.
+        keep : Tensor, optional
+            ``(E, H)``, factors of α from dropout.
+
+        Returns
+        -------
+        Tensor, Tensor, Tensor
+            Sums ``(N, H, C)``, 0 without neighbors; the log-sum-exp of the logits ``(N, H)``, -inf without neighbors;
+            and α ``(E, H)``, before dropout.
+        """
+        alpha, total = self.softmax_total(logits)
+        return self.gather_sum(x, alpha if keep is None else alpha * keep), total, alpha
+
+    def softmax_total(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute :meth:`softmax` of ``(E, H)`` and the log-sum-exp ``(N, H)``, -inf without neighbors."""
+        top = self.max(logits.detach())  # (N, H)
+        weight = (logits - self.target(top)).exp()
+        total = self.sum(weight).clamp(min=1)  # the largest weight is 1: only nodes without neighbors are clamped
+        empty = (self.count == 0).unsqueeze(1)
+        return weight / self.target(total), (top + total.log()).masked_fill(empty, -torch.inf)
+
+    def additive_attention(
+        self,
+        x: Tensor,
+        target: Tensor,
+        att: Tensor,
+        *,
+        slope: float,
+        e: Tensor | None = None,
+        weight: Tensor | None = None,
+        keep: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Compute :meth:`attend` for ``att · LeakyReLU(target_i + x_j + weight e_ij)``, without edges × channels.
+
+        Parameters
+        ----------
+        x : Tensor
+            ``(N, H, C)``, one row per source.
+        target : Tensor
+            ``(N, H C)``, one row per target.
+        att : Tensor
+            ``(H, C)``.
+        slope : float
+            Negative slope of the LeakyReLU.
+        e, weight : Tensor, optional
+            ``(E, F)`` features of edges and their ``(H C, F)`` map.
+        keep : Tensor, optional
+            ``(E, H)``, factors of α from dropout.
+
+        Returns
+        -------
+        Tensor, Tensor, Tensor
+            As :meth:`attend`; α has no gradient if a fused kernel computes it.
+        """
+        run = AdditiveEdgeAttention.apply if uses_tiles(x) else additive_attention
+        return run(self, x, target, att, e, weight, keep, slope)
+
+    def dot_attention(
+        self,
+        q: Tensor,
+        kv: Tensor,
+        *,
+        p: Tensor | None = None,
+        e: Tensor | None = None,
+        keep: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Compute attention with the logits ``q_i · k_j + p_i · e_ij`` to values and features without edges × channels.
+
+        Parameters
+        ----------
+        q : Tensor
+            ``(N, H, C)``, one row per target.
+        kv : Tensor
+            ``(N, 2, H, C)``, keys and values, one row per source.
+        p, e : Tensor, optional
+            ``(N, H, F)`` and ``(E, F)`` features of edges.
+        keep : Tensor, optional
+            ``(E, H)``, factors of α from dropout.
+
+        Returns
+        -------
+        Tensor, Tensor or None, Tensor
+            ``Σ_j α_ij v_j`` ``(N, H, C)``; ``Σ_j α_ij e_ij`` ``(N, H, F)`` if there are features; and α ``(E, H)``
+            before dropout, which has no gradient if a fused kernel computes it.
+        """
+        return (DotEdgeAttention.apply if uses_tiles(q) else dot_attention)(self, q, kv, p, e, keep)
+
+    def tiles(self, width: int) -> list[NeighborTile]:
+        """Return the edges of CPU tensors in tiles that fit in the cache, for rows of ``width`` numbers."""
+        return self.cached(f"tiles of {width}", self.index, lambda: neighbor_tiles(self, width))

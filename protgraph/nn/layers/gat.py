@@ -57,7 +57,7 @@ class GAT(GraphLayer, AttentionMixin):
     Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
     Equal to PyG's GATConv and GATv2Conv. In version 1, PyG has ``a · W_e e_ij``, which is one vector a_e here.
-    Coefficients are normalized on nodes, after the sum.
+    Version 2 is one fused kernel (:meth:`protgraph.ops.Edges.additive_attention`).
 
     References
     ----------
@@ -93,32 +93,21 @@ class GAT(GraphLayer, AttentionMixin):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        edges, e = f["edges"], f.get("edge_attr")
-        values, logits, loops = self.score(f["h"], edges, e, self.self_loops)
-        out = self._attend(edges, values, logits, loops)  # (N, H, C)
-        return {"h": (out.flatten(1) if self.concat else out.mean(1)) + self.bias}
-
-    def _attend(self, edges: Edges, x: Tensor, logits: Tensor, own: Tensor | None) -> Tensor:
-        """Compute ``Σ_j softmax_j(s_ij) x_j``, with the node itself if it has logits, ``(N, H, C)``."""
-        top = edges.max(logits.detach())  # (N, H)
-        if own is not None:
-            s_ii = own.detach()
-            top = torch.where(edges.count.unsqueeze(1) > 0, torch.maximum(top, s_ii), s_ii)
-        weight = (logits - edges.target(top)).exp()  # (E, H)
-        total, out = edges.sum(weight), edges.gather_sum(x, self.dropout(weight))
-        own_weight = None if own is None else (own - top).exp()
-        # Without self loops the largest weight is 1, so only nodes without neighbors are clamped.
-        total = total.clamp(min=1) if own_weight is None else total + own_weight
+        edges, h = f["edges"], f["h"]
+        heads = self.score.heads
+        keep = self.dropout(h.new_ones(edges.num_edges, heads)) if self.training and self.dropout.p else None
+        x, (out, total, alpha), own = self.score(h, edges, f.get("edge_attr"), keep, self.self_loops)
+        itself = None if own is None else (own - total).sigmoid()  # (N, H), the softmax over neighbors and the node
         if self.is_recording:
-            itself = None if own_weight is None else own_weight / total
-            self.record_attention(EdgeWeights(edges.index, weight / edges.target(total), itself))
-        if own_weight is not None:
-            out = out + self.dropout(own_weight).unsqueeze(-1) * x
-        return out / total.unsqueeze(-1)
+            weight = alpha if itself is None else alpha * edges.target(1 - itself)
+            self.record_attention(EdgeWeights(edges.index, weight, itself))
+        if itself is not None:
+            out = (1 - itself).unsqueeze(-1) * out + self.dropout(itself).unsqueeze(-1) * x
+        return {"h": (out.flatten(1) if self.concat else out.mean(1)) + self.bias}
 
 
 class _ScoreV1(nn.Module):
-    """Values ``(N, H, C)``, edge logits ``(E, H)`` and self logits ``(N, H)`` of Veličković et al. 2018, eq. 3."""
+    """Values ``(N, H, C)``, attention to neighbors, and self logits ``(N, H)`` of Veličković et al. 2018, eq. 3."""
 
     def __init__(self, width: int, edge_width: int, heads: int, channels: int, slope: float) -> None:
         super().__init__()
@@ -131,20 +120,20 @@ class _ScoreV1(nn.Module):
             nn.init.xavier_uniform_(weight)
 
     def forward(
-        self, h: Tensor, edges: Edges, e: Tensor | None, self_loops: bool
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        self, h: Tensor, edges: Edges, e: Tensor | None, keep: Tensor | None, self_loops: bool
+    ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor], Tensor | None]:
         x = self.linear(h).view(h.size(0), self.heads, -1)  # (N, H, C)
         src, dst = (x * self.att_src).sum(-1), (x * self.att_dst).sum(-1)  # (N, H)
         edge = None if self.att_edge is None else self.att_edge(e)  # (E, H)
-        logits = leaky_relu(edges.pair_sum(dst, src, edge), self.slope)
+        attended = edges.attend(x, leaky_relu(edges.pair_sum(dst, src, edge), self.slope), keep)
         if not self_loops:
-            return x, logits, None
+            return x, attended, None
         own = src + dst if edge is None else src + dst + edges.mean(edge)
-        return x, logits, leaky_relu(own, self.slope)
+        return x, attended, leaky_relu(own, self.slope)
 
 
 class _ScoreV2(nn.Module):
-    """Values and logits as in :class:`_ScoreV1`, of Brody et al. 2022, eq. 7."""
+    """Values, attention and self logits as in :class:`_ScoreV1`, of Brody et al. 2022, eq. 7."""
 
     def __init__(self, width: int, edge_width: int, heads: int, channels: int, slope: float) -> None:
         super().__init__()
@@ -157,17 +146,14 @@ class _ScoreV2(nn.Module):
             nn.init.zeros_(weight) if name.endswith("bias") else nn.init.xavier_uniform_(weight)
 
     def forward(
-        self, h: Tensor, edges: Edges, e: Tensor | None, self_loops: bool
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        self, h: Tensor, edges: Edges, e: Tensor | None, keep: Tensor | None, self_loops: bool
+    ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor], Tensor | None]:
         source, target = self.source(h), self.target(h)  # (N, H C)
-        edge = None if self.edge is None else self.edge(e)  # (E, H C)
-        x = source.view(h.size(0), self.heads, -1)  # (N, H, C)
-        logits = self._score(edges.pair_sum(target, source, edge))
+        x, weight = source.view(h.size(0), self.heads, -1), None if self.edge is None else self.edge.weight
+        attended = edges.additive_attention(
+            x, target, self.att, slope=self.slope, e=None if weight is None else e, weight=weight, keep=keep
+        )
         if not self_loops:
-            return x, logits, None
-        own = source + target if edge is None else source + target + self.edge(edges.mean(e))
-        return x, logits, self._score(own)
-
-    def _score(self, z: Tensor) -> Tensor:
-        """Compute ``a · LeakyReLU(z)`` per head, ``(R, H C)`` to ``(R, H)``; overwrites z."""
-        return (leaky_relu(z, self.slope, inplace=True).view(-1, *self.att.shape) * self.att).sum(-1)
+            return x, attended, None
+        z = source + target if weight is None else source + target + self.edge(edges.mean(e))
+        return x, attended, (leaky_relu(z, self.slope).view_as(x) * self.att).sum(-1)

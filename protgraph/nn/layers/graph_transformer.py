@@ -79,19 +79,15 @@ class GraphTransformer(GraphLayer, AttentionMixin):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         edges, e = f["edges"], f.get("edge_attr")
-        q, k, v = self.qkv(f["h"]).unflatten(1, self.shape).unbind(1)  # each (N, H, D)
-        q = q / q.size(2) ** 0.5
-        logits = edges.dot(q, k)  # (E, H)
+        q, kv = self.qkv(f["h"]).unflatten(1, self.shape).split((1, 2), 1)  # (N, 1, H, D), (N, 2, H, D)
+        q, p, weight = q.squeeze(1) / self.shape[2] ** 0.5, None, None
         if self.edge is not None:
             weight = self.edge.weight.view(*self.shape[1:], -1)  # (H, D, F)
-            query = torch.einsum("nhd,hdf->nhf", q, weight)
-            logits = logits + torch.einsum("ehf,ef->eh", edges.target(query), e)
-        alpha = edges.softmax(logits)  # eq. 3
+            p = torch.einsum("nhd,hdf->nhf", q, weight)
+        keep = self.dropout(q.new_ones(edges.num_edges, q.size(1))) if self.training and self.dropout.p else None
+        m, summed, alpha = edges.dot_attention(q, kv, p=p, e=None if p is None else e, keep=keep)  # eqs. 3, 4
         self.record_attention(EdgeWeights(edges.index, alpha))
-        alpha = self.dropout(alpha)
-        m = edges.gather_sum(v, alpha)  # (N, H, D), eq. 4
-        if self.edge is not None:
-            summed = edges.sum(alpha.unsqueeze(2) * e.unsqueeze(1))  # (N, H, F)
+        if summed is not None:
             m = m + torch.einsum("nhf,hdf->nhd", summed, weight)
         m, own = m.flatten(1), self.root(f["h"])  # (N, dim)
         if self.beta is None:
