@@ -148,7 +148,7 @@ class FitData(pl.LightningDataModule):
         self.train, self.val, self.task, self.workers = train, val, task, workers
         options = {"max_nodes": config.batch_residues, "shuffle": True, "seed": config.seed}
         self.batches = ProteinBatches(train.sizes, **options)
-        self._start = 0
+        self._start = (0, 0)  # epoch and batch to resume from
         self._train_loader: StoreLoader | None = None
         self._val_loader: StoreLoader | None = None
 
@@ -172,7 +172,7 @@ class FitData(pl.LightningDataModule):
             self._train_loader = StoreLoader(self.train.collate, sampler, workers=self.workers)
         sampler = self._train_loader.rank_batches
         sampler.batches = self.batches
-        sampler.start, self._start = self._start, 0
+        sampler.start = self._start[1] if self._start[0] == epoch else 0  # Lightning may request the loader twice
         return self._train_loader
 
     def val_dataloader(self) -> StoreLoader:
@@ -185,13 +185,13 @@ class FitData(pl.LightningDataModule):
         return self._val_loader
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the number of batches that this epoch has used; 0 at its end."""
-        used = self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
-        return {"batch": used % len(self.batches)}
+        """Return the position in the order of the run: the epoch, and the number of its batches that were used."""
+        epoch, used = self.batches.epoch, self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
+        return {"epoch": epoch, "batch": used} if used < len(self.batches) else {"epoch": epoch + 1, "batch": 0}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Start the next epoch at the batch of :meth:`state_dict`."""
-        self._start = state["batch"]
+        """Continue at the position of :meth:`state_dict`."""
+        self._start = (state["epoch"], state["batch"])
 
     @property
     def _rank(self) -> int:

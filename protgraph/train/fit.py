@@ -257,7 +257,7 @@ def _result(
         peak_memory=peak_memory(device),
         seconds=time.perf_counter() - start,
         training_set=training_set,
-        notes=prepared.notes,
+        notes=(*prepared.notes, *module.notes),
         interrupted=interrupted,
     )
 

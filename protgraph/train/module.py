@@ -25,6 +25,7 @@ from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
 from protgraph.train.data_module import FitData
 from protgraph.train.evaluate import BatchPredictions, join_predictions, predict_batch
+from protgraph.wording import count_noun
 
 __all__ = ["FitModule", "learning_rate_factor"]
 
@@ -52,6 +53,8 @@ class FitModule(pl.LightningModule):
         ``(C,)`` log-odds chosen on validation at each row of the history, for yes/no labels.
     residues, seconds : int, float
         Residues and seconds of training, without validation.
+    notes : tuple of str
+        Messages for the user, e.g. that a run was resumed with another number of processes.
     nonfinite : ComponentError or None
         Names the featurizer or layer whose output made the validation loss NaN or infinite.
 
@@ -80,6 +83,7 @@ class FitModule(pl.LightningModule):
         self.history: list[dict[str, float]] = []
         self.thresholds: list[Tensor | None] = []
         self.residues, self.seconds = 0, 0.0
+        self.notes: tuple[str, ...] = ()
         self.nonfinite: ComponentError | None = None
         self._random: list[dict[str, Any]] | None = None
         self._start: float | None = None  # start of the training time not yet in `seconds`
@@ -105,12 +109,18 @@ class FitModule(pl.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
     def on_train_start(self) -> None:
-        self._generator = torch.Generator(self.device).manual_seed(self.config.seed + self.global_rank)
-        if self._random is not None:
-            set_random_state(self._random[self.global_rank], self._generator)
-            self._random = None
+        seed, states, self._random = self.config.seed + self.global_rank, self._random, None
+        self._generator = torch.Generator(self.device).manual_seed(seed)
+        if states is not None and len(states) == self.trainer.world_size:
+            set_random_state(states[self.global_rank], self._generator)
+        elif states is not None:
+            entropy = np.random.SeedSequence([self.config.seed, self.global_step, self.global_rank])
+            own, general = map(int, entropy.generate_state(2, np.uint64) >> 1)
+            self._generator.manual_seed(own)
+            torch.manual_seed(general)
+            self.notes = (*self.notes, _describe_resumption(len(states), self.trainer.world_size))
         elif self.global_rank:
-            torch.manual_seed(self.config.seed + self.global_rank)  # another dropout mask in each process
+            torch.manual_seed(seed)  # another dropout mask in each process
         self._start = time.perf_counter()
 
     def on_train_epoch_start(self) -> None:
@@ -210,27 +220,22 @@ class FitModule(pl.LightningModule):
             "history": [dict(row) for row in self.history],
             "thresholds": list(self.thresholds),
             "residues": self.residues,
-            "nodes": self._nodes,
+            "nodes": int(self._sum(self._count.new_tensor(self._nodes, dtype=torch.float64))),
             "seconds": self.seconds + (0.0 if self._start is None else time.perf_counter() - self._start),
-            "loss": self._sum(self._loss.clone()) / self.trainer.world_size,
-            "count": self._sum(self._count.clone()) / self.trainer.world_size,
+            "loss": self._sum(self._loss.clone()),
+            "count": self._sum(self._count.clone()),
         }
 
     def on_load_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Restore the content of :meth:`on_save_checkpoint`.
+        """Restore the content of :meth:`on_save_checkpoint`, which may be of another number of processes.
 
         Raises
         ------
         CheckpointError
-            The state has another number of processes, or other weights.
+            The state has other weights.
         """
         state = checkpoint["protgraph"]
-        self._random, processes = state["random"], self.trainer.world_size
-        if len(self._random) != processes:
-            raise CheckpointError(
-                f"Cannot resume with {processes} processes: the state is of {len(self._random)}. Use the same number "
-                "of devices, or start again without resume."
-            )
+        self._random = state["random"]
         shapes = [{name: x.shape for name, x in w.items()} for w in (checkpoint["state_dict"], self.state_dict())]
         if shapes[0] != shapes[1]:
             raise CheckpointError(
@@ -238,8 +243,10 @@ class FitModule(pl.LightningModule):
                 "changed. Start again without resume."
             )
         self.history, self.thresholds = list(state["history"]), list(state["thresholds"])
-        self.residues, self.seconds, self._nodes = state["residues"], state["seconds"], state["nodes"]
-        self._loss, self._count = state["loss"].to(self.device), state["count"].to(self.device)
+        self.residues, self.seconds = state["residues"], state["seconds"]
+        is_first = self.global_rank == 0  # sums over all processes
+        self._nodes = state["nodes"] * is_first
+        self._loss, self._count = (state[key].to(self.device) * is_first for key in ("loss", "count"))
 
     def _sum(self, value: Tensor) -> Tensor:
         """Sum a tensor over all processes, in place."""
@@ -264,6 +271,13 @@ def _total_steps(trainer: pl.Trainer) -> int:
     steps, data = int(trainer.estimated_stepping_batches), trainer.datamodule
     has_all = trainer.accumulate_grad_batches == 1 and trainer.limit_train_batches == 1.0 and trainer.max_steps == -1
     return data.steps(trainer.max_epochs) if isinstance(data, FitData) and has_all else steps
+
+
+def _describe_resumption(before: int, now: int) -> str:
+    return (
+        f"resumed with {count_noun(now, 'process')}, interrupted with {before}: the same batches in the same order; "
+        "dropout, masking and noise continue with other random numbers"
+    )
 
 
 def random_state(generator: torch.Generator | None = None) -> dict[str, Any]:

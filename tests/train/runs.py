@@ -7,11 +7,26 @@ import sys
 import time
 from pathlib import Path
 
+from lightning.pytorch.callbacks import Callback
 from safetensors.torch import save_file
 
 from protgraph.train import FitConfig, fit
 from protgraph.train.session import is_first_process
 from tests.train.conftest import Small, tiny_spec
+
+
+class RecordBatches(Callback):
+    """Append the proteins of each batch to ``batches-RANK.txt``; raise before a step."""
+
+    def __init__(self, folder: Path, stop: int | None) -> None:
+        self.folder, self.stop = folder, stop
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        if trainer.global_step == self.stop:
+            raise RuntimeError("stop")
+        if "is_padding" not in batch:
+            with (self.folder / f"batches-{trainer.global_rank}.txt").open("a") as file:
+                file.write(json.dumps([trainer.global_step, sorted(batch.name)]) + "\n")
 
 
 def main(out: Path, structures: Path, options: dict) -> None:
@@ -23,15 +38,18 @@ def main(out: Path, structures: Path, options: dict) -> None:
             file.write(f"{row['epoch']}\n")
 
     callbacks = []
+    if options.pop("record", False):
+        callbacks.append(RecordBatches(out.parent, options.pop("stop", None)))
     if pause:
         from lightning.pytorch.callbacks import LambdaCallback
 
-        callbacks = [LambdaCallback(on_train_batch_end=lambda *_: time.sleep(pause))]
+        callbacks.append(LambdaCallback(on_train_batch_end=lambda *_: time.sleep(pause)))
     options |= {"config": config, "callbacks": callbacks, "on_epoch": record_epoch}
     result = fit(tiny_spec(dropout), Small(structures), task, **options)
     if is_first_process():
         save_file(result.model.state_dict(), out)
         numbers = {"history": list(result.history), "metrics": result.metrics, "best_epoch": result.best_epoch}
+        numbers["notes"] = list(result.notes)
         out.with_suffix(".json").write_text(json.dumps(numbers))
 
 

@@ -134,7 +134,6 @@ DAMAGES = {
     "state with another bit": ("state.ckpt", flip_a_bit),
     "state of another Lightning": ("state.ckpt", edited(lambda s: s.update({"pytorch-lightning_version": "1.0"}))),
     "state of another program": ("state.ckpt", edited(lambda s: s.pop("protgraph"))),
-    "state of two processes": ("state.ckpt", edited(lambda s: s["protgraph"].update(random=[{}, {}]))),
     "state of other weights": ("state.ckpt", edited(lambda s: s["state_dict"].popitem())),
     "state with objects": ("state.ckpt", edited(lambda s: s.update(object=Path()))),
     "best epoch missing": ("best.ckpt", Path.unlink),
