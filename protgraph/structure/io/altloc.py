@@ -1,4 +1,4 @@
-"""Select one conformation per residue from alternate locations.
+"""Select one conformation per residue from alternate locations, and gather those that a file has apart.
 
 Not biotite: its choice drops every residue whose altloc ids are digits, e.g. in 1k6p (biotite 1.6.0, 2026-11-22).
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 from protgraph.errors import OptionError, suggest
 
-__all__ = ["altloc_mask", "check_altloc", "group_residues"]
+__all__ = ["altloc_mask", "check_altloc", "gather_conformations", "group_residues", "name_blank_conformations"]
 
 _DECIMALS = 3  # occupancies have two: later digits of the sums are rounding errors
 
@@ -89,3 +89,107 @@ def altloc_mask(
         chosen = np.where(present[:, column], column, chosen)
     keep[located] = code == chosen[group]
     return keep
+
+
+def name_blank_conformations(
+    altloc_id: np.ndarray, atom_name: np.ndarray, res_name: np.ndarray, residue: np.ndarray
+) -> np.ndarray:
+    """Return altloc ids with " " for atoms without an id that have an alternate location.
+
+    Some programs give only the second conformation an id. An atom without an id is then one of the locations if an atom
+    of the same residue and name has an id, or, in such residues, if no atom with an id has its residue name.
+
+    Parameters
+    ----------
+    altloc_id, atom_name, res_name : ndarray
+        ``(A,)`` str; an empty id means one location.
+    residue : ndarray
+        ``(A,)`` int64, as in :func:`altloc_mask`.
+
+    Returns
+    -------
+    ndarray
+        ``(A,)`` str.
+
+    Examples
+    --------
+    >>> names, same = np.array(["N", "CA", "CA"]), np.array(["GLY"] * 3)
+    >>> name_blank_conformations(np.array(["", "", "B"]), names, same, np.zeros(3, int)).tolist()
+    ['', ' ', 'B']
+    """
+    has_id = altloc_id != ""
+    inside = np.flatnonzero(np.isin(residue, residue[has_id]))
+    if has_id[inside].all():
+        return altloc_id
+    located = inside[has_id[inside]]
+    with_name = set(zip(residue[located].tolist(), atom_name[located].tolist(), strict=True))
+    with_res_name = set(zip(residue[located].tolist(), res_name[located].tolist(), strict=True))
+    blank = inside[~has_id[inside]]
+    rows = list(zip(residue[blank].tolist(), atom_name[blank].tolist(), res_name[blank].tolist(), strict=True))
+    twice = {number for number, name, _ in rows if (number, name) in with_name}
+    chosen = [
+        number in twice and ((number, name) in with_name or (number, kind) not in with_res_name)
+        for number, name, kind in rows
+    ]
+    ids = altloc_id.copy()
+    ids[blank[np.array(chosen, bool)]] = " "
+    return ids
+
+
+def gather_conformations(
+    altloc_id: np.ndarray, atom_name: np.ndarray, start: np.ndarray, residue: np.ndarray
+) -> tuple[np.ndarray, int] | None:
+    """Move conformations that a file has apart from their residue next to it.
+
+    Parameters
+    ----------
+    altloc_id, atom_name : ndarray
+        ``(A,)`` str; an empty id means one location.
+    start : ndarray
+        ``(R,)`` int64, first atom of each run of atoms of one residue and residue name.
+    residue : ndarray
+        ``(R,)`` int64, equal for the runs of a residue (:func:`group_residues`).
+
+    Returns
+    -------
+    tuple or None
+        The atoms ``(A,)`` int64 in their new order, and how many residues are moved; None if no run moves.
+
+    Notes
+    -----
+    A run moves if all of its atoms have an id, and the latest run of its residue has none of them with the same name
+    and id. A run that repeats them is another residue of the same number, e.g. of a second chain of this name.
+    """
+    apart = np.flatnonzero(~_follows_its_residue(residue))
+    if len(apart) == 0:
+        return None
+    stop = np.append(start[1:], len(altloc_id))
+    head = np.arange(len(start))  # first run of the residue that each run belongs to
+    locations: dict[int, set[tuple[str, str]]] = {}  # head → ids and names
+    latest: dict[int, int] = {}  # residue → head of its latest runs
+    is_apart = np.zeros(len(start), bool)
+    is_apart[apart] = True
+    shared = np.isin(residue, residue[apart])
+    for run in np.flatnonzero(shared).tolist():
+        rows = slice(start[run], stop[run])
+        own = list(zip(altloc_id[rows].tolist(), atom_name[rows].tolist(), strict=True))
+        before = latest.get(int(residue[run]))
+        joins = before is not None and (
+            not is_apart[run] or (all(i for i, _ in own) and not locations[before].intersection(own))
+        )
+        head[run] = before if joins else run
+        latest[int(residue[run])] = int(head[run])
+        locations.setdefault(int(head[run]), set()).update(own)
+    order = np.argsort(head, kind="stable")
+    if (order == np.arange(len(order))).all():
+        return None
+    rows = np.concatenate([np.arange(start[run], stop[run]) for run in order.tolist()])
+    return rows, len(np.unique(head[is_apart & (head != np.arange(len(head)))]))
+
+
+def _follows_its_residue(residue: np.ndarray) -> np.ndarray:
+    """Return True for runs that are the first of their residue or directly after another run of it, ``(R,)`` bool."""
+    first = np.zeros(len(residue), bool)
+    first[np.unique(residue, return_index=True)[1]] = True
+    first[1:] |= residue[1:] == residue[:-1]
+    return first

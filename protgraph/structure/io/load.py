@@ -13,7 +13,13 @@ from biotite.structure import AtomArray
 from protgraph.argument_types import check_arguments
 from protgraph.errors import EmptyStructureError, StructureFileError
 from protgraph.structure.io.accession import as_accession
-from protgraph.structure.io.altloc import altloc_mask, check_altloc, group_residues
+from protgraph.structure.io.altloc import (
+    altloc_mask,
+    check_altloc,
+    gather_conformations,
+    group_residues,
+    name_blank_conformations,
+)
 from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.readers import read_atoms
 from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
@@ -117,16 +123,19 @@ def resolve_atoms(
     usable = (np.abs(atoms.coord) <= MAX_COORDINATE).all(axis=1)  # False for NaN
     if not usable.any():
         raise EmptyStructureError(f"{source or name}: none of {len(atoms)} atoms has usable coordinates")
-    keep = usable.copy()
+    keep, moved = usable.copy(), 0
+    order = np.arange(len(atoms))
     if (atoms.altloc_id != "").any():
-        keep &= altloc_mask(atoms.altloc_id, atoms.occupancy, _residue_of_atoms(atoms), altloc=altloc)
+        start = residue_starts(atoms)
+        residue = group_residues(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
+        of_atoms = np.repeat(residue, np.diff(start, append=len(atoms)))
+        ids = name_blank_conformations(atoms.altloc_id, atoms.atom_name, atoms.res_name, of_atoms)
+        keep &= altloc_mask(ids, atoms.occupancy, of_atoms, altloc=altloc)
+        order, moved = gather_conformations(ids, atoms.atom_name, start, residue) or (order, 0)
     atoms.del_annotation("altloc_id")
-    left_out = LossReport(invalid_atoms=int((~usable).sum()), altloc_atoms=int((usable & ~keep).sum()))
-    return Structure(name, atoms if keep.all() else atoms[keep], source, form, report.merge(left_out))
-
-
-def _residue_of_atoms(atoms: AtomArray) -> np.ndarray:
-    """Return the ``(A,)`` int64 residue number of each atom by chain, number and insertion code."""
-    starts = residue_starts(atoms)
-    number = group_residues(atoms.chain_id[starts], atoms.res_id[starts], atoms.ins_code[starts])
-    return np.repeat(number, np.diff(starts, append=len(atoms)))
+    left_out = LossReport(
+        invalid_atoms=int((~usable).sum()), altloc_atoms=int((usable & ~keep).sum()), moved_residues=moved
+    )
+    if moved or not keep.all():
+        atoms = atoms[order[keep[order]]]
+    return Structure(name, atoms, source, form, report.merge(left_out))

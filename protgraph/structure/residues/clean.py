@@ -13,7 +13,8 @@ from biotite.structure import AtomArray
 from protgraph.argument_types import check_arguments
 from protgraph.errors import EmptyStructureError
 from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN, aatype, residue_kind
-from protgraph.structure.residues.chain_breaks import bonded_to_next, linked_to_next
+from protgraph.structure.residues.chain_breaks import linked_to_next
+from protgraph.structure.residues.chain_members import chain_members
 from protgraph.structure.residues.duplicates import Deduplicated, resolve_duplicates
 from protgraph.structure.residues.ligands import gather_ligands
 from protgraph.structure.residues.loss_report import LossReport
@@ -44,7 +45,7 @@ def clean(
     Returns
     -------
     Residues
-        Chains in order of appearance, residues in file order. The report is the structure's, extended.
+        Chains in order of appearance, residues in the order of the chain. The report is the structure's, extended.
 
     Raises
     ------
@@ -58,7 +59,8 @@ def clean(
     A residue is protein if its type is peptide-linking in the Chemical Component Dictionary, or if it has atoms N, CA
     and C and is not a nucleotide, saccharide or water. One in HETATM records must be part of a chain: bonded to another
     protein residue (C–N at most 2.5 Å, or CA–CA at most 4.3 Å if C or N is missing), or before the last residue of the
-    chain in ATOM records. A free amino acid is a ligand.
+    chain in ATOM records. A free amino acid is a ligand. Residues in HETATM records that the file has apart from their
+    chain are at the place where they are bonded, and counted in ``moved_residues``.
 
     Examples
     --------
@@ -74,13 +76,14 @@ def clean(
     atoms = structure.atoms
     slot = _backbone_slots(atoms)
     table = _tabulate(atoms, slot)
-    polymer = _in_chain(atoms, table)
+    polymer, rank, moved = _in_chain(atoms, table)
     in_polymer = polymer[table.run]
     heavy = (atoms.element != "H") & (atoms.element != "D") & (atoms.element != "T")
-    unique = resolve_duplicates(atoms, np.flatnonzero(in_polymer & heavy), table.run)
+    rows = _heavy_rows(np.flatnonzero(in_polymer & heavy), table.run, rank)
+    unique = resolve_duplicates(atoms, rows, table.run)
     residues = _residues(structure.name, atoms, unique, slot)
-    hydrogens = LossReport(hydrogens=int((in_polymer & ~heavy).sum()))
-    parts = (_count_others(table, polymer), hydrogens, unique.report, residues.report)
+    counts = LossReport(hydrogens=int((in_polymer & ~heavy).sum()), moved_residues=moved)
+    parts = (_count_others(table, polymer), counts, unique.report, residues.report)
     report = reduce(LossReport.merge, parts, structure.report)
     if len(residues) == 0:
         content = "; ".join(report.without("warnings").lines()) or "no known molecule"
@@ -138,26 +141,37 @@ def _backbone(coord: np.ndarray, slot: np.ndarray, residue: np.ndarray, size: in
     return backbone
 
 
-def _in_chain(atoms: AtomArray, table: _Runs) -> np.ndarray:
-    """Return True for runs that are residues of a protein chain (see :func:`clean`), ``(R,)`` bool."""
+def _in_chain(atoms: AtomArray, table: _Runs) -> tuple[np.ndarray, np.ndarray | None, int]:
+    """Select the runs that are residues of protein chains.
+
+    Returns
+    -------
+    polymer : ndarray
+        ``(R,)`` bool.
+    rank : ndarray or None
+        ``(R,)`` int64, place of each run in the order of the chains; None for that of the file.
+    moved : int
+        Residues that are not at their place in the file.
+    """
     complete = ~np.isnan(table.backbone[:, :3, 0]).any(axis=1)
     candidate = (table.kind == "protein") | ((table.kind == "other") & complete)
     rows = np.flatnonzero(candidate)
-    hetero = table.hetero[rows]
-    if not hetero.any():
-        return candidate
-    chain = atoms.chain_id[table.start[rows]]
-    bonded = bonded_to_next(chain, table.backbone[rows], table.backbone[rows, CA])
-    linked = np.zeros(len(rows), bool)
-    linked[1:] |= bonded
-    linked[:-1] |= bonded
-    names, number = np.unique(chain, return_inverse=True)
-    last = np.full(len(names), -1)
-    np.maximum.at(last, number[~hetero], np.flatnonzero(~hetero))
-    linked |= np.arange(len(rows)) < last[number]
+    if not table.hetero[rows].any():
+        return candidate, None, 0
+    start = table.start[rows]
+    found = chain_members(atoms.chain_id[start], atoms.res_id[start], table.backbone[rows], table.hetero[rows])
     polymer = np.zeros(len(candidate), bool)
-    polymer[rows[~hetero | linked]] = True
-    return polymer
+    polymer[rows[found.member]] = True
+    if not found.moved:
+        return polymer, None, 0
+    rank = np.arange(len(candidate))
+    rank[rows[found.order]] = rows
+    return polymer, rank, found.moved
+
+
+def _heavy_rows(rows: np.ndarray, run: np.ndarray, rank: np.ndarray | None) -> np.ndarray:
+    """Return atoms ``(A,)`` in the order of the chains."""
+    return rows if rank is None else rows[np.argsort(rank[run[rows]], kind="stable")]
 
 
 def _count_others(table: _Runs, polymer: np.ndarray) -> LossReport:

@@ -51,7 +51,7 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> D
     atoms : AtomArray
         All atoms.
     rows : ndarray
-        ``(A,)`` int64 ascending, the atoms to sort.
+        ``(A,)`` int64, the atoms to sort, in the order of the chains.
     run : ndarray
         Run of equal residue identity and name of each of *all* atoms.
 

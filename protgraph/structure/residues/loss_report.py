@@ -36,6 +36,9 @@ class LossReport:
         Atoms of a PDB file whose element is inferred from their name, because columns 77–78 hold no symbol.
     hydrogens : int
         Hydrogen and deuterium atoms.
+    moved_residues : int
+        Residues whose atoms the file has apart from their chain, moved to their place: modified residues that follow
+        the chain, and alternate locations that are not next to their residue.
     waters : int
         Water molecules.
     ligands : mapping of str to int
@@ -78,6 +81,7 @@ class LossReport:
     invalid_atoms: int = _count("atoms without usable coordinates left out")
     inferred_elements: int = _count("elements inferred from atom names")
     hydrogens: int = _count("hydrogen atoms left out")
+    moved_residues: int = _count("residues moved to their place in the chain")
     waters: int = _count("water molecules left out")
     ligands: Mapping[str, int] = _counts("other molecules left out")
     nucleic: int = _count("nucleotides left out")

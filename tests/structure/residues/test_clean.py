@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import tarfile
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from biotite.structure.io import pdbx
 
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
 from protgraph.structure import Residues, clean, load_structure
+from protgraph.structure.io.sniff import FileContent
 
 ENTRIES = ("1aki", "1dix", "1igy", "1k6p", "1l2y", "1o1z", "2d0f", "3o5r", "3wip", "5h73", "5zng")
 
@@ -179,6 +181,42 @@ def test_a_free_amino_acid_is_a_ligand_and_a_bonded_one_a_residue(write_pdb, pdb
     residues = clean(load_structure(write_pdb(*chain, bonded, free)))
     assert residues.sequence == "GSM"
     assert residues.report.modified == {"MSE": 1} and residues.report.ligands == {"GLU": 1}
+
+
+def test_modified_residues_after_the_chain_are_at_their_place(write_pdb, pdb_lines):
+    _, residue = pdb_lines
+    names = ["GLY", "MSE", "SER", "MSE", "MSE", "THR", "VAL", "SEP"]
+    lines = [residue(name, "A", i, 3.9 * i, record="HETATM" if name in ("MSE", "SEP") else "ATOM")
+             for i, name in enumerate(names, 1)]  # fmt: skip
+    chain_b = [line[:21] + "B" + line[22:] for line in residue("GLY", "B", 1, 100.0)]
+    whole = clean(load_structure(write_pdb(*lines)))
+    assert whole.sequence == "GMSMMTVS" and whole.report.moved_residues == 0
+    apart = [lines[i] for i in (0, 2, 5, 6)]
+    for order in ((1, 3, 4, 7), (7, 1, 3, 4), (4, 3, 7, 1)):
+        made = clean(load_structure(write_pdb(*apart, chain_b, *(lines[i] for i in order))))
+        assert made.sequence == "GMSMMTVSG" and made.chain_names == ("A", "B") and made.report.gaps == 0
+        assert made.report.moved_residues >= 3 and made.report.ligands == {} and made.report.modified["MSE"] == 3
+        np.testing.assert_array_equal(made.pos[:8], whole.pos)
+    first = clean(load_structure(write_pdb(lines[1], lines[3], lines[4], lines[7], *apart)))
+    assert first.sequence == "GMSMMTVS" and first.ids == whole.ids
+
+
+def test_modified_residues_of_a_ca_trace_after_the_chain_are_at_their_place(write_pdb, pdb_lines):
+    atom, _ = pdb_lines
+    lines = [atom("CA", "MSE" if i == 2 else "GLY", "A", i, 3.8 * i, record="HETATM" if i == 2 else "ATOM")
+             for i in (1, 2, 3, 4)]  # fmt: skip
+    assert clean(load_structure(write_pdb(lines[0], *lines[2:], lines[1]))).sequence == "GMGG"
+
+
+def test_modified_residues_of_a_complex_after_its_chains_are_residues(shared_data):
+    """In 1FQJ_l_u of DB5.5, all five MSE follow the ATOM records."""
+    path = shared_data / "benchmark" / "db55_interfaces" / "benchmark5.5.tar.xz"
+    with tarfile.open(path) as archive:
+        member = next(m for m in archive if m.name.endswith("1FQJ_l_u.pdb"))
+        content = archive.extractfile(member).read()
+    residues = clean(load_structure(FileContent("1FQJ_l_u.pdb", content)))
+    assert residues.report.modified == {"MSE": 5} and residues.report.gaps == 0
+    assert (np.diff(residues.res_id) == 1).all()
 
 
 def test_a_modified_residue_before_a_gap_is_a_residue(write_pdb, pdb_lines):

@@ -1,0 +1,141 @@
+"""Residues of protein chains among the molecules of a file, in the order of the chain.
+
+Not gemmi: it keeps residues in the order of the file, so modified residues that follow the chain are at its end (gemmi
+0.7.5, 2026-11-22).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from protgraph.structure.residues.chain_breaks import CA_BOND, PEPTIDE_BOND, bonded_to_next
+from protgraph.structure.residues.noise import CA
+
+__all__ = ["ChainMembers", "chain_members"]
+
+_N, _C = 0, 2  # columns of the backbone
+
+
+@dataclass(frozen=True, eq=False)
+class ChainMembers:
+    """Selection of the candidates that are residues of a chain.
+
+    Parameters
+    ----------
+    member : ndarray
+        ``(M,)`` bool.
+    order : ndarray
+        ``(M,)`` int64, candidates in the order of their chains.
+    moved : int
+        Residues that are at another place than in the file.
+    """
+
+    member: np.ndarray
+    order: np.ndarray
+    moved: int
+
+
+def chain_members(chain: np.ndarray, res_id: np.ndarray, backbone: np.ndarray, hetero: np.ndarray) -> ChainMembers:
+    """Select the residues of chains, and place those in HETATM records where they are bonded.
+
+    Parameters
+    ----------
+    chain, res_id : ndarray
+        ``(M,)`` chain id and residue number of each candidate, in file order.
+    backbone : ndarray
+        ``(M, 4, 3)`` N, CA, C, O, Å; NaN for missing atoms.
+    hetero : ndarray
+        ``(M,)`` bool, True for HETATM records; all others are residues.
+
+    Returns
+    -------
+    ChainMembers
+
+    Notes
+    -----
+    A candidate in HETATM records is a residue if it is bonded to another candidate of its chain, or before the last
+    residue in ATOM records of its chain. Segments are candidates in file order, each bonded to the next. A segment of
+    HETATM records only that is bonded to the end or the beginning of another one follows or precedes it, as the
+    modified residues of files whose HETATM records follow all ATOM records. Others stay in file order.
+    """
+    count = len(chain)
+    file_order = np.arange(count)
+    if not hetero.any():
+        return ChainMembers(np.ones(count, bool), file_order, 0)
+    bonded = bonded_to_next(chain, backbone, backbone[:, CA])
+    member = ~hetero
+    member[1:] |= bonded
+    member[:-1] |= bonded
+    names, number = np.unique(chain, return_inverse=True)
+    last = np.full(len(names), -1)
+    np.maximum.at(last, number[~hetero], np.flatnonzero(~hetero))
+    member |= file_order < last[number]
+    first = np.concatenate([[0], np.flatnonzero(~bonded) + 1])  # of each segment
+    size = np.diff(first, append=count)
+    movable = np.logical_and.reduceat(hetero, first)
+    if not movable.any():
+        return ChainMembers(member, file_order, 0)
+    after, before = _links(chain, res_id, backbone, first, first + size - 1, np.flatnonzero(movable))
+    member |= np.repeat((after >= 0) | (before >= 0), size)
+    segments = _place(after, before)
+    order = np.concatenate([file_order[first[s] : first[s] + size[s]] for s in segments])
+    moved = np.repeat(movable & ((after >= 0) | (before >= 0)), size) & (np.argsort(order) != file_order)
+    return ChainMembers(member, order, int(moved.sum()))
+
+
+def _links(
+    chain: np.ndarray,
+    res_id: np.ndarray,
+    backbone: np.ndarray,
+    first: np.ndarray,
+    last: np.ndarray,
+    movable: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the segment that each movable one follows and the one that it precedes, ``(S,)`` int64, −1 without one."""
+    after, before = np.full(len(first), -1), np.full(len(first), -1)
+    for segment in movable.tolist():
+        others = np.flatnonzero(chain[first] == chain[first[segment]])
+        others = others[others != segment]
+        if len(others) == 0:
+            continue
+        to_head = _bond_length(res_id, backbone, last[others], np.full(len(others), first[segment]))
+        to_tail = _bond_length(res_id, backbone, np.full(len(others), last[segment]), first[others])
+        for lengths, links in ((to_head, after), (to_tail, before)):
+            nearest = int(np.argmin(lengths))
+            if lengths[nearest] < np.inf:
+                links[segment] = others[nearest]
+    return after, before
+
+
+def _bond_length(res_id: np.ndarray, backbone: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the length of the bond between residues, Å, ``(P,)``; infinite without one.
+
+    If C or N is missing, CA atoms of successive numbers at most 4.3 Å apart count as bonded.
+    """
+    atoms = backbone.astype(np.float64)
+    bond = np.linalg.norm(atoms[right, _N] - atoms[left, _C], axis=1)
+    trace = np.linalg.norm(atoms[right, CA] - atoms[left, CA], axis=1)
+    successive = np.isin(res_id[right] - res_id[left], (0, 1))
+    bond = np.where(bond <= PEPTIDE_BOND, bond, np.where(np.isnan(bond), bond, np.inf))
+    near = np.where(successive & (trace <= CA_BOND), trace, np.inf)
+    return np.where(np.isnan(bond), near, bond)
+
+
+def _place(after: np.ndarray, before: np.ndarray) -> list[int]:
+    """Return segments with the linked ones next to those that they are bonded to, else in file order."""
+    is_linked = (after >= 0) | (before >= 0)
+    waiting, order = np.flatnonzero(is_linked).tolist(), np.flatnonzero(~is_linked).tolist()
+    while waiting:
+        placed = set(order)
+        ready = next((s for s in waiting if after[s] in placed or before[s] in placed), None)
+        if ready is None:  # bonded to each other only: the first one stays in file order
+            ready = waiting[0]
+            order.insert(sum(s < ready for s in order), ready)
+        elif after[ready] in placed:
+            order.insert(order.index(after[ready]) + 1, ready)
+        else:
+            order.insert(order.index(before[ready]), ready)
+        waiting.remove(ready)
+    return order
