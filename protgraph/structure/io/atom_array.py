@@ -7,8 +7,8 @@ from biotite.structure import AtomArray, AtomArrayStack
 
 from protgraph.argument_types import check_arguments
 from protgraph.errors import EmptyStructureError, MissingCoordinatesError, StructureFileError
+from protgraph.structure.io.elements import complete_elements
 from protgraph.structure.io.load import resolve_atoms
-from protgraph.structure.io.readers import normalize_annotations
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.residues.structure import Structure
@@ -55,8 +55,12 @@ def from_atom_array(atoms: AtomArray, *, name: str = "atoms", altloc: str = "occ
     for annotation, value in defaults.items():
         if annotation not in available:
             atoms.set_annotation(annotation, value)
-    normalize_annotations(atoms)
-    return resolve_atoms(atoms, name=name, source="", form="biotite", altloc=altloc, report=LossReport())
+    is_none = np.isin(atoms.altloc_id, (" ", ".", "?"))
+    atoms.set_annotation("altloc_id", np.where(is_none, "", atoms.altloc_id))
+    elements, inferred = complete_elements(atoms.element, atoms.res_name, atoms.atom_name)
+    atoms.set_annotation("element", elements)
+    report = LossReport(inferred_elements=inferred)
+    return resolve_atoms(atoms, name=name, source="", form="biotite", altloc=altloc, report=report)
 
 
 @check_arguments("residues")

@@ -1,8 +1,7 @@
 """BinaryCIF: unpack the categories that a structure needs and decode their columns with NumPy.
 
 A BinaryCIF file is one MessagePack map of blocks, categories and columns. Of about sixty categories of a PDB entry a
-structure needs four; unpacking all of them takes ten times as long. Columns of ``atom_site`` are decoded straight into
-an ``AtomArray``, with the same values bit for bit as biotite's; files written in another way are left to biotite.
+structure needs four; unpacking all of them takes ten times as long. A column is decoded when it is read.
 
 Not biotite: decodes, filters and copies ``atom_site`` column by column in 1.06 ms for 230 residues, this in 0.34 ms
 (biotite 1.6.0, 2026-11-22).
@@ -20,25 +19,10 @@ from typing import Any
 
 import msgpack
 import numpy as np
-from biotite.structure import AtomArray, vectors_from_unitcell
 
-__all__ = ["AtomSite", "decode_column", "unpack_categories"]
+from protgraph.structure.io.cif_column import ColumnValues, canonical_name
 
-# Annotation of an AtomArray → column of atom_site.
-_TEXTS = {
-    "chain_id": "auth_asym_id",
-    "ins_code": "pdbx_PDB_ins_code",
-    "res_name": "auth_comp_id",
-    "atom_name": "auth_atom_id",
-    "element": "type_symbol",
-    "altloc_id": "label_alt_id",
-}
-_NUMBERS = {"res_id": ("auth_seq_id", int), "b_factor": ("B_iso_or_equiv", float), "occupancy": ("occupancy", float)}
-_POSITION = ("Cartn_x", "Cartn_y", "Cartn_z")
-_MODEL, _GROUP = "pdbx_PDB_model_num", "group_PDB"
-_MAY_LACK = ("pdbx_PDB_ins_code", "label_alt_id")  # columns whose masked values mean ""
-_ALL = (*_TEXTS.values(), *(name for name, _ in _NUMBERS.values()), *_POSITION, _MODEL, _GROUP)
-_CELL = ("length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "angle_gamma")  # Å, degrees
+__all__ = ["BinaryBlock", "BinaryTable", "decode_column", "unpack_categories"]
 
 _TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
 
@@ -202,77 +186,54 @@ _DECODERS: dict[str, Callable[[Any, Mapping[str, Any]], np.ndarray]] = {
 }
 
 
-# --- atoms --------------------------------------------------------------------------------------------------------
+# --- categories as tables -----------------------------------------------------------------------------------------
 
 
-class AtomSite:
-    """Category ``atom_site`` of one block.
+class BinaryTable:
+    """A category of BinaryCIF; a column is decoded when it is read.
+
+    Parameters
+    ----------
+    category : mapping
+        An element of ``categories`` in the result of :func:`unpack_categories`.
+    """
+
+    def __init__(self, category: Mapping[str, Any]) -> None:
+        self._columns = {canonical_name(column["name"]): column for column in category["columns"]}
+        self.names = tuple(self._columns)
+        self.size = category["rowCount"]
+
+    def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
+        """Return some rows of a column.
+
+        Raises
+        ------
+        LookupError, TypeError, ValueError
+            As for :func:`decode_column`; the column does not have the number of rows of the category.
+        """
+        data, mask = self._columns[name]["data"], self._columns[name]["mask"]
+        values = decode_column(data["data"], data["encoding"])
+        if len(values) != self.size:
+            raise ValueError(f"{len(values)} values of {name}; rowCount is {self.size}")
+        is_masked = None if mask is None else decode_column(mask["data"], mask["encoding"])
+        column = ColumnValues(values, is_masked if is_masked is not None and is_masked.any() else None)
+        return column.select(rows)
+
+
+class BinaryBlock:
+    """A data block of BinaryCIF.
 
     Parameters
     ----------
     block : mapping
         An element of ``dataBlocks`` in the result of :func:`unpack_categories`.
-
-    Attributes
-    ----------
-    is_plain : bool
-        True if every required column is present, all have one length, strings are strings and numbers are numbers, and
-        nothing is masked except insertion codes, alternate locations and the unit cell. Other files are for biotite.
     """
 
     def __init__(self, block: Mapping[str, Any]) -> None:
-        tables = {c["name"]: {column["name"]: column for column in c["columns"]} for c in block["categories"]}
-        site, cell = tables["_atom_site"], tables.get("_cell", {})
-        self._values = {name: _unmask(site[name], blank=name in _MAY_LACK) for name in _ALL if name in site}
-        self._cell = {name: _unmask(cell[name]) for name in _CELL if name in cell}
-        texts = {*_TEXTS.values(), _GROUP}
-        self.is_plain = (
-            len(self._values) == len(_ALL)
-            and len(self._cell) in (0, len(_CELL))
-            and all(v is not None and (v.dtype.kind == "U") == (name in texts) for name, v in self._values.items())
-            and all(v is None or (v.dtype.kind != "U" and len(v) == 1) for v in self._cell.values())
-            and len({len(v) for v in self._values.values()}) == 1
-        )
+        self.name = block["header"]
+        self._categories = {canonical_name(c["name"].removeprefix("_")): c for c in block["categories"]}
 
-    @property
-    def starts(self) -> np.ndarray:
-        """First atom of each model, ``(models,)`` int64; a repeated model number belongs to its first model."""
-        number = self._values[_MODEL].astype(np.int32)
-        if len(number) and (number == number[0]).all():
-            return np.zeros(1, np.int64)
-        return np.sort(np.unique(number, return_index=True)[1])
-
-    def atoms(self, model: int) -> AtomArray:
-        """Return one model, from 1, with the unit cell and all alternate locations (``altloc_id`` "" without one)."""
-        starts = [*self.starts.tolist(), len(self._values[_MODEL])]
-        rows = slice(starts[model - 1], starts[model])
-        atoms = AtomArray(rows.stop - rows.start)
-        for axis, name in enumerate(_POSITION):
-            atoms.coord[:, axis] = self._values[name][rows]
-        for annotation, name in _TEXTS.items():
-            atoms.set_annotation(annotation, self._values[name][rows])
-        for annotation, (name, dtype) in _NUMBERS.items():
-            atoms.set_annotation(annotation, self._values[name][rows].astype(dtype))
-        atoms.set_annotation("hetero", self._values[_GROUP][rows] == "HETATM")
-        atoms.box = self._box()
-        return atoms
-
-    def _box(self) -> np.ndarray | None:
-        """Return the unit cell vectors, ``(3, 3)`` float, Å; None if the file has none."""
-        if not self._cell or any(v is None for v in self._cell.values()):
-            return None
-        a, b, c, *angles = (float(self._cell[name][0]) for name in _CELL)
-        return vectors_from_unitcell(a, b, c, *np.deg2rad(angles))
-
-
-def _unmask(column: Mapping[str, Any], *, blank: bool = False) -> np.ndarray | None:
-    """Return the values of a column; if some are masked, None, or with ``blank`` "" in their place."""
-    values = decode_column(column["data"]["data"], column["data"]["encoding"])
-    if column["mask"] is None:
-        return values
-    is_masked = decode_column(column["mask"]["data"], column["mask"]["encoding"]) != 0
-    if not is_masked.any():
-        return values
-    if blank and values.dtype.kind == "U" and len(is_masked) == len(values):
-        return np.where(is_masked, "", values)
-    return None
+    def get(self, category: str) -> BinaryTable | None:
+        """Return a category; None if the block does not have it, or it was not unpacked."""
+        found = self._categories.get(category)
+        return None if found is None else BinaryTable(found)

@@ -10,8 +10,8 @@ from biotite.structure import AtomArray
 from biotite.structure.io import pdbx
 
 from protgraph.errors import StructureFileError
-from protgraph.structure.io.repair import strip_indent
-from protgraph.structure.io.sniff import FileContent, decode_text
+from protgraph.structure.io.cif_parse import TokenTable, parse_cif, unify_lines
+from protgraph.structure.io.sniff import FileContent
 
 __all__ = ["DETAILS", "cif_of_atoms", "cif_of_file", "set_b_factors"]
 
@@ -21,12 +21,15 @@ DETAILS = "protgraph_b_factor"
 
 def cif_of_file(file: FileContent) -> pdbx.CIFFile:
     """Return the content of an mmCIF or BinaryCIF file as mmCIF."""
-    if file.format == "mmcif":
-        return pdbx.CIFFile.read(io.StringIO(strip_indent(decode_text(file.data))))
-    binary = pdbx.BinaryCIFFile.read(io.BytesIO(file.data))
     text = pdbx.CIFFile()
-    for name, block in binary.items():
-        text[name] = pdbx.CIFBlock({key: _category(category) for key, category in block.items()})
+    if file.format == "bcif":
+        for name, block in pdbx.BinaryCIFFile.read(io.BytesIO(file.data)).items():
+            text[name] = pdbx.CIFBlock({key: _category(category) for key, category in block.items()})
+        return text
+    for block in parse_cif(unify_lines(file.data), file.path):
+        if block.name in text:
+            raise StructureFileError(f"{file.path}: data block {block.name!r} occurs twice. Names must be unique.")
+        text[block.name] = pdbx.CIFBlock({key: _text_category(table) for key, table in block.tables.items()})
     return text
 
 
@@ -35,6 +38,15 @@ def _category(binary: pdbx.BinaryCIFCategory) -> pdbx.CIFCategory:
     for name, column in binary.items():
         mask = None if column.mask is None else pdbx.CIFData(column.mask.array, np.uint8)
         columns[name] = pdbx.CIFColumn(pdbx.CIFData(column.data.array.astype(str), str), mask)
+    return pdbx.CIFCategory(columns)
+
+
+def _text_category(table: TokenTable) -> pdbx.CIFCategory:
+    columns = {}
+    for name in table.names:
+        column = table.column(name)
+        mask = None if column.mask is None else pdbx.CIFData(column.mask, np.uint8)
+        columns[name] = pdbx.CIFColumn(pdbx.CIFData(column.texts(), str), mask)
     return pdbx.CIFCategory(columns)
 
 
@@ -90,9 +102,7 @@ def _rows_of_model(site: pdbx.CIFCategory, model: int) -> np.ndarray:
         return np.ones(site.row_count, bool)
     number = site["pdbx_PDB_model_num"].as_array(str)
     first = np.sort(np.unique(number, return_index=True)[1])
-    keep = np.zeros(len(number), bool)
-    keep[first[model - 1] : [*first, len(number)][model]] = True
-    return keep
+    return number == number[first[model - 1]]
 
 
 def _select(category: pdbx.CIFCategory, keep: np.ndarray) -> pdbx.CIFCategory:

@@ -1,4 +1,4 @@
-"""Element symbols of PDB atom records, and inference from atom names where a record has none.
+"""Element symbols of atoms, and inference from atom names where a file has none.
 
 Not biotite: its ``infer_elements`` ignores the columns of a name and the residue, so calcium, "CA  ", becomes carbon
 (biotite 1.6.0, 2026-11-22). Not gemmi: it reads "CA  " of a glycine as calcium (gemmi 0.7.5, 2026-11-22).
@@ -13,7 +13,7 @@ import numpy as np
 from protgraph.structure.residues.alphabet import THREE_LETTER, residue_kind
 from protgraph.structure.residues.atoms import ELEMENTS
 
-__all__ = ["UNKNOWN_ELEMENT", "element_symbols", "infer_element"]
+__all__ = ["UNKNOWN_ELEMENT", "complete_elements", "element_symbols", "infer_element"]
 
 UNKNOWN_ELEMENT = "X"
 """Symbol of an atom of unknown element (wwPDB)."""
@@ -49,6 +49,48 @@ def _symbol_table() -> np.ndarray:
             low, high = text.encode()
             table[low | high << 8, : len(symbol)] = [ord(letter) for letter in symbol]
     return table
+
+
+def complete_elements(symbols: np.ndarray, res_name: np.ndarray, atom_name: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return element symbols in upper case; those that are not elements are inferred from atom names.
+
+    Parameters
+    ----------
+    symbols, res_name, atom_name : ndarray
+        ``(A,)`` str, of a file in which names have no columns, e.g. mmCIF.
+
+    Returns
+    -------
+    elements : ndarray
+        ``(A,)`` "<U2".
+    inferred : int
+        Number of inferred elements.
+
+    Examples
+    --------
+    >>> elements, inferred = complete_elements(*np.array([["Zn", "17", "?"], ["ZN", "GLY", "CA"], ["ZN", "CA", "CA"]]))
+    >>> elements.tolist(), inferred
+    (['ZN', 'C', 'CA'], 2)
+    """
+    points = np.ascontiguousarray(symbols.astype("U3", copy=False)).view(np.uint32).reshape(-1, 3)  # (A, 3)
+    is_short = (points[:, 2] == 0) & (points < 128).all(axis=1)
+    columns = np.where(points == 0, ord(" "), points)[:, :2].astype(np.uint8)
+    elements = element_symbols(columns)
+    elements[~is_short] = ""
+    rows = np.flatnonzero(elements == "")
+    if len(rows):
+        pairs = zip(res_name[rows].tolist(), atom_name[rows].tolist(), strict=True)
+        elements[rows] = [_element_without_columns(*pair) for pair in pairs]
+    return elements, len(rows)
+
+
+@cache
+def _element_without_columns(res_name: str, name: str) -> str:
+    """Infer the element from a name without columns: by the dictionary, as an ion, or by the first letter."""
+    listed = _dictionary_element(res_name, name)
+    if listed:
+        return listed
+    return name.upper() if name == res_name and name.upper() in _SYMBOLS else infer_element(res_name, f" {name:<3}")
 
 
 @cache

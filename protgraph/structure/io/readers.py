@@ -10,7 +10,7 @@ import os
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,30 +18,30 @@ from typing import ClassVar
 
 import numpy as np
 from biotite.structure import AtomArray
-from biotite.structure.io import pdb, pdbx
+from biotite.structure.io import pdb
 
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
-from protgraph.structure.io.bcif import AtomSite, unpack_categories
+from protgraph.structure.io.assembly import build_assembly
+from protgraph.structure.io.atom_site import AtomSite
+from protgraph.structure.io.bcif import BinaryBlock, unpack_categories
+from protgraph.structure.io.cif_column import DataBlock
+from protgraph.structure.io.cif_parse import parse_cif, unify_lines
+from protgraph.structure.io.cif_rows import find_atom_site
 from protgraph.structure.io.cif_values import DETAILS
 from protgraph.structure.io.pdb import read_model
 from protgraph.structure.io.pdb_lines import PDBText
 from protgraph.structure.io.pdb_values import REMARK
-from protgraph.structure.io.repair import check_last_record, strip_indent
+from protgraph.structure.io.repair import check_last_record
 from protgraph.structure.io.sniff import FileContent, decode_text, detect_format, read_file
 
-__all__ = ["ParsedFile", "normalize_annotations", "read_atoms"]
+__all__ = ["ParsedFile", "read_atoms"]
 
 _FIELDS = ["b_factor", "occupancy"]
-_NO_ELEMENT = ("", ".", "?")
 
-# Categories of mmCIF that are read, and columns of atom_site for one model (label_* where auth_* is missing).
-_CATEGORIES = ("_atom_site", "_cell", "_ma_qa_metric", "_pdbx_struct_assembly_gen", "_pdbx_struct_oper_list")
-_COLUMNS = frozenset(
-    {
-        *("group_PDB", "type_symbol", "label_alt_id", "pdbx_PDB_ins_code", "pdbx_PDB_model_num"),
-        *("Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv"),
-        *("auth_asym_id", "auth_seq_id", "auth_comp_id", "auth_atom_id"),
-    }
+# Categories of BinaryCIF that are unpacked.
+_CATEGORIES = (
+    *("_atom_site", "_cell", "_ma_qa_metric", "_pdbx_struct_assembly_gen", "_pdbx_struct_oper_list"),
+    f"_{DETAILS}",
 )
 
 _PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # PDB files of the AlphaFold database
@@ -66,7 +66,7 @@ class ParsedFile:
         True if the file declares that its B factors are pLDDT: by a metric of that name in ``ma_qa_metric`` (ModelCIF,
         AlphaFold), or by the TITLE of PDB files of the AlphaFold database.
     inferred_elements : int
-        Atoms of a PDB file whose element is inferred from their name.
+        Atoms whose element is inferred from their name.
     """
 
     atoms: AtomArray
@@ -110,8 +110,6 @@ def read_atoms(
         if not 1 <= model <= models:
             raise SelectionError(f"{path}: no model {model}. The file has models 1 to {models}.")
         atoms = _assemble(reader, model, assembly) if assembly is not None else reader.atoms(model, _FIELDS)
-        if reader.format != "pdb":  # those of read_model are in this form
-            normalize_annotations(atoms)
     if len(atoms) == 0:
         raise EmptyStructureError(f"{path}: model {model} has no atoms")
     texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
@@ -194,81 +192,52 @@ class _CIFReader(_Reader):
     format = "mmcif"
 
     def open(self, content: bytes) -> None:
-        self._choose(pdbx.CIFFile.read(io.StringIO(strip_indent(decode_text(content)))))
-
-    def _choose(self, file: pdbx.CIFFile | pdbx.BinaryCIFFile) -> None:
-        """Select the block with coordinates and add the columns that biotite requires and the standard does not."""
-        names = [name for name in file if "atom_site" in file[name]]
-        if not names:
+        blocks = [block for block in self._blocks(content) if block.get("atom_site") is not None]
+        if not blocks:
             raise EmptyStructureError(
                 f"{self.path}: no atom_site category, hence no coordinates of a macromolecule.\n"
                 "Small-molecule, restraint and header-only CIF files cannot be read."
             )
-        if len(names) > 1:
-            self.notes = (f"data blocks {', '.join(map(repr, names[1:]))} have atoms too; {names[0]!r} was read",)
-        self.block = file[names[0]]
-        site = self.block["atom_site"]
-        for column in ("comp_id", "atom_id"):  # auth_* and label_* differ in number and chain only
-            if f"auth_{column}" not in site and f"label_{column}" in site:
-                site[f"auth_{column}"] = site[f"label_{column}"]
-        defaults = {"pdbx_PDB_model_num": "1", "pdbx_PDB_ins_code": "?", "group_PDB": "ATOM", "label_alt_id": "."}
-        for column, value in defaults.items():
-            if column not in site:
-                site[column] = np.full(site.row_count, value)
-        if "type_symbol" not in site:
-            from biotite.structure import infer_elements
+        if len(blocks) > 1:
+            others = ", ".join(repr(block.name) for block in blocks[1:])
+            self.notes = (f"data blocks {others} have atoms too; {blocks[0].name!r} was read",)
+        self.block = blocks[0]
+        self.site = AtomSite(self.block.get("atom_site"), self.block.get("cell"), str(self.path))
 
-            site["type_symbol"] = infer_elements(site["auth_atom_id"].as_array(str))
+    def _blocks(self, content: bytes) -> Sequence[DataBlock]:
+        content = unify_lines(content)
+        found = find_atom_site(content, str(self.path))
+        return parse_cif(content, str(self.path)) if found is None else [found]
 
     def models(self) -> int:
-        return pdbx.get_model_count(self.block)
+        return self.site.models
 
     def predicted(self) -> bool:
-        if DETAILS in self.block:
+        metrics = self.block.get("ma_qa_metric")
+        if metrics is None or "name" not in metrics.names or self.block.get(DETAILS) is not None:
             return False
-        metrics = self.block.get("ma_qa_metric", {})
-        return "name" in metrics and any("plddt" in name.lower() for name in metrics["name"].as_array(str))
+        return any("plddt" in name.lower() for name in metrics.column("name").texts())
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
-        return pdbx.get_structure(
-            self._minimal_block(), model=model, altloc="all", extra_fields=fields, use_author_fields=True
-        )
-
-    def _minimal_block(self) -> pdbx.CIFBlock | pdbx.BinaryCIFBlock:
-        """Return the block with only the columns of ``atom_site`` that are read; biotite filters every column."""
-        site = self.block["atom_site"]
-        required = {c for c in ("label_asym_id", "label_seq_id") if c.replace("label", "auth") not in site} | _COLUMNS
-        columns = {name: site[name] for name in site if name in required}
-        if len({len(column) for column in columns.values()}) > 1:
-            raise StructureFileError(f"{self.path}: the columns of atom_site have different lengths")
-        others = {name: self.block[name] for name in ("cell",) if name in self.block}
-        return type(self.block)({**others, "atom_site": type(site)(columns)})
+        atoms = self.site.atoms(model)
+        self.notes, self.inferred_elements = (*self.notes, *self.site.notes), self.site.inferred_elements
+        return atoms
 
     def assemblies(self) -> list[str]:
-        if "pdbx_struct_assembly_gen" not in self.block:
-            return []
-        return list(dict.fromkeys(self.block["pdbx_struct_assembly_gen"]["assembly_id"].as_array(str).tolist()))
+        generators = self.block.get("pdbx_struct_assembly_gen")
+        return [] if generators is None else list(dict.fromkeys(generators.column("assembly_id").texts().tolist()))
 
     def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray:
-        return pdbx.get_assembly(
-            self.block, name, model=model, altloc="all", extra_fields=fields, use_author_fields=True
-        )
+        operators = ("pdbx_struct_assembly_gen", "pdbx_struct_oper_list")
+        tables = {category: table for category in operators if (table := self.block.get(category)) is not None}
+        return build_assembly(self.atoms(model, fields), self.site.label_asym_id(model), tables, name)
 
 
 class _BinaryCIFReader(_CIFReader):
     format = "bcif"
 
-    def open(self, content: bytes) -> None:
-        file = unpack_categories(content, _CATEGORIES)
-        self._choose(pdbx.BinaryCIFFile.deserialize(file))
-        blocks = [b for b in file["dataBlocks"] if any(c["name"] == "_atom_site" for c in b["categories"])]
-        self.site = AtomSite(blocks[0])
-
-    def models(self) -> int:
-        return len(self.site.starts) if self.site.is_plain else super().models()
-
-    def atoms(self, model: int, fields: list[str]) -> AtomArray:
-        return self.site.atoms(model) if self.site.is_plain else super().atoms(model, fields)
+    def _blocks(self, content: bytes) -> Sequence[DataBlock]:
+        return [BinaryBlock(block) for block in unpack_categories(content, _CATEGORIES)["dataBlocks"]]
 
 
 _READERS: dict[str, type[_Reader]] = {reader.format: reader for reader in (_PDBReader, _CIFReader, _BinaryCIFReader)}
@@ -307,19 +276,3 @@ def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
         if name in atoms.get_annotation_categories():
             atoms.del_annotation(name)
     return atoms
-
-
-def normalize_annotations(atoms: AtomArray) -> None:
-    """Unify alternate location ids ("" without one) and element symbols (upper case) across formats, in place."""
-    # A new array, because those of biotite 2 are read-only.
-    is_none = (atoms.altloc_id == " ") | (atoms.altloc_id == ".") | (atoms.altloc_id == "?")
-    atoms.set_annotation("altloc_id", np.where(is_none, "", atoms.altloc_id))
-    symbols = set(np.unique(atoms.element).tolist())
-    if any(symbol in _NO_ELEMENT or symbol != symbol.upper() for symbol in symbols):
-        from biotite.structure import infer_elements
-
-        element = np.char.upper(atoms.element)
-        unnamed = np.isin(element, _NO_ELEMENT)
-        if unnamed.any():
-            element[unnamed] = np.char.upper(infer_elements(atoms.atom_name[unnamed]))
-        atoms.element = element

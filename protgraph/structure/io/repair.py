@@ -1,6 +1,6 @@
-"""Repair PDB and CIF text that programs write and file readers reject.
+"""Repair PDB text that programs write and file readers reject.
 
-Not biotite: it raises for blank occupancies, for hexadecimal residue numbers of CHARMM and for indented CIF (biotite
+Not biotite: it raises for blank occupancies, for hexadecimal residue numbers of CHARMM (biotite
 1.6.0, 2026-11-22). Not gemmi: it reads a blank B factor as 20 without a note (gemmi 0.7.5, 2026-11-22).
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from protgraph.errors import StructureFileError
 from protgraph.structure.io.pdb_columns import NUMBERS, parse_numbers
 
-__all__ = ["check_last_record", "read_residue_numbers", "repair_numbers", "shift_long_serials", "strip_indent"]
+__all__ = ["check_last_record", "read_residue_numbers", "repair_numbers", "shift_long_serials"]
 
 _DEFAULTS = {"occupancy": 1.0, "B factor": 0.0}
 _SERIAL_END = 11  # columns 7–11
@@ -193,10 +193,3 @@ def check_last_record(text: str, path: str | PathLike[str] = "PDB text") -> None
     inside = end <= NUMBERS["x"][0] or any(a < end < b for a, b in numbers)
     if last.startswith(("ATOM  ", "HETATM")) and inside:
         raise StructureFileError(f"{path}: truncated: the last atom record ends inside a number, in column {end}")
-
-
-def strip_indent(text: str) -> str:
-    """Remove the indentation of loops in CIF text of Phenix, which biotite's reader rejects."""
-    if " _atom_site." not in text and "\t_atom_site." not in text:
-        return text
-    return re.sub(r"^[ \t]+(?!;)", "", text, flags=re.MULTILINE)

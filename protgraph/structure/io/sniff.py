@@ -15,7 +15,7 @@ from protgraph.errors import StructureFileError
 
 __all__ = ["FileContent", "decode_text", "detect_format", "is_fasta", "read_file"]
 
-_CIF = re.compile(rb"^[ \t]*data_\S", re.MULTILINE | re.IGNORECASE)
+_CIF = re.compile(rb"(?:\A\xef\xbb\xbf|^|\r)[ \t]*data_", re.MULTILINE | re.IGNORECASE)  # \r: old Macintosh
 _RECORDS = rb"(?i:ATOM  |HETATM)|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1"
 _PDB = re.compile(rb"(?:^|\r)(?:" + _RECORDS + rb")", re.MULTILINE)
 _MSGPACK_MAP = tuple(bytes([b]) for b in (*range(0x80, 0x90), 0xDE, 0xDF))

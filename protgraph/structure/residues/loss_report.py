@@ -33,7 +33,7 @@ class LossReport:
     invalid_atoms : int
         Atoms without usable coordinates (NaN, infinite or beyond 10⁵ Å).
     inferred_elements : int
-        Atoms of a PDB file whose element is inferred from their name, because columns 77–78 hold no symbol.
+        Atoms whose element is inferred from their name, because the file has no symbol of an element.
     hydrogens : int
         Hydrogen and deuterium atoms.
     moved_residues : int

@@ -6,7 +6,7 @@ import pytest
 
 from protgraph.errors import StructureFileError
 from protgraph.structure import clean, load_structure
-from protgraph.structure.io.repair import read_residue_numbers, strip_indent
+from protgraph.structure.io.repair import read_residue_numbers
 
 
 def test_missing_occupancy_and_b_factor_are_filled_in_and_noted(write_pdb, pdb_lines):
@@ -27,12 +27,6 @@ def test_words_instead_of_coordinates_raise(write_pdb, pdb_lines):
     broken = lines[0][:30] + "  banana" + lines[0][38:]
     with pytest.raises(StructureFileError, match="columns 31–38: '  banana'.*x"):
         load_structure(write_pdb(broken, lines[1:]))
-
-
-def test_strip_indent_keeps_text_fields_apart():
-    text = "data_x\nloop_\n  _atom_site.id\n  1\n_note\n;\n  ; inside\n;\n"
-    assert strip_indent(text) == "data_x\nloop_\n_atom_site.id\n1\n_note\n;\n ; inside\n;\n"
-    assert strip_indent("data_x\n  kept") == "data_x\n  kept"
 
 
 def test_indented_cif_of_phenix_is_read(shared_data):

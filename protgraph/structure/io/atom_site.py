@@ -1,0 +1,180 @@
+"""Category ``atom_site`` of mmCIF and BinaryCIF as an ``AtomArray``, with all alternate locations.
+
+Occupancies that are missing or masked are 1, the default of the mmCIF dictionary. A coordinate without a value is NaN.
+Atoms, residues and chains have the names of the authors (``auth_*``), or where there are none those of ``label_*``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from biotite.structure import AtomArray, vectors_from_unitcell
+
+from protgraph.errors import EmptyStructureError, StructureFileError
+from protgraph.structure.io.cif_column import CategoryTable, ColumnValues
+from protgraph.structure.io.elements import complete_elements
+
+__all__ = ["AtomSite"]
+
+# Annotation of an AtomArray → columns, by preference.
+_IDENTIFIERS = {
+    "chain_id": ("auth_asym_id", "label_asym_id"),
+    "res_name": ("auth_comp_id", "label_comp_id"),
+    "atom_name": ("auth_atom_id", "label_atom_id"),
+}
+_NUMBER = ("auth_seq_id", "label_seq_id")
+_BLANK = {"ins_code": "pdbx_PDB_ins_code", "altloc_id": "label_alt_id"}  # "" where masked or missing
+_POSITION = ("Cartn_x", "Cartn_y", "Cartn_z")
+_MODEL = "pdbx_PDB_model_num"
+_CELL = ("length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "angle_gamma")  # Å, degrees
+
+Rows = slice | np.ndarray
+
+
+class AtomSite:
+    """Atoms of a data block.
+
+    Parameters
+    ----------
+    site : CategoryTable
+        Category ``atom_site``.
+    cell : CategoryTable, optional
+        Category ``cell``.
+    where : str
+        Name of the file, for errors.
+
+    Raises
+    ------
+    EmptyStructureError
+        The category has no rows.
+
+    Attributes
+    ----------
+    notes : tuple of str
+        Columns and values that were read in place of missing ones by the last call of :meth:`atoms`.
+    inferred_elements : int
+        Atoms of the last call whose element is inferred from their name.
+    """
+
+    def __init__(self, site: CategoryTable, cell: CategoryTable | None, where: str) -> None:
+        self._site, self._cell, self._where = site, cell, where
+        self.notes: tuple[str, ...] = ()
+        self.inferred_elements = 0
+        if site.size == 0:
+            raise EmptyStructureError(f"{where}: the category atom_site has no rows")
+
+    @cached_property
+    def _models(self) -> list[Rows]:
+        """Rows of each model, in order of appearance; the rows of a model need not be adjacent."""
+        if _MODEL not in self._site.names:
+            return [slice(None)]
+        number = self._column(_MODEL, slice(None)).integers(self._item(_MODEL))
+        if (number == number[0]).all():
+            return [slice(None)]
+        numbers, first, size = np.unique(number, return_index=True, return_counts=True)
+        models: list[Rows] = []
+        for i in np.argsort(first).tolist():
+            rows = slice(int(first[i]), int(first[i] + size[i]))
+            is_adjacent = (number[rows] == numbers[i]).all()
+            models.append(rows if is_adjacent else np.flatnonzero(number == numbers[i]))
+        return models
+
+    @property
+    def models(self) -> int:
+        """Number of models."""
+        return len(self._models)
+
+    def atoms(self, model: int) -> AtomArray:
+        """Return one model, from 1, with the unit cell; ``altloc_id`` is "" for atoms with one location.
+
+        Raises
+        ------
+        StructureFileError
+            A column is missing, or a value is not a number.
+        """
+        rows, notes = self._models[model - 1], []
+        position = [self._numbers(name, rows) for name in _POSITION]
+        atoms = AtomArray(len(position[0]))
+        atoms.coord = np.stack(position, axis=1).astype(np.float32)
+        for annotation, names in _IDENTIFIERS.items():
+            atoms.set_annotation(annotation, self._preferred(names, rows, ColumnValues.texts, notes))
+        number = self._preferred(_NUMBER, rows, lambda c: c.integers(self._item(_NUMBER[0])), notes)
+        atoms.set_annotation("res_id", number)
+        for annotation, name in _BLANK.items():
+            has = name in self._site.names
+            texts = self._column(name, rows).texts(blank=True) if has else np.zeros(len(atoms), "U1")
+            atoms.set_annotation(annotation, np.where(texts == " ", "", texts))  # ' ' in quotes
+        atoms.set_annotation("hetero", self._texts("group_PDB", rows, "ATOM") == "HETATM")
+        symbols = self._texts("type_symbol", rows, "")
+        elements, self.inferred_elements = complete_elements(symbols, atoms.res_name, atoms.atom_name)
+        atoms.set_annotation("element", elements)
+        if "B_iso_or_equiv" not in self._site.names:
+            notes.append("atom_site has no column B_iso_or_equiv")
+        atoms.set_annotation("b_factor", self._numbers("B_iso_or_equiv", rows, default=np.nan))
+        occupancy = self._numbers("occupancy", rows, default=np.nan)
+        has_none = np.isnan(occupancy)
+        if has_none.any():
+            occupancy[has_none] = 1.0
+            notes.append(f"{int(has_none.sum())} occupancies without a value, read as 1")
+        atoms.set_annotation("occupancy", occupancy)
+        atoms.box = self._box()
+        self.notes = tuple(notes)
+        return atoms
+
+    def label_asym_id(self, model: int) -> np.ndarray:
+        """Return the chain id of the database for each atom of a model, which assemblies refer to, ``(A,)`` str."""
+        name = "label_asym_id"
+        if name not in self._site.names:
+            raise StructureFileError(f"{self._where}: atom_site has no column {name}, which assemblies refer to.")
+        return self._column(name, self._models[model - 1]).texts()
+
+    def _item(self, name: str) -> str:
+        return f"{self._where}: atom_site.{name}"
+
+    def _column(self, name: str, rows: Rows) -> ColumnValues:
+        return self._site.column(name, rows)
+
+    def _texts(self, name: str, rows: Rows, default: str) -> np.ndarray:
+        if name in self._site.names:
+            return self._column(name, rows).texts()
+        return np.full(self._site.size, default)[rows]
+
+    def _numbers(self, name: str, rows: Rows, default: float | None = None) -> np.ndarray:
+        """Return a column as float64, NaN where masked; ``default`` if the column is missing."""
+        if name in self._site.names:
+            return self._column(name, rows).numbers(self._item(name))
+        if default is None:
+            raise StructureFileError(f"{self._where}: atom_site has no column {name}. Coordinates are required.")
+        return np.full(self._site.size, default)[rows]
+
+    def _preferred(
+        self, names: tuple[str, str], rows: Rows, decode: Callable[[ColumnValues], np.ndarray], notes: list[str]
+    ) -> np.ndarray:
+        """Return the first column that is present, with the values of the second where it is masked."""
+        present = [name for name in names if name in self._site.names]
+        if not present:
+            raise StructureFileError(f"{self._where}: atom_site has neither {names[0]} nor {names[1]}.")
+        column = self._column(present[0], rows)
+        values = decode(column)
+        if present[0] != names[0]:
+            notes.append(f"atom_site has no column {names[0]}; {names[1]} was read")
+        elif column.mask is not None and len(present) > 1:
+            other = self._column(present[1], rows)
+            is_filled = (column.mask != 0) & (True if other.mask is None else other.mask == 0)
+            if is_filled.any():
+                values = np.where(is_filled, decode(other), values)
+                notes.append(f"{int(is_filled.sum())} atoms without {names[0]}; {names[1]} was read")
+        return values
+
+    def _box(self) -> np.ndarray | None:
+        """Return the unit cell vectors, ``(3, 3)`` float, Å; None if a length or angle has no value."""
+        cell = self._cell
+        if cell is None or not set(_CELL) <= set(cell.names):
+            return None
+        values = [cell.column(name).numbers(f"{self._where}: cell.{name}") for name in _CELL]
+        if any(len(v) != 1 or np.isnan(v[0]) for v in values):
+            return None
+        a, b, c, *angles = (float(v[0]) for v in values)
+        return vectors_from_unitcell(a, b, c, *np.deg2rad(angles))
