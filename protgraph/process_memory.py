@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["mmap_large_blocks", "peak_memory", "release_component_dictionary", "release_memory", "reset_peak_memory"]
+__all__ = [
+    "available_memory",
+    "memory_in_use",
+    "mmap_large_blocks",
+    "peak_memory",
+    "release_component_dictionary",
+    "release_memory",
+    "reset_peak_memory",
+]
 
 _M_MMAP_THRESHOLD, _MEGABYTE = -3, 1_000_000  # of mallopt(3)
 
@@ -51,6 +59,57 @@ def peak_memory(device: torch.device) -> float:
 
     unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes on macOS, KiB elsewhere
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def memory_in_use(device: torch.device) -> float:
+    """Return the present memory, MiB, counted as in :func:`peak_memory`; its peak on a CPU without Linux's /proc."""
+    if device.type == "cuda":
+        import torch
+
+        return torch.cuda.memory_allocated(device) / 2**20
+    status = Path("/proc/self/status")
+    if status.exists() and (found := re.search(r"VmRSS:\s+(\d+) kB", status.read_text())):
+        return int(found[1]) / 2**10
+    return peak_memory(device)
+
+
+def available_memory(device: torch.device) -> float:
+    """Return the memory that this process can have in total, MiB: what it uses now, and what is free.
+
+    On the CPU the free memory is bounded by the limit of the control group (Linux), e.g. of a container or a batch job.
+    """
+    if device.type == "cuda":
+        import torch
+
+        free, _ = torch.cuda.mem_get_info(device)
+        return (free + torch.cuda.memory_reserved(device)) / 2**20
+    used = memory_in_use(device)
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists() and (found := re.search(r"MemAvailable:\s+(\d+) kB", meminfo.read_text())):
+        return used + min(int(found[1]) / 2**10, *_control_group_free())
+    if sys.platform == "win32":
+        import psutil
+
+        return used + psutil.virtual_memory().available / 2**20
+    import os
+
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _control_group_free() -> list[float]:
+    """Return the free memory under the limits of the control groups of this process, MiB; infinity without one."""
+    found = [float("inf")]
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        try:
+            texts = [Path(path).read_text().strip() for path in (limit, used)]
+        except OSError:
+            continue
+        if texts[0] != "max":
+            found.append((int(texts[0]) - int(texts[1])) / 2**20)
+    return found
 
 
 def mmap_large_blocks() -> None:

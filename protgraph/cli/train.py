@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.cross_validate import check_cross_validation_output, run_cross_validation
+from protgraph.cli.dry_run import (
+    BatchResidues,
+    DryRun,
+    MemoryLimit,
+    check_one_process,
+    choose_budget,
+    parse_budget,
+    print_dry_run,
+)
 from protgraph.cli.failures import failures_of_errors
 from protgraph.cli.label_options import Columns, Kind, LabelFile, UnknownTexts
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside, set_aside_if_failed
@@ -53,7 +62,9 @@ def train_command(
         int, typer.Option(help="Seed of weights, order of proteins, dropout, and the split of a folder.")
     ] = 0,
     patience: Annotated[int, typer.Option(help="Epochs without improvement after which training stops.")] = 10,
-    batch_residues: Annotated[int, typer.Option(help="Residues per batch, of all processes together.")] = 2048,
+    batch_residues: BatchResidues = "2048",
+    memory_limit: MemoryLimit = None,
+    dry_run: DryRun = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     pos_weight: Annotated[
         str | None, typer.Option(help="Weight of positives in the loss of binary labels: a number, or 'balanced'.")
@@ -109,6 +120,8 @@ def train_command(
     Loggers need no network. WANDB_MODE=online, MLFLOW_TRACKING_URI or TRACKIO_SPACE_ID in the environment select a
     service.
 
+    --dry-run runs a few batches and prints the predicted peak memory and time per epoch for several sizes of batches.
+
     --cv 5 tests each protein once, by a model that was trained without its fold; splits are ignored. OUT is a table of
     these predictions, .csv or .parquet. Beside it, '.folds.csv' has the metrics of each fold, and '.run' the models.
 
@@ -123,18 +136,22 @@ def train_command(
       protgraph train gcn --data my --labels labels.csv --task site --cv 5
       protgraph train proteinmpnn --data structures/ --task inverse_folding
       protgraph train gat --data pdb_core --task interface --devices 2
+      protgraph train gvp --data pdb_core --task interface --dry-run
+      protgraph train gat --data graphs --batch-residues auto --memory-limit 4GiB
       protgraph train gat --data graphs --task site --callback my_module:MyCallback
     """
     from protgraph.train import FitConfig, fit
     from protgraph.train.callbacks import callback_by_name
     from protgraph.train.session import is_first_process
 
+    budget = parse_budget(batch_residues)
+    _check_prediction_options(budget, memory_limit, devices, cv, dry_run=dry_run, resume=resume)
     config = FitConfig(
         epochs=epochs,
         lr=lr,
         seed=seed,
         patience=patience,
-        batch_residues=batch_residues,
+        **({} if budget is None else {"batch_residues": budget}),
         device=device,
         pos_weight=_weight(pos_weight),
         standardize=not no_standardize,
@@ -146,8 +163,12 @@ def train_command(
     out = out and check(out)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read)
     task = _describe(dataset, task, has_folds=cv is not None)
+    if dry_run:
+        print_dry_run(model, dataset, task, config, memory_limit, auto=budget is None)
+        return
     out = out or check(Path(f"{model}-{task}{'.safetensors' if cv is None else '-cv.csv'}".replace("/", "_")))
     run_dir = out.with_suffix(".run")
+    config = config if budget is not None else choose_budget(model, dataset, task, config, memory_limit)
     options = {"config": config, "workers": workers, "callbacks": [callback_by_name(text) for text in callback or ()]}
     if cv is not None:
         loggers = partial(_loggers, log or ["csv"], run=out.stem, resume=resume)
@@ -160,21 +181,23 @@ def train_command(
         failures_of_errors(out),
         _keep_best_epoch(out, run_dir),
     ):
-        result = fit(
-            model,
-            dataset,
-            task,
-            devices=devices,
-            strategy=strategy,
-            run_dir=run_dir,
-            save=out,
-            resume=resume,
-            logger=_loggers(log or ["csv"], run_dir, out.stem, resume=resume),
-            on_epoch=None if quiet else _print_epoch,
-            **options,
-        )
+        options |= {"devices": devices, "strategy": strategy, "run_dir": run_dir, "save": out, "resume": resume}
+        logger = _loggers(log or ["csv"], run_dir, out.stem, resume=resume)
+        result = fit(model, dataset, task, logger=logger, on_epoch=None if quiet else _print_epoch, **options)
         if is_first_process():
             _report(result, out)
+
+
+def _check_prediction_options(
+    budget: int | None, memory_limit: str | None, devices: int, cv: str | None, *, dry_run: bool, resume: bool
+) -> None:
+    if dry_run or budget is None:
+        option = "--dry-run" if dry_run else "--batch-residues auto"
+        check_one_process(option, devices=devices, cv=cv, resume=resume)
+    elif memory_limit is not None:
+        raise OptionError(
+            f"--memory-limit {memory_limit} has no effect on --batch-residues {budget}. Use --batch-residues auto."
+        )
 
 
 def _report(result: FitResult, out: Path) -> None:

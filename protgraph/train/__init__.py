@@ -16,9 +16,16 @@ from protgraph.train.predict import predict
 from protgraph.train.prediction_table import Predictions
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset
+from protgraph.train.resource_estimate import (
+    BudgetCost,
+    ResourceEstimate,
+    choose_batch_residues,
+    estimate_resources,
+)
 from protgraph.train.result import FitResult
 
 __all__ = [
+    "BudgetCost",
     "CrossValidation",
     "FoldResult",
     "cross_validate",
@@ -29,9 +36,12 @@ __all__ = [
     "FitResult",
     "Predictions",
     "Prepared",
+    "ResourceEstimate",
     "SearchHits",
     "TrainingInterrupted",
     "GeneratedSequence",
+    "choose_batch_residues",
+    "estimate_resources",
     "load_dataset",
     "embed",
     "evaluate",

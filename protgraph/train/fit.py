@@ -17,28 +17,22 @@ from torch import Tensor
 from protgraph import __version__
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.errors import MissingCoordinatesError, OptionError
-from protgraph.model.build import ProteinModel, build_model
+from protgraph.errors import OptionError
+from protgraph.model.build import ProteinModel
 from protgraph.model.spec import ModelSpec
 from protgraph.process_memory import peak_memory, reset_peak_memory
 from protgraph.task.metrics import compute_metrics, confusion_matrix
 from protgraph.task.task import Task
 from protgraph.train.bootstrap import SplitScores, resample_test_split
-from protgraph.train.causality_check import check_causal
 from protgraph.train.config import FitConfig
-from protgraph.train.coordinate_noise import check_noise_allowed
 from protgraph.train.devices import check_strategy
 from protgraph.train.evaluate import predict_split
-from protgraph.train.head_init import count_labels, initialize_head, positive_weight, training_loss
 from protgraph.train.interruption import interruption_with
-from protgraph.train.label_check import check_split_labels
-from protgraph.train.prepare import Prepared, prepare
-from protgraph.train.resolve import load_dataset, resolve_task
+from protgraph.train.prepare import Prepared
 from protgraph.train.result import FitResult
+from protgraph.train.run_setup import RunSetup, set_up_run
 from protgraph.train.session import is_first_process, quiet_lightning, reproducible
-from protgraph.train.split_check import empty_split_error, with_failures
-from protgraph.train.split_overlap import describe_split_overlap
-from protgraph.train.standardization import standardize_inputs
+from protgraph.train.split_check import with_failures
 from protgraph.train.training_set import summarize_training_set
 
 if TYPE_CHECKING:
@@ -165,23 +159,13 @@ def fit(
     )
     check_strategy(device, devices, strategy)
     reset_peak_memory(device)
-    dataset = load_dataset(dataset, task=task, cache=cache)
-    task = resolve_task(task, dataset)
-    network = build_model(model, task.target, seed=config.seed)
-    task = task if network.decoder is None else task.for_decoder()
-    _check_inputs(network, task, config)
-    prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
-    with with_failures(prepared.failures):
-        prepared = replace(prepared, notes=(*prepared.notes, *_check_prepared(prepared, network, dataset, task)))
-        return _run(network, dataset, task, config, prepared, options, run_dir, save, resume=resume, start=start)
+    setup = set_up_run(model, dataset, task, config, cache=cache, jobs=jobs)
+    with with_failures(setup.prepared.failures):
+        return _run(setup, options, run_dir, save, resume=resume, start=start)
 
 
 def _run(
-    network: ProteinModel,
-    dataset: Dataset,
-    task: Task,
-    config: FitConfig,
-    prepared: Prepared,
+    setup: RunSetup,
     options: TrainerOptions,
     run_dir: str | Path | None,
     save: str | Path | None,
@@ -191,13 +175,13 @@ def _run(
 ) -> FitResult:
     """Train with fixed random streams, and evaluate the best epoch; ``start`` is the time of the call."""
     from protgraph.train.data_module import FitData
-    from protgraph.train.module import FitModule
     from protgraph.train.run_folder import RunFolder
     from protgraph.train.trainer import load_best, load_best_so_far, train
 
-    device, splits, module = config.torch_device(), prepared.splits, None
+    config, task, splits = setup.config, setup.task, setup.prepared.splits
+    device, module = config.torch_device(), None
     messages = nullcontext() if options.progress else quiet_lightning()
-    result = partial(_result, dataset=dataset, prepared=prepared, device=device, start=start)
+    result = partial(_result, dataset=setup.dataset, prepared=setup.prepared, device=device, start=start)
 
     def best_so_far(number: Signals) -> FitResult | None:
         has_best = module is not None and is_first_process()
@@ -205,16 +189,11 @@ def _run(
         return None if best is None else result(module, best, {}, interrupted=number.name)
 
     with RunFolder(run_dir) as folder, interruption_with(best_so_far):
-        identity = _identity(network, dataset, task, config, prepared)
+        identity = _identity(setup)
         state = folder.start(identity, resume=resume)
-        logged = identity | {"model": network.spec.name}
+        logged = identity | {"model": setup.network.spec.name}
         with messages, reproducible(config, device):
-            if config.standardize:
-                standardize_inputs(network, task, splits["train"])
-            counts = count_labels(task, splits["train"], seed=config.seed)
-            weight = positive_weight(task, config, counts)
-            initialize_head(network.head, task, counts, weight)
-            module = FitModule(network, task, config, loss=training_loss(task, weight))
+            module = setup.module()
             data = FitData(splits["train"], splits["val"], task, config, workers=options.workers)
             best = load_best(module, train(module, data, folder, device, options, logged, state=state))
         tested = {split: graphs for split, graphs in splits.items() if split not in ("train", "val")}
@@ -281,34 +260,12 @@ def _evaluate(
     return metrics, confusion, scores
 
 
-def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:
-    if config.noise:
-        check_noise_allowed(network.plan)
-    if "coordinates" in task.inputs.hidden and network.needs_coordinates is not None:
-        raise MissingCoordinatesError(
-            f"Task {task.name!r} shows the sequence only, but {network.needs_coordinates} of model "
-            f"{network.spec.name!r} needs a structure. Use a model that reads sequences, e.g. 'sequence_mlp'."
-        )
-
-
-def _check_prepared(prepared: Prepared, network: ProteinModel, dataset: Dataset, task: Task) -> tuple[str, ...]:
-    """Raise if the splits cannot be trained or validated on; return notes about the others."""
-    if "val" not in prepared.splits:
-        examples = dataset.examples(task.name)
-        raise empty_split_error(dataset.name, task.name, "val", examples, prepared.failures, prepared.splits)
-    if task.inputs.causal:
-        check_causal(network, prepared.splits["train"], task)
-    overlap = describe_split_overlap(dataset.name, prepared.splits)
-    return (*check_split_labels(dataset.name, prepared.splits, task), *overlap)
-
-
-def _identity(
-    network: ProteinModel, dataset: Dataset, task: Task, config: FitConfig, prepared: Prepared
-) -> dict[str, Any]:
+def _identity(setup: RunSetup) -> dict[str, Any]:
     """Return plain data that determine the result of a run."""
+    dataset, prepared = setup.dataset, setup.prepared
     sizes = {split: list(size) for split, size in prepared.sizes.items()}
-    options = config.to_dict() | {"max_time": None}
+    options = setup.config.to_dict() | {"max_time": None}
     data = {"name": dataset.name, "version": dataset.version, "sizes": sizes}
     versions = {name: version(name) for name in ("lightning", "torch")} | {"protgraph": __version__}
-    plain = {"model": network.spec.to_dict(), "dataset": data, "task": task.name, "config": options}
+    plain = {"model": setup.network.spec.to_dict(), "dataset": data, "task": setup.task.name, "config": options}
     return plain | {"versions": versions}

@@ -26,7 +26,7 @@ from protgraph.train.module import FitModule
 from protgraph.train.run_folder import RunFolder
 from protgraph.train.state_file import StateFileIO
 
-__all__ = ["TrainerOptions", "load_best", "load_best_so_far", "train"]
+__all__ = ["TrainerOptions", "load_best", "load_best_so_far", "step_options", "train"]
 
 _LONGEST = 1e9  # seconds; timedelta overflows above 8.6e13
 
@@ -102,8 +102,7 @@ def train(
             **trainer_devices(device, options.devices),
             strategy=options.strategy,
             plugins=[StateFileIO()] if isinstance(options.strategy, str) else None,  # a Strategy has its own
-            precision="bf16-mixed" if config.precision == "bfloat16" else "32-true",
-            gradient_clip_val=config.gradient_clip,
+            **step_options(config),
             callbacks=[
                 *callbacks,
                 best,
@@ -127,6 +126,12 @@ def train(
     with output_errors(folder.path):  # of loggers; checkpoints name their file
         trainer.fit(module, datamodule=data, ckpt_path=state, weights_only=True)
     return Path(best.best_model_path) if best.best_model_path else None
+
+
+def step_options(config: FitConfig) -> dict[str, Any]:
+    """Return the arguments of ``lightning.pytorch.Trainer`` that define one step: precision and gradient clipping."""
+    precision = "bf16-mixed" if config.precision == "bfloat16" else "32-true"
+    return {"precision": precision, "gradient_clip_val": config.gradient_clip}
 
 
 def _callbacks(task: Task, config: FitConfig, options: TrainerOptions) -> list[Callback]:

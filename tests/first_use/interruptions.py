@@ -66,7 +66,7 @@ _COMMANDS = (
     ("score 1crn.pdb --model inv.safetensors -o out.csv", "protgraph.design.run:encode", "out.csv"),
     ("generate gpt.safetensors -o out.fasta --n 2", "protgraph.train.generate:sample_classes", "out.fasta"),
     ("view 1crn.pdb -o out.html", "protgraph.view:write_page", "out.html"),
-    (f"train gcn --data A {_FIT} -o out.safetensors", "protgraph.train.fit:prepare", "out.safetensors"),
+    (f"train gcn --data A {_FIT} -o out.safetensors", "protgraph.train.run_setup:prepare", "out.safetensors"),
 )
 SIGNALS = [
     Signal(f"{args} --overwrite", where, number, out)

@@ -45,7 +45,9 @@ def test_strategy_objects_are_checked_by_type():
 
 
 def test_the_strategy_is_checked_before_data_are_prepared(small, tiny, quick, monkeypatch):
-    monkeypatch.setattr(sys.modules["protgraph.train.fit"], "prepare", lambda *args, **options: pytest.fail("prepared"))
+    monkeypatch.setattr(
+        sys.modules["protgraph.train.run_setup"], "prepare", lambda *args, **options: pytest.fail("prepared")
+    )
     with pytest.raises(OptionError, match="'fsdp'"):
         fit(tiny, small, "helix", config=quick, strategy="fsdp")
 
