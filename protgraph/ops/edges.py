@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from protgraph.errors import FieldError
+from protgraph.ops.computed_once import computed_once
 from protgraph.ops.edge_attention import (
     AdditiveEdgeAttention,
     DotEdgeAttention,
@@ -34,6 +34,7 @@ class Edges:
     The general pattern is gather, compute per edge, reduce: ``edges.sum(message(edges.source(h)))``. For messages that
     are products or sums, :meth:`gather_sum`, :meth:`dot` and :meth:`pair_sum` need less memory. Attention to neighbors
     is :meth:`attend` for given logits, and :meth:`additive_attention` or :meth:`dot_attention` with fused logits.
+    ``torch.compile`` traces plain formulas of all of them.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ class Edges:
         """``(N + 1,)`` int64 row pointer over targets."""
         return self.targets.ptr
 
-    @cached_property
+    @computed_once
     def reversed(self) -> tuple[Edges, Tensor]:
         """Reversed edges, sorted by their new target; and ``(E,)`` int64, the original edge of each."""
         order = self.sources.order
@@ -150,8 +151,11 @@ class Edges:
     def cached(self, key: str, tensor: Tensor, compute: Callable[[], Any]) -> Any:
         """Return ``compute()``, computed once per key as long as ``tensor`` is the same object.
 
-        Consecutive layers share what they derive from one edge tensor.
+        Consecutive layers share what they derive from one edge tensor. Within a compiled function it is computed at
+        each call.
         """
+        if torch.compiler.is_compiling():
+            return compute()
         if key not in self._cache or self._cache[key][0] is not tensor:
             self._cache[key] = tensor, compute()
         return self._cache[key][1]
@@ -196,12 +200,16 @@ class Edges:
             ``(N, C)`` or ``(N, H, C)``; 0 without neighbors.
         """
         w = None if weight is None else weight.to(x.dtype)
+        if torch.compiler.is_compiling():
+            return self.sum(self.source(x) if w is None else w.unsqueeze(-1) * self.source(x))
         if x.dim() == 3:
             return GatherSum.apply(self, x, w)
         return GatherSum.apply(self, x.unsqueeze(1), None if w is None else w.unsqueeze(1)).squeeze(1)
 
     def dot(self, a: Tensor, b: Tensor) -> Tensor:
         """Compute ``<a_i, b_j>`` per edge, two tensors ``(N, …, C)`` to ``(E, …)``, without edges × channels."""
+        if torch.compiler.is_compiling():
+            return (self.target(a) * self.source(b)).sum(-1)
         if a.dim() == 3:
             return Dot.apply(self, a, b)
         return Dot.apply(self, a.unsqueeze(1), b.unsqueeze(1)).squeeze(1)
@@ -211,6 +219,9 @@ class Edges:
 
         With it, linear maps of messages act on nodes instead of edges: ``W [x_i, x_j, e] = W₁ x_i + W₂ x_j + W₃ e``.
         """
+        if torch.compiler.is_compiling():
+            z = self.target(a) + self.source(b)
+            return z if e is None else z + e
         return PairSum.apply(self, a, b, e)
 
     def attend(self, x: Tensor, logits: Tensor, keep: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:

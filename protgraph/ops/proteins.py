@@ -6,13 +6,13 @@ inverse (PyG 2.8.1, torch 2.13, 2026-11-22).
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from protgraph.errors import FieldError
+from protgraph.ops.computed_once import computed_once
 from protgraph.ops.ragged import PaddedLayout
 from protgraph.ops.segment import Backend, Segments
 
@@ -88,7 +88,7 @@ class Proteins:
         """``(B + 1,)`` int64 row pointer: protein b has the nodes ``ptr[b]:ptr[b + 1]``."""
         return self._segments.ptr
 
-    @cached_property
+    @computed_once
     def chains(self) -> Tensor:
         """``(N,)`` int64, batch-wide chain number of each node.
 
@@ -99,7 +99,7 @@ class Proteins:
         """
         return self._batch_wide("chain")
 
-    @cached_property
+    @computed_once
     def residues(self) -> Tensor:
         """``(N,)`` int64, batch-wide residue number of each node, for atom graphs.
 
@@ -123,7 +123,7 @@ class Proteins:
         """Number of pairs, P."""
         return sum(size * size for size in self.sizes)
 
-    @cached_property
+    @computed_once
     def layout(self) -> PaddedLayout:
         """Padded layout of the batch."""
         return PaddedLayout(self.sizes, self.sizes, self.batch.device, padded=self.padded)

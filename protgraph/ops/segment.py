@@ -12,7 +12,6 @@ thread, PyG 2.8.1, torch 2.13, 2026-11-22).
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -20,6 +19,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from protgraph.errors import FieldError, MissingExtraError, OptionError
+from protgraph.ops.computed_once import computed_once
 
 __all__ = ["Backend", "Segments"]
 
@@ -70,14 +70,14 @@ class Segments:
         self.is_sorted, self.backend = is_sorted, backend
         self.length = length if backend == "auto" and num_segments > 0 else None
 
-    @cached_property
+    @computed_once
     def order(self) -> Tensor:
         """``(R,)`` int64, row numbers sorted by segment."""
         if self.is_sorted:
             return torch.arange(self.index.numel(), device=self.index.device)
         return torch.argsort(self.index.int(), stable=True)  # int32 keys halve the radix passes
 
-    @cached_property
+    @computed_once
     def ptr(self) -> Tensor:
         """``(S + 1,)`` int64 row pointer: segment s has the rows ``order[ptr[s]:ptr[s + 1]]``."""
         each = torch.arange(self.num_segments + 1, device=self.index.device)
@@ -85,12 +85,12 @@ class Segments:
             return each * self.length
         return torch.searchsorted(self._sorted(self.index).contiguous(), each)
 
-    @cached_property
+    @computed_once
     def count(self) -> Tensor:
         """``(S,)`` int64, number of rows per segment."""
         return self.ptr.diff()
 
-    @cached_property
+    @computed_once
     def longest(self) -> int:
         """Rows of the longest segment; synchronizes with the device unless all have equal length."""
         if self.length is not None or not self.num_segments:
@@ -99,7 +99,7 @@ class Segments:
 
     def expand(self, x: Tensor) -> Tensor:
         """Copy each segment's value to its rows, ``(S, …)`` to ``(R, …)``."""
-        return _Expand.apply(self, x) if x.requires_grad and self._uses_bags(x) else self._expand(x)
+        return _Expand.apply(self, x) if self._uses_bags(x) and x.requires_grad else self._expand(x)
 
     def sum(self, m: Tensor) -> Tensor:
         """Sum the rows of each segment, ``(R, …)`` to ``(S, …)``; 0 for empty segments."""
@@ -136,6 +136,8 @@ class Segments:
         return m if self.is_sorted else m.index_select(0, self.order)
 
     def _uses_bags(self, m: Tensor) -> bool:
+        if torch.compiler.is_compiling():  # the compiler fuses the plain operations and derives their gradients
+            return False
         if self.backend != "auto" or m.device.type != "cpu" or m.dtype not in (torch.float32, torch.float64):
             return False
         return m.numel() > 0 and (self.length is None or m.shape[1:].numel() >= _WIDE)
