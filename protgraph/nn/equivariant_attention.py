@@ -7,12 +7,14 @@ Not ``e3nn.o3.TensorProduct`` per edge: as layer ``se3_transformer`` it takes 4.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from e3nn import o3
 from torch import Tensor, nn
 
 from protgraph.nn.attention_recorder import AttentionMixin, EdgeWeights
+from protgraph.nn.irreps_blocks import irreps_blocks
 from protgraph.nn.pairwise_kernel import PairwiseKernel
 from protgraph.nn.tensor_product import ChannelwiseProduct
 from protgraph.ops import Edges
@@ -36,6 +38,8 @@ class PairwiseAttention(AttentionMixin):
     def __init__(self, kernel: PairwiseKernel, values: o3.Irreps, keys: o3.Irreps, heads: int) -> None:
         super().__init__()
         self.kernel, self.values, self.keys, self.heads = kernel, values, keys, heads
+        self._widths = [mul for mul, _ in values]
+        self._keys, self._key_of = irreps_blocks(keys), _places(values, keys)
 
     def forward(self, h: Tensor, q: Tensor, direction: Tensor, attr: Tensor, edges: Edges) -> Tensor:
         """Attend along edges.
@@ -55,14 +59,14 @@ class PairwiseAttention(AttentionMixin):
         Tensor
             ``(N, values)``.
         """
-        queries = _by_irrep(q, self.keys)
+        queries = _split_blocks(q, self._keys)
         values, logits = [], 0
-        for (mul, ir), both in zip(self.values, self.kernel(h, direction, attr, edges), strict=True):
+        for mul, key, both in zip(self._widths, self._key_of, self.kernel(h, direction, attr, edges), strict=True):
             values.append(both[:, :, :mul].unflatten(2, (self.heads, -1)))  # (E, 2l+1, H, W / H)
-            if ir in queries:
-                dots = (both[:, :, mul:] * edges.target(queries[ir])).unflatten(2, (self.heads, -1))
+            if key is not None:
+                dots = (both[:, :, mul:] * edges.target(queries[key])).unflatten(2, (self.heads, -1))
                 logits = logits + dots.sum((1, 3))  # (E, H)
-        weight = edges.softmax(logits / math.sqrt(self.keys.dim))
+        weight = edges.softmax(logits / math.sqrt(q.size(1)))
         self.record_attention(EdgeWeights(edges.index, weight))
         weight = weight[:, None, :, None]
         return torch.cat([edges.sum((weight * v).flatten(2)).mT.flatten(1) for v in values], 1)  # (N, irreps)
@@ -92,6 +96,7 @@ class ChannelwiseAttention(AttentionMixin):
     ) -> None:
         super().__init__()
         self.product, self.values, self.keys, self.heads = product, values, keys, heads
+        self._num_blocks, self._keys, self._key_of = len(values), irreps_blocks(keys), _places(values, keys)
         self.fc = nn.Sequential(nn.Linear(width, radial), nn.ReLU(), nn.Linear(radial, product.weight_numel))
         # Radial functions of unit scale for edge features of unit scale, as the initialization of the maps assumes.
         nn.init.kaiming_normal_(self.fc[0].weight, nonlinearity="relu")
@@ -106,24 +111,30 @@ class ChannelwiseAttention(AttentionMixin):
         """Attend along edges; see :meth:`PairwiseAttention.forward`."""
         weights = self.product.weights(self.fc[2], self.fc[:2](attr))
         factors = list(self.product.factors(h, direction, edges, weights))
-        queries = {ir: x.unflatten(2, (self.heads, -1)) for ir, x in _by_irrep(q, self.keys).items()}
+        queries = [x.unflatten(2, (self.heads, -1)) for x in _split_blocks(q, self._keys)]
         logits: Tensor | int = 0
         for n, key in zip(self.key_paths, self.key, strict=True):
-            query = queries[self.values[self.product.paths[n].o].ir]  # (N, 2l+1, H, W / H)
+            query = queries[self._key_of[self.product.paths[n].o]]  # (N, 2l+1, H, W / H)
             logits = logits + _dots(edges, *factors[n], torch.einsum("nmhw,uhw->nhmu", query, key))  # (E, H)
-        weight = edges.softmax(logits / math.sqrt(self.keys.dim))
+        weight = edges.softmax(logits / math.sqrt(q.size(1)))
         self.record_attention(EdgeWeights(edges.index, weight))
-        out: list[Tensor | int] = [0] * len(self.values)
+        out: list[Tensor | int] = [0] * self._num_blocks
         for path, factor, value in zip(self.product.paths, factors, self.value, strict=True):
             summed = _sums(edges, weight, *factor)  # (N, H, 2l+1, U)
             out[path.o] = out[path.o] + torch.einsum("nhmu,uhw->nhwm", summed, value).flatten(1)
         return torch.cat(out, 1)  # (N, irreps)
 
 
-def _by_irrep(x: Tensor, irreps: o3.Irreps) -> dict[o3.Irrep, Tensor]:
+def _places(values: o3.Irreps, keys: o3.Irreps) -> list[int | None]:
+    """Return the block of the keys that has the irrep of each block of the values; None without one."""
+    place = {ir: n for n, (_, ir) in enumerate(keys)}
+    return [place.get(ir) for _, ir in values]
+
+
+def _split_blocks(x: Tensor, blocks: Sequence[tuple[int, int]]) -> list[Tensor]:
     """Split ``(N, irreps)`` into one ``(N, 2l+1, mul)`` per block."""
-    parts = x.split([block.dim for block in irreps], 1)
-    return {ir: part.unflatten(1, (mul, ir.dim)).mT for (mul, ir), part in zip(irreps, parts, strict=True)}
+    parts = x.split([mul * dim for mul, dim in blocks], 1)
+    return [part.unflatten(1, block).mT for part, block in zip(parts, blocks, strict=True)]
 
 
 def _dots(edges: Edges, x: Tensor, c: Tensor | None, q: Tensor) -> Tensor:

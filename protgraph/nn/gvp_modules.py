@@ -168,6 +168,8 @@ class ScalarVectorDropout(nn.Module):
 
 def vector_norms(v: Tensor) -> Tensor:
     """Compute ``sqrt(max(|v|², 1e-8))``, ``(M, 3, V)`` to ``(M, V)``."""
+    if torch.compiler.is_compiling():
+        return v.square().sum(1).clamp(min=SMALLEST).sqrt()
     return _Norm.apply(v)
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec
+from protgraph.nn.irreps_blocks import named_irreps_blocks
 
 __all__ = ["invariant_width", "invariants", "invariants_are_chiral"]
 
@@ -39,10 +40,10 @@ def invariants(x: Tensor, spec: FieldSpec) -> Tensor:
     Tensor
         ``(N, M)`` with M the number of channels, in their order. The gradient is 0 where a vector is 0.
     """
-    if spec.is_scalar:
+    blocks = named_irreps_blocks(spec.irreps)
+    if all(dim == 1 for _, dim in blocks):
         return x
     parts = []
-    for (mul, ir), where in zip(spec.o3, spec.o3.slices(), strict=True):
-        part = x[:, where]
-        parts.append(part if ir.l == 0 else torch.linalg.vector_norm(part.view(-1, mul, ir.dim), dim=-1))
+    for part, (mul, dim) in zip(x.split([mul * dim for mul, dim in blocks], 1), blocks, strict=True):
+        parts.append(part if dim == 1 else torch.linalg.vector_norm(part.view(-1, mul, dim), dim=-1))
     return torch.cat(parts, 1)

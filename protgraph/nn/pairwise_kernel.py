@@ -69,7 +69,7 @@ class PairwiseKernel(nn.Module):
         backend: TensorProductBackend,
     ) -> None:
         super().__init__()
-        self.irreps_out = irreps_out
+        self.irreps_out, self._num_blocks = irreps_out, len(irreps_out)
         self.product = ChannelwiseProduct(irreps_in, lmax, irreps_out, parity=parity, backend=backend)
         paths = self.product.paths
         name = {"one": lambda p: "all", "output": lambda p: f"{p.o}", "pair": lambda p: f"{p.i}_{p.o}"}[
@@ -97,16 +97,22 @@ class PairwiseKernel(nn.Module):
         """
         ones = attr.new_ones(len(attr), 1)
         hidden = {name: torch.cat([net(attr), ones], 1) for name, net in self.nets.items()}  # (E, T + 1)
-        out: list[Any] = [0] * len(self.irreps_out)
+        out: list[Any] = [0] * self._num_blocks
         products = self.product(h, direction, edges)
         for path, name, z, weight in zip(self.product.paths, self.net_of, products, self.weights, strict=True):
-            out[path.o] = out[path.o] + _Kernel.apply(hidden[name], z, weight)
+            out[path.o] = out[path.o] + _apply_kernel(hidden[name], z, weight)
         return out
 
 
 def _hidden(width: int, radial: int, layer_norm: bool) -> nn.Sequential:
     norm = (lambda: [nn.LayerNorm(radial)]) if layer_norm else list
     return nn.Sequential(nn.Linear(width, radial), *norm(), nn.ReLU(), nn.Linear(radial, radial), *norm(), nn.ReLU())
+
+
+def _apply_kernel(hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
+    if torch.compiler.is_compiling():
+        return z @ (hidden @ weight.flatten(1)).unflatten(1, weight.shape[1:])
+    return _Kernel.apply(hidden, z, weight)
 
 
 class _Kernel(torch.autograd.Function):

@@ -239,8 +239,9 @@ class LearnedPositions(nn.Embedding):
         FieldError
             If a position is beyond the last one (checked on CPU only).
         """
-        # Not checked on a GPU, where it would synchronize; there the lookup itself fails.
-        if place.device.type == "cpu" and place.numel() and int(place.max()) >= self.max_len + self.ends:
+        # Not checked on a GPU, where it would synchronize, nor while compiling; there the lookup itself fails.
+        is_checked = place.device.type == "cpu" and not torch.compiler.is_compiling()
+        if is_checked and place.numel() and int(place.max()) >= self.max_len + self.ends:
             raise FieldError(
                 f"a residue has position {int(place.max()) - self.ends}; the last learned position is "
                 f"max_len - 1 = {self.max_len - 1}. Increase max_len."

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear as linear_map
 
 from protgraph.errors import MissingExtraError, OptionError
+from protgraph.nn.irreps_blocks import component_harmonics, irreps_blocks
 from protgraph.ops import Edges
 from protgraph.validation import check_choice
 
@@ -78,6 +79,8 @@ class ChannelwiseProduct(nn.Module):
         check_choice("backend", backend, ("e3nn", "cuequivariance"))
         self.irreps_in, self.irreps_out = o3.Irreps(irreps_in), o3.Irreps(irreps_out)
         self.irreps_sh = o3.Irreps.spherical_harmonics(lmax)
+        self.harmonics = component_harmonics(lmax)
+        self._blocks, self._dims = irreps_blocks(self.irreps_in), [ir.dim for _, ir in self.irreps_out]
         self.paths: list[TensorProductPath] = []
         tensors, at = [], 0
         for (i, (mul, a)), (s, (_, b)), (o, (_, c)) in product(
@@ -138,10 +141,10 @@ class ChannelwiseProduct(nn.Module):
         c is None if it is the identity; with cuEquivariance x is z. :func:`neighbor_sum` needs no z. Weights are
         ``(E, U)`` per path.
         """
-        harmonics = o3.spherical_harmonics(self.irreps_sh, direction, normalize=False, normalization="component")
+        harmonics = self.harmonics(direction)
         # One gather per block: splitting one wide gather would copy its whole gradient.
-        blocks = h.split([block.dim for block in self.irreps_in], 1)
-        shaped = [x.unflatten(1, (mul, ir.dim)).mT for x, (mul, ir) in zip(blocks, self.irreps_in, strict=True)]
+        blocks = h.split([mul * dim for mul, dim in self._blocks], 1)
+        shaped = [x.unflatten(1, block).mT for x, block in zip(blocks, self._blocks, strict=True)]
         sources = [edges.source(x) for x in shaped]  # (E, 2l+1, U)
         if self._cuequivariance is not None:
             weight = None if weights is None else torch.cat(list(weights), 1)
@@ -152,7 +155,7 @@ class ChannelwiseProduct(nn.Module):
         filters = harmonics @ self._coupling  # (E, Σ (2l_i+1)(2l_o+1))
         for p, w in zip(self.paths, weights or [None] * len(self.paths), strict=True):
             x = sources[p.i] if w is None else sources[p.i] * w.unsqueeze(1)
-            shape = (x.size(1), self.irreps_out[p.o].ir.dim)
+            shape = (x.size(1), self._dims[p.o])
             # Y_0 = 1: c is the identity
             yield x, None if p.s == 0 else filters[:, p.columns].contiguous().unflatten(1, shape)
 

@@ -125,7 +125,7 @@ class Proteins:
 
     @computed_once
     def layout(self) -> PaddedLayout:
-        """Padded layout of the batch."""
+        """``PaddedLayout`` of the batch."""
         return PaddedLayout(self.sizes, self.sizes, self.batch.device, padded=self.padded)
 
     def pair_index(self, i: Tensor, j: Tensor) -> Tensor:

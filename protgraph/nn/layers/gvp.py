@@ -19,6 +19,7 @@ from protgraph.nn.gvp_modules import (
     ScalarVectorWidths,
     vector_norms,
 )
+from protgraph.nn.irreps_blocks import named_irreps_blocks
 from protgraph.nn.module import GraphLayer
 from protgraph.ops import Edges
 
@@ -91,9 +92,10 @@ class GVPLayer(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         s, v = [], []
         for name, spec in self.fields.items():
-            parts = f[name].flatten(1).to(self.gvp.ws.weight.dtype).split([b.dim for b in spec.o3], 1)
-            for part, (mul, ir) in zip(parts, spec.o3, strict=True):
-                s.append(part) if ir.l == 0 else v.append(part.unflatten(1, (mul, 3)).mT)
+            blocks = named_irreps_blocks(spec.irreps)
+            parts = f[name].flatten(1).to(self.gvp.ws.weight.dtype).split([mul * dim for mul, dim in blocks], 1)
+            for part, block in zip(parts, blocks, strict=True):
+                s.append(part) if block[1] == 1 else v.append(part.unflatten(1, block).mT)
         return {"h": self.norm(self.gvp(ScalarVector(torch.cat(s, 1), torch.cat(v, 2)))).pack()}
 
 

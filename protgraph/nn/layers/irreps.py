@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
+from protgraph.nn.irreps_blocks import irreps_blocks
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["IrrepsLinear", "IrrepsNorm"]
@@ -55,6 +56,8 @@ class IrrepsLinear(GraphLayer):
             raise WiringError(f"irreps_linear reads {unfit[0]!r}, a category. Add a layer 'embed' before.")
         self.irreps_in = sum((spec.o3 for spec in fields.values()), o3.Irreps())
         self.irreps_out = o3.Irreps(irreps).simplify()
+        self._blocks = irreps_blocks(self.irreps_in)
+        self._read = [[i for i, (_, of) in enumerate(self.irreps_in) if of == ir] for _, ir in self.irreps_out]
         self.maps = nn.ModuleList(self._map(mul, ir) for mul, ir in self.irreps_out)
         self.declare(h=FieldSpec("h", level, str(self.irreps_out)))
 
@@ -68,10 +71,10 @@ class IrrepsLinear(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         x = torch.cat([f[name].flatten(1).to(self.maps[0].weight.dtype) for name in self.fields], 1)
-        parts = list(zip(x.split([block.dim for block in self.irreps_in], 1), self.irreps_in, strict=True))
+        parts = x.split([mul * dim for mul, dim in self._blocks], 1)
         out = []
-        for linear, (_, ir) in zip(self.maps, self.irreps_out, strict=True):
-            same = [part.unflatten(1, (mul, ir.dim)) for part, (mul, of) in parts if of == ir]  # (N, mul, 2l+1)
+        for linear, read in zip(self.maps, self._read, strict=True):
+            same = [parts[i].unflatten(1, self._blocks[i]) for i in read]  # (N, mul, 2l+1)
             out.append(linear(torch.cat(same, 1).mT).mT.flatten(1))
         return {"h": torch.cat(out, 1)}
 
@@ -108,6 +111,7 @@ class IrrepsNorm(GraphLayer):
         super().__init__(fields)
         self.eps = eps
         self.irreps = fields["h"].o3.simplify()
+        self._widths = [mul * dim for mul, dim in irreps_blocks(self.irreps)]
         self.blocks = nn.ModuleList(
             nn.LayerNorm(mul, eps=eps) if ir == o3.Irrep("0e") else _RootMeanSquare(mul, ir.dim, eps)
             for mul, ir in self.irreps
@@ -115,7 +119,7 @@ class IrrepsNorm(GraphLayer):
         self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        parts = f["h"].flatten(1).split([block.dim for block in self.irreps], 1)
+        parts = f["h"].flatten(1).split(self._widths, 1)
         return {"h": torch.cat([norm(x) for norm, x in zip(self.blocks, parts, strict=True)], 1)}
 
 

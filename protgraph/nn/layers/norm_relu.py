@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
+from protgraph.nn.irreps_blocks import irreps_blocks
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["NormReLU"]
@@ -48,13 +49,14 @@ class NormReLU(GraphLayer):
         super().__init__(fields)
         self.eps = eps
         self.irreps = fields["h"].o3.simplify()
+        self._blocks = irreps_blocks(self.irreps)
         self.norms = nn.ModuleList(nn.LayerNorm(mul) for mul, _ in self.irreps)
         self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        parts, out = f["h"].flatten(1).split([block.dim for block in self.irreps], 1), []
-        for norm, part, (mul, ir) in zip(self.norms, parts, self.irreps, strict=True):
-            v = part.unflatten(1, (mul, ir.dim))
+        parts, out = f["h"].flatten(1).split([mul * dim for mul, dim in self._blocks], 1), []
+        for norm, part, block in zip(self.norms, parts, self._blocks, strict=True):
+            v = part.unflatten(1, block)
             size = v.square().sum(2).clamp(min=self.eps**2).sqrt()  # (N, mul); no gradient below eps
             out.append((v * (norm(size).relu() / size).unsqueeze(2)).flatten(1))
         return {"h": torch.cat(out, 1)}

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
+from protgraph.nn.irreps_blocks import irreps_blocks
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.polynomial import (
@@ -78,6 +79,8 @@ class ProductBasis(GraphLayer):
             raise WiringError(f"product_basis needs equal multiplicities of h, not {self.irreps_in}.")
         self.channels = channels.pop()
         self._dim = self.irreps_in.dim // self.channels
+        self._widths = [mul * dim for mul, dim in irreps_blocks(self.irreps_in)]
+        self._dims = [ir.dim for _, ir in self.irreps_out]
         if correlation < 1:
             raise OptionError(f"product_basis: correlation={correlation} must be at least 1.")
         one, wanted = _single(self.irreps_in), _single(self.irreps_out)
@@ -131,13 +134,13 @@ class ProductBasis(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        parts = f["h"].split([block.dim for block in self.irreps_in], 1)
+        parts = f["h"].split(self._widths, 1)
         x = torch.cat([part.unflatten(1, (self.channels, -1)) for part in parts], 2).permute(1, 2, 0).contiguous()
         table = self._table(x)  # (C, D M, P)
         size = max(1, _CHUNK // max(1, table.size(1) * x.size(2)))
         pairs = zip(x.split(size), table.split(size), strict=True)
         out = torch.cat([self._products(some, rows) for some, rows in pairs]).permute(2, 0, 1)  # (N, C, M)
-        blocks = out.split([ir.dim for _, ir in self.irreps_out], 2)
+        blocks = out.split(self._dims, 2)
         return self.linear({"h": torch.cat([block.flatten(1) for block in blocks], 1)})
 
     def _products(self, x: Tensor, table: Tensor) -> Tensor:

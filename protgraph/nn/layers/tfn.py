@@ -102,6 +102,7 @@ class TFN(GraphLayer):
         self.reduce = check_choice("reduce", reduce, ("mean", "sum"))
         self.gate = Gate(irreps) if gate else None
         self.irreps_mid = self.gate.irreps_in if gate else o3.Irreps(irreps).simplify()
+        self._num_blocks = len(self.irreps_mid)
         self.irreps_out = self.gate.irreps_out if gate else self.irreps_mid
         self.product = ChannelwiseProduct(fields["h"].o3, lmax, self.irreps_mid, backend=backend)
         paths = self.product.paths
@@ -140,7 +141,7 @@ class TFN(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        edges, out = f["edges"], [0] * len(self.irreps_mid)
+        edges, out = f["edges"], [0] * self._num_blocks
         distance, direction = polar(f["edge_vec"])
         hidden = self.fc[:2](f["edge_attr"] if self.basis is None else self.basis(distance))  # (E, radial)
         mixed = self._channelwise if self.mode == "channelwise" else self._full
