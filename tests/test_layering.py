@@ -34,6 +34,7 @@ LEVEL = {
     "featurize": 6,
     "nn": 6,
     "model": 7,
+    "prepare": 7,
     "task": 7,
     "train": 8,
     "design": 8,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,16 +13,17 @@ from protgraph.cli.read_options import reads_structures
 if TYPE_CHECKING:
     from protgraph.structure import ReadOptions
 
-__all__ = ["GROUP_HELP", "SUBCOMMANDS", "inspect_command"]
+__all__ = ["GROUP_HELP", "SUBCOMMANDS", "inspect_command", "verify_command"]
 
-SUBCOMMANDS = {"inspect": "protgraph.cli.data:inspect_command"}
+SUBCOMMANDS = {"inspect": "protgraph.cli.data:inspect_command", "verify": "protgraph.cli.data:verify_command"}
 """Subcommand → its function."""
 
-GROUP_HELP = """Datasets before training.
+GROUP_HELP = """Datasets and graph stores before training.
 
 \b
-Example:
+Examples:
   protgraph data inspect structures/ --labels labels.csv
+  protgraph data verify store
 """
 
 
@@ -67,4 +69,33 @@ def inspect_command(
     )
     typer.echo(str(result))
     if result.has_faults:
+        raise typer.Exit(1)
+
+
+def verify_command(
+    stores: Annotated[list[Path], typer.Argument(help="Graph stores of featurize or prepare.")],
+) -> None:
+    """Compare the SHA-256 checksum of every shard of a graph store with its description.
+
+    Damaged shards are listed. Start the command that wrote the store again to write only these.
+    Exit code 1: a shard is damaged; 2: not a graph store, or a shard is missing or incomplete.
+
+    \b
+    Example:
+      protgraph data verify store
+    """
+    from protgraph.data.store import GraphStore
+    from protgraph.wording import count_noun
+
+    is_damaged = False
+    for path in stores:
+        store = GraphStore(path)
+        damaged = store.damaged_shards()
+        counts = [count_noun(len(store.shards), "shard"), count_noun(len(store), "protein")]
+        counts += [count_noun(store.num_residues, "residue"), count_noun(sum(s.bytes for s in store.shards), "byte")]
+        typer.echo(f"{path}: {', '.join(counts)}; {len(damaged)} damaged")
+        for shard in damaged:
+            typer.echo(f"damaged: {shard}", err=True)
+        is_damaged |= bool(damaged)
+    if is_damaged:
         raise typer.Exit(1)

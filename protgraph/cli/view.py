@@ -117,7 +117,7 @@ def parse_edges(text: str) -> list[ComponentSpec]:
     >>> [n.name for n in parse_edges("contact,knn:k=8,of=cb,disulfide")]
     ['contact', 'knn', 'disulfide']
     """
-    from protgraph.cli.featurize import parse_feature
+    from protgraph.cli.feature_options import parse_feature
 
     features: list[str] = []
     for part in filter(None, map(str.strip, text.split(","))):

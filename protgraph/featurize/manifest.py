@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from protgraph.failure import Failure
@@ -12,7 +12,7 @@ from protgraph.featurize.result import GraphResult
 from protgraph.file_io import atomic_write
 from protgraph.structure.residues.loss_report import LossReport
 
-__all__ = ["COLUMNS", "manifest_row", "write_failures", "write_manifest"]
+__all__ = ["COLUMNS", "manifest_row", "write_failures", "write_manifest", "write_manifest_rows"]
 
 COLUMNS = (
     *("source", "status", "protein", "residues", "edges", "seconds", "sha256"),
@@ -23,11 +23,15 @@ COLUMNS = (
 
 def write_manifest(path: str | Path, results: Iterable[GraphResult | Failure]) -> Path:
     """Write one row per result, as JSON, CSV or TSV by the suffix; the file is replaced atomically."""
-    path = Path(path)
-    rows = [(manifest_row(r), dict(r.loss) if isinstance(r, GraphResult) else {}) for r in results]
+    return write_manifest_rows(path, ((manifest_row(r), r.loss if isinstance(r, GraphResult) else {}) for r in results))
+
+
+def write_manifest_rows(path: str | Path, rows: Iterable[tuple[dict[str, object], Mapping[str, object]]]) -> Path:
+    """Write the manifest of rows, each with its loss report; see :func:`write_manifest`."""
+    path, rows = Path(path), list(rows)
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         if path.suffix == ".json":
-            json.dump([row | {"loss": loss} for row, loss in rows], file, indent=1)
+            json.dump([row | {"loss": dict(loss)} for row, loss in rows], file, indent=1)
         else:
             counts = [_counts(loss) for _, loss in rows]
             names = list(dict.fromkeys(name for count in counts for name in count))
@@ -59,7 +63,7 @@ def manifest_row(result: GraphResult | Failure) -> dict[str, object]:
     return dict(zip(COLUMNS, (result.source, *values), strict=True))
 
 
-def _counts(loss: dict[str, object]) -> dict[str, int]:
+def _counts(loss: Mapping[str, object]) -> dict[str, int]:
     """Return the loss report as one number per entry."""
     size = {dict: lambda v: sum(v.values()), list: len}
     return {name: size.get(type(value), int)(value) for name, value in loss.items()}

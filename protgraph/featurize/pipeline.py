@@ -1,4 +1,4 @@
-"""The pipeline from sources to graphs: each file is read once, in one or several processes, with resume.
+"""The pipeline from sources to graphs: each file is read once, in one or several processes.
 
 Every command and function that reads files uses :func:`iter_graphs`; a task gives its own step.
 """
@@ -16,7 +16,6 @@ from pathlib import Path
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.cache_key import component_digest, digest
-from protgraph.data.store.graph_file import read_graph_file, write_graph_file
 from protgraph.data.store.graph_store import GraphStore, is_store
 from protgraph.errors import OptionError, OutputFileError, WorkerDiedError
 from protgraph.failure import Failure
@@ -32,7 +31,7 @@ from protgraph.structure.residues.residues import Residues
 from protgraph.worker_pool import WorkerPool
 from protgraph.worker_process import WorkerDied, is_portable
 
-__all__ = ["Source", "expand_sources", "iter_graphs"]
+__all__ = ["Source", "expand_sources", "graph_digest", "has_portable_features", "iter_graphs", "request_units"]
 
 _AHEAD = 4  # files per process that are submitted before the oldest one is done
 
@@ -49,7 +48,6 @@ def iter_graphs(
     split_chains: bool = False,
     jobs: int = 1,
     cache: str | Path | None = None,
-    resume: str | Path | None = None,
     fatal: tuple[type[Exception], ...] = (),
 ) -> Iterator[GraphResult | Failure]:
     """Make the graphs of proteins, one after the other, in the order of the sources.
@@ -76,8 +74,6 @@ def iter_graphs(
         the others read files.
     cache : str or Path, optional
         Folder in which the residues of structure files are kept between runs.
-    resume : str or Path, optional
-        Folder in which finished graphs are kept, so that a run that was stopped continues.
     fatal : tuple of exception types
         Errors of the step that stop the run instead of giving a :class:`Failure`.
 
@@ -89,7 +85,7 @@ def iter_graphs(
     Raises
     ------
     OutputFileError
-        A file of ``cache`` or ``resume`` cannot be written, e.g. because the disk is full.
+        A file of ``cache`` cannot be written, e.g. because the disk is full.
 
     Examples
     --------
@@ -100,10 +96,7 @@ def iter_graphs(
     read = (read or ReadOptions()).with_ligands(plan.needs_ligands)
     step = step or AllFeatures()
     run = _Run(plan.components, plan.node_type, read, step, split_chains, cache, fatal)
-    if resume is not None and (code := _code(plan, step)) is not None:
-        run = replace(run, resume=Path(resume) / code)
-        run.resume.mkdir(parents=True, exist_ok=True)
-    units = _units(_requests(sources, read))
+    units = request_units(sources, read)
     if jobs < 1:
         raise OptionError(f"iter_graphs: jobs = {jobs}. Allowed: 1 or more.")
     if jobs == 1:
@@ -124,10 +117,9 @@ class _Run:
     split_chains: bool
     cache: str | Path | None
     fatal: tuple[type[Exception], ...]
-    resume: Path | None = None
 
 
-def _code(plan: FeaturePlan, step: GraphStep) -> str | None:
+def graph_digest(plan: FeaturePlan, step: GraphStep) -> str | None:
     """Return the digest of the features and the code that graphs depend on; None if the code has no source."""
     featurizers = [featurizer for _, featurizer in (*plan.structure, *plan.edges, *plan.tensor)]
     digests = [component_digest(part) for part in (*featurizers, step)]
@@ -182,10 +174,18 @@ def _requests(sources: Source | Iterable[Source], read: ReadOptions) -> Iterator
                 yield ProteinRequest(text)
 
 
-def _units(requests: Iterable[ProteinRequest]) -> list[list[ProteinRequest]]:
-    """Group requests by source, each source at its first place; a plain file that is repeated counts once."""
+def request_units(sources: Source | Iterable[Source], read: ReadOptions) -> list[list[ProteinRequest]]:
+    """Expand sources to requests, grouped by file: units of work that open one file each.
+
+    Each source is at its first place; a plain file that is repeated counts once.
+
+    Parameters
+    ----------
+    sources, read
+        See :func:`iter_graphs`.
+    """
     units: dict[object, list[ProteinRequest]] = {}
-    for number, request in enumerate(requests):
+    for number, request in enumerate(_requests(sources, read)):
         is_plain = request.record is None and not request.protein and request.chains is None
         if request.read is not None:
             units[number] = [request]
@@ -200,8 +200,7 @@ def _parallel(
     units: Sequence[list[ProteinRequest]], run: _Run, plan: FeaturePlan, jobs: int
 ) -> Iterator[GraphResult | Failure]:
     """Distribute units to processes; what they cannot import is done in this process."""
-    is_session = any(registry.featurizers.entry(n.name).is_session for n in plan.components)
-    is_whole = not is_session and is_portable(run)
+    is_whole = has_portable_features(plan) and is_portable(run)
     work = partial(_work, run=run) if is_whole else partial(_read_only, read=run.read, cache=run.cache)
     with closing(WorkerPool(work, workers=jobs).run(units, in_order=True, ahead=_AHEAD)) as results:
         for unit, done in results:
@@ -209,6 +208,11 @@ def _parallel(
                 yield from (_died(request, done, jobs) for request in unit)
             else:
                 yield from done if is_whole else _finish(done, run, plan)
+
+
+def has_portable_features(plan: FeaturePlan) -> bool:
+    """Return True if other processes can import all featurizers; False if some were registered in this session."""
+    return not any(registry.featurizers.entry(n.name).is_session for n in plan.components)
 
 
 def _died(request: ProteinRequest, died: WorkerDied, jobs: int) -> Failure:
@@ -258,14 +262,8 @@ def _split(residues: Residues, request: ProteinRequest, split_chains: bool) -> l
 
 
 def _graph(protein: ReadProtein, name: str, run: _Run, plan: FeaturePlan, begin: float) -> GraphResult | Failure:
-    """Apply the step to one protein, or read its finished graph."""
+    """Apply the step to one protein."""
     label, request, residues, sha256 = protein.label, protein.request, protein.residues, protein.sha256
-    part = None
-    if run.resume is not None:
-        part = run.resume / digest(run.read.to_dict(), sha256, label, name, request.chains)
-        if part.is_file():
-            graph, kept, info = read_graph_file(part)
-            return GraphResult(label, info["protein"], kept or residues, graph, sha256, info["seconds"])
     request = replace(request, notes=[])
     try:
         graph = run.step(residues, plan, request)
@@ -275,8 +273,4 @@ def _graph(protein: ReadProtein, name: str, run: _Run, plan: FeaturePlan, begin:
         return Failure.of(label, name, e, sha256=sha256, seconds=time.perf_counter() - begin)
     seconds = time.perf_counter() - begin
     own = request.protein or residues.name
-    result = GraphResult(label, own, residues, graph, sha256, seconds, tuple(request.notes))
-    if part is not None:
-        info = {"protein": result.protein, "seconds": seconds}
-        write_graph_file(part, graph, residues=residues, info=info)
-    return result
+    return GraphResult(label, own, residues, graph, sha256, seconds, tuple(request.notes))

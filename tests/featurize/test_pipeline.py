@@ -1,4 +1,4 @@
-"""The pipeline: every protein gives a graph or a failure, each file is opened once, finished graphs are kept."""
+"""The pipeline: every protein gives a graph or a failure, and each file is opened once."""
 
 from __future__ import annotations
 
@@ -166,21 +166,6 @@ def test_featurizers_of_this_session_run_in_this_process(files):
     one, two = (list(iter_graphs(files, plan, jobs=jobs)) for jobs in (1, 2))
     assert [isinstance(r, Failure) for r in two] == [False, True, False, True]
     same_graphs(one[2].graph, two[2].graph)
-
-
-def test_a_finished_graph_is_kept_until_its_file_or_options_change(files, tmp_path, monkeypatch):
-    copy, parts = tmp_path / "mine.bcif", tmp_path / "parts"
-    shutil.copy(files[0], copy)
-    [first] = run(copy, resume=parts)
-    monkeypatch.setattr(FeaturePlan, "precompute", None)  # another graph would fail
-    [again] = run(copy, resume=parts)
-    same_graphs(again.graph, first.graph)
-    assert (again.sha256, again.protein, again.residues.ids) == (first.sha256, first.protein, first.residues.ids)
-    [other] = run(copy, resume=parts, read=ReadOptions(altloc="first"))
-    assert other.error_type == "TypeError"
-    shutil.copy(files[2], copy)
-    [changed] = run(copy, resume=parts)
-    assert changed.error_type == "TypeError"
 
 
 def test_an_unknown_featurizer_is_an_error_before_any_file():

@@ -80,14 +80,9 @@ class GraphShard:
         return self._plain["sha256"]
 
     @property
-    def failures(self) -> list[Failure]:
-        """Records of proteins and files that could not be used."""
-        return [Failure(**record) for record in self._plain["failures"]]
-
-    @property
-    def reports(self) -> list[dict[str, Any]]:
-        """Loss report of each protein as plain data; empty if the residues are not in the store."""
-        return [described["report"] for described in self._plain["residues"] or ()]
+    def failures(self) -> list[tuple[int, Failure]]:
+        """Records of proteins and files that could not be used, with their places among all results."""
+        return [(at, Failure(**record)) for at, record in self._plain["failures"]]
 
     def rows(self, key: str, i: int) -> tuple[int, int]:
         """Return the first and last row of a field of protein i in its array."""
@@ -120,6 +115,10 @@ class GraphShard:
         if described is None:
             raise DatasetError(f"{self.path} has no residues. Write the store with 'protgraph featurize'.")
         return slice_residues(self.arrays, described[i], i)
+
+    def described_residues(self, i: int) -> dict[str, Any]:
+        """Return the plain data of the residues of protein i: name, loss report, and names of arrays."""
+        return self._plain["residues"][i]
 
     def num_residues_of(self, i: int) -> int:
         """Return the number of residues of protein i."""

@@ -121,7 +121,7 @@ class GraphStore:
     def failures(self) -> Iterator[Failure]:
         """Records of the proteins and files that could not be used, in the order of the sources."""
         for number, entry in enumerate(self.shards):
-            yield from self.shard(number).failures if entry.failures else ()
+            yield from (failure for _, failure in self.shard(number).failures) if entry.failures else ()
 
     @property
     def num_residues(self) -> int:
@@ -241,30 +241,24 @@ class GraphStore:
         rows = {key: counts[level] for key, level in levels.items()}
         return make_batch(tensors, sizes=counts["node"], rows=rows, attributes=attributes)
 
-    def verify(self, progress: Callable[[ShardEntry], None] | None = None) -> None:
-        """Compare the checksums of all shards.
+    def damaged_shards(self) -> list[Path]:
+        """Return the files of shards whose checksums differ; all files are read."""
+        paths = {shard_path(self.path, shard.key): shard.sha256 for shard in self.shards}
+        return [path for path, sha256 in paths.items() if file_sha256(path) != sha256]
 
-        Parameters
-        ----------
-        progress : callable, optional
-            Called after each shard.
+    def verify(self) -> None:
+        """Compare the checksums of all shards.
 
         Raises
         ------
         DatasetError
             Files changed; with their names.
         """
-        damaged = []
-        for shard in self.shards:
-            path = shard_path(self.path, shard.key)
-            if file_sha256(path) != shard.sha256:
-                damaged.append(str(path))
-            if progress is not None:
-                progress(shard)
+        damaged = [str(path) for path in self.damaged_shards()]
         if damaged:
             raise DatasetError(
                 f"graph store {str(self.path)!r}: {len(damaged)} of {len(self.shards)} shards are damaged (checksum): "
-                f"{list_first(damaged, 5)}. Prepare the store again: 'protgraph prepare' writes only these."
+                f"{list_first(damaged, 5)}. Run 'protgraph prepare' again, which writes only these."
             )
 
     def _place(self, i: int) -> tuple[GraphShard, int]:

@@ -18,14 +18,14 @@ from protgraph.data.graph.protein_graph import ProteinGraph, shared_fields
 from protgraph.data.store.graph_shard import EDGES
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.residue_store import flatten_residues
-from protgraph.data.store.shard_file import write_shard_file
+from protgraph.data.store.shard_file import map_shard_file, write_shard_file
 from protgraph.data.store.store_description import ShardEntry, StoreDescription, is_store, shard_path
 from protgraph.errors import DatasetError, FieldError
 from protgraph.failure import Failure
-from protgraph.file_io import atomic_write
+from protgraph.file_io import atomic_write, file_sha256
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["write_shard", "write_store"]
+__all__ = ["shard_entry", "write_shard", "write_store"]
 
 
 def write_store(
@@ -86,7 +86,7 @@ def write_shard(
     residues: Sequence[Residues] | None = None,
     sources: Sequence[str] = (),
     checksums: Sequence[str] = (),
-    failures: Sequence[Failure] = (),
+    failures: Sequence[tuple[int, Failure]] = (),
 ) -> tuple[ShardEntry, dict[str, Any]]:
     """Write a shard to the folder of a store; the same content gives the same bytes.
 
@@ -100,8 +100,8 @@ def write_shard(
         All with the same fields; may be empty.
     residues, sources, checksums
         See :func:`write_store`.
-    failures : sequence of Failure
-        Proteins that could not be used. Their seconds are not kept.
+    failures : sequence of (int, Failure)
+        Proteins that could not be used, with their places among all results. Their seconds are not kept.
 
     Returns
     -------
@@ -126,16 +126,29 @@ def write_shard(
     for name, value in attributes.items():
         _check_plain(name, value)
     layout = json.loads(json.dumps(layout))  # as it is read
-    failed = [{name: value for name, value in asdict(failure).items() if name != "seconds"} for failure in failures]
+    failed = [[at, {k: v for k, v in asdict(failure).items() if k != "seconds"}] for at, failure in failures]
     proteins = {"attributes": attributes, "residues": described, "failures": failed}
     proteins |= {"sources": list(sources), "sha256": list(checksums)}
     path = shard_path(folder, key)
-    meta = {"layout": layout, "levels": levels}
-    sha256, size = write_shard_file(path, arrays, {"meta": meta, "proteins": proteins})
     nodes, edges = sum(g.num_nodes for g in graphs), sum(g.num_edges for g in graphs)
     count = nodes if "atom_type" not in arrays else int((arrays["atom_type"] == CA).sum())
-    entry = ShardEntry(key, sha256, size, len(graphs), nodes, edges, count, len(failed))
-    return entry, layout if graphs else {}
+    sizes = {"proteins": len(graphs), "nodes": nodes, "edges": edges, "residues": count, "failures": len(failed)}
+    meta = {"layout": layout, "levels": levels, "sizes": sizes}
+    sha256, size = write_shard_file(path, arrays, {"meta": meta, "proteins": proteins})
+    return ShardEntry(key, sha256, size, **sizes), layout if graphs else {}
+
+
+def shard_entry(path: str | Path) -> ShardEntry:
+    """Return the entry of a shard that was written before.
+
+    Raises
+    ------
+    DatasetError
+        The file is missing or incomplete.
+    """
+    path = Path(path)
+    sizes = map_shard_file(path).plain("meta")["sizes"]
+    return ShardEntry(path.stem, file_sha256(path), path.stat().st_size, **sizes)
 
 
 def _flatten(

@@ -1,0 +1,145 @@
+"""Writing of graph stores: common options, progress, the manifest, and a summary at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from protgraph.cli.output_path import check_output
+from protgraph.errors import OptionError
+
+if TYPE_CHECKING:
+    from protgraph.featurize import FeaturePlan
+    from protgraph.prepare import PreparedStore, ShardResult
+    from protgraph.structure import ReadOptions
+
+__all__ = ["Manifest", "Sources", "StorePath", "check_manifest", "write_graphs"]
+
+Sources = Annotated[
+    list[Path],
+    typer.Argument(help="Structure or FASTA files, folders, '**/*.cif', @list.txt, pdb:1ubq, af:P69905."),
+]
+StorePath = Annotated[Path, typer.Option("--out", "-o", help="Graph store to create (a folder).")]
+Manifest = Annotated[
+    Path | None, typer.Option(help="Table with a row per protein, .tsv, .csv or .json. Default: OUT.manifest.tsv.")
+]
+
+
+def check_manifest(manifest: Path | None, out: Path, inputs: Sequence[str | Path], *, overwrite: bool) -> Path:
+    """Return the path of the manifest; the default one is replaced in any case, since it belongs to the store."""
+    default = out.parent / f"{out.name}.manifest.tsv"
+    overwrite = overwrite or manifest in (None, default)
+    suffixes = [".tsv", ".csv", ".json"]
+    if manifest is not None and manifest.parent == out:
+        raise OptionError(f"--manifest {str(manifest)!r} is in the graph store. Give a path outside of it.")
+    return check_output(
+        manifest or default, option="--manifest", inputs=[*inputs, out], overwrite=overwrite, suffixes=suffixes
+    )
+
+
+def write_graphs(
+    title: str,
+    sources: Sequence[str],
+    plan: FeaturePlan,
+    read: ReadOptions,
+    out: Path,
+    manifest: Path,
+    *,
+    jobs: int,
+    engine: str = "local",
+    shard_residues: int | None = None,
+    overwrite: bool = False,
+    update: bool = False,
+) -> None:
+    """Write the store and the manifest, print a summary, and exit with a code other than 0 if files failed.
+
+    Parameters
+    ----------
+    title : str
+        Name of the command, for the progress bar.
+    sources, plan, read, out, engine, jobs, shard_residues, overwrite, update, manifest
+        See :func:`protgraph.prepare.prepare_store`.
+
+    Raises
+    ------
+    typer.Exit
+        With exit code 1 if some files failed, 2 if all failed.
+    """
+    import time
+
+    from protgraph.prepare import SHARD_RESIDUES, prepare_store
+
+    begin = time.perf_counter()
+    with _bar(title, sum(_expected(sources))) as progress:
+        prepared = prepare_store(
+            sources,
+            out,
+            plan,
+            read=read,
+            engine=engine,
+            jobs=jobs,
+            shard_residues=shard_residues or SHARD_RESIDUES,
+            overwrite=overwrite,
+            update=update,
+            manifest=manifest,
+            progress=progress,
+        )
+    _summarize(prepared, out, manifest, time.perf_counter() - begin)
+
+
+def _expected(sources: Sequence[str]) -> Iterator[float]:
+    """Yield the expected residues of each source."""
+    from protgraph.data.store import GraphStore, is_store
+    from protgraph.prepare.file_records import expected_residues
+
+    for source in sources:
+        yield GraphStore(source).num_residues if is_store(source) else expected_residues(source)
+
+
+def _summarize(prepared: PreparedStore, out: Path, manifest: Path, seconds: float) -> None:
+    from protgraph.featurize import count_notes
+    from protgraph.wording import count_noun
+
+    total, failed = prepared.total, prepared.total("failures")
+    for note in count_notes(prepared.notes):
+        typer.echo(f"note: {note}", err=True)
+    if prepared.store is not None:
+        counts = [count_noun(total("proteins"), "graph"), count_noun(total("residues"), "residue")]
+        counts += [count_noun(total("edges"), "edge"), count_noun(len(prepared.shards), "shard")]
+        reused = f" ({prepared.reused} unchanged)" if prepared.reused else ""
+        size = f"{total('bytes') / 1e6:.1f} MB"
+        typer.echo(f"{', '.join(counts)}{reused}, {size} in {seconds:.1f} s → {out}; losses are in {manifest}")
+    if failed:
+        whole = failed + total("proteins")
+        typer.secho(f"{failed} of {whole} failed", fg="red", bold=True, err=True, nl=False)
+        typer.echo(f"; see {manifest}. The first: {prepared.first_failures[0]}", err=True)
+        raise typer.Exit(1 if total("proteins") else 2)
+
+
+@contextmanager
+def _bar(title: str, total: float) -> Iterator[Callable[[float, ShardResult], None]]:
+    """Show a progress bar by expected residues on the terminal, with the remaining time."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+               TextColumn("{task.description}"))  # fmt: skip
+    counts = {"proteins": 0, "failures": 0}
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+
+        def advance(residues: float, result: ShardResult) -> None:
+            counts["proteins"] += result.entry.proteins
+            counts["failures"] += result.entry.failures
+            failed = f", [red]{counts['failures']} failed[/]" if counts["failures"] else ""
+            if result.is_reused:  # takes no time: the remaining time would be underestimated
+                bar.update(task, total=max(0.0, (bar.tasks[0].total or 0.0) - residues))
+            else:
+                bar.advance(task, residues)
+            bar.update(task, description=f"{counts['proteins']} graphs{failed}")
+
+        yield advance

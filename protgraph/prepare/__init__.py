@@ -1,0 +1,29 @@
+"""Preparation of graph stores from files: shards, engines, resuming, and an estimate before the run.
+
+:func:`prepare_store` splits the inputs into shards (:func:`split_shards`), applies :class:`ShardWork` to each with
+an engine (:func:`run_shards`), and puts the finished shards together. :func:`prepare_records` does the same for records
+that are not files.
+"""
+
+from protgraph.prepare.engines import ENGINES, run_shards
+from protgraph.prepare.file_records import FileWork, file_records
+from protgraph.prepare.shard_task import SHARD_RESIDUES, InputRecord, ShardTask, split_shards
+from protgraph.prepare.shard_work import RecordWork, ShardResult, ShardWork
+from protgraph.prepare.store_builder import PreparedStore, prepare_records, prepare_store
+
+__all__ = [
+    "ENGINES",
+    "SHARD_RESIDUES",
+    "FileWork",
+    "InputRecord",
+    "PreparedStore",
+    "RecordWork",
+    "ShardResult",
+    "ShardTask",
+    "ShardWork",
+    "file_records",
+    "prepare_records",
+    "prepare_store",
+    "run_shards",
+    "split_shards",
+]

@@ -1,0 +1,125 @@
+"""Files and proteins of graph stores as input records, and their graphs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from protgraph.data.cache_key import digest
+from protgraph.errors import FetchError, SelectionError, StructureFileError
+from protgraph.failure import Failure
+from protgraph.featurize.pipeline import Source, graph_digest, iter_graphs, request_units
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.featurize.result import GraphResult
+from protgraph.featurize.steps import AllFeatures, ProteinRequest
+from protgraph.featurize.store_entry import StoreEntry, open_once
+from protgraph.file_io import file_sha256
+from protgraph.prepare.shard_task import InputRecord
+from protgraph.prepare.shard_work import RecordWork
+from protgraph.registry.component import ComponentSpec
+from protgraph.structure.io.accession import as_accession
+from protgraph.structure.io.fetch import fetch
+from protgraph.structure.io.read_options import ReadOptions
+
+__all__ = ["FileWork", "expected_residues", "file_format", "file_records"]
+
+#: Bytes per residue of a file by its suffix: about the medians of PDB entries; they only set the sizes of shards.
+_BYTES = {"pdb": 900.0, "ent": 900.0, "cif": 1300.0, "mmcif": 1300.0, "bcif": 200.0, "fasta": 1.2}
+_GZIP = 4.5  # ratio of compression
+_UNKNOWN = 300.0  # residues of an entry that is not fetched yet, or of a missing file
+
+
+def file_records(sources: Source | Iterable[Source], read: ReadOptions) -> Iterator[InputRecord]:
+    """Yield a record for each file, archive entry and protein of a graph store.
+
+    Parameters
+    ----------
+    sources, read
+        See :func:`protgraph.featurize.iter_graphs`.
+    """
+    for unit in request_units(sources, read):
+        entry = unit[0].read
+        if isinstance(entry, StoreEntry):
+            residues = open_once(entry.path).num_residues_of(entry.number)
+            yield InputRecord(f"{entry.path}#{entry.number}", residues, tuple(unit))
+        else:
+            records = "".join(f"#{request.record}" for request in unit if request.record)
+            yield InputRecord(f"{unit[0].source}{records}", expected_residues(unit[0].source), tuple(unit))
+
+
+def file_format(path: str) -> str:
+    """Return the suffix of a file without ".gz", in lower case, with ".gz" if it is compressed.
+
+    Examples
+    --------
+    >>> file_format("a/1UBQ.CIF.gz"), file_format("x.fa")
+    ('cif.gz', 'fasta')
+    """
+    name = path.lower()
+    suffix = name.removesuffix(".gz").rpartition(".")[2]
+    known = suffix if suffix in _BYTES else "fasta"
+    return f"{known}.gz" if name.endswith(".gz") else known
+
+
+def expected_residues(path: str) -> float:
+    """Return the number of residues of a file, estimated from its size; 300 if it cannot be read yet."""
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        return _UNKNOWN
+    form = file_format(path)
+    return max(1.0, size * (_GZIP if form.endswith(".gz") else 1.0) / _BYTES[form.removesuffix(".gz")])
+
+
+@dataclass(frozen=True)
+class FileWork(RecordWork):
+    """Read a file and make its graphs, with all features of a plan.
+
+    Parameters
+    ----------
+    components : tuple of ComponentSpec
+        Features of the plan.
+    node_type : str
+    read : ReadOptions
+    code : str or None
+        See :class:`RecordWork`.
+    """
+
+    components: tuple[ComponentSpec, ...]
+    node_type: str
+    read: ReadOptions
+    code: str | None = None
+
+    @classmethod
+    def of(cls, plan: FeaturePlan, read: ReadOptions) -> FileWork:
+        """Return the work for a plan."""
+        code = graph_digest(plan, AllFeatures())
+        return cls(plan.components, plan.node_type, read, code and digest(code, read.to_dict(), plan.node_type))
+
+    def content(self, record: InputRecord) -> str:
+        """Return the SHA-256 of the file; for a protein of a store, the digest of its shard and place."""
+        request: ProteinRequest = record.data[0]
+        if isinstance(request.read, StoreEntry):
+            store = open_once(request.read.path)
+            number, place = store.shard_of(request.read.number)
+            return digest(store.shards[number].sha256, place, request.chains)
+        accession = as_accession(request.source)
+        try:
+            return file_sha256(request.source if accession is None else fetch(accession))
+        except (OSError, FetchError, SelectionError, StructureFileError):
+            return ""
+
+    def results(self, record: InputRecord) -> tuple[str, Sequence[GraphResult | Failure]]:
+        """Return the digest of the content, and a graph or failure for each protein."""
+        unit: tuple[ProteinRequest, ...] = record.data
+        results = list(iter_graphs(list(unit), _plan(self.components, self.node_type), read=self.read))
+        if isinstance(unit[0].read, StoreEntry):
+            return self.content(record), results
+        return next((result.sha256 for result in results if result.sha256), ""), results
+
+
+@lru_cache(maxsize=4)
+def _plan(components: tuple[ComponentSpec, ...], node_type: str) -> FeaturePlan:
+    return FeaturePlan(components, node_type=node_type)

@@ -1,0 +1,230 @@
+"""Work on one shard: reuse it if its inputs are unchanged, else make its graphs and write it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from protgraph.data.cache_key import digest
+from protgraph.data.store.graph_shard import GraphShard
+from protgraph.data.store.store_description import VERSION, ShardEntry, shard_path
+from protgraph.data.store.store_writer import shard_entry, write_shard
+from protgraph.errors import DatasetError, WorkerDiedError
+from protgraph.failure import Failure
+from protgraph.featurize.result import GraphResult
+from protgraph.file_io import atomic_write
+from protgraph.prepare.shard_task import InputRecord, ShardTask
+
+__all__ = ["RecordWork", "ShardResult", "ShardWork"]
+
+_DEATHS = 2  # of a process at one record, after the first death at this shard
+_START, _STARTS = "start", 20  # deaths before the first record
+
+
+class RecordWork(ABC):
+    """Function from one input record to graphs; picklable, and the same in every process.
+
+    Attributes
+    ----------
+    code : str or None
+        Digest of everything but the inputs that determines the graphs: code, features, options. None if that is not
+        known; shards are then never reused.
+    """
+
+    code: str | None
+
+    @abstractmethod
+    def content(self, record: InputRecord) -> str:
+        """Return the digest of the content of a record, e.g. the SHA-256 of its file; "" if it cannot be read."""
+
+    @abstractmethod
+    def results(self, record: InputRecord) -> tuple[str, Sequence[GraphResult | Failure]]:
+        """Return the digest of the content, equal to :meth:`content`, and a result for each protein of a record."""
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    """A finished shard.
+
+    Parameters
+    ----------
+    entry : ShardEntry
+    layout : dict
+        Layout of its graphs; empty if it has none.
+    is_reused : bool
+        True if the shard was finished before.
+    seconds : array of float
+        Time for each protein, in the order of :func:`protgraph.prepare.shard_rows.shard_rows`; empty if reused.
+    total_seconds : float
+        Time for the shard.
+    record_sizes : tuple of (int, float)
+        Residues and seconds of each record; empty if reused.
+    notes : tuple of str
+        Messages for the user.
+    """
+
+    entry: ShardEntry
+    layout: dict[str, Any]
+    is_reused: bool
+    seconds: array[float] = field(default_factory=lambda: array("f"))
+    total_seconds: float = 0.0
+    record_sizes: tuple[tuple[int, float], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ShardWork:
+    """Function from a task to a finished shard, for all engines; it may be repeated at any time.
+
+    The name of a shard is the digest of the labels and contents of its records and of the code. A record at which the
+    process dies again and again, e.g. because memory is exhausted, gives a :class:`Failure`. To find it, the
+    process writes down the record that it works on, if an earlier process of the same run died at this shard.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the unfinished store.
+    work : RecordWork
+    run : str
+        Name of this run; deaths of processes of other runs are not counted.
+    checksums : mapping of str to str
+        Key of each shard of an earlier store → SHA-256 of its file.
+    earlier : Path, optional
+        The earlier store.
+    """
+
+    folder: Path
+    work: RecordWork
+    run: str = ""
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    earlier: Path | None = None
+
+    def __call__(self, task: ShardTask) -> ShardResult:
+        """Return the finished shard of a task."""
+        begin = time.perf_counter()
+        found = self._reuse(task)
+        if found is not None:
+            return found
+        results: list[GraphResult | Failure] = []
+        contents, sizes = [], []
+        with _attempt(self.folder / "attempts" / f"{task.name}.json", self.run) as attempt:
+            for number, record in enumerate(task.records):
+                start = time.perf_counter()
+                content, own = attempt.guarded(number, record) or self.work.results(record)
+                contents.append(content)
+                results += own
+                residues = sum(len(result.residues) for result in own if isinstance(result, GraphResult))
+                sizes.append((residues, time.perf_counter() - start))
+            entry, layout = self._write(self._key(task, contents), results)
+        seconds = array("f", [result.seconds for result in results])
+        notes = tuple(note for result in results if isinstance(result, GraphResult) for note in result.notes)
+        return ShardResult(entry, layout, False, seconds, time.perf_counter() - begin, tuple(sizes), notes)
+
+    def _key(self, task: ShardTask, contents: Sequence[str]) -> str:
+        return digest(VERSION, self.work.code, [record.label for record in task.records], list(contents))
+
+    def _write(self, key: str, results: Sequence[GraphResult | Failure]) -> tuple[ShardEntry, dict[str, Any]]:
+        done = [result for result in results if isinstance(result, GraphResult)]
+        return write_shard(
+            self.folder,
+            key,
+            [result.graph for result in done],
+            residues=[result.residues for result in done],
+            sources=[result.source for result in done],
+            checksums=[result.sha256 for result in done],
+            failures=[(number, result) for number, result in enumerate(results) if isinstance(result, Failure)],
+        )
+
+    def _reuse(self, task: ShardTask) -> ShardResult | None:
+        """Return the shard if it was written before from the same contents, by this run or for the earlier store."""
+        if self.work.code is None or not (self.checksums or (self.folder / "shards").is_dir()):
+            return None
+        key = self._key(task, [self.work.content(record) for record in task.records])
+        path = shard_path(self.folder, key)
+        if not path.is_file() and self.earlier is not None and key in self.checksums:
+            source = shard_path(self.earlier, key)
+            entry = _entry(source)
+            if entry is None or entry.sha256 != self.checksums[key]:
+                return None  # damaged
+            _link(source, path)
+        entry = _entry(path)
+        if entry is None:
+            return None
+        return ShardResult(entry, GraphShard(path).layout if entry.proteins else {}, True)
+
+
+def _entry(path: Path) -> ShardEntry | None:
+    """Return the entry of a finished shard; None if it is missing or damaged."""
+    try:
+        return shard_entry(path)
+    except DatasetError:
+        return None
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link a file, or copy it where the file system has no links."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(target) as temporary:
+        temporary.unlink()
+        try:
+            os.link(source, temporary)
+        except OSError:
+            shutil.copyfile(source, temporary)
+
+
+class _Attempt:
+    """Record of what a process works on, for the next one if it dies."""
+
+    def __init__(self, path: Path, run: str) -> None:
+        self.path, self.run = path, run
+        self.deaths: dict[str, int] = {}
+        earlier = self._read()
+        self.is_careful = earlier.get("run") == run
+        if self.is_careful:
+            self.deaths = earlier["deaths"]
+            self.deaths[earlier["at"]] = self.deaths.get(earlier["at"], 0) + 1
+            if self.deaths.get(_START, 0) > _STARTS:
+                raise WorkerDiedError(f"{path}: processes die before the first file, {_STARTS} times. Run again.")
+        self._write(_START)
+
+    def guarded(self, number: int, record: InputRecord) -> tuple[str, list[Failure]] | None:
+        """Return the failure of a record at which processes died; None if the record can be processed."""
+        deaths = self.deaths.get(str(number), 0)
+        if deaths >= _DEATHS:
+            error = WorkerDiedError(
+                f"{record.label}: its process died {deaths} times, maybe because memory is exhausted. The other "
+                "files are not affected. Run again with fewer jobs."
+            )
+            return "", [Failure.of(record.label, "", error)]  # with this key, a later run tries again
+        if self.is_careful:
+            self._write(str(number))
+        return None
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            return json.loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+
+    def _write(self, at: str) -> None:
+        with atomic_write(self.path) as temporary:
+            temporary.write_text(json.dumps({"run": self.run, "at": at, "deaths": self.deaths}), encoding="utf-8")
+
+
+@contextmanager
+def _attempt(path: Path, run: str) -> Iterator[_Attempt]:
+    """Keep the record of an attempt until the block ends, also by an exception."""
+    attempt = _Attempt(path, run)
+    try:
+        yield attempt
+    finally:
+        path.unlink(missing_ok=True)

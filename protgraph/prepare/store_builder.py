@@ -1,0 +1,344 @@
+"""Preparation of graph stores: shards in a folder beside the store until all are finished, then the store at once."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from protgraph.argument_types import check_arguments
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.store_description import (
+    SHARDS,
+    ShardEntry,
+    StoreDescription,
+    is_store,
+    read_description,
+    shard_path,
+)
+from protgraph.errors import DatasetError, FieldError, OptionError, list_first
+from protgraph.featurize.manifest import write_manifest_rows
+from protgraph.featurize.pipeline import Source, has_portable_features
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.featurize.store_entry import plan_digest
+from protgraph.file_io import output_errors, remove_if_empty
+from protgraph.prepare.engines import run_shards
+from protgraph.prepare.file_records import FileWork, file_records
+from protgraph.prepare.shard_rows import failures_of, shard_rows
+from protgraph.prepare.shard_task import SHARD_RESIDUES, InputRecord, ShardTask, split_shards
+from protgraph.prepare.shard_work import RecordWork, ShardResult, ShardWork
+from protgraph.structure.io.read_options import ReadOptions
+
+__all__ = ["PreparedStore", "prepare_records", "prepare_store"]
+
+#: Called with each finished shard: expected residues, and the result.
+Progress = Callable[[float, ShardResult], None]
+
+
+@dataclass(frozen=True)
+class PreparedStore:
+    """Result of a preparation.
+
+    Parameters
+    ----------
+    store : GraphStore or None
+        None if there is no protein.
+    shards : tuple of ShardEntry
+        All shards, in the order of the inputs.
+    reused : int
+        Shards that were finished before.
+    first_failures : tuple of Failure
+        The first ten failures; ``store.failures`` has all.
+    notes : tuple of str
+        Messages for the user.
+    """
+
+    store: GraphStore | None
+    shards: tuple[ShardEntry, ...]
+    reused: int = 0
+    first_failures: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def total(self, name: str) -> int:
+        """Return the sum of a size over the shards, e.g. "proteins"."""
+        return sum(getattr(shard, name) for shard in self.shards)
+
+
+@check_arguments("sources", "plan", "read", "jobs")
+def prepare_store(
+    sources: Source | Iterable[Source],
+    out: str | Path,
+    plan: FeaturePlan,
+    *,
+    read: ReadOptions | None = None,
+    engine: str = "local",
+    jobs: int = 1,
+    shard_residues: int = SHARD_RESIDUES,
+    overwrite: bool = False,
+    update: bool = False,
+    manifest: str | Path | None = None,
+    progress: Progress | None = None,
+) -> PreparedStore:
+    r"""Write the graphs of files to a store of shards; a stopped run continues, and unchanged shards are reused.
+
+    The bytes of the store do not depend on the engine and the number of processes.
+
+    Parameters
+    ----------
+    sources, plan, read
+        See :func:`protgraph.featurize.iter_graphs`.
+    out : str or Path
+        Folder of the store.
+    engine, jobs
+        See :func:`protgraph.prepare.run_shards`. Featurizers that were registered in this session, which other
+        processes cannot import, run in this process.
+    shard_residues : int
+        Expected residues per shard.
+    overwrite : bool
+        Replace an existing store.
+    update : bool
+        Replace an existing store if it has the same features and options, and none of its inputs is missing now.
+    manifest : str or Path, optional
+        Table with a row per protein: ".tsv", ".csv" or ".json".
+    progress : callable
+        Called with the expected residues of each finished shard, and its result.
+
+    Raises
+    ------
+    DatasetError
+        The store exists.
+    OptionError
+        Another process writes the store, or an update would remove proteins or change features.
+    OutputFileError
+        The disk is full. Finished shards are kept in ``.NAME.parts``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> fasta = Path(tempfile.mkdtemp()) / "two.fasta"
+    >>> _ = fasta.write_text(">a\nMKT\n>b\nGG\n")
+    >>> prepared = prepare_store(fasta, fasta.parent / "graphs", FeaturePlan(["residue_one_hot"]), jobs=0)
+    >>> prepared.store.names, prepared.total("residues")
+    (['a', 'b'], 5)
+    """
+    read = (read or ReadOptions()).with_ligands(plan.needs_ligands)
+    info = {
+        "features": [component.to_dict() for component in plan.components],
+        "node_type": plan.node_type,
+        "plan": plan_digest(plan),
+        "read": read.to_dict(),
+    }
+    if not has_portable_features(plan):
+        engine, jobs = "local", 0
+    return prepare_records(
+        file_records(sources, read),
+        out,
+        FileWork.of(plan, read),
+        info=info,
+        engine=engine,
+        jobs=jobs,
+        shard_residues=shard_residues,
+        overwrite=overwrite,
+        update=update,
+        manifest=manifest,
+        progress=progress,
+    )
+
+
+def prepare_records(
+    records: Iterable[InputRecord],
+    out: str | Path,
+    work: RecordWork,
+    *,
+    info: Mapping[str, Any] | None = None,
+    engine: str = "local",
+    jobs: int = 1,
+    shard_residues: int = SHARD_RESIDUES,
+    overwrite: bool = False,
+    update: bool = False,
+    manifest: str | Path | None = None,
+    progress: Progress | None = None,
+) -> PreparedStore:
+    """Write the graphs of any records to a store; :func:`prepare_store` does that for files.
+
+    Parameters
+    ----------
+    records : iterable of InputRecord
+    work : RecordWork
+        Function from a record to graphs.
+    info : mapping, optional
+        Plain data to keep in the store.
+    out, engine, jobs, shard_residues, overwrite, update, manifest, progress
+        See :func:`prepare_store`.
+
+    Raises
+    ------
+    DatasetError, OptionError, OutputFileError
+        See :func:`prepare_store`.
+    """
+    final = Path(os.path.realpath(out))
+    info = dict(info or {})
+    with _locked(final), _kept_parts(final) as parts:
+        earlier = _earlier(final, info, overwrite=overwrite, update=update)
+        tasks: Iterable[ShardTask] = split_shards(records, residues=shard_residues)
+        if earlier is not None and not overwrite:
+            tasks = list(tasks)
+            _check_sources(final, {record.label for task in tasks for record in task.records})
+        checksums = {} if earlier is None else {shard.key: shard.sha256 for shard in earlier.shards}
+        shard_work = ShardWork(parts, work, secrets.token_hex(8), checksums, final if earlier else None)
+        done = _Done()
+        with closing(run_shards(tasks, shard_work, engine=engine, jobs=jobs)) as results:
+            for task, result in results:
+                done.add(task.number, result)
+                if progress is not None:
+                    progress(task.residues, result)
+        return _finish(final, parts, done, info, manifest)
+
+
+@dataclass
+class _Done:
+    """Results of the tasks by number, without the data of proteins."""
+
+    layout: dict[str, Any] = field(default_factory=dict)
+    entries: dict[int, ShardEntry] = field(default_factory=dict)
+    seconds: dict[int, array[float]] = field(default_factory=dict)
+    reused: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, number: int, result: ShardResult) -> None:
+        """Add a result.
+
+        Raises
+        ------
+        FieldError
+            Its graphs have other fields than those of other shards.
+        """
+        if result.layout and self.layout and result.layout != self.layout:
+            different = sorted(set(result.layout["order"]) ^ set(self.layout["order"]))
+            raise FieldError(f"graphs of shard {number} differ in fields from others: {different}")
+        self.layout = self.layout or result.layout
+        self.entries[number], self.seconds[number] = result.entry, result.seconds
+        self.reused += result.is_reused
+        self.notes += result.notes
+
+
+def _finish(final: Path, parts: Path, done: _Done, info: dict[str, Any], manifest: str | Path | None) -> PreparedStore:
+    """Put the store in its place, and write the manifest."""
+    entries = tuple(done.entries[number] for number in sorted(done.entries))
+    paths = [shard_path(parts, entry.key) for entry in entries]
+    if manifest is not None:
+        seconds = [done.seconds[number] for number in sorted(done.seconds)]
+        write_manifest_rows(manifest, shard_rows(zip(paths, seconds, strict=True)))
+    failed = (path for path, entry in zip(paths, entries, strict=True) if entry.failures)
+    first = tuple(failure for failure, _ in zip(failures_of(failed), range(10), strict=False))
+    has_proteins = any(entry.proteins for entry in entries)
+    if has_proteins:
+        _place(final, parts, StoreDescription(done.layout, info, entries))
+    shutil.rmtree(parts, ignore_errors=True)
+    store = GraphStore(final) if has_proteins else None
+    return PreparedStore(store, entries, done.reused, first, tuple(done.notes))
+
+
+def _place(final: Path, parts: Path, description: StoreDescription) -> None:
+    """Make the store from links to the finished shards, and rename it; a killed process loses no shard."""
+    new, old = parts / "store", parts / "old"
+    for folder in (new, old):
+        shutil.rmtree(folder, ignore_errors=True)
+    with output_errors(final, temporary=new):
+        (new / SHARDS).mkdir(parents=True)
+        for entry in description.shards:
+            _link_or_copy(shard_path(parts, entry.key), shard_path(new, entry.key))
+        description.write(new)
+        if final.exists():
+            os.replace(final, old)
+        os.replace(new, final)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _earlier(final: Path, info: Mapping[str, Any], *, overwrite: bool, update: bool) -> StoreDescription | None:
+    """Return the description of the store that is replaced."""
+    if not os.path.lexists(final):
+        return None
+    if not is_store(final):
+        raise DatasetError(f"{final} exists and is not a graph store. Give another name.")
+    if not (overwrite or update):
+        raise DatasetError(f"{final} exists. Give overwrite=True to replace it, or another name.")
+    try:
+        earlier = read_description(final)
+    except DatasetError:
+        if overwrite:
+            return None
+        raise
+    different = [name for name in ("features", "node_type", "read") if earlier.info.get(name) != info.get(name)]
+    if different and not overwrite:
+        raise OptionError(
+            f"graph store {str(final)!r} was written with other options ({', '.join(different)}). Add --overwrite to "
+            "replace it, or give another name."
+        )
+    return earlier
+
+
+def _check_sources(final: Path, labels: set[str]) -> None:
+    """Raise if proteins of the store were read from sources that are not given now."""
+    store = GraphStore(final)
+    given = labels | {label.partition("#")[0] for label in labels}
+    known = (*store.sources, *(failure.source for failure in store.failures))
+    absent = [source for source in known if source not in given and source.partition("#")[0] not in given]
+    if absent:
+        raise OptionError(
+            f"graph store {str(final)!r} has {len(absent)} proteins of sources that are not given: "
+            f"{list_first(absent, 3)}. Give all sources, or add --overwrite to remove these proteins."
+        )
+
+
+@contextmanager
+def _kept_parts(final: Path) -> Iterator[Path]:
+    """Yield the folder of finished shards beside the store; it is removed at the end if it is empty."""
+    parts = final.parent / f".{final.name}.parts"
+    missing = [parent for parent in parts.parents if not parent.exists()]
+    try:
+        yield parts
+    finally:
+        remove_if_empty([parts / "attempts"])
+        remove_if_empty([parts / SHARDS, parts, *missing])
+
+
+@contextmanager
+def _locked(final: Path) -> Iterator[None]:
+    """Exclude a second process that writes the same store.
+
+    Raises
+    ------
+    OptionError
+        Another process writes it.
+    """
+    from filelock import FileLock, Timeout
+
+    missing = [parent for parent in final.parents if not parent.exists()]
+    path = final.parent / f".{final.name}.lock"
+    with output_errors(final):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(path, timeout=0):
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+    except Timeout as e:
+        raise OptionError(
+            f"--out {str(final)!r} is being written by another process. Wait for it, or give another name."
+        ) from e
+    finally:
+        remove_if_empty(missing)
