@@ -33,7 +33,7 @@ def run_shards(
 ) -> Generator[tuple[ShardTask, Result]]:
     """Yield tasks with their results, as they finish.
 
-    A task whose process is killed is tried again. Closing the generator ends the processes.
+    The task of a killed process is repeated. Closing the generator ends the processes.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from protgraph.featurize.base import StructureFeaturizer
 from protgraph.featurize.manifest import COLUMNS
 from protgraph.featurize.plan import build_graph
 from protgraph.registry.component import component
-from protgraph.structure import ReadOptions, clean, load_structure
+from protgraph.structure import clean, load_structure
 
 FEATURES = ["dihedral", component("knn", k=8), "edge_distance"]
 
