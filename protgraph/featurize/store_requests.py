@@ -77,9 +77,10 @@ def store_entry(path: str | os.PathLike[str], source: str, read: ReadOptions) ->
     """
     store = open_once(os.fspath(path))
     check_store(store, read)
-    if source not in store.sources:
+    number = store.number_of(source)
+    if number is None:
         raise DatasetError(f"graph store {str(path)!r} has no protein of {source!r}")
-    return StoreEntry(str(path), store.sources.index(source), read.ligands)
+    return StoreEntry(str(path), number, read.ligands)
 
 
 def check_store(store: GraphStore, read: ReadOptions) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_description import META, is_store
-from protgraph.data.store.store_writer import write_store
 from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import iter_graphs
@@ -38,6 +37,7 @@ from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
 from protgraph.train.label_leak import require_no_leak
 from protgraph.train.prepare_graphs import graphs_by_split
+from protgraph.train.prepared_splits import SplitWriter, is_one_chain
 from protgraph.train.split_check import empty_split_error, with_failures
 
 __all__ = ["LabeledGraph", "Prepared", "prepare"]
@@ -127,7 +127,7 @@ def prepare(
         stores, folder = graphs_by_split(dataset, task, plan)
         if "train" in stores:
             require_no_leak(task, plan, stores["train"])
-        return Prepared(stores, (), _is_one_chain(g for store in stores.values() for g in store), (), folder)
+        return Prepared(stores, (), all(is_one_chain(g) for store in stores.values() for g in store), (), folder)
     examples = checked_examples(dataset, task.name)
     labels = checked_labels(dataset, task.name, examples)
     used = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
@@ -143,8 +143,7 @@ def prepare(
         if (prepared := _open(folder)) is not None:
             require_no_leak(task, plan, prepared.splits["train"])
             return prepared
-    graphs, failures, notes = _make(dataset, task, plan, examples, labels, cache, jobs, progress)
-    _write(folder, graphs, failures)
+    notes = _make(folder, dataset, task, plan, examples, labels, cache, jobs, progress)
     prepared = _open(folder)
     require_no_leak(task, plan, prepared.splits["train"])
     return Prepared(prepared.splits, prepared.failures, prepared.one_chain, notes, temporary)
@@ -209,6 +208,7 @@ class LabeledGraph:
 
 
 def _make(
+    folder: Path,
     dataset: Dataset,
     task: Task,
     plan: FeaturePlan,
@@ -217,9 +217,39 @@ def _make(
     cache: Path,
     jobs: int,
     progress: Callable[[int, int], None] | None,
-) -> tuple[dict[str, list[ProteinGraph]], list[Failure], tuple[str, ...]]:
-    """Return the graphs of each split, in the dataset's order, the failures and the messages for the user."""
-    graphs: dict[int, ProteinGraph] = {}
+) -> tuple[str, ...]:
+    """Write the graphs of each split, atomically and in the dataset's order; return the messages for the user.
+
+    The first of two writers wins. Graphs are written as they come: the memory does not grow with their number.
+    """
+    try:
+        with atomic_write(folder, folder=True) as temporary:
+            writer = SplitWriter(temporary, examples)
+            failures, notes = _read(writer, dataset, task, plan, examples, labels, cache, jobs, progress)
+            writer.close()
+            splits = [split for split in dataset.splits(task.name) if split in writer.splits]
+            if "train" not in splits:
+                _raise_without_train(dataset, task, plan, examples, labels, failures, splits)
+            manifest = {"splits": splits, "one_chain": writer.one_chain, "failures": [asdict(f) for f in failures]}
+            (temporary / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    except OSError:
+        if not (folder / MANIFEST).is_file():
+            raise
+    return notes
+
+
+def _read(
+    writer: SplitWriter,
+    dataset: Dataset,
+    task: Task,
+    plan: FeaturePlan,
+    examples: Sequence[Example],
+    labels: Sequence[Labels | None],
+    cache: Path,
+    jobs: int,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[list[Failure], tuple[str, ...]]:
+    """Make the graphs and pass them to the writer; return the failures and the messages for the user."""
     failures: list[Failure] = []
     notes: list[str] = []
     absent: list[tuple[str, ResidueLabels, np.ndarray]] = []
@@ -236,48 +266,39 @@ def _make(
     )
     for done, result in enumerate(results, 1):
         i = number[result.protein]
-        own = labels[i]
+        own, graph = labels[i], None
         if isinstance(result, Failure):
             failures.append(result)
         elif isinstance(own, ResidueLabels) and (missing := own.absent(result.residues)).any():
             absent.append((own.name or result.protein, own, missing))
         else:
-            graphs[i] = result.graph
+            graph = result.graph
             notes += result.notes
+        writer.add(i, graph)
         if progress is not None:
             progress(done, len(examples))
     if absent:
         raise absent_residues_error(absent)
-    splits: dict[str, list[ProteinGraph]] = {split: [] for split in dataset.splits(task.name)}
-    for i in sorted(graphs):
-        splits[examples[i].split].append(graphs[i])
-    if not splits.get("train"):
-        with with_failures(failures):
-            if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
-                first = number[failures[0].protein]
-                one = dataset_requests(dataset, [examples[first]], read, labels=[labels[first]])
-                list(iter_graphs(one, plan, read=read, step=LabeledGraph(task), fatal=(ComponentError,)))  # raises it
-            others = [split for split, members in splits.items() if members]
-            raise empty_split_error(dataset.name, task.name, "train", examples, failures, others)
-    return {split: members for split, members in splits.items() if members}, failures, count_notes(notes)
+    return failures, count_notes(notes)
 
 
-def _is_one_chain(graphs: Iterable[ProteinGraph]) -> bool:
-    return all(int(graph.chain.max()) == 0 for graph in graphs)
-
-
-def _write(folder: Path, splits: Mapping[str, list[ProteinGraph]], failures: Sequence[Failure]) -> None:
-    """Write all splits atomically; the first of two writers wins."""
-    one_chain = _is_one_chain(g for graphs in splits.values() for g in graphs)
-    manifest = {"splits": list(splits), "one_chain": one_chain, "failures": [asdict(f) for f in failures]}
-    try:
-        with atomic_write(folder, folder=True) as temporary:
-            for split, graphs in splits.items():
-                write_store(temporary / split, graphs)
-            (temporary / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    except OSError:
-        if not (folder / MANIFEST).is_file():
-            raise
+def _raise_without_train(
+    dataset: Dataset,
+    task: Task,
+    plan: FeaturePlan,
+    examples: Sequence[Example],
+    labels: Sequence[Labels | None],
+    failures: Sequence[Failure],
+    others: Sequence[str],
+) -> None:
+    """Raise the error of a component that failed on every protein, or of a training split without graphs."""
+    with with_failures(failures):
+        if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
+            read = dataset.read_options.with_ligands(plan.needs_ligands)
+            first = next(i for i, example in enumerate(examples) if example.id == failures[0].protein)
+            one = dataset_requests(dataset, [examples[first]], read, labels=[labels[first]])
+            list(iter_graphs(one, plan, read=read, step=LabeledGraph(task), fatal=(ComponentError,)))  # raises it
+        raise empty_split_error(dataset.name, task.name, "train", examples, failures, others)
 
 
 def _open(folder: Path) -> Prepared | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 import numpy as np
@@ -55,12 +56,17 @@ def describe_split_overlap(dataset: str, splits: Mapping[str, GraphStore]) -> tu
 
 
 def _identity(store: GraphStore, i: int) -> bytes | None:
-    """Return the residue types of a protein as bytes, or the positions of its residues; None if it has neither."""
+    """Return a digest of the residue types of a protein, or of the positions of its residues; None without both."""
     types, atoms = store.values("aatype", i), store.values("atom_type", i)
     residues = slice(None) if atoms is None else atoms == CA
     if types is not None and (types[residues] != UNKNOWN).any():
-        return types[residues].tobytes()
+        return _digest(types[residues])
     pos = store.values("pos", i)
     if pos is None or not np.isfinite(pos[residues]).all():
         return None
-    return pos[residues].tobytes()
+    return _digest(pos[residues])
+
+
+def _digest(values: np.ndarray) -> bytes:
+    """Return 16 bytes, so that the comparison of many proteins does not keep their residues."""
+    return hashlib.blake2b(np.ascontiguousarray(values), digest_size=16).digest()

@@ -113,6 +113,14 @@ class GraphStore:
         return self._recorded(lambda shard: shard.sources) or self.names
 
     @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {source: i for i, source in reversed(list(enumerate(self.sources)))}  # the first of equal ones
+
+    def number_of(self, source: str) -> int | None:
+        """Return the number of the first protein that was read from a file; None if there is none."""
+        return self._numbers.get(source)
+
+    @cached_property
     def checksums(self) -> list[str]:
         """Hexadecimal SHA-256 of the file of each protein."""
         return self._recorded(lambda shard: shard.checksums) or [""] * len(self)
