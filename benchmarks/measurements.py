@@ -13,7 +13,7 @@ __all__ = ["MEASUREMENTS", "measure"]
 
 #: Name → description; each is the function ``measure`` of the module ``speed_<name>``.
 MEASUREMENTS = {
-    "attention": "attention within proteins; PyG's TransformerConv on explicit complete edges",
+    "attention": "attention within proteins; PyG's TransformerConv on complete edges; pair factors",
     "collate": "batches from a store; PyG's Batch.from_data_list, and neighbor search while collating",
     "edges": "sum over neighbors as a reshape; index_add and scatter",
     "featurize": "file to residue graph; biotite's parser, and other installed programs",

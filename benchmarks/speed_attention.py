@@ -1,24 +1,37 @@
-"""Attention within each protein: the layer of protgraph, a padded one, and PyG's on explicit complete edges."""
+"""Attention within each protein: the layer of protgraph, a padded one, and PyG's on explicit complete edges.
+
+Second, invariant point attention with pair features as two factors per residue, and as their products for all pairs.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from benchmarks.synthetic_inputs import forward_backward, largest_difference, scalars, threads
 from benchmarks.timing import Measurement, interleave
-from protgraph.data.graph.fields import field
+from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.nn.layers.ipa import IPA
 from protgraph.nn.layers.transformer import Transformer
 from protgraph.ops import Proteins
+from protgraph.process_memory import mmap_large_blocks, peak_memory, release_memory, reset_peak_memory
+from protgraph.symmetry import random_rotations
 
 __all__ = ["measure"]
 
 SIZES = tuple(range(90, 301, 30))  # 8 proteins of 90 to 300 residues
 WIDTH, HEADS = 128, 8
+LENGTH, RANK = 2048, 16  # of the protein and of the pair features of invariant point attention
 
 
 def measure(*, seconds: float = 5.0) -> list[Measurement]:
-    """Measure 8 proteins of 90–300 residues, width 128, 8 heads; forward and backward, same weights."""
+    """Measure 8 proteins of 90–300 residues, and pair factors of one of 2,048; forward and backward, same weights."""
+    return [_complete_attention(seconds / 2), _pair_factors(seconds / 2)]
+
+
+def _complete_attention(seconds: float) -> Measurement:
     from torch_geometric.nn import TransformerConv
 
     generator = torch.Generator().manual_seed(0)
@@ -37,17 +50,60 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
     }
     outcomes = [run() for run in ways.values()]
     products = 3 * (2 * pairs * WIDTH + 4 * n * WIDTH * WIDTH)  # backward has twice the products of forward
-    return [
-        Measurement(
-            title=f"attention, {len(SIZES)} proteins of {SIZES[0]}–{SIZES[-1]} residues ({pairs:,} pairs), width "
-            f"{WIDTH}, {HEADS} heads, forward and backward, {threads()}",
-            reference="transformer",
-            rows=interleave(ways, reference="transformer", seconds=seconds),
-            lower_bound=f"{products / 1e9:.1f} G multiply-adds; {n * WIDTH * 4 / 2**20:.1f} MiB in and out; one "
-            f"tensor of explicit messages has {pairs * WIDTH * 4 / 2**20:.0f} MiB",
-            error=max(largest_difference(outcomes[0], o) for o in outcomes),
-        )
-    ]
+    return Measurement(
+        title=f"attention, {len(SIZES)} proteins of {SIZES[0]}–{SIZES[-1]} residues ({pairs:,} pairs), width "
+        f"{WIDTH}, {HEADS} heads, forward and backward, {threads()}",
+        reference="transformer",
+        rows=interleave(ways, reference="transformer", seconds=seconds),
+        lower_bound=f"{products / 1e9:.1f} G multiply-adds; {n * WIDTH * 4 / 2**20:.1f} MiB in and out; one "
+        f"tensor of explicit messages has {pairs * WIDTH * 4 / 2**20:.0f} MiB",
+        error=max(largest_difference(outcomes[0], o) for o in outcomes),
+    )
+
+
+def _pair_factors(seconds: float) -> Measurement:
+    generator, n = torch.Generator().manual_seed(0), LENGTH
+    names, given = ("frame", "pos", "proteins"), {"h": scalars("h", WIDTH)}
+    factors = {name: scalars(name, RANK) for name in ("pair_left", "pair_right")}
+    fields = given | {name: field(name) for name in names}
+    ours = IPA(fields | factors, dim=WIDTH, heads=HEADS)
+    theirs = IPA(fields | {"pair": FieldSpec("pair", "pair", f"{RANK}x0e")}, dim=WIDTH, heads=HEADS)
+    theirs.load_state_dict(ours.state_dict())
+    h, left, right = (torch.randn(n, width, generator=generator) for width in (WIDTH, RANK, RANK))
+    f = {"frame": random_rotations(n).float(), "pos": 10 * torch.randn(n, 3, generator=generator)}
+    f["proteins"] = Proteins(torch.zeros(n, dtype=torch.long), (n,))
+
+    def dense(a: Tensor) -> Tensor:
+        return theirs({"h": h, "pair": (a[:, None] * right[None]).flatten(0, 1), **f})["h"]
+
+    left.requires_grad_()
+    cotangent, name = torch.randn(n, WIDTH, generator=generator), "ipa, factors"
+    ways = {
+        name: forward_backward(
+            lambda a: ours({"h": h, "pair_left": a, "pair_right": right, **f})["h"], left, cotangent
+        ),
+        "ipa, their products for all pairs": forward_backward(dense, left, cotangent),
+    }
+    outcomes, memory = zip(*map(_with_memory, ways.values()), strict=True)
+    return Measurement(
+        title=f"pair features of rank {RANK}, one protein of {n:,} residues, width {WIDTH}, {HEADS} heads, forward and "
+        f"backward, {threads()}",
+        reference=name,
+        rows=interleave(ways, reference=name, seconds=seconds, rounds=3, warm=True),
+        lower_bound=f"{n * RANK * 4 / 2**20:.2f} MiB per factor; the products have {n * n * RANK * 4 / 2**20:.0f} MiB. "
+        f"Peak memory of the process: +{memory[0]:.0f} MiB with factors, +{memory[1]:.0f} MiB with products",
+        error=largest_difference(*outcomes),
+    )
+
+
+def _with_memory(run: Callable[[], tuple[Tensor, ...]]) -> tuple[tuple[Tensor, ...], float]:
+    """Run once, and return the result and by how much the peak memory of the process increases, MiB."""
+    device = torch.device("cpu")
+    mmap_large_blocks()
+    release_memory()
+    reset_peak_memory(device)
+    before = peak_memory(device)
+    return run(), peak_memory(device) - before
 
 
 def _complete_edges() -> Tensor:

@@ -16,7 +16,7 @@ from operator import add, and_
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import pad, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
 from protgraph.nn.attention_recorder import AttentionMixin, PairWeights
@@ -155,7 +155,10 @@ class DotProductAttention(AttentionMixin):
         causal = self.causal and not _is_last_row(block)
         square = not causal or _earlier(block) is None  # the definition of causal in the kernel
         if not terms and mask is None and key_mask is None and not padded and square:
-            return scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=causal)
+            width = v.size(3)
+            v, scale = _pad(v, q.size(3)), q.size(3) ** -0.5
+            q, k = _pad(q, v.size(3)), _pad(k, v.size(3))
+            return scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=causal, scale=scale)[..., :width]
 
         def some(q: Tensor, k: Tensor, v: Tensor, rows: slice) -> Tensor:
             extra = self._extra(block, rows, visibility, q)
@@ -202,6 +205,11 @@ def run_in_chunks(
     if len(ranges) == 1 or not torch.is_grad_enabled():
         return [run(*tensors, rows) for rows in ranges]
     return [checkpoint(run, *tensors, rows, use_reentrant=False) for rows in ranges]
+
+
+def _pad(x: Tensor, width: int) -> Tensor:
+    """Pad the last dimension with 0 to ``width``: the fused kernels need values as wide as queries."""
+    return pad(x, (0, width - x.size(-1))) if x.size(-1) < width else x
 
 
 def _layout(proteins: Proteins, keys: Proteins | None) -> PaddedLayout:

@@ -19,6 +19,7 @@ from protgraph.errors import OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, PairTerm, pair_term
 from protgraph.nn.kv_cache import KVCache, next_position_index
 from protgraph.nn.mlp import gate_linear
+from protgraph.nn.pair_factors import PAIR_FACTORS, check_pair_factors, extend_by_factors
 from protgraph.nn.positional_encoding import (
     CHAINS_IN_ORDER,
     OffsetBias,
@@ -69,6 +70,8 @@ class MultiHeadAttention(nn.Module):
     * ``context`` ``(N, C)`` scalars: keys and values come from it instead of h;
     * ``seq_pos`` ``(N,)``, with ``chain`` ``(N,)`` to distinguish chains: positions;
     * ``pair`` ``(P, C)`` scalars of pairs: ``b_ij = W z_ij``;
+    * ``pair_left`` and ``pair_right`` ``(N, R)`` scalars a and b: the same for ``z_ij = a_i ⊙ b_j``, a bias of rank R,
+      without a tensor of pairs;
     * ``edges``: a learned bias per head for pairs that are edges, plus ``W e_ij`` of ``edge_attr`` ``(E, C)`` scalars;
     * ``mask`` bool: ``(N,)`` visible nodes or ``(P,)`` visible pairs.
 
@@ -81,7 +84,16 @@ class MultiHeadAttention(nn.Module):
     doi:10.1038/s41586-021-03819-2, supplement, algorithm 7.
     """
 
-    optional: ClassVar[tuple[str, ...]] = ("context", "seq_pos", "chain", "pair", "edges", "edge_attr", "mask")
+    optional: ClassVar[tuple[str, ...]] = (
+        "context",
+        "seq_pos",
+        "chain",
+        "pair",
+        *PAIR_FACTORS,
+        "edges",
+        "edge_attr",
+        "mask",
+    )
     conformity = Conformity(inputs={"mask": FieldSpec("mask", "node", "1x0e", "bool", shape=())})
 
     def __init__(
@@ -107,6 +119,8 @@ class MultiHeadAttention(nn.Module):
         self.gate = gate_linear(width, dim) if gate else None
         # No biases below: the softmax cancels constants over j.
         self.pair = nn.Linear(fields["pair"].dim, heads, bias=False) if "pair" in fields else None
+        factors = check_pair_factors(fields)
+        self.pair_factors = nn.Linear(factors, heads, bias=False) if factors else None
         self.edge = nn.Parameter(torch.zeros(heads, 1)) if "edges" in fields else None
         self.edge_attr = nn.Linear(fields["edge_attr"].dim, heads, bias=False) if "edge_attr" in fields else None
         kind = (position or "rotary") if "seq_pos" in fields else None
@@ -154,6 +168,7 @@ class MultiHeadAttention(nn.Module):
         if self.rotary:
             place, cache = next_position_index(f, cache)
             q, k = rotate(q, place), rotate(k, place)
+        q, k = self._with_factors(q, k, f)
         located = {"mask": f["mask"]} if self.mask_level else {}
         if self.offset is not None:
             located |= {name: f[name] for name in ("seq_pos", "chain") if name in f}
@@ -175,6 +190,15 @@ class MultiHeadAttention(nn.Module):
         k, v = self.key_value(f.get("context", h)).unflatten(1, (2, self.heads, -1)).unbind(1)
         return self.query(h).unflatten(1, (self.heads, -1)), k, v
 
+    def _with_factors(self, q: Tensor, k: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
+        """Add the bias of pair factors to the scalar products, which attention divides by √(their length)."""
+        if self.pair_factors is None:
+            return q, k
+        width = q.size(2)
+        scaled = (width + f["pair_left"].size(1)) ** 0.5
+        weight = scaled * self.pair_factors.weight
+        return extend_by_factors(q * (scaled / width**0.5), k, *(f[name] for name in PAIR_FACTORS), weight)
+
     def _result(self, h: Tensor, out: Tensor) -> Tensor:
         """Gate and project the output of all heads, ``(N, H, D)`` to ``(N, dim)``."""
         out = out.flatten(1)
@@ -189,6 +213,7 @@ class MultiHeadAttention(nn.Module):
         if self.rotary:
             place = position_index(f["seq_pos"], f["proteins"], f.get("chain"))
             q, k = rotate(q, place), rotate(k, place)
+        q, k = self._with_factors(q, k, f)
         options: dict[str, Any] = {"terms": self._terms(f)}
         if self.mask_level is not None:
             options["key_mask" if self.mask_level == "node" else "mask"] = f["mask"]

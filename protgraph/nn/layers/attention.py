@@ -24,7 +24,8 @@ class Attention(GraphLayer):
     ``h'_i = W_o ‖_heads g_i ⊙ Σ_j softmax_j( q_i·k_j / √d + b_ij ) v_j``, j over all nodes of the protein of i.
 
     The wired fields select the variant: none, attention on a set; ``seq_pos``, on a sequence; ``pair``, AlphaFold's row
-    attention; ``edges``, biased to neighbors; ``context``, cross-attention to another field of the nodes.
+    attention; ``pair_left`` and ``pair_right``, the same with factors of the pair features, in linear memory;
+    ``edges``, biased to neighbors; ``context``, cross-attention to another field of the nodes.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from protgraph.errors import WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.layers.backbone_frames import rigid_irreps
 from protgraph.nn.module import GraphLayer
+from protgraph.nn.pair_factors import PAIR_FACTORS, check_pair_factors, extend_by_factors
 from protgraph.validation import check_choice
 
 __all__ = ["IPA"]
@@ -27,7 +28,8 @@ class IPA(GraphLayer):
     ``softmax_j( √⅓ ( q_i·k_j / √c + b_ij − ½ γ √(2/9P) Σ_p |T_i ∘ q̄_ip − T_j ∘ k̄_jp|² ) )``.
 
     o, ō and õ are weighted sums of values, of points ``T_j ∘ v̄_jp`` and of pair features; T_i maps the frame of
-    residue i to global coordinates. Pair features are those of all pairs, or of edges and then 0 for other pairs.
+    residue i to global coordinates. Pair features z_ij are those of all pairs; or of edges, and
+    then 0 for other pairs; or ``z_ij = a_i ⊙ b_j`` of two factors per residue, without a tensor of pairs.
 
     Parameters
     ----------
@@ -48,23 +50,25 @@ class IPA(GraphLayer):
     -----
     Reads: ``h`` ``(N, C)`` scalars; ``proteins``. Optional: ``frame`` ``(N, 3, 3)``, axes as rows, and ``pos``
     ``(N, 3)``, Å, without which all residues are at the origin with the identity; ``pair`` ``(P, D)`` scalars or,
-    instead, ``edges`` and ``edge_attr`` ``(E, D)`` scalars.
+    instead, ``edges`` and ``edge_attr`` ``(E, D)`` scalars or ``pair_left`` and ``pair_right`` ``(N, D)`` scalars.
     Writes: ``h`` ``(N, dim)``, ``dim x 0e``, chiral: a frame is right-handed in a mirror image too.
 
     ``|a − b|²`` is expanded to ``|b|² − 2 a·b`` (``|a|²`` is constant over j), which turns it into dot-product
-    attention with longer queries and keys. Only z is larger than heads × pairs. Positions are centered first, which
-    keeps this accurate. A residue without a frame has all its points at its CA.
+    attention with longer queries and keys. Only z is larger than heads × pairs; without z, and with factors, which
+    extend queries, keys and values too (Liu et al. 2025), memory is linear in residues. Positions are centered first,
+    which keeps this accurate. A residue without a frame has all its points at its CA.
 
     Deviations from the paper: linear maps have biases, as in AlphaFold's code (except b_ij, where the softmax cancels
     it); the last one is not initialized to 0. Parameters have the names of OpenFold's.
 
     References
     ----------
-    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithm 22.
+    Jumper et al. 2021, doi:10.1038/s41586-021-03819-2, supplement, algorithm 22. Factors: Liu et al. 2025,
+    arXiv:2505.11580 (FlashIPA).
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
-    optional: ClassVar[tuple[str, ...]] = ("frame", "pos", "pair", "edges", "edge_attr")
+    optional: ClassVar[tuple[str, ...]] = ("frame", "pos", "pair", *PAIR_FACTORS, "edges", "edge_attr")
     writes: ClassVar[tuple[str, ...]] = ("h",)
 
     def __init__(
@@ -80,12 +84,7 @@ class IPA(GraphLayer):
     ) -> None:
         super().__init__(fields)
         width = self.scalar_width("h")
-        if ("edges" in fields) != ("edge_attr" in fields) or {"pair", "edges"} <= set(fields):
-            raise WiringError("ipa reads pair features from 'pair', or from 'edges' and 'edge_attr'. Wire one of them.")
-        if "pair" in fields and fields["pair"].level != "pair":
-            raise WiringError(
-                f"ipa reads 'pair' per pair, but {fields['pair'].name!r} is a field per {fields['pair'].level}"
-            )
+        self.pair = _pair_source(fields)
         rigid_irreps(self)
         self.heads, self.unit = heads, unit
         self.points = (query_points, value_points)
@@ -93,7 +92,6 @@ class IPA(GraphLayer):
         self.linear_kv = nn.Linear(width, heads * 2 * channels)
         self.linear_q_points = nn.Linear(width, 3 * heads * query_points)
         self.linear_kv_points = nn.Linear(width, 3 * heads * sum(self.points))
-        self.pair = next((name for name in ("pair", "edge_attr") if name in fields), None)
         pair = self.scalar_width(self.pair) if self.pair else 0
         self.linear_b = nn.Linear(pair, heads, bias=False) if pair else None
         self.head_weights = nn.Parameter(torch.full((heads,), 0.541324854612918))  # softplus⁻¹(1)
@@ -146,7 +144,7 @@ class IPA(GraphLayer):
             [q * (1 / (3 * q.size(-1))) ** 0.5, strength * a.flatten(2), (-strength / 2).expand(n, -1, 1)], -1
         )
         key = torch.cat([k, b.flatten(2), b.square().sum((2, 3)).unsqueeze(-1)], -1)
-        summed, pairs = self._attend(query * query.size(-1) ** 0.5, key, torch.cat([v, o.flatten(2)], -1), f)
+        summed, pairs = self._attend(query, key, torch.cat([v, o.flatten(2)], -1), f)
         value, point = summed.split([v.size(-1), o.size(2) * o.size(3)], -1)  # lines 8 and 10
         local = torch.einsum("nkx,nhxp->nkhp", frame, point.unflatten(-1, (3, -1)) - pos[:, None, :, None])
         norm = (local.square().sum(1) + 1e-8).sqrt()  # (N, H, P), AlphaFold's ε
@@ -156,8 +154,14 @@ class IPA(GraphLayer):
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, list[Tensor]]:
         """Compute weighted sums of values, ``(N, H, ·)``, and of pair features, if any, ``(N, H D)``, line 9."""
         proteins = f["proteins"]
-        if self.linear_b is None:
-            return self.attention(q, k, v, proteins), []
+        if self.pair == "pair_left":
+            factors = [f[name] for name in PAIR_FACTORS]
+            q, k = extend_by_factors(q, k, *factors, self.linear_b.weight / 3**0.5)
+            v = torch.cat([v, factors[1].unsqueeze(1).expand(-1, self.heads, -1)], 2)
+        q = q * q.size(-1) ** 0.5  # attention divides by it
+        if self.pair in (None, "pair_left"):
+            out = self.attention(q, k, v, proteins)
+            return (out, []) if self.pair is None else _factored_sum(out, factors[0])
         z = f[self.pair]
         if self.pair == "edge_attr":
             place = proteins.pair_index(f["edges"].index[1], f["edges"].index[0])
@@ -170,6 +174,28 @@ class IPA(GraphLayer):
         return value, [pair.flatten(1)]
 
 
+def _factored_sum(out: Tensor, left: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """Return sums of values, and ``Σ_j α_ij z_ij = a_i ⊙ Σ_j α_ij b_j``, whose sums are the last columns of ``out``."""
+    value, right = out.split([out.size(2) - left.size(1), left.size(1)], 2)
+    return value, [(left.unsqueeze(1) * right).flatten(1)]
+
+
 def _to_space(points: Tensor, frame: Tensor, pos: Tensor) -> Tensor:
     """Map points from the frames of their residues, ``T_i ∘ p``: ``(N, 3, H, P)`` to ``(N, H, 3, P)``."""
     return torch.einsum("nkx,nkhp->nhxp", frame, points) + pos[:, None, :, None]
+
+
+def _pair_source(fields: Mapping[str, FieldSpec]) -> str | None:
+    """Return the field that has the pair features, or their left factors."""
+    given = [name for name in ("pair", "edges", "pair_left") if name in fields]
+    check_pair_factors(fields)
+    if ("edges" in fields) != ("edge_attr" in fields) or len(given) > 1:
+        raise WiringError(
+            "ipa reads pair features from 'pair', from 'edges' and 'edge_attr', or from 'pair_left' and 'pair_right'. "
+            "Wire one of them."
+        )
+    if "pair" in fields and fields["pair"].level != "pair":
+        raise WiringError(
+            f"ipa reads 'pair' per pair, but {fields['pair'].name!r} is a field per {fields['pair'].level}"
+        )
+    return next((name for name in ("pair", "edge_attr", "pair_left") if name in fields), None)
