@@ -60,7 +60,7 @@ THIRD_PARTY = {
     "failure": set(),
     "validation": {"pydantic"},
     "registry": {"pydantic"},
-    "structure": {"biotite", "filelock", "msgpack", "numpy", "platformdirs", "pooch", "pydantic", "scipy"},
+    "structure": {"biotite", "filelock", "foldcomp", "msgpack", "numpy", "platformdirs", "pooch", "pydantic", "scipy"},
     "symmetry": {"e3nn", "numpy", "torch"},
     "ops": {"numpy", "torch", "torch_geometric", "torch_scatter"},
 }

@@ -24,6 +24,7 @@ DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite",
 #: Optional distribution → (module, extra that installs it).
 EXTRAS = {
     "torch-scatter": ("torch_scatter", "scatter"),
+    "foldcomp": ("foldcomp", "foldcomp"),
     "plotly": ("plotly", "view"),
     "openpyxl": ("openpyxl", "xlsx"),
     "faiss-cpu": ("faiss", "search"),
@@ -100,7 +101,7 @@ def _count(distribution: str) -> int:
 
 def _cache() -> str:
     """Return path and size of the folder of prepared and downloaded files."""
-    from protgraph.structure.io.fetch import cache_dir
+    from protgraph.structure.io.cache_folder import cache_dir
 
     folder = cache_dir()
     size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())

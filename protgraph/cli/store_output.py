@@ -21,7 +21,9 @@ __all__ = ["Manifest", "Sources", "StorePath", "check_manifest", "write_graphs"]
 
 Sources = Annotated[
     list[Path],
-    typer.Argument(help="Structure or FASTA files, folders, '**/*.cif', @list.txt, pdb:1ubq, af:P69905."),
+    typer.Argument(
+        help="Structure or FASTA files, folders, '**/*.cif', @list.txt, pdb:1ubq, af:P69905, foldcomp databases."
+    ),
 ]
 StorePath = Annotated[Path, typer.Option("--out", "-o", help="Graph store to create (a folder).")]
 Manifest = Annotated[

@@ -15,6 +15,7 @@ from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.store.residue_arrays import residues_from_arrays, residues_to_arrays
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.fasta import FastaRecord, read_fasta
+from protgraph.structure.io.foldcomp_database import split_entry
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sniff import FileContent, read_file
 from protgraph.structure.io.sources import read_residues
@@ -38,7 +39,7 @@ class FileCache:
     def fingerprint(self, path: Path, read: ReadOptions | None = None) -> Fingerprint:
         """Return the checksum and the sequences of a file, with residues read by ``read``."""
         read = read or ReadOptions()
-        key = digest(stamps([path.absolute()]), read.to_dict(), code_digest("protgraph.structure"))
+        key = digest(_stamps(path), read.to_dict(), code_digest("protgraph.structure"))
         entry = self.folder / "contents" / key[:2] / f"{key}.json"
         try:
             return Fingerprint.from_dict(json.loads(entry.read_text("utf-8")))
@@ -116,9 +117,17 @@ class FileCache:
         return self.folder / "records" / key[:2] / f"{key}.json"
 
     def _record(self, path: Path) -> Path:
-        key = digest(stamps([Path(path).absolute()]))
+        key = digest(_stamps(path))
         return self.folder / "checksums" / key[:2] / f"{key}.json"
 
     def _entry(self, path: Path, sha256: str, read: ReadOptions) -> Path:
         key = digest(sha256, path.name, read.to_dict(), code_digest("protgraph.structure"))
         return self.folder / "residues" / key[:2] / f"{key}.npz"
+
+
+def _stamps(path: str | Path) -> list[tuple[str, int, int]]:
+    """Return path, size and modification time of a file, or of the database of an entry "db:name", and its name."""
+    if (entry := split_entry(path)) is None:
+        return stamps([Path(path).absolute()])
+    files = stamps([Path(f"{entry[0]}{suffix}").absolute() for suffix in ("", ".index", ".lookup")])
+    return [*files, (entry[1], 0, 0)]

@@ -123,10 +123,10 @@ def _embed_query(
     read: ReadOptions | None,
     device: str,
 ) -> Embeddings:
-    from protgraph.structure.io.accession import as_accession
+    from protgraph.structure.io.sources import is_source
 
     file = str(query).rpartition("#")[0] or str(query)
-    if as_accession(query) is None and not Path(query).exists() and not Path(file).exists():
+    if not is_source(query) and not Path(file).exists():
         raise SelectionError(
             f"no protein {str(query)!r} in the embeddings, and no file of this name.{suggest(str(query), known.names)}"
         )

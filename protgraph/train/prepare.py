@@ -31,7 +31,7 @@ from protgraph.featurize.result import count_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
 from protgraph.featurize.store_requests import dataset_requests
 from protgraph.file_io import atomic_write
-from protgraph.structure.io.fetch import cache_dir
+from protgraph.structure.io.cache_folder import cache_dir
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
 from protgraph.task.task import Task

@@ -16,8 +16,8 @@ from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.label_table import read_label_table
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.featurize.file_cache import FileCache
-from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.sources import is_source
 from protgraph.task.task import Task
 
 __all__ = ["find_proteins", "user_dataset", "check_labels_are_used", "tasks_without_labels"]
@@ -43,7 +43,7 @@ def find_proteins(source: object) -> Path | list[str]:
     if not names or "" in names:
         raise UnknownNameError("dataset: the name is empty. Give a folder, a file or a registered dataset.")
     for name in names:
-        if not (Path(name).exists() or has_magic(name) or name.startswith("@") or as_accession(name) is not None):
+        if not (has_magic(name) or name.startswith("@") or is_source(name)):
             registered = registry.datasets.names()
             raise UnknownNameError(
                 f"dataset {name!r}: neither a registered dataset nor a folder or file."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from protgraph.data.datasets.fingerprint import Fingerprint
 from protgraph.data.datasets.labels import SHOWN
 from protgraph.errors import AbsentFilesError, LabelError, list_first, suggest
+from protgraph.structure.io.foldcomp_database import entry_name
 from protgraph.structure.io.sources import SUFFIXES
 from protgraph.wording import count_noun
 
@@ -54,8 +55,8 @@ class ProteinFile:
 
     @property
     def stem(self) -> str:
-        """Name of the file without suffixes, or name of the record."""
-        return file_stem(self.path.name) if self.record is None else self.record
+        """Name of the file without suffixes, name of the record, or name of the entry of a foldcomp database."""
+        return file_stem(entry_name(self.path)) if self.record is None else self.record
 
     @property
     def location(self) -> tuple[Path, str | None]:
@@ -64,7 +65,8 @@ class ProteinFile:
 
     def file_names(self) -> set[str]:
         """Return the names that a table may use for the file."""
-        return {self.file, self.path.name, file_stem(self.file), file_stem(self.path.name)}
+        names = {self.file, self.path.name, entry_name(self.path)}
+        return names | {file_stem(name) for name in names}
 
 
 class ProteinFolder(ABC):

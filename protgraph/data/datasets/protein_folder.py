@@ -12,8 +12,9 @@ from protgraph.data.store.graph_store import GraphStore, is_store
 from protgraph.errors import DatasetError
 from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.fetch import fetch
+from protgraph.structure.io.foldcomp_database import is_foldcomp_database, split_entry
 from protgraph.structure.io.sniff import is_fasta
-from protgraph.structure.io.sources import SUFFIXES, expand_files, files_in, is_protein_file
+from protgraph.structure.io.sources import SUFFIXES, expand_files, files_in, is_protein_file, protein_files_in
 from protgraph.wording import count_noun
 
 __all__ = ["open_folder"]
@@ -46,9 +47,12 @@ def open_folder(
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
         path = Path(source)
         files = files_in(path)
-        others = [p.relative_to(path).as_posix() for p in files if not is_protein_file(p)]
-        return _FileFolder(path, [p for p in files if is_protein_file(p)], fingerprint, others)
-    if isinstance(source, str | os.PathLike) and not (Path(source).is_file() or "*" in str(source)):
+        databases = tuple(f"{p}." for p in files if is_foldcomp_database(p))
+        others = [p for p in files if not (is_protein_file(p) or f"{p}.".startswith(databases))]
+        names = [p.relative_to(path).as_posix() for p in others]
+        return _FileFolder(path, protein_files_in(path), fingerprint, names)
+    is_one = isinstance(source, str | os.PathLike)
+    if is_one and not (Path(source).is_file() or "*" in str(source) or split_entry(source) is not None):
         raise DatasetError(f"no folder of structures at {str(source)!r}")
     names = [fetch(entry) if (entry := as_accession(name)) else Path(name) for name in expand_files(source)]
     return _FileFolder(_common_folder(names), names, fingerprint, is_list=True)

@@ -1,9 +1,11 @@
-"""Reading and writing: PDB, mmCIF, BinaryCIF and FASTA files, archives, biotite arrays."""
+"""Reading and writing: PDB, mmCIF, BinaryCIF, foldcomp and FASTA files, archives, biotite arrays."""
 
 from protgraph.structure.io.accession import Accession, as_accession, parse_accession
 from protgraph.structure.io.atom_array import from_atom_array, to_atom_array
+from protgraph.structure.io.cache_folder import cache_dir
 from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, load_fasta, read_fasta
-from protgraph.structure.io.fetch import cache_dir, fetch, is_offline
+from protgraph.structure.io.fetch import fetch, is_offline
+from protgraph.structure.io.foldcomp_database import FoldcompDatabase, open_foldcomp_database
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.readers import ParsedFile, read_atoms
@@ -17,6 +19,7 @@ __all__ = [
     "Accession",
     "FastaRecord",
     "FileContent",
+    "FoldcompDatabase",
     "ParsedFile",
     "ReadOptions",
     "ResidueValues",
@@ -30,6 +33,7 @@ __all__ = [
     "is_offline",
     "load_fasta",
     "load_structure",
+    "open_foldcomp_database",
     "open_source",
     "parse_accession",
     "proteins_of",

@@ -29,24 +29,14 @@ from protgraph.errors import (
 )
 from protgraph.file_io import atomic_write, file_sha256, output_errors, write_text_file
 from protgraph.structure.io.accession import Accession, parse_accession
+from protgraph.structure.io.cache_folder import cache_dir
 from protgraph.structure.io.sniff import detect_format, read_file
 
-__all__ = ["cache_dir", "fetch", "is_offline"]
+__all__ = ["fetch", "is_offline"]
 
 _BLOCK = 2**18  # bytes written at once
 _LONGEST_WAIT = 30.0  # seconds between two attempts, even if Retry-After is longer
 _TRY_AGAIN = (408, 425, 429, 500, 502, 503, 504)
-
-
-def cache_dir(folder: str | Path | None = None) -> Path:
-    """Return the cache folder: ``folder``, else ``$PROTGRAPH_CACHE``, else the user's cache folder of the platform."""
-    if folder is not None:
-        return Path(folder)
-    if variable := os.environ.get("PROTGRAPH_CACHE"):
-        return Path(variable)
-    from platformdirs import user_cache_path
-
-    return user_cache_path("protgraph", appauthor=False)
 
 
 def is_offline() -> bool:

@@ -21,6 +21,7 @@ from protgraph.structure.io.altloc import (
     name_blank_conformations,
 )
 from protgraph.structure.io.fetch import fetch
+from protgraph.structure.io.foldcomp_database import entry_name
 from protgraph.structure.io.readers import read_atoms
 from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
 from protgraph.structure.residues.loss_report import LossReport
@@ -41,13 +42,13 @@ def load_structure(
     assembly: str | None = None,
     altloc: str = "occupancy",
 ) -> Structure:
-    r"""Read a PDB, mmCIF or BinaryCIF file, gzipped or not, recognized by content.
+    r"""Read a PDB, mmCIF, BinaryCIF or foldcomp file, gzipped or not, recognized by content.
 
     Parameters
     ----------
     path : str, PathLike or FileContent
-        The file or its content, or "pdb:1ubq" or "af:P69905" for an archive entry
-        (see :func:`protgraph.structure.io.fetch`).
+        The file or its content, "pdb:1ubq" or "af:P69905" for an archive entry
+        (see :func:`protgraph.structure.io.fetch`), or "db:name" for an entry of the foldcomp database ``db``.
     model_number : int
         Model by its place in the file, from 1.
     chains : str or sequence of str, optional
@@ -93,7 +94,7 @@ def load_structure(
         raise StructureFileError(f"{file.path} is FASTA, sequences without atoms; read it with protgraph.load_fasta")
     parsed = read_atoms(file, model=model_number, assembly=assembly)
     report = LossReport(models=parsed.models - 1, inferred_elements=parsed.inferred_elements, warnings=parsed.warnings)
-    name = Path(file.path).name
+    name = entry_name(file.path)
     name = Path(name[:-3] if name.lower().endswith(".gz") else name).stem
     origin = {"name": name, "source": file.path, "form": parsed.format}
     structure = resolve_atoms(parsed.atoms, **origin, altloc=altloc, report=report)

@@ -28,6 +28,7 @@ from protgraph.structure.io.cif_column import DataBlock
 from protgraph.structure.io.cif_parse import parse_cif, unify_lines
 from protgraph.structure.io.cif_rows import find_atom_site
 from protgraph.structure.io.cif_values import DETAILS
+from protgraph.structure.io.foldcomp import foldcomp_text
 from protgraph.structure.io.pdb import read_model
 from protgraph.structure.io.pdb_lines import PDBText
 from protgraph.structure.io.pdb_values import REMARK
@@ -45,6 +46,7 @@ _CATEGORIES = (
 )
 
 _PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # PDB files of the AlphaFold database
+_ALPHAFOLD_ID = re.compile(r"^TITLE +AF-[A-Z0-9]+-F[0-9]+(-model_v[0-9]+)? *$", re.MULTILINE)
 _OTHER_VALUES = f"{REMARK} B factors are "  # of protgraph.structure.io.write_values
 
 
@@ -57,7 +59,7 @@ class ParsedFile:
     atoms : AtomArray
         With annotations ``b_factor``, ``occupancy`` and ``altloc_id`` ("" where the atom has one location).
     format : str
-        "pdb", "mmcif" or "bcif".
+        "pdb", "mmcif", "bcif" or "foldcomp".
     models : int
         Models in the file.
     warnings : tuple of str
@@ -80,7 +82,7 @@ class ParsedFile:
 def read_atoms(
     file: str | os.PathLike[str] | FileContent, *, model: int = 1, assembly: str | None = None
 ) -> ParsedFile:
-    """Read one model of a PDB, mmCIF or BinaryCIF file, gzipped or not.
+    """Read one model of a PDB, mmCIF, BinaryCIF or foldcomp file, gzipped or not.
 
     Parameters
     ----------
@@ -188,6 +190,24 @@ class _RemarksOnly(pdb.PDBFile):
         return self.structure
 
 
+class _FoldcompReader(_PDBReader):
+    """Reader of foldcomp entries; models of AlphaFold DB have their identifier as title."""
+
+    format = "foldcomp"
+
+    def open(self, content: bytes) -> None:
+        self.text, self._made_up = foldcomp_text(content, self.path)
+        self.records = PDBText.of(self.text)
+
+    def atoms(self, model: int, fields: list[str]) -> AtomArray:
+        atoms = super().atoms(model, fields)
+        self.notes = (*self._made_up, *self.notes)
+        return atoms
+
+    def predicted(self) -> bool:
+        return super().predicted() or _ALPHAFOLD_ID.search(self.text) is not None
+
+
 class _CIFReader(_Reader):
     format = "mmcif"
 
@@ -240,7 +260,9 @@ class _BinaryCIFReader(_CIFReader):
         return [BinaryBlock(block) for block in unpack_categories(content, _CATEGORIES)["dataBlocks"]]
 
 
-_READERS: dict[str, type[_Reader]] = {reader.format: reader for reader in (_PDBReader, _CIFReader, _BinaryCIFReader)}
+_READERS: dict[str, type[_Reader]] = {
+    reader.format: reader for reader in (_PDBReader, _FoldcompReader, _CIFReader, _BinaryCIFReader)
+}
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 
 from protgraph.errors import StructureFileError
+from protgraph.structure.io.foldcomp import MAGIC
+from protgraph.structure.io.foldcomp_database import open_foldcomp_database, split_entry
 
 __all__ = ["FileContent", "decode_text", "detect_format", "is_fasta", "read_file"]
 
@@ -30,7 +32,7 @@ class FileContent:
     Parameters
     ----------
     path : str
-        Path of the file.
+        Path of the file, or "db:name" for an entry of a foldcomp database.
     stored : bytes
         Its bytes as stored, maybe gzipped.
     """
@@ -61,7 +63,7 @@ class FileContent:
 
     @cached_property
     def format(self) -> str:
-        """Format by content: "pdb", "mmcif", "bcif" or "fasta".
+        """Format by content: "pdb", "mmcif", "bcif", "foldcomp" or "fasta".
 
         Raises
         ------
@@ -72,17 +74,21 @@ class FileContent:
 
 
 def read_file(path: str | os.PathLike[str] | FileContent) -> FileContent:
-    """Read a file; return content that is already read as it is.
+    """Read a file, or the entry "db:name" of a foldcomp database; return content that is already read as it is.
 
     Raises
     ------
     StructureFileError
         The file cannot be read.
+    SelectionError
+        The database has no such entry.
     """
     if isinstance(path, FileContent):
         return path
     if not os.fspath(path):
         raise StructureFileError("path ''. Give a structure file, or pdb:1ubq, af:P69905.")
+    if (entry := split_entry(path)) is not None:
+        return FileContent(os.fspath(path), open_foldcomp_database(entry[0]).read(entry[1]))
     try:
         return FileContent(os.fspath(path), Path(path).read_bytes())
     except OSError as e:
@@ -109,16 +115,18 @@ def _head(path: str | os.PathLike[str]) -> bytes:
 
 
 def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> str:
-    """Return the format of an uncompressed structure file by content: "pdb", "mmcif" or "bcif".
+    """Return the format of an uncompressed structure file by content: "pdb", "mmcif", "bcif" or "foldcomp".
 
     Raises
     ------
     StructureFileError
         The format is not one of these.
     """
-    readable = "protgraph reads PDB, mmCIF and BinaryCIF, each also gzipped."
+    readable = "protgraph reads PDB, mmCIF, BinaryCIF and foldcomp, each also gzipped."
     if not content.strip():
         raise StructureFileError(f"{path}: the file is empty")
+    if content.startswith(MAGIC):
+        return "foldcomp"
     if content.startswith(_MSGPACK_MAP) and b"dataBlocks" in content:
         return "bcif"
     if content.startswith(_MSGPACK_MAP) and b"mmtfVersion" in content:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from glob import glob, has_magic
@@ -13,6 +13,11 @@ from protgraph.errors import SelectionError, StructureFileError
 from protgraph.structure.io.accession import as_accession, parse_accession
 from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, read_fasta
 from protgraph.structure.io.fetch import fetch
+from protgraph.structure.io.foldcomp_database import (
+    is_foldcomp_database,
+    open_foldcomp_database,
+    split_entry,
+)
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sniff import FileContent, read_file
@@ -26,13 +31,15 @@ __all__ = [
     "expand_lists",
     "files_in",
     "is_protein_file",
+    "is_source",
     "open_source",
+    "protein_files_in",
     "proteins_of",
     "read_residues",
     "record_sources",
 ]
 
-SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif", *FASTA_SUFFIXES)
+SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif", ".fcz", *FASTA_SUFFIXES)
 """Suffixes of protein files in a folder."""
 
 
@@ -60,6 +67,11 @@ def is_protein_file(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().removesuffix(".gz").endswith(SUFFIXES)
 
 
+def is_source(source: str | os.PathLike[str]) -> bool:
+    """Return True for an existing file or folder, an accession, and an entry "db:name" of a foldcomp database."""
+    return Path(source).exists() or as_accession(source) is not None or split_entry(source) is not None
+
+
 def files_in(folder: str | os.PathLike[str]) -> list[Path]:
     """Return the files of a folder and its subfolders, sorted; names that begin with "." are left out.
 
@@ -80,8 +92,9 @@ def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[st
     sources : str, PathLike or iterable of those
         A file; a folder, which is searched recursively for files with a suffix in :data:`SUFFIXES` (see
         :func:`files_in`); a pattern such as "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file. Accessions such
-        as "pdb:1ubq" and "af:P69905" stay as they are, to be fetched when they are read. A file that does not exist
-        stays, and fails when it is read.
+        as "pdb:1ubq" and "af:P69905" stay as they are, to be fetched when they are read, and so do entries "db:name" of
+        a foldcomp database. A database itself, also in a folder, gives all of its entries in the order of the file. A
+        file that does not exist stays, and fails when it is read.
 
     Raises
     ------
@@ -92,18 +105,41 @@ def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[st
     """
     files: dict[str, None] = {}
     for text in expand_lists([sources] if isinstance(sources, str | os.PathLike) else sources):
-        path = Path(text)
-        if as_accession(text) is not None or path.is_file():
-            inside = [str(path)]
-        elif path.is_dir():
-            inside = [str(p) for p in files_in(path) if is_protein_file(p)]
-            if not inside:
-                allowed = ", ".join(SUFFIXES)
-                raise StructureFileError(f"folder {text!r} holds no structure or FASTA file ({allowed}, maybe .gz)")
-        else:
-            inside = _matching(text)
-        files |= dict.fromkeys(inside)
+        files |= dict.fromkeys(_expanded(text))
     return list(files)
+
+
+def _expanded(text: str) -> Iterable[str]:
+    """Return the files of one source."""
+    path = Path(text)
+    if as_accession(text) is not None or split_entry(text) is not None:
+        return [str(path)]
+    if is_foldcomp_database(path):
+        return _entries(path)
+    if path.is_file():
+        return [str(path)]
+    if not path.is_dir():
+        return _matching(text)
+    inside = protein_files_in(path)
+    if not inside:
+        allowed = ", ".join(SUFFIXES)
+        raise StructureFileError(f"folder {text!r} holds no structure or FASTA file ({allowed}, maybe .gz)")
+    return map(str, inside)
+
+
+def _entries(database: Path) -> Iterator[str]:
+    return (f"{database}:{name}" for name in open_foldcomp_database(database))
+
+
+def protein_files_in(folder: str | os.PathLike[str]) -> list[Path]:
+    """Return the structure and FASTA files of a folder and its subfolders, and "db:name" for each database entry."""
+    found: list[Path] = []
+    for path in files_in(folder):
+        if is_foldcomp_database(path):
+            found += map(Path, _entries(path))
+        elif is_protein_file(path):
+            found.append(path)
+    return found
 
 
 def expand_lists(sources: Iterable[str | os.PathLike[str]]) -> list[str]:

@@ -130,7 +130,7 @@ def _as_pdb(
 def _as_cif(
     file: FileContent, parsed: ParsedFile, b_factor: np.ndarray, values: ResidueValues, read: ReadOptions
 ) -> str:
-    is_edited = parsed.format != "pdb" and read.assembly is None
+    is_edited = parsed.format in ("mmcif", "bcif") and read.assembly is None
     name = Path(Path(file.path).name.removesuffix(".gz")).stem.replace(" ", "_")
     cif = cif_of_file(file) if is_edited else cif_of_atoms(parsed.atoms, name)
     set_b_factors(cif, read.model_number if is_edited else 1, b_factor, values.details, file.path)
