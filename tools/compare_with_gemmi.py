@@ -1,6 +1,6 @@
 """Compare the PDB reader with gemmi, atom by atom and residue by residue, and judge every difference.
 
-Run ``python tools/compare_readers.py PATH ...`` in the checkout, with PDB files (also gzipped), folders and tar
+Run ``python tools/compare_with_gemmi.py PATH ...`` in the checkout, with PDB files (also gzipped), folders and tar
 archives. Prints one line per kind of difference: its judgement, the number of files, atoms or residues, and an
 example; ``--all`` prints one line per file. Exits with 1 if a difference has no judgement.
 

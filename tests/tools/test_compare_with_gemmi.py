@@ -15,17 +15,17 @@ from protgraph.structure.io.pdb_values import pdb_records
 
 pytest.importorskip("gemmi", reason="gemmi is not installed")
 ROOT = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("compare_readers", ROOT / "tools" / "compare_readers.py")
-compare_readers = importlib.util.module_from_spec(spec)
-sys.modules[spec.name] = compare_readers  # for its dataclasses
-spec.loader.exec_module(compare_readers)
+spec = importlib.util.spec_from_file_location("compare_with_gemmi", ROOT / "tools" / "compare_with_gemmi.py")
+compare_with_gemmi = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = compare_with_gemmi  # for its dataclasses
+spec.loader.exec_module(compare_with_gemmi)
 
 
 def _unexplained(paths: list[Path]) -> tuple[int, int, list[str]]:
     """Return the numbers of files and of equal ones, and the differences without a judgement."""
     files, equal, others = 0, 0, []
-    for name, content in compare_readers.pdb_files(paths):
-        differences = compare_readers.compare(name, content)
+    for name, content in compare_with_gemmi.pdb_files(paths):
+        differences = compare_with_gemmi.compare(name, content)
         files, equal = files + 1, equal + (not differences)
         others += [f"{d.file} {d.kind} {d.count} {d.example}" for d in differences if not d.judgement]
     return files, equal, others
@@ -36,7 +36,7 @@ def test_committed_entries_equal_gemmi(structures_dir, entry):
     path = structures_dir / f"{entry}.bcif"
     atoms = load_structure(path).atoms
     atoms.set_annotation("altloc_id", np.full(len(atoms), ""))
-    assert compare_readers.compare(entry, pdb_records(atoms, entry).encode()) == []
+    assert compare_with_gemmi.compare(entry, pdb_records(atoms, entry).encode()) == []
 
 
 @pytest.mark.parametrize("entry", ["1igy", "1l2y", "3o5r", "3wip"])
@@ -83,22 +83,22 @@ def _rename(column: str, value: object):
 )  # fmt: skip
 def test_a_changed_atom_is_found(shared_data, monkeypatch, change, kind):
     path = shared_data / "formats" / "1aki.pdb"
-    read = compare_readers.read_atoms
+    read = compare_with_gemmi.read_atoms
 
     def wrong(file):
         parsed = read(file)
         change(parsed.atoms)
         return parsed
 
-    monkeypatch.setattr(compare_readers, "read_atoms", wrong)
-    differences = compare_readers.compare("1aki", path.read_bytes())
+    monkeypatch.setattr(compare_with_gemmi, "read_atoms", wrong)
+    differences = compare_with_gemmi.compare("1aki", path.read_bytes())
     assert differences and all(d.kind == kind and d.judgement == "" for d in differences)
 
 
 @pytest.mark.parametrize("wrong", ["order", "missing", "conformation"])
 def test_changed_residues_are_found(shared_data, monkeypatch, wrong):
     path = shared_data / "formats" / "3wip.pdb"
-    order = compare_readers.clean
+    order = compare_with_gemmi.clean
 
     def changed(structure):
         residues = order(load_structure(path, altloc="B") if wrong == "conformation" else structure)
@@ -106,10 +106,10 @@ def test_changed_residues_are_found(shared_data, monkeypatch, wrong):
             return residues.select(np.arange(len(residues)) != 7)
         return residues
 
-    monkeypatch.setattr(compare_readers, "clean", changed)
+    monkeypatch.setattr(compare_with_gemmi, "clean", changed)
     if wrong == "order":
-        ours = compare_readers._ours
-        monkeypatch.setattr(compare_readers, "_ours", lambda r: dict(sorted(ours(r).items(), reverse=True)))
-    differences = compare_readers.compare("3wip", path.read_bytes())
+        ours = compare_with_gemmi._ours
+        monkeypatch.setattr(compare_with_gemmi, "_ours", lambda r: dict(sorted(ours(r).items(), reverse=True)))
+    differences = compare_with_gemmi.compare("3wip", path.read_bytes())
     kind = {"order": "order", "missing": "residue", "conformation": "atoms of residue"}[wrong]
     assert differences and all(d.kind == kind and d.judgement == "" for d in differences)
