@@ -13,7 +13,7 @@ import numpy as np
 from biotite.structure import AtomArray, vectors_from_unitcell
 
 from protgraph.errors import EmptyStructureError, StructureFileError
-from protgraph.structure.io.cif_column import CategoryTable, ColumnValues
+from protgraph.structure.io.cif_column import CategoryTable, ColumnValues, parse_columns
 from protgraph.structure.io.elements import complete_elements
 
 __all__ = ["AtomSite"]
@@ -95,9 +95,10 @@ class AtomSite:
             A column is missing, or a value is not a number.
         """
         rows, notes = self._models[model - 1], []
-        position = [self._numbers(name, rows) for name in _POSITION]
-        atoms = AtomArray(len(position[0]))
-        atoms.coord = np.stack(position, axis=1).astype(np.float32)
+        numbers = self._numbers(rows, notes)
+        atoms = AtomArray(numbers["Cartn_x"].size)
+        for axis, name in enumerate(_POSITION):
+            atoms.coord[:, axis] = numbers[name]
         for annotation, names in _IDENTIFIERS.items():
             atoms.set_annotation(annotation, self._preferred(names, rows, ColumnValues.texts, notes))
         number = self._preferred(_NUMBER, rows, lambda c: c.integers(self._item(_NUMBER[0])), notes)
@@ -110,10 +111,8 @@ class AtomSite:
         symbols = self._texts("type_symbol", rows, "")
         elements, self.inferred_elements = complete_elements(symbols, atoms.res_name, atoms.atom_name)
         atoms.set_annotation("element", elements)
-        if "B_iso_or_equiv" not in self._site.names:
-            notes.append("atom_site has no column B_iso_or_equiv")
-        atoms.set_annotation("b_factor", self._numbers("B_iso_or_equiv", rows, default=np.nan))
-        occupancy = self._numbers("occupancy", rows, default=np.nan)
+        atoms.set_annotation("b_factor", numbers["B_iso_or_equiv"])
+        occupancy = numbers["occupancy"]
         has_none = np.isnan(occupancy)
         if has_none.any():
             occupancy[has_none] = 1.0
@@ -141,13 +140,20 @@ class AtomSite:
             return self._column(name, rows).texts()
         return np.full(self._site.size, default)[rows]
 
-    def _numbers(self, name: str, rows: Rows, default: float | None = None) -> np.ndarray:
-        """Return a column as float64, NaN where masked; ``default`` if the column is missing."""
-        if name in self._site.names:
-            return self._column(name, rows).numbers(self._item(name))
-        if default is None:
-            raise StructureFileError(f"{self._where}: atom_site has no column {name}. Coordinates are required.")
-        return np.full(self._site.size, default)[rows]
+    def _numbers(self, rows: Rows, notes: list[str]) -> dict[str, np.ndarray]:
+        """Return coordinates, B factors and occupancies as float64, NaN where they have no value."""
+        names = (*_POSITION, "B_iso_or_equiv", "occupancy")
+        missing = [name for name in names if name not in self._site.names]
+        if set(missing) & set(_POSITION):
+            raise StructureFileError(f"{self._where}: atom_site has no column {missing[0]}. Coordinates are required.")
+        present = [name for name in names if name not in missing]
+        columns = [self._column(name, rows) for name in present]
+        numbers = dict(zip(present, parse_columns(columns, [self._item(name) for name in present]), strict=True))
+        for name in missing:
+            numbers[name] = np.full(len(numbers["Cartn_x"]), np.nan)
+        if "B_iso_or_equiv" in missing:
+            notes.append("atom_site has no column B_iso_or_equiv")
+        return numbers
 
     def _preferred(
         self, names: tuple[str, str], rows: Rows, decode: Callable[[ColumnValues], np.ndarray], notes: list[str]

@@ -15,6 +15,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NoReturn
 
 import numpy as np
@@ -102,6 +103,7 @@ def unify_lines(content: bytes) -> bytes:
     return content if content.endswith(b"\n") else content + b"\n"
 
 
+@lru_cache(4096)
 def split_tag(tag: bytes) -> tuple[str, str]:
     """Split "_atom_site.id" into category and item; without a dot, the item is empty."""
     category, _, item = decode_text(tag)[1:].partition(".")

@@ -68,7 +68,9 @@ class AlignedTable:
             inside[np.arange(len(quoted)), length - 1] = 0
             chars[quoted] = np.roll(inside, -1, axis=1)
             chars[quoted, -1] = 0
-        width = max(1, *(np.flatnonzero(chars.any(axis=0)) + 1))
+        width = chars.shape[1] - 1
+        while width > 1 and not chars[:, width - 1].any():
+            width -= 1
         values = np.ascontiguousarray(chars[:, :width]).view(f"S{width}")[:, 0]
         return ColumnValues(values, mask if mask.any() else None)
 
@@ -217,10 +219,15 @@ def _padded_rows(content: bytes, start: int) -> tuple[np.ndarray, int]:
     end = _end_of_rows(content, start)
     chars = np.frombuffer(content, np.uint8, end - start, start)
     last = np.flatnonzero(chars == _NEWLINE)
+    if len(last) == 0:
+        return np.zeros((0, 1), np.uint8), end
     first = np.concatenate([[0], last[:-1] + 1])
-    width = int((last - first).max(initial=-1)) + 1
-    place = first[:, None] + np.arange(width)  # (rows, characters)
-    return chars[np.minimum(place, last[:, None])], end
+    size = last - first
+    width = int(size.max()) + 1
+    filled = np.concatenate([chars, np.full(width, _NEWLINE, np.uint8)])
+    table = np.lib.stride_tricks.sliding_window_view(filled, width)[first]
+    np.putmask(table, np.arange(width) > size[:, None], np.uint8(_NEWLINE))
+    return table, end
 
 
 def _end_of_rows(content: bytes, start: int) -> int:
