@@ -1,4 +1,4 @@
-"""Other installed programs that make residue graphs from files."""
+"""Other installed programs that parse structure files, or make residue graphs from them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,37 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-__all__ = ["peer_programs"]
+__all__ = ["GEMMI", "peer_programs"]
+
+GEMMI = "gemmi: parse only"
 
 
-def peer_programs(suffix: str, k: int) -> dict[str, Callable[[Path], None]]:
+def peer_programs(suffix: str, k: int) -> dict[str, Callable[[Path], object]]:
     """Return name → function of a file for the installed programs that read files with this suffix."""
-    functions: dict[str, Callable[[Path], None]] = {}
+    functions: dict[str, Callable[[Path], object]] = {}
+    if find_spec("gemmi") and suffix in (".pdb", ".cif"):
+        functions[GEMMI] = _gemmi
     if find_spec("Bio") and suffix in (".pdb", ".cif"):
+        functions["Biopython: parse only"] = _biopython
         functions["Biopython, then torch as GVP does"] = partial(_gvp_style, k=k)
     if find_spec("graphein") and suffix == ".pdb":  # its mmCIF reader requires optional columns
         functions["Graphein construct_graph, kNN edges"] = _graphein(k)
     return functions
+
+
+def _gemmi(path: Path) -> object:
+    return import_module("gemmi").read_structure(str(path))
+
+
+def _biopython(path: Path) -> Any:
+    parsers = import_module("Bio.PDB")  # the extra "peers"
+    parser = (parsers.PDBParser if path.suffix == ".pdb" else parsers.MMCIFParser)(QUIET=True)
+    return parser.get_structure("x", path)
 
 
 def _gvp_style(path: Path, *, k: int) -> None:
@@ -29,10 +45,8 @@ def _gvp_style(path: Path, *, k: int) -> None:
 
     Features of Jing et al. 2021, arXiv:2009.01411, whose program starts from extracted coordinates.
     """
-    parsers = import_module("Bio.PDB")  # the extra "peers"
-    parser = (parsers.PDBParser if path.suffix == ".pdb" else parsers.MMCIFParser)(QUIET=True)
     names = ("N", "CA", "C", "O")
-    residues = [r for r in parser.get_structure("x", path)[0].get_residues() if all(n in r for n in names)]
+    residues = [r for r in _biopython(path)[0].get_residues() if all(n in r for n in names)]
     x = torch.tensor(np.array([[r[n].coord for n in names] for r in residues]))  # (N, 4, 3)
     ca = x[:, 1]
     distance, _ = torch.cdist(ca, ca).topk(min(k + 1, len(ca)), largest=False)

@@ -45,7 +45,7 @@ class Measurement:
     title : str
         Computation and input.
     reference : str
-        Implementation that ratios refer to: that of protgraph.
+        Implementation that ratios refer to: that of protgraph, or the parser that "featurize" is compared with.
     rows : tuple of Timing
         In the order of the measurement; the lower bound last if it can be timed.
     lower_bound : str
