@@ -7,8 +7,20 @@ a second implementation; ``plain_<family>.py`` such implementations, which tests
 not part of the installed package.
 """
 
+from benchmarks.cost_table import CostTable
 from benchmarks.layer_case import LayerInputs, SpeedCase
-from benchmarks.measurements import MEASUREMENTS, measure
+from benchmarks.measurements import COSTS, MEASUREMENTS, measure, measure_costs
 from benchmarks.timing import Measurement, Timing, interleave
 
-__all__ = ["MEASUREMENTS", "SpeedCase", "Measurement", "LayerInputs", "Timing", "interleave", "measure"]
+__all__ = [
+    "COSTS",
+    "CostTable",
+    "LayerInputs",
+    "MEASUREMENTS",
+    "Measurement",
+    "SpeedCase",
+    "Timing",
+    "interleave",
+    "measure",
+    "measure_costs",
+]

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from benchmarks.cost_table import CostTable
 from benchmarks.timing import Measurement
 from protgraph.errors import OptionError, UnknownNameError, suggest
 
-__all__ = ["MEASUREMENTS", "measure"]
+__all__ = ["COSTS", "MEASUREMENTS", "measure", "measure_costs"]
 
 #: Name → description; each is the function ``measure`` of the module ``speed_<name>``.
 MEASUREMENTS = {
@@ -23,6 +24,18 @@ MEASUREMENTS = {
     "proteinmpnn": "scoring and design with ProteinMPNN; the published program",
 }
 
+#: Name → description of tables of costs, which are not compared with other programs; modules as above.
+COSTS = {
+    "memory": "peak memory of training by model and residues per batch",
+    "scale": "growth of time and memory from 10³ to 10⁵ residues",
+    "train": "rate of `protgraph train`; the bare loop of the same model",
+}
+
+
+def measure_costs(name: str, *, seconds: float = 5.0) -> list[CostTable]:
+    """Return the tables of one name of :data:`COSTS`."""
+    return import_module(f"benchmarks.speed_{name}").measure(seconds=seconds)
+
 
 def measure(name: str, *, seconds: float = 5.0, files: Sequence[Path] = ()) -> list[Measurement]:
     """Run one measurement for about ``seconds`` per part.
@@ -35,8 +48,8 @@ def measure(name: str, *, seconds: float = 5.0, files: Sequence[Path] = ()) -> l
         The measurement does not exist; the message lists all names.
     """
     if name not in MEASUREMENTS:
-        hint = suggest(name, MEASUREMENTS)
-        raise UnknownNameError(f"measurement {name!r} not found.{hint} Allowed: {', '.join(MEASUREMENTS)}.")
+        names = sorted([*MEASUREMENTS, *COSTS])
+        raise UnknownNameError(f"measurement {name!r} not found.{suggest(name, names)} Allowed: {', '.join(names)}.")
     module = import_module(f"benchmarks.speed_{name}")
     if not files:
         return module.measure(seconds=seconds)

@@ -6,11 +6,16 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protgraph.errors import MissingExtraError, OptionError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from benchmarks import CostTable, Measurement
 
 __all__ = ["speed_command"]
 
@@ -19,7 +24,8 @@ def speed_command(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Measurement: attention, collate, edges, featurize, generate, layers, neighbors or proteinmpnn.  "
+            help="Measurement: attention, collate, edges, featurize, generate, layers, memory, neighbors, proteinmpnn, "
+            "scale or train.  "
             "[default: all]"
         ),
     ] = None,
@@ -37,10 +43,10 @@ def speed_command(
     Examples:
       protgraph speed attention
       protgraph speed featurize --files my_structures
+      protgraph speed train
       protgraph speed --seconds 2
     """
     from rich.console import Console
-    from rich.table import Table
 
     from protgraph.structure.io import expand_files
 
@@ -49,17 +55,42 @@ def speed_command(
         raise OptionError(f"--seconds {seconds}. Allowed: 0, for one turn each, or more.")
     console = Console()
     paths = expand_files(files) if files else ()
-    for chosen in [name] if name else list(benchmarks.MEASUREMENTS):
-        for m in benchmarks.measure(chosen, seconds=seconds, files=paths):
-            caption = f"lower bound: {m.lower_bound}\nagreement: {m.agreement}"
-            table = Table(title=m.title, title_justify="left", caption=caption, caption_justify="left")
-            table.add_column("implementation")
-            table.add_column("median ms", justify="right")
-            table.add_column(f"× {m.reference}", justify="right")
-            for row in m.rows:
-                table.add_row(row.name, f"{row.median_ms:.3g}", f"{row.ratio:.2f}")
+    for chosen in [name] if name else sorted([*benchmarks.MEASUREMENTS, *benchmarks.COSTS]):
+        if chosen in benchmarks.COSTS and not files:
+            tables = [_cost_table(costs) for costs in benchmarks.measure_costs(chosen, seconds=seconds)]
+        else:
+            tables = [_ratio_table(m) for m in benchmarks.measure(chosen, seconds=seconds, files=paths)]
+        for table in tables:
             console.print(table)
             console.print()
+
+
+def _ratio_table(m: Measurement) -> Table:
+    """Return the table of implementations of one computation."""
+    from rich.table import Table
+
+    caption = f"lower bound: {m.lower_bound}\nagreement: {m.agreement}"
+    table = Table(title=m.title, title_justify="left", caption=caption, caption_justify="left")
+    table.add_column("implementation")
+    table.add_column("median ms", justify="right")
+    table.add_column(f"× {m.reference}", justify="right")
+    for row in m.rows:
+        table.add_row(row.name, f"{row.median_ms:.3g}", f"{row.ratio:.2f}")
+    return table
+
+
+def _cost_table(costs: CostTable) -> Table:
+    """Return the table of costs of several models or steps."""
+    from rich.table import Table
+
+    table = Table(title=costs.title, title_justify="left", caption=costs.caption, caption_justify="left")
+    for number, column in enumerate(costs.columns):
+        table.add_column(column, justify="right" if number else "left")
+    for name, *values in costs.rows:
+        table.add_row(
+            name, *("" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}" for value in values)
+        )
+    return table
 
 
 def _import_benchmarks() -> ModuleType:

@@ -16,7 +16,13 @@ from torch_geometric.data import Batch
 
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
-from protgraph.process_memory import memory_in_use, peak_memory, release_memory, reset_peak_memory
+from protgraph.process_memory import (
+    memory_in_use,
+    peak_memory,
+    release_component_dictionary,
+    release_memory,
+    reset_peak_memory,
+)
 from protgraph.train.config import FitConfig
 from protgraph.train.evaluate import evaluation_batch, evaluation_batches
 from protgraph.train.module import FitModule
@@ -159,7 +165,8 @@ class _Meter(Callback):
         self._start = 0.0
 
     def rest(self) -> None:
-        """Take the present memory as that of the process at rest."""
+        """Take the present memory as that of the process at rest, in a run whose graphs are in the cache."""
+        release_component_dictionary()  # it was read to prepare them
         release_memory()
         self.process = memory_in_use(self.device)
 

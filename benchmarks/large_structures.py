@@ -1,0 +1,49 @@
+"""Structures of any size: chains of ``pdb_core`` on a cubic lattice, as mmCIF and BinaryCIF files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, product
+from pathlib import Path
+
+import numpy as np
+from biotite.structure import AtomArray, concatenate, filter_amino_acids, get_residue_count
+from biotite.structure.io import pdbx
+
+from protgraph import registry
+from protgraph.structure import load_structure
+
+__all__ = ["write_large_structure"]
+
+_CHAINS = 20
+_LEAST = 100  # residues of a chain
+_STEP = 45.0  # Å between the centers of chains; 200 residues at the density of proteins fill 30 Å
+
+
+def write_large_structure(residues: int, path: Path) -> int:
+    """Write a structure of at least ``residues`` residues as .cif or .bcif, and return their number."""
+    parts, total = [], 0
+    chains = list(islice(_chains(), _CHAINS))
+    side = int(np.ceil((residues / _LEAST) ** (1 / 3)))
+    for number, cell in enumerate(product(range(side), repeat=3)):
+        if total >= residues:
+            break
+        part = chains[number % len(chains)].copy()
+        part.coord = part.coord - part.coord.mean(0) + _STEP * np.array(cell)
+        part.chain_id = np.full(len(part), f"A{number}", dtype="U6")
+        parts.append(part)
+        total += get_residue_count(part)
+    file = pdbx.BinaryCIFFile() if path.suffix == ".bcif" else pdbx.CIFFile()
+    pdbx.set_structure(file, concatenate(parts))
+    file.write(path)
+    return total
+
+
+def _chains() -> Iterator[AtomArray]:
+    dataset = registry.datasets.create("pdb_core")
+    for path in sorted({example.path for example in dataset.examples(dataset.tasks()[0])}):
+        atoms = load_structure(path).atoms
+        atoms = atoms[filter_amino_acids(atoms)]
+        chain = atoms[atoms.chain_id == atoms.chain_id[0]]
+        if get_residue_count(chain) >= _LEAST:
+            yield chain

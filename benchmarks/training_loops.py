@@ -1,0 +1,107 @@
+"""Training of one model as ``protgraph train`` does it, and the bare loop of the same steps."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import CSVLogger
+from torch_geometric.data import Batch
+
+from protgraph.train import FitConfig, fit
+from protgraph.train.data_module import FitData
+from protgraph.train.evaluate import evaluation_mode
+from protgraph.train.run_setup import RunSetup, set_up_run
+
+__all__ = ["EpochTimes", "TrainingLoops"]
+
+
+@dataclass(frozen=True)
+class EpochTimes:
+    """Seconds of one epoch.
+
+    Parameters
+    ----------
+    training, validation : float
+        With the command, ``validation`` is everything after the last step: metrics, logging and checkpoints too.
+    """
+
+    training: float
+    validation: float
+
+
+class _EpochClock(Callback):
+    """Times of a run by Lightning: start and end of training, start of each validation."""
+
+    def __init__(self) -> None:
+        self.epochs: list[EpochTimes] = []
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._close()
+        self._start = time.perf_counter()
+
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._validation = time.perf_counter()
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if hasattr(self, "_start"):
+            end = time.perf_counter()
+            self.epochs.append(EpochTimes(self._validation - self._start, end - self._validation))
+            del self._start
+
+
+class TrainingLoops:
+    """Two ways to train a model on a task of a dataset.
+
+    Parameters
+    ----------
+    model, dataset, task : str
+        Registry names.
+    config : FitConfig
+    """
+
+    def __init__(self, model: str, dataset: str, task: str, config: FitConfig) -> None:
+        self._arguments, self._config = (model, dataset, task), config
+        self._setup: RunSetup = set_up_run(*self._arguments, config, cache=None, jobs=1)
+        splits = self._setup.prepared.splits
+        data = FitData(splits["train"], splits["val"], self._setup.task, config)
+        self._train: list[Batch] = [splits["train"].collate(members) for members in data.batches]
+        self._val: list[Batch] = list(data.val_dataloader())
+        self.residues = int(splits["train"].sizes.sum())
+        self._module = self._setup.module()
+
+    def command(self) -> list[EpochTimes]:
+        """Train with validation, CSV logger, checkpoints of the best epoch and of the state; return times of epochs."""
+        clock = _EpochClock()
+        with tempfile.TemporaryDirectory() as folder:
+            run = Path(folder) / "model.run"
+            options: dict[str, Any] = {"logger": [CSVLogger(run / "csv", name=None)], "run_dir": run}
+            fit(*self._arguments, config=self._config, callbacks=[clock], on_epoch=lambda row: None, **options)
+        return clock.epochs
+
+    def bare(self) -> EpochTimes:
+        """Run forward, loss, backward pass and optimizer on batches in memory, and the forward passes of validation."""
+        network, task = self._module.model.train(), self._setup.task
+        optimizer = torch.optim.AdamW(network.parameters(), lr=self._config.lr, fused=True)
+        generator = torch.Generator().manual_seed(0)
+        start = time.perf_counter()
+        for batch in self._train:
+            visible, y = task.inputs.apply(batch, generator, training=True)
+            loss = task.batch_loss(self._module.loss, network(visible)["logits"].float(), y, visible)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        middle = time.perf_counter()
+        with evaluation_mode(network):
+            for batch in self._val:
+                network(batch)
+        return EpochTimes(middle - start, time.perf_counter() - middle)

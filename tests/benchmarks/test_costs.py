@@ -1,0 +1,68 @@
+"""Tables of costs: exponents, rates and memory, on small inputs."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from benchmarks import speed_scale, speed_train
+from benchmarks.large_structures import write_large_structure
+from benchmarks.measurements import COSTS, MEASUREMENTS, measure_costs
+from benchmarks.training_loops import EpochTimes
+from protgraph.structure import clean, load_structure
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_the_exponent_of_a_power_law_is_its_power(power):
+    costs = [speed_scale.SizeCost(n, 3.0 * n**power, 0.1 * n) for n in speed_scale.SIZES]
+    assert speed_scale.exponent(costs, lambda cost: cost.seconds) == pytest.approx(power)
+    assert speed_scale.exponent(costs, lambda cost: cost.memory) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("suffix", [".cif", ".bcif"])
+def test_a_large_structure_has_the_residues_of_its_chains(tmp_path, suffix):
+    path = tmp_path / f"large{suffix}"
+    written = write_large_structure(1000, path)
+    residues = clean(load_structure(path))
+    assert 1000 <= written < 1700 and 0.98 * written < len(residues) <= written
+    assert len(set(residues.chain.tolist())) >= 3
+
+
+def test_rates_compare_the_command_without_the_forward_passes_of_validation():
+    class Loops:
+        residues = 100
+
+        def bare(self):
+            return EpochTimes(2.0, 1.0)
+
+        def command(self):
+            return [EpochTimes(2.5, 2.0), EpochTimes(3.5, 1.0)]
+
+    bare, rate, kept, whole = speed_train._rates(Loops(), 0)
+    assert (bare, rate) == (50.0, 100 / 3.5)
+    assert kept == pytest.approx(2.0 / 3.5) and whole == pytest.approx(2.0 / 4.5)
+
+
+def test_the_lanes_have_names_of_their_own():
+    assert not set(COSTS) & set(MEASUREMENTS)
+    for name in COSTS:
+        assert callable(importlib.import_module(f"benchmarks.speed_{name}").measure)
+
+
+@pytest.mark.slow
+def test_training_keeps_most_of_the_bare_rate(monkeypatch):
+    monkeypatch.setattr(speed_train, "MODELS", ("gat",))
+    monkeypatch.setattr(speed_train, "ROUNDS", 1)
+    (table,) = measure_costs("train", seconds=0)
+    assert [row[0] for row in table.rows] == ["gat"] and len(table.columns) == 5
+    assert all(value > 0 for value in table.rows[0][1:]) and table.rows[0][4] < table.rows[0][3]
+
+
+@pytest.mark.slow
+def test_scale_has_a_row_for_each_step(monkeypatch):
+    monkeypatch.setattr(speed_scale, "SIZES", (300, 900))
+    monkeypatch.setattr(speed_scale, "MODELS", ("gcn",))
+    (table,) = measure_costs("scale", seconds=0)
+    assert len(table.rows) == 4 and all(len(row) == len(table.columns) for row in table.rows)
+    assert all(row[2] > 0 and row[3] > 0 for row in table.rows)
