@@ -131,8 +131,8 @@ class IPA(GraphLayer):
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         h, proteins = f["h"], f["proteins"]
         n, p = len(h), self.points[0]
-        start = torch.eye(3, dtype=h.dtype, device=h.device).expand(n, 3, 3)
-        frame, pos = f.get("frame", start), f.get("pos", h.new_zeros(n, 3))
+        frame = f.get("frame", torch.eye(3, dtype=h.dtype, device=h.device).expand(n, 3, 3))
+        pos = f.get("pos", h.new_zeros(n, 3))
         pos = (pos - proteins.expand(proteins.mean(pos))) / self.unit
         q = self.linear_q(h).view(n, self.heads, -1)  # (N, H, c)
         k, v = self.linear_kv(h).view(n, self.heads, -1).chunk(2, -1)
