@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing, TransformerConv
 
-from benchmarks import cases_gearnet, cases_geometric, cases_ligandmpnn
+from benchmarks import cases_gearnet, cases_geometric, cases_ligandmpnn, cases_peers
 from benchmarks.layer_case import LayerInputs, SpeedCase
 from benchmarks.synthetic_inputs import forward_backward, largest_difference, protein, scalars, threads
 from benchmarks.timing import Measurement, interleave
@@ -31,6 +32,8 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
 
     The error is that of outputs and of gradients of the input; the weights may have another layout.
     """
+    if missing := cases_peers.missing_peers():
+        warnings.warn(f"not measured, because not installed: {', '.join(missing)}", stacklevel=2)
     cases = layer_cases()
     measurements = []
     for name, make in cases.items():
@@ -43,7 +46,7 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
 def layer_cases() -> dict[str, Callable[[LayerInputs], SpeedCase]]:
     """Return every measured layer by name."""
     cases = {"gcn": _gcn, "gat": _gat, "graph_transformer": _graph_transformer, "mpnn": _mpnn}
-    return cases | cases_geometric.CASES | cases_gearnet.CASES | cases_ligandmpnn.CASES
+    return cases | cases_geometric.CASES | cases_gearnet.CASES | cases_ligandmpnn.CASES | cases_peers.CASES
 
 
 def layer_inputs() -> LayerInputs:

@@ -54,9 +54,8 @@ class IPA(GraphLayer):
     Writes: ``h`` ``(N, dim)``, ``dim x 0e``, chiral: a frame is right-handed in a mirror image too.
 
     ``|a − b|²`` is expanded to ``|b|² − 2 a·b`` (``|a|²`` is constant over j), which turns it into dot-product
-    attention with longer queries and keys. Only z is larger than heads × pairs; without z, and with factors, which
-    extend queries, keys and values too (Liu et al. 2025), memory is linear in residues. Positions are centered first,
-    which keeps this accurate. A residue without a frame has all its points at its CA.
+    attention with longer queries and keys. Factors extend them too. Memory is linear in residues, except with z of
+    pairs or edges. Positions are centered first, for accuracy. A residue without a frame has all its points at its CA.
 
     Deviations from the paper: linear maps have biases, as in AlphaFold's code (except b_ij, where the softmax cancels
     it); the last one is not initialized to 0. Parameters have the names of OpenFold's.
