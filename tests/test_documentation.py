@@ -99,6 +99,8 @@ def test_every_python_block_runs(block, in_new_process, user_folder, write_check
     for name in CHECKPOINTS:
         if name in block:
             write_checkpoint(name)
+    if "litdata" in block:
+        pytest.importorskip("litdata", reason="litdata is not installed")
     if "paragraph" in block:
         published = request.getfixturevalue("shared_data") / "weights" / "paragraph"
         shutil.copy(published / "4edw.pdb", user_folder)

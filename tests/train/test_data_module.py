@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from protgraph.data.store.batch_loader import RankBatches, StoreLoader
 from protgraph.train import FitConfig, prepare
-from protgraph.train.data_module import FitData, RankBatches, StoreLoader
+from protgraph.train.data_module import FitData
 
 BATCHES = [[0, 1, 2, 3, 4], [5], [6, 7], [8, 9, 10]]
 

@@ -25,7 +25,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import FieldSpec, field, is_registered, register_field
 from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, set_attributes
 from protgraph.data.store.graph_shard import EDGES, GraphShard
-from protgraph.data.store.store_description import ShardEntry, is_store, read_description, shard_path
+from protgraph.data.store.store_description import ShardEntry, StoreDescription, is_store, read_description, shard_path
 from protgraph.errors import DatasetError, FieldError, list_first
 from protgraph.failure import Failure
 from protgraph.file_io import file_sha256
@@ -79,11 +79,14 @@ class GraphStore:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         description = read_description(self.path)
+        for shard in description.shards:
+            _check_size(shard_path(self.path, shard.key), shard)
+        self._describe(description)
+
+    def _describe(self, description: StoreDescription) -> None:
         self.info: dict[str, Any] = description.info
         self.shards = description.shards
         self._layout = description.layout
-        for shard in self.shards:
-            _check_size(shard_path(self.path, shard.key), shard)
         for name, spec in self._layout["specs"].items():
             shape = None if spec["shape"] is None else tuple(spec["shape"])
             _agree(self.path, name, FieldSpec(**{**spec, "shape": shape}))
@@ -202,13 +205,16 @@ class GraphStore:
         """
         found = self._open.get(number)
         if found is None:
-            found = GraphShard(shard_path(self.path, self.shards[number].key))
+            found = self._open_shard(number)
             if len(found) and found.layout != self._layout:
                 raise DatasetError(f"{found.path} has other fields than the store. Write the store again.")
             if len(self._open) >= _MOST_OPEN:
                 self._open.pop(next(iter(self._open)))
             self._open[number] = found
         return found
+
+    def _open_shard(self, number: int) -> GraphShard:
+        return GraphShard(shard_path(self.path, self.shards[number].key))
 
     def shard_of(self, i: int) -> tuple[int, int]:
         """Return the number of the shard of protein i, and the place of the protein in it."""

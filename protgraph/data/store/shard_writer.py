@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from protgraph.data.graph.protein_graph import ProteinGraph
-from protgraph.data.store.store_description import ShardEntry, StoreDescription
+from protgraph.data.store.store_description import ShardEntry, StoreDescription, shard_path
 from protgraph.data.store.store_writer import write_shard
 from protgraph.errors import DatasetError, FieldError
 
@@ -31,6 +31,8 @@ class ShardWriter:
         Bytes of arrays and tensors after which a shard is written.
     info : mapping, optional
         Plain data to keep beside the graphs.
+    on_shard : callable, optional
+        Called with the number and the file of each shard when it is written.
 
     Examples
     --------
@@ -40,16 +42,22 @@ class ShardWriter:
     >>> writer = ShardWriter(folder, shard_bytes=100)
     >>> for name in ("1abc", "2abc", "3abc"):
     ...     writer.add(ProteinGraph(pos=torch.zeros(5, 3), name=name))
-    >>> writer.close()
+    >>> _ = writer.close()
     >>> store = GraphStore(folder)
     >>> store.names, len(store.shards)
     (['1abc', '2abc', '3abc'], 2)
     """
 
     def __init__(
-        self, folder: str | Path, *, shard_bytes: int = SHARD_BYTES, info: Mapping[str, Any] | None = None
+        self,
+        folder: str | Path,
+        *,
+        shard_bytes: int = SHARD_BYTES,
+        info: Mapping[str, Any] | None = None,
+        on_shard: Callable[[int, Path], None] | None = None,
     ) -> None:
         self.folder, self.shard_bytes, self.info = Path(folder), shard_bytes, dict(info or {})
+        self.on_shard = on_shard
         self._entries: list[ShardEntry] = []
         self._layout: dict[str, Any] | None = None
         self._graphs: list[ProteinGraph] = []
@@ -70,13 +78,15 @@ class ShardWriter:
         if self._bytes >= self.shard_bytes:
             self._write()
 
-    def close(self) -> None:
+    def close(self) -> StoreDescription:
         """Write the last shard and the description of the store; raise :class:`DatasetError` if there are no graphs."""
         if self._graphs:
             self._write()
         if self._layout is None:
             raise DatasetError(f"ShardWriter: no graphs were added to {str(self.folder)!r}. Add at least one.")
-        StoreDescription(self._layout, self.info, tuple(self._entries)).write(self.folder)
+        description = StoreDescription(self._layout, self.info, tuple(self._entries))
+        description.write(self.folder)
+        return description
 
     def _write(self) -> None:
         entry, layout = write_shard(self.folder, f"{len(self._entries):06d}", self._graphs)
@@ -85,5 +95,7 @@ class ShardWriter:
                 f"graphs {self._graphs[0].name!r} to {self._graphs[-1].name!r} have other fields than those before. "
                 "All graphs of a store need the same fields, shapes and attributes."
             )
+        if self.on_shard is not None:
+            self.on_shard(len(self._entries), shard_path(self.folder, entry.key))
         self._entries.append(entry)
         self._layout, self._graphs, self._bytes = layout, [], 0

@@ -19,6 +19,7 @@ __all__ = [
     "ShardEntry",
     "StoreDescription",
     "is_store",
+    "parse_description",
     "read_description",
     "shard_path",
 ]
@@ -79,12 +80,15 @@ class StoreDescription:
         """Return the sum of a size over the shards, e.g. "proteins"."""
         return sum(getattr(shard, name) for shard in self.shards)
 
-    def write(self, folder: Path) -> None:
-        """Write ``store.json``."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of ``store.json`` as plain data."""
         content = {"format": FORMAT, "version": VERSION, "info": self.info, "layout": self.layout}
         content |= {name: self.total(name) for name in ("proteins", "residues", "failures")}
-        content["shards"] = [asdict(shard) for shard in self.shards]
-        (folder / META).write_text(json.dumps(content, indent=1), encoding="utf-8")
+        return content | {"shards": [asdict(shard) for shard in self.shards]}
+
+    def write(self, folder: Path) -> None:
+        """Write ``store.json``."""
+        (folder / META).write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
 
 
 def read_description(folder: str | Path) -> StoreDescription:
@@ -98,19 +102,31 @@ def read_description(folder: str | Path) -> StoreDescription:
     path = Path(folder)
     try:
         content = json.loads((path / META).read_text(encoding="utf-8"))
-        if content["format"] != FORMAT:
-            raise KeyError("format")
-        version = content["version"]
     except OSError as e:
         raise DatasetError(f"{str(path)!r} is not a graph store: {META} cannot be read") from e
-    except (ValueError, KeyError, TypeError) as e:
+    except ValueError as e:
         raise DatasetError(f"{path / META} is not the description of a graph store. Write the store again.") from e
-    if version != VERSION:
-        raise DatasetError(f"{path} is a graph store of version {version}, not {VERSION}. Write it again.")
+    return parse_description(content, where=path / META)
+
+
+def parse_description(content: Any, *, where: str | Path) -> StoreDescription:
+    """Parse the plain data of :meth:`StoreDescription.to_dict`; ``where`` is their place, for errors.
+
+    Raises
+    ------
+    DatasetError
+        They are no description, or one of another version.
+    """
     try:
+        if content["format"] != FORMAT:
+            raise KeyError("format")
+        if content["version"] != VERSION:
+            raise DatasetError(
+                f"{where} describes a graph store of version {content['version']}, not {VERSION}. Write it again."
+            )
         return StoreDescription(content["layout"], content["info"], _entries(content["shards"]))
     except (KeyError, TypeError) as e:
-        raise DatasetError(f"{path / META} is not the description of a graph store. Write the store again.") from e
+        raise DatasetError(f"{where} is not the description of a graph store. Write the store again.") from e
 
 
 def _entries(shards: Sequence[Mapping[str, Any]]) -> tuple[ShardEntry, ...]:

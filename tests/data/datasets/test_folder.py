@@ -185,7 +185,7 @@ def test_random_split_keeps_files_and_clusters_together(folder, table):
         ("file,x", ["1abc,1", "1ubq,2", "9xyz,3"], ["2 files", "'1abc' (row 2), '9xyz' (row 4)"]),
         ("name,x", ["1ubq,1"], ["'file'", "'id'", "name, x"]),
         ("file,id,x", ["1ubq,1ubq,1"], ["'file'", "'id'"]),
-                ("file,x,x", ["1ubq,1,1"], ["'x'"]),
+        ("file,x,x", ["1ubq,1,1"], ["'x'"]),
         ("file,x", ["1ubq,1,2"], ["row 2 has 3 columns", "2"]),
         ("file,x", [], ["labels.csv"]),
         ("file,x", ["1ubq,", "1orc,"], ["Blank", "'x'"]),
