@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,8 +14,6 @@ from protgraph.errors import MissingExtraError, OptionError
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from benchmarks import CostTable, Measurement
 
 __all__ = ["speed_command"]
 
@@ -65,8 +63,8 @@ def speed_command(
             console.print()
 
 
-def _ratio_table(m: Measurement) -> Table:
-    """Return the table of implementations of one computation."""
+def _ratio_table(m: Any) -> Table:
+    """Return the table of a ``benchmarks.Measurement``: implementations of one computation."""
     from rich.table import Table
 
     caption = f"lower bound: {m.lower_bound}\nagreement: {m.agreement}"
@@ -79,8 +77,8 @@ def _ratio_table(m: Measurement) -> Table:
     return table
 
 
-def _cost_table(costs: CostTable) -> Table:
-    """Return the table of costs of several models or steps."""
+def _cost_table(costs: Any) -> Table:
+    """Return the table of a ``benchmarks.CostTable``: costs of several models or steps."""
     from rich.table import Table
 
     table = Table(title=costs.title, title_justify="left", caption=costs.caption, caption_justify="left")
