@@ -7,7 +7,6 @@ cuEquivariance is an optional backend.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -18,7 +17,8 @@ from e3nn import o3
 from torch import Tensor, nn
 from torch.nn.functional import linear as linear_map
 
-from protgraph.errors import MissingExtraError, OptionError
+from protgraph.errors import OptionError
+from protgraph.nn.cuequivariance_backend import require_cuequivariance, require_cuequivariance_kernels
 from protgraph.nn.irreps_blocks import component_harmonics, irreps_blocks
 from protgraph.ops import Edges
 from protgraph.validation import check_choice
@@ -200,10 +200,7 @@ class _CuEquivariance(nn.Module):
 
     def __init__(self, product: ChannelwiseProduct) -> None:
         super().__init__()
-        if not all(map(importlib.util.find_spec, ("cuequivariance", "cuequivariance_torch"))):
-            raise MissingExtraError(
-                "backend='cuequivariance' needs cuequivariance-torch. pip install 'protgraph-pyg[cuequivariance]'"
-            )
+        require_cuequivariance()
         import cuequivariance as cue
 
         polynomial = cue.SegmentedTensorProduct.from_subscripts("u,iu,j,ku+ijk")
@@ -234,9 +231,8 @@ class _CuEquivariance(nn.Module):
     def _on(self, device: torch.device) -> Any:
         method = "uniform_1d" if device.type == "cuda" else "naive"
         if method not in self._compiled:
-            if method == "uniform_1d" and not importlib.util.find_spec("cuequivariance_ops_torch"):
-                kernels = f"cuequivariance-ops-torch-cu{(torch.version.cuda or '12').split('.')[0]}"
-                raise MissingExtraError(f"backend='cuequivariance' needs {kernels} on CUDA. pip install {kernels}")
+            if method == "uniform_1d":
+                require_cuequivariance_kernels()
             from cuequivariance_torch import SegmentedPolynomial
 
             self._compiled[method] = SegmentedPolynomial(self._polynomial, method=method).to(device)

@@ -38,6 +38,8 @@ class EvoformerPair(GraphLayer):
         Width of the hidden layers of transitions, as a multiple of their input.
     dropout : float
         Dropout probability of the updates by row attention and triangles.
+    backend : {"torch", "cuequivariance"}
+        Implementation of the triangle layers.
 
     Notes
     -----
@@ -65,6 +67,7 @@ class EvoformerPair(GraphLayer):
         hidden: int = 16,
         factor: int = 4,
         dropout: float = 0.0,
+        backend: str = "torch",
     ) -> None:
         super().__init__(fields)
         width, pair = self.scalar_width("h"), pair_width(self)
@@ -74,8 +77,11 @@ class EvoformerPair(GraphLayer):
         self.outer = OuterProductMean(fields, dim=pair, hidden=hidden)
         self.triangles = nn.ModuleList(
             [
-                *(TriangleMultiplication(fields, edges=edges) for edges in ("outgoing", "incoming")),
-                *(TriangleAttention(fields, heads=pair_heads, node=node) for node in ("starting", "ending")),
+                *(TriangleMultiplication(fields, edges=edges, backend=backend) for edges in ("outgoing", "incoming")),
+                *(
+                    TriangleAttention(fields, heads=pair_heads, node=node, backend=backend)
+                    for node in ("starting", "ending")
+                ),
             ]
         )
         self.pair_transition = _transition(pair, factor)

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.errors import WiringError
+from protgraph.errors import OptionError, WiringError
+from protgraph.nn.cuequivariance_backend import require_cuequivariance, triangle_kernel, uses_triangle_kernel
 from protgraph.nn.dot_product_attention import run_in_chunks
 from protgraph.nn.mlp import gate_linear
 from protgraph.nn.module import GraphLayer
@@ -40,6 +41,8 @@ class TriangleMultiplication(GraphLayer):
         Width of a and b; None: width of z.
     edges : {"outgoing", "incoming"}
         Edges of the triangle i, j, k that are multiplied.
+    backend : {"torch", "cuequivariance"}
+        Implementation. cuEquivariance runs its kernel on CUDA tensors, for ``hidden`` a multiple of 32.
 
     Notes
     -----
@@ -55,10 +58,19 @@ class TriangleMultiplication(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("pair", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("pair",)
 
-    def __init__(self, fields: Mapping[str, FieldSpec], *, hidden: int | None = None, edges: str = "outgoing") -> None:
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        hidden: int | None = None,
+        edges: str = "outgoing",
+        backend: str = "torch",
+    ) -> None:
         super().__init__(fields)
-        width = pair_width(self)
+        width, self.backend = pair_width(self), _checked(backend)
         hidden = hidden or width
+        if backend == "cuequivariance" and hidden % 32:
+            raise OptionError(f"hidden={hidden}: backend='cuequivariance' needs a multiple of 32. Use backend='torch'.")
         self.outgoing = check_choice("edges", edges, ("outgoing", "incoming")) == "outgoing"
         self.layer_norm_in, self.layer_norm_out = nn.LayerNorm(width), nn.LayerNorm(hidden)
         self.linear_a_p, self.linear_a_g = nn.Linear(width, hidden), nn.Linear(width, hidden)
@@ -75,6 +87,9 @@ class TriangleMultiplication(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        if uses_triangle_kernel(self.backend, f["pair"]):
+            updates = [self._kernel(z).flatten(0, 1) for z in f["proteins"].split_pairs(f["pair"])]
+            return {"pair": torch.cat(updates)}
         proteins, x = f["proteins"], self.layer_norm_in(f["pair"])  # line 1
         a = self.linear_a_g(x).sigmoid() * self.linear_a_p(x)  # (P, c), line 2
         b = self.linear_b_g(x).sigmoid() * self.linear_b_p(x)
@@ -82,6 +97,20 @@ class TriangleMultiplication(GraphLayer):
         pairs = zip(proteins.split_pairs(a), proteins.split_pairs(b), strict=True)
         summed = torch.cat([torch.einsum(product, one, other).flatten(0, 1) for one, other in pairs])
         return {"pair": self.linear_g(x).sigmoid() * self.linear_z(self.layer_norm_out(summed))}  # lines 3, 4
+
+    def _kernel(self, z: Tensor) -> Tensor:
+        """Run cuEquivariance's kernel on one protein, ``(L, L, C)`` to ``(L, L, C)``."""
+        modules = {"norm_in": [self.layer_norm_in], "norm_out": [self.layer_norm_out]}
+        modules |= {"p_in": [self.linear_a_p, self.linear_b_p], "g_in": [self.linear_a_g, self.linear_b_g]}
+        modules |= {"p_out": [self.linear_z], "g_out": [self.linear_g]}
+        weights = {
+            f"{name}_{kind}": torch.cat([getattr(m, kind) for m in parts])
+            for name, parts in modules.items()
+            for kind in ("weight", "bias")
+        }
+        update = triangle_kernel("triangle_multiplicative_update")
+        direction = "outgoing" if self.outgoing else "incoming"
+        return update(z.unsqueeze(0), direction, eps=self.layer_norm_in.eps, **weights).squeeze(0)
 
 
 class TriangleAttention(GraphLayer):
@@ -100,6 +129,8 @@ class TriangleAttention(GraphLayer):
         Number of attention heads.
     node : {"starting", "ending"}
         Shared node of the pairs (i, j) and (i, k), or (j, i) and (k, i).
+    backend : {"torch", "cuequivariance"}
+        Implementation. cuEquivariance runs its kernel on CUDA tensors.
 
     Notes
     -----
@@ -115,9 +146,11 @@ class TriangleAttention(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("pair", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("pair",)
 
-    def __init__(self, fields: Mapping[str, FieldSpec], *, heads: int = 4, node: str = "starting") -> None:
+    def __init__(
+        self, fields: Mapping[str, FieldSpec], *, heads: int = 4, node: str = "starting", backend: str = "torch"
+    ) -> None:
         super().__init__(fields)
-        width, self.heads = pair_width(self), heads
+        width, self.heads, self.backend = pair_width(self), heads, _checked(backend)
         split_heads(width, heads)
         self.ending = check_choice("node", node, ("starting", "ending")) == "ending"
         self.layer_norm = nn.LayerNorm(width)
@@ -151,7 +184,12 @@ class TriangleAttention(GraphLayer):
         def around(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, nodes: slice) -> Tensor:
             return scaled_dot_product_attention(q[nodes], k[nodes], v[nodes], attn_mask=bias)
 
-        out = torch.cat(run_in_chunks(around, (q, k, v, bias), len(x), self.heads * len(x) ** 2)) if len(x) else v
+        if not len(x):
+            out = v
+        elif uses_triangle_kernel(self.backend, x):
+            out = triangle_kernel("triangle_attention")(*(t.unsqueeze(0) for t in (q, k, v, bias))).squeeze(0)
+        else:
+            out = torch.cat(run_in_chunks(around, (q, k, v, bias), len(x), self.heads * len(x) ** 2))
         out = self.linear_o(self.linear_g(x).sigmoid() * out.transpose(1, 2).flatten(2))  # lines 4, 6, 7
         return out.transpose(0, 1) if self.ending else out
 
@@ -165,6 +203,12 @@ def pair_width(layer: GraphLayer) -> int:
             "Add a layer 'pair_embed' or 'outer_product_mean' before."
         )
     return layer.scalar_width("pair")
+
+
+def _checked(backend: str) -> str:
+    if check_choice("backend", backend, ("torch", "cuequivariance")) == "cuequivariance":
+        require_cuequivariance()
+    return backend
 
 
 def _fields(width: int) -> dict[str, FieldSpec]:

@@ -1,0 +1,55 @@
+"""Access to cuEquivariance, an optional backend of layers: ``backend="cuequivariance"``.
+
+Its kernels run on CUDA tensors. On other devices tensor products run its plain PyTorch, and triangle layers their own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from importlib import import_module
+
+import torch
+from torch import Tensor
+
+from protgraph.errors import MissingExtraError
+
+__all__ = ["require_cuequivariance", "require_cuequivariance_kernels", "triangle_kernel", "uses_triangle_kernel"]
+
+
+def require_cuequivariance() -> None:
+    """Check that cuEquivariance is installed.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not.
+    """
+    if not all(map(importlib.util.find_spec, ("cuequivariance", "cuequivariance_torch"))):
+        raise MissingExtraError(
+            "backend='cuequivariance' needs cuequivariance-torch. pip install 'protgraph-pyg[cuequivariance]'"
+        )
+
+
+def require_cuequivariance_kernels() -> None:
+    """Check that the CUDA kernels of cuEquivariance are installed, a package of their own.
+
+    Raises
+    ------
+    MissingExtraError
+        If they are not.
+    """
+    if not importlib.util.find_spec("cuequivariance_ops_torch"):
+        kernels = f"cuequivariance-ops-torch-cu{(torch.version.cuda or '12').split('.')[0]}"
+        raise MissingExtraError(f"backend='cuequivariance' needs {kernels} on CUDA. pip install {kernels}")
+
+
+def uses_triangle_kernel(backend: str, x: Tensor) -> bool:
+    """Return whether a triangle layer with this backend runs a kernel of cuEquivariance on this tensor."""
+    return backend == "cuequivariance" and x.is_cuda
+
+
+def triangle_kernel(name: str) -> Callable[..., Tensor]:
+    """Return ``triangle_attention`` or ``triangle_multiplicative_update`` of ``cuequivariance_torch``."""
+    require_cuequivariance_kernels()
+    return getattr(import_module("cuequivariance_torch"), name)
