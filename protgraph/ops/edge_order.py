@@ -34,19 +34,27 @@ def check_edges(graph: Data) -> None:
     if int(low) < 0 or int(high) >= graph.num_nodes:
         bad = int(low) if int(low) < 0 else int(high)
         raise FieldError(f"edge_index of {name} contains node {bad}; nodes are 0 to {graph.num_nodes - 1}")
+    degree = graph.get("degree")
+    has_degree = degree is not None and not isinstance(degree, Tensor)  # PyG's batching makes a tensor of degrees
+    if has_degree and _is_regular(index[1], graph.num_nodes, degree):  # hence sorted
+        return
     if bool((index[1, 1:] < index[1, :-1]).any()):
         raise FieldError(
             f"edge_index of {name} is not sorted by target (row 1).\nSort it: graph = graph.sort(sort_by_row=False)"
         )
-    degree = graph.get("degree")
-    if degree is None or isinstance(degree, Tensor):  # PyG's batching collects one value per graph in a tensor
-        return
-    regular = torch.arange(graph.num_nodes, device=index.device).unsqueeze(1)  # (N, 1)
-    if index.size(1) != len(regular) * degree or not bool((index[1].view(-1, degree) == regular).all()):
+    if has_degree:
         raise FieldError(
             f"degree of {name} is {degree}, but not every node has {degree} incoming edges.\n"
             "If edges were added or removed, delete the attribute: del graph.degree"
         )
+
+
+def _is_regular(targets: Tensor, num_nodes: int, degree: int) -> bool:
+    """Return True if targets ``(E,)`` are each node ``degree`` times, in order."""
+    if targets.numel() != num_nodes * degree:
+        return False
+    nodes = torch.arange(num_nodes, device=targets.device).unsqueeze(1)  # (N, 1)
+    return bool((targets.view(-1, degree) == nodes).all())
 
 
 def _name(graph: Data) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["angle", "length", "squared", "unit"]
+__all__ = ["angle", "cross", "length", "squared", "unit"]
 
 
 def squared(v: np.ndarray) -> np.ndarray:
@@ -20,6 +20,16 @@ def length(v: np.ndarray) -> np.ndarray:
     return np.sqrt(squared(v))
 
 
+def cross(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return ``u × v``, ``(…, 3)`` each to ``(…, 3)``, equal to ``np.cross`` bit for bit.
+
+    Not ``np.cross``: twice as slow for ``(700, 3)``, since it moves axes first (numpy 2.4.6, 2026-11-22).
+    """
+    x, y, z = (u[..., i] for i in range(3))
+    a, b, c = (v[..., i] for i in range(3))
+    return np.stack([y * c - z * b, z * a - x * c, x * b - y * a], axis=-1)
+
+
 def unit(v: np.ndarray) -> np.ndarray:
     """Return ``v / |v|`` along the last axis, ``(…, 3)`` to ``(…, 3)``; 0 where v is 0 or NaN."""
     norm = np.linalg.norm(v, axis=-1, keepdims=True)
@@ -31,5 +41,5 @@ def angle(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
     NaN where u or v is 0 or NaN.
     """
-    between = np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), (u * v).sum(1))
+    between = np.arctan2(np.linalg.norm(cross(u, v), axis=1), (u * v).sum(1))
     return np.where((u**2).sum(1) * (v**2).sum(1) > 0, between, np.nan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from protgraph.structure.vectors import angle, length, squared, unit
+from protgraph.structure.vectors import angle, cross, length, squared, unit
 
 
 def test_unit_vectors_have_length_one_or_zero():
@@ -25,3 +25,10 @@ def test_angles_equal_the_arc_cosine_and_are_undefined_for_zero_and_missing_vect
     np.testing.assert_allclose(angle(np.array([[1.0, 0.0, 0.0]]), small), 1e-9, rtol=1e-12)
     u[0], v[1] = 0, np.nan
     assert np.flatnonzero(np.isnan(angle(u, v))).tolist() == [0, 1]
+
+
+def test_cross_products_equal_those_of_numpy_bit_for_bit():
+    u, v = np.random.default_rng(2).normal(size=(2, 40, 5, 3))
+    u[3], v[4] = np.nan, 0.0
+    np.testing.assert_array_equal(cross(u, v), np.cross(u, v))
+    np.testing.assert_array_equal(cross(u, v[0, 0]), np.cross(u, v[0, 0]))

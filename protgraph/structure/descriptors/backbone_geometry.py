@@ -10,7 +10,7 @@ import numpy as np
 
 from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
-from protgraph.structure.vectors import length
+from protgraph.structure.vectors import cross, length
 
 __all__ = ["CB_C", "CB_CROSS", "CB_N", "backbone_dihedrals", "dihedral_angle", "virtual_cb"]
 
@@ -44,7 +44,7 @@ def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -
     1.5708
     """
     b1, b2, b3 = (np.asarray(end, np.float64) - start for start, end in ((a, b), (b, c), (c, d)))
-    n1, n2 = np.cross(b1, b2), np.cross(b2, b3)
+    n1, n2 = cross(b1, b2), cross(b2, b3)
     l1, l2, l3 = length(b1), length(b2), length(b3)
     is_defined = (length(n1) > _STRAIGHT * l1 * l2) & (length(n2) > _STRAIGHT * l2 * l3)
     # (n1 × n2)·b2 = |b2|² (b1·n2) saves a cross product
@@ -101,5 +101,5 @@ def virtual_cb(backbone: np.ndarray) -> np.ndarray:
     """
     n, ca, c = (backbone[:, i].astype(np.float64) for i in range(3))
     b, c = ca - n, c - ca
-    a = np.cross(b, c)
+    a = cross(b, c)
     return CB_CROSS * a + CB_N * b + CB_C * c + ca

@@ -70,18 +70,18 @@ def read_model(text: PDBText, model: int, *, where: str = "PDB text") -> PDBMode
     table, line = text.records(model)
     notes: list[str] = []
     values, valid = parse_numbers(table)
-    if not valid[:, :3].all():
-        notes += shift_long_serials(table, np.flatnonzero(~valid[:, :3].all(axis=1)))
+    if not valid[:3].all():
+        notes += shift_long_serials(table, np.flatnonzero(~valid[:3].all(axis=0)))
         values, valid = parse_numbers(table)
     notes += repair_numbers(table, values, valid, line, where)
     atoms = AtomArray(len(table))
-    atoms.coord = values[:, :3].astype(np.float32)
+    atoms.coord = np.ascontiguousarray(values[:3].T.astype(np.float32))
     for name, (a, b, width) in _TEXTS.items():
         atoms.set_annotation(name, parse_texts(table[:, a:b], width))
     atoms.set_annotation("hetero", table[:, 0] | 0x20 == ord("h"))
-    atoms.set_annotation("res_id", values[:, 5].astype(atoms.res_id.dtype))
-    atoms.set_annotation("occupancy", values[:, 3].copy())
-    atoms.set_annotation("b_factor", values[:, 4].copy())
+    atoms.set_annotation("res_id", values[5].astype(atoms.res_id.dtype))
+    atoms.set_annotation("occupancy", values[3].copy())
+    atoms.set_annotation("b_factor", values[4].copy())
     notes += _upper_names(atoms, table)
     notes += _segment_chains(atoms, table)
     inferred = _set_elements(atoms, table)
@@ -135,11 +135,10 @@ def _segment_chains(atoms: AtomArray, table: np.ndarray) -> list[str]:
 
 def _set_cell(atoms: AtomArray, text: PDBText) -> list[str]:
     """Set the unit cell of CRYST1; return a note if that record cannot be read."""
-    cell = text.first(b"CRYST1")
-    if cell is None:
+    if text.cell is None:
         return []
     try:
-        a, b, c, *angles = (float(cell[slice(*columns)]) for columns in _CELL)
+        a, b, c, *angles = (float(text.cell[slice(*columns)]) for columns in _CELL)
     except ValueError:
         return ["the CRYST1 record cannot be read; there is no unit cell"]
     atoms.box = vectors_from_unitcell(a, b, c, *np.deg2rad(angles))

@@ -9,6 +9,9 @@ Python 3.12, and protgraph supports 3.11. Not gemmi: the conversion to arrays in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+
 import numpy as np
 
 __all__ = ["NUMBERS", "parse_numbers", "parse_texts"]
@@ -16,19 +19,13 @@ __all__ = ["NUMBERS", "parse_numbers", "parse_texts"]
 NUMBERS = {"x": (30, 38), "y": (38, 46), "z": (46, 54), "occupancy": (54, 60), "B factor": (60, 66), "number": (22, 26)}
 """Columns of the numbers of an atom record, from 0 (wwPDB file format 3.3); "number" is that of the residue."""
 
-# Eight characters per number, those of a coordinate: four before the point, three after it.
-_POINT = np.uint64(0x1E << 32)  # "." ^ "0", fifth character
-_MINUS = np.uint64(ord("-") ^ ord("0"))
-_BLANKS = np.uint64(0x10101010)  # " " ^ "0"
-_ZEROS = np.uint64(int.from_bytes(b"0" * 8, "little"))
-_ABOVE_NINE = np.uint64(0x7676767676767676)  # sets the highest bit of bytes larger than 9
-_HIGH_BITS = np.uint64(0x8080808080808080)
-_DECIMALS = np.uint64(0xFFFFFF0000000000)
-_WHOLE, _FIFTH = np.uint64(0xFFFFFFFF), np.uint64(0xFF << 32)
-_PAIRS = np.uint64(0x000000FF000000FF)
-_HUNDREDS, _UNITS = np.uint64(100 + (1_000_000 << 32)), np.uint64(1 + (10_000 << 32))
-_1, _7, _8, _10, _16, _32, _255 = (np.uint64(n) for n in (1, 7, 8, 10, 16, 32, 255))
-_SCALE = 1000.0
+# Pairs of characters of a number are looked up in tables; the sum of the entries is the number in thousandths and these
+# flags.
+_VALUE = (1 << 24) - 1
+_MINUS = 1 << 24
+_NO_DIGIT = 1 << 25  # none before the point
+_HALF = 1 << 26  # of the first two pairs: characters that only one of them may have
+_INVALID = 1 << 28
 
 
 def parse_numbers(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -42,33 +39,69 @@ def parse_numbers(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     values : ndarray
-        ``(A, 6)`` float64 in the order of :data:`NUMBERS`; undefined where not valid.
+        ``(6, A)`` float64 in the order of :data:`NUMBERS`; undefined where not valid.
     valid : ndarray
-        ``(A, 6)`` bool, False for any other form, e.g. blank, hybrid-36, NaN, or with other decimals.
+        ``(6, A)`` bool, False for any other form, e.g. blank, hybrid-36, NaN, or with other decimals.
     """
-    text = np.full((len(table), len(NUMBERS), 8), ord("0"), np.uint8)
-    text[:, :3] = table[:, 30:54].reshape(-1, 3, 8)
-    text[:, 3:5, 0] = ord(" ")
-    text[:, 3:5, 1:7] = table[:, 54:66].reshape(-1, 2, 6)  # two decimals; the third is 0
-    text[:, 5, :4] = table[:, 22:26]
-    text[:, 5, 4] = ord(".")
-    word = text.view("<u8")[:, :, 0] ^ _ZEROS  # (A, 6): digits are 0 to 9 now
-    other = (word + _ABOVE_NINE) & _HIGH_BITS  # highest bit set in bytes that are not digits
-    before = ((other & _WHOLE) >> _7) * _255  # mask of such bytes before the point
-    is_prefix = before & (before + _1) == 0
-    unexpected = (word & before) ^ (_BLANKS & before)
-    last = (before + _1) >> _8  # 1 in the last byte before the digits, 0 without one
-    is_negative = unexpected == (_BLANKS & _255 ^ _MINUS) * last
-    is_negative &= unexpected != 0
-    valid = is_prefix & (is_negative | (unexpected == 0))
-    valid &= (word & _FIFTH == _POINT) & (other & _DECIMALS == 0)
-    valid[:, 5] &= before[:, 5] != _WHOLE  # a residue number has a digit
-    digits = word & ~before
-    digits = ((digits & _WHOLE) << _8) | (digits & _DECIMALS)  # without the point
-    digits = digits * _10 + (digits >> _8)
-    digits = ((digits & _PAIRS) * _HUNDREDS + ((digits >> _16) & _PAIRS) * _UNITS) >> _32
-    values = digits.astype(np.float64) / _SCALE
-    return np.where(is_negative, -values, values), valid
+    pairs = np.ascontiguousarray(table.view("<u2").T)  # (40, A)
+    coordinate, decimal = _pair_tables()
+    total = np.stack(
+        [
+            *(_look_up(coordinate, pairs[place : place + 4]) for place in (15, 19, 23)),
+            *(_look_up(decimal, pairs[place : place + 3]) for place in (27, 30)),
+            _look_up(coordinate[:2], pairs[11:13]),
+        ]
+    )
+    valid = total < 2 * _HALF
+    valid[5] &= total[5] & _NO_DIGIT == 0
+    values = (total & _VALUE) / 1000.0
+    is_negative = (total & _MINUS).astype(bool)
+    if is_negative.any():
+        np.negative(values, out=values, where=is_negative)
+    return values, valid
+
+
+def _look_up(tables: Sequence[np.ndarray], pairs: np.ndarray) -> np.ndarray:
+    """Return the sum of the entries of all pairs, ``(places, A)`` uint16 to ``(A,)`` int32."""
+    total = tables[0].take(pairs[0])
+    for entries, pair in zip(tables[1:], pairs[1:], strict=True):
+        total += entries.take(pair)
+    return total
+
+
+@cache
+def _pair_tables() -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Return the entries of all pairs of characters, ``(65536,)`` int32, for each place of a number.
+
+    Returns
+    -------
+    coordinate : tuple of ndarray
+        Two pairs before the point, the point with a decimal, and two decimals; a residue number has the first two.
+    decimal : tuple of ndarray
+        A pair before the point, a character with the point, and two decimals: occupancies and B factors.
+
+    Notes
+    -----
+    Before the point are blanks, an optional minus, and digits. If the first pair is not blank, only digits follow.
+    """
+    high, low = np.divmod(np.arange(1 << 16), 1 << 8)  # second and first character
+    first, second = low - ord("0"), high - ord("0")
+    is_first, is_second = (first >= 0) & (first <= 9), (second >= 0) & (second <= 9)
+    digits = is_first & is_second
+    is_open = (low == ord(" ")) | (low == ord("-"))
+    one_digit = is_open & is_second
+    none = (low == ord(" ")) & ((high == ord(" ")) | (high == ord("-")))
+    has_minus = (one_digit & (low == ord("-"))) | (none & (high == ord("-")))
+    sign = np.where(digits | one_digit | none, np.where(has_minus, _MINUS, 0), _INVALID)
+    number = np.where(digits, 10 * first + second, np.where(one_digit, second, 0))
+    leading = sign + np.where(none & (high == ord(" ")), 0, _HALF)
+    last = sign + np.where(digits, 0, _HALF) + np.where(none, _NO_DIGIT, 0)
+    before_point = np.where(is_first, first * 1000, np.where(low == ord("-"), _MINUS, 0) + _HALF)
+    before_point = np.where((is_first | is_open) & (high == ord(".")), before_point, _INVALID)
+    after_point = np.where((low == ord(".")) & is_second, second * 100, _INVALID)
+    coordinate = (number * 100_000 + leading, number * 1000 + last, after_point, np.where(digits, number, _INVALID))
+    decimal = (number * 10_000 + leading, before_point, np.where(digits, number * 10, _INVALID))
+    return tuple(t.astype(np.int32) for t in coordinate), tuple(t.astype(np.int32) for t in decimal)
 
 
 def parse_texts(field: np.ndarray, width: int) -> np.ndarray:
@@ -88,8 +121,7 @@ def parse_texts(field: np.ndarray, width: int) -> np.ndarray:
     """
     points = np.zeros((len(field), width), np.uint32)  # Unicode code points
     if field.shape[1] == 1:
-        points[:, 0] = field[:, 0]
-        points[points == ord(" ")] = 0
+        points[:, 0] = field[:, 0] * (field[:, 0] != ord(" "))
         return points.view(f"U{width}")[:, 0]
     packed = np.zeros((len(field), 4), np.uint8)
     packed[:, : field.shape[1]] = field

@@ -22,8 +22,7 @@ def _word(text: str) -> tuple[np.uint64, np.uint64]:
     return np.uint64(int.from_bytes(text.lower().encode(), "little")), np.uint64((1 << (8 * size)) - 1)
 
 
-_ATOM, _HETATM, _MODEL, _ENDMDL, _END = map(_word, ("ATOM", "HETATM", "MODEL", "ENDMDL", "END"))
-_FOURTH, _SIXTH = np.uint64(8 * 3), np.uint64(8 * 5)
+_ATOM, _HETATM, _MODEL, _ENDMDL, _END, _CELL = map(_word, ("ATOM", "HETATM", "MODEL", "ENDMDL", "END", "CRYST1"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +39,8 @@ class PDBText:
         ``(L,)`` bool, True for ATOM and HETATM records.
     models : tuple of tuple of int
         First line of each model, and the one after its last.
+    cell : str, optional
+        First CRYST1 record.
     undeclared : tuple of int
         Models without a MODEL record, from 1, in a file with several models.
     """
@@ -49,6 +50,7 @@ class PDBText:
     end: np.ndarray
     is_atom: np.ndarray
     models: tuple[tuple[int, int], ...]
+    cell: str | None
     undeclared: tuple[int, ...]
 
     @classmethod
@@ -68,7 +70,14 @@ class PDBText:
         is_atom = (head & _ATOM[1] == _ATOM[0]) | (head & _HETATM[1] == _HETATM[0])
         models, declared = _models(_boundaries(head), is_atom)
         undeclared = tuple(n for n, is_declared in enumerate(declared, 1) if not is_declared)
-        return cls(content, start, end, is_atom, models, undeclared if len(models) > 1 else ())
+        cells = np.flatnonzero(head & _CELL[1] == _CELL[0])[:1].tolist()
+        cell = content[start[cells[0]] : end[cells[0]]].decode("ascii") if cells else None
+        return cls(content, start, end, is_atom, models, cell, undeclared if len(models) > 1 else ())
+
+    @property
+    def header(self) -> str:
+        """Text before the first atom record."""
+        return self.content[: self.start[self.is_atom.argmax()]].decode("ascii") if self.is_atom.any() else ""
 
     def records(self, model: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the atom records of a model, from 1.
@@ -84,20 +93,13 @@ class PDBText:
         line = begin + np.flatnonzero(self.is_atom[begin:stop])
         start, size = self.start[line], self.end[line] - self.start[line]
         data = np.frombuffer(self.content, np.uint8)
-        table = np.lib.stride_tricks.sliding_window_view(data, WIDTH)[start]  # a copy
+        table = np.lib.stride_tricks.sliding_window_view(data, WIDTH)[start]  # (A, 80), a copy
         shortest = int(size.min(initial=WIDTH))
         if shortest < WIDTH:
             table[:, shortest:][np.arange(shortest, WIDTH) >= size[:, None]] = _BLANK
         if table.min(initial=_BLANK) < _BLANK:
             np.maximum(table, _BLANK, out=table)  # control characters, e.g. tabs
         return table, line
-
-    def first(self, record: bytes) -> bytes | None:
-        """Return the first line that begins with these characters; None without one."""
-        place = -1 if self.content.startswith(record) else self.content.find(b"\n" + record)
-        if place < 0 and not self.content.startswith(record):
-            return None
-        return self.content[place + 1 : self.content.index(b"\n", place + 1)]
 
 
 def _boundaries(head: np.ndarray) -> Iterator[tuple[int, bool]]:

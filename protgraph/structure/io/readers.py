@@ -161,8 +161,8 @@ class _PDBReader(_Reader):
         return count
 
     def predicted(self) -> bool:
-        is_named = "ALPHAFOLD" in self.text and _PREDICTED.search(self.text) is not None
-        return is_named and _OTHER_VALUES not in self.text
+        header = self.records.header
+        return _PREDICTED.search(header) is not None and _OTHER_VALUES not in header
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
         read = read_model(self.records, model, where=str(self.path))

@@ -48,7 +48,7 @@ def shift_long_serials(table: np.ndarray, rows: np.ndarray) -> list[str]:
         extra = serial.end() + 6 - _SERIAL_END
         shifted = text[:_SERIAL_END] + text[_SERIAL_END + extra :] + b" " * extra
         moved = np.frombuffer(shifted, np.uint8)
-        if parse_numbers(moved[None])[1][0, :3].all():
+        if parse_numbers(moved[None])[1][:3].all():
             table[row] = moved
             count += 1
     return [f"{count} atom records with serial numbers of more than five digits shifted to their columns"] * (count > 0)
@@ -67,7 +67,7 @@ def repair_numbers(
     table : ndarray
         ``(A, 80)`` uint8, ASCII.
     values, valid : ndarray
-        ``(A, 6)``, output of :func:`~protgraph.structure.io.pdb_columns.parse_numbers`; ``values`` is completed.
+        ``(6, A)``, output of :func:`~protgraph.structure.io.pdb_columns.parse_numbers`; ``values`` is completed.
     line : ndarray
         ``(A,)`` int64, line of each record, from 0.
     path : str or PathLike
@@ -86,17 +86,17 @@ def repair_numbers(
     notes = []
     for column, (name, (begin, end)) in enumerate(NUMBERS.items()):
         field = table[:, begin:end]
-        rows = np.flatnonzero(~valid[:, column])
+        rows = np.flatnonzero(~valid[column])
         if name == "number":
-            notes += _repair_residue_numbers(field, values[:, column], rows, line, path)
+            notes += _repair_residue_numbers(field, values[column], rows, line, path)
         elif len(rows) and name in _DEFAULTS:
             blank = rows[(field[rows] == ord(" ")).all(axis=1)]
-            values[blank, column] = _DEFAULTS[name]
+            values[column, blank] = _DEFAULTS[name]
             notes += [f"no {name} in {len(blank)} atom records, read as {_DEFAULTS[name]:.2f}"] * (len(blank) > 0)
             rows = np.setdiff1d(rows, blank)
         if name != "number":
             for row in rows.tolist():
-                values[row, column] = _float(_text(field[row]), name, path, int(line[row]))
+                values[column, row] = _float(_text(field[row]), name, path, int(line[row]))
     return notes
 
 

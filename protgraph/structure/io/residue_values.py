@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from biotite.structure import AtomArray
 
+from protgraph.structure.io.altloc import group_residues, name_blank_conformations
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.residues.structure import residue_starts
 
@@ -105,7 +106,9 @@ def rows_of_atoms(atoms: AtomArray, values: ResidueValues, residues: Residues | 
     place = {key: i for i, key in enumerate(_identities(values.chain, values.res_id, values.ins_code))}
     row = np.array([place.get(key, -1) for key in identity])  # (R,) of values; -1: none
     same_name = atoms.res_name[start] == values.res_name[row]
-    has_altloc = np.logical_or.reduceat(atoms.altloc_id != "", start)
+    of_atoms = np.repeat(group_residues(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start]), length)
+    ids = name_blank_conformations(atoms.altloc_id, atoms.atom_name, atoms.res_name, of_atoms)
+    has_altloc = np.logical_or.reduceat(ids != "", start)
     return np.repeat(np.where(same_name | has_altloc, row, -1), length)
 
 

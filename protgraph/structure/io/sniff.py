@@ -22,7 +22,7 @@ _RECORDS = rb"(?i:ATOM  |HETATM)|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMAR
 _PDB = re.compile(rb"(?:^|\r)(?:" + _RECORDS + rb")", re.MULTILINE)
 _MSGPACK_MAP = tuple(bytes([b]) for b in (*range(0x80, 0x90), 0xDE, 0xDF))
 _GZIP = b"\x1f\x8b"
-_HEAD = 4096  # bytes in which the first character of a FASTA file is looked for
+_HEAD = 4096  # bytes in which the first character of a file is looked for
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,10 @@ def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> s
     StructureFileError
         The format is not one of these.
     """
+    if _PDB.match(content) and b"\0" not in content:  # most PDB files; the others are searched as a whole
+        return "pdb"
     readable = "protgraph reads PDB, mmCIF, BinaryCIF and foldcomp, each also gzipped."
-    if not content.strip():
+    if not content[:_HEAD].strip() and not content.strip():
         raise StructureFileError(f"{path}: the file is empty")
     if content.startswith(MAGIC):
         return "foldcomp"

@@ -74,6 +74,12 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> D
         target, copy = _assign(identity, chain, name, has_ca)
         chain = _names_of_copies(chain, copy)
         renamed.update(chain[(copy > 1) & (target == np.arange(len(target)))].tolist())
+    place = by_appearance(chain)
+    if len(set(identity)) == len(identity) and (place[1:] >= place[:-1]).all():  # the order of most files
+        residue = np.repeat(target, size)
+        first = _is_first(residue, atoms.atom_name[rows])
+        report = LossReport(duplicate_atoms=int((~first).sum()))
+        return Deduplicated(rows[first], residue[first], chain, start, report)
     heads = np.flatnonzero(target == np.arange(len(target)))
     heads = heads[np.argsort(by_appearance(chain[heads]), kind="stable")]
     rank = np.full(len(target) + 1, -1)  # the last one is for target -1

@@ -32,7 +32,7 @@ def by_appearance(values: np.ndarray) -> np.ndarray:
     >>> by_appearance(np.array(["B", "A", "B"])).tolist()
     [0, 1, 0]
     """
-    distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    rank = np.empty(len(distinct), np.int64)
-    rank[np.argsort(first)] = np.arange(len(distinct))
-    return rank[inverse]
+    starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])[: len(values)]  # of equal runs
+    ranks: dict[object, int] = {}
+    rank = [ranks.setdefault(value, len(ranks)) for value in values[starts].tolist()]
+    return np.repeat(np.array(rank, np.int64), np.diff(starts, append=len(values)))

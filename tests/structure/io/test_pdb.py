@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import re
 import warnings
 
@@ -15,7 +16,7 @@ from protgraph.errors import SelectionError, StructureFileError
 from protgraph.structure import clean, load_structure
 from protgraph.structure.io.elements import element_symbols, infer_element
 from protgraph.structure.io.pdb import read_model
-from protgraph.structure.io.pdb_columns import parse_numbers, parse_texts
+from protgraph.structure.io.pdb_columns import NUMBERS, parse_numbers, parse_texts
 from protgraph.structure.io.pdb_lines import PDBText
 from protgraph.structure.io.readers import read_atoms
 
@@ -94,27 +95,25 @@ def test_random_numbers_equal_python_floats_bit_for_bit():
         table[row, 22:66] = np.frombuffer(text.encode(), np.uint8)
     values, valid = parse_numbers(table)
     assert valid.all()
-    assert (values == np.column_stack([numbers, others, res_id])).all()
+    assert (np.column_stack([numbers, others, res_id]) == values.T).all()
 
 
-_CHARACTERS = np.frombuffer(b" 0123456789-.+eA", np.uint8)
-
-
-def test_a_number_is_valid_exactly_in_the_standard_form():
-    rng = np.random.default_rng(1)
-    table = np.full((50_000, 80), ord("0"), np.uint8)
-    table[:, 30:38] = _CHARACTERS[rng.integers(len(_CHARACTERS), size=(len(table), 8))]
-    half = len(table) // 2
-    table[:half, 34] = ord(".")
-    table[:half, 35:38] = ord("1")
-    table[: half // 2, 30:34] = np.frombuffer(b"  -7 -12", np.uint8).reshape(2, 4)[rng.integers(2, size=half // 2)]
+@pytest.mark.parametrize("name", list(NUMBERS))
+def test_a_number_is_valid_exactly_in_the_standard_form(name):
+    """Compare with a regular expression on all fields of three characters before the point, and on random ones."""
+    column, (begin, end) = list(NUMBERS).index(name), NUMBERS[name]
+    whole, decimals = {8: (4, 3), 6: (3, 2), 4: (4, 0)}[end - begin]
+    characters = " 019-.+A"
+    heads = ["".join(head) for head in itertools.product(characters, repeat=whole)]
+    tails = ["." + "5" * decimals, "." + "5" * (decimals - 1) + " ", "1" + "5" * decimals, " " * (decimals + 1)]
+    fields = [head + tail for head in heads for tail in (tails if decimals else [""])]
+    table = np.full((len(fields), 80), ord("0"), np.uint8)
+    table[:, begin:end] = np.frombuffer("".join(fields).encode(), np.uint8).reshape(len(fields), -1)
     values, valid = parse_numbers(table)
-    form = re.compile(r" *-?\d*\.\d{3}")
-    texts = [row.tobytes().decode() for row in table[:, 30:38]]
-    assert valid[:, 0].tolist() == [form.fullmatch(text) is not None for text in texts]
-    rows = np.flatnonzero(valid[:, 0])
-    assert len(rows) > 12_000
-    assert values[rows, 0].tolist() == [float(texts[row]) for row in rows]
+    form = re.compile(rf" *-?\d*\.\d{{{decimals}}}" if decimals else r" *-?\d+")
+    assert valid[column].tolist() == [form.fullmatch(field) is not None for field in fields]
+    rows = np.flatnonzero(valid[column])
+    assert len(rows) >= 50 and values[column, rows].tolist() == [float(fields[row]) for row in rows]
 
 
 def test_texts_equal_stripped_strings():
