@@ -57,8 +57,8 @@ class PlainGVP(nn.Module):
         s = ours.ws(torch.cat([s, vh.square().sum(2).clamp(min=1e-8).sqrt()], 1))
         v = torch.einsum("vh,mhx->mvx", ours.wv.weight, vh)
         if ours.wsv is not None:
-            v = v * ours.wsv(s).sigmoid()[:, :, None]
-        elif not ours.is_linear:
+            v = v * ours.wsv(s.sigmoid() if ours.has_inner_sigmoid else s).sigmoid()[:, :, None]
+        elif ours.is_gated_by_norm:
             v = v * v.square().sum(2).clamp(min=1e-8).sqrt().sigmoid()[:, :, None]
         return s if ours.is_linear else s.relu(), v
 

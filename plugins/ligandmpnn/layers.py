@@ -38,14 +38,17 @@ def _atoms_of(layer: GraphLayer, name: str) -> tuple[int, int]:
 
 
 def _occupied(mask: Tensor, dim: int) -> Tensor:
-    """Return the rows (dim 1) or columns (dim 0) of ``(N, k)`` with an atom; all of them on a GPU, to avoid a sync."""
-    if mask.device.type != "cpu":
+    """Return the rows (dim 1) or columns (dim 0) of ``(N, k)`` with an atom; all on a GPU or while compiling."""
+    if mask.device.type != "cpu" or torch.compiler.is_compiling():  # counting them needs their values on the host
         return torch.arange(mask.size(1 - dim), device=mask.device)
     return mask.any(dim).nonzero().flatten()
 
 
 def _blocks(rows: Tensor, each: int) -> Iterator[Tensor]:
     """Split rows ``(R,)`` into blocks, with ``each`` pairs per row, on the CPU without gradients; else one block."""
+    if torch.compiler.is_compiling():
+        yield rows
+        return
     whole = torch.is_grad_enabled() or rows.device.type != "cpu"
     yield from rows.split(len(rows) if whole else max(_PAIRS // each, 1)) if len(rows) else ()
 

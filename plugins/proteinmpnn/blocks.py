@@ -79,7 +79,7 @@ def split_edges(edges: Edges, like: Tensor, width: int) -> list[EdgeBlock]:
         Width of the widest buffered tensor.
     """
     n, total = edges.num_nodes, edges.num_edges
-    if torch.is_grad_enabled() or like.device.type != "cpu" or not total:
+    if torch.compiler.is_compiling() or torch.is_grad_enabled() or like.device.type != "cpu" or not total:
         return [EdgeBlock(edges, slice(0, n), slice(0, total))]
     number = min(-(-total // (EDGES_PER_THREAD * torch.get_num_threads())), n)
     cuts = [n * part // number for part in range(number + 1)]

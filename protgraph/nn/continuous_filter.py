@@ -45,7 +45,7 @@ def filtered_sum(edges: Edges, x: Tensor, weight: Tensor, scale: Tensor) -> Tens
     >>> filtered_sum(edges, torch.tensor([[1.0], [2.0], [4.0]]), w, c).flatten().tolist()
     [42.0, 1.0, 0.0]
     """
-    if edges.device.type != "cpu" or not edges.degree or not edges.num_nodes:
+    if torch.compiler.is_compiling() or edges.device.type != "cpu" or not edges.degree or not edges.num_nodes:
         return edges.sum(scale * weight * edges.source(x))
     return _Filtered.apply(edges, x, weight, scale)
 

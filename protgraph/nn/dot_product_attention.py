@@ -20,7 +20,7 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
 from protgraph.nn.attention_recorder import AttentionMixin, PairWeights
-from protgraph.ops import PaddedBlock, PaddedLayout, PaddedSide, Proteins
+from protgraph.ops import PaddedBlock, PaddedLayout, PaddedSide, Proteins, SingleBlockLayout
 
 __all__ = ["DotProductAttention", "PairTerm", "run_in_chunks", "pair_term"]
 
@@ -198,8 +198,11 @@ def run_in_chunks(
 ) -> list[Tensor]:
     """Run ``run(*tensors, rows)`` for ranges of ``count`` rows with at most ``entries`` numbers, ``each`` per row.
 
-    If there are several ranges, each is recomputed in the backward pass instead of being stored.
+    If there are several ranges, each is recomputed in the backward pass instead of being stored. A compiled function
+    has one range.
     """
+    if torch.compiler.is_compiling():
+        return [run(*tensors, slice(None))]
     step = max(1, entries // max(each, 1))
     ranges = [slice(first, min(first + step, count)) for first in range(0, count, step)]
     if len(ranges) == 1 or not torch.is_grad_enabled():
@@ -212,9 +215,11 @@ def _pad(x: Tensor, width: int) -> Tensor:
     return pad(x, (0, width - x.size(-1))) if x.size(-1) < width else x
 
 
-def _layout(proteins: Proteins, keys: Proteins | None) -> PaddedLayout:
+def _layout(proteins: Proteins, keys: Proteins | None) -> PaddedLayout | SingleBlockLayout:
     if keys is None or keys is proteins:
         return proteins.layout
+    if torch.compiler.is_compiling():
+        return SingleBlockLayout(proteins, keys)
     return PaddedLayout(proteins.sizes, keys.sizes, proteins.batch.device, padded=proteins.padded)
 
 

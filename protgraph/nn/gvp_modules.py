@@ -23,6 +23,7 @@ from protgraph.validation import check_choice
 
 __all__ = ["GVP", "ScalarVector", "ScalarVectorDropout", "ScalarVectorNorm", "ScalarVectorWidths", "vector_norms"]
 
+GATES = ("norm", "scalar", "sigmoid_scalar", "none")
 SMALLEST = 1e-8  # lower limit of |v|², as in the authors' code
 
 
@@ -79,9 +80,10 @@ class GVP(nn.Module):
     width_in, width_out : ScalarVectorWidths
         Input and output widths; both have vectors.
     act : str
-        Activation function of s'; "none" also removes the gate "norm".
-    gate : {"norm", "scalar"}
-        g: ``σ(|W_v V_h|)`` of each vector's norm, or ``σ(W_g s' + b_g)`` of the scalars before their activation.
+        Activation function of s'; "none" also removes the gate "norm" and the inner sigmoid of "sigmoid_scalar".
+    gate : {"norm", "scalar", "sigmoid_scalar", "none"}
+        g: ``σ(|W_v V_h|)`` of each vector's norm; ``σ(W_g s' + b_g)`` of the scalars before their activation; ``σ(W_g
+        σ(s') + b_g)``, the default of the authors' code with ``vector_gate=True``; or 1.
 
     Notes
     -----
@@ -106,8 +108,10 @@ class GVP(nn.Module):
         self.wh = nn.Linear(width_in.vectors, hidden, bias=False)
         self.ws = nn.Linear(width_in.scalars + hidden, width_out.scalars)
         self.wv = nn.Linear(hidden, width_out.vectors, bias=False)
-        by_scalars = check_choice("gate", gate, ("norm", "scalar")) == "scalar"
+        by_scalars = check_choice("gate", gate, GATES) in ("scalar", "sigmoid_scalar")
         self.wsv = nn.Linear(width_out.scalars, width_out.vectors) if by_scalars else None
+        self.has_inner_sigmoid = gate == "sigmoid_scalar" and act != "none"
+        self.is_gated_by_norm = gate == "norm" and act != "none"
         self.act = activation(act, inplace=self.wsv is None)  # the gradient of the scalar gate needs s' unchanged
         self.is_linear = act == "none"
 
@@ -120,8 +124,8 @@ class GVP(nn.Module):
         """Compute the output from V_h and s' before its activation; s' may be overwritten."""
         v = self.wv(vh)  # (M, 3, V)
         if self.wsv is not None:
-            v = v * self.wsv(s).sigmoid().unsqueeze(1)
-        elif not self.is_linear:
+            v = v * self.wsv(s.sigmoid() if self.has_inner_sigmoid else s).sigmoid().unsqueeze(1)
+        elif self.is_gated_by_norm:
             v = v * vector_norms(v).sigmoid().unsqueeze(1)
         return ScalarVector(self.act(s), v)
 

@@ -20,7 +20,10 @@ from protgraph.nn.kv_cache import KVCache
 if TYPE_CHECKING:
     from protgraph.data.datasets.target import Target
 
-__all__ = ["GraphLayer", "Head"]
+__all__ = ["LOOPS_OVER_PROTEINS", "GraphLayer", "Head"]
+
+#: Expected failure of layers that compute pairs one protein after the other.
+LOOPS_OVER_PROTEINS = {"compiled": "it loops over the proteins of a batch: compiled again for another number of them"}
 
 
 class GraphLayer(nn.Module, ABC):

@@ -5,6 +5,7 @@ from protgraph.ops.edges import Edges
 from protgraph.ops.proteins import Proteins
 from protgraph.ops.ragged import PaddedBlock, PaddedLayout, PaddedSide
 from protgraph.ops.segment import Backend, Segments
+from protgraph.ops.single_block import SingleBlockLayout
 
 __all__ = [
     "Backend",
@@ -14,5 +15,6 @@ __all__ = [
     "PaddedSide",
     "Proteins",
     "Segments",
+    "SingleBlockLayout",
     "check_edges",
 ]

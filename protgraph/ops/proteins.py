@@ -15,6 +15,7 @@ from protgraph.errors import FieldError
 from protgraph.ops.computed_once import computed_once
 from protgraph.ops.ragged import PaddedLayout
 from protgraph.ops.segment import Backend, Segments
+from protgraph.ops.single_block import SingleBlockLayout
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -38,6 +39,13 @@ class Proteins:
     chain, residue : Tensor, optional
         ``(N,)`` int64, chain and residue number of each node within its protein; needed for :attr:`chains` and
         :attr:`residues`.
+
+    Attributes
+    ----------
+    longest : int
+        Nodes of the longest protein, 0 without proteins.
+    num_pairs : int
+        Number of pairs, P.
 
     Raises
     ------
@@ -65,6 +73,8 @@ class Proteins:
         self.padded = batch.device.type != "cpu" if padded is None else padded
         if sum(self.sizes) != batch.numel():
             raise FieldError(f"sizes {self.sizes} sum to {sum(self.sizes)} nodes, but batch has {batch.numel()}")
+        self._number, self.longest = len(self.sizes), max(self.sizes, default=0)
+        self.num_pairs = sum(size * size for size in self.sizes)
         length = self.sizes[0] if self.sizes and len(set(self.sizes)) == 1 else None
         self._segments = Segments(batch, len(self.sizes), length=length, backend=backend)
 
@@ -81,7 +91,12 @@ class Proteins:
         return cls(batch, sizes, backend=backend, **numbers)
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return self._number
+
+    @property
+    def count(self) -> Tensor:
+        """``(B,)`` int64, nodes of each protein."""
+        return self._segments.count
 
     @property
     def ptr(self) -> Tensor:
@@ -118,14 +133,11 @@ class Proteins:
         count = self._segments.max(number) + 1  # (B,)
         return number + (count.cumsum(0) - count).index_select(0, self.batch)
 
-    @property
-    def num_pairs(self) -> int:
-        """Number of pairs, P."""
-        return sum(size * size for size in self.sizes)
-
     @computed_once
-    def layout(self) -> PaddedLayout:
-        """``PaddedLayout`` of the batch."""
+    def layout(self) -> PaddedLayout | SingleBlockLayout:
+        """``PaddedLayout`` of the batch; within a compiled function one block of all proteins."""
+        if torch.compiler.is_compiling():
+            return SingleBlockLayout(self, self)
         return PaddedLayout(self.sizes, self.sizes, self.batch.device, padded=self.padded)
 
     def pair_index(self, i: Tensor, j: Tensor) -> Tensor:
@@ -167,7 +179,7 @@ class Proteins:
 
     def pad(self, x: Tensor, value: float = 0.0) -> tuple[Tensor, Tensor]:
         """Pad ``(N, …)`` to ``(B, L, …)``, L the longest protein; also return the ``(B, L)`` bool mask of nodes."""
-        b, longest = len(self.sizes), max(self.sizes, default=0)
+        b, longest = len(self), self.longest
         flat = self._padded_rows(longest)
         padded = x.new_full((b * longest, *x.shape[1:]), value).index_copy(0, flat, x)
         mask = torch.zeros(b * longest, dtype=torch.bool, device=x.device).index_fill_(0, flat, True)

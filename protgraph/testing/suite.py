@@ -11,6 +11,7 @@ import torch
 from protgraph.argument_types import check_arguments
 from protgraph.errors import OptionError, suggest
 from protgraph.testing.checks import dataset_form, form, global_state, learning, symmetry, task_form
+from protgraph.testing.checks.compiled import compiled
 from protgraph.testing.checks.device import device as same_device
 from protgraph.testing.component import Component, ComponentKind
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
@@ -81,6 +82,7 @@ CHECKS: tuple[Check, ...] = (
     Check("seed", learning.seed, needs_finite=True),
     Check("float32", learning.float32, needs_finite=True),
     Check("device", same_device),
+    Check("compiled", compiled, ("layer",), needs_finite=True),
     Check("cuda", symmetry.same_on_cuda, _WITH_PARAMETERS, needs_finite=True),
     Check("derived_labels", task_form.derived_labels, _TASK),
     Check("label_symmetry", task_form.label_symmetry, _TASK),

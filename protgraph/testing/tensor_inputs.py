@@ -74,7 +74,7 @@ class TensorInputs(Inputs):
                 fields[name] = value.to(device, dtype if value.is_floating_point() else value.dtype, copy=True)
         if "edges" in self.specs:
             most = int(torch.bincount(self.edge_index[1]).max()) if self.edge_index.numel() else 0
-            index = self.edge_index.to(device)
+            index = self.edge_index.to(device, copy=True)
             fields["edges"] = Edges(index, sum(self.sizes), degree=self.degree, max_degree=most)
         if "proteins" in self.specs:
             parts = {part: fields[part] for part in ("chain", "residue") if part in fields}

@@ -8,9 +8,10 @@ import torch
 
 from benchmarks.plain_geometric import PlainGVP, PlainGVPConv
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.errors import OptionError, WiringError
+from protgraph.errors import CheckpointError, OptionError, WiringError
 from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths
 from protgraph.nn.layers.gvp import GVPConv, GVPLayer
+from protgraph.nn.layers.gvp_reference import gvp_conv_from_reference
 from protgraph.ops import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 
@@ -65,28 +66,58 @@ def test_norm_gives_reference_numbers(shared_reference, dtype, tol):
     assert relative_error(out.v.mT, z["out/V"]) <= tol
 
 
+REFERENCES = {
+    "convlayer_plain": (("relu", "sigmoid"), False),
+    "convlayer_vgate_sigmoid": (("relu", "sigmoid"), False),
+    "convlayer_novector": (("relu", None), False),
+    "convlayer_ar": (("relu", "sigmoid"), True),
+    "convlayer_ar_vgate": (("relu", None), True),
+}
+
+
 @PRECISIONS
-def test_reference_state_of_a_layer_gives_reference_numbers(shared_reference, dtype, tol):
-    z = load(shared_reference, "convlayer_plain", dtype)
-    layer = GVPConv.from_reference({k[2:]: v for k, v in z.items() if k.startswith("w/")})
-    s, v = z["in/s"].requires_grad_(), z["in/V"].requires_grad_()
+@pytest.mark.parametrize("name", REFERENCES)
+def test_reference_state_of_a_layer_gives_reference_numbers(shared_reference, name, dtype, tol):
+    activations, autoregressive = REFERENCES[name]
+    z = load(shared_reference, name, dtype)
+    state = {k[2:]: v for k, v in z.items() if k.startswith("w/")}
+    layer = gvp_conv_from_reference(state, activations=activations, autoregressive=autoregressive)
+    inputs = {k: z[f"in/{k}"].requires_grad_() for k in ("s", "V", "ar_s", "ar_V") if f"in/{k}" in z}
     order = z["in/edge_index"][1].argsort(stable=True)  # ours are sorted by target
-    edges = Edges(z["in/edge_index"][:, order], len(s))
-    out = layer({"h": flat(s, v), "edges": edges, "edge_attr": flat(z["in/edge_s"], z["in/edge_V"])[order]})["h"]
+    n = len(z["in/s"])
+    f = {"h": flat(inputs["s"], inputs["V"]), "edges": Edges(z["in/edge_index"][:, order], n)}
+    f["edge_attr"] = flat(z["in/edge_s"], z["in/edge_V"])[order]
+    if autoregressive:
+        f |= {"encoding": flat(inputs["ar_s"], inputs["ar_V"]), "decoding_rank": torch.arange(n)}
+    out = layer(f)["h"]
     out_s, out_v = out[:, :8], out[:, 8:].unflatten(1, (4, 3))
     loss = sum((x.flatten() * torch.linspace(-1, 1, x.numel(), dtype=dtype)).sum() for x in (out_s, out_v))
     loss.backward()
     assert relative_error(out_s, z["out/s"]) <= tol
     assert relative_error(out_v, z["out/V"]) <= tol
-    assert relative_error(s.grad, z["grad/s"]) <= tol
-    assert relative_error(v.grad, z["grad/V"]) <= tol
-    for name, parameter in layer.named_parameters():
-        part = next(p for p in PARTS if name.startswith(p + "."))
-        assert relative_error(parameter.grad, z["grad/w/" + PARTS[part] + name.removeprefix(part)]) <= tol
+    for key, x in inputs.items():
+        assert relative_error(x.grad, z[f"grad/{key}"]) <= tol
+    for key, parameter in layer.named_parameters():
+        part = next(p for p in PARTS if key.startswith(p + "."))
+        if f"grad/w/{PARTS[part]}{key.removeprefix(part)}" in z:
+            assert relative_error(parameter.grad, z["grad/w/" + PARTS[part] + key.removeprefix(part)]) <= tol
+
+
+def test_options_that_the_weights_do_not_contain_are_asked_for(shared_reference):
+    state = {k[2:]: v for k, v in load(shared_reference, "convlayer_plain", torch.float64).items() if k[:2] == "w/"}
+    for options in ({}, {"activations": ("relu", "sigmoid")}, {"activations": ("silu", None), "autoregressive": False}):
+        with pytest.raises(OptionError, match="activations=.*'relu', 'sigmoid'.*'relu', None.*autoregressive"):
+            gvp_conv_from_reference(state, **options)
+    with pytest.raises(CheckpointError, match="attention"):
+        gvp_conv_from_reference(
+            state | {"attention.weight": torch.ones(1)}, activations=("relu", None), autoregressive=False
+        )
+    with pytest.raises(WiringError, match="decoding_rank"):
+        GVPConv(fields_of() | {"encoding": FieldSpec("encoding", "node", NODE.irreps)})
 
 
 @pytest.mark.parametrize("degree", [None, 3])
-@pytest.mark.parametrize("gate", ["scalar", "norm"])
+@pytest.mark.parametrize("gate", ["scalar", "norm", "sigmoid_scalar"])
 @pytest.mark.parametrize("depth", [2, 4])
 @pytest.mark.parametrize("edge", [EDGE, ScalarVectorWidths(5, 0)])
 def test_layer_equals_the_formula_on_every_edge(scene, agree, float64, degree, gate, depth, edge):
@@ -174,8 +205,8 @@ def test_invalid_fields_and_options_are_errors():
         GVPConv(fields_of() | {"h": FieldSpec("h", "node", "4x1o+8x0e")})
     with pytest.raises(OptionError, match="depth=1"):
         GVPConv(fields_of(), depth=1)
-    with pytest.raises(OptionError, match="gate='none'"):
-        GVPConv(fields_of(), gate="none")
+    with pytest.raises(OptionError, match="gate='tanh'"):
+        GVPConv(fields_of(), gate="tanh")
     with pytest.raises(WiringError, match="aatype"):
         GVPLayer({"aatype": field("aatype"), "orientation": field("orientation")})
     with pytest.raises(WiringError, match="gvp"):

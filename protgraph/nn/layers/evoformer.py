@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.layers.pair import OuterProductMean
 from protgraph.nn.layers.triangle import TriangleAttention, TriangleMultiplication, pair_width
 from protgraph.nn.mlp import mlp
-from protgraph.nn.module import GraphLayer
+from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention
 
 __all__ = ["EvoformerPair"]
@@ -57,6 +58,7 @@ class EvoformerPair(GraphLayer):
 
     reads: ClassVar[tuple[str, ...]] = ("h", "pair", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("h", "pair")
+    conformity: ClassVar[Conformity] = Conformity(expected_failures=LOOPS_OVER_PROTEINS)
 
     def __init__(
         self,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.gvp_modules import (
     GVP,
@@ -43,7 +44,7 @@ class GVPLayer(GraphLayer):
         Output irreps, e.g. ``"64x0e+16x1o"``.
     act : str
         Activation function of scalars.
-    gate : {"norm", "scalar"}
+    gate : {"norm", "scalar", "sigmoid_scalar", "none"}
         Gate of vectors, see :class:`protgraph.nn.gvp_modules.GVP`.
     norm : bool
         Normalize the output. A single vector channel is not normalized, because its length carries its weight.
@@ -112,7 +113,7 @@ class GVPConv(GraphLayer):
         Number of GVPs in M, at least 2; the last GVP of M and of F has no activation.
     act : str
         Activation function of scalars.
-    gate : {"norm", "scalar"}
+    gate : {"norm", "scalar", "sigmoid_scalar", "none"}
         Gate of vectors, see :class:`protgraph.nn.gvp_modules.GVP`.
     dropout : float
         Dropout probability of scalars and of whole vectors.
@@ -120,9 +121,11 @@ class GVPConv(GraphLayer):
     Notes
     -----
     Reads: ``h`` ``(N, S + 3 V)``, ``Sx0e+Vx1o``; ``edges``; ``edge_attr`` ``(E, D)``, scalars and optionally vectors.
+    Optional, both or neither: ``encoding``, as h; ``decoding_rank`` ``(N,)`` int64. Then the layer is autoregressive:
+    messages from nodes of a lower rank use h at both ends, all others the encoding at both ends.
     Writes: ``h``, of the same irreps. F has 4 S scalars and 2 V vectors inside.
 
-    Equal to GVPConvLayer of the authors' code ("scalar": with ``activations=(relu, None), vector_gate=True``). Linear
+    Equal to GVPConvLayer of the authors' code, also autoregressive (with the index of a node as its rank). Linear
     parts are computed on nodes: of the first GVP of M, W_h and W_s for h_i and h_j; of the last, W_s and, without a
     gate, W_v, after the mean over neighbors.
 
@@ -132,7 +135,9 @@ class GVPConv(GraphLayer):
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges", "edge_attr")
+    optional: ClassVar[tuple[str, ...]] = ("encoding", "decoding_rank")
     writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity: ClassVar[Conformity] = Conformity(inputs={"h": "16x0e+4x1o", "encoding": "16x0e+4x1o"})
 
     def __init__(
         self,
@@ -148,8 +153,16 @@ class GVPConv(GraphLayer):
         n, e = self.node, self.edge
         if depth < 2 or not n.vectors:
             raise OptionError(f"gvp_conv: depth={depth}, h of {n.irreps}. It needs depth ≥ 2 and vectors in h.")
+        if ("encoding" in fields) != ("decoding_rank" in fields) or (
+            "encoding" in fields and ScalarVectorWidths.of(fields["encoding"], "gvp_conv") != n
+        ):
+            raise WiringError(
+                f"gvp_conv reads {sorted(fields)}. Wire both 'encoding', with the irreps of h, and 'decoding_rank', "
+                "or neither."
+            )
         triple = ScalarVectorWidths(2 * n.scalars + e.scalars, 2 * n.vectors + e.vectors)
         self.first = GVP(triple, n, act=act, gate=gate)
+        self._widths = [n.scalars, e.scalars, n.scalars, self.first.wh.out_features]
         self.middle = nn.Sequential(*(GVP(n, n, act=act, gate=gate) for _ in range(depth - 2)))
         self.last = GVP(n, n, act="none", gate=gate)
         wide = ScalarVectorWidths(4 * n.scalars, 2 * n.vectors)
@@ -158,54 +171,44 @@ class GVPConv(GraphLayer):
         self.dropout = ScalarVectorDropout(dropout)
         self.declare(h=fields["h"].as_("h", irreps=n.irreps))
 
-    @classmethod
-    def from_reference(cls, state_dict: Mapping[str, Tensor]) -> GVPConv:
-        """Build the layer from the state of a ``GVPConvLayer`` of drorlab/gvp-pytorch with two GVPs in F."""
-        depth = sum(k.startswith("conv.message_func.") and k.endswith("ws.bias") for k in state_dict)
-        names = {f"conv.message_func.{k}.": f"middle.{k - 1}." for k in range(1, depth - 1)}
-        names |= {"conv.message_func.0.": "first.", f"conv.message_func.{depth - 1}.": "last."}
-        names |= {"ff_func.": "feed_forward.", "norm.": "norms."}
-        state = {
-            new + key.removeprefix(old): value
-            for key, value in state_dict.items()
-            for old, new in names.items()
-            if key.startswith(old) and value.numel()  # without their empty "dummy_param"
-        }
-        node = ScalarVectorWidths(*(state[f"last.{w}.weight"].size(0) for w in ("ws", "wv")))
-        hidden, vectors = state["first.wh.weight"].shape
-        edge = ScalarVectorWidths(
-            state["first.ws.weight"].size(1) - 2 * node.scalars - hidden, vectors - 2 * node.vectors
-        )
-        fields = {"h": FieldSpec("h", "node", node.irreps), "edges": field("edges")}
-        fields["edge_attr"] = FieldSpec("edge_attr", "edge", edge.irreps)
-        layer = cls(fields, depth=depth, gate="scalar" if "last.wsv.weight" in state else "norm")
-        layer.to(state["first.wh.weight"].dtype).load_state_dict(state)
-        return layer
-
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         h, e = ScalarVector.unpack(f["h"], self.node), ScalarVector.unpack(f["edge_attr"], self.edge)
-        h = self.norms[0](h + self.dropout(self._mean_message(h, e, f["edges"])))  # eqs. 1, 2
+        h = self.norms[0](h + self.dropout(self._mean_message(h, e, f)))  # eqs. 1, 2
         h = self.norms[1](h + self.dropout(self.feed_forward(h)))  # eqs. 3, 4
         return {"h": h.pack()}
 
-    def _mean_message(self, h: ScalarVector, e: ScalarVector, edges: Edges) -> ScalarVector:
+    def _mean_message(self, h: ScalarVector, e: ScalarVector, f: Mapping[str, Any]) -> ScalarVector:
         """Compute ``mean_j M(h_j, e_ij, h_i)``: the linear parts on all edges at once, the rest in chunks."""
-        node, gvp = self.node, self.first
-        # The first GVP reads [h_j, e_ij, h_i]; its matrices are split.
-        source, edge, target = gvp.wh.weight.split([node.vectors, self.edge.vectors, node.vectors], 1)
-        of_edge = linear(e.v, edge).flatten(1) if self.edge.vectors else None  # (E, 3 h)
-        vh = edges.pair_sum(linear(h.v, target).flatten(1), linear(h.v, source).flatten(1), of_edge)
-        widths = [node.scalars, self.edge.scalars, node.scalars, gvp.wh.out_features]
-        source, edge, target, length = gvp.ws.weight.split(widths, 1)
-        pair = edges.pair_sum(linear(h.s, target, gvp.ws.bias), linear(h.s, source))  # (E, S)
-        of_edge = torch.cat([edge, length], 1)
+        node, gvp, edges = self.node, self.first, f["edges"]
+        of_edge = None  # (E, 3 h)
+        if self.edge.vectors:
+            of_edge = linear(e.v, gvp.wh.weight.split([node.vectors, self.edge.vectors, node.vectors], 1)[1]).flatten(1)
+        vh, pair = self._first_linear(h, of_edge, edges)
+        if "encoding" in f:
+            rank = f["decoding_rank"]
+            is_earlier = (edges.source(rank) < edges.target(rank)).unsqueeze(1)
+            other = self._first_linear(ScalarVector.unpack(f["encoding"], node), of_edge, edges)
+            vh, pair = torch.where(is_earlier, vh, other[0]), torch.where(is_earlier, pair, other[1])
+        _, scalars, _, length = gvp.ws.weight.split(self._widths, 1)
+        of_scalars = torch.cat([scalars, length], 1)
         means = []
         for mean, of_pair, v, s in _parts(edges, pair, vh.unflatten(1, (3, -1)), e.s):
-            x = gvp.finish(of_pair + linear(torch.cat([s, vector_norms(v)], 1), of_edge), v)
+            x = gvp.finish(of_pair + linear(torch.cat([s, vector_norms(v)], 1), of_scalars), v)
             means.append(self._last(self.middle(x), mean))
         has_neighbors = edges.count.clamp(max=1).to(pair.dtype).unsqueeze(1)  # (N, 1)
         s = torch.cat([m.s for m in means]) + has_neighbors * self.last.ws.bias  # (N, S)
         return ScalarVector(s, torch.cat([m.v for m in means]))
+
+    def _first_linear(self, h: ScalarVector, of_edge: Tensor | None, edges: Edges) -> tuple[Tensor, Tensor]:
+        """Compute V_h ``(E, 3 h)`` of the first GVP, and the part of its s' from the scalars of nodes ``(E, S)``.
+
+        The first GVP reads [h_j, e_ij, h_i]; its matrices are split.
+        """
+        node, gvp = self.node, self.first
+        source, _, target = gvp.wh.weight.split([node.vectors, self.edge.vectors, node.vectors], 1)
+        vh = edges.pair_sum(linear(h.v, target).flatten(1), linear(h.v, source).flatten(1), of_edge)
+        source, _, target, _ = gvp.ws.weight.split(self._widths, 1)
+        return vh, edges.pair_sum(linear(h.s, target, gvp.ws.bias), linear(h.s, source))
 
     def _last(self, m: ScalarVector, mean: Callable[[Tensor], Tensor]) -> ScalarVector:
         """Compute the mean over neighbors of a GVP without activation, except for the bias of its scalars."""
@@ -224,7 +227,7 @@ def _parts(edges: Edges, *values: Tensor) -> Iterator[tuple[Callable[[Tensor], T
 
     On CPU and for a constant degree, so that tensors on edges fit into the cache; otherwise all edges are one part.
     """
-    if edges.device.type != "cpu" or not edges.degree or not edges.num_nodes:
+    if torch.compiler.is_compiling() or edges.device.type != "cpu" or not edges.degree or not edges.num_nodes:
         yield edges.mean, *values
         return
     nodes = max(1, _PART // edges.degree)

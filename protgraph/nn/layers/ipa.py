@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.layers.backbone_frames import rigid_irreps
-from protgraph.nn.module import GraphLayer
+from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer
 from protgraph.nn.pair_factors import PAIR_FACTORS, check_pair_factors, extend_by_factors
 from protgraph.validation import check_choice
 
@@ -69,6 +70,7 @@ class IPA(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
     optional: ClassVar[tuple[str, ...]] = ("frame", "pos", "pair", *PAIR_FACTORS, "edges", "edge_attr")
     writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity: ClassVar[Conformity] = Conformity(expected_failures=LOOPS_OVER_PROTEINS)
 
     def __init__(
         self,
@@ -96,6 +98,8 @@ class IPA(GraphLayer):
         self.head_weights = nn.Parameter(torch.full((heads,), 0.541324854612918))  # softplus⁻¹(1)
         self.linear_out = nn.Linear(heads * (channels + 4 * value_points + pair), dim)
         self.attention = DotProductAttention()
+        if self.pair not in ("pair", "edge_attr"):
+            self.conformity = Conformity()
         self.declare(h=FieldSpec("h", "node", f"{dim}x0e", chiral=True))
 
     @classmethod

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.module import GraphLayer
+from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer
 from protgraph.nn.positional_encoding import offset_bins
 
 __all__ = ["OuterProductMean", "PairEmbed"]
@@ -47,6 +48,7 @@ class PairEmbed(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("h", "seq_pos", "chain", "proteins")
     optional: ClassVar[tuple[str, ...]] = ("edges", "edge_attr")
     writes: ClassVar[tuple[str, ...]] = ("pair",)
+    conformity: ClassVar[Conformity] = Conformity(expected_failures=LOOPS_OVER_PROTEINS)
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 32, reach: int = 32) -> None:
         super().__init__(fields)
@@ -106,6 +108,7 @@ class OuterProductMean(GraphLayer):
 
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("pair",)
+    conformity: ClassVar[Conformity] = Conformity(expected_failures=LOOPS_OVER_PROTEINS)
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 32, hidden: int = 16) -> None:
         super().__init__(fields)

@@ -137,9 +137,13 @@ class ProductBasis(GraphLayer):
         parts = f["h"].split(self._widths, 1)
         x = torch.cat([part.unflatten(1, (self.channels, -1)) for part in parts], 2).permute(1, 2, 0).contiguous()
         table = self._table(x)  # (C, D M, P)
-        size = max(1, _CHUNK // max(1, table.size(1) * x.size(2)))
-        pairs = zip(x.split(size), table.split(size), strict=True)
-        out = torch.cat([self._products(some, rows) for some, rows in pairs]).permute(2, 0, 1)  # (N, C, M)
+        if torch.compiler.is_compiling():
+            products = self._products(x, table)
+        else:
+            size = max(1, _CHUNK // max(1, table.size(1) * x.size(2)))
+            pairs = zip(x.split(size), table.split(size), strict=True)
+            products = torch.cat([self._products(some, rows) for some, rows in pairs])
+        out = products.permute(2, 0, 1)  # (N, C, M)
         blocks = out.split(self._dims, 2)
         return self.linear({"h": torch.cat([block.flatten(1) for block in blocks], 1)})
 

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.cuequivariance_backend import require_cuequivariance, triangle_kernel, uses_triangle_kernel
 from protgraph.nn.dot_product_attention import run_in_chunks
 from protgraph.nn.mlp import gate_linear
-from protgraph.nn.module import GraphLayer
+from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer
 from protgraph.nn.multihead import split_heads
 from protgraph.validation import check_choice
 
@@ -57,6 +58,7 @@ class TriangleMultiplication(GraphLayer):
 
     reads: ClassVar[tuple[str, ...]] = ("pair", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("pair",)
+    conformity: ClassVar[Conformity] = Conformity(expected_failures=LOOPS_OVER_PROTEINS)
 
     def __init__(
         self,
@@ -145,6 +147,7 @@ class TriangleAttention(GraphLayer):
 
     reads: ClassVar[tuple[str, ...]] = ("pair", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("pair",)
+    conformity: ClassVar[Conformity] = Conformity(expected_failures=LOOPS_OVER_PROTEINS)
 
     def __init__(
         self, fields: Mapping[str, FieldSpec], *, heads: int = 4, node: str = "starting", backend: str = "torch"

@@ -1,0 +1,100 @@
+"""Check that ``torch.compile`` traces a layer as one graph that serves batches of every size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.testing.fault_location import require_finite
+from protgraph.testing.rigid_transforms import rotations
+from protgraph.testing.runner import EXACT, ConformityError, NotApplicable, Runner, difference, require_at_most
+from protgraph.testing.tensor_inputs import TensorInputs
+from protgraph.testing.wiring import Wiring
+
+__all__ = ["compiled", "compiled_error"]
+
+
+def compiled(runner: Runner) -> float:
+    """Check that ``torch.compile`` traces forward and backward without graph breaks, once for all sizes of batches.
+
+    Values and gradients of the traced graph are compared with those without ``torch.compile``. The graph is run by
+    torch's backend "aot_eager", which generates no code.
+    """
+    worst = 0.0
+    for wiring in runner.wirings:
+        if wiring.tensors is None:
+            raise NotApplicable("it computes with NumPy, before a batch is moved to a device")
+        worst = max(worst, compiled_error(runner, wiring, backend="aot_eager"))
+    return worst
+
+
+def compiled_error(runner: Runner, wiring: Wiring, *, backend: str, limit: float = EXACT) -> float:
+    """Return the largest relative error of a compiled layer's values and gradients, for two batches.
+
+    Parameters
+    ----------
+    runner : Runner
+    wiring : Wiring
+        Of the layer, with tensors as inputs.
+    backend : str
+        Backend of ``torch.compile``: "aot_eager" or "inductor".
+    limit : float
+        Largest error that is allowed.
+
+    Raises
+    ------
+    ConformityError
+        There is a graph break, the second batch is compiled again, or an error exceeds the limit.
+    """
+    torch._dynamo.reset()
+    module = runner.private_module(wiring).eval()
+    traced = torch.compile(module, fullgraph=True, dynamic=True, backend=backend)
+    worst, first = 0.0, wiring.tensors
+    try:
+        for inputs, settings in ((first, {}), (first.moved(rotations()[:3]), {"error_on_recompile": True})):
+            expected = _values_and_gradients(module, inputs, runner)
+            try:
+                with torch._dynamo.config.patch(**settings):
+                    got = _values_and_gradients(traced, inputs, runner)
+            except Exception as e:
+                raise ConformityError(f"{runner.component}: compiled{wiring.suffix}: {_reason(e)}") from e
+            outputs = wiring.outputs(module)
+            require_finite(runner, wiring, expected[0], inputs=inputs, when="before compiling")
+            worst = max(worst, difference(got[0], expected[0], outputs), _largest(got[1], expected[1]))
+    finally:
+        torch._dynamo.reset()
+    return require_at_most(worst, limit, f"{runner.component}: compiled{wiring.suffix}")
+
+
+def _values_and_gradients(
+    module: nn.Module, inputs: TensorInputs, runner: Runner
+) -> tuple[dict[str, Tensor], list[Tensor]]:
+    argument: Any = inputs.argument(runner.device, runner.dtype)
+    leaves = [x.requires_grad_() for x in argument.values() if torch.is_tensor(x) and x.is_floating_point()]
+    out = module(argument)
+    terms = [(x * torch.linspace(-1, 2, x.numel(), dtype=x.dtype, device=x.device).view_as(x).sin()).sum()
+             for x in out.values() if x.requires_grad]  # fmt: skip
+    wrt = leaves + [p for p in module.parameters() if p.requires_grad]
+    if not terms or not wrt:
+        return dict(out), []
+    grads = torch.autograd.grad(sum(terms[1:], start=terms[0]), wrt, allow_unused=True)
+    return {name: x.detach() for name, x in out.items()}, [
+        torch.zeros_like(x) if g is None else g for g, x in zip(grads, wrt, strict=True)
+    ]
+
+
+def _largest(got: list[Tensor], expected: list[Tensor]) -> float:
+    """Return the largest difference of gradients, relative to the largest gradient."""
+    sizes = [float(x.abs().max()) for x in expected if x.numel()]
+    if not sizes or max(sizes) == 0:
+        return 0.0
+    return max(float((a - b).abs().max()) for a, b in zip(got, expected, strict=True) if b.numel()) / max(sizes)
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error of torch.compile, and the place in the code that it names."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no message"]
+    place = next((line for line in lines if line.startswith(("- 0/", "File ", "#  File"))), "")
+    return f"{type(error).__name__}: {lines[0]} {place}".strip()
