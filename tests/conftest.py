@@ -160,7 +160,10 @@ def one_cuda_item_per_module(items: list[pytest.Item]) -> tuple[list[pytest.Item
 
 @pytest.hookimpl(trylast=True)  # after the selection by markers and names
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without a CUDA device, replace the thousands of items for it by one skipped item per module."""
+    """Mark checks that compile as slow; without a CUDA device, replace the items for it by one skipped per module."""
+    for item in items:
+        if item.name.endswith("-compiled]"):
+            item.add_marker(pytest.mark.slow)
     if torch.cuda.is_available():
         return
     items[:], left_out = one_cuda_item_per_module(items)

@@ -81,6 +81,9 @@ def train_command(
     precision: Annotated[
         str, typer.Option(help="Precision of the forward pass in training: float32 or bfloat16.")
     ] = "float32",
+    compile_layers: Annotated[
+        bool, typer.Option("--compile", help="Compile the layers of the model with torch.compile.")
+    ] = False,
     workers: Annotated[int, typer.Option(help="Worker processes that collate batches.")] = 0,
     log: Annotated[
         list[str] | None,
@@ -158,6 +161,7 @@ def train_command(
         noise=noise,
         max_time=max_time,
         precision=precision,
+        compile=compile_layers,
     )
     check = partial(_check_out, inputs=[*data, labels], overwrite=overwrite, resume=resume, has_folds=cv is not None)
     out = out and check(out)

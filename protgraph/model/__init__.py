@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.model.build import ProteinModel, as_model_spec, build_model
+from protgraph.model.compiled_layers import compile_layers, uncompile_layers, uncompiled_layers
 from protgraph.model.diagram import draw_model
 from protgraph.model.incremental import IncrementalState, first_nodes, incremental_step
 from protgraph.model.pretrained import PublishedWeights, pretrained
@@ -23,6 +24,7 @@ __all__ = [
     "WiredComponent",
     "as_model_spec",
     "build_model",
+    "compile_layers",
     "component",
     "draw_model",
     "conversion_errors",
@@ -34,4 +36,6 @@ __all__ = [
     "read_weights",
     "standardized_inputs",
     "summarize_model",
+    "uncompile_layers",
+    "uncompiled_layers",
 ]

@@ -53,6 +53,8 @@ class FitConfig:
         "cpu", "cuda", "cuda:1", or "auto" for a GPU if there is one.
     precision : {"float32", "bfloat16"}
         Precision of the forward pass in training. Weights and evaluation are float32.
+    compile : bool
+        Compile the layers of the model with ``torch.compile`` (:func:`protgraph.model.compile_layers`).
     deterministic : bool
         On a GPU, use only operations with reproducible results.
     standardize : bool
@@ -87,6 +89,7 @@ class FitConfig:
     pos_weight: PositiveFloat | Literal["balanced"] | None = None
     device: str = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
+    compile: bool = False
     deterministic: bool = True
     standardize: bool = True
     noise: NonNegativeFloat = 0.0

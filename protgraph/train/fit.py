@@ -19,6 +19,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import OptionError
 from protgraph.model.build import ProteinModel
+from protgraph.model.compiled_layers import uncompile_layers
 from protgraph.model.spec import ModelSpec
 from protgraph.process_memory import peak_memory, reset_peak_memory
 from protgraph.task.metrics import compute_metrics, confusion_matrix
@@ -196,6 +197,8 @@ def _run(
             module = setup.module()
             data = FitData(splits["train"], splits["val"], task, config, workers=options.workers)
             best = load_best(module, train(module, data, folder, device, options, logged, state=state))
+            if config.compile:
+                uncompile_layers(module.model)
         tested = {split: graphs for split, graphs in splits.items() if split not in ("train", "val")}
         finished = result(module, best, tested)
         if save is not None and is_first_process():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import MissingCoordinatesError
 from protgraph.model.build import ProteinModel, build_model
+from protgraph.model.compiled_layers import compile_layers, uncompiled_layers
 from protgraph.model.spec import ModelSpec
 from protgraph.task.task import Task
 from protgraph.train.causality_check import check_causal
@@ -63,6 +64,8 @@ class RunSetup:
         counts = count_labels(task, train, seed=self.config.seed)
         weight = positive_weight(task, self.config, counts)
         initialize_head(network.head, task, counts, weight)
+        if self.config.compile:
+            compile_layers(network)
         return FitModule(network, task, self.config, loss=training_loss(task, weight))
 
 
@@ -90,6 +93,8 @@ def set_up_run(
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
     with with_failures(prepared.failures):
         notes = (*prepared.notes, *_check_prepared(prepared, network, dataset, task))
+    if config.compile:
+        notes = (*notes, *(f"not compiled: {layer}" for layer in uncompiled_layers(network)))
     return RunSetup(network, dataset, task, config, replace(prepared, notes=notes))
 
 

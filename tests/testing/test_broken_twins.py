@@ -13,7 +13,7 @@ from protgraph.testing import CHECKS, check_component, find_components
 from protgraph.testing.runner import Runner
 from protgraph.testing.suite import run_check
 
-GROUPS = ("form", "state", "symmetry", "order", "learning", "structure", "device")
+GROUPS = ("form", "state", "symmetry", "order", "learning", "structure", "device", "compile")
 
 
 def _load(name: str) -> ModuleType:

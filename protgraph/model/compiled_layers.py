@@ -1,0 +1,49 @@
+"""Compilation of a model's layers with ``torch.compile``."""
+
+from __future__ import annotations
+
+import torch
+
+from protgraph.model.build import ProteinModel
+
+__all__ = ["compile_layers", "uncompile_layers", "uncompiled_layers"]
+
+
+def compile_layers(model: ProteinModel, *, backend: str = "inductor") -> None:
+    """Compile each layer of a model in place, with dynamic shapes; parameters keep their names.
+
+    A layer whose ``conformity`` expects the check "compiled" to fail is left as it is (:func:`uncompiled_layers`). Each
+    layer is one graph without breaks, so one that calls code which cannot be traced raises an error.
+
+    Parameters
+    ----------
+    model : ProteinModel
+    backend : str
+        Of ``torch.compile``.
+
+    Notes
+    -----
+    The first batch is slow: forward and backward of each layer are compiled, in training and in evaluation.
+    """
+    left = {place for place, _ in _exceptions(model)}
+    for place, layer in enumerate(model.layers):
+        if place not in left:
+            layer.compile(fullgraph=True, dynamic=True, backend=backend)
+
+
+def uncompile_layers(model: ProteinModel) -> None:
+    """Undo :func:`compile_layers`."""
+    for layer in model.layers:
+        layer._compiled_call_impl = None
+    torch.compiler.reset()
+
+
+def uncompiled_layers(model: ProteinModel) -> list[str]:
+    """Return the layers that :func:`compile_layers` leaves as they are, each with the reason."""
+    return [f"layers[{place}] ({model.spec.layers[place].name}): {reason}" for place, reason in _exceptions(model)]
+
+
+def _exceptions(model: ProteinModel) -> list[tuple[int, str]]:
+    expected = [getattr(layer, "conformity", None) for layer in model.layers]
+    reasons = [None if one is None else one.expected_failures.get("compiled") for one in expected]
+    return [(place, reason) for place, reason in enumerate(reasons) if reason is not None]

@@ -1,0 +1,27 @@
+"""Layers that ``torch.compile`` cannot trace as one graph."""
+
+from __future__ import annotations
+
+import torch
+from honest_twins import HonestScalars, twin  # put there by test_broken_twins
+
+
+@twin("compiled")
+class BreaksTheGraph(HonestScalars):
+    def forward(self, f):
+        torch._dynamo.graph_break()
+        return super().forward(f)
+
+
+@twin("compiled")
+class IsCompiledForEverySize(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": torch.cat([row for row in h.split(8)])}
+
+
+@twin("compiled")
+class ComputesOtherValuesWhileCompiling(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": 1.001 * h if torch.compiler.is_compiling() else h}
