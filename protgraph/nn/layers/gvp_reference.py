@@ -27,7 +27,7 @@ def gvp_conv_from_reference(
     Parameters
     ----------
     state_dict : mapping of str to Tensor
-        State of the layer; it tells whether ``vector_gate`` is set.
+        State of the layer; it shows whether ``vector_gate`` is set.
     activations : {("relu", "sigmoid"), ("relu", None)}
         The layer's ``activations``, of scalars and of vectors, which its state does not contain. The first is that
         code's default.

@@ -87,8 +87,7 @@ class IPA(GraphLayer):
         width = self.scalar_width("h")
         self.pair = _pair_source(fields)
         rigid_irreps(self)
-        self.heads, self.unit = heads, unit
-        self.points = (query_points, value_points)
+        self.heads, self.unit, self.points = heads, unit, (query_points, value_points)
         self.linear_q = nn.Linear(width, heads * channels)
         self.linear_kv = nn.Linear(width, heads * 2 * channels)
         self.linear_q_points = nn.Linear(width, 3 * heads * query_points)
@@ -108,16 +107,15 @@ class IPA(GraphLayer):
     ) -> IPA:
         """Build the layer from the state of an OpenFold ``InvariantPointAttention``.
 
-        The state does not contain the number of query points. Pair features are read from ``pairs``: "pair", or
-        "edge_attr" with edges.
+        Pair features are read from ``pairs``: "pair", or "edge_attr" with edges. The state has no ``query_points``.
         """
         state = {name.replace(".linear.", "."): value for name, value in state_dict.items()}
         state.pop("linear_b.bias")  # cancelled by the softmax
         heads, (queries, width) = len(state["head_weights"]), state["linear_q.weight"].shape
         on_edges = check_choice("pairs", pairs, ("pair", "edge_attr")) == "edge_attr"
-        names = ("frame", "pos", "proteins", *(["edges"] if on_edges else []))
-        level = "edge" if on_edges else "pair"
-        fields = {name: field(name) for name in names} | {"h": FieldSpec("h", "node", f"{width}x0e")}
+        level, names = ("edge", ["edges"]) if on_edges else ("pair", [])
+        fields = {name: field(name) for name in ("frame", "pos", "proteins", *names)}
+        fields["h"] = FieldSpec("h", "node", f"{width}x0e")
         fields[pairs] = FieldSpec(pairs, level, f"{state['linear_b.weight'].size(1)}x0e")
         layer = cls(
             fields,
