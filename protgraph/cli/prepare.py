@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from protgraph.cli.feature_options import Feature, Ligands, Model, NodeType, Nucleic, feature_plan
 from protgraph.cli.output_path import check_output_store, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
-from protgraph.cli.store_output import Manifest, Sources, StorePath, check_manifest, write_graphs
+from protgraph.cli.store_output import Manifest, Sources, check_manifest, write_graphs
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
+    from protgraph.featurize import FeaturePlan
+    from protgraph.prepare.estimate import Quantity
     from protgraph.structure import ReadOptions
 
 __all__ = ["prepare_command"]
@@ -21,7 +25,7 @@ __all__ = ["prepare_command"]
 @reads_structures()
 def prepare_command(
     files: Sources,
-    out: StorePath,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Graph store to create or update (a folder).")] = None,
     feature: Feature = None,
     model: Model = None,
     node_type: NodeType = None,
@@ -35,6 +39,10 @@ def prepare_command(
     ] = "local",
     shard_residues: Annotated[int, typer.Option(help="Expected residues per shard.")] = 25_000,
     manifest: Manifest = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Measure a sample, print residues, bytes and time, and write nothing.")
+    ] = False,
+    sample: Annotated[int, typer.Option(help="Files that --dry-run measures.")] = 200,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a store of other features or with other sources.")
     ] = False,
@@ -53,6 +61,7 @@ def prepare_command(
 
     \b
     Examples:
+      protgraph prepare structures/ --dry-run
       protgraph prepare structures/ -o store
       protgraph prepare @list.txt -f dihedral -f knn:k=16 --jobs 64 -o store
       protgraph prepare structures/ --engine ray --jobs 64 -o store
@@ -63,11 +72,16 @@ def prepare_command(
     from protgraph.featurize import expand_sources
 
     jobs = jobs if jobs is not None else os.cpu_count() or 1
-    for option, value in (("--jobs", jobs), ("--shard-residues", shard_residues)):
+    for option, value in (("--jobs", jobs), ("--shard-residues", shard_residues), ("--sample", sample)):
         if value < 1:
             raise OptionError(f"{option} {value}. Allowed: 1 or more.")
     plan, read = feature_plan(model, feature, node_type, read=read, ligands=ligands, nucleic=nucleic)
     sources = expand_sources(files)
+    if dry_run:
+        _print_estimate(sources, plan, read, engine=engine, jobs=jobs, shard_residues=shard_residues, sample=sample)
+        return
+    if out is None:
+        raise OptionError("--out is missing. Give a name for the store, or --dry-run.")
     inputs = [*files, *sources]
     check_output_store(out, inputs=inputs, overwrite=True)
     manifest = check_manifest(manifest, out, inputs, overwrite=overwrite)
@@ -85,3 +99,30 @@ def prepare_command(
             overwrite=overwrite,
             update=True,
         )
+
+
+def _print_estimate(sources: Sequence[str], plan: FeaturePlan, read: ReadOptions, **options: Any) -> None:
+    """Print the estimate of a run, with intervals of about 95 %."""
+    from protgraph.prepare import estimate_store
+    from protgraph.wording import count_noun
+
+    found = estimate_store(sources, plan, read=read, **options)
+    unusable = f", {found.failed} of them not usable" if found.failed else ""
+    typer.echo(f"{count_noun(found.files, 'file')}, {count_noun(found.sample, 'file')} measured{unusable}")
+    processes = f"with {count_noun(options['jobs'], 'job')}"
+    rows = (
+        ("residues", _interval(found.residues, 1, ".0f")),
+        ("bytes", f"{_interval(found.bytes, 1e9, '.3f')} GB in {count_noun(found.shards, 'shard')}"),
+        (
+            "hours",
+            f"{_interval(found.seconds, 3600, '.4f')} {processes}",
+        ),
+    )
+    for name, text in rows:
+        typer.echo(f"{name:<9} {text}")
+
+
+def _interval(quantity: Quantity, unit: float, form: str) -> str:
+    low, high = (f"{value / unit:{form}}" for value in quantity.interval)
+    value = f"{quantity.value / unit:{form}}"
+    return value if low == high else f"{value} ({low} to {high})"

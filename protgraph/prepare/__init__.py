@@ -6,6 +6,7 @@ that are not files.
 """
 
 from protgraph.prepare.engines import ENGINES, run_shards
+from protgraph.prepare.estimate import Estimate, estimate_store
 from protgraph.prepare.file_records import FileWork, file_records
 from protgraph.prepare.shard_task import SHARD_RESIDUES, InputRecord, ShardTask, split_shards
 from protgraph.prepare.shard_work import RecordWork, ShardResult, ShardWork
@@ -14,6 +15,7 @@ from protgraph.prepare.store_builder import PreparedStore, prepare_records, prep
 __all__ = [
     "ENGINES",
     "SHARD_RESIDUES",
+    "Estimate",
     "FileWork",
     "InputRecord",
     "PreparedStore",
@@ -21,6 +23,7 @@ __all__ = [
     "ShardResult",
     "ShardTask",
     "ShardWork",
+    "estimate_store",
     "file_records",
     "prepare_records",
     "prepare_store",

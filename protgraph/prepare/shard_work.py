@@ -100,6 +100,8 @@ class ShardWork:
         Key of each shard of an earlier store → SHA-256 of its file.
     earlier : Path, optional
         The earlier store.
+    is_continued : bool
+        Look for finished shards of an earlier run, which requires the digests of the inputs first.
     """
 
     folder: Path
@@ -107,6 +109,7 @@ class ShardWork:
     run: str = ""
     checksums: Mapping[str, str] = field(default_factory=dict)
     earlier: Path | None = None
+    is_continued: bool = False
 
     def __call__(self, task: ShardTask) -> ShardResult:
         """Return the finished shard of a task."""
@@ -124,7 +127,7 @@ class ShardWork:
                 results += own
                 residues = sum(len(result.residues) for result in own if isinstance(result, GraphResult))
                 sizes.append((residues, time.perf_counter() - start))
-            entry, layout = self._write(self._key(task, contents), results)
+            entry, layout = self._write(task, self._key(task, contents), results)
         seconds = array("f", [result.seconds for result in results])
         notes = tuple(note for result in results if isinstance(result, GraphResult) for note in result.notes)
         return ShardResult(entry, layout, False, seconds, time.perf_counter() - begin, tuple(sizes), notes)
@@ -132,7 +135,9 @@ class ShardWork:
     def _key(self, task: ShardTask, contents: Sequence[str]) -> str:
         return digest(VERSION, self.work.code, [record.label for record in task.records], list(contents))
 
-    def _write(self, key: str, results: Sequence[GraphResult | Failure]) -> tuple[ShardEntry, dict[str, Any]]:
+    def _write(
+        self, task: ShardTask, key: str, results: Sequence[GraphResult | Failure]
+    ) -> tuple[ShardEntry, dict[str, Any]]:
         done = [result for result in results if isinstance(result, GraphResult)]
         return write_shard(
             self.folder,
@@ -142,12 +147,13 @@ class ShardWork:
             sources=[result.source for result in done],
             checksums=[result.sha256 for result in done],
             failures=[(number, result) for number, result in enumerate(results) if isinstance(result, Failure)],
+            inputs=[record.label for record in task.records],
         )
 
     def _reuse(self, task: ShardTask) -> ShardResult | None:
         """Return the shard if it was written before from the same contents, by this run or for the earlier store."""
-        if self.work.code is None or not (self.checksums or (self.folder / "shards").is_dir()):
-            return None
+        if self.work.code is None or not self.is_continued:
+            return None  # without reading the inputs twice
         key = self._key(task, [self.work.content(record) for record in task.records])
         path = shard_path(self.folder, key)
         if not path.is_file() and self.earlier is not None and key in self.checksums:

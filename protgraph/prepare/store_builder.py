@@ -6,13 +6,14 @@ import os
 import secrets
 import shutil
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from protgraph.argument_types import check_arguments
+from protgraph.data.store.graph_shard import GraphShard
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_description import (
     SHARDS,
@@ -34,6 +35,7 @@ from protgraph.prepare.shard_rows import failures_of, shard_rows
 from protgraph.prepare.shard_task import SHARD_RESIDUES, InputRecord, ShardTask, split_shards
 from protgraph.prepare.shard_work import RecordWork, ShardResult, ShardWork
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.wording import count_noun
 
 __all__ = ["PreparedStore", "prepare_records", "prepare_store"]
 
@@ -189,9 +191,11 @@ def prepare_records(
         tasks: Iterable[ShardTask] = split_shards(records, residues=shard_residues)
         if earlier is not None and not overwrite:
             tasks = list(tasks)
-            _check_sources(final, {record.label for task in tasks for record in task.records})
+            labels = {record.label for task in tasks for record in task.records}
+            _check_inputs(final, earlier.shards, labels)
         checksums = {} if earlier is None else {shard.key: shard.sha256 for shard in earlier.shards}
-        shard_work = ShardWork(parts, work, secrets.token_hex(8), checksums, final if earlier else None)
+        is_continued = earlier is not None or (parts / SHARDS).is_dir()
+        shard_work = ShardWork(parts, work, secrets.token_hex(8), checksums, final if earlier else None, is_continued)
         done = _Done()
         with closing(run_shards(tasks, shard_work, engine=engine, jobs=jobs)) as results:
             for task, result in results:
@@ -290,16 +294,16 @@ def _earlier(final: Path, info: Mapping[str, Any], *, overwrite: bool, update: b
     return earlier
 
 
-def _check_sources(final: Path, labels: set[str]) -> None:
-    """Raise if proteins of the store were read from sources that are not given now."""
-    store = GraphStore(final)
-    given = labels | {label.partition("#")[0] for label in labels}
-    known = (*store.sources, *(failure.source for failure in store.failures))
-    absent = [source for source in known if source not in given and source.partition("#")[0] not in given]
+def _check_inputs(final: Path, entries: Sequence[ShardEntry], labels: set[str]) -> None:
+    """Raise if the store has inputs that are not given now; damaged shards are not read."""
+    absent: list[str] = []
+    for entry in entries:
+        with suppress(DatasetError):
+            absent += [label for label in GraphShard(shard_path(final, entry.key)).inputs if label not in labels]
     if absent:
         raise OptionError(
-            f"graph store {str(final)!r} has {len(absent)} proteins of sources that are not given: "
-            f"{list_first(absent, 3)}. Give all sources, or add --overwrite to remove these proteins."
+            f"graph store {str(final)!r} has proteins of {count_noun(len(absent), 'input')} not given now: "
+            f"{list_first(absent, 3)}. Give all inputs, or add --overwrite to remove these proteins."
         )
 
 
@@ -311,8 +315,9 @@ def _kept_parts(final: Path) -> Iterator[Path]:
     try:
         yield parts
     finally:
-        remove_if_empty([parts / "attempts"])
-        remove_if_empty([parts / SHARDS, parts, *missing])
+        for inside in ("attempts", SHARDS):
+            remove_if_empty([parts / inside])
+        remove_if_empty([parts, *missing])
 
 
 @contextmanager

@@ -98,7 +98,7 @@ def test_a_new_file_is_added_and_a_missing_one_is_an_error(folder, tmp_path, pla
     before = contents(store)
     gone = sorted(folder.iterdir())[0]
     gone.unlink()
-    with pytest.raises(OptionError, match=f"1 proteins.*{gone.name}"):
+    with pytest.raises(OptionError, match=f"1 input .*{gone.name}"):
         prepare(folder, store, plan, update=True)
     assert contents(store) == before
     assert len(prepare(folder, store, plan, update=True, overwrite=True).store) == 11

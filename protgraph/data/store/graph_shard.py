@@ -82,6 +82,11 @@ class GraphShard:
         return self._plain["sha256"]
 
     @property
+    def inputs(self) -> list[str]:
+        """Names of the inputs that the proteins and failures are from; empty if they are not recorded."""
+        return self._plain["inputs"]
+
+    @property
     def failures(self) -> list[tuple[int, Failure]]:
         """Records of proteins and files that could not be used, with their places among all results."""
         return [(at, Failure(**record)) for at, record in self._plain["failures"]]

@@ -87,6 +87,7 @@ def write_shard(
     sources: Sequence[str] = (),
     checksums: Sequence[str] = (),
     failures: Sequence[tuple[int, Failure]] = (),
+    inputs: Sequence[str] = (),
 ) -> tuple[ShardEntry, dict[str, Any]]:
     """Write a shard to the folder of a store; the same content gives the same bytes.
 
@@ -102,6 +103,8 @@ def write_shard(
         See :func:`write_store`.
     failures : sequence of (int, Failure)
         Proteins that could not be used, with their places among all results. Their seconds are not kept.
+    inputs : sequence of str, optional
+        Names of the files or other inputs that were read.
 
     Returns
     -------
@@ -128,7 +131,7 @@ def write_shard(
     layout = json.loads(json.dumps(layout))  # as it is read
     failed = [[at, {k: v for k, v in asdict(failure).items() if k != "seconds"}] for at, failure in failures]
     proteins = {"attributes": attributes, "residues": described, "failures": failed}
-    proteins |= {"sources": list(sources), "sha256": list(checksums)}
+    proteins |= {"sources": list(sources), "sha256": list(checksums), "inputs": list(inputs)}
     path = shard_path(folder, key)
     nodes, edges = sum(g.num_nodes for g in graphs), sum(g.num_edges for g in graphs)
     count = nodes if "atom_type" not in arrays else int((arrays["atom_type"] == CA).sum())
