@@ -203,7 +203,10 @@ def run_worker() -> None:
             answer = _dumps(function(pickle.loads(item)))
         except Exception as e:  # noqa: BLE001 -- raised in the process of the caller
             answer = _dumps(WorkerRaised(_picklable(e)))
-        _write(results, answer)
+        try:
+            _write(results, answer)
+        except BrokenPipeError:  # the caller is gone
+            os._exit(0)
 
 
 def _picklable(error: Exception) -> Exception:

@@ -21,12 +21,14 @@ from protgraph.prepare.shard_work import RecordWork
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.fetch import fetch
+from protgraph.structure.io.foldcomp_database import open_foldcomp_database, split_entry
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.sniff import read_file
 
 __all__ = ["FileWork", "expected_residues", "file_format", "file_records"]
 
 #: Bytes per residue of a file by its suffix: about the medians of PDB entries; they only set the sizes of shards.
-_BYTES = {"pdb": 900.0, "ent": 900.0, "cif": 1300.0, "mmcif": 1300.0, "bcif": 200.0, "fasta": 1.2}
+_BYTES = {"pdb": 900.0, "ent": 900.0, "cif": 1300.0, "mmcif": 1300.0, "bcif": 200.0, "fcz": 16.0, "fasta": 1.2}
 _GZIP = 4.5  # ratio of compression
 _UNKNOWN = 300.0  # residues of an entry that is not fetched yet, or of a missing file
 
@@ -65,6 +67,9 @@ def file_format(path: str) -> str:
 
 def expected_residues(path: str) -> float:
     """Return the number of residues of a file, estimated from its size; 300 if it cannot be read yet."""
+    if (entry := split_entry(path)) is not None:
+        size = open_foldcomp_database(entry[0]).size_of(entry[1])
+        return _UNKNOWN if size is None else max(1.0, size / _BYTES["fcz"])
     try:
         size = os.stat(path).st_size
     except OSError:
@@ -107,6 +112,8 @@ class FileWork(RecordWork):
             return digest(store.shards[number].sha256, place, request.chains)
         accession = as_accession(request.source)
         try:
+            if split_entry(request.source) is not None:
+                return read_file(request.source).sha256
             return file_sha256(request.source if accession is None else fetch(accession))
         except (OSError, FetchError, SelectionError, StructureFileError):
             return ""

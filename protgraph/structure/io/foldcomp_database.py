@@ -154,6 +154,11 @@ class FoldcompDatabase(Sequence[str]):
             raise self._absent(name)
         return self._content(index)
 
+    def size_of(self, name: str) -> int | None:
+        """Return the bytes of an entry from the index; None if there is no entry of this name."""
+        index = self._find(name)
+        return None if index is None else int(self._length[index])
+
     def _content(self, index: int) -> bytes:
         start, length = int(self._start[index]), int(self._length[index])
         if start < 0 or length < 1 or start + length > len(self._entries):

@@ -15,6 +15,7 @@ from protgraph.errors import SelectionError, StructureFileError
 from protgraph.failure import Failure
 from protgraph.featurize import FeaturePlan, iter_graphs
 from protgraph.featurize.file_cache import FileCache
+from protgraph.prepare import file_records, prepare_store
 from protgraph.structure import ReadOptions
 from protgraph.structure.io import FoldcompDatabase, expand_files, read_residues
 from protgraph.structure.io.foldcomp_database import split_entry
@@ -148,6 +149,18 @@ def test_run_continues_and_caches_without_decompressing(database, tmp_path, monk
     assert FileCache(tmp_path / "cache").fingerprint(Path(f"{database}:one")).sequences.keys() == {"A"}
     moved = shutil.copytree(tmp_path, tmp_path / "other", ignore=shutil.ignore_patterns("cache", "other"))
     assert [r.sha256 for r in iter_graphs(moved / "db", PLAN, cache=tmp_path / "cache")] == [r.sha256 for r in first]
+
+
+def test_prepared_store_is_reused(database, entries, tmp_path):
+    names = [f"{database}:{NAMES[i]}" for i in (4, 2, 0, 1, 3)]
+    records = list(file_records(database, ReadOptions()))
+    assert [record.label for record in records] == names
+    lengths = [len(read_residues(name)) for name in names]
+    assert all(0.7 < r.residues / n < 1.4 for r, n in zip(records, lengths, strict=True))
+    first = prepare_store(database, tmp_path / "store", PLAN, jobs=0, shard_residues=200)
+    again = prepare_store(database, tmp_path / "store", PLAN, jobs=0, shard_residues=200, update=True)
+    assert first.store.sources == again.store.sources == names
+    assert first.reused == 0 and again.reused == len(again.shards) > 1
 
 
 def test_folder_dataset_names_entries(database, tmp_path):
