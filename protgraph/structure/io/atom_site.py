@@ -70,9 +70,10 @@ class AtomSite:
         """Rows of each model, in order of appearance; the rows of a model need not be adjacent."""
         if _MODEL not in self._site.names:
             return [slice(None)]
-        number = self._column(_MODEL, slice(None)).integers(self._item(_MODEL))
-        if (number == number[0]).all():
+        column = self._column(_MODEL, slice(None))
+        if column.mask is None and (column.values == column.values[0]).all():
             return [slice(None)]
+        number = column.integers(self._item(_MODEL))
         numbers, first, size = np.unique(number, return_index=True, return_counts=True)
         models: list[Rows] = []
         for i in np.argsort(first).tolist():
@@ -105,8 +106,11 @@ class AtomSite:
         atoms.set_annotation("res_id", number)
         for annotation, name in _BLANK.items():
             has = name in self._site.names
-            texts = self._column(name, rows).texts(blank=True) if has else np.zeros(len(atoms), "U1")
-            atoms.set_annotation(annotation, np.where(texts == " ", "", texts))  # ' ' in quotes
+            column = self._column(name, rows) if has else ColumnValues(np.zeros(len(atoms), "U1"))
+            texts = column.texts(blank=True)
+            if column.mask is None or not column.mask.all():
+                texts = np.where(texts == " ", "", texts)  # ' ' in quotes
+            atoms.set_annotation(annotation, texts)
         atoms.set_annotation("hetero", self._texts("group_PDB", rows, "ATOM") == "HETATM")
         symbols = self._texts("type_symbol", rows, "")
         elements, self.inferred_elements = complete_elements(symbols, atoms.res_name, atoms.atom_name)

@@ -52,17 +52,21 @@ class AlignedTable:
         self, names: tuple[str, ...], table: np.ndarray, starts: tuple[int, ...], is_quoted: np.ndarray
     ) -> None:
         self.names, self.size = names, len(table)
-        self._table, self._starts, self._is_quoted = table, starts, is_quoted
+        self._table = table * (table > _SPACE)  # 0 in place of blanks
+        self._starts, self._is_quoted = starts, is_quoted
+        heads = self._table[:, starts[:-1]]
+        self._may_be_null = ((heads == _DOT) | (heads == _QUESTION)).any(axis=0)
 
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
         i = self.names.index(name)
-        chars = self._table[rows, self._starts[i] : self._starts[i + 1]]  # (rows, width), at least one blank each
-        chars = chars * (chars > _SPACE)
-        first = chars[:, 0]
-        mask = (first == _DOT) + np.uint8(2) * (first == _QUESTION)
-        if mask.any():
-            mask[chars[:, 1] != 0] = 0
+        chars = self._table[rows, self._starts[i] : self._starts[i + 1]]  # (rows, width), at least one 0 each
+        mask = None
+        if self._may_be_null[i]:
+            first = chars[:, 0]
+            mask = (first == _DOT) + np.uint8(2) * (first == _QUESTION)
+            mask *= chars[:, 1] == 0
         if self._is_quoted.size and (quoted := np.flatnonzero(self._is_quoted[rows, i])).size:
+            chars = chars.copy()
             inside = chars[quoted]
             length = (inside != 0).sum(axis=1)
             inside[np.arange(len(quoted)), length - 1] = 0
@@ -72,7 +76,7 @@ class AlignedTable:
         while width > 1 and not chars[:, width - 1].any():
             width -= 1
         values = np.ascontiguousarray(chars[:, :width]).view(f"S{width}")[:, 0]
-        return ColumnValues(values, mask if mask.any() else None)
+        return ColumnValues(values, mask if mask is not None and mask.any() else None)
 
 
 class TextBlock:

@@ -72,12 +72,14 @@ def complete_elements(symbols: np.ndarray, res_name: np.ndarray, atom_name: np.n
     >>> elements.tolist(), inferred
     (['ZN', 'C', 'CA'], 2)
     """
-    points = np.ascontiguousarray(symbols.astype("U3", copy=False)).view(np.uint32).reshape(-1, 3)  # (A, 3)
-    is_short = (points[:, 2] == 0) & (points < 128).all(axis=1)
-    columns = np.where(points == 0, ord(" "), points)[:, :2].astype(np.uint8)
+    width = symbols.itemsize // 4
+    points = np.ascontiguousarray(symbols).view(np.uint32).reshape(-1, width)  # (A, width)
+    columns = np.full((len(points), 2), ord(" "), np.uint8)
+    columns[:, : min(width, 2)] = np.maximum(points[:, :2], ord(" "))
     elements = element_symbols(columns)
-    elements[~is_short] = ""
-    rows = np.flatnonzero(elements == "")
+    if points.max(initial=0) > 127 or (width > 2 and points[:, 2].any()):
+        elements[(points > 127).any(axis=1) | points[:, 2:].any(axis=1)] = ""
+    rows = np.flatnonzero(elements.view(np.uint32)[::2] == 0)
     if len(rows):
         pairs = zip(res_name[rows].tolist(), atom_name[rows].tolist(), strict=True)
         elements[rows] = [_element_without_columns(*pair) for pair in pairs]

@@ -121,7 +121,8 @@ def resolve_atoms(
     EmptyStructureError
         No atom has usable coordinates.
     """
-    usable = (np.abs(atoms.coord) <= MAX_COORDINATE).all(axis=1)  # False for NaN
+    is_small = np.abs(atoms.coord) <= MAX_COORDINATE  # False for NaN
+    usable = np.ones(len(atoms), bool) if is_small.all() else is_small.all(axis=1)
     if not usable.any():
         raise EmptyStructureError(f"{source or name}: none of {len(atoms)} atoms has usable coordinates")
     keep, moved = usable.copy(), 0

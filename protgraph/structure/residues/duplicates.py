@@ -133,9 +133,12 @@ def _is_first(residue: np.ndarray, name: np.ndarray) -> np.ndarray:
     Equal atoms have equal hashes of residue and name. If all hashes differ, as in most files, all atoms are distinct;
     sorting the names takes five times as long.
     """
-    characters = np.ascontiguousarray(name).view(np.uint32).reshape(len(name), name.itemsize // 4)  # (A, w)
-    weights = _HASH_BASE ** np.arange(1, characters.shape[1] + 1, dtype=np.uint64)
-    hashes = np.sort(residue.astype(np.uint64) + characters @ weights)
+    even = name.astype(f"U{-(-name.itemsize // 8) * 2}", copy=False)
+    pairs = np.ascontiguousarray(even).view(np.uint64).reshape(len(name), even.itemsize // 8)  # (A, w): two characters
+    hashes = residue.astype(np.uint64)
+    for i in range(pairs.shape[1]):
+        hashes = hashes * _HASH_BASE + pairs[:, i]  # modulo 2⁶⁴
+    hashes.sort()
     if (hashes[1:] != hashes[:-1]).all():
         return np.ones(len(name), bool)
     names, code = np.unique(name, return_inverse=True)
