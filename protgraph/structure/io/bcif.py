@@ -166,7 +166,7 @@ def _string_array(data: bytes, e: Mapping[str, Any]) -> np.ndarray:
     index = decode_column(data, e["dataEncoding"])
     if len(index) and index.min() < -1:
         raise ValueError(f"string index {index.min()} is below -1")
-    return strings[index]
+    return strings.take(index)
 
 
 def _check_size(values: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
