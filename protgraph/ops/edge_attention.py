@@ -5,9 +5,10 @@ pass processes one tile of target nodes after another and keeps ``(E, H)`` coeff
 rows of the tile again. On other devices than a CPU, under ``torch.compile`` and for second derivatives, the same is
 computed with the general operations of :class:`protgraph.ops.Edges`.
 
-Least work for E edges, H heads of C channels and F edge features, forward and backward: E (3 F + 9) H C multiply-adds
-(additive) or E (4 F + 7 C) H (dot product), and 3 or 5 gathered or scattered rows of H C numbers per edge. PyG's
-convolutions write 12 to 16 tensors of E H C numbers.
+Least work for E edges, H heads of C channels and F edge features, forward and backward: E (3 F + 6) H C multiply-adds
+(additive) or E (6 C + 4 F) H (dot product), and 3 or 6 gathered or scattered rows of H C numbers per edge. The kernels
+compute F H C more per edge, to repeat the logits instead of storing their terms, and multiply by block-diagonal
+matrices, with H - 1 zeros for each number, because that is faster than products of single heads.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from torch import Tensor
 from torch.nn.functional import leaky_relu
 
 from protgraph.ops.neighbor_tiles import NeighborTile
-from protgraph.ops.spmm import Adjacency
+from protgraph.ops.spmm import Adjacency, GatherSum, reversed_sum
 
 __all__ = ["AdditiveEdgeAttention", "DotEdgeAttention", "NeighborReductions", "uses_tiles"]
 
@@ -64,7 +65,7 @@ class AdditiveEdgeAttention(torch.autograd.Function):
             z = _activated(tile, rows, t, e, weight, slope, scratch)  # (n K, H C)
             tile.put(logits, torch.mm(z, score).view(-1, tile.slots, x.size(1)))
         alpha, total = edges.softmax_total(logits)
-        return _weighted_sum(tiles, rows, alpha if keep is None else alpha * keep, len(t), scratch), total, alpha
+        return GatherSum.forward(edges, x, alpha if keep is None else alpha * keep), total, alpha
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -153,7 +154,7 @@ class DotEdgeAttention(torch.autograd.Function):
         edges: NeighborReductions, q: Tensor, kv: Tensor, p: Tensor | None, e: Tensor | None, keep: Tensor | None
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """Compute ``Σ_j α_ij v_j`` ``(N, H, C)``, ``Σ_j α_ij e_ij`` ``(N, H, F)`` and α ``(E, H)``."""
-        k, v = (kv[:, part].flatten(1) for part in (0, 1))  # (N, H C)
+        k = kv[:, 0].flatten(1)  # (N, H C)
         tiles, logits, query = edges.tiles(k.size(1)), q.new_empty(edges.num_edges, q.size(1)), _block_diagonal(q)
         scratch = _scratch(k, tiles)
         for tile in tiles:
@@ -165,7 +166,7 @@ class DotEdgeAttention(torch.autograd.Function):
         summed = None if p is None else torch.zeros_like(p)
         for tile in tiles if summed is not None else ():
             torch.bmm(tile.take_real(weighted).mT, tile.take(e), out=summed[tile.nodes])
-        return _weighted_sum(tiles, v, weighted, len(q), scratch), summed, alpha
+        return GatherSum.forward(edges, kv[:, 1], weighted), summed, alpha
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor | None, ...]) -> None:
@@ -199,31 +200,25 @@ def _dot_backward(
     grad_summed: Tensor | None,
     needed: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
-    k, v = (kv[:, part].flatten(1) for part in (0, 1))  # (N, H C)
-    g, query, blocks = _block_diagonal(grad), _block_diagonal(q), q.new_zeros(len(q), q.size(1), k.size(1))
-    dk, dv, dp = torch.zeros_like(k), torch.zeros_like(v), None if p is None else torch.zeros_like(p)
-    de = None if e is None or not needed[3] else torch.empty_like(e)
-    tiles, products = edges.tiles(k.size(1)), torch.empty_like(alpha)
-    scratch = _scratch(k, tiles)
+    v, g = kv[:, 1].flatten(1), _block_diagonal(grad)  # (N, H C), (N, H, H C)
+    dp, de = None if p is None else torch.zeros_like(p), None if e is None or not needed[3] else torch.empty_like(e)
+    tiles, products = edges.tiles(v.size(1)), torch.empty_like(alpha)
+    scratch = _scratch(v, tiles)
     for tile in tiles:
-        source = tile.gather(v, scratch).view(-1, tile.slots, k.size(1))
+        source = tile.gather(v, scratch).view(-1, tile.slots, v.size(1))
         part = torch.bmm(g[tile.nodes], source.mT)  # (n, H, K)
         if e is not None:
             part.baddbmm_(grad_summed[tile.nodes], tile.take(e).mT)
         tile.put(products, part.mT)
     weighted, ds = _softmax_backward(edges, alpha, keep, products)
-    for tile in tiles:
-        of_tile, a = tile.take_real(ds), tile.take_real(weighted)  # (n, K, H)
-        source = tile.gather(k, scratch)
-        by_node = source.view(-1, tile.slots, k.size(1))
-        torch.bmm(of_tile.mT, by_node, out=blocks[tile.nodes])
-        dk.index_add_(0, tile.sources, torch.bmm(of_tile, query[tile.nodes], out=by_node).flatten(0, 1))
-        dv.index_add_(0, tile.sources, torch.bmm(a, g[tile.nodes], out=by_node).flatten(0, 1))
-        if dp is not None:
-            torch.bmm(of_tile.mT, tile.take(e), out=dp[tile.nodes])
+    for tile in tiles if dp is not None else ():
+        of_tile = tile.take_real(ds)  # (n, K, H)
+        torch.bmm(of_tile.mT, tile.take(e), out=dp[tile.nodes])
         if de is not None:
-            tile.put(de, torch.bmm(of_tile, p[tile.nodes]).baddbmm_(a, grad_summed[tile.nodes]))
-    return _own_blocks(blocks, q.size(1)), torch.stack([dk, dv], 1).view_as(kv), dp, de
+            part = torch.bmm(of_tile, p[tile.nodes])  # (n, K, F)
+            tile.put(de, part.baddbmm_(tile.take_real(weighted), grad_summed[tile.nodes]))
+    dkv = [reversed_sum(edges, x, w) for x, w in ((q, ds), (grad, weighted))]
+    return GatherSum.forward(edges, kv[:, 0], ds), torch.stack(dkv, 1), dp, de
 
 
 def dot_attention(
@@ -253,15 +248,6 @@ def _activated(
 def _scratch(rows: Tensor, tiles: Sequence[NeighborTile]) -> Tensor:
     """Allocate memory for the rows of any of the tiles, once for all of them."""
     return rows.new_empty(max((len(tile.sources) for tile in tiles), default=0), rows.size(1))
-
-
-def _weighted_sum(tiles: Sequence[NeighborTile], rows: Tensor, weight: Tensor, n: int, scratch: Tensor) -> Tensor:
-    """Compute ``Σ_j w_ij x_j`` per head, ``(M, H C)`` and ``(E, H)`` to ``(n, H, C)``."""
-    blocks = rows.new_zeros(n, weight.size(1), rows.size(1))
-    for tile in tiles:
-        source = tile.gather(rows, scratch).view(-1, tile.slots, rows.size(1))
-        torch.bmm(tile.take_real(weight).mT, source, out=blocks[tile.nodes])
-    return _own_blocks(blocks, weight.size(1))
 
 
 def _softmax_backward(

@@ -25,7 +25,7 @@ from torch.nn.functional import embedding_bag
 if TYPE_CHECKING:
     from protgraph.ops.segment import Segments
 
-__all__ = ["Adjacency", "Dot", "GatherSum", "PairSum"]
+__all__ = ["Adjacency", "Dot", "GatherSum", "PairSum", "reversed_sum"]
 
 # Edges per block on CPU: the gathered rows, 2 × 2048 × 128 float32 = 2 MB, stay in cache.
 _CHUNK = 2048
@@ -83,7 +83,7 @@ class GatherSum(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
-        dx = _reversed_sum(ctx.edges, grad, weight) if ctx.needs_input_grad[1] else None
+        dx = reversed_sum(ctx.edges, grad, weight) if ctx.needs_input_grad[1] else None
         dw = Dot.apply(ctx.edges, grad, x) if ctx.needs_input_grad[2] else None
         return None, dx, dw
 
@@ -106,7 +106,7 @@ class Dot(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         a, b = ctx.saved_tensors
         da = GatherSum.apply(ctx.edges, b, grad) if ctx.needs_input_grad[1] else None
-        db = _reversed_sum(ctx.edges, a, grad) if ctx.needs_input_grad[2] else None
+        db = reversed_sum(ctx.edges, a, grad) if ctx.needs_input_grad[2] else None
         return None, da, db
 
 
@@ -133,6 +133,7 @@ class PairSum(torch.autograd.Function):
         return None, da, db, grad if ctx.needs_input_grad[3] else None
 
 
-def _reversed_sum(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
+def reversed_sum(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
+    """Compute ``Σ_i w_ij x_i`` at each source j, targets ``(N, H, C)`` and weights ``(E, H)`` to ``(M, H, C)``."""
     reversed_edges, order = edges.reversed
     return GatherSum.apply(reversed_edges, x, None if weight is None else weight.index_select(0, order))
