@@ -7,17 +7,34 @@ every combination of sizes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from protgraph.ops.ragged import PaddedBlock, PaddedSide
 
-if TYPE_CHECKING:
-    from protgraph.ops.proteins import Proteins
+__all__ = ["NodePartition", "SingleBlockLayout"]
 
-__all__ = ["SingleBlockLayout"]
+
+class NodePartition(Protocol):
+    """Attributes of :class:`protgraph.ops.Proteins` that the layout uses."""
+
+    batch: Tensor
+    longest: int
+
+    def __len__(self) -> int: ...
+
+    @property
+    def count(self) -> Tensor:
+        """``(B,)`` int64, nodes of each protein."""
+
+    @property
+    def ptr(self) -> Tensor:
+        """``(B + 1,)`` int64 row pointer over proteins."""
+
+    def unpad(self, padded: Tensor) -> Tensor:
+        """Return the rows of nodes, ``(B, L, …)`` to ``(N, …)``."""
 
 
 class SingleBlockLayout:
@@ -34,7 +51,7 @@ class SingleBlockLayout:
         One block.
     """
 
-    def __init__(self, rows: Proteins, columns: Proteins) -> None:
+    def __init__(self, rows: NodePartition, columns: NodePartition) -> None:
         side = _side(rows)
         width = columns.count
         size = rows.count * width
@@ -47,7 +64,7 @@ class SingleBlockLayout:
         return self._rows.unpad(parts[0])
 
 
-def _side(proteins: Proteins) -> PaddedSide:
+def _side(proteins: NodePartition) -> PaddedSide:
     place = torch.arange(proteins.longest, device=proteins.batch.device)
     mask = place < proteins.count[:, None]  # (B, L)
     rows = torch.where(mask, proteins.ptr[:-1, None] + place, 0)

@@ -29,8 +29,8 @@ class IPA(GraphLayer):
     ``softmax_j( √⅓ ( q_i·k_j / √c + b_ij − ½ γ √(2/9P) Σ_p |T_i ∘ q̄_ip − T_j ∘ k̄_jp|² ) )``.
 
     o, ō and õ are weighted sums of values, of points ``T_j ∘ v̄_jp`` and of pair features; T_i maps the frame of
-    residue i to global coordinates. Pair features z_ij are those of all pairs; or of edges, and
-    then 0 for other pairs; or ``z_ij = a_i ⊙ b_j`` of two factors per residue, without a tensor of pairs.
+    residue i to global coordinates. Pair features z_ij are those of all pairs; or of edges, then 0 for other pairs; or
+    ``z_ij = a_i ⊙ b_j`` of two factors per residue, without a tensor of pairs.
 
     Parameters
     ----------
@@ -97,8 +97,7 @@ class IPA(GraphLayer):
         self.head_weights = nn.Parameter(torch.full((heads,), 0.541324854612918))  # softplus⁻¹(1)
         self.linear_out = nn.Linear(heads * (channels + 4 * value_points + pair), dim)
         self.attention = DotProductAttention()
-        if self.pair not in ("pair", "edge_attr"):
-            self.conformity = Conformity()
+        self.conformity = type(self).conformity if self.pair in ("pair", "edge_attr") else Conformity()
         self.declare(h=FieldSpec("h", "node", f"{dim}x0e", chiral=True))
 
     @classmethod

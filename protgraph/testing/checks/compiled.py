@@ -59,7 +59,10 @@ def compiled_error(runner: Runner, wiring: Wiring, *, backend: str, limit: float
                 with torch._dynamo.config.patch(**settings):
                     got = _values_and_gradients(traced, inputs, runner)
             except Exception as e:
-                raise ConformityError(f"{runner.component}: compiled{wiring.suffix}: {_reason(e)}") from e
+                raise ConformityError(
+                    f"{runner.component}: compiled{wiring.suffix}: {_reason(e)}. If it cannot be compiled, state the "
+                    "reason in Conformity(expected_failures={'compiled': …})."
+                ) from e
             outputs = wiring.outputs(module)
             require_finite(runner, wiring, expected[0], inputs=inputs, when="before compiling")
             worst = max(worst, difference(got[0], expected[0], outputs), _largest(got[1], expected[1]))
