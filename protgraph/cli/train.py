@@ -77,7 +77,7 @@ def train_command(
     ] = 0.0,
     max_time: Annotated[float | None, typer.Option(help="Seconds after which training stops.")] = None,
     devices: Annotated[int, typer.Option(help="Number of GPUs, or of CPU processes. Batches are split over them.")] = 1,
-    strategy: Annotated[str, typer.Option(help="Lightning strategy for several devices: auto or ddp.")] = "auto",
+    strategy: Annotated[str, typer.Option(help="Strategy for several devices: auto, ddp or fsdp.")] = "auto",
     precision: Annotated[
         str, typer.Option(help="Precision of the forward pass in training: float32 or bfloat16.")
     ] = "float32",

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["STRATEGIES", "check_strategy", "trainer_devices"]
 
-STRATEGIES = ("auto", "ddp", "ddp_find_unused_parameters_true")
+STRATEGIES = ("auto", "ddp", "ddp_find_unused_parameters_true", "fsdp")
 _ALLOWED = (
-    f"Allowed: {', '.join(STRATEGIES)}, where each process has the complete model and is started by a command. "
-    "Use 'ddp' for several devices."
+    f"Allowed: {', '.join(STRATEGIES)}, whose processes are started by a command. Use 'ddp' for several devices, "
+    "'fsdp' if the weights and the optimizer state do not fit one of them."
 )
 
 
@@ -32,9 +32,9 @@ def trainer_devices(device: torch.device, devices: int | str | Sequence[int]) ->
 def check_strategy(device: torch.device, devices: int | str | Sequence[int], strategy: str | Strategy) -> None:
     """Raise if Lightning cannot use the devices, or if the strategy does not fit :func:`protgraph.train.fit`.
 
-    A strategy must keep a complete model in each process, because gradients are clipped by their norm and the best
-    epoch is loaded into the model. It must also return to the caller in the process that trained. Sharded strategies
-    (FSDP, DeepSpeed) and those that spawn or fork processes do not.
+    A strategy must clip gradients by their norm, write complete checkpoints, and return to the caller in the process
+    that trained. Lightning's sharded strategies (FSDPStrategy, DeepSpeed) and those that spawn or fork processes do
+    not; ``"fsdp"`` is :class:`protgraph.train.sharding.ShardedStrategy`.
 
     Parameters
     ----------
@@ -51,6 +51,8 @@ def check_strategy(device: torch.device, devices: int | str | Sequence[int], str
     from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy
     from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
+    from protgraph.train.sharding import ShardedStrategy, resolve_strategy
+
     if isinstance(strategy, str):
         if strategy not in STRATEGIES:
             raise OptionError(f"fit: strategy = {strategy!r}.{suggest(strategy, STRATEGIES)} {_ALLOWED}")
@@ -58,7 +60,7 @@ def check_strategy(device: torch.device, devices: int | str | Sequence[int], str
         options |= {"enable_model_summary": False, **trainer_devices(device, devices)}
         try:
             with quiet_lightning():
-                used = Trainer(strategy=strategy, **options).strategy
+                used = Trainer(strategy=resolve_strategy(strategy), **options).strategy
         except (MisconfigurationException, ValueError, TypeError) as e:
             raise OptionError(
                 f"fit: devices = {devices!r} on {device.type}. Allowed: the number of processes (cpu), or of GPUs that "
@@ -66,7 +68,7 @@ def check_strategy(device: torch.device, devices: int | str | Sequence[int], str
             ) from e
     else:
         used = strategy
-    if isinstance(used, SingleDeviceStrategy):
+    if isinstance(used, SingleDeviceStrategy | ShardedStrategy):
         return
     if type(used) is not DDPStrategy or used._start_method != "popen":
         raise OptionError(

@@ -100,7 +100,8 @@ def fit(
         Worker processes that collate batches, for each data loader; 0 collates in the training process.
     devices, strategy
         Of ``lightning.pytorch.Trainer``: number or list of devices of the type of ``config.device``, and
-        the way to distribute, ``"auto"`` or ``"ddp"``. Each global batch is split over the processes.
+        the way to distribute, ``"auto"``, ``"ddp"`` or ``"fsdp"``, which shards the weights. Each global batch is split
+        over the processes.
     callbacks : sequence of Callback
         Further Lightning callbacks.
     logger : Logger or sequence of Logger, optional

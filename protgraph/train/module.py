@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 import time
@@ -25,6 +26,7 @@ from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
 from protgraph.train.data_module import FitData
 from protgraph.train.evaluate import BatchPredictions, join_predictions, predict_batch
+from protgraph.train.sharding import ShardedStrategy, is_sharded, shard_model
 from protgraph.wording import count_noun
 
 __all__ = ["FitModule", "learning_rate_factor"]
@@ -97,6 +99,17 @@ class FitModule(pl.LightningModule):
         """Compute the logits of a batch."""
         return self.model(batch)["logits"]
 
+    def configure_model(self) -> None:
+        """Shard the weights if the strategy is ``"fsdp"``; a complete copy is kept for :meth:`unshard`."""
+        if isinstance(self.trainer.strategy, ShardedStrategy) and not is_sharded(self.model):
+            self._complete = (copy.deepcopy(self.model),)  # a tuple: not a part of this module
+            shard_model(self.model, self.trainer.strategy.device_mesh["data_parallel"])
+
+    def unshard(self) -> None:
+        """Replace a sharded model by its complete copy, whose weights are those before training."""
+        if is_sharded(self.model):
+            (self.model,) = self._complete
+
     def configure_optimizers(self) -> dict[str, Any]:
         """Return AdamW with the learning rate of :func:`learning_rate_factor` at each step."""
         c = self.config
@@ -161,7 +174,7 @@ class FitModule(pl.LightningModule):
             A layer returns such values with its initial weights.
         """
         is_costly = self.global_step > 0 and loss.device.type != "cpu"
-        if self.nonfinite is not None or is_costly or math.isfinite(loss.detach()):
+        if self.nonfinite is not None or is_costly or is_sharded(self.model) or math.isfinite(loss.detach()):
             return
         self.nonfinite = find_nonfinite_component(self.model, batch)
         if self.nonfinite is not None and not self.global_step:
@@ -183,10 +196,12 @@ class FitModule(pl.LightningModule):
         self._parts: list[BatchPredictions] = []
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        if "is_padding" in batch:
+        is_padding = "is_padding" in batch
+        if is_padding and not is_sharded(self.model):  # all processes take part in a forward pass of shards
             return
         with torch.autocast(self.device.type, enabled=False):  # evaluation is float32
-            self._parts.append(predict_batch(self.model, batch, self.task, loss=self.loss))
+            part = predict_batch(self.model, batch, self.task, loss=self.loss)
+        self._parts += [] if is_padding else [part]
 
     def on_validation_epoch_end(self) -> None:
         """Add a row to the history, and log it."""
@@ -197,7 +212,7 @@ class FitModule(pl.LightningModule):
         val_loss = float(self.task.compute_loss(self.loss, rows.logits, rows.y)) if rows.loss is None else rows.loss
         if self.trainer.sanity_checking:
             return
-        if not math.isfinite(val_loss) and self.nonfinite is None:
+        if not math.isfinite(val_loss) and self.nonfinite is None and not is_sharded(self.model):
             first = next(iter(self.trainer.val_dataloaders)).to(self.device)
             self.nonfinite = find_nonfinite_component(self.model, first)
         row = {"epoch": self.current_epoch + 1, "train_loss": self._train_loss, "val_loss": val_loss, **metrics}
@@ -236,8 +251,10 @@ class FitModule(pl.LightningModule):
         """
         state = checkpoint["protgraph"]
         self._random = state["random"]
-        shapes = [{name: x.shape for name, x in w.items()} for w in (checkpoint["state_dict"], self.state_dict())]
-        if shapes[0] != shapes[1]:
+        shapes = [
+            {name: x.shape for name, x in w.items()} for w in (checkpoint.get("state_dict"), self.state_dict()) if w
+        ]
+        if shapes[0] != shapes[-1]:
             raise CheckpointError(
                 f"Cannot resume: the state has other weights than model {self.model.spec.name!r}, whose code has "
                 "changed. Start again without resume."

@@ -24,6 +24,7 @@ from protgraph.train.data_module import FitData
 from protgraph.train.devices import trainer_devices
 from protgraph.train.module import FitModule
 from protgraph.train.run_folder import RunFolder
+from protgraph.train.sharding import resolve_strategy
 from protgraph.train.state_file import StateFileIO
 
 __all__ = ["TrainerOptions", "load_best", "load_best_so_far", "step_options", "train"]
@@ -100,7 +101,7 @@ def train(
             max_epochs=config.epochs,
             max_time=None if config.max_time is None else timedelta(seconds=config.max_time),
             **trainer_devices(device, options.devices),
-            strategy=options.strategy,
+            strategy=resolve_strategy(options.strategy),
             plugins=[StateFileIO()] if isinstance(options.strategy, str) else None,  # a Strategy has its own
             **step_options(config),
             callbacks=[
@@ -173,6 +174,7 @@ def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
             f"{last[task.monitor]} on validation. If the loss is not finite, use a smaller lr. If the metric is "
             f"undefined, 'val' needs {needs}."
         )
+    module.unshard()
     _load_weights(module, checkpoint)
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.barrier()  # the first process removes the file later
@@ -190,6 +192,7 @@ def load_best_so_far(module: FitModule, path: Path) -> dict[str, Any] | None:
     row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
     if not torch.isfinite(torch.tensor([row[module.task.monitor], row["val_loss"]])).all():
         return None
+    module.unshard()
     _load_weights(module, checkpoint)
     module.history = max(module.history, checkpoint["protgraph"]["history"], key=len)  # the state may be older
     return {"row": row, "threshold": threshold}

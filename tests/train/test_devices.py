@@ -14,10 +14,12 @@ from protgraph.train import fit
 from protgraph.train.devices import STRATEGIES, check_strategy
 
 CPU = torch.device("cpu")
-REFUSED = ["fsdp", "fsdp_cpu_offload", "deepspeed", "ddp_spawn", "ddp_fork", "ddp_notebook", "dp", "nonsense"]
+REFUSED = ["fsdp_cpu_offload", "deepspeed", "ddp_spawn", "ddp_fork", "ddp_notebook", "dp", "nonsense"]
 
 
-@pytest.mark.parametrize(("devices", "strategy"), [(1, "auto"), (1, "ddp"), (2, "auto"), (3, "ddp"), ("auto", "auto")])
+@pytest.mark.parametrize(
+    ("devices", "strategy"), [(1, "auto"), (1, "ddp"), (2, "auto"), (3, "ddp"), (2, "fsdp"), ("auto", "auto")]
+)
 def test_processes_on_the_cpu_are_allowed(devices, strategy):
     check_strategy(CPU, devices, strategy)
 
@@ -48,14 +50,14 @@ def test_the_strategy_is_checked_before_data_are_prepared(small, tiny, quick, mo
     monkeypatch.setattr(
         sys.modules["protgraph.train.run_setup"], "prepare", lambda *args, **options: pytest.fail("prepared")
     )
-    with pytest.raises(OptionError, match="'fsdp'"):
-        fit(tiny, small, "helix", config=quick, strategy="fsdp")
+    with pytest.raises(OptionError, match="'deepspeed'"):
+        fit(tiny, small, "helix", config=quick, strategy="deepspeed")
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        ["--strategy", "fsdp", "--devices", "2"],
+        ["--strategy", "deepspeed", "--devices", "2"],
         ["--strategy", "deepspeed"],
         ["--strategy", "nonsense"],
         ["--devices", "0"],

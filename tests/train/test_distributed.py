@@ -26,12 +26,15 @@ def history(structures_dir, out, options) -> dict:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["helix", "buried", "size", "inverse_folding"])
-def test_two_processes_train_like_one(task, structures_dir, tmp_path):
+@pytest.mark.parametrize(
+    ("task", "strategy"),
+    [("helix", "ddp"), ("buried", "ddp"), ("size", "ddp"), ("inverse_folding", "ddp"), ("helix", "fsdp")],
+)
+def test_two_processes_train_like_one(task, strategy, structures_dir, tmp_path):
     # Some global batches have one protein: the second process has no share of them.
     options = {"config": {"epochs": 4}, "task": task}
     one = history(structures_dir, tmp_path / "one.safetensors", options)
-    two = history(structures_dir, tmp_path / "two.safetensors", options | {"devices": 2, "strategy": "ddp"})
+    two = history(structures_dir, tmp_path / "two.safetensors", options | {"devices": 2, "strategy": strategy})
     assert len(one["history"]) == len(two["history"]) == 4
     for row, expected in zip(two["history"], one["history"], strict=True):
         assert row == pytest.approx(expected, rel=1e-6, abs=1e-6)
@@ -58,12 +61,11 @@ def whole(structures_dir, tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after", "step"),
-    [(2, 1, 11), (1, 2, 9)],  # the epochs have 5, 4, 5 and 5 batches
-    ids=["2 processes, then 1, within an epoch", "1 process, then 2, between epochs"],
+    [("ddp", "one", 11), ("one", "fsdp", 9)],  # within an epoch and between two: they have 5, 4, 5 and 5 batches
 )
 def test_a_run_is_resumed_at_another_world_size(before, after, step, whole, structures_dir, tmp_path):
     expected, order = whole
-    devices = {1: {}, 2: {"devices": 2, "strategy": "ddp"}}
+    devices = {"one": {}} | {name: {"devices": 2, "strategy": name} for name in ("ddp", "fsdp")}
     options = {"config": {"epochs": 4, "batch_residues": 130}, "run_dir": str(tmp_path / "run"), "record": True}
     stopped = options | {"state_interval": 0.0, "stop": step}
     assert run(structures_dir, tmp_path / "m.safetensors", stopped | devices[before]).returncode != 0
@@ -74,4 +76,4 @@ def test_a_run_is_resumed_at_another_world_size(before, after, step, whole, stru
     for row, reference in zip(resumed["history"], expected["history"], strict=True):
         assert row == pytest.approx(reference, rel=1e-6, abs=1e-6)
     assert resumed["metrics"]["test"] == pytest.approx(expected["metrics"]["test"], rel=1e-6, abs=1e-6)
-    assert any(f"interrupted with {before}" in note for note in resumed["notes"])
+    assert any("interrupted with" in note for note in resumed["notes"])
