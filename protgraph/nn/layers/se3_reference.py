@@ -27,7 +27,7 @@ from e3nn import o3
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.errors import CheckpointError
+from protgraph.errors import CheckpointError, OptionError
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.layers.norm_relu import NormReLU
 from protgraph.nn.layers.se3_conv import SE3Conv
@@ -38,7 +38,13 @@ __all__ = ["from_reference"]
 
 
 def from_reference(
-    state_dict: Mapping[str, Tensor], *, irreps_in: str, irreps: str, value: str = "", heads: int = 1
+    state_dict: Mapping[str, Tensor],
+    *,
+    irreps_in: str,
+    irreps: str,
+    value: str = "",
+    heads: int | None = None,
+    flavor: str | None = None,
 ) -> SE3Transformer | SE3Conv | NormReLU:
     """Build the layer that equals a module of a published code, with its weights.
 
@@ -52,7 +58,10 @@ def from_reference(
     value : str
         Irreps of values: the output's multiplicities divided by ``channels_div``. "": ``irreps``.
     heads : int
-        Number of attention heads.
+        Number of attention heads of ``AttentionBlockSE3``, which its state does not contain.
+    flavor : {"skip"}
+        Self-interaction of Fuchs' ``GConvSE3``, which its state does not contain: "skip" (default of that code). Its
+        flavor "TFN" is not implemented.
 
     Returns
     -------
@@ -61,10 +70,28 @@ def from_reference(
 
     Raises
     ------
+    OptionError
+        If an option that the state does not contain is missing or not supported.
     CheckpointError
-        If names or shapes are those of another module.
+        If names or shapes are those of another module, e.g. of Fuchs' ``GSE3Res``, which is not implemented.
     """
-    weights = dict(state_dict)
+    try:
+        return _build(dict(state_dict), irreps_in, irreps, value, heads, flavor)
+    except KeyError as e:
+        raise CheckpointError(
+            f"weights of an SE(3)-Transformer module: no parameter {e.args[0]!r} among {sorted(state_dict)[:4]} …. "
+            "Supported: AttentionBlockSE3, ConvSE3 and NormSE3 of NVIDIA, GConvSE3 and GNormSE3 of Fuchs."
+        ) from e
+
+
+def _build(
+    weights: dict[str, Tensor], irreps_in: str, irreps: str, value: str, heads: int | None, flavor: str | None
+) -> SE3Transformer | SE3Conv | NormReLU:
+    if any(k.startswith("GMAB.") for k in weights):
+        raise CheckpointError(
+            "weights of GSE3Res are not supported: its keys and values have separate radial networks. Supported: "
+            "AttentionBlockSE3, ConvSE3 and NormSE3 of NVIDIA, GConvSE3 and GNormSE3 of Fuchs."
+        )
     if any("norm" in k or k.startswith("transform.") for k in weights) and not any("net." in k for k in weights):
         return _norm(weights, irreps)
     nets = [k for k in weights if k.endswith("net.0.weight")]
@@ -85,12 +112,22 @@ def from_reference(
     }
     with torch.no_grad():
         if "to_query.weights.0" in weights:
+            if heads is None:
+                raise OptionError(
+                    "weights of AttentionBlockSE3: heads=None. The weights do not contain it. Give the number of "
+                    "attention heads of the block, e.g. heads=8."
+                )
             layer = SE3Transformer(fields, value=value, heads=heads, mode="full", gate=False, **options).to(dtype)
             _channels(layer.query, [weights[f"to_query.weights.{ir.l}"] for _, ir in layer.query.irreps_out])
             _channels(layer.project, [weights[f"project.weights.{ir.l}"] for _, ir in layer.project.irreps_out])
             _kernel(layer.attention.kernel, weights, "to_key_value.conv")
             return layer
         fuchs = any(k.startswith("kernel_unary") for k in weights)
+        if fuchs and flavor != "skip":
+            raise OptionError(
+                f"weights of GConvSE3: flavor={flavor!r}, which the weights do not contain. Allowed: 'skip' (default "
+                "of that code; 'TFN' is not implemented)."
+            )
         layer = SE3Conv(fields, reduce="mean" if fuchs else "sum", **options).to(dtype)
         own = "kernel_self.{}" if fuchs else "to_kernel_self.{}"
         _channels(layer.own, [weights[own.format(ir.l)].flatten(0, -2) for _, ir in layer.own.irreps_out])
@@ -100,6 +137,11 @@ def from_reference(
 
 def _norm(weights: Mapping[str, Tensor], irreps: str) -> NormReLU:
     layer = NormReLU({"h": FieldSpec("h", "node", irreps)})
+    unknown = [
+        k for k in weights if not re.fullmatch(r"group_norm\.(weight|bias)|transform\.\d+\.0\.bn\.(weight|bias)", k)
+    ]
+    if unknown:
+        raise CheckpointError(f"weights of a norm: {unknown[0]!r} is not supported (num_layers above 0).")
     for name in ("weight", "bias"):
         one = weights.get(f"group_norm.{name}")
         many = [weights.get(f"transform.{ir.l}.0.bn.{name}") for _, ir in layer.irreps]
