@@ -1,6 +1,6 @@
 """Graph attention layers, versions 1 (Veličković et al. 2018) and 2 (Brody et al. 2022).
 
-Not PyG's ``GATv2Conv``: 2.3–2.8× the time forward and backward in five runs (PyG 2.8.1, torch 2.13, one thread, 2,048
+Not PyG's ``GATv2Conv``: 2.1–2.8× the time forward and backward in six runs (PyG 2.8.1, torch 2.13, one thread, 2,048
 nodes × 30 neighbors × 128 channels, 2026-11-22).
 """
 
