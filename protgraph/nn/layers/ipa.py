@@ -155,13 +155,12 @@ class IPA(GraphLayer):
         """Compute weighted sums of values, ``(N, H, ·)``, and of pair features, if any, ``(N, H D)``, line 9."""
         proteins = f["proteins"]
         if self.pair == "pair_left":
-            factors = [f[name] for name in PAIR_FACTORS]
-            q, k = extend_by_factors(q, k, *factors, self.linear_b.weight / 3**0.5)
-            v = torch.cat([v, factors[1].unsqueeze(1).expand(-1, self.heads, -1)], 2)
+            q, k = extend_by_factors(q, k, f["pair_left"], f["pair_right"], self.linear_b.weight / 3**0.5)
+            v = torch.cat([v, f["pair_right"].unsqueeze(1).expand(-1, self.heads, -1)], 2)
         q = q * q.size(-1) ** 0.5  # attention divides by it
         if self.pair in (None, "pair_left"):
             out = self.attention(q, k, v, proteins)
-            return (out, []) if self.pair is None else _factored_sum(out, factors[0])
+            return (out, []) if self.pair is None else _factored_sum(out, f["pair_left"])
         z = f[self.pair]
         if self.pair == "edge_attr":
             place = proteins.pair_index(f["edges"].index[1], f["edges"].index[0])
