@@ -27,6 +27,7 @@ EXTRAS = {
     "foldcomp": ("foldcomp", "foldcomp"),
     "plotly": ("plotly", "view"),
     "openpyxl": ("openpyxl", "xlsx"),
+    "isal": ("isal", "isal"),
     "faiss-cpu": ("faiss", "search"),
     "pandas": ("pandas", "pandas"),
     "transformers": ("transformers", "esm"),
