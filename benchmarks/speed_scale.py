@@ -19,7 +19,13 @@ from benchmarks.speed_featurize import FEATURES
 from protgraph import Target, build_model
 from protgraph.data.graph.protein_graph import collate
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.process_memory import memory_in_use, peak_memory, release_memory, reset_peak_memory
+from protgraph.process_memory import (
+    memory_in_use,
+    mmap_large_blocks,
+    peak_memory,
+    release_memory,
+    reset_peak_memory,
+)
 from protgraph.structure import clean, load_structure
 from protgraph.train.evaluate import evaluation_mode
 
@@ -119,6 +125,7 @@ def _forward_costs(files: Sequence[Path], seconds: float, model: str) -> list[Si
 def _cost(run: Callable[[], int], seconds: float) -> SizeCost:
     """Measure memory in the first run, and time in this one and as many others as fit in ``seconds``."""
     torch.set_num_threads(1)
+    mmap_large_blocks()  # or small structures reuse memory of earlier ones, which is not counted
     cpu = torch.device("cpu")
     release_memory()
     before = memory_in_use(cpu)
