@@ -8,6 +8,7 @@ import numpy as np
 from protgraph_plugins.proteinmpnn.fields import CHAIN_RANK
 
 from protgraph import Residues, StructureFeaturizer
+from protgraph.data import Conformity
 
 __all__ = ["ChainRank"]
 ENTRY_POINTS = {"protgraph.featurizers": {"chain_rank": "ChainRank"}}
@@ -24,6 +25,9 @@ class ChainRank(StructureFeaturizer):
 
     needs_coordinates: ClassVar[bool] = False
     writes: ClassVar[tuple[str, ...]] = (CHAIN_RANK.name,)
+    conformity: ClassVar[Conformity] = Conformity(
+        expected_failures={"non_trivial": "the names of chains determine it, not the structure"}
+    )
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         return {CHAIN_RANK.name: np.unique(residues.chain, return_inverse=True)[1].astype(np.int64)}

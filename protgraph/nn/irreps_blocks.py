@@ -7,9 +7,12 @@ Forward passes read these integers; constructors read ``Irreps``.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import torch
-from e3nn import get_optimization_defaults, o3, set_optimization_defaults
+
+if TYPE_CHECKING:
+    from e3nn import o3
 
 __all__ = ["component_harmonics", "irreps_blocks", "named_irreps_blocks"]
 
@@ -23,6 +26,8 @@ def irreps_blocks(irreps: o3.Irreps) -> tuple[tuple[int, int], ...]:
 @lru_cache
 def named_irreps_blocks(irreps: str) -> tuple[tuple[int, int], ...]:
     """Return :func:`irreps_blocks` of irreps by name, e.g. "16x0e+8x1o"; a constant of compiled functions."""
+    from e3nn import o3
+
     return irreps_blocks(o3.Irreps(irreps))
 
 
@@ -31,6 +36,8 @@ def component_harmonics(lmax: int) -> o3.SphericalHarmonics:
 
     It maps ``(E, 3)`` unit vectors to ``(E, (lmax + 1)²)`` and calls no scripted function.
     """
+    from e3nn import get_optimization_defaults, o3, set_optimization_defaults
+
     mode = get_optimization_defaults()["jit_mode"]
     set_optimization_defaults(jit_mode="eager")
     try:

@@ -30,6 +30,7 @@ from protgraph.train.devices import check_strategy
 from protgraph.train.evaluate import predict_split
 from protgraph.train.interruption import interruption_with
 from protgraph.train.prepare import Prepared
+from protgraph.train.resolve import load_dataset
 from protgraph.train.result import FitResult
 from protgraph.train.run_setup import RunSetup, set_up_run
 from protgraph.train.session import is_first_process, quiet_lightning, reproducible
@@ -161,6 +162,7 @@ def fit(
     )
     check_strategy(device, devices, strategy)
     reset_peak_memory(device)
+    dataset = load_dataset(dataset, task=task, cache=cache)
     setup = set_up_run(model, dataset, task, config, cache=cache, jobs=jobs)
     with with_failures(setup.prepared.failures):
         return _run(setup, options, run_dir, save, resume=resume, start=start)

@@ -20,6 +20,7 @@ from protgraph.process_memory import available_memory
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.evaluate import evaluation_batches
+from protgraph.train.resolve import load_dataset
 from protgraph.train.run_setup import RunSetup, set_up_run
 from protgraph.train.session import quiet_lightning, reproducible
 
@@ -141,6 +142,7 @@ def estimate_resources(
     True
     """
     config = config or FitConfig()
+    dataset = load_dataset(dataset, task=task, cache=cache)
     setup = set_up_run(model, dataset, task, config, cache=cache, jobs=jobs)
     own = config.batch_residues
     return _estimate(setup, sorted({max(1, own // 4), max(1, own // 2), own}), [2 * own, 4 * own], own, memory_limit)
@@ -177,6 +179,7 @@ def choose_batch_residues(
         The limit is too small for batches of 256 residues, or for the largest protein.
     """
     config = config or FitConfig()
+    dataset = load_dataset(dataset, task=task, cache=cache)
     setup = set_up_run(model, dataset, task, config, cache=cache, jobs=jobs)
     budgets = _allowed_budgets(setup.prepared.splits["train"])
     measured = [budget for budget in budgets if budget <= _LARGEST_MEASURED]

@@ -19,7 +19,7 @@ from protgraph.train.coordinate_noise import check_noise_allowed
 from protgraph.train.head_init import count_labels, initialize_head, positive_weight, training_loss
 from protgraph.train.label_check import check_split_labels
 from protgraph.train.prepare import Prepared, prepare
-from protgraph.train.resolve import load_dataset, resolve_task
+from protgraph.train.resolve import resolve_task
 from protgraph.train.split_check import empty_split_error, with_failures
 from protgraph.train.split_overlap import describe_split_overlap
 from protgraph.train.standardization import standardize_inputs
@@ -71,7 +71,7 @@ class RunSetup:
 
 def set_up_run(
     model: str | ModelSpec | Mapping[str, Any],
-    dataset: str | Path | Dataset,
+    dataset: Dataset,
     task: str | Task,
     config: FitConfig,
     *,
@@ -85,7 +85,6 @@ def set_up_run(
     OptionError, DatasetError, MissingCoordinatesError, LeakError
         Model, dataset, task and options do not fit.
     """
-    dataset = load_dataset(dataset, task=task, cache=cache)
     task = resolve_task(task, dataset)
     network = build_model(model, task.target, seed=config.seed)
     task = task if network.decoder is None else task.for_decoder()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from litdata.streaming.item_loader import BaseItemLoader, Interval
-
-__all__ = ["DESCRIPTION", "ShardChunkLoader"]
+__all__ = ["DESCRIPTION", "shard_chunk_loader"]
 
 DESCRIPTION = "description"
 """Name of the description of the store in the last item."""
@@ -15,34 +14,41 @@ _HEADER = 12  # bytes of a chunk of one item: the number of items and two offset
 _PADDING = 4  # bytes before the shard, so that its arrays are aligned to 8 bytes
 
 
-class ShardChunkLoader(BaseItemLoader):
-    """Loader of litdata that returns the local file of a chunk and the first byte of its shard, to be mapped."""
+@lru_cache
+def shard_chunk_loader() -> type:
+    """Return the loader of litdata for these chunks; a subclass of its own, which is imported on first use."""
+    from litdata.streaming.item_loader import BaseItemLoader, Interval
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return nothing: there are no options."""
-        return {}
+    class ShardChunkLoader(BaseItemLoader):
+        """Loader of litdata that returns the local file of a chunk and the first byte of its shard, to be mapped."""
 
-    def generate_intervals(self) -> list[Interval]:
-        """Return one item per chunk."""
-        return [Interval(i, i, i + 1, i + 1) for i in range(len(self._chunks))]
+        def state_dict(self) -> dict[str, Any]:
+            """Return nothing: there are no options."""
+            return {}
 
-    def pre_load_chunk(self, chunk_index: int, chunk_filepath: str) -> None:
-        """Do nothing: the file is mapped when its shard is used."""
+        def generate_intervals(self) -> list[Interval]:
+            """Return one item per chunk."""
+            return [Interval(i, i, i + 1, i + 1) for i in range(len(self._chunks))]
 
-    def load_item_from_chunk(
-        self, index: int, chunk_index: int, chunk_filepath: str, begin: int, filesize_bytes: int
-    ) -> tuple[Path, int]:
-        """Wait until the file is complete, and return it with the place of the shard."""
-        self._wait_until_chunk_ready(chunk_index, chunk_filepath, filesize_bytes)
-        return Path(chunk_filepath), _HEADER + _PADDING
+        def pre_load_chunk(self, chunk_index: int, chunk_filepath: str) -> None:
+            """Do nothing: the file is mapped when its shard is used."""
 
-    def delete(self, chunk_index: int, chunk_filepath: str) -> None:
-        """Remove the file; maps of it stay valid."""
-        Path(chunk_filepath).unlink(missing_ok=True)
+        def load_item_from_chunk(
+            self, index: int, chunk_index: int, chunk_filepath: str, begin: int, filesize_bytes: int
+        ) -> tuple[Path, int]:
+            """Wait until the file is complete, and return it with the place of the shard."""
+            self._wait_until_chunk_ready(chunk_index, chunk_filepath, filesize_bytes)
+            return Path(chunk_filepath), _HEADER + _PADDING
 
-    def close(self, chunk_index: int) -> None:
-        """Do nothing: no file is kept open."""
+        def delete(self, chunk_index: int, chunk_filepath: str) -> None:
+            """Remove the file; maps of it stay valid."""
+            Path(chunk_filepath).unlink(missing_ok=True)
 
-    def encode_data(self, data: list[bytes], sizes: list[int], flattened: list[Any]) -> tuple[bytes, None]:
-        """Return the bytes of an item of the chunk."""
-        return bytes(_PADDING) + data[0], None
+        def close(self, chunk_index: int) -> None:
+            """Do nothing: no file is kept open."""
+
+        def encode_data(self, data: list[bytes], sizes: list[int], flattened: list[Any]) -> tuple[bytes, None]:
+            """Return the bytes of an item of the chunk."""
+            return bytes(_PADDING) + data[0], None
+
+    return ShardChunkLoader

@@ -69,9 +69,9 @@ def export_litdata(
     ):
         from litdata.streaming.writer import BinaryWriter
 
-        from protgraph.data.store.litdata_chunks import DESCRIPTION, ShardChunkLoader
+        from protgraph.data.store.litdata_chunks import DESCRIPTION, shard_chunk_loader
 
-        chunks = BinaryWriter(str(temporary), chunk_size=1, item_loader=ShardChunkLoader())
+        chunks = BinaryWriter(str(temporary), chunk_size=1, item_loader=shard_chunk_loader()())
 
         def add(number: int, shard: Path) -> None:
             chunks.add_item(number, shard.read_bytes())

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from litdata import StreamingDataset
-from litdata.streaming.sampler import ChunkedIndex
 from torch_geometric.data import Batch
 
 from protgraph.data.store.batch_loader import RankBatches, StoreLoader
 from protgraph.data.store.graph_shard import GraphShard
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.litdata_chunks import DESCRIPTION, ShardChunkLoader
+from protgraph.data.store.litdata_chunks import DESCRIPTION, shard_chunk_loader
+from protgraph.data.store.litdata_export import require_litdata
 from protgraph.data.store.loader import ProteinBatches
 from protgraph.data.store.shard_file import map_shard_file
 from protgraph.data.store.store_description import parse_description
@@ -35,13 +34,18 @@ class LitdataStore(GraphStore):
 
     Raises
     ------
+    MissingExtraError
+        litdata is not installed.
     DatasetError
         The last item is not the description of a graph store.
     """
 
     def __init__(self, path: str | Path, **options: Any) -> None:
+        require_litdata()
+        from litdata import StreamingDataset
+
         self.path, self.options = path, options
-        self._stream = StreamingDataset(str(path), item_loader=ShardChunkLoader(), **options)
+        self._stream = StreamingDataset(str(path), item_loader=shard_chunk_loader()(), **options)
         last = len(self._stream.subsampled_files) - 1
         file, offset = self._place_of_item(last)
         content = map_shard_file(file, offset=offset)
@@ -58,6 +62,8 @@ class LitdataStore(GraphStore):
 
     def _place_of_item(self, number: int) -> tuple[Path, int]:
         """Return the local file of a chunk, which is fetched if necessary, and the first byte of its item."""
+        from litdata.streaming.sampler import ChunkedIndex
+
         return self._stream[ChunkedIndex(index=number, chunk_index=number)]
 
     def _open_shard(self, number: int) -> GraphShard:
