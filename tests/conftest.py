@@ -158,12 +158,15 @@ def one_cuda_item_per_module(items: list[pytest.Item]) -> tuple[list[pytest.Item
     return kept, left_out
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark checks that compile as slow."""
+    if item.name.endswith("-compiled]"):
+        item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(trylast=True)  # after the selection by markers and names
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark checks that compile as slow; without a CUDA device, replace the items for it by one skipped per module."""
-    for item in items:
-        if item.name.endswith("-compiled]"):
-            item.add_marker(pytest.mark.slow)
+    """Without a CUDA device, replace the items for it by one skipped per module."""
     if torch.cuda.is_available():
         return
     items[:], left_out = one_cuda_item_per_module(items)
