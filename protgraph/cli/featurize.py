@@ -70,4 +70,4 @@ def featurize_command(
     processes = jobs or min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS)
     workers = processes if processes > 1 else 0  # this process does the work
     with set_aside_if_failed(out, overwrite=overwrite):
-        write_graphs("featurize", sources, plan, read, out, manifest, jobs=workers, overwrite=overwrite)
+        write_graphs("featurize", files, plan, read, out, manifest, jobs=workers, overwrite=overwrite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Annotated
@@ -216,11 +217,11 @@ def set_aside(path: Path) -> None:
 
 def _check_differs(path: Path, inputs: Iterable[str], what: str) -> None:
     """Raise if ``path`` is one of the inputs: files, "@list.txt", or FASTA records "x.fasta#name"."""
-    own = path.stat() if path.exists() else None
+    own, absolute = path.stat() if path.exists() else None, os.path.abspath(path)
     for name in inputs:
         for source in {name, name.removeprefix("@"), name.rpartition("#")[0] or name}:
             if own is None:
-                is_same = os.path.abspath(source) == os.path.abspath(path)
+                is_same = os.path.abspath(source) == absolute
             else:
                 is_same = os.path.exists(source) and os.path.samestat(os.stat(source), own)
             if is_same:
@@ -229,10 +230,14 @@ def _check_differs(path: Path, inputs: Iterable[str], what: str) -> None:
 
 def _check_apart(folder: Path, inputs: Iterable[str], what: str) -> None:
     """Raise if an input is in the folder."""
-    real = Path(os.path.realpath(folder))
-    inside = next((name for name in inputs if real in Path(os.path.realpath(name)).parents), None)
-    if inside is not None:
-        raise OptionError(f"{what} contains the input {inside!r}. Give another name.")
+    real, real_folder = os.path.join(os.path.realpath(folder), ""), cache(os.path.realpath)
+    for name in inputs:
+        parent, file = os.path.split(name)
+        has_own_target = file in ("", ".", "..") or os.path.islink(name)
+        place = os.path.realpath(name) if has_own_target else os.path.join(real_folder(parent), file)
+        if not place.startswith(real):
+            continue
+        raise OptionError(f"{what} contains the input {name!r}. Give another name.")
 
 
 def _check_no_store(path: Path, what: str) -> None:

@@ -76,19 +76,18 @@ def prepare_command(
         if value < 1:
             raise OptionError(f"{option} {value}. Allowed: 1 or more.")
     plan, read = feature_plan(model, feature, node_type, read=read, ligands=ligands, nucleic=nucleic)
-    sources = expand_sources(files)
     if dry_run:
-        _print_estimate(sources, plan, read, engine=engine, jobs=jobs, shard_residues=shard_residues, sample=sample)
+        _print_estimate(files, plan, read, engine=engine, jobs=jobs, shard_residues=shard_residues, sample=sample)
         return
     if out is None:
         raise OptionError("--out is missing. Give a name for the store, or --dry-run.")
-    inputs = [*files, *sources]
+    inputs = [*files, *expand_sources(files)]
     check_output_store(out, inputs=inputs, overwrite=True)
     manifest = check_manifest(manifest, out, inputs, overwrite=overwrite)
     with set_aside_if_failed(out, overwrite=overwrite):
         write_graphs(
             "prepare",
-            sources,
+            files,
             plan,
             read,
             out,
@@ -101,7 +100,7 @@ def prepare_command(
         )
 
 
-def _print_estimate(sources: Sequence[str], plan: FeaturePlan, read: ReadOptions, **options: Any) -> None:
+def _print_estimate(sources: Sequence[Path], plan: FeaturePlan, read: ReadOptions, **options: Any) -> None:
     """Print the estimate of a run, with intervals of about 95 %."""
     from protgraph.prepare import estimate_store
     from protgraph.wording import count_noun

@@ -45,7 +45,7 @@ def check_manifest(manifest: Path | None, out: Path, inputs: Sequence[str | Path
 
 def write_graphs(
     title: str,
-    sources: Sequence[str],
+    sources: Sequence[Path],
     plan: FeaturePlan,
     read: ReadOptions,
     out: Path,
@@ -76,7 +76,7 @@ def write_graphs(
     from protgraph.prepare import SHARD_RESIDUES, prepare_store
 
     begin = time.perf_counter()
-    with _bar(title, sum(_expected(sources))) as progress:
+    with _bar(title) as progress:
         prepared = prepare_store(
             sources,
             out,
@@ -91,15 +91,6 @@ def write_graphs(
             progress=progress,
         )
     _summarize(prepared, out, manifest, time.perf_counter() - begin)
-
-
-def _expected(sources: Sequence[str]) -> Iterator[float]:
-    """Yield the expected residues of each source."""
-    from protgraph.data.store import GraphStore, is_store
-    from protgraph.prepare.file_records import expected_residues
-
-    for source in sources:
-        yield GraphStore(source).num_residues if is_store(source) else expected_residues(source)
 
 
 def _summarize(prepared: PreparedStore, out: Path, manifest: Path, seconds: float) -> None:
@@ -123,7 +114,7 @@ def _summarize(prepared: PreparedStore, out: Path, manifest: Path, seconds: floa
 
 
 @contextmanager
-def _bar(title: str, total: float) -> Iterator[Callable[[float, ShardResult], None]]:
+def _bar(title: str) -> Iterator[Callable[[float | None, float, ShardResult], None]]:
     """Show a progress bar by expected residues on the terminal, with the remaining time."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -131,17 +122,20 @@ def _bar(title: str, total: float) -> Iterator[Callable[[float, ShardResult], No
     columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
                TextColumn("{task.description}"))  # fmt: skip
     counts = {"proteins": 0, "failures": 0}
+    reused = 0.0
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
+        task = bar.add_task("", total=None)
 
-        def advance(residues: float, result: ShardResult) -> None:
+        def advance(total: float | None, residues: float, result: ShardResult) -> None:
+            nonlocal reused
             counts["proteins"] += result.entry.proteins
             counts["failures"] += result.entry.failures
             failed = f", [red]{counts['failures']} failed[/]" if counts["failures"] else ""
             if result.is_reused:  # takes no time: the remaining time would be underestimated
-                bar.update(task, total=max(0.0, (bar.tasks[0].total or 0.0) - residues))
+                reused += residues
             else:
                 bar.advance(task, residues)
-            bar.update(task, description=f"{counts['proteins']} graphs{failed}")
+            left = None if total is None else max(0.0, total - reused)
+            bar.update(task, total=left, description=f"{counts['proteins']} graphs{failed}")
 
         yield advance

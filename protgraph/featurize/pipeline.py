@@ -164,11 +164,12 @@ def _requests(sources: Source | Iterable[Source], read: ReadOptions) -> Iterator
         if isinstance(source, ProteinRequest):
             yield source
             continue
-        for text in expand_sources(source):
+        if isinstance(source, GraphStore) or is_store(source):
+            yield from store_requests(source, read)
+            continue
+        for text in expand_files(source) if isinstance(source, str) else expand_sources(source):
             file, mark, record = text.rpartition("#")
-            if is_store(text):
-                yield from store_requests(text, read)
-            elif mark and Path(file).is_file() and not Path(text).exists():
+            if mark and os.path.isfile(file) and not os.path.exists(text):
                 yield ProteinRequest(file, record=record)
             else:
                 yield ProteinRequest(text)

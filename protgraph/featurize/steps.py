@@ -17,7 +17,7 @@ from protgraph.structure.residues.residues import Residues
 __all__ = ["AllFeatures", "GraphStep", "ModelInputs", "ProteinRequest", "precomputed_graph"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class ProteinRequest:
     """One protein of a source, with what a step requires of it.
 

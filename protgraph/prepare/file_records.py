@@ -29,7 +29,7 @@ __all__ = ["FileWork", "expected_residues", "file_format", "file_records"]
 
 #: Bytes per residue of a file by its suffix: about the medians of PDB entries; they only set the sizes of shards.
 _BYTES = {"pdb": 900.0, "ent": 900.0, "cif": 1300.0, "mmcif": 1300.0, "bcif": 200.0, "fcz": 16.0, "fasta": 1.2}
-_GZIP = 4.5  # ratio of compression
+_BYTES |= {f"{suffix}.gz": size / 4.5 for suffix, size in _BYTES.items()}  # ratio of compression
 _UNKNOWN = 300.0  # residues of an entry that is not fetched yet, or of a missing file
 
 
@@ -46,6 +46,8 @@ def file_records(sources: Source | Iterable[Source], read: ReadOptions) -> Itera
         if isinstance(entry, StoreEntry):
             residues = open_once(entry.path).num_residues_of(entry.number)
             yield InputRecord(f"{entry.path}#{entry.number}", residues, tuple(unit))
+        elif _is_whole(unit):
+            yield InputRecord(unit[0].source, expected_residues(unit[0].source))
         else:
             records = "".join(f"#{request.record}" for request in unit if request.record)
             yield InputRecord(f"{unit[0].source}{records}", expected_residues(unit[0].source), tuple(unit))
@@ -59,10 +61,11 @@ def file_format(path: str) -> str:
     >>> file_format("a/1UBQ.CIF.gz"), file_format("x.fa")
     ('cif.gz', 'fasta')
     """
-    name = path.lower()
-    suffix = name.removesuffix(".gz").rpartition(".")[2]
-    known = suffix if suffix in _BYTES else "fasta"
-    return f"{known}.gz" if name.endswith(".gz") else known
+    stem, _, suffix = path.lower().rpartition(".")
+    if suffix == "gz":
+        suffix = f"{stem.rpartition('.')[2]}.gz"
+        return suffix if suffix in _BYTES else "fasta.gz"
+    return suffix if suffix in _BYTES else "fasta"
 
 
 def expected_residues(path: str) -> float:
@@ -74,8 +77,7 @@ def expected_residues(path: str) -> float:
         size = os.stat(path).st_size
     except OSError:
         return _UNKNOWN
-    form = file_format(path)
-    return max(1.0, size * (_GZIP if form.endswith(".gz") else 1.0) / _BYTES[form.removesuffix(".gz")])
+    return max(1.0, size / _BYTES[file_format(path)])
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class FileWork(RecordWork):
 
     def content(self, record: InputRecord) -> str:
         """Return the SHA-256 of the file; for a protein of a store, the digest of its shard and place."""
-        request: ProteinRequest = record.data[0]
+        request = _unit(record)[0]
         if isinstance(request.read, StoreEntry):
             store = open_once(request.read.path)
             number, place = store.shard_of(request.read.number)
@@ -120,11 +122,22 @@ class FileWork(RecordWork):
 
     def results(self, record: InputRecord) -> tuple[str, Sequence[GraphResult | Failure]]:
         """Return the digest of the content, and a graph or failure for each protein."""
-        unit: tuple[ProteinRequest, ...] = record.data
+        unit = _unit(record)
         results = list(iter_graphs(list(unit), _plan(self.components, self.node_type), read=self.read))
         if isinstance(unit[0].read, StoreEntry):
             return self.content(record), results
         return next((result.sha256 for result in results if result.sha256), ""), results
+
+
+def _is_whole(unit: Sequence[ProteinRequest]) -> bool:
+    """Return True for all proteins of one file; its name is then all that a record keeps."""
+    own = unit[0]
+    return len(unit) == 1 and (own.read, own.record, own.chains, own.data, own.protein) == (None, None, None, None, "")
+
+
+def _unit(record: InputRecord) -> tuple[ProteinRequest, ...]:
+    """Return the requests of a record of :func:`file_records`."""
+    return (ProteinRequest(record.label),) if record.data is None else record.data
 
 
 @lru_cache(maxsize=4)

@@ -16,7 +16,7 @@ SHARD_RESIDUES = 25_000
 """Expected residues per shard: about a second of work, and 50 MB with 30 neighbors and 16 radial functions."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class InputRecord:
     """One input of a store, e.g. a file; it gives any number of proteins.
 

@@ -39,8 +39,8 @@ from protgraph.wording import count_noun
 
 __all__ = ["PreparedStore", "prepare_records", "prepare_store"]
 
-#: Called with each finished shard: expected residues, and the result.
-Progress = Callable[[float, ShardResult], None]
+#: Called with each finished shard: expected residues of all records (None if not known) and of the shard; the result.
+Progress = Callable[[float | None, float, ShardResult], None]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def prepare_store(
     manifest : str or Path, optional
         Table with a row per protein: ".tsv", ".csv" or ".json".
     progress : callable
-        Called with the expected residues of each finished shard, and its result.
+        Called with the expected residues of all inputs, those of each finished shard, and its result.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def prepare_store(
     if not has_portable_features(plan):
         engine, jobs = "local", 0
     return prepare_records(
-        file_records(sources, read),
+        list(file_records(sources, read)),
         out,
         FileWork.of(plan, read),
         info=info,
@@ -172,6 +172,7 @@ def prepare_records(
     Parameters
     ----------
     records : iterable of InputRecord
+        Read as shards are made; the total for ``progress`` is None unless it is a sequence.
     work : RecordWork
         Function from a record to graphs.
     info : mapping, optional
@@ -186,6 +187,7 @@ def prepare_records(
     """
     final = Path(os.path.realpath(out))
     info = dict(info or {})
+    total = sum(record.residues for record in records) if isinstance(records, Sequence) else None
     with _locked(final), _kept_parts(final) as parts:
         earlier = _earlier(final, info, overwrite=overwrite, update=update)
         tasks: Iterable[ShardTask] = split_shards(records, residues=shard_residues)
@@ -201,7 +203,7 @@ def prepare_records(
             for task, result in results:
                 done.add(task.number, result)
                 if progress is not None:
-                    progress(task.residues, result)
+                    progress(total, task.residues, result)
         return _finish(final, parts, done, info, manifest)
 
 

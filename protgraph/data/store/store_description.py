@@ -141,4 +141,4 @@ def shard_path(folder: str | Path, key: str) -> Path:
 
 def is_store(path: object) -> bool:
     """Return True for the folder of a graph store."""
-    return isinstance(path, str | os.PathLike) and (Path(path) / META).is_file()
+    return isinstance(path, (str, os.PathLike)) and os.path.isfile(os.path.join(path, META))

@@ -111,7 +111,8 @@ class FoldcompDatabase(Sequence[str]):
         self.path = os.fspath(path)
         folder = self._tables(cache_dir(cache) / "foldcomp")
         for name in TABLES:
-            setattr(self, f"_{name}", np.load(folder / f"{name}.npy", mmap_mode="r"))
+            table = np.load(folder / f"{name}.npy", mmap_mode="r")
+            setattr(self, f"_{name}", table.view(np.ndarray))  # np.memmap takes 5 times as long for one element
         self._names = _map(f"{self.path}.lookup")
         self._entries = _map(self.path)
         if len(self) and not self._content(0).startswith(MAGIC):

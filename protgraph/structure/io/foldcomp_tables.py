@@ -20,7 +20,8 @@ whether another entry has this name. For the hash index: entries sorted by bucke
 """
 
 _CHUNK = 2**24  # bytes of .lookup that are parsed at once
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio
+_GOLDEN = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio
+_FACTOR, _WORD = np.uint64(_GOLDEN), 2**64 - 1
 _TAB, _NEWLINE, _ZERO = b"\t\n0"
 
 
@@ -54,8 +55,11 @@ def read_database_tables(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 def find_bucket(name: bytes, buckets: int) -> int:
     """Return the bucket of a name in a hash index of so many buckets."""
-    own = _hashes(np.frombuffer(name, np.uint8), np.zeros(1, np.int64), np.array([len(name)], np.int64))
-    return int(_bucket(own, buckets)[0])
+    value = len(name) * _GOLDEN & _WORD  # as _hashes, for one name
+    for word in range(0, len(name), 8):
+        value = (value ^ int.from_bytes(name[word : word + 8], "little")) * _GOLDEN & _WORD
+        value ^= value >> 29
+    return value >> (65 - buckets.bit_length())
 
 
 def _read_index(path: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

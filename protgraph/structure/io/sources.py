@@ -77,11 +77,17 @@ def files_in(folder: str | os.PathLike[str]) -> list[Path]:
 
     Hidden files are e.g. the resource forks ``._1ubq.pdb`` of macOS and ``.ipynb_checkpoints``.
     """
-    found: list[Path] = []
-    for place, folders, names in os.walk(folder, followlinks=True):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(place, name) for name in names if not name.startswith(".")]
-    return sorted(path for path in found if path.is_file())
+    return [Path(path) for path in _walk(folder)]
+
+
+def _walk(folder: str | os.PathLike[str]) -> list[str]:
+    """Return :func:`files_in` as strings, in the order of the paths."""
+    found: list[str] = []
+    for place, folders, names in os.walk(Path(folder), followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        below = "" if place == "." else os.path.join(place, "")
+        found += [below + name for name in names if not name.startswith(".")]
+    return sorted(filter(os.path.isfile, found), key=lambda path: path.split(os.sep))
 
 
 def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
@@ -111,32 +117,43 @@ def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[st
 
 def _expanded(text: str) -> Iterable[str]:
     """Return the files of one source."""
-    path = Path(text)
     if as_accession(text) is not None or split_entry(text) is not None:
-        return [str(path)]
-    if is_foldcomp_database(path):
-        return _entries(path)
-    if path.is_file():
-        return [str(path)]
-    if not path.is_dir():
+        return [_normal(text)]
+    if is_foldcomp_database(text):
+        return _entries(_normal(text))
+    if os.path.isfile(text):
+        return [_normal(text)]
+    if not os.path.isdir(text):
         return _matching(text)
-    inside = protein_files_in(path)
+    inside = _protein_files(text)
     if not inside:
         allowed = ", ".join(SUFFIXES)
         raise StructureFileError(f"folder {text!r} holds no structure or FASTA file ({allowed}, maybe .gz)")
-    return map(str, inside)
+    return inside
 
 
-def _entries(database: Path) -> Iterator[str]:
+def _normal(text: str) -> str:
+    """Return a path without "." and repeated or final separators, as pathlib does."""
+    is_normal = "./" not in text and "//" not in text and not text.endswith(("/", "/.")) and os.sep == "/"
+    return text if is_normal else str(Path(text))
+
+
+def _entries(database: str) -> Iterator[str]:
     return (f"{database}:{name}" for name in open_foldcomp_database(database))
 
 
 def protein_files_in(folder: str | os.PathLike[str]) -> list[Path]:
     """Return the structure and FASTA files of a folder and its subfolders, and "db:name" for each database entry."""
-    found: list[Path] = []
-    for path in files_in(folder):
-        if is_foldcomp_database(path):
-            found += map(Path, _entries(path))
+    return [Path(path) for path in _protein_files(folder)]
+
+
+def _protein_files(folder: str | os.PathLike[str]) -> list[str]:
+    paths = _walk(folder)
+    indexes = {path.removesuffix(".index") for path in paths if path.endswith(".index")}
+    found: list[str] = []
+    for path in paths:
+        if path in indexes and is_foldcomp_database(path):
+            found += _entries(path)
         elif is_protein_file(path):
             found.append(path)
     return found
