@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -49,7 +50,9 @@ class Simulation:
     last_seconds : float
         Of the last run, which reuses the shards of the others.
     memory : float
-        Growth of the largest scheduler, MiB.
+        Growth of the memory of the last scheduler, MiB.
+    scheduler_microseconds, worker_microseconds : float
+        CPU time per record of the last scheduler, and of all worker processes of the last run.
     bytes : int
         Of the store.
     """
@@ -64,6 +67,8 @@ class Simulation:
     seconds: float
     last_seconds: float
     memory: float
+    scheduler_microseconds: float
+    worker_microseconds: float
     bytes: int
 
 
@@ -100,20 +105,20 @@ def simulate(
     folder = Path(folder)
     options = {"records": records, "jobs": jobs, "deaths": deaths, "shard_residues": shard_residues}
     expected = max(1, records * 300 // shard_residues)
-    begin, memory = time.perf_counter(), 0.0
+    begin = time.perf_counter()
     for restart in range(restarts):
         _run_until(folder, options, shards=expected * (restart + 1) // (restarts + 1))
     last = time.perf_counter()
-    memory = max(memory, _run(folder, options))
+    memory, *cpu = _run(folder, options)
     end = time.perf_counter()
     store = GraphStore(folder / "store")
     shard_of_record = _check_contents(store, records)
     repeated = _check_executions(folder, shard_of_record, restarts * jobs + deaths)
     size = sum(shard.bytes for shard in store.shards)
     failures = sum(shard.failures for shard in store.shards)
-    return Simulation(
-        records, len(store.shards), failures, restarts, deaths, *repeated, end - begin, end - last, memory, size
-    )
+    per_record = [1e6 * seconds / records for seconds in cpu]
+    counts = (records, len(store.shards), failures, restarts, deaths, *repeated)
+    return Simulation(*counts, end - begin, end - last, memory, *per_record, size)
 
 
 def _command(folder: Path, options: dict[str, int]) -> list[str]:
@@ -134,15 +139,15 @@ def _run_until(folder: Path, options: dict[str, int], *, shards: int) -> None:
     process.wait()
 
 
-def _run(folder: Path, options: dict[str, int]) -> float:
-    """Run the scheduler to its end; return the growth of its memory, MiB."""
+def _run(folder: Path, options: dict[str, int]) -> list[float]:
+    """Run the scheduler to its end; return the growth of its memory, MiB, its CPU time and that of its workers, s."""
     done = subprocess.run(_command(folder, options), stdout=subprocess.PIPE, check=True, text=True)
-    return float(done.stdout)
+    return json.loads(done.stdout)
 
 
 def _prepare(folder: str, options: dict[str, int]) -> None:
-    """Run the scheduler in this process, and print the growth of its memory."""
-    before = peak_memory(torch.device("cpu"))
+    """Run the scheduler in this process, and print the growth of its memory and CPU times."""
+    before, begin = peak_memory(torch.device("cpu")), time.process_time()
     records, deaths = options["records"], options["deaths"]
     deadly = frozenset(np.linspace(0, records - 1, deaths + 2).astype(int)[1:-1].tolist())
     work = SyntheticWork(Path(folder), deadly)
@@ -153,7 +158,9 @@ def _prepare(folder: str, options: dict[str, int]) -> None:
         jobs=options["jobs"],
         shard_residues=options["shard_residues"],
     )
-    print(peak_memory(torch.device("cpu")) - before)
+    own, workers = time.process_time() - begin, os.times()
+    growth = peak_memory(torch.device("cpu")) - before
+    print(json.dumps([growth, own, workers.children_user + workers.children_system]))
 
 
 def _check_contents(store: GraphStore, records: int) -> np.ndarray:
@@ -200,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         for name, value in asdict(simulate(folder, **options)).items():
-            print(f"{name:17} {value:,.0f}" if isinstance(value, int) else f"{name:17} {value:,.1f}")
+            print(f"{name:22} {value:,.0f}" if isinstance(value, int) else f"{name:22} {value:,.1f}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -68,7 +69,7 @@ class SyntheticWork(RecordWork):
         if number % _EVERY == 0:
             return content, [Failure(record.label, "", "StructureFileError", "a synthetic failure", content)]
         residues, graph = _template()
-        graph = graph.clone()
+        graph = copy(graph)
         graph.name = record.label
         return content, [GraphResult(record.label, record.label, replace(residues, name=record.label), graph, content)]
 

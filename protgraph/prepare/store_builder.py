@@ -39,7 +39,7 @@ from protgraph.wording import count_noun
 
 __all__ = ["PreparedStore", "prepare_records", "prepare_store"]
 
-#: Called with each finished shard: expected residues of all records (None if not known) and of the shard; the result.
+#: Called with each finished shard: expected residues of all records, if known, and of the shard; the result.
 Progress = Callable[[float | None, float, ShardResult], None]
 
 
@@ -174,7 +174,6 @@ def prepare_records(
     records : iterable of InputRecord
         Read as shards are made; the total for ``progress`` is None unless it is a sequence.
     work : RecordWork
-        Function from a record to graphs.
     info : mapping, optional
         Plain data to keep in the store.
     out, engine, jobs, shard_residues, overwrite, update, manifest, progress
